@@ -1,0 +1,88 @@
+"""What can go wrong, and whose fault it is: the input's, the solver's reach, or ours."""
+
+from __future__ import annotations
+
+
+class LayoutError(ValueError):
+    """The input is wrong: says the value, the rule it breaks, and the place.
+
+    `text` is what was being read and `column` (1-based) where in it the trouble starts;
+    `file`, `line` are added by whoever read the text from a file.
+
+    >>> raise LayoutError("tile size 0 must be positive", text="f32[3]{0:T(0)}", column=12)
+    Traceback (most recent call last):
+    ...
+    layoutproof.core.errors.LayoutError: tile size 0 must be positive
+      f32[3]{0:T(0)}
+                 ^ column 12
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        text: str = "",
+        column: int | None = None,
+        file: str = "",
+        line: int | None = None,
+    ) -> None:
+        super().__init__(problem, text, column, file, line)
+        self.problem = problem
+        self.text = text
+        self.column = column
+        self.file = file
+        self.line = line
+
+    def at(self, file: str, line: int, column: int | None = None) -> LayoutError:
+        """The same error, placed in a file."""
+        shown = self.column if column is None else column
+        return LayoutError(self.problem, text=self.text, column=shown, file=file, line=line)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        fields = {"text": self.text, "column": self.column, "file": self.file, "line": self.line}
+        return (_rebuild, (self.problem, fields))
+
+    def __str__(self) -> str:
+        lines = [self.problem]
+        if self.file:
+            spot = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
+            lines[0] = f"{spot}: {self.problem}"
+            if self.text:
+                lines.append(f"  {shorten(self.text)}")
+        elif self.text:
+            start, shown = _window(self.text, self.column)
+            lines.append(f"  {shown}")
+            if self.column is not None:
+                lines.append(" " * (1 + self.column - start) + f"^ column {self.column}")
+        return "\n".join(lines)
+
+
+class Undecided(Exception):
+    """A solver cannot tell: the claim is outside its reach or the budget is spent. Holds the reason."""
+
+
+class InternalError(RuntimeError):
+    """We are wrong: a refutation that does not replay, two engines that disagree. Never a verdict."""
+
+
+def shorten(text: str, width: int = 120) -> str:
+    """At most `width` characters of `text` on one line, the middle left out.
+
+    >>> shorten("f32[" + "1," * 100 + "1]", 20)
+    'f32[1,1, ... 1,1,1]'
+    """
+    flat = " ".join(text.split())
+    if len(flat) <= width:
+        return flat
+    half = (width - 5) // 2
+    return f"{flat[: half + 1]} ... {flat[-half:]}"
+
+
+def _window(text: str, column: int | None, width: int = 100) -> tuple[int, str]:
+    flat = "".join(" " if c.isspace() else c for c in text)
+    start = 0 if column is None else max(0, min(column - 1, len(flat)) - width // 2)
+    return start, flat[start : start + width]
+
+
+def _rebuild(problem: str, fields: dict[str, object]) -> LayoutError:
+    return LayoutError(problem, **fields)  # type: ignore[arg-type]

@@ -1,0 +1,69 @@
+"""XLA shapes with layouts as frozen data: exactly the fields the language has.
+
+Source: openxla/xla at 183fa00cb5 (2026-08-22), `xla/layout.h`, `xla/xla_data.proto`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from layoutproof.core.size import Extent
+
+COMBINE = -1
+"""A `*` in a tile: this dimension is merged into the next more minor one before tiling (docs/tiled_layout.md)."""
+
+ELEMENT_BITS: dict[str, int] = {
+    "pred": 8,
+    **{f"{sign}{bits}": bits for sign in "su" for bits in (1, 2, 4, 8, 16, 32, 64)},
+    **{"f16": 16, "bf16": 16, "f32": 32, "f64": 64, "c64": 64, "c128": 128},
+    **dict.fromkeys(("f8e5m2", "f8e4m3", "f8e4m3fn", "f8e4m3b11fnuz", "f8e3m4", "f8e5m2fnuz", "f8e4m3fnuz"), 8),
+    **{"f8e8m0fnu": 8, "f4e2m1fn": 4, "f6e2m3fn": 6, "f6e3m2fn": 6},
+}
+"""Width of one element in bits (xla_data.proto). XLA *stores* sub-byte types in one byte unless E(n) says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class XlaLayout:
+    """One array shape with its layout, e.g. `bf16[4096,11008]{1,0:T(8,128)(2,1)}`.
+
+    dims: extents, dimension 0 first; an int, or a `Size` where the text has a size symbol.
+    dynamic: one entry per dimension: "" static, "<=" bounded dynamic (the extent is the bound), "?" unbounded
+        (the extent is then the size symbol `d0`, `d1`, ...).
+    minor_to_major: dimension numbers, fastest first.
+    tiles: tile levels, outermost first; each a tuple of tile sizes, most major first, `COMBINE` for `*`.
+    tail_alignment: L(n), in elements.  element_bits: E(n), 0 = natural.  memory_space: S(n).
+    index_type, pointer_type: #(t), *(t), leftovers of sparse layouts.
+    splits: SC(dim:i,j..)(..), dim counts *physical* dimensions, most major 0.  metadata_bytes: M(n).
+    buffer: written `b(...)`.
+    """
+
+    element_type: str
+    dims: tuple[Extent, ...]
+    dynamic: tuple[str, ...]
+    minor_to_major: tuple[int, ...]
+    tiles: tuple[tuple[int, ...], ...] = ()
+    tail_alignment: int = 1
+    index_type: str = ""
+    pointer_type: str = ""
+    element_bits: int = 0
+    memory_space: int = 0
+    splits: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    metadata_bytes: int = 0
+    buffer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class XlaTuple:
+    """A tuple of shapes, e.g. `(f32[2]{0}, token[])`; `elements` in order."""
+
+    elements: tuple[XlaShape, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class XlaOpaque:
+    """A value without elements: `token[]` or `opaque[]`."""
+
+    element_type: str
+
+
+XlaShape = XlaLayout | XlaTuple | XlaOpaque
