@@ -1,0 +1,135 @@
+"""A claim as data: named points, and one formula that says what a violation looks like.
+
+Every engine reads the same few nodes. `At(m, "first")` stands for `m.place(first)`, so an engine runs `place` on its
+own kind of number when it meets the node. Nobody evaluates a formula while building it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from layoutproof.core.index_map import IndexMap
+from layoutproof.core.size import Extent, symbols_of
+from layoutproof.core.space import Space
+from layoutproof.core.term import Term
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class At:
+    """The coordinates of `map.place(point, copy)`; `copy` names the point that chooses the copy, if there are any."""
+
+    map: IndexMap
+    point: str
+    copy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """`first` comes before `second` in lexicographic order (dimension 0 first)."""
+
+    first: str
+    second: str
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """All coordinates equal."""
+
+    left: At
+    right: At
+
+
+@dataclass(frozen=True, slots=True)
+class Differ:
+    """Some coordinate differs."""
+
+    left: At
+    right: At
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """Some coordinate is below 0 or not below its extent (`extents` default to the map's range)."""
+
+    place: At
+    extents: tuple[Extent, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unreached:
+    """No index of the map's domain has its place at `point`."""
+
+    map: IndexMap
+    point: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Holds:
+    """A condition over the size symbols, e.g. that padding exceeds a bound."""
+
+    condition: Term
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """Every part holds."""
+
+    parts: tuple[Formula, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Any_:
+    """At least one part holds."""
+
+    parts: tuple[Formula, ...]
+
+
+Formula = Before | Same | Differ | Outside | Unreached | Holds | All | Any_
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Claim:
+    """No choice of `points` (each within its space, in this order) and sizes makes `violation` true.
+
+    `where` restricts the size symbols; every symbol is an integer >= 1.
+    """
+
+    points: Mapping[str, Space]
+    violation: Formula
+    where: Term | None = None
+
+    def sizes(self) -> tuple[str, ...]:
+        """Size symbols of the claim, in order of first appearance; `where` may add some."""
+        seen = dict.fromkeys(symbols_of(e for space in self.points.values() for e in space.extents))
+        for m in maps_of(self.violation):
+            seen.update(dict.fromkeys(symbols_of(m.range.extents)))
+        for name in names_of(self.violation) + (self.where.names() if self.where else ()):
+            seen[name] = None
+        return tuple(seen)
+
+
+def maps_of(formula: Formula) -> tuple[IndexMap, ...]:
+    """Every map that a formula speaks of."""
+    match formula:
+        case Same(left, right) | Differ(left, right):
+            return (left.map, right.map)
+        case Outside(place):
+            return (place.map,)
+        case Unreached(index_map):
+            return (index_map,)
+        case All(parts) | Any_(parts):
+            return tuple(m for part in parts for m in maps_of(part))
+    return ()
+
+
+def names_of(formula: Formula) -> tuple[str, ...]:
+    """Size symbols that stand in the formula itself rather than in a map."""
+    match formula:
+        case Holds(condition):
+            return condition.names()
+        case Outside(_, extents) if extents:
+            return symbols_of(extents)
+        case All(parts) | Any_(parts):
+            return tuple(name for part in parts for name in names_of(part))
+    return ()

@@ -1,0 +1,132 @@
+"""Reading index maps and conditions from text, with Python's own expression grammar.
+
+Nothing is evaluated: the syntax tree is rebuilt as a `Term`, and whatever is not integer arithmetic is refused by its
+place in the text.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.term import CONDITIONS, Term, arithmetic
+
+LONGEST = 4096
+"""Longest expression text in characters; longer ones are refused, not parsed."""
+
+
+def parse_map(text: str) -> tuple[tuple[str, ...], tuple[Term, ...]]:
+    """Names and results of a map written `(i, j) -> (i // 8, j // 128)`.
+
+    >>> parse_map("(i, j) -> (i // 8, min(j, 3))")
+    (('i', 'j'), (Term(i // 8), Term(min(j, 3))))
+    """
+    left, arrow, right = text.partition("->")
+    if not arrow:
+        raise LayoutError("an index map is written (i, j) -> (i // 8, j // 128); there is no '->'", text=text)
+    parameters = _parse(left, text, 0)
+    body = _parse(right, text, len(left) + 2)
+    names = []
+    for node in parameters.elts if isinstance(parameters, ast.Tuple) else [parameters]:
+        if not isinstance(node, ast.Name):
+            raise _error("left of '->' stand plain names", node, text, 0)
+        names.append(node.id)
+    if len(set(names)) != len(names):
+        raise LayoutError(f"the index map names a dimension twice: ({', '.join(names)})", text=text, column=1)
+    results = body.elts if isinstance(body, ast.Tuple) else [body]
+    return tuple(names), tuple(_build(node, text, len(left) + 2) for node in results)
+
+
+def parse_condition(text: str) -> Term:
+    """A condition such as `N % 8 == 0 and M >= 128`.
+
+    >>> parse_condition("N % 8 == 0 and M >= 128").names()
+    ('N', 'M')
+    """
+    term = _build(_parse(text, text, 0), text, 0)
+    if term.op not in CONDITIONS:
+        raise LayoutError(f"{text!r} is a number, not a condition; write for instance N % 8 == 0", text=text)
+    return term
+
+
+def parse_expression(text: str) -> Term:
+    """An integer expression such as `2 * N + 1`."""
+    return _build(_parse(text, text, 0), text, 0)
+
+
+def _parse(part: str, text: str, start: int) -> ast.expr:
+    if len(text) > LONGEST:
+        raise LayoutError(f"an expression may have {LONGEST} characters; this one has {len(text)}", text=text[:80])
+    lead = len(part) - len(part.lstrip())
+    try:
+        # one line: the column stays meaningful, and no statement can hide behind a newline
+        return ast.parse(" ".join(part.strip().splitlines()) or " ", mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        column = start + lead + (getattr(error, "offset", None) or 1)
+        raise LayoutError(f"cannot read {part.strip()[:60]!r} as an expression", text=text, column=column) from None
+
+
+_BINARY = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.BitXor: "xor",
+}
+_COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!="}
+_CALLS = {"min": 2, "max": 2, "xor": 2, "select": 3}
+
+
+def _build(node: ast.expr, text: str, start: int, depth: int = 0) -> Term:
+    if depth > 200:
+        raise _error("the expression is nested more than 200 deep", node, text, start)
+
+    def build(child: ast.expr) -> Term:
+        return _build(child, text, start, depth + 1)
+
+    match node:
+        case ast.Constant(value=int(value)) if type(value) is int:
+            return Term("int", value)
+        case ast.Name(id=name):
+            return Term("name", name)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            term = build(operand)
+            return Term("int", -term.args[0]) if term.op == "int" else -term
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return Term("not", build(operand))
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+            try:
+                return arithmetic(_BINARY[type(op)], build(left), build(right))
+            except LayoutError as error:
+                raise error if error.text else _error(error.problem, node, text, start) from None
+        case ast.BoolOp(op=op, values=values):
+            terms = [build(v) for v in values]
+            total = terms[0]
+            for term in terms[1:]:
+                total = Term("and" if isinstance(op, ast.And) else "or", total, term)
+            return total
+        case ast.Compare(left=left, ops=ops, comparators=comparators):
+            sides = [build(side) for side in (left, *comparators)]
+            links = [_compare(op, a, b) for op, a, b in zip(ops, sides, sides[1:], strict=False)]
+            if any(link is None for link in links):
+                raise _error("only < <= > >= == != compare here", node, text, start)
+            total = links[0]
+            for link in links[1:]:
+                total = Term("and", total, link)
+            return total  # type: ignore[return-value]
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if _CALLS.get(name) == len(args):
+            return Term(name, *(build(a) for a in args))
+    raise _error("only + - * // % ^ min max select xor, comparisons, names and integers may stand here", node, text, start)
+
+
+def _compare(op: ast.cmpop, left: Term, right: Term) -> Term | None:
+    if type(op) in _COMPARE:
+        return Term(_COMPARE[type(op)], left, right)
+    if isinstance(op, ast.Gt):
+        return Term("<", right, left)
+    return Term("<=", right, left) if isinstance(op, ast.GtE) else None
+
+
+def _error(problem: str, node: ast.expr, text: str, start: int) -> LayoutError:
+    return LayoutError(problem, text=text, column=start + 1 + max(0, node.col_offset))

@@ -1,0 +1,138 @@
+'''A layout is one pure function from logical indices to coordinates. This is the manual.
+
+In one sentence
+    A layout says where each element of a tensor lives, so we write it as a function `place(index) -> coordinates`
+    made of `+ - * // %` only, and everything else (proofs, tables, pictures) is that function run on different
+    kinds of number.
+
+In a picture
+    f32[3,5]{1,0:T(2,2)}: 2x2 tiles are laid over a 3x5 array, tiles in row-major order, elements within a tile in
+    row-major order. Numbers are offsets in elements, dots are padding.
+
+              j=0  1   2  3   4
+        i=0     0  1 | 4  5 | 8  .          place(i, j) = (i // 2, j // 2, i % 2, j % 2)
+        i=1     2  3 | 6  7 |10  .          range       =  2  x  3  x  2  x  2
+               ------+------+------
+        i=2    12 13 |16 17 |20  .          offset      = row-major position in that box
+             .  . |  . |  .  .                  =  ((i//2 * 3 + j//2) * 2 + i%2) * 2 + j%2
+
+    Element (2, 3) goes to tile (1, 1), place (0, 1) within it, offset ((1*3 + 1)*2 + 0)*2 + 1 = 17.
+
+The rule
+    `place` returns the *physical index*: tile numbers, then positions within tiles. It lies in a box (`range`), most
+    major axis first. Memory is that box in row-major order, so the offset is derived, never stored; and because
+    row-major order is a bijection of a box onto 0 .. count-1 for all extents (`row_major`, proved once in the
+    tests), whatever is proved of coordinates is proved of offsets.
+
+Named examples
+    row-major        place(i, j) = (i, j)                                    range (3, 5)
+    column-major     place(i, j) = (j, i)                                    range (5, 3)
+    tiled 8x128      place(i, j) = (i // 8, j // 128, i % 8, j % 128)        range (ceil(M/8), ceil(N/128), 8, 128)
+    bf16 packed      T(8,128)(2,1) splits i % 8 once more: (i//8, j//128, i%8//2, j%128, i%2)
+    strided          place(i, j) = (4*i + j,)                                range (13,)
+
+Why logical -> physical, and not the other way
+    A tensor is padded when its extents do not divide by the tile: then some places hold no element, and the map from
+    places to elements would be partial. Elements always have a place. A layout with replicas has several places per
+    element; `copies` is the box of choices, and place(index, copy) is still a function.
+
+What comes with it
+    `domain`  the box of logical indices          `copies`  the box of copies (empty: one place each)
+    `range`   the box that places must lie in      `memory`  bits per element and what is allotted, if the range is
+                                                             one memory in row-major order
+'''
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from layoutproof.core.numbers import INTS, Numbers
+from layoutproof.core.size import Extent, symbols_of
+from layoutproof.core.space import Space
+
+Index = tuple[Any, ...]
+"""One entry per dimension or axis; ints, arrays, solver terms: whatever `place` is run on."""
+
+Place = Callable[[Index, Index, Numbers], Index]
+"""place(index, copy, numbers) -> coordinates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What turns an offset into bytes.
+
+    bits: width of one element as stored.  natural_bits: width of the element type itself.
+    allotted: elements reserved, padding included; None where nothing says how much is reserved.
+    space: memory space number, 0 the default one.  prefix_bytes: bytes before element offset 0.
+    """
+
+    bits: int
+    natural_bits: int
+    allotted: Extent
+    space: int = 0
+    prefix_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndexMap:
+    """Where each index of `domain` goes in `range`; see the module's text.
+
+    Two maps are never compared with `==`: equality of layouts is a claim (`same_map`).
+    """
+
+    domain: Space
+    range: Space
+    place: Place
+    copies: Space = Space()
+    memory: Memory | None = None
+
+    def at(self, index: Sequence[int], copy: Sequence[int] = ()) -> tuple[int, ...]:
+        """The coordinates of one index on plain ints.
+
+        >>> IndexMap(Space(("i",), (5,)), Space(("o",), (9,)), lambda x, c, on: (2 * x[0],)).at((3,))
+        (6,)
+        """
+        return self.place(tuple(index), tuple(copy), INTS)
+
+    def sizes(self) -> tuple[str, ...]:
+        """The size symbols it depends on."""
+        return symbols_of((*self.domain.extents, *self.range.extents, *self.copies.extents))
+
+    def flat(self) -> IndexMap:
+        """The same map to one coordinate, `offset`: the row-major position in the range box, in elements."""
+        if len(self.range.extents) == 1:
+            return self
+        extents, place = self.range.extents, self.place
+
+        def to_offset(index: Index, copy: Index, on: Numbers) -> Index:
+            return (row_major(place(index, copy, on), extents, on),)
+
+        return IndexMap(self.domain, Space(("offset",), (self.range.count(),)), to_offset, self.copies, self.memory)
+
+
+def row_major(coordinates: Index, extents: Sequence[Extent], on: Numbers = INTS) -> Any:
+    """The position of `coordinates` in a box of `extents`, last axis fastest, in elements.
+
+    >>> row_major((1, 1, 0, 1), (2, 3, 2, 2))
+    17
+    """
+    total: Any = coordinates[0] if coordinates else 0
+    for coordinate, extent in zip(coordinates[1:], extents[1:], strict=True):
+        total = total * on.size(extent) + coordinate
+    return total
+
+
+def from_row_major(position: Any, extents: Sequence[Extent], on: Numbers = INTS) -> Index:
+    """The coordinates at a row-major position: the inverse of `row_major` for 0 <= position < count.
+
+    >>> from_row_major(17, (2, 3, 2, 2))
+    (1, 1, 0, 1)
+    """
+    coordinates: list[Any] = []
+    for extent in reversed(extents[1:]):
+        size = on.size(extent)
+        coordinates.append(position % size)
+        position = position // size
+    return (position, *reversed(coordinates)) if extents else ()

@@ -1,0 +1,75 @@
+"""The kinds of number a `place` runs on.
+
+`+ - * // %` are the number's own. What is more than arithmetic is asked of a `Numbers` by name, so that each engine
+answers in its own terms (a Python `if`, `numpy.where`, an isl piecewise function, a Z3 `If`) or says that it cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from layoutproof.core import size
+from layoutproof.core.errors import Undecided
+
+
+class Numbers:
+    """Plain Python ints, and the base of every other kind; `sizes` gives each size symbol its value.
+
+    >>> Numbers({"N": 20}).size(size.symbol("N") + 1)
+    21
+    """
+
+    def __init__(self, sizes: Mapping[str, Any] | None = None) -> None:
+        self.sizes: Mapping[str, Any] = sizes or {}
+
+    def size(self, extent: Any) -> Any:
+        """An extent as a number of this kind; plain ints stay ints."""
+        return extent if type(extent) is int else extent.evaluate(self.symbol)
+
+    def symbol(self, name: str) -> Any:
+        """The value of one size symbol. Raises Undecided when this kind was given none."""
+        try:
+            return self.sizes[name]
+        except KeyError:
+            raise Undecided(f"the size {name} has no value here") from None
+
+    def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
+        """`if_true` where the condition holds, else `if_false`."""
+        return if_true if condition else if_false
+
+    def minimum(self, left: Any, right: Any) -> Any:
+        """The smaller of two."""
+        return self.select(self.less(left, right), left, right)
+
+    def maximum(self, left: Any, right: Any) -> Any:
+        """The larger of two."""
+        return self.select(self.less(left, right), right, left)
+
+    def xor(self, left: Any, right: Any) -> Any:
+        """Bitwise exclusive or of two numbers >= 0 (swizzles)."""
+        return left ^ right
+
+    def less(self, left: Any, right: Any) -> Any:
+        """left < right, as this kind's truth value."""
+        return left < right
+
+    def equal(self, left: Any, right: Any) -> Any:
+        """left == right, as this kind's truth value."""
+        return left == right
+
+    def both(self, left: Any, right: Any) -> Any:
+        """Conjunction of two truth values of this kind."""
+        return left and right
+
+    def either(self, left: Any, right: Any) -> Any:
+        """Disjunction of two truth values of this kind."""
+        return left or right
+
+    def opposite(self, condition: Any) -> Any:
+        """Negation of a truth value of this kind."""
+        return not condition
+
+
+INTS = Numbers()
+"""Plain ints without run-time sizes."""

@@ -1,0 +1,237 @@
+"""Term: one small expression tree for maps and conditions that arrive as text or as a Python callable.
+
+A callable is run once on guarded symbols, which refuse everything whose answer would depend on a value that is not
+there yet (`==`, `<`, `bool`, `int`, iteration): a comparison that quietly took one branch would prove the wrong map.
+Evaluating the tree on a kind of number *is* the map's `place`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.numbers import Numbers
+
+_PRECEDENCE = {"or": 1, "and": 2, "not": 3, "<": 4, "<=": 4, "==": 4, "!=": 4, "+": 5, "-": 5, "*": 6, "//": 6, "%": 6}
+
+
+class Term:
+    """An expression over named integers; `op` says what, `args` are terms, or the name or the int itself.
+
+    >>> trace(lambda i, j: (i // 8 + 1, j % 128))
+    (('i', 'j'), (Term(i // 8 + 1), Term(j % 128)))
+    """
+
+    __slots__ = ("args", "op")
+
+    def __init__(self, op: str, *args: Any) -> None:
+        self.op = op
+        self.args = args
+
+    def evaluate(self, names: Mapping[str, Any], on: Numbers) -> Any:
+        """The value with `names` (and, for names not there, the size symbols of `on`) put in."""
+        op, args = self.op, self.args
+        if op == "int":
+            return args[0]
+        if op == "name":
+            return names[args[0]] if args[0] in names else on.symbol(args[0])
+        return _APPLY[op](on, *(a.evaluate(names, on) for a in args))
+
+    def names(self) -> tuple[str, ...]:
+        """Every name in it, in order of first appearance."""
+        if self.op == "name":
+            return (self.args[0],)
+        if self.op == "int":
+            return ()
+        return tuple(dict.fromkeys(name for a in self.args for name in a.names()))
+
+    def __str__(self) -> str:
+        return self._show(0)
+
+    def _show(self, outer: int) -> str:
+        op, args = self.op, self.args
+        if op in ("int", "name"):
+            return f"({args[0]})" if op == "int" and args[0] < 0 and outer > 0 else str(args[0])
+        if op not in _PRECEDENCE:
+            return f"{op}({', '.join(str(a) for a in args)})"
+        level = _PRECEDENCE[op]
+        if op == "not":
+            text = f"not {args[0]._show(level)}"
+        else:
+            text = f"{args[0]._show(level)} {op} {args[1]._show(level + 1)}"
+        return f"({text})" if level < outer else text
+
+    def __repr__(self) -> str:
+        return f"Term({self})"
+
+    def __add__(self, other: Any) -> Term:
+        return arithmetic("+", self, other)
+
+    def __radd__(self, other: Any) -> Term:
+        return arithmetic("+", other, self)
+
+    def __sub__(self, other: Any) -> Term:
+        return arithmetic("-", self, other)
+
+    def __rsub__(self, other: Any) -> Term:
+        return arithmetic("-", other, self)
+
+    def __mul__(self, other: Any) -> Term:
+        return arithmetic("*", self, other)
+
+    def __rmul__(self, other: Any) -> Term:
+        return arithmetic("*", other, self)
+
+    def __floordiv__(self, other: Any) -> Term:
+        return arithmetic("//", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Term:
+        return arithmetic("//", other, self)
+
+    def __mod__(self, other: Any) -> Term:
+        return arithmetic("%", self, other)
+
+    def __rmod__(self, other: Any) -> Term:
+        return arithmetic("%", other, self)
+
+    def __neg__(self) -> Term:
+        return arithmetic("-", 0, self)
+
+    def __xor__(self, other: Any) -> Term:
+        return arithmetic("xor", self, other)
+
+    def __rxor__(self, other: Any) -> Term:
+        return arithmetic("xor", other, self)
+
+    def __rshift__(self, other: Any) -> Term:
+        return arithmetic("//", self, 1 << _shift(other))
+
+    def __lshift__(self, other: Any) -> Term:
+        return arithmetic("*", self, 1 << _shift(other))
+
+    def __and__(self, other: Any) -> Term:
+        if type(other) is int and other >= 0 and (other & (other + 1)) == 0:
+            return arithmetic("%", self, other + 1)
+        raise LayoutError(f"{self} & {other}: only a mask 2**k - 1 is a quasi-affine operation; write it with % and //")
+
+    def _refuse(self, what: str, instead: str) -> NoReturn:
+        raise LayoutError(f"an index map may not ask for the {what} of {self}: it has no value yet; use {instead}")
+
+    def __eq__(self, other: object) -> bool:
+        self._refuse(f"truth of == {other}", "layoutproof.select(layoutproof.equal(a, b), x, y)")
+
+    def __ne__(self, other: object) -> bool:
+        self._refuse(f"truth of != {other}", "layoutproof.select(layoutproof.equal(a, b), x, y)")
+
+    def __lt__(self, other: object) -> bool:
+        self._refuse(f"truth of < {other}", "layoutproof.minimum, layoutproof.maximum or layoutproof.select")
+
+    __le__ = __gt__ = __ge__ = __lt__
+
+    def __bool__(self) -> NoReturn:
+        self._refuse("truth value", "layoutproof.select(condition, x, y)")
+
+    def __int__(self) -> NoReturn:
+        self._refuse("int()", "plain + - * // %")
+
+    __index__ = __float__ = __int__
+
+    def __iter__(self) -> NoReturn:
+        self._refuse("entries", "one name per index")
+
+    def __truediv__(self, other: Any) -> NoReturn:
+        raise LayoutError(f"{self} / {other} is not an integer operation; write //")
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+_APPLY: dict[str, Callable[..., Any]] = {
+    "+": lambda on, a, b: a + b,
+    "-": lambda on, a, b: a - b,
+    "*": lambda on, a, b: a * b,
+    "//": lambda on, a, b: a // b,
+    "%": lambda on, a, b: a % b,
+    "min": lambda on, a, b: on.minimum(a, b),
+    "max": lambda on, a, b: on.maximum(a, b),
+    "xor": lambda on, a, b: on.xor(a, b),
+    "select": lambda on, c, a, b: on.select(c, a, b),
+    "<": lambda on, a, b: on.less(a, b),
+    "<=": lambda on, a, b: on.opposite(on.less(b, a)),
+    "==": lambda on, a, b: on.equal(a, b),
+    "!=": lambda on, a, b: on.opposite(on.equal(a, b)),
+    "and": lambda on, a, b: on.both(a, b),
+    "or": lambda on, a, b: on.either(a, b),
+    "not": lambda on, a: on.opposite(a),
+}
+
+CONDITIONS = frozenset({"<", "<=", "==", "!=", "and", "or", "not"})
+
+
+def as_term(value: Any) -> Term:
+    """An int or a term as a term; LayoutError for anything else (floats, bools, arrays)."""
+    if isinstance(value, Term):
+        return value
+    if type(value) is int:
+        return Term("int", value)
+    raise LayoutError(f"an index map works on integers; got {value!r}, a {type(value).__name__}")
+
+
+def minimum(left: Any, right: Any) -> Any:
+    """The smaller of two, also where a traced index has no value yet."""
+    return Term("min", as_term(left), as_term(right))
+
+
+def maximum(left: Any, right: Any) -> Any:
+    """The larger of two, also where a traced index has no value yet."""
+    return Term("max", as_term(left), as_term(right))
+
+
+def less(left: Any, right: Any) -> Any:
+    """The condition left < right, for `select`."""
+    return Term("<", as_term(left), as_term(right))
+
+
+def equal(left: Any, right: Any) -> Any:
+    """The condition left == right, for `select`."""
+    return Term("==", as_term(left), as_term(right))
+
+
+def select(condition: Any, if_true: Any, if_false: Any) -> Any:
+    """`if_true` where the condition holds, else `if_false`."""
+    return Term("select", condition, as_term(if_true), as_term(if_false))
+
+
+def trace(function: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[Term, ...]]:
+    """The parameter names of a Python callable, and its results as terms.
+
+    Raises LayoutError when the callable asks for a value (see `Term`), takes `*args`, or returns no integers.
+    """
+    parameters = inspect.signature(function).parameters.values()
+    if any(p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters):
+        raise LayoutError("an index map takes one named parameter per dimension, no *args and no keyword-only ones")
+    names = tuple(p.name for p in parameters)
+    try:
+        result = function(*(Term("name", name) for name in names))
+    except LayoutError:
+        raise
+    except Exception as error:
+        raise LayoutError(f"the index map raised {type(error).__name__} when traced: {error}") from error
+    results = result if isinstance(result, tuple | list) else (result,)
+    return names, tuple(as_term(r) for r in results)
+
+
+def arithmetic(op: str, left: Any, right: Any) -> Term:
+    """`left op right`. Raises LayoutError for a divisor that is a constant below 1."""
+    left, right = as_term(left), as_term(right)
+    if op in ("//", "%") and right.op == "int" and right.args[0] <= 0:
+        raise LayoutError(f"{left} {op} {right}: a divisor must be a positive integer")
+    return Term(op, left, right)
+
+
+def _shift(by: Any) -> int:
+    if type(by) is not int or not 0 <= by < 64:
+        raise LayoutError(f"a shift must be by a constant from 0 to 63, not {by}")
+    return by
