@@ -6,10 +6,12 @@ own kind of number when it meets the node. Nobody evaluates a formula while buil
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from layoutproof.core.index_map import IndexMap
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point, show_point
 from layoutproof.core.size import Extent, symbols_of
 from layoutproof.core.space import Space
 from layoutproof.core.term import Term
@@ -92,19 +94,27 @@ Formula = Before | Same | Differ | Outside | Unreached | Holds | All | Any_
 class Claim:
     """No choice of `points` (each within its space, in this order) and sizes makes `violation` true.
 
-    `where` restricts the size symbols; every symbol is an integer >= 1.
+    `explain` turns a violating point (plain ints, with numbers that know the point's sizes) into a sentence.
+    `witness` holds further named numbers that belong to every counterexample. `where` restricts the size symbols;
+    every symbol is an integer >= 1.
     """
 
     points: Mapping[str, Space]
     violation: Formula
+    explain: Callable[[Point, Numbers], str] = lambda point, on: show_point(point)
+    witness: Point = field(default_factory=dict)
     where: Term | None = None
+
+    def numbers(self, point: Point) -> Numbers:
+        """Plain ints that know the sizes of a point."""
+        return Numbers(dict(zip(self.sizes(), point.get("sizes", ()), strict=True)))
 
     def sizes(self) -> tuple[str, ...]:
         """Size symbols of the claim, in order of first appearance; `where` may add some."""
         seen = dict.fromkeys(symbols_of(e for space in self.points.values() for e in space.extents))
         for m in maps_of(self.violation):
             seen.update(dict.fromkeys(symbols_of(m.range.extents)))
-        for name in names_of(self.violation) + (self.where.names() if self.where else ()):
+        for name in names_of(self.violation) + (self.where.names() if self.where is not None else ()):
             seen[name] = None
         return tuple(seen)
 

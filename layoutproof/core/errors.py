@@ -69,13 +69,13 @@ def shorten(text: str, width: int = 120) -> str:
     """At most `width` characters of `text` on one line, the middle left out.
 
     >>> shorten("f32[" + "1," * 100 + "1]", 20)
-    'f32[1,1, ... 1,1,1]'
+    'f32[1,1 ... 1,1,1]'
     """
     flat = " ".join(text.split())
     if len(flat) <= width:
         return flat
     half = (width - 5) // 2
-    return f"{flat[: half + 1]} ... {flat[-half:]}"
+    return f"{flat[:half]} ... {flat[-half:]}"
 
 
 def _window(text: str, column: int | None, width: int = 100) -> tuple[int, str]:

@@ -66,6 +66,7 @@ class Memory:
     bits: width of one element as stored.  natural_bits: width of the element type itself.
     allotted: elements reserved, padding included; None where nothing says how much is reserved.
     space: memory space number, 0 the default one.  prefix_bytes: bytes before element offset 0.
+    padded: for each group of dimensions padded together (dimension numbers, extent, padded extent); () if not known.
     """
 
     bits: int
@@ -73,6 +74,7 @@ class Memory:
     allotted: Extent
     space: int = 0
     prefix_bytes: int = 0
+    padded: tuple[tuple[tuple[int, ...], Extent, Extent], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,6 +101,12 @@ class IndexMap:
     def sizes(self) -> tuple[str, ...]:
         """The size symbols it depends on."""
         return symbols_of((*self.domain.extents, *self.range.extents, *self.copies.extents))
+
+    def show_place(self, index: Index, copy: Index = (), on: Numbers = INTS) -> str:
+        """A place in words: the offset in a memory, the coordinates otherwise."""
+        if self.memory is not None:
+            return f"offset {self.flat().place(index, copy, on)[0]}"
+        return f"place {self.place(index, copy, on)}"
 
     def flat(self) -> IndexMap:
         """The same map to one coordinate, `offset`: the row-major position in the range box, in elements."""

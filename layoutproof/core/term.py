@@ -235,3 +235,8 @@ def _shift(by: Any) -> int:
     if type(by) is not int or not 0 <= by < 64:
         raise LayoutError(f"a shift must be by a constant from 0 to 63, not {by}")
     return by
+
+
+def size_term(extent: Any) -> Term:
+    """An extent (int or Size) as an expression over its size symbols."""
+    return as_term(extent if type(extent) is int else extent.evaluate(lambda name: Term("name", name)))

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.index_map import IndexMap
 from layoutproof.core.size import Extent
 
 COMBINE = -1
@@ -51,12 +53,28 @@ class XlaLayout:
     metadata_bytes: int = 0
     buffer: bool = False
 
+    def __str__(self) -> str:
+        return _text(self)
+
+    def index_map(self) -> IndexMap:
+        """Logical index -> physical index; LayoutError for what is written but has no defined meaning."""
+        from layoutproof.layouts.xla.place import index_map
+
+        return index_map(self)
+
 
 @dataclass(frozen=True, slots=True)
 class XlaTuple:
     """A tuple of shapes, e.g. `(f32[2]{0}, token[])`; `elements` in order."""
 
     elements: tuple[XlaShape, ...]
+
+    def __str__(self) -> str:
+        return _text(self)
+
+    def index_map(self) -> IndexMap:
+        """Always a LayoutError: a tuple has no single map, its elements have."""
+        raise LayoutError(f"a tuple of {len(self.elements)} shapes has no layout of its own; ask about one element")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,5 +83,18 @@ class XlaOpaque:
 
     element_type: str
 
+    def __str__(self) -> str:
+        return _text(self)
+
+    def index_map(self) -> IndexMap:
+        """Always a LayoutError: there are no elements to place."""
+        raise LayoutError(f"{self.element_type}[] has no elements, so there is nothing to place")
+
 
 XlaShape = XlaLayout | XlaTuple | XlaOpaque
+
+
+def _text(shape: XlaShape) -> str:
+    from layoutproof.layouts.xla.text import to_text
+
+    return to_text(shape)

@@ -1,0 +1,69 @@
+"""What a `where` condition says of single size symbols, as a change of variables.
+
+`N % 8 == 0 and N >= 64` means N = 8*n + 56 for some n >= 1. Putting that in for N lets the structural engine use the
+assumption without a solver. Conditions of other forms are left out: what is then proved holds for more sizes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from layoutproof.core.size import symbol
+from layoutproof.core.term import Term
+
+
+def substitution(where: Term | None) -> dict[str, Any]:
+    """For each restricted symbol, an int or a polynomial in the same symbol that takes all allowed values.
+
+    >>> from layoutproof.core.expression import parse_condition
+    >>> substitution(parse_condition("N % 8 == 0 and N >= 64 and M == 3"))
+    {'N': Size(8*N + 56), 'M': 3}
+    """
+    if where is None:
+        return {}
+    lows: dict[str, int] = {}
+    steps: dict[str, tuple[int, int]] = {}
+    fixed: dict[str, int] = {}
+    for part in conjuncts(where):
+        match _simple(part):
+            case ("mod", name, step, rest):
+                steps.setdefault(name, (step, rest))
+            case ("low", name, low, _):
+                lows[name] = max(lows.get(name, 1), low)
+            case ("is", name, value, _):
+                fixed[name] = value
+    result: dict[str, Any] = {}
+    for name in (*steps, *lows):
+        step, rest = steps.get(name, (1, 0))
+        low = lows.get(name, 1)
+        first = low + (rest - low) % step
+        result[name] = symbol(name) * step + (first - step)
+    result.update({name: value for name, value in fixed.items() if value >= 1})
+    return result
+
+
+def conjuncts(where: Term) -> list[Term]:
+    """The parts of a conjunction, in order."""
+    if where.op == "and":
+        return conjuncts(where.args[0]) + conjuncts(where.args[1])
+    return [where]
+
+
+def _simple(part: Term) -> tuple[str, str, int, int] | None:
+    if part.op not in ("==", "<", "<="):
+        return None
+    left, right = part.args
+    if part.op == "==":
+        if left.op == "int":
+            left, right = right, left
+        if right.op != "int":
+            return None
+        if left.op == "name":
+            return ("is", left.args[0], right.args[0], 0)
+        if left.op == "%" and left.args[0].op == "name" and left.args[1].op == "int":
+            step = left.args[1].args[0]
+            return ("mod", left.args[0].args[0], step, right.args[0]) if 0 <= right.args[0] < step else None
+        return None
+    if left.op == "int" and right.op == "name":
+        return ("low", right.args[0], left.args[0] + (part.op == "<"), 0)
+    return None

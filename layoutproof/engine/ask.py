@@ -1,0 +1,198 @@
+"""Ask one question: which property, of which layouts; get a verdict with its counterexample or its engine.
+
+Order of engines: `digits` (structural, microseconds), `isl` (exact, natural coordinates), `smt` (what isl cannot),
+`brute` (small boxes). The first that decides answers; a refutation is replayed on plain ints before anyone sees it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import pkgutil
+from dataclasses import replace
+from functools import lru_cache
+from types import ModuleType
+from typing import Any
+
+import layoutproof.properties
+from layoutproof.core.claim import Claim, Holds
+from layoutproof.core.errors import InternalError, LayoutError, Undecided, shorten
+from layoutproof.core.expression import parse_condition
+from layoutproof.core.index_map import IndexMap
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point, Result, Verdict
+from layoutproof.core.term import Term
+from layoutproof.engine.read import map_of, read_layout
+
+ENGINES = ("digits", "isl", "smt", "brute")
+
+
+def ask(
+    name: str,
+    *layouts: object,
+    where: str | None = None,
+    engine: str | None = None,
+    confirm: bool = False,
+    effort: int = 1,
+    **options: Any,
+) -> Result:
+    """Whether a property holds of one layout or of a pair.
+
+    where: a condition on size symbols, e.g. "N % 8 == 0"; the answer is then for all sizes >= 1 that satisfy it.
+    engine: force one of digits, isl, smt, brute.  confirm: demand that two engines agree.
+    effort: multiplies the step budgets.  options: the property's own, e.g. at_most="2%", permutation=(1, 0).
+    Raises LayoutError for bad input, never a library's error.
+
+    >>> ask("injective", "f32[3,5] strides (4,1)").counterexample
+    {'first': (0, 4), 'second': (1, 0)}
+    >>> ask("bijective", "f32[N,M]{1,0:T(8,128)}").verdict
+    <Verdict.PROVED: 'proved'>
+    """
+    module = property_module(name)
+    if engine is not None and engine not in ENGINES:
+        raise LayoutError(f"unknown engine {engine!r}; known: {', '.join(ENGINES)}")
+    if len(layouts) != module.LAYOUTS:
+        many = "one layout" if module.LAYOUTS == 1 else f"{module.LAYOUTS} layouts"
+        raise LayoutError(f"{name} is about {many}; got {len(layouts)}")
+    read = [read_layout(value) for value in layouts]
+    maps = [map_of(layout) for layout in read]
+    subject = " , ".join([_subject(layout) for layout in read])
+    condition = None if where is None else _where(where, maps)
+    try:
+        claims: tuple[Claim, ...] = module.claims(*maps, **options)
+    except TypeError as error:
+        raise LayoutError(_wrong_options(name, module, options, error)) from error
+    figures = module.figures(*maps, **options) if hasattr(module, "figures") else {}
+    if condition is not None:
+        claims = tuple([replace(claim, where=condition) for claim in claims])
+        subject += f" where {where}"
+    vacuous = _vacuous(maps, condition, effort)
+    if vacuous:
+        return Result(name, subject, Verdict.UNKNOWN, None, vacuous, "", figures)
+    engines = ENGINES if engine is None else (engine,)
+    decided: dict[str, None] = {}
+    unknown = ""
+    for claim in claims:
+        point, by, reason = _decide(claim, engines, confirm, effort)
+        if point is not None:
+            shown = {**point, **claim.witness}
+            why = claim.explain(point, claim.numbers(point))
+            if "sizes" in point:
+                why = f"with {_sizes(claim, point)}: {why}"
+            return Result(name, subject, Verdict.REFUTED, shown, why, by, figures)
+        decided.update(dict.fromkeys(by.split("+")))
+        unknown = unknown or reason
+    if unknown:
+        return Result(name, subject, Verdict.UNKNOWN, None, unknown, "", figures)
+    return Result(name, subject, Verdict.PROVED, None, "", "+".join(decided), figures)
+
+
+def _decide(claim: Claim, engines: tuple[str, ...], confirm: bool, effort: int) -> tuple[Point | None, str, str]:
+    """(counterexample or None, engines that decided, reason when nobody could)."""
+    answers: list[tuple[str, Point | None]] = []
+    reasons: list[str] = []
+    for name in engines:
+        try:
+            point = _solver(name).decide(claim, effort)
+            if point is not None:
+                _replay(claim, point, name)
+        except Undecided as undecided:
+            reasons.append(f"{name}: {undecided}")
+            continue
+        answers.append((name, point))
+        if len(answers) == (2 if confirm else 1):
+            break
+    if not answers:
+        return None, "", "; ".join(reasons)
+    if not confirm:
+        return answers[0][1], answers[0][0], ""
+    if len(answers) < 2:
+        verdict = "proves" if answers[0][1] is None else "refutes"
+        return None, "", f"only {answers[0][0]} {verdict} it, no second engine confirms: {'; '.join(reasons)}"
+    (one, point), (other, second) = answers
+    if point != second:
+        raise InternalError(f"{one} says {point} and {other} says {second}: please report this")
+    return point, f"{one}+{other}", ""
+
+
+def _replay(claim: Claim, point: Point, engine: str) -> None:
+    if not _solver("brute").violates(claim, point):
+        raise InternalError(f"{engine} found {point}, which does not violate the claim on plain ints: please report this")
+
+
+def _vacuous(maps: list[IndexMap], where: Term | None, effort: int) -> str:
+    """Why there is nothing to prove, or ""."""
+    for m in maps:
+        for extent in m.domain.extents:
+            if type(extent) is int and extent == 0:
+                return "vacuous: the array has no elements"
+    if where is None or _satisfiable(where, effort):
+        return ""
+    return f"vacuous: no sizes satisfy {where}"
+
+
+@lru_cache(maxsize=256)
+def _satisfiable(where: Term, effort: int) -> bool:
+    names = where.names()
+    likely = (1, 2, 3, 4, 8, 16, 64, 128, 256, 1024, 4096)
+    for values in itertools.islice(itertools.product(likely, repeat=len(names)), 2000):
+        if where.evaluate({}, Numbers(dict(zip(names, values, strict=True)))):
+            return True
+    point, _, reason = _decide(Claim({}, Holds(where)), ("isl", "smt"), False, effort)
+    if reason:
+        raise LayoutError(f"cannot tell whether any sizes satisfy {where}: {reason}")
+    return point is not None
+
+
+def _where(text: str, maps: list[IndexMap]) -> Term:
+    term = _condition(text)
+    known = dict.fromkeys(s for m in maps for s in m.sizes())
+    for name in term.names():
+        if name not in known:
+            have = f"only {', '.join(known)}" if known else "no size symbols"
+            raise LayoutError(f"the condition speaks of {name}, but the layouts have {have}", text=text)
+    return term
+
+
+@lru_cache(maxsize=256)
+def _condition(text: str) -> Term:
+    return parse_condition(text)
+
+
+def properties() -> tuple[str, ...]:
+    """The names of all properties: the modules of `layoutproof.properties`."""
+    return tuple(sorted(m.name for m in pkgutil.iter_modules(layoutproof.properties.__path__)))
+
+
+@lru_cache(maxsize=256)
+def property_module(name: str) -> ModuleType:
+    """The module of one property; LayoutError lists the known ones."""
+    if name not in properties():
+        raise LayoutError(f"unknown property {shorten(str(name), 40)!r}; known: {', '.join(properties())}")
+    return importlib.import_module(f"layoutproof.properties.{name}")
+
+
+@lru_cache(maxsize=8)
+def _solver(name: str) -> Any:
+    return importlib.import_module(f"layoutproof.solvers.{name}")
+
+
+def _subject(layout: Any) -> str:
+    if isinstance(layout, IndexMap):
+        return f"map of ({layout.domain})"
+    return str(layout)
+
+
+def _sizes(claim: Claim, point: Point) -> str:
+    return ", ".join(f"{n} = {v}" for n, v in zip(claim.sizes(), point["sizes"], strict=True))
+
+
+def _wrong_options(name: str, module: ModuleType, options: dict[str, Any], error: TypeError) -> str:
+    import inspect
+
+    known = [p for p in inspect.signature(module.claims).parameters.values() if p.default is not p.empty]
+    unknown = [o for o in options if o not in {p.name for p in known}]
+    if not unknown:
+        return f"{name}: {error}"
+    have = f"its options are {', '.join(p.name for p in known)}" if known else "it has no options"
+    return f"{name} does not know the option {unknown[0]!r}; {have}"

@@ -1,0 +1,72 @@
+"""Reading a layout of any language: `layouts/<name>` is the language `<name>`, found by its file name."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from functools import lru_cache
+from types import ModuleType
+from typing import Any, Protocol
+
+import layoutproof.layouts
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.index_map import IndexMap
+
+
+class Layout(Protocol):
+    """What a language's `read` returns: frozen, comparable data whose `str` is its text."""
+
+    def index_map(self) -> IndexMap:
+        """Where each element goes."""
+
+
+def read_layout(value: object, mode: str = "strict") -> Any:
+    """A layout from its text, or from a one-key mapping `{language: value}`; layouts and maps pass through.
+
+    mode: "strict" refuses what its own tool's verifier would; "xla" accepts what XLA's parser accepts.
+    Raises LayoutError with the value, the rule and the column.
+
+    >>> str(read_layout("bf16[4096,11008]{1,0:T(8,128)(2,1)}"))
+    'bf16[4096,11008]{1,0:T(8,128)(2,1)}'
+    >>> str(read_layout({"strided": "f32[3,5] strides (4,1)"}))
+    'f32[3,5] strides (4,1)'
+    """
+    if mode not in ("strict", "xla"):
+        raise LayoutError(f"mode is 'strict' or 'xla', not {mode!r}")
+    if isinstance(value, str):
+        for name in languages():
+            module = language(name)
+            if module.looks_like(value):
+                return module.read(value, mode)
+        raise LayoutError("no layout language reads this text", text=value)
+    if isinstance(value, Mapping):
+        if len(value) != 1:
+            raise LayoutError(
+                f"a layout is a text or a mapping with one key, the language ({', '.join(languages())}); "
+                f"got keys {', '.join(map(str, value)) or 'none'}"
+            )
+        ((name, inner),) = value.items()
+        if name not in languages():
+            raise LayoutError(f"unknown layout language {shorten(str(name), 40)!r}; known: {', '.join(languages())}")
+        return language(name).read(inner, mode)
+    if hasattr(value, "index_map") or isinstance(value, IndexMap):
+        return value
+    raise LayoutError(f"a layout is a text or a mapping, not {shorten(repr(value), 60)}")
+
+
+def map_of(layout: Any) -> IndexMap:
+    """The index map of a layout, or the map itself."""
+    return layout if isinstance(layout, IndexMap) else layout.index_map()  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=1)
+def languages() -> tuple[str, ...]:
+    """The names of all layout languages: the modules of `layoutproof.layouts`."""
+    return tuple(sorted(m.name for m in pkgutil.iter_modules(layoutproof.layouts.__path__)))
+
+
+@lru_cache(maxsize=64)
+def language(name: str) -> ModuleType:
+    """The module of one language."""
+    return importlib.import_module(f"layoutproof.layouts.{name}")

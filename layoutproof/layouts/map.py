@@ -1,0 +1,128 @@
+"""Maps that users write themselves: `(i, j) -> (i // 8, j // 128)` with a shape, or a Python callable.
+
+Mapping form: `{"map": {"index": "(i, j) -> (i // 8, j // 128)", "shape": [256, 512], "range": [32, 4]}}`. Text form, with
+the shape in it: `(i < 256, j < 512) -> (i // 8, j // 128)`. Extents may be size symbols, also in `range`. Without a
+range nothing bounds the places, and in_bounds and covers have no question to answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.expression import parse_expression, parse_map
+from layoutproof.core.index_map import Index, IndexMap
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.size import Extent, Size, surely_less, symbol
+from layoutproof.core.space import Space
+from layoutproof.core.term import Term, trace
+
+_BOUNDED = re.compile(r"\s*\((?P<bounds>[^()]*<[^()]*)\)\s*->(?P<body>.*)", re.DOTALL)
+
+
+class _Symbols(Numbers):
+    def symbol(self, name: str) -> Any:
+        return symbol(name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MapLayout:
+    """A user's index map: dimension names, one extent each, one term per coordinate, and the range if given."""
+
+    names: tuple[str, ...]
+    extents: tuple[Extent, ...]
+    terms: tuple[Term, ...]
+    range_extents: tuple[Extent, ...] | None = None
+
+    def __str__(self) -> str:
+        bounds = ", ".join(f"{n} < {e}" for n, e in zip(self.names, self.extents, strict=True))
+        text = f"({bounds}) -> ({', '.join(map(str, self.terms))})"
+        return text if self.range_extents is None else f"{text} in [{', '.join(map(str, self.range_extents))}]"
+
+    def index_map(self) -> IndexMap:
+        """The map whose `place` is the terms, evaluated on any kind of number."""
+        names, terms = self.names, self.terms
+
+        def place(index: Index, copy: Index, on: Numbers) -> Index:
+            values = dict(zip(names, index, strict=True))
+            return tuple(term.evaluate(values, on) for term in terms)
+
+        axes = tuple(f"p{k}" for k in range(len(terms)))
+        bounds = self.range_extents
+        return IndexMap(Space(names, self.extents), Space(axes, bounds) if bounds is not None else Space(), place)
+
+
+def looks_like(text: str) -> bool:
+    """Whether a text without a language name is meant as a user's map."""
+    return "->" in text
+
+
+def read(value: object, mode: str = "strict") -> MapLayout:
+    """A map from its text or mapping form.
+
+    >>> str(read("(i < 256, j < 512) -> (i // 8, j // 128)"))
+    '(i < 256, j < 512) -> (i // 8, j // 128)'
+    """
+    if isinstance(value, dict):
+        unknown = set(value) - {"index", "shape", "range"}
+        if unknown or not {"index", "shape"} <= set(value):
+            raise LayoutError(f"a map has index, shape and optionally range; got {', '.join(map(str, value))}")
+        return index_map(value["index"], value["shape"], value.get("range"))
+    if not isinstance(value, str):
+        raise LayoutError(f"a map is a text such as (i < 8, j < 16) -> (j, i), not {value!r}")
+    text, inside, range_text = value.rpartition(" in [")
+    if not inside:
+        text, range_text = value, ""
+    found = _BOUNDED.fullmatch(text)
+    if found is None:
+        raise LayoutError("a map needs an extent for each dimension: (i < 256, j < 512) -> (i // 8, j // 128)", text=value)
+    names, shape = [], []
+    for bound in found["bounds"].split(","):
+        name, less, extent = bound.partition("<")
+        if not less:
+            raise LayoutError(f"{bound.strip()!r} has no extent; write for instance {bound.strip()} < 256", text=value)
+        names.append(name.strip())
+        shape.append(extent.strip())
+    bounds = [b.strip() for b in range_text.rstrip().removesuffix("]").split(",")] if inside else None
+    return index_map(f"({', '.join(names)}) -> {found['body']}", shape, bounds)
+
+
+def index_map(
+    index: str | Callable[..., Any], shape: Sequence[Any], range: Sequence[Any] | None = None
+) -> MapLayout:
+    """A map from text or from a Python callable of one parameter per dimension.
+
+    shape: one extent (int >= 0, or text with size symbols) per dimension; range: one per coordinate, or None.
+    Raises LayoutError when the callable compares or branches on an index (see `core.term`), or counts disagree.
+
+    >>> str(index_map(lambda i, j: (i // 8, j % 128), shape=[256, "N"]))
+    '(i < 256, j < N) -> (i // 8, j % 128)'
+    """
+    names, terms = parse_map(index) if isinstance(index, str) else trace(index)
+    extents = tuple(_extent(e) for e in shape)
+    bounds = None if range is None else tuple(_extent(e) for e in range)
+    if len(extents) != len(names):
+        raise LayoutError(f"the map takes {len(names)} indices ({', '.join(names)}) but shape has {len(extents)} extents")
+    if bounds is not None and len(bounds) != len(terms):
+        raise LayoutError(f"the map gives {len(terms)} coordinates but range has {len(bounds)} extents")
+    known = {*names, *(s for e in extents if isinstance(e, Size) for s in e.symbols())}
+    for term in terms:
+        for name in term.names():
+            if name not in known:
+                raise LayoutError(f"the map uses {name!r}, which is neither an index nor a size in shape", text=str(term))
+    return MapLayout(names, extents, terms, bounds)
+
+
+def _extent(value: Any) -> Extent:
+    if type(value) is int:
+        extent: Any = value
+    elif isinstance(value, str):
+        extent = parse_expression(value).evaluate({}, _Symbols())
+    else:
+        raise LayoutError(f"an extent is an integer or a size expression, not {value!r}")
+    if (extent < 0) if type(extent) is int else not surely_less(0, extent):
+        raise LayoutError(f"the extent {value} must be at least {0 if type(extent) is int else 1}")
+    return extent  # type: ignore[no-any-return]

@@ -1,0 +1,294 @@
+"""Reading `{minor_to_major:properties}`, the layout after an array's dimensions.
+
+Source: openxla/xla at 183fa00cb5, `hlo_parser.cc` ParseLayout, ParseTiles, ParseSplitConfigs, ParseDimLevelTypes;
+`layout_util.cc` MakeLayout (what aborts) and ValidateLayoutForShape (what mode `strict` refuses as well).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.layouts.xla.lexer import INT64_MIN, Cursor
+from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout
+
+_ORDER = ("D", "T", "L", "#", "*", "E", "S", "SC", "P", "M")
+_FIELDS = {
+    "T": "tiles",
+    "L": "tail_alignment",
+    "#": "index_type",
+    "*": "pointer_type",
+    "E": "element_bits",
+    "S": "memory_space",
+    "SC": "splits",
+    "M": "metadata_bytes",
+}
+_SPARSE = {
+    "D": "dim-level types",
+    "#": "an index type",
+    "*": "a pointer type",
+    "P": "a physical shape",
+}
+_NUMBERS = {
+    "L": "the tail padding alignment in elements, e.g. L(1024)",
+    "E": "the element size in bits, e.g. E(4)",
+    "S": "the memory space, e.g. S(1)",
+    "M": "the size of the dynamic shape metadata in bytes, e.g. M(8)",
+}
+
+
+def read_layout(cursor: Cursor, shape: XlaLayout) -> XlaLayout:
+    """`shape` with the layout that starts at the cursor's `{`. LayoutError if the layout is not one of its mode."""
+    cursor.advance()
+    start = cursor.start
+    order: list[int] = []
+    if cursor.kind == "int":
+        order.append(cursor.integer("a dimension number"))
+        while cursor.kind == ",":
+            cursor.advance()
+            order.append(cursor.integer("a dimension number in minor_to_major"))
+    shape = replace(shape, minor_to_major=tuple(order))
+    problem = _wrong_order(shape, cursor.strict)
+    if problem:
+        raise cursor.refuse(problem, start)
+    values: dict[str, Any] = {}
+    if cursor.kind == ":":
+        cursor.advance()
+        for key in _ORDER:
+            if cursor.word == key:
+                _read_property(cursor, shape, key, values)
+    if cursor.kind != "}":
+        raise cursor.problem or _unexpected(cursor, list(values))
+    cursor.advance()
+    return replace(shape, **{_FIELDS[key]: value for key, value in values.items() if key in _FIELDS})
+
+
+def dims_text(shape: XlaLayout) -> str:
+    """Element type and dimensions without the layout, e.g. `f32[3,<=5]`."""
+    parts = ("?" if how == "?" else f"{how}{extent}" for extent, how in zip(shape.dims, shape.dynamic, strict=True))
+    return f"{shape.element_type}[{','.join(parts)}]"
+
+
+def _wrong_order(shape: XlaLayout, strict: bool) -> str:
+    order, rank = shape.minor_to_major, len(shape.dims)
+    written = "minor_to_major {" + shorten(",".join(map(str, order)), 60) + "}"
+    array = shorten(dims_text(shape), 60)
+    if len(order) != rank:
+        entries = "1 entry" if len(order) == 1 else f"{len(order)} entries"
+        return f"{written} has {entries} but {array} has {rank} dimension{'' if rank == 1 else 's'}"
+    if not strict:
+        return ""
+    seen: set[int] = set()
+    for dimension in order:
+        if not 0 <= dimension < rank:
+            return f"{written} names dimension {dimension} but the dimensions of {array} are 0 to {rank - 1}"
+        if dimension in seen:
+            return f"{written} names dimension {dimension} twice: it must name each of 0 to {rank - 1} once"
+        seen.add(dimension)
+    return ""
+
+
+def _read_property(cursor: Cursor, shape: XlaLayout, key: str, values: dict[str, Any]) -> None:
+    if key == "P" or (cursor.strict and key in _SPARSE):
+        raise cursor.refuse(
+            f"{key}(..), {_SPARSE[key]}, is left over from sparse arrays, which XLA no longer has: remove {key}(..)"
+        )
+    cursor.advance()
+    if key == "D":
+        _skip_level_types(cursor)
+    elif key == "T":
+        values[key] = _tiles(cursor)
+    elif key == "SC":
+        values[key] = _splits(cursor, shape)
+    elif key in _NUMBERS:
+        values[key] = _number(cursor, key)
+    else:
+        values[key] = _type(cursor)
+
+
+def _take(cursor: Cursor, kind: str, what: str) -> bool:
+    """Step over a token of this kind. Where it is missing: an error in mode `strict`, False in mode `xla`.
+
+    ParseLayout drops the results of its property parsers, so XLA goes on with the next property and refuses the
+    text only if that does not lead to the closing brace; the first problem is then the one worth reporting.
+    """
+    if cursor.kind == kind:
+        if kind != "int":
+            cursor.advance()
+        return True
+    error = cursor.expected(what)
+    if cursor.strict:
+        raise error
+    cursor.problem = cursor.problem or error
+    return False
+
+
+def _number(cursor: Cursor, key: str) -> int:
+    default = 1 if key == "L" else 0
+    what = _NUMBERS[key]
+    if not _take(cursor, "(", f"( after {key}: {what}") or not _take(cursor, "int", f"an integer in {key}(..): {what}"):
+        return default
+    start = cursor.start
+    value = cursor.integer(what)
+    # MakeLayout aborts the process
+    if key == "L" and value < 1:
+        raise cursor.refuse(f"L({value}): the tail padding alignment must be at least 1 element", start)
+    if cursor.strict and key in ("E", "M") and value < 0:
+        what = "an element size in bits" if key == "E" else "a size in bytes"
+        raise cursor.refuse(f"{key}({value}): {what} is not negative", start)
+    if cursor.strict and key == "S" and not -128 <= value <= 127:
+        raise cursor.refuse(
+            f"S({value}): XLA keeps the memory space in 8 bits, -128 to 127, and would read {_int8(value)}", start
+        )
+    _take(cursor, ")", f") after {key}({value}")
+    if key == "S":
+        return _int8(value)
+    return max(value, 0) if key == "M" else value
+
+
+def _int8(value: int) -> int:
+    return (value + 128) % 256 - 128
+
+
+def _tiles(cursor: Cursor) -> tuple[tuple[int, ...], ...]:
+    tiles: list[tuple[int, ...]] = []
+    while not tiles or cursor.kind == "(":
+        tile: list[int] = []
+        complete = _tile(cursor, tile)
+        tiles.append(tuple(tile))
+        if not complete:
+            break
+    return tuple(tiles)
+
+
+def _tile(cursor: Cursor, tile: list[int]) -> bool:
+    if not _take(cursor, "(", "( and tile sizes after T, e.g. T(8,128)"):
+        return False
+    if cursor.strict and cursor.kind == ")":
+        raise cursor.refuse("the empty tile () has no sizes: give them, e.g. T(8,128), or leave T out")
+    start = cursor.start
+    while cursor.kind != ")" or tile:
+        start = cursor.start
+        if cursor.kind == "*":
+            tile.append(COMBINE)
+            cursor.advance()
+        elif _take(cursor, "int", "a tile size: an integer or *"):
+            tile.append(_tile_size(cursor))
+        else:
+            return False
+        if cursor.kind != ",":
+            break
+        cursor.advance()
+    if cursor.strict and tile[-1] == COMBINE:
+        raise cursor.refuse(
+            "a tile cannot end with *: * merges a dimension into the next more minor one, and the last has none", start
+        )
+    return _take(cursor, ")", ", or ) in the tile")
+
+
+def _tile_size(cursor: Cursor) -> int:
+    start = cursor.start
+    size = cursor.integer("a tile size")
+    # Tile::kCombineDimension is INT64_MIN; MakeLayout aborts the process on any other negative size
+    if size == INT64_MIN and not cursor.strict:
+        return COMBINE
+    if size < 0 or (cursor.strict and size == 0):
+        raise cursor.refuse(f"tile size {size} must be positive", start)
+    return size
+
+
+def _splits(cursor: Cursor, shape: XlaLayout) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    splits: list[tuple[int, tuple[int, ...]]] = []
+    while not splits or cursor.kind == "(":
+        indices: list[int] = []
+        example = "(dimension:index,..) after SC, e.g. SC(0:128)"
+        if not _take(cursor, "(", example) or not _take(cursor, "int", f"a physical dimension in {example}"):
+            break
+        start = cursor.start
+        dimension = cursor.integer("a physical dimension")
+        rank = len(shape.dims)
+        if cursor.strict and not 0 <= dimension < rank:
+            array = shorten(dims_text(shape), 60)
+            has = (
+                f"the physical dimensions of {array} are 0 (most major) to {rank - 1}" if rank else f"{array} has none"
+            )
+            raise cursor.refuse(f"SC({dimension}:..) splits physical dimension {dimension} but {has}", start)
+        complete = _split_indices(cursor, shape, dimension, indices)
+        splits.append((dimension, tuple(indices)))
+        if not complete:
+            break
+    return tuple(splits)
+
+
+def _split_indices(cursor: Cursor, shape: XlaLayout, dimension: int, indices: list[int]) -> bool:
+    if not _take(cursor, ":", f": and the split indices after SC({dimension}"):
+        return False
+    while cursor.kind != ")" or indices:
+        if not _take(cursor, "int", "a split index"):
+            return False
+        start = cursor.start
+        index = cursor.integer("a split index")
+        if cursor.strict:
+            extent = shape.dims[shape.minor_to_major[-1 - dimension]]
+            if index <= 0 or (type(extent) is int and index >= extent):
+                raise cursor.refuse(
+                    f"split index {index} of physical dimension {dimension} is not inside it: 0 < index < {extent}",
+                    start,
+                )
+            if indices and index <= indices[-1]:
+                raise cursor.refuse(f"split index {index} follows {indices[-1]}: split indices must increase", start)
+        indices.append(index)
+        if cursor.kind != ",":
+            break
+        cursor.advance()
+    return _take(cursor, ")", ", or ) after the split indices")
+
+
+def _type(cursor: Cursor) -> str:
+    # mode `xla` only; ParseLayout ignores each of the three results
+    read = ""
+    if cursor.kind == "(":
+        cursor.advance()
+    if cursor.kind == "name" and (cursor.word in ELEMENT_BITS or cursor.word in ("token", "opaque")):
+        # Layout::Print writes "invalid" for what is not integral
+        read = cursor.word if cursor.word[0] in "su" else "invalid"
+        cursor.advance()
+    if cursor.kind == ")":
+        cursor.advance()
+    return read
+
+
+def _skip_level_types(cursor: Cursor) -> None:
+    # mode `xla` only: read and forgotten, up to where ParseDimLevelTypes gives up
+    if not _take(cursor, "(", "( after D"):
+        return
+    first = True
+    while cursor.kind != ")" or not first:
+        first = False
+        if cursor.kind != "name" or cursor.word not in ("D", "C", "S", "H"):
+            return
+        cursor.advance()
+        for mark in ("+", "~"):
+            if cursor.kind == mark:
+                cursor.advance()
+        if cursor.kind != ",":
+            break
+        cursor.advance()
+    if cursor.kind == ")":
+        cursor.advance()
+
+
+def _unexpected(cursor: Cursor, seen: list[str]) -> LayoutError:
+    key = cursor.word
+    if key in seen:
+        more = "; several tiles are written T(8,128)(2,1)" if key == "T" else ""
+        return cursor.refuse(f"{key}(..) is given twice{more}")
+    if key in _ORDER and cursor.kind in ("name", "#", "*"):
+        later = [other for other in seen if _ORDER.index(other) > _ORDER.index(key)]
+        if later:
+            return cursor.refuse(f"properties out of order: {key}(..) must come before {later[0]}(..)")
+    if cursor.kind == "name":
+        known = ", ".join(f"{name}(..)" for name in _ORDER if name not in _SPARSE)
+        return cursor.refuse(f"unknown layout property '{shorten(key, 40)}': XLA has, in this order, {known}")
+    return cursor.expected("} at the end of the layout")

@@ -1,0 +1,246 @@
+"""Tokens and extents of XLA shape text.
+
+Source: openxla/xla at 183fa00cb5, `xla/hlo/parser/hlo_lexer.cc` (LexToken, LexInt64Impl) and
+`hlo_parser.cc` ParseDimensionSizes. Size expressions in `[..]` are ours; XLA has integers, `<=n` and `?` only.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.size import Extent, Size, surely_less, symbol, symbols_of
+
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+UINT64 = 2**64
+MAX_RANK = 1000
+MAX_DIGITS = 20
+# A product of many sums has exponentially many terms; real sizes have a handful.
+MAX_TERMS, MAX_DEGREE, MAX_OPERATORS, MAX_PARENTHESES = 32, 8, 1000, 50
+
+_SKIPPED = r"(?:[ \t\r\n]++|/\*[^\0]*?\*/|//[^\r\n\0]*+)*+"
+_NAME = r"([A-Za-z_][A-Za-z0-9_.\-]*+)"
+TOKEN = re.compile(_SKIPPED + r"(?:(-?[0-9]++)|" + _NAME + r"|(<=|[\[\](){},:*#+~?])|(\Z))")
+# Inside [..] a minus is an operator; any other visible character is a token, so that the message can show the extent.
+EXTENT_TOKEN = re.compile(_SKIPPED + r"(?:([0-9]++)|([A-Za-z_][A-Za-z0-9_]*+)|(<=|[!-~])|(\Z))")
+_SKIP = re.compile(_SKIPPED)
+_EXTENT_TEXT = re.compile(r"[^,\[\]{}\s]*")
+
+
+class Cursor:
+    """One token of a text at a time. `kind` is "int", "name", "end", or the punctuation itself.
+
+    `strict` chooses the mode of `text.parse`; `fast` allows its one-regex path. `start` and `end` delimit the
+    token (0-based). `problem` is the first error that XLA overlooks; it explains a later one.
+    """
+
+    __slots__ = ("end", "fast", "kind", "operators", "pattern", "problem", "start", "strict", "text", "word")
+
+    def __init__(self, text: str, strict: bool, fast: bool = True) -> None:
+        self.text = text
+        self.strict = strict
+        self.fast = fast
+        self.pattern = TOKEN
+        self.problem: LayoutError | None = None
+        self.operators = 0
+        self.kind = self.word = ""
+        self.start = self.end = 0
+        self.advance()
+
+    def advance(self) -> None:
+        """Move to the next token. LayoutError where none can start."""
+        match = self.pattern.match(self.text, self.end)
+        if match is None:
+            raise self._no_token()
+        group = match.lastindex or 0
+        self.start, self.end = match.span(group)
+        self.word = match[group]
+        self.kind = self.word if group == 3 else ("", "int", "name", "", "end")[group]
+
+    def peek(self) -> str:
+        """The kind of the token after this one; "" if none can start there."""
+        match = self.pattern.match(self.text, self.end)
+        if match is None:
+            return ""
+        return match[3] or ("", "int", "name", "", "end")[match.lastindex or 0]
+
+    def refuse(self, problem: str, at: int | None = None) -> LayoutError:
+        """The error `problem` at offset `at`, by default at this token."""
+        return LayoutError(problem, text=self.text, column=(self.start if at is None else at) + 1)
+
+    def expected(self, what: str) -> LayoutError:
+        """The error that something else stands here."""
+        found = "the text ends" if self.kind == "end" else f"found '{shorten(self.word, 40)}'"
+        return self.refuse(f"expected {what}, but {found}")
+
+    def integer(self, what: str) -> int:
+        """The int here, as int64. Mode `xla` reads 2**63 and up as negative, as XLA does; mode `strict` refuses it."""
+        if self.kind != "int":
+            raise self.expected(what)
+        value = self.checked_int()
+        if value > INT64_MAX:
+            if self.strict:
+                raise self.refuse(f"{value} does not fit in 64 bits: the largest integer is {INT64_MAX}")
+            value -= UINT64
+        self.advance()
+        return value
+
+    def checked_int(self) -> int:
+        """The value of this int token, within what XLA's lexer reads: INT64_MIN .. UINT64_MAX."""
+        # int() takes quadratic time and refuses over 4300 digits, so count digits first
+        if len(self.word.lstrip("-0")) > MAX_DIGITS:
+            raise self.refuse(
+                f"the integer {shorten(self.word, 40)} has over {MAX_DIGITS} digits and does not fit in 64 bits"
+            )
+        value = int(self.word.lstrip("0") or "0") if self.word[0] != "-" else -int(self.word[1:].lstrip("0") or "0")
+        if not INT64_MIN <= value < UINT64:
+            raise self.refuse(f"the integer {value} does not fit in 64 bits")
+        return value
+
+    def _no_token(self) -> LayoutError:
+        skipped = _SKIP.match(self.text, self.end)
+        at = skipped.end() if skipped else self.end
+        self.kind = "bad"
+        if self.text.startswith("/*", at):
+            return self.refuse("the comment /* is not closed by */", at)
+        return self.refuse(f"unexpected character {self.text[at]!r}", at)
+
+
+def read_extents(cursor: Cursor, element_type: str) -> tuple[tuple[Extent, ...], tuple[str, ...]]:
+    """The extents `[..]` at the cursor and how each is dynamic, as `XlaLayout.dims` and `.dynamic`.
+
+    Mode `strict` also takes size expressions: + - * over names, ints and parentheses, at least 1 for all sizes.
+    """
+    if cursor.kind != "[":
+        raise cursor.expected(f"[ and the dimensions after {element_type}")
+    if cursor.strict:
+        cursor.pattern = EXTENT_TOKEN
+    cursor.advance()
+    dims: list[Extent] = []
+    dynamic: list[str] = []
+    while cursor.kind != "]" or dims:
+        if len(dims) == MAX_RANK:
+            raise cursor.refuse(f"over {MAX_RANK} dimensions")
+        extent, how = _extent(cursor, len(dims))
+        dims.append(extent)
+        dynamic.append(how)
+        if cursor.kind != ",":
+            break
+        cursor.advance()
+    if cursor.kind != "]":
+        raise cursor.expected("] after the dimensions")
+    cursor.pattern = TOKEN
+    cursor.advance()
+    if "?" in dynamic:
+        named = symbols_of(e for e, how in zip(dims, dynamic, strict=True) if how != "?")
+        for number, how in enumerate(dynamic):
+            if how == "?" and f"d{number}" in named:
+                raise cursor.refuse(
+                    f"the size d{number} is the ? of dimension {number}: give the other size another name"
+                )
+    return tuple(dims), tuple(dynamic)
+
+
+def _extent(cursor: Cursor, number: int) -> tuple[Extent, str]:
+    start = cursor.start
+    if cursor.kind == "?":
+        cursor.advance()
+        return symbol(f"d{number}"), "?"
+    dynamic = "<=" if cursor.kind == "<=" else ""
+    if dynamic:
+        cursor.advance()
+    if not cursor.strict:
+        if cursor.kind == "name":
+            raise cursor.refuse(f"'{shorten(cursor.word, 40)}' is not a dimension in XLA: an integer, <=integer or ?")
+        value: Extent = cursor.integer(f"an integer for dimension {number}")
+        # Shape::kUnboundedSize is INT64_MIN, so this spelling of it is the same as "?"
+        if dynamic and value == INT64_MIN:
+            return symbol(f"d{number}"), "?"
+    else:
+        value = _sum(cursor, start, 0)
+        if cursor.kind not in (",", "]"):
+            raise _not_an_extent(cursor, start, ", or ] after the dimension")
+    if isinstance(value, Size):
+        if not surely_less(0, value):
+            raise cursor.refuse(
+                f"dimension {number} is {value}: every extent must be at least 1 for all sizes (each name stands for "
+                "any integer >= 1)",
+                start,
+            )
+    elif not 0 <= value <= INT64_MAX:
+        rule = "extents are not negative" if value < 0 else f"the largest extent is {INT64_MAX}"
+        raise cursor.refuse(f"dimension {number} is {value}: {rule}", start)
+    return value, dynamic
+
+
+def _sum(cursor: Cursor, start: int, depth: int) -> Any:
+    total = _product(cursor, start, depth)
+    while cursor.kind in ("+", "-"):
+        sign = 1 if cursor.kind == "+" else -1
+        cursor.advance()
+        total = _bounded(cursor, start, total + sign * _product(cursor, start, depth))
+    return total
+
+
+def _product(cursor: Cursor, start: int, depth: int) -> Any:
+    total = _factor(cursor, start, depth)
+    while cursor.kind == "*":
+        cursor.advance()
+        total = _bounded(cursor, start, total * _factor(cursor, start, depth))
+    return total
+
+
+def _factor(cursor: Cursor, start: int, depth: int) -> Any:
+    sign = 1
+    while cursor.kind == "-":
+        sign = -sign
+        cursor.advance()
+    if cursor.kind == "int":
+        value: Any = cursor.checked_int()
+    elif cursor.kind == "name":
+        value = symbol(cursor.word)
+    elif cursor.kind == "(":
+        if depth == MAX_PARENTHESES:
+            raise cursor.refuse(f"over {MAX_PARENTHESES} nested parentheses in a size")
+        cursor.advance()
+        value = _sum(cursor, start, depth + 1)
+        if cursor.kind != ")":
+            raise _not_an_extent(cursor, start, ") in the size")
+    else:
+        raise _not_an_extent(cursor, start, "a dimension: an integer, a size such as N or 2*N, <=size or ?")
+    cursor.advance()
+    return sign * value
+
+
+def _bounded(cursor: Cursor, start: int, value: Any) -> Any:
+    cursor.operators += 1
+    if cursor.operators > MAX_OPERATORS:
+        raise cursor.refuse(f"over {MAX_OPERATORS} operators in the sizes of one text")
+    terms = value.terms if isinstance(value, Size) else (((), value),)
+    if len(terms) > MAX_TERMS or any(len(names) > MAX_DEGREE for names, _ in terms):
+        limits = f"{MAX_TERMS} terms of {MAX_DEGREE} names each"
+        raise cursor.refuse(f"a size may have at most {limits} when multiplied out", start)
+    if any(abs(coefficient) > INT64_MAX for _, coefficient in terms):
+        raise cursor.refuse(f"a number in this size is over {INT64_MAX} and does not fit in 64 bits", start)
+    return value
+
+
+def _not_an_extent(cursor: Cursor, start: int, what: str) -> LayoutError:
+    if cursor.text.startswith("/*", cursor.start):
+        return cursor.refuse("the comment /* is not closed by */")
+    if cursor.kind == "end":
+        hint = "; // starts a comment" if "//" in cursor.text else ""
+        return cursor.refuse(f"the text ends inside the dimensions: ] is missing{hint}")
+    match = _EXTENT_TEXT.match(cursor.text, start)
+    word = match[0] if match else ""
+    if not word or start + len(word) < cursor.start:
+        return cursor.expected(what)
+    pieces = re.fullmatch(r"([0-9]{1,20})x([0-9]{1,20})", word)
+    if pieces:
+        mend = f"write {pieces[1]},{pieces[2]} for two dimensions, {pieces[1]}*{pieces[2]} for their product"
+    elif re.fullmatch(r"[0-9.]+(?:[eE][0-9]+)?", word):
+        mend = "extents are whole numbers, written with digits only"
+    else:
+        mend = "a dimension is an integer, <=integer, ?, or a size made of names, integers, + - * and parentheses"
+    return cursor.refuse(f"'{shorten(word, 40)}' is not a dimension: {mend}", start)

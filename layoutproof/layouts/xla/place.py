@@ -1,0 +1,187 @@
+"""From an XLA layout to its index map: permute, tile, tile again.
+
+Source: docs/tiled_layout.md and `LayoutUtil::LinearIndexForNestedTiling` (xla/layout_util.cc:620 at 183fa00cb5,
+2026-08-22). The combining `*` follows the document's words; no function of XLA implements it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.index_map import Index, IndexMap, Memory
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.size import Extent, ceil_div, product
+from layoutproof.core.space import Space
+from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """One tile level, ready to apply to physical extents `before` (most major first, rank-padded with ones).
+
+    groups: per tiled axis the run of physical axes that `*` merges into it.  sizes: the tile, without stars.
+    after: the extents it leaves: untouched axes, tiles per axis, positions within a tile.
+    """
+
+    padding_axes: int
+    untouched: int
+    groups: tuple[tuple[Extent, ...], ...]
+    sizes: tuple[int, ...]
+    after: tuple[Extent, ...]
+
+    def apply(self, index: Sequence[Any], on: Numbers) -> list[Any]:
+        """The index after this level: untouched axes ++ tile numbers ++ positions within the tile."""
+        index = [0] * self.padding_axes + list(index)
+        outer = index[: self.untouched]
+        inner: list[Any] = []
+        axis = self.untouched
+        for group, size in zip(self.groups, self.sizes, strict=True):
+            position = index[axis]
+            for extent in group[1:]:
+                axis += 1
+                position = position * on.size(extent) + index[axis]
+            axis += 1
+            if size == 1:
+                outer.append(position)
+                inner.append(0)
+            else:
+                outer.append(position // size)
+                inner.append(position % size)
+        return outer + inner
+
+
+def tile_once(before: Sequence[Extent], tile: Sequence[int]) -> Tiling:
+    """How one tile level cuts physical extents `before`, most major first.
+
+    Extents the tile does not reach stay; a tile of higher rank than the array sees extra axes of extent 1.
+    Raises LayoutError for a tile without meaning: empty, a size below 1, or ending in `*`.
+
+    >>> tile_once((3, 5), (2, 2)).after
+    (2, 3, 2, 2)
+    >>> tile_once((2, 7, 8, 11, 10), (COMBINE, COMBINE, 2, COMBINE, 3)).after
+    (56, 37, 2, 3)
+    """
+    shown = "T(" + ",".join("*" if t == COMBINE else str(t) for t in tile) + ")"
+    if not tile:
+        raise LayoutError(f"{shown} has no meaning: a tile has at least one size")
+    if tile[-1] == COMBINE:
+        raise LayoutError(f"{shown} has no meaning: a '*' merges into the next more minor dimension, and there is none")
+    if any(t < 1 and t != COMBINE for t in tile):
+        raise LayoutError(f"{shown} has no meaning: tile sizes must be at least 1")
+    padding_axes = max(0, len(tile) - len(before))
+    extents = (1,) * padding_axes + tuple(before)
+    untouched = len(extents) - len(tile)
+    groups: list[tuple[Extent, ...]] = []
+    sizes: list[int] = []
+    run: list[Extent] = []
+    for extent, size in zip(extents[untouched:], tile, strict=True):
+        run.append(extent)
+        if size != COMBINE:
+            groups.append(tuple(run))
+            sizes.append(size)
+            run = []
+    tiles = tuple(ceil_div(product(group), size) for group, size in zip(groups, sizes, strict=True))
+    return Tiling(padding_axes, untouched, tuple(groups), tuple(sizes), extents[:untouched] + tiles + tuple(sizes))
+
+
+def physical_order(layout: XlaLayout) -> tuple[int, ...]:
+    """Dimension numbers, most major first: the reverse of minor_to_major.
+
+    Raises LayoutError when minor_to_major is not a permutation (XLA's parser accepts that, its verifier does not).
+    """
+    order = tuple(reversed(layout.minor_to_major))
+    if sorted(order) != list(range(len(layout.dims))):
+        shown = ",".join(map(str, layout.minor_to_major))
+        raise LayoutError(f"minor_to_major {{{shown}}} is not a permutation of 0..{len(layout.dims) - 1}")
+    return order
+
+
+@lru_cache(maxsize=1024)
+def index_map(layout: XlaLayout) -> IndexMap:
+    """The map of one array: logical index -> physical index, tile level by tile level.
+
+    Raises LayoutError for what XLA's text can say but nobody defines: split configurations, sparse leftovers,
+    a tile without meaning, a minor_to_major that is no permutation.
+    """
+    if layout.splits:
+        raise LayoutError("SC(..), a split of the array over several memories, is understood but not modelled")
+    if layout.index_type or layout.pointer_type:
+        raise LayoutError("#(..) and *(..), leftovers of XLA's removed sparse layouts, are not modelled")
+    order = physical_order(layout)
+    extents: tuple[Extent, ...] = tuple(layout.dims[d] for d in order)
+    levels: list[Tiling] = []
+    owners: list[tuple[int, ...]] = [(d,) for d in order]
+    for tile in layout.tiles:
+        level = tile_once(extents, tile)
+        levels.append(level)
+        owners = _owners(level, owners)
+        extents = level.after
+    levels_ = tuple(levels)
+
+    def place(index: Index, copy: Index, on: Numbers) -> Index:
+        coordinates: list[Any] = [index[d] for d in order]
+        for level in levels_:
+            coordinates = level.apply(coordinates, on)
+        return tuple(coordinates)
+
+    rank = len(layout.dims)
+    names = tuple("ijklmnop"[:rank]) if rank <= 8 else tuple(f"i{k}" for k in range(rank))
+    align = layout.tail_alignment
+    memory = Memory(
+        bits=layout.element_bits or max(8, ELEMENT_BITS[layout.element_type]),
+        natural_bits=max(8, ELEMENT_BITS[layout.element_type]),
+        allotted=ceil_div(product(extents), align) * align,
+        space=layout.memory_space,
+        prefix_bytes=layout.metadata_bytes,
+        padded=_padded(layout.dims, owners, extents),
+    )
+    return IndexMap(
+        Space(names, layout.dims), Space(tuple(f"p{k}" for k in range(len(extents))), extents), place, memory=memory
+    )
+
+
+def _owners(level: Tiling, owners: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Which dimensions each axis after a tile level comes from; () for an axis that only pads the rank."""
+    axes = [()] * level.padding_axes + owners
+    outer, tiled = axes[: level.untouched], axes[level.untouched :]
+    merged: list[tuple[int, ...]] = []
+    for group in level.groups:
+        merged.append(tuple(sorted({d for axis in tiled[: len(group)] for d in axis})))
+        tiled = tiled[len(group) :]
+    return outer + merged + merged
+
+
+def _padded(
+    dims: tuple[Extent, ...], owners: list[tuple[int, ...]], extents: tuple[Extent, ...]
+) -> tuple[tuple[tuple[int, ...], Extent, Extent], ...]:
+    rooms: dict[tuple[int, ...], Extent] = {}
+    for axis, extent in zip(owners, extents, strict=True):
+        # a later level may combine what an earlier one kept apart: then these dimensions are padded together
+        shared = [group for group in rooms if set(group) & set(axis)] or [axis]
+        union = tuple(sorted({d for group in (*shared, axis) for d in group}))
+        rooms[union] = product([rooms.pop(group, 1) for group in shared]) * extent
+    return tuple((group, product(dims[d] for d in group), room) for group, room in sorted(rooms.items()))
+
+
+def steps(layout: XlaLayout, index: Sequence[int]) -> list[tuple[str, tuple[int, ...], tuple[Extent, ...]]]:
+    """How one index becomes a physical index: (what was done, the index after it, the extents it lies in).
+
+    >>> from layoutproof.layouts.xla.text import parse
+    >>> [(done, at) for done, at, _ in steps(parse("f32[3,5]{1,0:T(2,2)}"), (2, 3))]
+    [('permute {1,0}', (2, 3)), ('tile (2,2)', (1, 1, 0, 1))]
+    """
+    order = physical_order(layout)
+    coordinates: list[Any] = [index[d] for d in order]
+    extents: tuple[Extent, ...] = tuple(layout.dims[d] for d in order)
+    done = [(f"permute {{{','.join(map(str, layout.minor_to_major))}}}", tuple(coordinates), extents)]
+    for tile in layout.tiles:
+        level = tile_once(extents, tile)
+        coordinates = level.apply(coordinates, Numbers())
+        extents = level.after
+        shown = ",".join("*" if t == COMBINE else str(t) for t in tile)
+        done.append((f"tile ({shown})", tuple(coordinates), extents))
+    return done

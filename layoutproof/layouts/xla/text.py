@@ -1,0 +1,224 @@
+"""Reading and printing XLA's text for shapes with layouts, e.g. `bf16[4096,11008]{1,0:T(8,128)(2,1)}`.
+
+Source: openxla/xla at 183fa00cb5 (2026-08-22): `xla/hlo/parser/hlo_parser.cc` (ParseShape, ParseLayout, ParseTiles,
+ParseSplitConfigs), `xla/layout_util.cc` (ValidateLayoutForShape), `xla/layout.cc` (Layout::Print),
+`xla/shape_util.cc` (PrintHumanStringWithLayout). Whether a layout has a meaning is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import replace
+from typing import Any
+
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.layouts.xla.layout_text import dims_text, read_layout
+from layoutproof.layouts.xla.lexer import MAX_RANK, Cursor, read_extents
+from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout, XlaOpaque, XlaShape, XlaTuple
+
+MAX_TEXT = 1_000_000
+MAX_DEPTH = 100
+_INTS = r"[0-9]{1,18}+(?:,[0-9]{1,18}+)*+"
+_COMMON = re.compile(
+    rf"([a-z][a-z0-9]*+)\[({_INTS}|)\]"
+    rf"(?:\{{(?:({_INTS})|(?=:))(?::(?:T((?:\({_INTS}\))++))?(?:E\(([0-9]{{1,4}}+)\))?(?:S\(([0-9]{{1,2}}+)\))?)?\}})?"
+    r"(?=[,)]|\Z)"
+)
+
+
+def parse(text: str, mode: str = "strict") -> XlaShape:
+    """The shape that `text` writes; a missing layout is the default, the last dimension fastest.
+
+    Mode "strict" takes what XLA's parser and ValidateLayoutForShape both take, less what has no meaning (`T()`, a
+    trailing `*`, S outside int8, sparse leftovers), plus size expressions such as `f32[2*N,M]`.
+    Mode "xla" takes exactly what XLA takes, quirks included, save what aborts XLA. Tuples nest at most 100 deep.
+    Raises LayoutError with the column of the trouble; ValueError for another mode.
+
+    >>> parse("bf16[16,32]{1,0:T(8,128)(2,1)}").tiles
+    ((8, 128), (2, 1))
+    >>> parse("f32[3,5]{1,0:S(300)}", mode="xla").memory_space
+    44
+    """
+    return _parse(text, mode, fast=True)
+
+
+def to_text(shape: XlaShape) -> str:
+    """The text XLA prints for `shape`; size symbols as `str` prints them. `parse` reads it back to an equal shape.
+
+    >>> to_text(parse("(f32[3, N], token[])"))
+    '(f32[3,N]{1,0}, token[])'
+    """
+    if isinstance(shape, XlaOpaque):
+        return f"{shape.element_type}[]"
+    if isinstance(shape, XlaTuple):
+        parts = (
+            f"/*index={number}*/{to_text(element)}" if number and number % 5 == 0 else to_text(element)
+            for number, element in enumerate(shape.elements)
+        )
+        return f"({', '.join(parts)})"
+    layout = _layout_text(shape)
+    text = dims_text(shape) + layout
+    return f"b({text})" if shape.buffer else text
+
+
+def _layout_text(shape: XlaLayout) -> str:
+    parts: list[str] = []
+    if shape.tiles:
+        parts.append("T")
+        parts += ["(" + ",".join("*" if size == COMBINE else str(size) for size in tile) + ")" for tile in shape.tiles]
+    if shape.tail_alignment != 1:
+        parts.append(f"L({shape.tail_alignment})")
+    if shape.index_type:
+        parts.append(f"#({shape.index_type})")
+    if shape.pointer_type:
+        parts.append(f"*({shape.pointer_type})")
+    if shape.element_bits:
+        parts.append(f"E({shape.element_bits})")
+    if shape.memory_space:
+        parts.append(f"S({shape.memory_space})")
+    if shape.splits:
+        parts.append("SC")
+        parts += [f"({dimension}:{_join(indices)})" for dimension, indices in shape.splits]
+    if shape.metadata_bytes > 0:
+        parts.append(f"M({shape.metadata_bytes})")
+    if not parts and not shape.dims:
+        return ""
+    return f"{{{_join(shape.minor_to_major)}{':' if parts else ''}{''.join(parts)}}}"
+
+
+def _join(values: Any) -> str:
+    return ",".join(map(str, values))
+
+
+def _parse(text: str, mode: str, fast: bool) -> XlaShape:
+    if mode not in ("strict", "xla"):
+        raise ValueError(f"mode {mode!r} is neither 'strict' nor 'xla'")
+    if fast:
+        common = _common(text, 0)
+        if common is not None and common[1] == len(text):
+            return common[0]
+    if len(text) > MAX_TEXT:
+        raise LayoutError(f"{len(text)} characters are no shape: at most {MAX_TEXT}", text=text[:200], column=1)
+    cursor = Cursor(text, mode == "strict", fast)
+    shape = _shape(cursor, 0)
+    if cursor.kind == "{":
+        empty = cursor.peek() == "}"
+        raise cursor.refuse(
+            ("{} is not a layout" if empty else "'{' does not start a layout here")
+            + ": after an array's dimensions write {minor_to_major}, e.g. {1,0}, or nothing for the default"
+        )
+    if cursor.kind != "end":
+        raise cursor.refuse(f"unexpected '{shorten(cursor.word, 40)}' after the shape: give one shape alone")
+    return shape
+
+
+def _common(text: str, at: int) -> tuple[XlaLayout, int] | None:
+    """The array at `at` and where it ends, if it is of the usual form and valid; None leaves it to the full parser."""
+    match = _COMMON.match(text, at)
+    if match is None:
+        return None
+    element_type, dims_text, order_text, tiles_text, bits, space = match.groups()
+    dims = tuple(map(int, dims_text.split(","))) if dims_text else ()
+    rank = len(dims)
+    if element_type not in ELEMENT_BITS or rank > MAX_RANK:
+        return None
+    default = tuple(range(rank - 1, -1, -1))
+    order = default
+    if match.end() > match.end(2) + 1:
+        order = tuple(map(int, order_text.split(","))) if order_text else ()
+        if order != default and tuple(sorted(order, reverse=True)) != default:
+            return None
+    tiles: tuple[tuple[int, ...], ...] = ()
+    if tiles_text:
+        tiles = tuple([tuple(map(int, tile.split(","))) for tile in tiles_text[1:-1].split(")(")])
+        if any(0 in tile for tile in tiles):
+            return None
+    shape = XlaLayout(
+        element_type,
+        dims,
+        ("",) * rank,
+        order,
+        tiles,
+        element_bits=int(bits) if bits else 0,
+        memory_space=int(space) if space else 0,
+    )
+    return shape, match.end()
+
+
+def _shape(cursor: Cursor, depth: int) -> XlaShape:
+    if depth > MAX_DEPTH:
+        raise cursor.refuse(f"over {MAX_DEPTH} nested parentheses")
+    if cursor.kind == "name" and cursor.word == "b" and cursor.peek() == "(":
+        cursor.advance()
+        cursor.advance()
+        start = cursor.start
+        inner = _shape(cursor, depth + 1)
+        if not isinstance(inner, XlaLayout) or inner.buffer:
+            raise cursor.refuse("a buffer b(..) holds one plain array, not a tuple, token, opaque or buffer", start)
+        if cursor.kind != ")":
+            raise cursor.expected(") after the array of b(..)")
+        cursor.advance()
+        return replace(inner, buffer=True)
+    if cursor.kind == "(":
+        return _tuple(cursor, depth)
+    if cursor.fast and cursor.kind == "name":
+        common = _common(cursor.text, cursor.start)
+        if common is not None:
+            cursor.end = common[1]
+            cursor.advance()
+            return common[0]
+    return _array(cursor)
+
+
+def _tuple(cursor: Cursor, depth: int) -> XlaTuple:
+    elements: list[XlaShape] = []
+    cursor.advance()
+    while cursor.kind != ")" or elements:
+        if elements and cursor.kind == ")":
+            raise cursor.refuse("a tuple does not end with a comma: remove it or add a shape")
+        elements.append(_shape(cursor, depth + 1))
+        if cursor.kind != ",":
+            break
+        cursor.advance()
+    if cursor.kind != ")":
+        raise cursor.expected(", or ) in the tuple")
+    cursor.advance()
+    return XlaTuple(tuple(elements))
+
+
+def _array(cursor: Cursor) -> XlaLayout | XlaOpaque:
+    element_type = cursor.word
+    if cursor.kind != "name":
+        raise cursor.expected("an element type such as f32, or ( for a tuple")
+    opaque = element_type in ("token", "opaque")
+    if not opaque and element_type not in ELEMENT_BITS:
+        raise cursor.refuse(_unknown_type(element_type))
+    cursor.advance()
+    start = cursor.start
+    dims, dynamic = read_extents(cursor, element_type)
+    has_layout = cursor.kind == "{" and cursor.peek() in ("int", ":")
+    if opaque:
+        # XLA aborts the process on both (shape.h, Check failed: buffer != nullptr)
+        if dims or has_layout:
+            what = "dimensions" if dims else "layout"
+            raise cursor.refuse(f"{element_type} has no {what}: write {element_type}[]", start if dims else None)
+        return XlaOpaque(element_type)
+    shape = XlaLayout(element_type, dims, dynamic, tuple(range(len(dims) - 1, -1, -1)))
+    return read_layout(cursor, shape) if has_layout else shape
+
+
+def _unknown_type(word: str) -> str:
+    shown = shorten(word, 40)
+    if word in ("tuple", "buffer"):
+        return f"'{word}' is not an element type: a tuple is written (f32[2], s32[]), a buffer b(f32[2])"
+    lower = word.lower()
+    if lower in ELEMENT_BITS:
+        return f"upper case element type '{shown}': XLA writes element types in lower case: {lower}"
+    # the names NumPy and JAX use
+    short = re.sub(r"^u?int|^b?float|^complex|^bool$|^i(?=[0-9])", lambda m: _SHORT[m[0]], lower[:40]).replace("_", "")
+    near = [short] if short in ELEMENT_BITS else difflib.get_close_matches(lower[:40], ELEMENT_BITS, 1)
+    return f"unknown element type '{shown}'" + (f"; did you mean {near[0]}?" if near else "")
+
+
+_SHORT = {"int": "s", "uint": "u", "float": "f", "bfloat": "bf", "complex": "c", "bool": "pred", "i": "s"}

@@ -1,0 +1,29 @@
+"""One-to-one onto everything that is not padding: injective, and every element in bounds.
+
+Why it matters: this is what makes a layout a layout. Padding is by definition the places of the range that hold no
+element; an injective map in bounds reaches exactly as many places as there are elements, and the figures say how many
+remain (`padding`). Ask `covers` when no padding is allowed at all.
+Refuted by: what refutes `injective` (`first`, `second`) or `in_bounds` (`element`).
+"""
+
+from __future__ import annotations
+
+from layoutproof.core.claim import Claim
+from layoutproof.core.index_map import IndexMap
+from layoutproof.core.size import Extent
+from layoutproof.properties import in_bounds, injective
+
+LAYOUTS = 1
+
+
+def claims(m: IndexMap) -> tuple[Claim, ...]:
+    """The claims of injective and of in_bounds."""
+    return (*injective.claims(m), *in_bounds.claims(m))
+
+
+def figures(m: IndexMap) -> dict[str, object]:
+    """places = elements + padding."""
+    elements: Extent = m.domain.count()
+    places: Extent = m.memory.allotted if m.memory else m.range.count()
+    numbers = {"elements": elements, "places": places, "padding": places - elements}
+    return {name: n if type(n) is int else str(n) for name, n in numbers.items()}

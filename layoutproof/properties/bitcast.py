@@ -1,0 +1,114 @@
+"""A reshape, transpose or type change between two layouts moves no byte.
+
+Holds exactly when every element keeps its address and both sides are allotted the same bytes. The second layout's
+shape is a row-major reshape of the first's; with `permutation` it is its transpose (dimension k of the result is
+dimension permutation[k] of the operand). When the element widths differ, a wide element is its narrow pieces in order,
+as XLA's bitcast-convert has it.
+Why it matters: what is not a bitcast is a copy of the whole array.
+Refuted by: the smallest `element` (of the first layout) that moves; or `bytes`, both allotments, when none does.
+Source: 627 of 627 reshapes and transposes between layouts chosen by the TPU compiler are a bitcast under exactly this
+condition (libtpu 0.0.42.1). The compiler itself never emits bitcast_convert_type as a bitcast, and treats
+non-canonical second-level tiles as undefined. XLA's own ShapeUtil::ReshapeIsBitcast ignores tiles.
+Example: `f32[4,8,128]{2,1,0:T(8,128)}` to `f32[32,128]{1,0:T(8,128)}` is free, from `f32[4,4,128]` it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from layoutproof.core.claim import At, Claim, Differ, Holds
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.index_map import Index, IndexMap, Memory
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.reshape import Reindex, after, common_unit, comparable, reshape, transposed
+from layoutproof.core.result import Point
+from layoutproof.core.size import Extent, ceil_div
+from layoutproof.core.space import Space
+from layoutproof.core.term import Term, size_term
+
+LAYOUTS = 2
+
+
+def claims(before: IndexMap, result: IndexMap, permutation: Sequence[int] | None = None) -> tuple[Claim, ...]:
+    """Two claims: no element moves; the allotted bytes are equal."""
+    if before.memory is None or result.memory is None:
+        raise LayoutError("bitcast is about bytes; a map without a memory has none")
+    narrow_before, narrow_result = _pieces(before, result), _pieces(result, before)
+    domain = narrow_before.domain
+    if permutation is not None:
+        if narrow_before is not before or narrow_result is not result:
+            raise LayoutError("a transpose does not change the element width")
+        extents = tuple(before.domain.extents[p] for p in permutation if 0 <= p < len(domain.extents))
+        reindex = transposed(before, permutation)
+        if extents != result.domain.extents:
+            raise LayoutError(
+                f"the transpose of [{_show(before)}] by {tuple(permutation)} has shape "
+                f"[{', '.join(map(str, extents))}], not [{_show(result)}]"
+            )
+    else:
+        reindex = reshape(domain.extents, narrow_result.domain.extents)
+    moved = after(reindex, narrow_result, domain)
+    one, other = comparable(narrow_before, moved, common_unit(before, result))
+
+    def explain(at: Point, on: Numbers) -> str:
+        target = reindex(at["element"], on)
+        places = [_bit(m, index, on) for m, index in ((narrow_before, at["element"]), (narrow_result, target))]
+        return f"{at['element']} becomes {target} and moves from {places[0]} to {places[1]}"
+
+    allotted = [_bytes(m.memory) for m in (before, result) if m.memory]
+
+    def explain_bytes(at: Point, on: Numbers) -> str:
+        first, second = (on.size(b) for b in allotted)
+        return f"every element keeps its address, but {first} bytes are allotted before and {second} after"
+
+    grown = Holds(Term("!=", size_term(allotted[0]), size_term(allotted[1])))
+    numbers = {"bytes": tuple(b for b in allotted if isinstance(b, int))}
+    return (
+        Claim({"element": domain}, Differ(At(one, "element"), At(other, "element")), explain),
+        Claim({}, grown, explain_bytes, witness=numbers if len(numbers["bytes"]) == 2 else {}),
+    )
+
+
+def figures(before: IndexMap, result: IndexMap, permutation: Sequence[int] | None = None) -> dict[str, object]:
+    """bytes_before, bytes_after: what each side is allotted."""
+    sides = zip(("bytes_before", "bytes_after"), (before, result), strict=True)
+    return {name: b if isinstance(b := _bytes(m.memory), int) else str(b) for name, m in sides if m.memory}
+
+
+def _pieces(m: IndexMap, other: IndexMap) -> IndexMap:
+    """The map of the narrow pieces of its elements, when the other side's elements are narrower."""
+    memory, narrow = m.memory, other.memory
+    if memory is None or narrow is None or memory.bits <= narrow.bits:
+        return m
+    count, over = divmod(memory.bits, narrow.bits)
+    if over:
+        raise LayoutError(f"elements of {memory.bits} bits do not split into elements of {narrow.bits} bits")
+    place = m.place
+
+    def split(index: Index, copy: Index, on: Numbers) -> Index:
+        return (*place(index[:-1], copy, on), index[-1])
+
+    return IndexMap(
+        Space((*m.domain.names, "piece"), (*m.domain.extents, count)),
+        Space((*m.range.names, "piece"), (*m.range.extents, count)),
+        split,
+        m.copies,
+        Memory(narrow.bits, narrow.bits, memory.allotted * count, memory.space, memory.prefix_bytes),
+    )
+
+
+def _bytes(memory: Memory) -> Extent:
+    return ceil_div(memory.allotted * memory.bits, 8) + memory.prefix_bytes  # type: ignore[no-any-return]
+
+
+def _bit(m: IndexMap, index: Index, on: Numbers) -> str:
+    memory = m.memory
+    if memory is None:
+        return str(m.place(index, (), on))
+    bit = m.flat().place(index, (), on)[0] * memory.bits + memory.prefix_bytes * 8
+    where = f"byte {bit // 8}" if bit % 8 == 0 else f"byte {bit // 8} bit {bit % 8}"
+    return where + (f" of memory space {memory.space}" if memory.space else "")
+
+
+def _show(m: IndexMap) -> str:
+    return ", ".join(map(str, m.domain.extents))

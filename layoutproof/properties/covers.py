@@ -1,0 +1,38 @@
+"""Every place in the range holds an element.
+
+Why it matters: an output with a place that nothing writes holds garbage.
+Refuted by: the smallest `place` without an element. Padded layouts are refuted by design: padding is such a place;
+ask `bijective` for "one-to-one onto everything that is not padding".
+Example: `f32[4,128]{1,0:T(4,128)}` is proved, `f32[3,128]{1,0:T(4,128)}` is refuted at place (0, 0, 3, 0).
+"""
+
+from __future__ import annotations
+
+from layoutproof.core.claim import Claim, Holds, Unreached
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.index_map import IndexMap
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point
+from layoutproof.core.term import Term, size_term
+
+LAYOUTS = 1
+
+
+def claims(m: IndexMap) -> tuple[Claim, ...]:
+    """No place of the box without an element; and nothing allotted beyond the box (tail alignment)."""
+    if not m.range.extents and m.memory is None:
+        raise LayoutError("this map states no range to cover; give one: '... in [32, 4]'")
+
+    def explain(at: Point, on: Numbers) -> str:
+        return f"no element is placed at {at['place']}"
+
+    reached = Claim({"place": m.range}, Unreached(m, "place"), explain)
+    if m.memory is None or m.memory.allotted == m.range.count():
+        return (reached,)
+    places, allotted = size_term(m.range.count()), size_term(m.memory.allotted)
+
+    def explain_tail(at: Point, on: Numbers) -> str:
+        box, all_ = on.size(m.range.count()), on.size(m.memory.allotted)  # type: ignore[union-attr]
+        return f"offsets {box}..{all_ - 1} are alignment at the tail and hold no element"
+
+    return (reached, Claim({}, Holds(Term("<", places, allotted)), explain_tail))

@@ -1,0 +1,43 @@
+"""No offset computation overflows a signed 32-bit integer.
+
+Why it matters: index arithmetic in kernels and in JAX is 32-bit by default and wraps silently; our own integers never
+overflow, so `proved` elsewhere says nothing about this.
+Counted are offsets in elements (0 <= offset < 2**31), the largest number a row-major computation reaches on its way.
+Refuted by: the smallest `element` whose offset does not fit; for symbolic sizes with the smallest `sizes` that have one.
+Example: `f32[65536,65536]{1,0:T(8,128)}` is refuted; `f32[N,128]` from N = 16,777,217 on.
+"""
+
+from __future__ import annotations
+
+from layoutproof.core.claim import At, Claim, Outside
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.index_map import IndexMap
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point
+
+LAYOUTS = 1
+BITS = 32
+
+
+def claims(m: IndexMap, bits: int = BITS) -> tuple[Claim, ...]:
+    """One claim: no element with an offset of 2**(bits - 1) or more, or below 0."""
+    if m.memory is None:
+        raise LayoutError(f"fits_int{bits} is about memory offsets; this map has no memory")
+    flat = m.flat()
+
+    def explain(at: Point, on: Numbers) -> str:
+        (offset,) = flat.place(at["element"], at.get("copy", ()), on)
+        return f"{at['element']} is at offset {offset}, and a signed {bits}-bit integer ends at {2 ** (bits - 1) - 1}"
+
+    points = {"element": m.domain} | ({"copy": m.copies} if m.copies.extents else {})
+    place = At(flat, "element", "copy" if m.copies.extents else "")
+    return (Claim(points, Outside(place, (2 ** (bits - 1),)), explain),)
+
+
+def figures(m: IndexMap, bits: int = BITS) -> dict[str, object]:
+    """limit: the first offset that does not fit; allotted: elements reserved; for symbolic sizes when it surely fits."""
+    allotted = m.memory.allotted if m.memory else 0
+    limit = 2 ** (bits - 1)
+    if type(allotted) is int:
+        return {"limit": limit, "allotted": allotted}
+    return {"limit": limit, "allotted": str(allotted), "fits_when": f"{allotted} <= {limit}"}

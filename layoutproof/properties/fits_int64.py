@@ -1,0 +1,24 @@
+"""No offset computation overflows a signed 64-bit integer.
+
+Why it matters: XLA's own sizes and indices are 64-bit; a product of extents above 2**63 wraps or aborts there.
+Otherwise as `fits_int32`.
+"""
+
+from __future__ import annotations
+
+from layoutproof.core.claim import Claim
+from layoutproof.core.index_map import IndexMap
+from layoutproof.properties import fits_int32
+
+LAYOUTS = 1
+BITS = 64
+
+
+def claims(m: IndexMap) -> tuple[Claim, ...]:
+    """One claim: no element with an offset of 2**63 or more."""
+    return fits_int32.claims(m, BITS)
+
+
+def figures(m: IndexMap) -> dict[str, object]:
+    """As those of fits_int32."""
+    return fits_int32.figures(m, BITS)

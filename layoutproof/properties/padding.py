@@ -1,0 +1,103 @@
+"""How much of what is allotted holds no element, exactly; with `at_most`, that it stays below a bound.
+
+Figures: `elements`, `padded_elements` (allotted), `padding_elements`, `unpadded_bytes` (at the type's natural width, as
+XLA's out-of-memory reports count), `bytes` (allotted), `per_dimension` (extent and padded extent of each dimension, or
+of dimensions a tile combines). Ints, or closed forms when sizes are symbolic.
+`at_most: 2%` means that at most 2 % of what is allotted holds no element; `at_most: 1.02x` that the allotted bytes are at
+most 1.02 times the unpadded ones. For symbolic sizes the bound must hold for all of them.
+Why it matters: on TPUs a badly chosen minor dimension costs up to 128 times the memory.
+Refuted by: the smallest `sizes`, or the numbers themselves when they are known; by what refutes `bijective` when elements
+overlap, because then there is no padding to speak of.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from layoutproof.core.claim import Claim, Holds
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.index_map import IndexMap, Memory
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point
+from layoutproof.core.size import Extent, ceil_div
+from layoutproof.core.term import Term, size_term
+from layoutproof.properties import bijective
+
+LAYOUTS = 1
+
+_BOUND = re.compile(r"\s*(?P<number>\d{1,12}(?:\.\d{1,12})?)\s*(?P<unit>%|x)\s*")
+
+
+def claims(m: IndexMap, at_most: str | None = None) -> tuple[Claim, ...]:
+    """Elements do not overlap and stay inside; and, with `at_most`, nothing exceeds the bound."""
+    memory = _memory(m)
+    if at_most is None:
+        return bijective.claims(m)
+    number, unit = read_bound(at_most)
+    elements, padded = m.domain.count(), memory.allotted
+    if unit == "%":
+        allowed, found = padded * number.numerator, (padded - elements) * (number.denominator * 100)
+    else:
+        allowed, found = _unpadded(m, memory) * number.numerator, _bytes(memory) * number.denominator
+
+    def explain(at: Point, on: Numbers) -> str:
+        held, all_ = on.size(elements), on.size(padded)
+        share = 100 * (all_ - held) / all_ if all_ else 0
+        times = on.size(_bytes(memory)) / max(1, on.size(_unpadded(m, memory)))
+        return f"{all_ - held} of {all_} allotted elements are padding: {share:.4g} % or {times:.4g}x, over {at_most}"
+
+    numbers = {"elements": (elements,), "padded_elements": (padded,)}
+    witness = numbers if all(type(n) is int for (n,) in numbers.values()) else {}
+    bound = Claim({}, Holds(Term("<", size_term(allowed), size_term(found))), explain, witness)
+    return (*bijective.claims(m), bound)
+
+
+def figures(m: IndexMap, at_most: str | None = None) -> dict[str, object]:
+    """The exact numbers; see the module's text."""
+    memory = _memory(m)
+    elements, padded = m.domain.count(), memory.allotted
+    numbers: dict[str, Extent] = {
+        "elements": elements,
+        "padded_elements": padded,
+        "padding_elements": padded - elements,
+        "unpadded_bytes": _unpadded(m, memory),
+        "bytes": _bytes(memory),
+    }
+    shown: dict[str, object] = {k: v if type(v) is int else str(v) for k, v in numbers.items()}
+    if memory.padded:
+        shown["per_dimension"] = [
+            {"dimensions": list(dims), "extent": _plain(extent), "padded": _plain(room)}
+            for dims, extent, room in memory.padded
+        ]
+    return shown
+
+
+def read_bound(text: str) -> tuple[Fraction, str]:
+    """A bound such as `2%` or `1.02x`; LayoutError for anything else.
+
+    >>> read_bound("2.5%")
+    (Fraction(5, 2), '%')
+    """
+    found = _BOUND.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        raise LayoutError(f"at_most is a share such as '2%' or a factor such as '1.02x', not {text!r}")
+    return Fraction(found["number"]), found["unit"]
+
+
+def _memory(m: IndexMap) -> Memory:
+    if m.memory is None:
+        raise LayoutError("padding is about memory; this map has none")
+    return m.memory
+
+
+def _bytes(memory: Memory) -> Extent:
+    return ceil_div(memory.allotted * memory.bits, 8) + memory.prefix_bytes  # type: ignore[no-any-return]
+
+
+def _unpadded(m: IndexMap, memory: Memory) -> Extent:
+    return ceil_div(m.domain.count() * memory.natural_bits, 8)  # type: ignore[no-any-return]
+
+
+def _plain(extent: Extent) -> object:
+    return extent if type(extent) is int else str(extent)

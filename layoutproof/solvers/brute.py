@@ -1,0 +1,185 @@
+"""Trying every point on plain ints: slow, and simple enough to be read as the meaning of a claim.
+
+The other solvers are held against this one, and every refutation is replayed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from layoutproof.core.claim import All, Any_, At, Before, Claim, Differ, Formula, Holds, Outside, Same, Unreached
+from layoutproof.core.errors import Undecided
+from layoutproof.core.index_map import IndexMap
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point
+from layoutproof.core.space import Space
+
+CAP = 2_000_000
+"""Combinations of points tried at effort 1."""
+
+Ints = tuple[int, ...]
+
+
+def decide(claim: Claim, effort: int = 1) -> Point | None:
+    """The smallest violation, or None when no choice of points violates the claim.
+
+    Raises Undecided after `CAP * effort` combinations, so for every claim over size symbols that it cannot refute:
+    no number of sizes tried proves one for all sizes.
+
+    >>> line = IndexMap(Space(("i",), (5,)), Space(("o",), (3,)), lambda x, c, on: (x[0] % 3,))
+    >>> pair = {"first": line.domain, "second": line.domain}
+    >>> decide(Claim(pair, All((Before("first", "second"), Same(At(line, "first"), At(line, "second"))))))
+    {'first': (0,), 'second': (3,)}
+    """
+    names = claim.sizes()
+    cap = left = CAP * effort
+    for sizes in _assignments(len(names)):
+        trial = _Trial(claim, dict(zip(names, sizes, strict=True)), cap)
+        for points in trial.points() if trial.counts() else ():
+            left -= 1
+            if left < 0:
+                break
+            if trial.violates(points):
+                return {"sizes": sizes, **points} if names else points
+        # sizes that `where` excludes cost one too, or this would not end where it excludes all
+        left -= 1 if names else 0
+        if left < 0:
+            break
+        if not names:
+            return None
+    if names:
+        checked = f"all up to {max(sizes) - 1} were checked" if max(sizes) > 1 else "1 alone gives too many points"
+        raise Undecided(f"the sizes {', '.join(names)} are symbolic: {checked}, which proves nothing for the others")
+    raise Undecided(f"there are more than {cap} combinations of points to try")
+
+
+def violates(claim: Claim, point: Point, effort: int = 1) -> bool:
+    """Whether `point` has the claim's sizes and points, each within its space, and violates the claim on plain ints.
+
+    Raises Undecided where the claim asks for an unreached place of a map with more than `CAP * effort` places.
+
+    >>> line = IndexMap(Space(("i",), (5,)), Space(("o",), (4,)), lambda x, c, on: (x[0],))
+    >>> outside = Claim({"index": line.domain}, Outside(At(line, "index")))
+    >>> [violates(outside, {"index": (i,)}) for i in (3, 4, 5)]
+    [False, True, False]
+    """
+    names = claim.sizes()
+    expected = ("sizes", *claim.points) if names else tuple(claim.points)
+    if tuple(point) != expected or not all(type(v) is int for values in point.values() for v in values):
+        return False
+    sizes = point["sizes"] if names else ()
+    if len(sizes) != len(names) or any(size < 1 for size in sizes):
+        return False
+    trial = _Trial(claim, dict(zip(names, sizes, strict=True)), CAP * effort)
+    points = {name: tuple(point[name]) for name in claim.points}
+    return trial.counts() and trial.within(points) and trial.violates(points)
+
+
+def _assignments(count: int) -> Iterator[Ints]:
+    """Values for the size symbols: smallest maximum first, then lexicographic; one empty one for no symbols."""
+    if count == 0:
+        yield ()
+        return
+    maximum = 1
+    while True:
+        for below in _box((maximum,) * count):
+            if max(below) == maximum - 1:
+                yield tuple(v + 1 for v in below)
+        maximum += 1
+
+
+def _box(extents: Sequence[int]) -> Iterator[Ints]:
+    """Every index of a box in lexicographic order, lazily: one extent alone may be too much for memory."""
+    if not extents:
+        yield ()
+        return
+    for first in range(extents[0]):
+        for rest in _box(extents[1:]):
+            yield (first, *rest)
+
+
+class _Trial:
+    """A claim whose size symbols have values."""
+
+    def __init__(self, claim: Claim, sizes: Mapping[str, int], cap: int) -> None:
+        self.claim = claim
+        self.on = Numbers(sizes)
+        self.cap = cap
+        # by identity: maps are never compared, and the claim keeps them alive
+        self.known: dict[tuple[int, Ints, Ints], Ints] = {}
+        self.reached: dict[int, set[Ints]] = {}
+
+    def counts(self) -> bool:
+        """Whether the claim speaks of these sizes."""
+        where = self.claim.where
+        return where is None or bool(_on_ints(lambda: where.evaluate({}, self.on)))
+
+    def extents(self, space: Space) -> Ints:
+        return tuple(_on_ints(lambda: self.on.size(extent)) for extent in space.extents)
+
+    def points(self) -> Iterator[dict[str, Ints]]:
+        """Every choice of points, in lexicographic order of all of them in a row."""
+        boxes = [(name, self.extents(space)) for name, space in self.claim.points.items()]
+        for row in _box([extent for _, box in boxes for extent in box]):
+            chosen, start = {}, 0
+            for name, box in boxes:
+                chosen[name] = row[start : start + len(box)]
+                start += len(box)
+            yield chosen
+
+    def within(self, points: Mapping[str, Ints]) -> bool:
+        boxes = [(points[name], self.extents(space)) for name, space in self.claim.points.items()]
+        return all(
+            len(point) == len(box) and all(0 <= v < e for v, e in zip(point, box, strict=True)) for point, box in boxes
+        )
+
+    def violates(self, points: Mapping[str, Ints]) -> bool:
+        return self.holds(self.claim.violation, points)
+
+    def holds(self, formula: Formula, points: Mapping[str, Ints]) -> bool:
+        match formula:
+            case Before(first, second):
+                return points[first] < points[second]
+            case Same(left, right):
+                return self.at(left, points) == self.at(right, points)
+            case Differ(left, right):
+                return self.at(left, points) != self.at(right, points)
+            case Outside(place, extents):
+                box = self.extents(place.map.range) if extents is None else self.extents(Space(("",) * len(extents), extents))
+                return any(not 0 <= v < e for v, e in zip(self.at(place, points), box, strict=True))
+            case Unreached(index_map, point):
+                return points[point] not in self.image(index_map)
+            case Holds(condition):
+                return bool(_on_ints(lambda: condition.evaluate({}, self.on)))
+            case All(parts):
+                return all(self.holds(part, points) for part in parts)
+            case Any_(parts):
+                return any(self.holds(part, points) for part in parts)
+
+    def at(self, where: At, points: Mapping[str, Ints]) -> Ints:
+        return self.place(where.map, points[where.point], points[where.copy] if where.copy else ())
+
+    def place(self, index_map: IndexMap, index: Ints, copy: Ints) -> Ints:
+        key = (id(index_map), index, copy)
+        if key not in self.known:
+            self.known[key] = tuple(_on_ints(lambda: index_map.place(index, copy, self.on)))
+        return self.known[key]
+
+    def image(self, index_map: IndexMap) -> set[Ints]:
+        if id(index_map) not in self.reached:
+            domain, copies = self.extents(index_map.domain), self.extents(index_map.copies)
+            image: set[Ints] = set()
+            for number, row in enumerate(_box(domain + copies)):
+                if number == self.cap:
+                    raise Undecided(f"the map has more than {self.cap} places: it cannot be replayed by enumeration")
+                image.add(tuple(_on_ints(lambda: index_map.place(row[: len(domain)], row[len(domain) :], self.on))))
+            self.reached[id(index_map)] = image
+        return self.reached[id(index_map)]
+
+
+def _on_ints(run: Callable[[], Any]) -> Any:
+    try:
+        return run()
+    except ZeroDivisionError:
+        raise Undecided("divides by zero") from None

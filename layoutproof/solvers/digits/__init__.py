@@ -1,0 +1,200 @@
+"""The structural engine: a layout's coordinates as linear forms over digits, decided by their coefficients.
+
+Applies when divisors nest (tiles do). Cost depends on the number of digits, never on the size of the array. Constants
+are decided both ways with the smallest counterexample; for symbolic sizes it only proves, and proves for all sizes.
+
+The facts used: digits of different indices and positions vary independently over a box that contains every valid
+index, and each single digit can be 1 while all others are 0.
+"""
+
+from __future__ import annotations
+
+from functools import cmp_to_key
+from typing import Any
+
+from layoutproof.core.assume import substitution
+from layoutproof.core.claim import All, At, Before, Claim, Differ, Outside, Same, Unreached
+from layoutproof.core.errors import Undecided
+from layoutproof.core.index_map import IndexMap
+from layoutproof.core.result import Point
+from layoutproof.core.size import surely_less
+from layoutproof.solvers.digits.number import Digit, DigitNumbers, Sum, index_of
+
+_PLAIN = DigitNumbers()
+
+
+def decide(claim: Claim, effort: int = 1) -> Point | None:
+    """None when no violation exists, else the smallest one; Undecided when digits do not settle it."""
+    on = _PLAIN if claim.where is None else DigitNumbers(substitution(claim.where))
+    violation = claim.violation
+    match violation:
+        case All((Before(first, second), Same(At(left, p, ""), At(right, q, "")))) if (
+            left is right and (p, q) == (first, second)
+        ):
+            index = _injective(left, on)
+            return None if index is None else {first: (0,) * len(index), second: index}
+        case Outside(At(m, point, ""), extents):
+            index = _outside(m, extents or m.range.extents, on)
+            return None if index is None else {point: index}
+        case Differ(At(left, point, ""), At(right, same, "")) if point == same:
+            index = _differ(left, right, on)
+            return None if index is None else {point: index}
+        case Unreached(m, _):
+            _covers(m, on)
+            return None
+    raise Undecided("digits do not know this kind of claim")
+
+
+def _indices(m: IndexMap, on: DigitNumbers) -> tuple[list[Digit], tuple[Any, ...]]:
+    if m.copies.extents:
+        raise Undecided("digits do not combine copies")
+    roots: list[Digit] = []
+    index: list[Any] = []
+    for dimension, extent in enumerate(m.domain.extents):
+        size = on.extent(extent)
+        if type(size) is int and size == 1:
+            index.append(0)
+            continue
+        digit = Digit(dimension, size, 1)
+        roots.append(digit)
+        index.append(Sum(((1, digit),)))
+    return roots, tuple(index)
+
+
+def _form(coordinate: Any) -> tuple[dict[Digit, Any], Any]:
+    if type(coordinate) is Sum:
+        return coordinate.over_leaves(), coordinate.constant
+    return {}, coordinate
+
+
+def _leaves(roots: list[Digit]) -> list[Digit]:
+    """All digits in lexicographic order of the indices they make."""
+    return [leaf for root in roots for leaf in root.leaves()]
+
+
+def _injective(m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
+    roots, index = _indices(m, on)
+    coordinates = m.place(index, (), on)
+    known: set[Digit] = set()
+    waiting = [_form(c)[0] for c in coordinates]
+    progress = True
+    while progress and waiting:
+        progress = False
+        later = []
+        for form in waiting:
+            unknown = form if not known else {d: c for d, c in form.items() if d not in known}
+            if len(unknown) < 2 or _decodes(unknown):
+                known.update(unknown)
+                progress = True
+            else:
+                later.append(form)
+        waiting = later
+    missing = [leaf for leaf in _leaves(roots) if leaf not in known]
+    if not missing:
+        return None
+    if waiting or not all(type(leaf.extent) is int for leaf in missing):
+        raise Undecided("digits overlap within a coordinate")
+    # every digit that shows is known, so two indices collide iff they differ in hidden digits only
+    return index_of(len(index), {missing[-1]: 1})
+
+
+def _decodes(form: dict[Digit, Any]) -> bool:
+    """Whether the digits can be read back from the sum: each outweighs all lighter ones together."""
+    sizes = [(_magnitude(c), d) for d, c in form.items()]
+    if all(type(c) is int for c, _ in sizes):
+        sizes.sort(key=lambda pair: pair[0])
+    else:
+        sizes.sort(key=cmp_to_key(_by_size))
+    span: Any = 0
+    for coefficient, digit in sizes:
+        if not surely_less(span, coefficient):
+            return False
+        span = span + coefficient * (digit.extent - 1)
+    return True
+
+
+def _by_size(left: tuple[Any, Digit], right: tuple[Any, Digit]) -> int:
+    return -1 if surely_less(left[0], right[0]) else 1 if surely_less(right[0], left[0]) else 0
+
+
+def _magnitude(coefficient: Any) -> Any:
+    if surely_less(0, coefficient):
+        return coefficient
+    if surely_less(coefficient, 0):
+        return -coefficient
+    raise Undecided(f"digits cannot tell the sign of {coefficient}")
+
+
+def _outside(m: IndexMap, extents: tuple[Any, ...], on: DigitNumbers) -> tuple[int, ...] | None:
+    roots, index = _indices(m, on)
+    coordinates = m.place(index, (), on)
+    violations: list[tuple[int, ...]] = []
+    for coordinate, extent_ in zip(coordinates, extents, strict=True):
+        extent = on.extent(extent_)
+        form, constant = _form(coordinate)
+        low = high = constant
+        for digit, coefficient in form.items():
+            if surely_less(0, coefficient):
+                high = high + coefficient * (digit.extent - 1)
+            else:
+                low = low - _magnitude(coefficient) * (digit.extent - 1)
+        if surely_less(-1, low) and surely_less(high, extent):
+            continue
+        if not all(type(n) is int for n in (low, high, extent)):
+            raise Undecided("digits cannot bound a coordinate for all sizes")
+        leaves = _leaves(roots)
+        if high >= extent:
+            violations.append(_smallest_above(form, extent - constant, leaves, len(index)))
+        if low < 0:
+            flipped = {d: -c for d, c in form.items()}
+            violations.append(_smallest_above(flipped, constant + 1, leaves, len(index)))
+    if not violations:
+        return None
+    smallest = min(violations)
+    if any(entry >= extent for entry, extent in zip(smallest, m.domain.extents, strict=True)):
+        raise Undecided("the smallest digits out of bounds belong to padding")
+    return smallest
+
+
+def _smallest_above(form: dict[Digit, int], bound: int, leaves: list[Digit], rank: int) -> tuple[int, ...]:
+    """The lexicographically smallest digits with sum >= bound, given that the largest sum reaches it."""
+    reach = sum(c * (d.extent - 1) for d, c in form.items() if c > 0)
+    values: dict[Digit, int] = {}
+    for leaf in leaves:
+        coefficient = form.get(leaf, 0)
+        if coefficient <= 0:
+            continue
+        reach -= coefficient * (leaf.extent - 1)
+        value = max(0, -(-(bound - reach) // coefficient))
+        if value:
+            values[leaf] = value
+            bound -= coefficient * value
+    return index_of(rank, values)
+
+
+def _differ(left: IndexMap, right: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
+    roots, index = _indices(left, on)
+    pairs = list(zip(left.place(index, (), on), right.place(index, (), on), strict=True))
+    differing: set[Digit] = set()
+    for one, other in pairs:
+        form, constant = _form(one - other)
+        if constant != 0:
+            if type(constant) is not int or any(type(d.extent) is not int for d in form):
+                raise Undecided("digits cannot rule out a difference for all sizes")
+            return (0,) * len(index)
+        differing.update(form)
+    if not differing:
+        return None
+    leaves = [leaf for leaf in _leaves(roots) if leaf in differing]
+    if not all(type(root.extent) is int for root in roots):
+        raise Undecided("digits cannot rule out a difference for all sizes")
+    # everything smaller has all differing digits 0, and there the maps agree
+    return index_of(len(index), {leaves[-1]: 1})
+
+
+def _covers(m: IndexMap, on: DigitNumbers) -> None:
+    elements, places = on.extent(m.domain.count()), on.extent(m.range.count())
+    if elements != places:
+        raise Undecided("digits do not look for the first hole")
+    if _outside(m, m.range.extents, on) is not None or _injective(m, on) is not None:
+        raise Undecided("digits count places only for maps that are injective and in bounds")

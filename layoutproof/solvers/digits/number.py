@@ -1,0 +1,207 @@
+"""Digits: numbers kept as sums over named digits, the structural engine's kind of number.
+
+An index starts as one digit. `x // 8` and `x % 8` split it into a high digit and a low digit (x = 8*high + low); every
+number that mentions the old digit then reads as the sum over the new ones. As long as divisors nest, as tiles do,
+every coordinate of a layout becomes a linear form over independent digits, whatever the size of the array. Where
+they do not nest, `Undecided` says so and another engine is asked.
+
+Extents and coefficients are ints, or `Size`s for arrays of run-time size; then every step that is taken holds for all
+sizes, and one that would not is not taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from layoutproof.core.errors import Undecided
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.size import Size, ceil_div, divide, surely_less
+
+
+class Digit:
+    """One digit, 0 <= digit < extent, of the index `dimension`, counting `weight` each; perhaps split further.
+
+    When extent does not divide evenly, the digits it splits into form a larger box than the valid indices.
+    """
+
+    __slots__ = ("dimension", "extent", "split", "weight")
+
+    def __init__(self, dimension: int, extent: Any, weight: Any) -> None:
+        self.dimension = dimension
+        self.extent = extent
+        self.weight = weight
+        self.split: tuple[Any, Digit, Digit] | None = None
+
+    def split_by(self, by: Any) -> tuple[Digit, Digit]:
+        """The digits `self // by` and `self % by`."""
+        extent = self.extent
+        if type(by) is int:
+            pieces = ceil_div(extent, by)
+        else:
+            pieces, rest = divide(extent, by)
+            if rest != 0:
+                raise Undecided(f"digits cannot split an extent of {extent} by the run-time size {by}")
+        high = Digit(self.dimension, pieces, self.weight * by)
+        low = Digit(self.dimension, by, self.weight)
+        self.split = (by, high, low)
+        return high, low
+
+    def leaves(self) -> list[Digit]:
+        """The digits it was split into, most significant first; itself when it was not."""
+        if self.split is None:
+            return [self]
+        return self.split[1].leaves() + self.split[2].leaves()
+
+
+class Sum:
+    """constant + sum of coefficient * digit; immutable, with the last division remembered."""
+
+    __slots__ = ("_divided", "constant", "terms")
+
+    def __init__(self, terms: tuple[tuple[Any, Digit], ...], constant: Any = 0) -> None:
+        self.terms = terms
+        self.constant = constant
+        self._divided: tuple[Any, Any, Any] | None = None
+
+    def over_leaves(self) -> dict[Digit, Any]:
+        """Coefficients over unsplit digits, none of them zero."""
+        total: dict[Digit, Any] = {}
+        todo = list(self.terms)
+        while todo:
+            coefficient, digit = todo.pop()
+            if digit.split is not None:
+                by, high, low = digit.split
+                todo.append((coefficient * by, high))
+                todo.append((coefficient, low))
+            elif digit in total:
+                coefficient = total[digit] + coefficient
+                if coefficient == 0:
+                    del total[digit]
+                else:
+                    total[digit] = coefficient
+            else:
+                total[digit] = coefficient
+        return total
+
+    def __add__(self, other: Any) -> Any:
+        if type(other) is Sum:
+            return Sum(self.terms + other.terms, self.constant + other.constant)
+        return Sum(self.terms, self.constant + other)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Sum:
+        return self * -1
+
+    def __sub__(self, other: Any) -> Any:
+        return self + other * -1
+
+    def __rsub__(self, other: Any) -> Any:
+        return self * -1 + other
+
+    def __mul__(self, other: Any) -> Any:
+        if type(other) is Sum:
+            if other.terms and self.terms:
+                raise Undecided("digits cannot multiply two indices")
+            return other * self.constant if not self.terms else self * other.constant
+        if other == 0:
+            return Sum((), 0)
+        return Sum(tuple([(c * other, d) for c, d in self.terms]), self.constant * other)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, by: Any) -> Any:
+        return self._divide(by)[0]
+
+    def __mod__(self, by: Any) -> Any:
+        return self._divide(by)[1]
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        raise Undecided("digits cannot divide by an index")
+
+    __rmod__ = __rfloordiv__
+
+    def _divide(self, by: Any) -> tuple[Any, Any]:
+        if type(by) is Sum:
+            if by.terms:
+                raise Undecided("digits cannot divide by an index")
+            by = by.constant
+        known = self._divided
+        if known is not None and known[0] == by:
+            return known[1], known[2]
+        terms = self.terms
+        if len(terms) == 1 and type(by) is int and type(self.constant) is int and self.constant == 0:
+            coefficient, digit = terms[0]
+            # the common step of a tiled layout: one unsplit digit with coefficient 1
+            if coefficient == 1 and digit.split is None and type(digit.extent) is int:
+                if digit.extent <= by:
+                    return 0, self
+                high, low = digit.split_by(by)
+                self._divided = (by, Sum(((1, high),)), Sum(((1, low),)))
+                return self._divided[1], self._divided[2]
+        return self._divide_any(by)
+
+    def _divide_any(self, by: Any) -> tuple[Any, Any]:
+        if type(by) is int and by <= 0:
+            raise Undecided(f"digits divide by positive numbers only, not {by}")
+        whole, left = divide(self.constant, by)
+        quotient: list[tuple[Any, Digit]] = []
+        rest: list[tuple[Any, Digit]] = []
+        most = left
+        for digit, coefficient in self.over_leaves().items():
+            q, r = divide(coefficient, by)
+            if q != 0:
+                quotient.append((q, digit))
+            if r == 0:
+                continue
+            pieces, over = divide(by, r)
+            if over == 0 and not surely_less(digit.extent, pieces + 1):
+                high, low = digit.split_by(pieces)
+                quotient.append((1, high))
+                digit = low
+            rest.append((r, digit))
+            most = most + r * (digit.extent - 1)
+        if not surely_less(most, by) or not surely_less(-1, left):
+            raise Undecided(f"digits: a division by {by} cuts across digits")
+        self._divided = (by, Sum(tuple(quotient), whole), Sum(tuple(rest), left))
+        return self._divided[1], self._divided[2]
+
+
+class DigitNumbers(Numbers):
+    """Places on digits; run-time sizes become polynomials, rewritten by what is assumed of them."""
+
+    def symbol(self, name: str) -> Any:
+        value = self.sizes.get(name)
+        return Sum((), _symbol(name) if value is None else value)
+
+    def size(self, extent: Any) -> Any:
+        return extent if type(extent) is int else self.extent(extent)
+
+    def extent(self, extent: Any) -> Any:
+        """An extent as an int or a polynomial under the assumptions."""
+        if type(extent) is int:
+            return extent
+        return extent.evaluate(lambda name: self.sizes.get(name, _symbol(name)))
+
+    def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
+        raise Undecided("digits have no case distinction")
+
+    minimum = maximum = xor = less = equal = both = either = select  # type: ignore[assignment]
+
+    def opposite(self, condition: Any) -> Any:
+        raise Undecided("digits have no case distinction")
+
+
+def _symbol(name: str) -> Size:
+    from layoutproof.core.size import symbol
+
+    return symbol(name)
+
+
+def index_of(dimensions: int, values: Mapping[Digit, int]) -> tuple[int, ...]:
+    """The index whose digits have these values, all others 0."""
+    index = [0] * dimensions
+    for digit, value in values.items():
+        index[digit.dimension] += digit.weight * value
+    return tuple(index)

@@ -1,0 +1,170 @@
+"""The real TPU compiler as an oracle for tests: runs in a child process, because it can abort.
+
+Nothing here is imported by the product. The child compiles ahead of time, needs no TPU and no network.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+TOPOLOGIES: dict[str, tuple[str, dict[str, str]]] = {
+    "v2": ("v2:1x1", {}),
+    "v3": ("v3:1x1", {}),
+    "v4": ("v4:1x1x1", {}),
+    "v4 megacore": ("v4:1x1x1", {"chip_config_name": "megacore"}),
+    "v4lite": ("v4 lite:1x1", {}),
+    "v5e": ("v5e:1x1", {}),
+    "v5p": ("v5p:1x1x1", {}),
+    "v6e": ("v6e:1x1", {}),
+    "7x": ("tpu7x:1x1x1", {}),
+}
+"""One chip of each generation: the compiler's own name for it, and further options."""
+
+ENVIRONMENT = {
+    "JAX_PLATFORMS": "cpu",
+    "TPU_SKIP_MDS_QUERY": "1",
+    "TPU_ACCELERATOR_TYPE": "v5litepod-4",
+    "TPU_WORKER_HOSTNAMES": "localhost",
+    "TPU_LOG_DIR": "disabled",
+    # without this the compiler serves one process of a machine only, and the others fail on its lock file
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+}
+
+Query = tuple[str, str, Sequence[int]]
+"""(generation, numpy or ml_dtypes name, shape)."""
+
+
+class Sized(NamedTuple):
+    """An array in a layout of the caller's choice; `tiles` outermost level first, `element_bits` 0 = natural."""
+
+    generation: str
+    dtype: str
+    shape: Sequence[int]
+    minor_to_major: Sequence[int]
+    tiles: Sequence[Sequence[int]]
+    element_bits: int = 0
+
+
+class CompilerDied(RuntimeError):
+    """The compiler aborted its process, hung, or could not start; says at which query and what it printed."""
+
+
+def available() -> str:
+    """ "" if the compiler can be asked here, else the reason why not."""
+    missing = [name for name in ("jax", "libtpu", "ml_dtypes") if importlib.util.find_spec(name) is None]
+    return f"the real TPU compiler is not installed: no {', '.join(missing)}" if missing else ""
+
+
+def ask_default_layouts(queries: Sequence[Query], timeout_s: float = 300) -> list[str | None]:
+    """The layout the compiler picks for each array, as its own text; None where it refuses the array with an error.
+
+    Raises `CompilerDied`, naming the query, when the compiler aborts or takes longer than `timeout_s` for all.
+    """
+    return _ask("default_layouts", queries, timeout_s)
+
+
+def compile_sizes(queries: Sequence[Sized], timeout_s: float = 300) -> list[int | None]:
+    """Bytes the compiler allots to each array in the layout given; None where it refuses. Some 50 ms each.
+
+    The array is an unused argument of a compiled program, so no code for it is emitted that could fail.
+    Raises `CompilerDied` as `ask_default_layouts` does.
+    """
+    return _ask("compile_sizes", queries, timeout_s)
+
+
+def _ask(job: str, queries: Sequence[Any], timeout_s: float) -> list[Any]:
+    reason = available()
+    if reason:
+        raise CompilerDied(reason)
+    # -P: modules beside this file must not shadow installed ones
+    child = subprocess.Popen(
+        [sys.executable, "-P", __file__, job],
+        env={**os.environ, **ENVIRONMENT},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        out, err = child.communicate(json.dumps(queries), timeout=timeout_s)
+        ended = f"ended with {child.returncode}"
+    except subprocess.TimeoutExpired:
+        child.kill()
+        out, err = child.communicate()
+        ended = f"did not finish within {timeout_s} s"
+    lines = [line for line in out.splitlines(keepends=True) if line.endswith("\n")]
+    if child.returncode == 0 and len(lines) == len(queries):
+        return [json.loads(line) for line in lines]
+    at = f"query {len(lines)}: {queries[len(lines)]}" if len(lines) < len(queries) else "exit"
+    # absl prints its CHECK failures as lines that start with F and the date
+    fatal = [line for line in err.splitlines() if line[:1] == "F" and line[1:5].isdigit()]
+    raise CompilerDied(f"the TPU compiler {ended} at {at}\n" + "\n".join(fatal[:1] or err.splitlines()[-5:]))
+
+
+def _devices() -> dict[str, Any]:
+    from jax.experimental.topologies import get_topology_desc
+
+    return {
+        name: get_topology_desc(
+            platform="tpu", topology_name=topology, chips_per_host_bounds=(1, 1, 1), **options
+        ).devices[0]
+        for name, (topology, options) in TOPOLOGIES.items()
+    }
+
+
+def _dtype(name: str) -> Any:
+    import ml_dtypes
+    import numpy as np
+
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def _default_layouts(queries: Sequence[Any]) -> Iterator[str | None]:
+    from jax.errors import JaxRuntimeError
+
+    devices = _devices()
+    for generation, dtype, shape in queries:
+        device = devices[generation]
+        try:
+            yield str(device.client.get_default_layout(_dtype(dtype), tuple(shape), device))
+        except JaxRuntimeError:
+            yield None
+
+
+def _compile_sizes(queries: Sequence[Any]) -> Iterator[int | None]:
+    import jax
+    from jax.errors import JaxRuntimeError
+    from jax.experimental.layout import Format, Layout
+
+    jax.config.update("jax_enable_x64", True)
+    devices = _devices()
+    program = jax.jit(lambda _: 0, keep_unused=True)
+    for query in (Sized(*q) for q in queries):
+        layout = Layout(
+            major_to_minor=tuple(reversed(query.minor_to_major)),
+            tiling=tuple(tuple(tile) for tile in query.tiles),
+            sub_byte_element_size_in_bits=query.element_bits,
+        )
+        place = Format(layout, jax.sharding.SingleDeviceSharding(devices[query.generation]))
+        array = jax.ShapeDtypeStruct(tuple(query.shape), _dtype(query.dtype), sharding=place)
+        try:
+            yield int(program.lower(array).compile().memory_analysis().argument_size_in_bytes)
+        except JaxRuntimeError:
+            yield None
+
+
+def main() -> None:
+    """The child: queries as JSON on stdin, one JSON answer a line, each written before the next is asked."""
+    jobs = {"default_layouts": _default_layouts, "compile_sizes": _compile_sizes}
+    for answer in jobs[sys.argv[1]](json.load(sys.stdin)):
+        os.write(1, json.dumps(answer).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    main()
