@@ -69,7 +69,7 @@ def shorten(text: str, width: int = 120) -> str:
     """At most `width` characters of `text` on one line, the middle left out.
 
     >>> shorten("f32[" + "1," * 100 + "1]", 20)
-    'f32[1,1 ... 1,1,1]'
+    'f32[1,1 ... ,1,1,1]'
     """
     flat = " ".join(text.split())
     if len(flat) <= width:

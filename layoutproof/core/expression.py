@@ -7,8 +7,11 @@ place in the text.
 from __future__ import annotations
 
 import ast
+from typing import Any
 
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.size import Extent, symbol
 from layoutproof.core.term import CONDITIONS, Term, arithmetic
 
 LONGEST = 4096
@@ -52,6 +55,30 @@ def parse_condition(text: str) -> Term:
 def parse_expression(text: str) -> Term:
     """An integer expression such as `2 * N + 1`."""
     return _build(_parse(text, text, 0), text, 0)
+
+
+def parse_size(text: str) -> Extent:
+    """An extent or stride: an integer, or a polynomial in size symbols such as `2*N + 1`.
+
+    >>> parse_size("2*N + 1")
+    Size(2*N + 1)
+    """
+    if len(text) > 20 and text.strip("- ").isdigit():
+        raise LayoutError(f"the integer {text[:20]}.. has more than 20 digits")
+    try:
+        value = parse_expression(text).evaluate({}, _Symbols())
+    except (Undecided, TypeError) as error:
+        raise LayoutError(f"{text.strip()!r} is not a size: {error}") from None
+    if isinstance(value, bool):
+        raise LayoutError(f"{text.strip()!r} is a condition, not a size")
+    return value  # type: ignore[no-any-return]
+
+
+class _Symbols(Numbers):
+    """Every name is a size symbol."""
+
+    def symbol(self, name: str) -> Any:
+        return symbol(name)
 
 
 def _parse(part: str, text: str, start: int) -> ast.expr:

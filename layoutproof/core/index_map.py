@@ -59,6 +59,9 @@ Place = Callable[[Index, Index, Numbers], Index]
 """place(index, copy, numbers) -> coordinates."""
 
 
+Padded = tuple[tuple[tuple[int, ...], Extent, Extent], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """What turns an offset into bytes.
@@ -66,7 +69,8 @@ class Memory:
     bits: width of one element as stored.  natural_bits: width of the element type itself.
     allotted: elements reserved, padding included; None where nothing says how much is reserved.
     space: memory space number, 0 the default one.  prefix_bytes: bytes before element offset 0.
-    padded: for each group of dimensions padded together (dimension numbers, extent, padded extent); () if not known.
+    padded: gives, for each group of dimensions padded together, (dimension numbers, extent, padded extent); nothing
+        where padding is not per dimension.
     """
 
     bits: int
@@ -74,7 +78,7 @@ class Memory:
     allotted: Extent
     space: int = 0
     prefix_bytes: int = 0
-    padded: tuple[tuple[tuple[int, ...], Extent, Extent], ...] = ()
+    padded: Callable[[], Padded] = tuple
 
 
 @dataclass(frozen=True, slots=True, eq=False)

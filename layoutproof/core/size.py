@@ -135,6 +135,11 @@ class Size:
                     seen[name] = None
         return tuple(seen)
 
+    def divisors(self) -> tuple[int, ...]:
+        """Every number that some part of it is divided by: (8,) for ceil(N/8)."""
+        atoms = [atom for mono, _ in self.terms for atom in mono if atom.over is not None]
+        return tuple(d for a in atoms if a.over is not None for d in (a.divisor, *a.over.divisors()))
+
     def __str__(self) -> str:
         parts: list[str] = []
         for mono, coefficient in sorted(self.terms, key=lambda t: (-len(t[0]), t[0])):

@@ -79,12 +79,21 @@ def ask(
             why = claim.explain(point, claim.numbers(point))
             if "sizes" in point:
                 why = f"with {_sizes(claim, point)}: {why}"
-            return Result(name, subject, Verdict.REFUTED, shown, why, by, figures)
+            return Result(name, subject, Verdict.REFUTED, shown, why, by, _guarded(figures, claims, condition))
         decided.update(dict.fromkeys(by.split("+")))
         unknown = unknown or reason
     if unknown:
-        return Result(name, subject, Verdict.UNKNOWN, None, unknown, "", figures)
+        return Result(name, subject, Verdict.UNKNOWN, None, unknown, "", _guarded(figures, claims, condition))
     return Result(name, subject, Verdict.PROVED, None, "", "+".join(decided), figures)
+
+
+def _guarded(figures: dict[str, object], claims: tuple[Claim, ...], where: Term | None) -> dict[str, object]:
+    """The figures, and for symbolic sizes the condition under which the property does hold."""
+    if not any(claim.sizes() for claim in claims):
+        return figures
+    from layoutproof.engine.guards import holds_when
+
+    return {**figures, **holds_when(claims, where)}
 
 
 def _decide(claim: Claim, engines: tuple[str, ...], confirm: bool, effort: int) -> tuple[Point | None, str, str]:

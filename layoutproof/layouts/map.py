@@ -13,19 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.expression import parse_expression, parse_map
+from layoutproof.core.expression import parse_map, parse_size
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.size import Extent, Size, surely_less, symbol
+from layoutproof.core.size import Extent, Size, surely_less
 from layoutproof.core.space import Space
 from layoutproof.core.term import Term, trace
 
 _BOUNDED = re.compile(r"\s*\((?P<bounds>[^()]*<[^()]*)\)\s*->(?P<body>.*)", re.DOTALL)
-
-
-class _Symbols(Numbers):
-    def symbol(self, name: str) -> Any:
-        return symbol(name)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,7 +115,7 @@ def _extent(value: Any) -> Extent:
     if type(value) is int:
         extent: Any = value
     elif isinstance(value, str):
-        extent = parse_expression(value).evaluate({}, _Symbols())
+        extent = parse_size(value)
     else:
         raise LayoutError(f"an extent is an integer or a size expression, not {value!r}")
     if (extent < 0) if type(extent) is int else not surely_less(0, extent):

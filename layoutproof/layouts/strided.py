@@ -1,6 +1,7 @@
 """NumPy-style shape and strides: `f32[3,5] strides (4,1)`, zero and negative strides included.
 
-Strides, `offset` and `in` count elements. Element (0, .., 0) is at `offset`; without one, at the smallest offset that
+Strides, `offset` and `in` count elements; all of them, and the extents, may be size expressions: `f32[N,M] strides
+(M,1)`. Element (0, .., 0) is at `offset`; without one, at the smallest offset that
 keeps every element >= 0 (so `strides (-1)` is a reversed view of exactly its own memory, as `numpy.flip` gives). The
 memory reserved is `in SIZE` elements; without it, just enough to reach the last element.
 """
@@ -10,16 +11,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.core.expression import parse_size
 from layoutproof.core.index_map import Index, IndexMap, Memory
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.size import Extent
+from layoutproof.core.size import Extent, surely_less
 from layoutproof.core.space import Space
 
 _FORM = re.compile(
     r"\s*(?P<type>[a-z][a-z0-9]*)\s*\[(?P<shape>[^\]]*)\]\s*strides\s*\((?P<strides>[^)]*)\)"
-    r"(?:\s*offset\s+(?P<offset>\d{1,18}))?(?:\s+in\s+(?P<size>\d{1,18}))?\s*"
+    r"(?:\s*offset\s+(?P<offset>(?:(?!\bin\b).)+?))?(?:\s+in\s+(?P<size>.+?))?\s*"
 )
 _TYPE = re.compile(r"(?:pred|[a-z]+?(?P<bits>\d+)(?:e\d+m\d+\w*)?)")
 
@@ -29,10 +32,10 @@ class StridedLayout:
     """shape and strides in elements, dimension 0 first; `start` is where element (0, .., 0) is; `size` is reserved."""
 
     element_type: str
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    start: int | None = None
-    size: int | None = None
+    shape: tuple[Extent, ...]
+    strides: tuple[Extent, ...]
+    start: Extent | None = None
+    size: Extent | None = None
 
     def __str__(self) -> str:
         text = f"{self.element_type}[{','.join(map(str, self.shape))}] strides ({','.join(map(str, self.strides))})"
@@ -41,16 +44,22 @@ class StridedLayout:
 
     def index_map(self) -> IndexMap:
         """Logical index -> one coordinate, the offset in elements."""
-        steps = [stride * (extent - 1) for stride, extent in zip(self.strides, self.shape, strict=True) if extent]
-        start = -sum(step for step in steps if step < 0) if self.start is None else self.start
-        size = start + sum(step for step in steps if step > 0) + 1 if self.size is None else self.size
+        forward: Any = 0
+        backward: Any = 0
+        for stride, extent in zip(self.strides, self.shape, strict=True):
+            if surely_less(-1, stride):
+                forward = forward + stride * (extent - 1 if extent != 0 else 0)
+            else:
+                backward = backward - stride * (extent - 1 if extent != 0 else 0)
+        start = backward if self.start is None else self.start
+        size = start + forward + 1 if self.size is None else self.size
         strides = self.strides
 
         def place(index: Index, copy: Index, on: Numbers) -> Index:
-            total = start
+            total: Any = on.size(start)
             for entry, stride in zip(index, strides, strict=True):
-                if stride:
-                    total = total + entry * stride
+                if stride != 0:
+                    total = total + entry * on.size(stride)
             return (total,)
 
         bits = element_bits(self.element_type)
@@ -90,13 +99,12 @@ def read(value: object, mode: str = "strict") -> StridedLayout:
             "a strided layout is written f32[3,5] strides (4,1), optionally followed by 'offset 2' and 'in 24'",
             text=value,
         )
-    start, size = found["offset"], found["size"]
     return _checked(
         found["type"],
-        _ints(found["shape"], value, found.start("shape")),
-        _ints(found["strides"], value, found.start("strides")),
-        None if start is None else int(start),
-        None if size is None else int(size),
+        found["shape"].split(",") if found["shape"].strip() else [],
+        found["strides"].split(",") if found["strides"].strip() else [],
+        found["offset"],
+        found["size"],
         value,
     )
 
@@ -109,33 +117,37 @@ def element_bits(element_type: str) -> int:
     return int(found["bits"] or 8)
 
 
-def _checked(
-    kind: str, shape: object, strides: object, start: object, size: object, text: str
-) -> StridedLayout:
+def _checked(kind: str, shape: object, strides: object, start: object, size: object, text: str) -> StridedLayout:
     element_bits(kind)
-    for name, entries in (("shape", shape), ("strides", strides)):
-        if not isinstance(entries, Sequence) or not all(type(e) is int for e in entries):
-            raise LayoutError(f"{name} must be a list of integers, not {entries!r}", text=text)
-    assert isinstance(shape, Sequence)
-    assert isinstance(strides, Sequence)
-    if len(shape) != len(strides):
-        raise LayoutError(f"{len(strides)} strides for {len(shape)} dimensions; each dimension has one", text=text)
-    for extent in shape:
-        if extent < 0:
-            raise LayoutError(f"the extent {extent} is negative", text=text)
-    for name, number in (("offset", start), ("size", size)):
-        if number is not None and (type(number) is not int or number < 0):
-            raise LayoutError(f"{name} must be an integer >= 0, not {number!r}", text=text)
-    extents: tuple[Extent, ...] = tuple(shape)
-    return StridedLayout(kind, extents, tuple(strides), start, size)  # type: ignore[arg-type]
+    extents, steps = _sizes("shape", shape, text), _sizes("strides", strides, text)
+    if len(extents) != len(steps):
+        raise LayoutError(f"{len(steps)} strides for {len(extents)} dimensions; each dimension has one", text=text)
+    for extent in extents:
+        if not surely_less(-1 if type(extent) is int else 0, extent):
+            raise LayoutError(f"the extent {extent} must be at least {0 if type(extent) is int else 1}", text=text)
+    for stride in steps:
+        if not surely_less(-1, stride) and not surely_less(stride, 1):
+            raise LayoutError(f"the sign of the stride {stride} depends on its sizes", text=text)
+    first = None if start is None else _size("offset", start, text)
+    room = None if size is None else _size("in", size, text)
+    for name, number in (("offset", first), ("in", room)):
+        if number is not None and not surely_less(-1, number):
+            raise LayoutError(f"{name} must be at least 0, not {number}", text=text)
+    return StridedLayout(kind, extents, steps, first, room)
 
 
-def _ints(part: str, text: str, start: int) -> tuple[int, ...]:
-    entries: list[int] = []
-    column = start + 1
-    for piece in part.split(",") if part.strip() else []:
-        if not re.fullmatch(r"\s*-?\d{1,18}\s*", piece):
-            raise LayoutError(f"{piece.strip()[:30]!r} is not an integer of at most 18 digits", text=text, column=column)
-        entries.append(int(piece))
-        column += len(piece) + 1
-    return tuple(entries)
+def _sizes(name: str, entries: object, text: str) -> tuple[Extent, ...]:
+    if isinstance(entries, str) or not isinstance(entries, Sequence):
+        raise LayoutError(f"{name} must be a list of integers, not {entries!r}", text=text)
+    return tuple(_size(name, entry, text) for entry in entries)
+
+
+def _size(name: str, entry: object, text: str) -> Extent:
+    if type(entry) is int:
+        return entry
+    if not isinstance(entry, str):
+        raise LayoutError(f"{name} holds {entry!r}; integers or size expressions may stand there", text=text)
+    try:
+        return parse_size(entry)
+    except LayoutError as error:
+        raise LayoutError(f"{name}: {error.problem}", text=text) from None

@@ -65,12 +65,10 @@ def figures(m: IndexMap, at_most: str | None = None) -> dict[str, object]:
         "bytes": _bytes(memory),
     }
     shown: dict[str, object] = {k: v if type(v) is int else str(v) for k, v in numbers.items()}
-    if memory.padded:
-        shown["per_dimension"] = [
-            {"dimensions": list(dims), "extent": _plain(extent), "padded": _plain(room)}
-            for dims, extent, room in memory.padded
-        ]
-    return shown
+    per_dimension = [
+        {"dimensions": list(dims), "extent": _plain(extent), "padded": _plain(room)} for dims, extent, room in memory.padded()
+    ]
+    return shown | {"per_dimension": per_dimension} if per_dimension else shown
 
 
 def read_bound(text: str) -> tuple[Fraction, str]:

@@ -2,8 +2,9 @@
 
 Source: measured on the real compiler, libtpu 0.0.42.1 (built 2026-06-17). The rule below disagreed with it in 0 of
 503,919 random queries (nine chip configurations, 28 element types, rank 0 to 6, extents 0 to 2048) and was re-checked
-with libtpu 0.0.50.1 on 10,850 rows, 0 disagreements. Types of 1 and 2 bits, rank 7 to 12 and wide extents were
-measured later on libtpu 0.0.42.1 only. It is a fact about those versions, not a promise of the next one.
+with libtpu 0.0.50.1 on 10,850 rows, 0 disagreements. In November 2026 it was asked again on libtpu 0.0.42.1: 2,760,000
+random queries over 30 element types (1 bit to complex128), rank 0 to 12, up to 2**48 elements, 0 disagreements; only
+that round asked enough about 1 and 2 bits to find their rule. Facts about those versions, no promise of the next one.
 """
 
 from __future__ import annotations
@@ -56,6 +57,39 @@ _ALIASES: Mapping[str, str] = MappingProxyType(
     {"v5": "v5p", "v5lite": "v5e", "v6lite": "v6e", "v4megacore": "v4", "v4i": "v4lite"}
 )
 
+KIB = 1 << 10
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes of memory that a program may use on one device.
+
+    hbm: the largest array accepted as a program's only argument, found to 1 MiB (the compiler's own text says
+        0.01 GiB at most above it).
+    vmem: what the windows of one Pallas kernel may take together, found to 16 KiB, when it raises its own limit.
+    vmem_scoped: the same for a kernel that asks for no limit.
+    """
+
+    hbm: int
+    vmem: int
+    vmem_scoped: int
+
+
+MEMORY: Mapping[str, Memory] = MappingProxyType(
+    {
+        "v2": Memory(7661 * MIB, 16 * MIB, 16 * MIB),
+        "v3": Memory(15853 * MIB, 16 * MIB, 16 * MIB),
+        "v4": Memory(15614 * MIB, 16 * MIB, 16 * MIB),
+        "v4lite": Memory(7933 * MIB, 16 * MIB, 16 * MIB),
+        "v5e": Memory(16125 * MIB, 128 * MIB, 16 * MIB),
+        "v5p": Memory(98040 * MIB, 65472 * KIB, 16 * MIB),
+        "v6e": Memory(31995 * MIB, 131008 * KIB, 32 * MIB),
+        "7x": Memory(97019 * MIB, 64 * MIB, 32 * MIB),
+    }
+)
+"""By canonical name; measured on libtpu 0.0.42.1, one chip. A v4 in megacore mode has 31484 MiB of HBM instead."""
+
 
 @dataclass(frozen=True, slots=True)
 class DefaultLayout:
@@ -103,8 +137,9 @@ def default_layout(dims: Sequence[int], bits: int, target: str) -> DefaultLayout
 
     `dims` are extents in elements, dimension 0 first; `bits` is the width of one element: pred counts as 8, complex
     as its whole 64 or 128. The (minor, second-minor) pair is the one with the fewest padded elements among *all* pairs
-    of dimensions, on a tie the largest minor, then the largest second-minor; the rest stays row-major.
-    One row more can therefore flip the order:
+    of dimensions, on a tie the largest minor, then the largest second-minor; the rest stays row-major. Padding is
+    counted with 8 rows a tile at most, but a pair that fills its whole tiles goes before all others: that matters only
+    to 1 and 2 bits, whose tiles have more rows. One row more can therefore flip the order:
 
     >>> print(default_layout((104, 100), 32, "v5e"), default_layout((105, 100), 32, "v5e"))
     {1,0:T(8,128)} {0,1:T(8,128)}

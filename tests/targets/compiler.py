@@ -51,6 +51,14 @@ class Sized(NamedTuple):
     element_bits: int = 0
 
 
+class Windows(NamedTuple):
+    """A Pallas kernel whose windows take `vmem` bytes of VMEM, a multiple of 16 KiB; `limit` in bytes, 0 = none."""
+
+    generation: str
+    vmem: int
+    limit: int = 0
+
+
 class CompilerDied(RuntimeError):
     """The compiler aborted its process, hung, or could not start; says at which query and what it printed."""
 
@@ -76,6 +84,11 @@ def compile_sizes(queries: Sequence[Sized], timeout_s: float = 300) -> list[int 
     Raises `CompilerDied` as `ask_default_layouts` does.
     """
     return _ask("compile_sizes", queries, timeout_s)
+
+
+def compile_windows(queries: Sequence[Windows], timeout_s: float = 300) -> list[bool]:
+    """Whether the compiler accepts each kernel. Some 80 ms each. Raises as `ask_default_layouts` does."""
+    return _ask("compile_windows", queries, timeout_s)
 
 
 def _ask(job: str, queries: Sequence[Any], timeout_s: float) -> list[Any]:
@@ -159,9 +172,45 @@ def _compile_sizes(queries: Sequence[Any]) -> Iterator[int | None]:
             yield None
 
 
+def _compile_windows(queries: Sequence[Any]) -> Iterator[bool]:
+    import jax
+    from jax.errors import JaxRuntimeError
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    def zero(_: Any, out: Any) -> None:
+        out[...] = jax.numpy.zeros_like(out)
+
+    devices = _devices()
+    for query in (Windows(*q) for q in queries):
+        # one operand in, one out, both double-buffered: four blocks of float32
+        rows = query.vmem // 4 // (4 * 128)
+        block = pl.BlockSpec((rows, 128), lambda i: (i, 0))
+        place = jax.sharding.SingleDeviceSharding(devices[query.generation])
+        array = jax.ShapeDtypeStruct((4 * rows, 128), "float32", sharding=place)
+        params = pltpu.CompilerParams(vmem_limit_bytes=query.limit or None)
+        kernel = pl.pallas_call(
+            zero,
+            grid=(4,),
+            in_specs=[block],
+            out_specs=block,
+            out_shape=jax.ShapeDtypeStruct(array.shape, array.dtype),
+            compiler_params=params,
+        )
+        try:
+            jax.jit(kernel).lower(array).compile()
+            yield True
+        except JaxRuntimeError:
+            yield False
+
+
 def main() -> None:
     """The child: queries as JSON on stdin, one JSON answer a line, each written before the next is asked."""
-    jobs = {"default_layouts": _default_layouts, "compile_sizes": _compile_sizes}
+    jobs = {
+        "default_layouts": _default_layouts,
+        "compile_sizes": _compile_sizes,
+        "compile_windows": _compile_windows,
+    }
     for answer in jobs[sys.argv[1]](json.load(sys.stdin)):
         os.write(1, json.dumps(answer).encode() + b"\n")
 

@@ -13,7 +13,16 @@ import pytest
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.size import symbol
-from layoutproof.targets.tpu import GENERATIONS, DefaultLayout, default_layout, generation
+from layoutproof.targets.tpu import (
+    GENERATIONS,
+    KIB,
+    MEMORY,
+    MIB,
+    MOST_ELEMENTS,
+    DefaultLayout,
+    default_layout,
+    generation,
+)
 from tests.targets import compiler
 
 RECORDED = Path(__file__).resolve().parents[3] / "shared" / "data" / "tpu_default_layouts.jsonl"
@@ -72,6 +81,8 @@ def random_query(rng: random.Random) -> tuple[str, str, tuple[int, ...]]:
         rng.choice(EDGES[1:]) if rng.random() < 0.6 else rng.choice((rng.randint(1, 40), rng.randint(0, 1025)))
         for _ in range(rng.randint(0, 6))
     )
+    if prod(extent or 1 for extent in shape) > MOST_ELEMENTS:
+        return random_query(rng)
     return rng.choice(list(compiler.TOPOLOGIES)), rng.choice(list(BITS)), shape
 
 
@@ -251,3 +262,27 @@ def test_allotted_bytes_round_up_the_first_tile_level() -> None:
         compiler.Sized("v5e", "bool", (16, 300), (1, 0), ((8, 128), (4, 1)), 1),
     ]
     assert compiler.compile_sizes([*queries, *literal]) == [*sizes, 131072, 768]
+
+
+def test_every_generation_has_its_memory() -> None:
+    """The two tables name the same generations, and no kernel gets more by asking for nothing."""
+    assert list(MEMORY) == list(GENERATIONS)
+    assert [name for name, memory in MEMORY.items() if not memory.vmem_scoped <= memory.vmem < memory.hbm] == []
+
+
+@pytest.mark.usefixtures("live")
+def test_memory_equals_the_real_compiler() -> None:
+    """The compiler accepts just what the table says and refuses one step more, in HBM and in VMEM."""
+    arrays = [
+        compiler.Sized(name, "float32", (1024 * size, 256), (1, 0), ((8, 128),))
+        for name, memory in MEMORY.items()
+        for size in (memory.hbm // MIB, memory.hbm // MIB + 1)
+    ]
+    kernels = [
+        compiler.Windows(name, most + more, limit)
+        for name, memory in MEMORY.items()
+        for most, limit in ((memory.vmem_scoped, 0), (memory.vmem, 1 << 30))
+        for more in (0, 16 * KIB)
+    ]
+    assert compiler.compile_sizes(arrays) == [size for m in MEMORY.values() for size in (m.hbm, None)]
+    assert compiler.compile_windows(kernels) == [True, False] * 2 * len(MEMORY)

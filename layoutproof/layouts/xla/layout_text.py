@@ -1,7 +1,7 @@
 """Reading `{minor_to_major:properties}`, the layout after an array's dimensions.
 
 Source: openxla/xla at 183fa00cb5, `hlo_parser.cc` ParseLayout, ParseTiles, ParseSplitConfigs, ParseDimLevelTypes;
-`layout_util.cc` MakeLayout (what aborts) and ValidateLayoutForShape (what mode `strict` refuses as well).
+`layout_util.cc` MakeLayout (what aborts).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.layouts.xla.lexer import INT64_MIN, Cursor
 from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout
+from layoutproof.layouts.xla.text_rules import wrong_order, wrong_split, wrong_split_index
 
 _ORDER = ("D", "T", "L", "#", "*", "E", "S", "SC", "P", "M")
 _FIELDS = {
@@ -49,7 +50,7 @@ def read_layout(cursor: Cursor, shape: XlaLayout) -> XlaLayout:
             cursor.advance()
             order.append(cursor.integer("a dimension number in minor_to_major"))
     shape = replace(shape, minor_to_major=tuple(order))
-    problem = _wrong_order(shape, cursor.strict)
+    problem = wrong_order(shape, valid=cursor.strict)
     if problem:
         raise cursor.refuse(problem, start)
     values: dict[str, Any] = {}
@@ -62,31 +63,6 @@ def read_layout(cursor: Cursor, shape: XlaLayout) -> XlaLayout:
         raise cursor.problem or _unexpected(cursor, list(values))
     cursor.advance()
     return replace(shape, **{_FIELDS[key]: value for key, value in values.items() if key in _FIELDS})
-
-
-def dims_text(shape: XlaLayout) -> str:
-    """Element type and dimensions without the layout, e.g. `f32[3,<=5]`."""
-    parts = ("?" if how == "?" else f"{how}{extent}" for extent, how in zip(shape.dims, shape.dynamic, strict=True))
-    return f"{shape.element_type}[{','.join(parts)}]"
-
-
-def _wrong_order(shape: XlaLayout, strict: bool) -> str:
-    order, rank = shape.minor_to_major, len(shape.dims)
-    written = "minor_to_major {" + shorten(",".join(map(str, order)), 60) + "}"
-    array = shorten(dims_text(shape), 60)
-    if len(order) != rank:
-        entries = "1 entry" if len(order) == 1 else f"{len(order)} entries"
-        return f"{written} has {entries} but {array} has {rank} dimension{'' if rank == 1 else 's'}"
-    if not strict:
-        return ""
-    seen: set[int] = set()
-    for dimension in order:
-        if not 0 <= dimension < rank:
-            return f"{written} names dimension {dimension} but the dimensions of {array} are 0 to {rank - 1}"
-        if dimension in seen:
-            return f"{written} names dimension {dimension} twice: it must name each of 0 to {rank - 1} once"
-        seen.add(dimension)
-    return ""
 
 
 def _read_property(cursor: Cursor, shape: XlaLayout, key: str, values: dict[str, Any]) -> None:
@@ -207,13 +183,9 @@ def _splits(cursor: Cursor, shape: XlaLayout) -> tuple[tuple[int, tuple[int, ...
             break
         start = cursor.start
         dimension = cursor.integer("a physical dimension")
-        rank = len(shape.dims)
-        if cursor.strict and not 0 <= dimension < rank:
-            array = shorten(dims_text(shape), 60)
-            has = (
-                f"the physical dimensions of {array} are 0 (most major) to {rank - 1}" if rank else f"{array} has none"
-            )
-            raise cursor.refuse(f"SC({dimension}:..) splits physical dimension {dimension} but {has}", start)
+        problem = wrong_split(shape, [d for d, _ in splits], dimension) if cursor.strict else ""
+        if problem:
+            raise cursor.refuse(problem, start)
         complete = _split_indices(cursor, shape, dimension, indices)
         splits.append((dimension, tuple(indices)))
         if not complete:
@@ -229,15 +201,10 @@ def _split_indices(cursor: Cursor, shape: XlaLayout, dimension: int, indices: li
             return False
         start = cursor.start
         index = cursor.integer("a split index")
-        if cursor.strict:
-            extent = shape.dims[shape.minor_to_major[-1 - dimension]]
-            if index <= 0 or (type(extent) is int and index >= extent):
-                raise cursor.refuse(
-                    f"split index {index} of physical dimension {dimension} is not inside it: 0 < index < {extent}",
-                    start,
-                )
-            if indices and index <= indices[-1]:
-                raise cursor.refuse(f"split index {index} follows {indices[-1]}: split indices must increase", start)
+        before = indices[-1] if indices else 0
+        problem = wrong_split_index(shape, dimension, before, index) if cursor.strict else ""
+        if problem:
+            raise cursor.refuse(problem, start)
         indices.append(index)
         if cursor.kind != ",":
             break

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.index_map import Index, IndexMap, Memory
+from layoutproof.core.index_map import Index, IndexMap, Memory, Padded
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import Extent, ceil_div, product
 from layoutproof.core.space import Space
@@ -35,16 +35,17 @@ class Tiling:
 
     def apply(self, index: Sequence[Any], on: Numbers) -> list[Any]:
         """The index after this level: untouched axes ++ tile numbers ++ positions within the tile."""
-        index = [0] * self.padding_axes + list(index)
-        outer = index[: self.untouched]
-        inner: list[Any] = []
+        if self.padding_axes:
+            index = [0] * self.padding_axes + list(index)
         axis = self.untouched
+        outer = list(index[:axis])
+        inner: list[Any] = []
         for group, size in zip(self.groups, self.sizes, strict=True):
             position = index[axis]
-            for extent in group[1:]:
-                axis += 1
-                position = position * on.size(extent) + index[axis]
             axis += 1
+            for extent in group[1:]:
+                position = position * on.size(extent) + index[axis]
+                axis += 1
             if size == 1:
                 outer.append(position)
                 inner.append(0)
@@ -65,6 +66,26 @@ def tile_once(before: Sequence[Extent], tile: Sequence[int]) -> Tiling:
     >>> tile_once((2, 7, 8, 11, 10), (COMBINE, COMBINE, 2, COMBINE, 3)).after
     (56, 37, 2, 3)
     """
+    if not tile or min(tile) < 1:
+        _check_tile(tile)
+    padding_axes = max(0, len(tile) - len(before))
+    extents = (1,) * padding_axes + tuple(before)
+    untouched = len(extents) - len(tile)
+    tiles: list[Extent] = []
+    groups: list[tuple[Extent, ...]] = []
+    sizes: list[int] = []
+    run: tuple[Extent, ...] = ()
+    for extent, size in zip(extents[untouched:], tile, strict=True):
+        run = (*run, extent)
+        if size != COMBINE:
+            tiles.append(ceil_div(product(run), size))
+            groups.append(run)
+            sizes.append(size)
+            run = ()
+    return Tiling(padding_axes, untouched, tuple(groups), tuple(sizes), (*extents[:untouched], *tiles, *sizes))
+
+
+def _check_tile(tile: Sequence[int]) -> None:
     shown = "T(" + ",".join("*" if t == COMBINE else str(t) for t in tile) + ")"
     if not tile:
         raise LayoutError(f"{shown} has no meaning: a tile has at least one size")
@@ -72,20 +93,6 @@ def tile_once(before: Sequence[Extent], tile: Sequence[int]) -> Tiling:
         raise LayoutError(f"{shown} has no meaning: a '*' merges into the next more minor dimension, and there is none")
     if any(t < 1 and t != COMBINE for t in tile):
         raise LayoutError(f"{shown} has no meaning: tile sizes must be at least 1")
-    padding_axes = max(0, len(tile) - len(before))
-    extents = (1,) * padding_axes + tuple(before)
-    untouched = len(extents) - len(tile)
-    groups: list[tuple[Extent, ...]] = []
-    sizes: list[int] = []
-    run: list[Extent] = []
-    for extent, size in zip(extents[untouched:], tile, strict=True):
-        run.append(extent)
-        if size != COMBINE:
-            groups.append(tuple(run))
-            sizes.append(size)
-            run = []
-    tiles = tuple(ceil_div(product(group), size) for group, size in zip(groups, sizes, strict=True))
-    return Tiling(padding_axes, untouched, tuple(groups), tuple(sizes), extents[:untouched] + tiles + tuple(sizes))
 
 
 def physical_order(layout: XlaLayout) -> tuple[int, ...]:
@@ -114,57 +121,69 @@ def index_map(layout: XlaLayout) -> IndexMap:
     order = physical_order(layout)
     extents: tuple[Extent, ...] = tuple(layout.dims[d] for d in order)
     levels: list[Tiling] = []
-    owners: list[tuple[int, ...]] = [(d,) for d in order]
     for tile in layout.tiles:
-        level = tile_once(extents, tile)
-        levels.append(level)
-        owners = _owners(level, owners)
-        extents = level.after
-    levels_ = tuple(levels)
+        levels.append(tile_once(extents, tile))
+        extents = levels[-1].after
 
     def place(index: Index, copy: Index, on: Numbers) -> Index:
         coordinates: list[Any] = [index[d] for d in order]
-        for level in levels_:
+        for level in levels:
             coordinates = level.apply(coordinates, on)
         return tuple(coordinates)
 
-    rank = len(layout.dims)
-    names = tuple("ijklmnop"[:rank]) if rank <= 8 else tuple(f"i{k}" for k in range(rank))
+    natural = max(8, ELEMENT_BITS[layout.element_type])
     align = layout.tail_alignment
     memory = Memory(
-        bits=layout.element_bits or max(8, ELEMENT_BITS[layout.element_type]),
-        natural_bits=max(8, ELEMENT_BITS[layout.element_type]),
-        allotted=ceil_div(product(extents), align) * align,
-        space=layout.memory_space,
-        prefix_bytes=layout.metadata_bytes,
-        padded=_padded(layout.dims, owners, extents),
+        layout.element_bits or natural,
+        natural,
+        ceil_div(product(extents), align) * align,
+        layout.memory_space,
+        layout.metadata_bytes,
+        lambda: _padded(layout.dims, order, levels),
     )
     return IndexMap(
-        Space(names, layout.dims), Space(tuple(f"p{k}" for k in range(len(extents))), extents), place, memory=memory
+        Space(_dimension_names(len(order)), layout.dims), Space(_axis_names(len(extents)), extents), place, memory=memory
     )
 
 
-def _owners(level: Tiling, owners: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Which dimensions each axis after a tile level comes from; () for an axis that only pads the rank."""
-    axes = [()] * level.padding_axes + owners
-    outer, tiled = axes[: level.untouched], axes[level.untouched :]
-    merged: list[tuple[int, ...]] = []
-    for group in level.groups:
-        merged.append(tuple(sorted({d for axis in tiled[: len(group)] for d in axis})))
-        tiled = tiled[len(group) :]
-    return outer + merged + merged
+@lru_cache(maxsize=64)
+def _dimension_names(rank: int) -> tuple[str, ...]:
+    return tuple("ijklmnop"[:rank]) if rank <= 8 else tuple(f"i{k}" for k in range(rank))
 
 
-def _padded(
-    dims: tuple[Extent, ...], owners: list[tuple[int, ...]], extents: tuple[Extent, ...]
-) -> tuple[tuple[tuple[int, ...], Extent, Extent], ...]:
+@lru_cache(maxsize=64)
+def _axis_names(rank: int) -> tuple[str, ...]:
+    return tuple(f"p{k}" for k in range(rank))
+
+
+def _padded(dims: tuple[Extent, ...], order: tuple[int, ...], levels: list[Tiling]) -> Padded:
+    owners: list[tuple[int, ...]] = [(d,) for d in order]
+    extents: tuple[Extent, ...] = tuple([dims[d] for d in order])
+    combined = False
+    for level in levels:
+        axes = [()] * level.padding_axes + owners
+        tiled = axes[level.untouched :]
+        if len(tiled) != len(level.groups):
+            combined, tiled = True, _merged(level, tiled)
+        owners, extents = axes[: level.untouched] + tiled + tiled, level.after
     rooms: dict[tuple[int, ...], Extent] = {}
     for axis, extent in zip(owners, extents, strict=True):
-        # a later level may combine what an earlier one kept apart: then these dimensions are padded together
-        shared = [group for group in rooms if set(group) & set(axis)] or [axis]
-        union = tuple(sorted({d for group in (*shared, axis) for d in group}))
-        rooms[union] = product([rooms.pop(group, 1) for group in shared]) * extent
-    return tuple((group, product(dims[d] for d in group), room) for group, room in sorted(rooms.items()))
+        if combined:
+            # a later level may combine what an earlier one kept apart: then these dimensions are padded together
+            shared = [group for group in rooms if set(group) & set(axis)]
+            axis = tuple(sorted({d for group in (*shared, axis) for d in group}))
+            extent = product(rooms.pop(group) for group in shared) * extent
+        rooms[axis] = rooms.get(axis, 1) * extent
+    return tuple([(group, product([dims[d] for d in group]), room) for group, room in sorted(rooms.items())])
+
+
+def _merged(level: Tiling, axes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Which dimensions each tiled axis stands for once `*` has merged its run."""
+    merged: list[tuple[int, ...]] = []
+    for group in level.groups:
+        merged.append(tuple(sorted({d for axis in axes[: len(group)] for d in axis})))
+        axes = axes[len(group) :]
+    return merged
 
 
 def steps(layout: XlaLayout, index: Sequence[int]) -> list[tuple[str, tuple[int, ...], tuple[Extent, ...]]]:

@@ -13,9 +13,10 @@ from dataclasses import replace
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.layouts.xla.layout_text import dims_text, read_layout
+from layoutproof.layouts.xla.layout_text import read_layout
 from layoutproof.layouts.xla.lexer import MAX_RANK, Cursor, read_extents
 from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout, XlaOpaque, XlaShape, XlaTuple
+from layoutproof.layouts.xla.text_rules import dims_text, wrong_in_tuple
 
 MAX_TEXT = 1_000_000
 MAX_DEPTH = 100
@@ -177,7 +178,12 @@ def _tuple(cursor: Cursor, depth: int) -> XlaTuple:
     while cursor.kind != ")" or elements:
         if elements and cursor.kind == ")":
             raise cursor.refuse("a tuple does not end with a comma: remove it or add a shape")
-        elements.append(_shape(cursor, depth + 1))
+        start = cursor.start
+        element = _shape(cursor, depth + 1)
+        problem = wrong_in_tuple(element) if isinstance(element, XlaLayout) else ""
+        if problem:
+            raise cursor.refuse(f"XLA validates what is in a tuple: {problem}", start)
+        elements.append(element)
         if cursor.kind != ",":
             break
         cursor.advance()

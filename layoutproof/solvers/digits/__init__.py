@@ -9,16 +9,17 @@ index, and each single digit can be 1 while all others are 0.
 
 from __future__ import annotations
 
-from functools import cmp_to_key
+from functools import cmp_to_key, lru_cache
+from operator import itemgetter
 from typing import Any
 
 from layoutproof.core.assume import substitution
-from layoutproof.core.claim import All, At, Before, Claim, Differ, Outside, Same, Unreached
+from layoutproof.core.claim import All, At, Before, Claim, Differ, Holds, Outside, Same, Unreached
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Point
 from layoutproof.core.size import surely_less
-from layoutproof.solvers.digits.number import Digit, DigitNumbers, Sum, index_of
+from layoutproof.solvers.digits.number import Digit, DigitNumbers, Sum, bounds, index_of, magnitude
 
 _PLAIN = DigitNumbers()
 
@@ -42,6 +43,12 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
         case Unreached(m, _):
             _covers(m, on)
             return None
+        case Holds(condition):
+            if not condition.evaluate({}, on):
+                return None
+            if claim.sizes():
+                raise Undecided("digits do not look for the smallest sizes")
+            return {}
     raise Undecided("digits do not know this kind of claim")
 
 
@@ -51,7 +58,7 @@ def _indices(m: IndexMap, on: DigitNumbers) -> tuple[list[Digit], tuple[Any, ...
     roots: list[Digit] = []
     index: list[Any] = []
     for dimension, extent in enumerate(m.domain.extents):
-        size = on.extent(extent)
+        size = on.size(extent)
         if type(size) is int and size == 1:
             index.append(0)
             continue
@@ -59,6 +66,13 @@ def _indices(m: IndexMap, on: DigitNumbers) -> tuple[list[Digit], tuple[Any, ...
         roots.append(digit)
         index.append(Sum(((1, digit),)))
     return roots, tuple(index)
+
+
+@lru_cache(maxsize=8)
+def _placed(m: IndexMap, on: DigitNumbers) -> tuple[list[Digit], tuple[Any, ...]]:
+    """The digits of an index and the coordinates of its place; kept, because claims come in groups about one map."""
+    roots, index = _indices(m, on)
+    return roots, m.place(index, (), on)
 
 
 def _form(coordinate: Any) -> tuple[dict[Digit, Any], Any]:
@@ -73,8 +87,8 @@ def _leaves(roots: list[Digit]) -> list[Digit]:
 
 
 def _injective(m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
-    roots, index = _indices(m, on)
-    coordinates = m.place(index, (), on)
+    roots, coordinates = _placed(m, on)
+    rank = len(m.domain.extents)
     known: set[Digit] = set()
     waiting = [_form(c)[0] for c in coordinates]
     progress = True
@@ -95,59 +109,44 @@ def _injective(m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
     if waiting or not all(type(leaf.extent) is int for leaf in missing):
         raise Undecided("digits overlap within a coordinate")
     # every digit that shows is known, so two indices collide iff they differ in hidden digits only
-    return index_of(len(index), {missing[-1]: 1})
+    return index_of(rank, {missing[-1]: 1})
 
 
 def _decodes(form: dict[Digit, Any]) -> bool:
     """Whether the digits can be read back from the sum: each outweighs all lighter ones together."""
-    sizes = [(_magnitude(c), d) for d, c in form.items()]
-    if all(type(c) is int for c, _ in sizes):
-        sizes.sort(key=lambda pair: pair[0])
-    else:
-        sizes.sort(key=cmp_to_key(_by_size))
+    constant = all(type(c) is int for c in form.values())
+    sizes = [(abs(c) if constant else magnitude(c), d.extent) for d, c in form.items()]
+    sizes.sort(key=itemgetter(0) if constant else cmp_to_key(_by_size))
     span: Any = 0
-    for coefficient, digit in sizes:
+    for coefficient, extent in sizes:
         if not surely_less(span, coefficient):
             return False
-        span = span + coefficient * (digit.extent - 1)
+        span = span + coefficient * (extent - 1)
     return True
 
 
-def _by_size(left: tuple[Any, Digit], right: tuple[Any, Digit]) -> int:
-    return -1 if surely_less(left[0], right[0]) else 1 if surely_less(right[0], left[0]) else 0
-
-
-def _magnitude(coefficient: Any) -> Any:
-    if surely_less(0, coefficient):
-        return coefficient
-    if surely_less(coefficient, 0):
-        return -coefficient
-    raise Undecided(f"digits cannot tell the sign of {coefficient}")
+def _by_size(left: tuple[Any, Any], right: tuple[Any, Any]) -> int:
+    return -1 if surely_less(left[0], right[0] + 1) else 1 if surely_less(right[0], left[0] + 1) else 0
 
 
 def _outside(m: IndexMap, extents: tuple[Any, ...], on: DigitNumbers) -> tuple[int, ...] | None:
-    roots, index = _indices(m, on)
-    coordinates = m.place(index, (), on)
+    roots, coordinates = _placed(m, on)
+    rank = len(m.domain.extents)
     violations: list[tuple[int, ...]] = []
     for coordinate, extent_ in zip(coordinates, extents, strict=True):
-        extent = on.extent(extent_)
+        extent = on.size(extent_)
         form, constant = _form(coordinate)
-        low = high = constant
-        for digit, coefficient in form.items():
-            if surely_less(0, coefficient):
-                high = high + coefficient * (digit.extent - 1)
-            else:
-                low = low - _magnitude(coefficient) * (digit.extent - 1)
+        low, high = bounds(form, constant)
         if surely_less(-1, low) and surely_less(high, extent):
             continue
         if not all(type(n) is int for n in (low, high, extent)):
             raise Undecided("digits cannot bound a coordinate for all sizes")
         leaves = _leaves(roots)
         if high >= extent:
-            violations.append(_smallest_above(form, extent - constant, leaves, len(index)))
+            violations.append(_smallest_above(form, extent - constant, leaves, rank))
         if low < 0:
             flipped = {d: -c for d, c in form.items()}
-            violations.append(_smallest_above(flipped, constant + 1, leaves, len(index)))
+            violations.append(_smallest_above(flipped, constant + 1, leaves, rank))
     if not violations:
         return None
     smallest = min(violations)
@@ -193,7 +192,7 @@ def _differ(left: IndexMap, right: IndexMap, on: DigitNumbers) -> tuple[int, ...
 
 
 def _covers(m: IndexMap, on: DigitNumbers) -> None:
-    elements, places = on.extent(m.domain.count()), on.extent(m.range.count())
+    elements, places = on.size(m.domain.count()), on.size(m.range.count())
     if elements != places:
         raise Undecided("digits do not look for the first hole")
     if _outside(m, m.range.extents, on) is not None or _injective(m, on) is not None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.size import Size, ceil_div, divide, surely_less
+from layoutproof.core.size import ceil_div, divide, surely_less, symbol
 
 
 class Digit:
@@ -66,6 +66,8 @@ class Sum:
 
     def over_leaves(self) -> dict[Digit, Any]:
         """Coefficients over unsplit digits, none of them zero."""
+        if len(self.terms) == 1 and self.terms[0][1].split is None:
+            return {self.terms[0][1]: self.terms[0][0]}
         total: dict[Digit, Any] = {}
         todo = list(self.terms)
         while todo:
@@ -173,30 +175,58 @@ class DigitNumbers(Numbers):
 
     def symbol(self, name: str) -> Any:
         value = self.sizes.get(name)
-        return Sum((), _symbol(name) if value is None else value)
-
-    def size(self, extent: Any) -> Any:
-        return extent if type(extent) is int else self.extent(extent)
-
-    def extent(self, extent: Any) -> Any:
-        """An extent as an int or a polynomial under the assumptions."""
-        if type(extent) is int:
-            return extent
-        return extent.evaluate(lambda name: self.sizes.get(name, _symbol(name)))
+        return symbol(name) if value is None else value
 
     def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
         raise Undecided("digits have no case distinction")
 
-    minimum = maximum = xor = less = equal = both = either = select  # type: ignore[assignment]
+    def xor(self, left: Any, right: Any) -> Any:
+        raise Undecided("digits have no exclusive or")
 
-    def opposite(self, condition: Any) -> Any:
-        raise Undecided("digits have no case distinction")
+    def less(self, left: Any, right: Any) -> bool:
+        """True or False when the answer is the same for all digits and sizes."""
+        low, high = _between(right - left)
+        if surely_less(0, low):
+            return True
+        if surely_less(high, 1):
+            return False
+        raise Undecided("digits cannot settle a comparison for all indices and sizes")
+
+    def equal(self, left: Any, right: Any) -> bool:
+        low, high = _between(right - left)
+        if surely_less(0, low) or surely_less(high, 0):
+            return False
+        if type(low) is int and type(high) is int and low == high == 0:
+            return True
+        raise Undecided("digits cannot settle an equation for all indices and sizes")
 
 
-def _symbol(name: str) -> Size:
-    from layoutproof.core.size import symbol
+def bounds(form: Mapping[Digit, Any], constant: Any) -> tuple[Any, Any]:
+    """The smallest and largest value of a linear form over its digits' box. Undecided when a sign is unknown."""
+    low = high = constant
+    for digit, coefficient in form.items():
+        if coefficient > 0 if type(coefficient) is int else surely_less(0, coefficient):
+            high = high + coefficient * (digit.extent - 1)
+        else:
+            low = low - magnitude(coefficient) * (digit.extent - 1)
+    return low, high
 
-    return symbol(name)
+
+def magnitude(coefficient: Any) -> Any:
+    """The absolute value of a coefficient; Undecided when its sign depends on sizes."""
+    if type(coefficient) is int:
+        return abs(coefficient)
+    if surely_less(0, coefficient):
+        return coefficient
+    if surely_less(coefficient, 0):
+        return -coefficient
+    raise Undecided(f"digits cannot tell the sign of {coefficient}")
+
+
+def _between(difference: Any) -> tuple[Any, Any]:
+    if type(difference) is Sum:
+        return bounds(difference.over_leaves(), difference.constant)
+    return difference, difference
 
 
 def index_of(dimensions: int, values: Mapping[Digit, int]) -> tuple[int, ...]:

@@ -1,0 +1,230 @@
+"""What a spec file may say, as pydantic models: one for the file, one per kind of check.
+
+A property's model is made from the property's module: how many layouts it speaks of and which options it has. So a
+new property is known here without an edit. `jobs.spec` turns files into checks with these; editors use `json_schema`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model, model_validator
+
+from layoutproof.core.errors import shorten
+from layoutproof.engine.ask import ENGINES, properties, property_module
+
+EXAMPLE = '"f32[3,5]{1,0:T(2,2)}"'
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
+"""What names a layout. No layout text looks like this: each has brackets."""
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it."""
+    return shorten(repr(value), 60)
+
+
+def _layout(value: object) -> object:
+    if isinstance(value, str):
+        if value.strip():
+            return value
+    elif isinstance(value, dict) and len(value) == 1:
+        return value
+    raise ValueError(f"expected a layout's name, a text such as {EXAMPLE}, or {{language: ..}}; found {shown(value)}")
+
+
+def _exact(value: object) -> object:
+    # a float is never exact, so it never equals a figure
+    if type(value) in (int, str) or (isinstance(value, list | dict) and _only_exact(value)):
+        return value
+    raise ValueError(f"expected a whole number, a closed form as text, or lists of them; found {shown(value)}")
+
+
+def _only_exact(value: object) -> bool:
+    parts = value if isinstance(value, list) else value.values() if isinstance(value, dict) else None
+    return type(value) in (int, str) if parts is None else all(_only_exact(part) for part in parts)
+
+
+def _offsets(value: object) -> object:
+    if type(value) is int or (isinstance(value, list) and all(_offsets(part) is part for part in value)):
+        return value
+    raise ValueError(f"expected an offset or nested lists of offsets; found {shown(value)}")
+
+
+_LAYOUT_SCHEMA = {
+    "description": "A name from `layouts`, a layout text, or a mapping with one key, the language.",
+    "anyOf": [{"type": "string", "minLength": 1}, {"type": "object", "minProperties": 1, "maxProperties": 1}],
+}
+_EXACT_SCHEMA = {"type": ["integer", "string", "array", "object"]}
+Layout = Annotated[Any, BeforeValidator(_layout), WithJsonSchema(_LAYOUT_SCHEMA)]
+Exact = Annotated[Any, BeforeValidator(_exact), WithJsonSchema(_EXACT_SCHEMA)]
+Offsets = Annotated[Any, BeforeValidator(_offsets), WithJsonSchema({"type": ["integer", "array"]})]
+Place = dict[str, int]
+
+
+class Model(BaseModel):
+    """Strict: no conversion, no unknown key."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class SpecFile(Model):
+    """A spec file. source: where the truth comes from.  layouts: named layouts.  checks: what must hold."""
+
+    source: str = Field(min_length=1)
+    layouts: dict[str, Layout] = {}
+    checks: list[dict[str, Any]] = Field(min_length=1)
+
+
+class CheckModel(Model):
+    """What every check may say besides its kind."""
+
+    name: str = ""
+    note: str = ""
+
+
+class PropertyCheck(CheckModel):
+    """What every check of a property may say; `jobs.check` says when the expectation is met."""
+
+    expect: Literal["proved", "refuted", "unknown"] = "proved"
+    counterexample: dict[str, list[int]] | None = None
+    reason: str = ""
+    figures: dict[str, Exact] = {}
+    where: str | None = None
+    engine: Literal["digits", "isl", "smt", "brute"] | None = None
+    confirm: bool = False
+    effort: int = Field(default=1, ge=1, le=1000)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> PropertyCheck:
+        if self.counterexample is not None and self.expect != "refuted":
+            raise ValueError(f"a counterexample belongs to 'expect: refuted', not to {self.expect!r}")
+        if self.expect == "unknown" and not self.reason:
+            raise ValueError("'expect: unknown' needs 'reason', a part of the reason that is accepted")
+        if self.expect == "proved" and self.reason:
+            raise ValueError("a proof has no reason; 'reason' belongs to 'expect: refuted' or 'expect: unknown'")
+        return self
+
+
+class LocateCheck(CheckModel):
+    """Where one element is: one place, or a list of places, one per copy."""
+
+    locate: Layout
+    index: list[int]
+    is_: Place | list[Place] = Field(alias="is")
+
+
+class TableCheck(CheckModel):
+    """The offset of every element, as nested lists of the logical shape."""
+
+    table: Layout
+    is_: Offsets = Field(alias="is")
+
+
+class PrintsCheck(CheckModel):
+    """What a layout's text is printed as after reading it."""
+
+    prints: Layout
+    is_: str = Field(alias="is")
+    mode: Literal["strict", "xla"] = "strict"
+
+
+class InvalidCheck(CheckModel):
+    """A text that is no layout, and a part of the message that says why."""
+
+    invalid: Any
+    error: str = ""
+    mode: Literal["strict", "xla"] = "strict"
+
+
+class TpuDefaultCheck(CheckModel):
+    """The layout that the TPU compiler picks for a shape."""
+
+    tpu_default: str
+    target: str
+    is_: str = Field(alias="is")
+
+
+class SizesCheck(CheckModel):
+    """How many bytes an array takes, by who says so (`layouts.xla.sizes`); any subset of the names."""
+
+    sizes: Layout
+    is_: dict[str, Exact] = Field(alias="is", min_length=1)
+
+
+FACTS: dict[str, type[CheckModel]] = {
+    "locate": LocateCheck,
+    "table": TableCheck,
+    "prints": PrintsCheck,
+    "invalid": InvalidCheck,
+    "tpu_default": TpuDefaultCheck,
+    "sizes": SizesCheck,
+}
+"""Kinds of check that compare a number or a text instead of asking a property."""
+
+
+def kinds() -> tuple[str, ...]:
+    """Every kind of check: the properties, then the facts."""
+    return (*properties(), *FACTS)
+
+
+@lru_cache(maxsize=256)
+def model_of(kind: str) -> type[CheckModel]:
+    """The model of one kind of check."""
+    if kind in FACTS:
+        return FACTS[kind]
+    module = property_module(kind)
+    many = int(module.LAYOUTS)
+    about: Any = Layout if many == 1 else Annotated[list[Layout], Field(min_length=many, max_length=many)]
+    fields: dict[str, Any] = {kind: (about, ...)}
+    for option, (annotation, default) in options_of(kind).items():
+        fields[option] = (annotation, default)
+    page = (module.__doc__ or kind).strip().splitlines()[0]
+    model: type[CheckModel] = create_model(kind, __base__=PropertyCheck, __doc__=page, **fields)
+    return model
+
+
+@lru_cache(maxsize=256)
+def options_of(kind: str) -> dict[str, tuple[Any, Any]]:
+    """A property's own options: name -> (type, default), as its `claims` declares them."""
+    parameters = inspect.signature(property_module(kind).claims, eval_str=True).parameters.values()
+    return {p.name: (p.annotation, p.default) for p in parameters if p.default is not p.empty}
+
+
+def fields_of(kind: str) -> tuple[str, ...]:
+    """The keys that a check of this kind may have."""
+    return tuple(field.alias or name for name, field in model_of(kind).model_fields.items())
+
+
+def closest(word: str, known: Sequence[str]) -> str:
+    """`; did you mean 'x'?`, or "" when nothing is near.
+
+    >>> closest("injectve", ["injective", "padding"])
+    "; did you mean 'injective'?"
+    """
+    import difflib
+
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a spec file, for editors.
+
+    >>> json_schema()["required"]
+    ['source', 'checks']
+    """
+    whole = SpecFile.model_json_schema()
+    definitions = {kind: model_of(kind).model_json_schema(by_alias=True) for kind in kinds()}
+    whole["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    whole["title"] = "layoutproof spec"
+    whole["properties"]["checks"]["items"] = {"anyOf": [{"$ref": f"#/$defs/{kind}"} for kind in definitions]}
+    whole["properties"]["layouts"]["propertyNames"] = {"pattern": f"^{NAME.pattern}$"}
+    whole["$defs"] = definitions
+    return whole
+
+
+assert {"digits", "isl", "smt", "brute"} == set(ENGINES)

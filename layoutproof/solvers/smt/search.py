@@ -1,0 +1,72 @@
+"""Asking z3 within a budget of its own steps, and finding the smallest solution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import z3
+
+from layoutproof.core.errors import Undecided
+
+
+class Search:
+    """One solver and what is left of its budget; steps are counted, never seconds."""
+
+    def __init__(self, solver: Any, budget: int) -> None:
+        self.solver = solver
+        self.budget = budget
+        self.left = budget
+
+    def possible(self, *more: Any) -> bool:
+        """Whether all that was added, and `more`, can hold. Raises Undecided when the budget is spent or z3 gives up."""
+        # the counter runs over the whole process, the limit over one check; a limit of 0 would be none
+        before = self._spent()
+        self.solver.set("rlimit", max(1, self.left))
+        if more:
+            self.solver.push()
+            self.solver.add(*more)
+        answer = self.solver.check()
+        self.left -= self._spent() - before
+        reason = self.solver.reason_unknown() if answer == z3.unknown else ""
+        self.solution = self.solver.model() if answer == z3.sat else None
+        if more:
+            self.solver.pop()
+        if answer == z3.unknown:
+            spent = f"the budget of {self.budget} z3 steps is spent"
+            raise Undecided(spent if self.left <= 0 else f"z3 gives up: {reason}")
+        return bool(answer == z3.sat)
+
+    def _spent(self) -> int:
+        return next((int(value) for key, value in self.solver.statistics() if key == "rlimit count"), 0)
+
+    def value(self, term: Any) -> int:
+        """The value of `term` in the latest solution."""
+        number = self.solution.eval(term, model_completion=True)
+        return int(number.as_long())
+
+    def smallest(self, terms: Sequence[Any], low: Sequence[int], at_most: Callable[[Any, int], Any]) -> list[int]:
+        """The lexicographically smallest values of `terms` that can hold; something can, and `low` bounds each below.
+
+        Raises Undecided, naming the solution at hand, when the budget does not suffice to show one the smallest.
+        """
+        values = [self.value(term) for term in terms]
+        for k, term in enumerate(terms):
+            try:
+                values[k:] = self._least(terms[k:], low[k], values[k:], at_most)
+            except Undecided as spent:
+                found = ", ".join(map(str, values))
+                raise Undecided(f"found a violation at ({found}) but could not prove it smallest: {spent}") from None
+            self.solver.add(term == values[k])
+        return values
+
+    def _least(self, terms: Sequence[Any], low: int, best: list[int], at_most: Callable[[Any, int], Any]) -> list[int]:
+        """The solution with the smallest first term: doubling steps up from `low` first, as it is mostly near."""
+        step = 0
+        while low < best[0]:
+            probe = min(low + step, (low + best[0]) // 2)
+            if self.possible(at_most(terms[0], probe)):
+                best = [self.value(term) for term in terms]
+            else:
+                low, step = probe + 1, 2 * step + 1
+        return best
