@@ -106,7 +106,7 @@ class _Reader:
     def as_key(self, node: Node, keys: dict[str, tuple[int, int]]) -> str:
         key = node.value
         if type(key) is not str:
-            what = {dict: "a mapping", list: "a list"}.get(type(key)) or _shown(key)
+            what = _shown(key)
             raise self.refuse(f"a key must be text, not {what}; quote it if it is meant", node.line, node.column)
         if key in keys:
             first = keys[key][0]
@@ -243,5 +243,7 @@ def _explained(error: yaml.MarkedYAMLError) -> str:
 
 
 def _shown(value: object) -> str:
-    kind = {bool: "truth value", int: "number", float: "number", type(None): "empty value"}[type(value)]
+    if isinstance(value, dict | list):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    kind = "empty value" if value is None else "truth value" if isinstance(value, bool) else "number"
     return f"the {kind} {'null' if value is None else str(value).lower()}"

@@ -54,6 +54,12 @@ def _offsets(value: object) -> object:
     raise ValueError(f"expected an offset or nested lists of offsets; found {shown(value)}")
 
 
+def _engine(value: object) -> object:
+    if value in ENGINES:
+        return value
+    raise ValueError(f"expected one of {', '.join(ENGINES)}; found {shown(value)}")
+
+
 _LAYOUT_SCHEMA = {
     "description": "A name from `layouts`, a layout text, or a mapping with one key, the language.",
     "anyOf": [{"type": "string", "minLength": 1}, {"type": "object", "minProperties": 1, "maxProperties": 1}],
@@ -62,6 +68,7 @@ _EXACT_SCHEMA = {"type": ["integer", "string", "array", "object"]}
 Layout = Annotated[Any, BeforeValidator(_layout), WithJsonSchema(_LAYOUT_SCHEMA)]
 Exact = Annotated[Any, BeforeValidator(_exact), WithJsonSchema(_EXACT_SCHEMA)]
 Offsets = Annotated[Any, BeforeValidator(_offsets), WithJsonSchema({"type": ["integer", "array"]})]
+Engine = Annotated[Any, BeforeValidator(_engine), WithJsonSchema({"enum": list(ENGINES)})]
 Place = dict[str, int]
 
 
@@ -94,7 +101,7 @@ class PropertyCheck(CheckModel):
     reason: str = ""
     figures: dict[str, Exact] = {}
     where: str | None = None
-    engine: Literal["digits", "isl", "smt", "brute"] | None = None
+    engine: Engine | None = None
     confirm: bool = False
     effort: int = Field(default=1, ge=1, le=1000)
 
@@ -225,6 +232,3 @@ def json_schema() -> dict[str, Any]:
     whole["properties"]["layouts"]["propertyNames"] = {"pattern": f"^{NAME.pattern}$"}
     whole["$defs"] = definitions
     return whole
-
-
-assert {"digits", "isl", "smt", "brute"} == set(ENGINES)

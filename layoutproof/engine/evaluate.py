@@ -1,0 +1,227 @@
+"""Where elements are: one of them, all of them as a table, and real arrays moved there and back."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.index_map import IndexMap, Memory
+from layoutproof.core.numbers import INTS
+from layoutproof.core.result import Verdict
+from layoutproof.core.size import product
+from layoutproof.engine.arrays import extents_of, values
+from layoutproof.engine.ask import ask
+from layoutproof.engine.images import array_dtype, check_widths, from_image, image_bytes, to_image
+from layoutproof.engine.read import map_of, read_layout
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+LARGEST_TABLE = 16 * 2**30
+"""Bytes of the largest table that `table` makes."""
+
+
+def locate(layout: object, index: Sequence[int]) -> list[dict[str, int]]:
+    """Every place of one element: one dict per copy, {axis name: coordinate}; for a memory {"offset": elements}.
+
+    layout: text, mapping, layout or map; index: one int per dimension, dimension 0 first.
+    Raises LayoutError for an index of another rank or outside the array, and for size symbols without a value.
+
+    >>> locate("f32[3,5]{1,0:T(2,2)}", (2, 3))
+    [{'offset': 17}]
+    >>> locate("(i < 256, j < 512) -> (i // 8, j // 128)", (17, 300))
+    [{'p0': 2, 'p1': 2}]
+    """
+    read, m = read_constant(layout)
+    at = _checked_index(read, m, index)
+    if m.memory is not None:
+        m = m.flat()
+    copies = itertools.product(*[range(int(extent)) for extent in m.copies.extents])  # type: ignore[arg-type]
+    try:
+        places = [m.place(at, copy, INTS) for copy in copies]
+    except ZeroDivisionError:
+        raise LayoutError(f"the map divides by zero at {at}, so that element has no place") from None
+    if m.memory is not None:
+        return [{"offset": place[0]} for place in places]
+    return [dict(zip(axis_names(m, len(place)), place, strict=True)) for place in places]
+
+
+def table(layout: object, copy: Sequence[int] | None = None) -> NDArray[np.int64]:
+    """The place of every element, as int64: offsets in elements, in the logical shape.
+
+    A map without memory gives coordinates: several of them along one more, last axis; a single one without that axis.
+    copy: which copy, for a layout that has several; one int per axis of `copies`.
+    Raises LayoutError for size symbols without a value, for offsets beyond 64 bits, and for more than 16 GiB.
+
+    >>> table("f32[3,5]{1,0:T(2,2)}")
+    array([[ 0,  1,  4,  5,  8],
+           [ 2,  3,  6,  7, 10],
+           [12, 13, 16, 17, 20]])
+    """
+    import numpy as np
+
+    read, m = read_constant(layout)
+    at = _checked_copy(read, m, copy)
+    if m.memory is not None:
+        m = m.flat()
+    extents = extents_of(m)
+    axes = 1 if m.memory is not None else len(m.range.extents)
+    size = 8 * int(product(extents)) * max(1, axes)
+    if size > LARGEST_TABLE:
+        raise LayoutError(
+            f"the table of {shown(read)} would take {size} bytes; the largest one made is {LARGEST_TABLE} bytes (16 GiB)"
+        )
+    if size == 0:
+        return np.empty(extents if axes == 1 else (*extents, axes), dtype=np.int64)
+    columns = values(m, at)
+    return columns[0] if len(columns) == 1 else np.stack(columns, axis=-1)
+
+
+def pack(layout: object, array: Any) -> Any:
+    """The memory as it is when it holds `array`: a 1-D uint8 array of exactly the allotted bytes, little-endian.
+
+    array: the logical shape, with items as wide as the element type; types below a byte come one element per byte
+        (int8, uint8, or ml_dtypes'). A JAX array is moved on its own device, and the result is a JAX array.
+    Padding and the metadata prefix are zero bytes. An element stored in more bytes than it has is followed by zero
+    bytes; where several share a byte, the one at the lower offset has the lower bits.
+    Raises LayoutError unless no two elements share a place and all places are inside, both *proved*; for an array
+    of another shape or width; and for an element that does not fit into the stored bits.
+
+    >>> import numpy
+    >>> pack("s8[2,3]{0,1:L(8)}", numpy.arange(6, dtype=numpy.int8).reshape(2, 3)).tolist()
+    [0, 3, 1, 4, 2, 5, 0, 0]
+    """
+    import numpy as np
+
+    read, m, memory = _movable(layout)
+    on_device = _is_jax(array)
+    if not on_device:
+        array = np.asarray(array)
+    if array.shape != extents_of(m):
+        raise LayoutError(f"the array has shape {array.shape}, but {shown(read)} has {extents_of(m)}")
+    _check_item(read, memory, array.dtype)
+    if on_device:
+        from layoutproof.engine import images_jax
+
+        return images_jax.to_image(m, memory, array)
+    return to_image(memory, table(m), array)
+
+
+def unpack(layout: object, buffer: Any, dtype: Any = None) -> Any:
+    """The array that a memory holds, in the logical shape: the inverse of `pack`.
+
+    buffer: exactly the allotted bytes, as a 1-D uint8 array (a JAX array stays on its device) or bytes.
+    dtype: of the result; by default the element type's own (ml_dtypes' for bf16 and the like, where installed).
+    Raises LayoutError as `pack` does, and for a buffer of another length.
+
+    >>> unpack("s8[2,3]{0,1:L(8)}", bytes([0, 3, 1, 4, 2, 5, 0, 0]))
+    array([[0, 1, 2],
+           [3, 4, 5]], dtype=int8)
+    """
+    import numpy as np
+
+    read, m, memory = _movable(layout)
+    if isinstance(buffer, bytes | bytearray | memoryview):
+        buffer = np.frombuffer(buffer, dtype=np.uint8)
+    on_device = _is_jax(buffer)
+    if not on_device:
+        buffer = np.asarray(buffer)
+    expected = image_bytes(memory)
+    if buffer.shape != (expected,) or buffer.dtype != np.uint8:
+        raise LayoutError(
+            f"the buffer is {buffer.dtype} of shape {buffer.shape}, but {shown(read)} takes exactly {expected} bytes (uint8)"
+        )
+    kind = array_dtype(getattr(read, "element_type", None), memory) if dtype is None else np.dtype(dtype)
+    _check_item(read, memory, kind)
+    if on_device:
+        from layoutproof.engine import images_jax
+
+        return images_jax.from_image(m, memory, buffer, kind)
+    return from_image(memory, table(m), np.ascontiguousarray(buffer), kind)
+
+
+def _movable(layout: object) -> tuple[Any, IndexMap, Memory]:
+    """A layout of which it is proved that elements keep apart and stay inside."""
+    read, m = read_constant(layout)
+    memory = m.memory
+    if memory is None:
+        raise LayoutError(f"{shown(read)} is no memory: it says nothing of bytes")
+    if m.copies.extents:
+        raise LayoutError(f"{shown(read)} has several copies; only one memory is packed at a time")
+    check_widths(memory)
+    for name in ("injective", "in_bounds") if product(m.domain.extents) else ():
+        result = ask(name, read)
+        if result.verdict is not Verdict.PROVED:
+            raise LayoutError(f"{shown(read)} cannot be packed: {name} is {result.verdict.value}: {result.reason}")
+    return read, m, memory
+
+
+def _check_item(layout: Any, memory: Memory, dtype: Any) -> None:
+    if dtype.itemsize * 8 != memory.natural_bits or dtype.hasobject:
+        raise LayoutError(
+            f"the array's items are {dtype} ({dtype.itemsize * 8} bits), "
+            f"but {shown(layout)} has elements of {memory.natural_bits} bits"
+        )
+
+
+def _is_jax(array: Any) -> bool:
+    # an array of JAX can exist only where jax is imported already; nobody else pays for importing it
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(array, jax.Array)
+
+
+def read_constant(layout: object) -> tuple[Any, IndexMap]:
+    """A layout and its map; LayoutError when it has sizes that are not known."""
+    read = read_layout(layout)
+    m = map_of(read)
+    symbols = m.sizes()
+    if symbols:
+        raise LayoutError(
+            f"{shown(read)} has the size {symbols[0]}, which has no value before run time; write a number for it"
+        )
+    return read, m
+
+
+def axis_names(m: IndexMap, count: int) -> tuple[str, ...]:
+    """The names of `count` coordinates: those of the range, or p0, p1, .. where the map states no range."""
+    return m.range.names if len(m.range.names) == count else tuple(f"p{k}" for k in range(count))
+
+
+def shown(layout: Any) -> str:
+    """A layout on one line, for messages."""
+    return f"the map of ({layout.domain})" if isinstance(layout, IndexMap) else shorten(str(layout), 100)
+
+
+def _checked_index(layout: Any, m: IndexMap, index: Sequence[int]) -> tuple[int, ...]:
+    try:
+        at = tuple([operator.index(entry) for entry in index])
+    except TypeError:
+        raise LayoutError(f"an index is a sequence of integers such as (2, 3), not {shorten(repr(index), 60)}") from None
+    if len(at) != len(m.domain.extents):
+        raise LayoutError(
+            f"the index {at} has {len(at)} entries but {shown(layout)} has {len(m.domain.extents)} dimensions"
+        )
+    for dimension, (entry, extent) in enumerate(zip(at, extents_of(m), strict=True)):
+        if not 0 <= entry < extent:
+            where = f"0..{extent - 1}" if extent else "an empty dimension"
+            raise LayoutError(
+                f"index {entry} of dimension {dimension} ({m.domain.names[dimension]}) is outside {where} of {shown(layout)}"
+            )
+    return at
+
+
+def _checked_copy(layout: Any, m: IndexMap, copy: Sequence[int] | None) -> tuple[int, ...]:
+    extents = tuple([int(extent) for extent in m.copies.extents])  # type: ignore[arg-type]
+    if copy is None:
+        if product(extents) != 1:
+            raise LayoutError(f"every element of {shown(layout)} has {product(extents)} places; say which copy is meant")
+        return (0,) * len(extents)
+    at = tuple([operator.index(entry) for entry in copy])
+    if len(at) != len(extents) or not all(0 <= entry < extent for entry, extent in zip(at, extents, strict=True)):
+        raise LayoutError(f"the copy {at} is not in the box of copies {extents} of {shown(layout)}")
+    return at

@@ -1,0 +1,132 @@
+"""The bytes of a memory from the elements of a NumPy array, and back; where each element goes is given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.index_map import Memory
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_MACHINE_WORDS = {8: "u1", 16: "<u2", 32: "<u4", 64: "<u8"}
+
+
+def check_widths(memory: Memory) -> None:
+    """LayoutError unless elements of the natural width can be stored in the width of the memory, whole."""
+    bits, natural = memory.bits, memory.natural_bits
+    if natural % 8:
+        raise LayoutError(f"elements of {natural} bits are no whole number of bytes, so no array holds them one by one")
+    if bits in (1, 2, 4) and natural == 8:
+        return
+    if bits % 8 or bits < natural:
+        raise LayoutError(
+            f"elements of {natural} bits stored in {bits} bits: only 1, 2, 4 (for elements of at most a byte) "
+            f"and whole bytes of at least the element's own width are defined"
+        )
+
+
+def image_bytes(memory: Memory) -> int:
+    """Bytes allotted, the metadata prefix included."""
+    return memory.prefix_bytes + -(-int(memory.allotted) * memory.bits // 8)  # type: ignore[arg-type]
+
+
+def array_dtype(element_type: str | None, memory: Memory) -> np.dtype[Any]:
+    """The NumPy type of an element type: ml_dtypes' where NumPy has none, an unsigned one of its width without ml_dtypes.
+
+    >>> array_dtype("f32", Memory(32, 32, 1))
+    dtype('float32')
+    >>> array_dtype(None, Memory(16, 16, 1))
+    dtype('uint16')
+    """
+    import numpy as np
+
+    name = element_type or ""
+    kinds = {"pred": "bool", "f16": "float16", "f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128"}
+    if name in kinds:
+        return np.dtype(kinds[name])
+    if name[:1] in ("s", "u") and name[1:] in ("8", "16", "32", "64"):
+        return np.dtype(("int" if name[0] == "s" else "uint") + name[1:])
+    narrow = {"bf16": "bfloat16"} | {f"{k}{n}": f"{'int' if k == 's' else 'uint'}{n}" for k in "su" for n in (1, 2, 4)}
+    wanted = narrow.get(name) or (f"float{name[1:2]}_{name[2:]}" if name[:1] == "f" else "")
+    try:
+        import ml_dtypes
+    except ImportError:
+        ml_dtypes = None
+    if wanted and ml_dtypes is not None and hasattr(ml_dtypes, wanted):
+        return np.dtype(getattr(ml_dtypes, wanted))
+    if memory.natural_bits not in _MACHINE_WORDS:
+        raise LayoutError(f"no NumPy type holds elements of {memory.natural_bits} bits; name one with dtype")
+    return np.dtype(f"uint{memory.natural_bits}")
+
+
+def to_image(memory: Memory, offsets: NDArray[np.int64], array: NDArray[Any]) -> NDArray[np.uint8]:
+    """Exactly the allotted bytes, elements at their offsets, everything else zero. Offsets must not repeat."""
+    import numpy as np
+
+    image = np.zeros(image_bytes(memory), dtype=np.uint8)
+    body, allotted = image[memory.prefix_bytes :], int(memory.allotted)  # type: ignore[arg-type]
+    at = offsets.reshape(-1)
+    if memory.bits < 8:
+        per_byte = 8 // memory.bits
+        places = np.zeros(len(body) * per_byte, dtype=np.uint8)
+        places[at] = _low_bits(array, memory.bits).reshape(-1)
+        for position, part in enumerate(places.reshape(-1, per_byte).T):
+            # the element at the lower offset takes the lower bits, as XLA and Mosaic pack
+            body |= part << np.uint8(memory.bits * position)
+        return image
+    elements = _little_endian(array).reshape(-1)
+    word = _MACHINE_WORDS.get(memory.bits)
+    if word is not None and memory.bits == memory.natural_bits and memory.prefix_bytes == 0:
+        body.view(word)[at] = elements.view(word)
+    else:
+        width = memory.natural_bits // 8
+        body.reshape(allotted, memory.bits // 8)[at, :width] = elements.view(np.uint8).reshape(-1, width)
+    return image
+
+
+def from_image(
+    memory: Memory, offsets: NDArray[np.int64], image: NDArray[np.uint8], dtype: np.dtype[Any]
+) -> NDArray[Any]:
+    """The elements at `offsets` of an image as `to_image` makes it, in the shape of `offsets`."""
+    import numpy as np
+
+    body = image[memory.prefix_bytes :]
+    if memory.bits < 8:
+        per_byte = 8 // memory.bits
+        shifts = ((offsets % per_byte) * memory.bits).astype(np.uint8)
+        parts = (body[offsets // per_byte] >> shifts) & np.uint8((1 << memory.bits) - 1)
+        if dtype.kind == "i":
+            parts = parts | np.where(parts >> (memory.bits - 1) & 1, (0xFF << memory.bits) & 0xFF, 0).astype(np.uint8)
+        return parts.astype(bool) if dtype.kind == "b" else parts.view(dtype)
+    width = memory.natural_bits // 8
+    rows = body.reshape(int(memory.allotted), memory.bits // 8)  # type: ignore[arg-type]
+    word = _MACHINE_WORDS.get(memory.bits)
+    if word is not None and memory.bits == memory.natural_bits and memory.prefix_bytes == 0:
+        picked = body.view(word)[offsets]
+    else:
+        picked = np.ascontiguousarray(rows[offsets.reshape(-1), :width]).view(f"V{width}").reshape(offsets.shape)
+    if dtype.kind == "b":
+        # a byte other than 0 and 1 is true, and would not be a valid NumPy bool as it stands
+        return picked.view(np.uint8) != 0
+    return picked.view(dtype.newbyteorder("<")).astype(dtype, copy=False)
+
+
+def _little_endian(array: NDArray[Any]) -> NDArray[Any]:
+    import numpy as np
+
+    return np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False))
+
+
+def _low_bits(array: NDArray[Any], bits: int) -> NDArray[np.uint8]:
+    """Elements as bytes with only the low `bits` bits set; LayoutError for a number that needs more of them."""
+    import numpy as np
+
+    if array.dtype.kind in "iu":
+        low, high = (-(1 << (bits - 1)) if array.dtype.kind == "i" else 0), (1 << bits) - 1
+        wrong = array[(array < low) | (array > high)]
+        if wrong.size:
+            raise LayoutError(f"the element {int(wrong[0])} does not fit into {bits} bits ({low}..{high})")
+    return np.ascontiguousarray(array).view(np.uint8) & np.uint8((1 << bits) - 1)

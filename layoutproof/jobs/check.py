@@ -1,0 +1,260 @@
+"""Ask every check of some spec files and hold the answers against what the files expect."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from layoutproof.core.errors import LayoutError, Undecided, shorten
+from layoutproof.core.result import Point, Result, Verdict, show_point
+from layoutproof.engine.ask import ask
+from layoutproof.engine.read import map_of, read_layout
+from layoutproof.jobs.spec import Check, load
+
+CHUNK = 32
+"""Checks sent to another process at once."""
+
+
+class Status(enum.Enum):
+    """How one check came out, and the exit code that belongs to it."""
+
+    AS_EXPECTED = 0
+    WRONG = 1
+    ERROR = 2
+    UNKNOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one check, or of reading a file.
+
+    found: proved, refuted, unknown; of a fact `holds` or `wrong`; `error` when there is no answer.
+    because: what is wrong, in numbers; "" when all is as expected.  result: the whole answer of a property.
+    place: file:line:column.  check: None when a file could not be read as checks.
+    """
+
+    status: Status
+    place: str
+    found: str
+    because: str = ""
+    check: Check | None = None
+    result: Result | None = None
+
+
+def check_paths(
+    paths: Sequence[str | Path], jobs: int = 1, progress: Callable[[int, int], None] | None = None
+) -> list[Outcome]:
+    """The outcome of every check in the files and folders (`*.yaml`, `*.yml`, all levels), in the order of the files.
+
+    jobs: processes; 0 means one per core.  progress: called with how many are done, and of how many.
+    What is wrong with a file or a check is an outcome of its own and stops nothing else. Raises LayoutError when
+    there is no file or no check at all: nothing asked is nothing proved.
+    """
+    items: list[Check | Outcome] = []
+    for path in find(paths):
+        checks, errors = load(path)
+        items += [Outcome(Status.ERROR, _place(e), "error", _words(e)) for e in errors]
+        items += checks
+    if not items:
+        raise LayoutError(f"no check in {', '.join(map(str, paths)) or 'no path'}; nothing asked is nothing proved")
+    return list(_each(items, jobs, progress))
+
+
+def exit_code(outcomes: Iterable[Outcome]) -> int:
+    """0 all as expected; 1 something refuted or wrong; 2 bad input; 3 something unknown. Bad input before wrong
+    before unknown, because a gate that could not read its claims has not gated."""
+    seen = {outcome.status for outcome in outcomes}
+    for status in (Status.ERROR, Status.WRONG, Status.UNKNOWN):
+        if status in seen:
+            return status.value
+    return 0
+
+
+def find(paths: Sequence[str | Path]) -> list[Path]:
+    """The spec files at `paths`, sorted within each folder, none twice. LayoutError where there is none."""
+    found: dict[Path, None] = {}
+    for given in map(Path, paths):
+        if given.is_dir():
+            inside = [p for p in given.rglob("*") if p.suffix in (".yaml", ".yml") and p.is_file()]
+            if not inside:
+                raise LayoutError(f"{given}: no *.yaml or *.yml file in this folder")
+            found.update(dict.fromkeys(sorted(inside)))
+        elif given.exists():
+            found[given] = None
+        else:
+            raise LayoutError(f"{given}: no such file or folder")
+    return list(found)
+
+
+def run(check: Check) -> Outcome:
+    """The outcome of one check; every failure becomes an outcome, also one of our own."""
+    try:
+        return _run_fact(check) if check.is_fact else _run_claim(check)
+    except LayoutError as error:
+        return Outcome(Status.ERROR, check.place, "error", _words(error), check)
+    except Undecided as undecided:
+        return Outcome(Status.UNKNOWN, check.place, "unknown", str(undecided), check)
+    except Exception as error:
+        why = f"this is a bug in layoutproof, please report it: {type(error).__name__}: {error}"
+        return Outcome(Status.ERROR, check.place, "error", why, check)
+
+
+def _each(
+    items: Sequence[Check | Outcome], jobs: int, progress: Callable[[int, int], None] | None
+) -> Iterator[Outcome]:
+    chunks = [items[start : start + CHUNK] for start in range(0, len(items), CHUNK)]
+    done = 0
+    for outcomes in map(_run_chunk, chunks) if jobs == 1 else _in_processes(chunks, jobs):
+        yield from outcomes
+        done += len(outcomes)
+        if progress is not None:
+            progress(done, len(items))
+
+
+def _run_chunk(items: Sequence[Check | Outcome]) -> list[Outcome]:
+    return [run(item) if isinstance(item, Check) else item for item in items]
+
+
+def _in_processes(chunks: Sequence[Sequence[Check | Outcome]], jobs: int) -> Iterator[list[Outcome]]:
+    # takes a quarter of a second to import, so only who asks for several processes pays
+    from joblib import Parallel, delayed
+
+    pool = Parallel(n_jobs=jobs or -1, return_as="generator")
+    yield from pool(delayed(_run_chunk)(chunk) for chunk in chunks)
+
+
+def _run_claim(check: Check) -> Outcome:
+    options: dict[str, Any] = dict(check.options)
+    result = ask(check.kind, *check.layouts, **options)
+    found = result.verdict.value
+    problem, status = "", Status.WRONG
+    if found != check.expect:
+        problem = result.reason or f"{found}, but {check.expect} was expected"
+        status = Status.UNKNOWN if result.verdict is Verdict.UNKNOWN else Status.WRONG
+    elif check.reason and check.reason not in result.reason:
+        problem = f"the reason is {result.reason!r}, and {check.reason!r} is not in it"
+        status = Status.UNKNOWN if result.verdict is Verdict.UNKNOWN else Status.WRONG
+    elif check.counterexample is not None and not _same_point(result.counterexample, check.counterexample):
+        smallest = show_point(result.counterexample or {}) or "empty"
+        problem = f"the smallest counterexample is {smallest}, not {show_point(check.counterexample)}"
+    else:
+        problem = _figures(check, result)
+    return Outcome(status if problem else Status.AS_EXPECTED, check.place, found, problem, check, result)
+
+
+def _same_point(found: Point | None, expected: Point) -> bool:
+    return {k: tuple(v) for k, v in (found or {}).items()} == dict(expected)
+
+
+def _figures(check: Check, result: Result) -> str:
+    """The figures that are not what the file says, or ""."""
+    wrong = []
+    for name, expected in check.figures.items():
+        if name not in result.figures:
+            have = ", ".join(result.figures) or "none"
+            raise LayoutError(f"{check.kind} has no figure {name!r} here; it has {have}")
+        found = _plain(result.figures[name])
+        if found != expected:
+            wrong.append(f"{name} is {found}, not {expected}")
+    return "; ".join(wrong)
+
+
+def _run_fact(check: Check) -> Outcome:
+    problem = _FACTS[check.kind](check.layouts[0], check.fact)
+    status, found = (Status.WRONG, "wrong") if problem else (Status.AS_EXPECTED, "holds")
+    return Outcome(status, check.place, found, problem, check)
+
+
+def _locate(layout: object, fact: Any) -> str:
+    from layoutproof.engine.evaluate import locate
+
+    expected = fact["is"] if isinstance(fact["is"], list) else [fact["is"]]
+    found = _plain(locate(read_layout(layout), tuple(fact["index"])))
+    return "" if found == expected else f"{tuple(fact['index'])} is at {_places(found)}, not at {_places(expected)}"
+
+
+def _table(layout: object, fact: Any) -> str:
+    from layoutproof.engine.evaluate import table
+
+    found = table(read_layout(layout)).tolist()
+    at = _first_difference(found, fact["is"])
+    if at is None:
+        return ""
+    index, here, there = at
+    return f"at index {index} the table has {shorten(str(here), 60)}, not {shorten(str(there), 60)}"
+
+
+def _prints(layout: object, fact: Any) -> str:
+    found = str(read_layout(layout, fact.get("mode", "strict")))
+    return "" if found == fact["is"] else f"it is printed {found}, not {fact['is']}"
+
+
+def _invalid(layout: object, fact: Any) -> str:
+    try:
+        read = read_layout(layout, fact.get("mode", "strict"))
+        map_of(read)
+    except LayoutError as error:
+        wanted = fact.get("error", "")
+        return "" if wanted in error.problem else f"the error is {error.problem!r}, and {wanted!r} is not in it"
+    return f"it is valid, and means {read}"
+
+
+def _tpu_default(shape: object, fact: Any) -> str:
+    from layoutproof.engine.defaults import tpu_default
+
+    found = str(tpu_default(str(shape), fact["target"]))
+    return "" if found == fact["is"] else f"on {fact['target']} the default is {found}, not {fact['is']}"
+
+
+def _sizes(layout: object, fact: Any) -> str:
+    from layoutproof.layouts.xla import XlaLayout
+    from layoutproof.layouts.xla.sizes import sizes
+
+    read = read_layout(layout)
+    if not isinstance(read, XlaLayout):
+        raise LayoutError(f"sizes compares XLA's own size functions; {read} is not an XLA array")
+    found = {name: size if type(size) is int else str(size) for name, size in sizes(read).items()}
+    unknown = [name for name in fact["is"] if name not in found]
+    if unknown:
+        raise LayoutError(f"nobody called {unknown[0]!r} says a size; known: {', '.join(found)}")
+    return "; ".join(f"{k} says {found[k]}, not {v}" for k, v in fact["is"].items() if found[k] != v)
+
+
+_FACTS: dict[str, Callable[[object, Any], str]] = {
+    "locate": _locate,
+    "table": _table,
+    "prints": _prints,
+    "invalid": _invalid,
+    "tpu_default": _tpu_default,
+    "sizes": _sizes,
+}
+
+
+def _first_difference(found: Any, expected: Any, index: tuple[int, ...] = ()) -> tuple[tuple[int, ...], Any, Any] | None:
+    if isinstance(found, list) and isinstance(expected, list) and len(found) == len(expected):
+        parts = (_first_difference(f, e, (*index, k)) for k, (f, e) in enumerate(zip(found, expected, strict=True)))
+        return next((part for part in parts if part is not None), None)
+    return None if found == expected else (index, found, expected)
+
+
+def _places(places: list[Any]) -> str:
+    return " and ".join(", ".join(f"{axis} {at}" for axis, at in place.items()) for place in places) or "no place"
+
+
+def _plain(value: Any) -> Any:
+    """Tuples as lists and mappings as dicts, as YAML has them."""
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return {k: _plain(v) for k, v in value.items()} if hasattr(value, "items") else value
+
+
+def _words(error: LayoutError) -> str:
+    """An error without its place, which the outcome has."""
+    return f"{error.problem}; in {shorten(error.text)}" if error.text else error.problem
+
+
+def _place(error: LayoutError) -> str:
+    return ":".join(str(part) for part in (error.file, error.line, error.column) if part)

@@ -1,0 +1,169 @@
+"""Outcomes as text for people and as JSON for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.result import Result, show_point
+from layoutproof.jobs.check import Outcome, Status, exit_code
+
+
+def text(outcomes: Sequence[Outcome]) -> str:
+    """Everything that is not as expected, then one line that counts; the worst is last, where a terminal shows it."""
+    late = {Status.UNKNOWN: 0, Status.WRONG: 1, Status.ERROR: 2}
+    shown = sorted((o for o in outcomes if o.status in late), key=lambda o: late[o.status])
+    return "\n".join([*(f"{one(o)}\n" for o in shown), summary(outcomes)])
+
+
+def one(outcome: Outcome) -> str:
+    """One outcome: what and where, of which layout, why, and where to read on.
+
+    refuted  injective  scores   specs/model.yaml:12:5
+      layout   f32[3,5] strides (4,1)
+      because  (0, 4) and (1, 0) are both stored at offset 4
+      explain  layoutproof explain injective
+    """
+    check = outcome.check
+    if check is None:
+        return f"error    {outcome.place}\n  because  {outcome.because}"
+    lines = [f"{_word(outcome):<8} {check.kind}  {_title(outcome)}   {outcome.place}"]
+    lines += [f"  layout   {shorten(_layout(layout), 160)}" for layout in check.layouts]
+    if "where" in check.options:
+        lines.append(f"  where    {check.options['where']}")
+    lines.append(f"  because  {outcome.because}")
+    result = outcome.result
+    if result is not None and result.counterexample and check.expect != "refuted":
+        lines.append(f"  at       {show_point(result.counterexample)}")
+    if outcome.status is Status.WRONG and not check.is_fact:
+        lines.append(f"  expected {_expected(outcome)}")
+    if check.note:
+        lines.append(f"  note     {shorten(check.note)}")
+    if not check.is_fact:
+        lines.append(f"  explain  layoutproof explain {check.kind}")
+    elif check.source:
+        lines.append(f"  source   {shorten(check.source)}")
+    return "\n".join(lines)
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    """One line that counts.
+
+    >>> summary([Outcome(Status.AS_EXPECTED, "a.yaml:1:1", "proved"), Outcome(Status.WRONG, "a.yaml:2:1", "refuted")])
+    '2 claims: 1 proved, 1 refuted, 0 unknown'
+    """
+    claims = [o for o in outcomes if o.found in ("proved", "refuted", "unknown")]
+    facts = [o for o in outcomes if o.found in ("holds", "wrong")]
+    errors = sum(o.found == "error" for o in outcomes)
+    parts = [f"{_count(claims, verdict)} {verdict}{_expectations(claims, verdict)}" for verdict in _VERDICTS]
+    line = f"{len(claims)} claim{_s(len(claims))}: {', '.join(parts)}"
+    if facts:
+        line += f"; {len(facts)} fact{_s(len(facts))}: {_count(facts, 'holds')} hold"
+        wrong = _count(facts, "wrong")
+        line += f", {wrong} wrong" if wrong else ""
+    return line + (f"; {errors} error{_s(errors)}" if errors else "")
+
+
+def as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """The same for programs: `exit_code`, `summary` and one entry per check."""
+    counts = {verdict: _count(outcomes, verdict) for verdict in (*_VERDICTS, "holds", "wrong", "error")}
+    as_expected = sum(o.status is Status.AS_EXPECTED for o in outcomes)
+    return {
+        "exit_code": exit_code(outcomes),
+        "summary": {"checks": len(outcomes), "as_expected": as_expected, **counts},
+        "checks": [_entry(outcome) for outcome in outcomes],
+    }
+
+
+def result_json(result: Result) -> dict[str, Any]:
+    """One answer for programs."""
+    return {
+        "property": result.property,
+        "subject": result.subject,
+        "verdict": result.verdict.value,
+        "counterexample": plain(result.counterexample),
+        "reason": result.reason,
+        "decided_by": result.decided_by,
+        "figures": plain(result.figures),
+    }
+
+
+def error_json(error: Exception, kind: str = "input") -> dict[str, Any]:
+    """One error for programs: {"error": {"kind", "message", ..}}."""
+    if not isinstance(error, LayoutError):
+        return {"error": {"kind": kind, "message": str(error)}}
+    given = {"text": error.text, "column": error.column, "file": error.file, "line": error.line}
+    return {"error": {"kind": kind, "message": error.problem, **{k: v for k, v in given.items() if v}}}
+
+
+def plain(value: Any) -> Any:
+    """What JSON can hold; numbers that are neither int nor text (sizes of unknown value) become text."""
+    if hasattr(value, "items"):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    return value if value is None or type(value) in (int, str, bool, float) else str(value)
+
+
+_VERDICTS = ("proved", "refuted", "unknown")
+
+
+def _entry(outcome: Outcome) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "status": outcome.status.name.lower().replace("_", " "),
+        "found": outcome.found,
+        "place": outcome.place,
+        "because": outcome.because,
+    }
+    check = outcome.check
+    if check is not None:
+        entry |= {"kind": check.kind, "name": check.name, "source": check.source, "note": check.note}
+        entry |= {"labels": list(check.labels), "layouts": plain(check.layouts)}
+        entry |= {} if check.is_fact else {"expect": check.expect}
+    if outcome.result is not None:
+        entry["result"] = result_json(outcome.result)
+    return entry
+
+
+def _word(outcome: Outcome) -> str:
+    return outcome.found
+
+
+def _title(outcome: Outcome) -> str:
+    check = outcome.check
+    assert check is not None
+    return check.name or " , ".join(shorten(label, 60) for label in check.labels)
+
+
+def _expected(outcome: Outcome) -> str:
+    check = outcome.check
+    assert check is not None
+    parts = [check.expect]
+    if check.counterexample is not None:
+        parts.append(f"at {show_point(check.counterexample)}")
+    if check.figures:
+        parts.append("with " + ", ".join(f"{k} {v}" for k, v in check.figures.items()))
+    return " ".join(parts)
+
+
+def _layout(layout: object) -> str:
+    if isinstance(layout, dict):
+        return ", ".join(f"{language}: {value}" for language, value in layout.items())
+    return str(layout)
+
+
+def _count(outcomes: Iterable[Outcome], found: str) -> int:
+    return sum(outcome.found == found for outcome in outcomes)
+
+
+def _expectations(outcomes: Iterable[Outcome], verdict: str) -> str:
+    """How many refuted or unknown were expected to be."""
+    if verdict == "proved":
+        return ""
+    expected = sum(o.found == verdict and o.status is Status.AS_EXPECTED for o in outcomes)
+    return f" ({expected} expected)" if expected else ""
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"

@@ -1,0 +1,130 @@
+"""The house rules that a machine can hold: layers, sizes, complete modules, a light import."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import layoutproof
+from layoutproof.engine.ask import properties, property_module
+from layoutproof.engine.read import language, languages
+
+PACKAGE = Path(layoutproof.__file__).parent
+LAYERS = (("core",), ("layouts", "properties", "solvers", "targets"), ("engine",), ("jobs",), ("doors",))
+LEVEL = {folder: level for level, folders in enumerate(LAYERS) for folder in folders}
+HEAVY = ("islpy", "z3", "sympy", "numpy", "jax", "matplotlib", "pydantic", "rich", "click", "yaml", "joblib")
+
+
+def imports_of(source: str, package: str) -> list[str]:
+    """Absolute names of everything a module imports, at any depth; relative imports resolved against `package`."""
+    found: list[str] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package.split(".")[: len(package.split(".")) - node.level + 1]) if node.level else ""
+            module = ".".join(part for part in (base, node.module or "") if part)
+            found += [module, *(f"{module}.{alias.name}" for alias in node.names)]
+    return found
+
+
+def folder_of(name: str) -> str | None:
+    parts = name.split(".")
+    return parts[1] if len(parts) > 1 and parts[0] == "layoutproof" and parts[1] in LEVEL else None
+
+
+def broken_layers(source: str, folder: str, package: str) -> list[str]:
+    """Imports of one module that point up, or sideways to a sibling folder."""
+    bad = []
+    for name in imports_of(source, package):
+        target = folder_of(name)
+        if target is not None and target != folder and LEVEL[target] >= LEVEL[folder]:
+            bad.append(name)
+    return bad
+
+
+def modules() -> list[Path]:
+    return sorted(p for p in PACKAGE.rglob("*.py") if p.parent != PACKAGE)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_point_down_only(path: Path) -> None:
+    """No module imports from a layer above it or from a sibling folder of its own layer."""
+    parts = path.relative_to(PACKAGE).parts
+    package = ".".join(("layoutproof", *parts[:-1]))
+    assert broken_layers(path.read_text(), parts[0], package) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "folder"),
+    [
+        ("from layoutproof.engine.ask import ask", "core"),
+        ("def f():\n    import layoutproof.doors.cli", "jobs"),
+        ("from layoutproof import solvers", "properties"),
+        ("from ..engine import ask", "layouts"),
+    ],
+)
+def test_the_layer_check_can_fail(source: str, folder: str) -> None:
+    """A planted import that points up or sideways is found, also inside a function and when relative."""
+    assert broken_layers(source, folder, f"layoutproof.{folder}")
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_solver_libraries_are_imported_by_solvers_only(path: Path) -> None:
+    """islpy and z3 are named in solvers/ alone; sympy in the formula; none of them in core."""
+    folder = path.relative_to(PACKAGE).parts[0]
+    names = {name.split(".")[0] for name in imports_of(path.read_text(), "layoutproof")}
+    if folder != "solvers":
+        assert not names & {"islpy", "z3"}
+    if folder == "core":
+        assert not names & set(HEAVY)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_files_stay_small(path: Path) -> None:
+    """A file has one reason to exist; past 320 lines it has two."""
+    assert len(path.read_text().splitlines()) <= 320
+
+
+def test_import_is_light() -> None:
+    """`import layoutproof` loads no library at all, and the first constant question loads no solver library."""
+    code = (
+        "import sys, layoutproof as lp\n"
+        f"heavy = set({HEAVY!r})\n"
+        "first = heavy & set(sys.modules)\n"
+        "lp.ask('injective', 'bf16[64,256]{1,0:T(8,128)(2,1)}')\n"
+        "print(sorted(first), sorted(heavy & set(sys.modules)))\n"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert shown.strip() == "[] []"
+
+
+@pytest.mark.parametrize("name", properties())
+def test_each_property_is_complete(name: str) -> None:
+    """A property module has LAYOUTS, claims, and a page that says why it matters and what refutes it."""
+    module = property_module(name)
+    assert module.LAYOUTS in (1, 2)
+    assert callable(module.claims)
+    assert "Why it matters:" in module.__doc__
+    assert "Refuted by:" in module.__doc__ or "Otherwise as" in module.__doc__
+
+
+@pytest.mark.parametrize("name", languages())
+def test_each_language_is_complete(name: str) -> None:
+    """A language module reads, recognises its texts, and says what it is."""
+    module = language(name)
+    assert callable(module.read)
+    assert callable(module.looks_like)
+    assert module.__doc__
+
+
+def test_public_names_all_load() -> None:
+    """Every name that the package offers exists."""
+    for name in layoutproof.__all__:
+        assert getattr(layoutproof, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        layoutproof.nonsense  # noqa: B018
