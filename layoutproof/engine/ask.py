@@ -108,13 +108,13 @@ def _decide(claim: Claim, engines: tuple[str, ...], confirm: bool, effort: int) 
         except Undecided as undecided:
             reasons.append(f"{name}: {undecided}")
             continue
+        if not confirm:
+            return point, name, ""
         answers.append((name, point))
-        if len(answers) == (2 if confirm else 1):
+        if len(answers) == 2:
             break
     if not answers:
         return None, "", "; ".join(reasons)
-    if not confirm:
-        return answers[0][1], answers[0][0], ""
     if len(answers) < 2:
         verdict = "proves" if answers[0][1] is None else "refutes"
         return None, "", f"only {answers[0][0]} {verdict} it, no second engine confirms: {'; '.join(reasons)}"

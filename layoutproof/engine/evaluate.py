@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 LARGEST_TABLE = 16 * 2**30
 """Bytes of the largest table that `table` makes."""
 
+_MOST_DIMENSIONS = 64
+
 
 def locate(layout: object, index: Sequence[int]) -> list[dict[str, int]]:
     """Every place of one element: one dict per copy, {axis name: coordinate}; for a memory {"offset": elements}.
@@ -69,17 +71,21 @@ def table(layout: object, copy: Sequence[int] | None = None) -> NDArray[np.int64
     at = _checked_copy(read, m, copy)
     if m.memory is not None:
         m = m.flat()
-    extents = extents_of(m)
-    axes = 1 if m.memory is not None else len(m.range.extents)
-    size = 8 * int(product(extents)) * max(1, axes)
+    shape = extents_of(m)
+    axes = _axes(m, at)
+    if axes != 1:
+        shape = (*shape, axes)
+    if len(shape) > _MOST_DIMENSIONS:
+        raise LayoutError(f"a table of {len(shape)} dimensions is more than NumPy's {_MOST_DIMENSIONS}")
+    size = 8 * int(product(shape))
     if size > LARGEST_TABLE:
         raise LayoutError(
             f"the table of {shown(read)} would take {size} bytes; the largest one made is {LARGEST_TABLE} bytes (16 GiB)"
         )
     if size == 0:
-        return np.empty(extents if axes == 1 else (*extents, axes), dtype=np.int64)
+        return np.empty(shape, dtype=np.int64)
     columns = values(m, at)
-    return columns[0] if len(columns) == 1 else np.stack(columns, axis=-1)
+    return columns[0] if axes == 1 else np.stack(columns, axis=-1)
 
 
 def pack(layout: object, array: Any) -> Any:
@@ -195,6 +201,16 @@ def axis_names(m: IndexMap, count: int) -> tuple[str, ...]:
 def shown(layout: Any) -> str:
     """A layout on one line, for messages."""
     return f"the map of ({layout.domain})" if isinstance(layout, IndexMap) else shorten(str(layout), 100)
+
+
+def _axes(m: IndexMap, copy: tuple[int, ...]) -> int:
+    """How many coordinates a place has, also where no range says so."""
+    if m.range.extents or m.memory is not None:
+        return len(m.range.extents)
+    try:
+        return len(m.at((0,) * len(m.domain.extents), copy))
+    except ZeroDivisionError:
+        raise LayoutError("the map divides by zero for some index, so that index has no place") from None
 
 
 def _checked_index(layout: Any, m: IndexMap, index: Sequence[int]) -> tuple[int, ...]:

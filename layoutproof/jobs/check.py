@@ -69,7 +69,7 @@ def exit_code(outcomes: Iterable[Outcome]) -> int:
     seen = {outcome.status for outcome in outcomes}
     for status in (Status.ERROR, Status.WRONG, Status.UNKNOWN):
         if status in seen:
-            return status.value
+            return int(status.value)
     return 0
 
 
@@ -233,7 +233,7 @@ _FACTS: dict[str, Callable[[object, Any], str]] = {
 }
 
 
-def _first_difference(found: Any, expected: Any, index: tuple[int, ...] = ()) -> tuple[tuple[int, ...], Any, Any] | None:
+def _first_difference(found: Any, expected: Any, index: tuple[int, ...] = ()) -> tuple[object, Any, Any] | None:
     if isinstance(found, list) and isinstance(expected, list) and len(found) == len(expected):
         parts = (_first_difference(f, e, (*index, k)) for k, (f, e) in enumerate(zip(found, expected, strict=True)))
         return next((part for part in parts if part is not None), None)

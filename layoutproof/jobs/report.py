@@ -28,7 +28,7 @@ def one(outcome: Outcome) -> str:
     check = outcome.check
     if check is None:
         return f"error    {outcome.place}\n  because  {outcome.because}"
-    lines = [f"{_word(outcome):<8} {check.kind}  {_title(outcome)}   {outcome.place}"]
+    lines = [f"{outcome.found:<8} {check.kind}  {_title(outcome)}   {outcome.place}"]
     lines += [f"  layout   {shorten(_layout(layout), 160)}" for layout in check.layouts]
     if "where" in check.options:
         lines.append(f"  where    {check.options['where']}")
@@ -89,12 +89,13 @@ def result_json(result: Result) -> dict[str, Any]:
     }
 
 
-def error_json(error: Exception, kind: str = "input") -> dict[str, Any]:
-    """One error for programs: {"error": {"kind", "message", ..}}."""
-    if not isinstance(error, LayoutError):
-        return {"error": {"kind": kind, "message": str(error)}}
-    given = {"text": error.text, "column": error.column, "file": error.file, "line": error.line}
-    return {"error": {"kind": kind, "message": error.problem, **{k: v for k, v in given.items() if v}}}
+def error_json(error: Exception, kind: str, message: str) -> dict[str, Any]:
+    """One error for programs; kind: input, usage, unknown or internal."""
+    entry: dict[str, Any] = {"kind": kind, "message": message}
+    if isinstance(error, LayoutError):
+        given = {"text": error.text, "column": error.column, "file": error.file, "line": error.line}
+        entry |= {"message": error.problem, **{k: v for k, v in given.items() if v}}
+    return {"error": entry}
 
 
 def plain(value: Any) -> Any:
@@ -124,10 +125,6 @@ def _entry(outcome: Outcome) -> dict[str, Any]:
     if outcome.result is not None:
         entry["result"] = result_json(outcome.result)
     return entry
-
-
-def _word(outcome: Outcome) -> str:
-    return outcome.found
 
 
 def _title(outcome: Outcome) -> str:

@@ -7,9 +7,8 @@ Source: docs/tiled_layout.md and `LayoutUtil::LinearIndexForNestedTiling` (xla/l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import Index, IndexMap, Memory, Padded
@@ -19,11 +18,11 @@ from layoutproof.core.space import Space
 from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout
 
 
-@dataclass(frozen=True, slots=True)
-class Tiling:
+class Tiling(NamedTuple):
     """One tile level, ready to apply to physical extents `before` (most major first, rank-padded with ones).
 
-    groups: per tiled axis the run of physical axes that `*` merges into it.  sizes: the tile, without stars.
+    groups: per tiled axis the run of physical extents that `*` merges into it; () without a star.
+    sizes: the tile, without stars.
     after: the extents it leaves: untouched axes, tiles per axis, positions within a tile.
     """
 
@@ -37,15 +36,12 @@ class Tiling:
         """The index after this level: untouched axes ++ tile numbers ++ positions within the tile."""
         if self.padding_axes:
             index = [0] * self.padding_axes + list(index)
-        axis = self.untouched
-        outer = list(index[:axis])
+        tiled = index[self.untouched :]
+        if self.groups:
+            tiled = self.combine(tiled, on)
+        outer = list(index[: self.untouched])
         inner: list[Any] = []
-        for group, size in zip(self.groups, self.sizes, strict=True):
-            position = index[axis]
-            axis += 1
-            for extent in group[1:]:
-                position = position * on.size(extent) + index[axis]
-                axis += 1
+        for position, size in zip(tiled, self.sizes, strict=True):
             if size == 1:
                 outer.append(position)
                 inner.append(0)
@@ -53,6 +49,17 @@ class Tiling:
                 outer.append(position // size)
                 inner.append(position % size)
         return outer + inner
+
+    def combine(self, index: Sequence[Any], on: Numbers) -> list[Any]:
+        """The tiled part of an index with each run that `*` merges made one position."""
+        axes = iter(index)
+        merged = []
+        for group in self.groups:
+            position = next(axes)
+            for extent in group[1:]:
+                position = position * on.size(extent) + next(axes)
+            merged.append(position)
+        return merged
 
 
 def tile_once(before: Sequence[Extent], tile: Sequence[int]) -> Tiling:
@@ -71,18 +78,23 @@ def tile_once(before: Sequence[Extent], tile: Sequence[int]) -> Tiling:
     padding_axes = max(0, len(tile) - len(before))
     extents = (1,) * padding_axes + tuple(before)
     untouched = len(extents) - len(tile)
-    tiles: list[Extent] = []
-    groups: list[tuple[Extent, ...]] = []
-    sizes: list[int] = []
-    run: tuple[Extent, ...] = ()
-    for extent, size in zip(extents[untouched:], tile, strict=True):
-        run = (*run, extent)
+    tiled = extents[untouched:]
+    groups: tuple[tuple[Extent, ...], ...] = ()
+    sizes = tuple(tile)
+    if COMBINE in tile:
+        groups, sizes = _runs(tiled, tile), tuple([size for size in tile if size != COMBINE])
+        tiled = tuple([product(group) for group in groups])
+    tiles = [ceil_div(extent, size) for extent, size in zip(tiled, sizes, strict=True)]
+    return Tiling(padding_axes, untouched, groups, sizes, (*extents[:untouched], *tiles, *sizes))
+
+
+def _runs(extents: Sequence[Extent], tile: Sequence[int]) -> tuple[tuple[Extent, ...], ...]:
+    runs: list[list[Extent]] = [[]]
+    for extent, size in zip(extents, tile, strict=True):
+        runs[-1].append(extent)
         if size != COMBINE:
-            tiles.append(ceil_div(product(run), size))
-            groups.append(run)
-            sizes.append(size)
-            run = ()
-    return Tiling(padding_axes, untouched, tuple(groups), tuple(sizes), (*extents[:untouched], *tiles, *sizes))
+            runs.append([])
+    return tuple(map(tuple, runs[:-1]))
 
 
 def _check_tile(tile: Sequence[int]) -> None:
@@ -163,7 +175,7 @@ def _padded(dims: tuple[Extent, ...], order: tuple[int, ...], levels: list[Tilin
     for level in levels:
         axes = [()] * level.padding_axes + owners
         tiled = axes[level.untouched :]
-        if len(tiled) != len(level.groups):
+        if level.groups:
             combined, tiled = True, _merged(level, tiled)
         owners, extents = axes[: level.untouched] + tiled + tiled, level.after
     rooms: dict[tuple[int, ...], Extent] = {}
@@ -174,7 +186,7 @@ def _padded(dims: tuple[Extent, ...], order: tuple[int, ...], levels: list[Tilin
             axis = tuple(sorted({d for group in (*shared, axis) for d in group}))
             extent = product(rooms.pop(group) for group in shared) * extent
         rooms[axis] = rooms.get(axis, 1) * extent
-    return tuple([(group, product([dims[d] for d in group]), room) for group, room in sorted(rooms.items())])
+    return tuple([(group, product([dims[d] for d in group]), rooms[group]) for group in sorted(rooms)])
 
 
 def _merged(level: Tiling, axes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:

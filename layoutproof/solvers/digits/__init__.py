@@ -90,14 +90,21 @@ def _injective(m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
     roots, coordinates = _placed(m, on)
     rank = len(m.domain.extents)
     known: set[Digit] = set()
-    waiting = [_form(c)[0] for c in coordinates]
+    waiting = []
+    for coordinate in coordinates:
+        if type(coordinate) is Sum:
+            form = coordinate.over_leaves()
+            if len(form) == 1 and type(next(iter(form.values()))) is int:
+                known.update(form)
+            else:
+                waiting.append(form)
     progress = True
     while progress and waiting:
         progress = False
         later = []
         for form in waiting:
-            unknown = form if not known else {d: c for d, c in form.items() if d not in known}
-            if len(unknown) < 2 or _decodes(unknown):
+            unknown = {d: c for d, c in form.items() if d not in known}
+            if _decodes(unknown):
                 known.update(unknown)
                 progress = True
             else:
@@ -133,10 +140,14 @@ def _outside(m: IndexMap, extents: tuple[Any, ...], on: DigitNumbers) -> tuple[i
     roots, coordinates = _placed(m, on)
     rank = len(m.domain.extents)
     violations: list[tuple[int, ...]] = []
-    for coordinate, extent_ in zip(coordinates, extents, strict=True):
-        extent = on.size(extent_)
+    for coordinate, extent in zip(coordinates, extents, strict=True):
         form, constant = _form(coordinate)
-        low, high = bounds(form, constant)
+        low, high = bounds(form, constant) if form else (constant, constant)
+        if type(extent) is int and type(low) is int and type(high) is int:
+            if 0 <= low and high < extent:
+                continue
+        else:
+            extent = on.size(extent)
         if surely_less(-1, low) and surely_less(high, extent):
             continue
         if not all(type(n) is int for n in (low, high, extent)):

@@ -114,37 +114,38 @@ class Sum:
     __rmul__ = __mul__
 
     def __floordiv__(self, by: Any) -> Any:
-        return self._divide(by)[0]
+        known = self._divided
+        return known[1] if known is not None and known[0] == by else self._divide(by)[1]
 
     def __mod__(self, by: Any) -> Any:
-        return self._divide(by)[1]
+        known = self._divided
+        return known[2] if known is not None and known[0] == by else self._divide(by)[2]
 
     def __rfloordiv__(self, other: Any) -> Any:
         raise Undecided("digits cannot divide by an index")
 
     __rmod__ = __rfloordiv__
 
-    def _divide(self, by: Any) -> tuple[Any, Any]:
-        if type(by) is Sum:
-            if by.terms:
-                raise Undecided("digits cannot divide by an index")
-            by = by.constant
-        known = self._divided
-        if known is not None and known[0] == by:
-            return known[1], known[2]
+    def _divide(self, by: Any) -> tuple[Any, Any, Any]:
+        """(by, quotient, rest)."""
         terms = self.terms
         if len(terms) == 1 and type(by) is int and type(self.constant) is int and self.constant == 0:
             coefficient, digit = terms[0]
             # the common step of a tiled layout: one unsplit digit with coefficient 1
-            if coefficient == 1 and digit.split is None and type(digit.extent) is int:
+            if coefficient == 1 and digit.split is None and type(digit.extent) is int and by > 0:
                 if digit.extent <= by:
-                    return 0, self
-                high, low = digit.split_by(by)
-                self._divided = (by, Sum(((1, high),)), Sum(((1, low),)))
-                return self._divided[1], self._divided[2]
+                    self._divided = (by, 0, self)
+                else:
+                    high, low = digit.split_by(by)
+                    self._divided = (by, Sum(((1, high),)), Sum(((1, low),)))
+                return self._divided
+        if type(by) is Sum:
+            if by.terms:
+                raise Undecided("digits cannot divide by an index")
+            by = by.constant
         return self._divide_any(by)
 
-    def _divide_any(self, by: Any) -> tuple[Any, Any]:
+    def _divide_any(self, by: Any) -> tuple[Any, Any, Any]:
         if type(by) is int and by <= 0:
             raise Undecided(f"digits divide by positive numbers only, not {by}")
         whole, left = divide(self.constant, by)
@@ -167,7 +168,7 @@ class Sum:
         if not surely_less(most, by) or not surely_less(-1, left):
             raise Undecided(f"digits: a division by {by} cuts across digits")
         self._divided = (by, Sum(tuple(quotient), whole), Sum(tuple(rest), left))
-        return self._divided[1], self._divided[2]
+        return self._divided
 
 
 class DigitNumbers(Numbers):

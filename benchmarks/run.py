@@ -1,0 +1,198 @@
+"""How fast the engines decide, beside raw isl, raw z3 and enumeration, in one run: `python benchmarks/run.py`.
+
+Absolute times depend on the machine and what else it does; the column `x` is the ratio to the first row of its group,
+measured in the same run, and that is what to quote. Nothing here is asserted: the tests never look at a clock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import layoutproof as lp
+
+FORMATS = (
+    ("f32", "T(8,128)"),
+    ("f32", "T(4,128)"),
+    ("bf16", "T(8,128)(2,1)"),
+    ("s8", "T(8,128)(4,1)"),
+    ("s8", "T(32,128)(4,1)"),
+)
+
+
+def corpus(count: int, low: int, high: int, ranks: tuple[int, ...] = (2, 2, 2, 3, 4)) -> list[object]:
+    """Distinct layouts as real programs have them: mostly row-major, TPU tilings, extents between low and high."""
+    pick = random.Random(20261120)
+    layouts = []
+    for _ in range(count):
+        kind, tiles = pick.choice(FORMATS)
+        rank = pick.choice(ranks)
+        order = list(range(rank))[::-1] if pick.random() < 0.7 else pick.sample(range(rank), rank)
+        dims = ",".join(str(pick.randint(low, high)) for _ in order)
+        layouts.append(lp.read_layout(f"{kind}[{dims}]{{{','.join(map(str, order))}:{tiles}}}"))
+    return layouts
+
+
+def median_us(question: Callable[[object], object], inputs: list[object]) -> float:
+    """Median time of one question over inputs it has not seen, in microseconds."""
+    question(inputs[0])
+    times = []
+    for value in inputs[1:]:
+        start = time.perf_counter()
+        question(value)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times) * 1e6
+
+
+def best_us(question: Callable[[], object], repeat: int = 5) -> float:
+    """Best of a few runs, in microseconds: for questions too slow to ask a thousand times."""
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        question()
+        times.append(time.perf_counter() - start)
+    return min(times) * 1e6
+
+
+def proved(*question: object, **options: object) -> None:
+    """Ask, and insist on the verdict: a benchmark of wrong answers is worth nothing."""
+    result = lp.ask(*question, **options)  # type: ignore[arg-type]
+    if result.verdict is not lp.Verdict.PROVED:
+        raise SystemExit(f"expected proved:\n{result}")
+
+
+def constant_rows() -> list[tuple[str, str, float]]:
+    rows = []
+    for name in ("injective", "in_bounds", "padding"):
+        rows.append(
+            ("constant layouts", f"{name}, 1,000 layouts", median_us(lambda v, n=name: proved(n, v), corpus(1001, 2, 20000)))
+        )
+    small, huge = (corpus(1001, *bounds, ranks=(3,)) for bounds in ((10, 11), (10**6 - 1, 10**6 + 1)))
+    rows.append(("size", "injective at 10^3 elements", median_us(lambda v: proved("injective", v), small)))
+    rows.append(("size", "injective at 10^18 elements", median_us(lambda v: proved("injective", v), huge)))
+    many = [lp.read_layout(_many_digits(k)) for k in range(101)]
+    rows.append(("size", "injective, 72 digits", median_us(lambda v: proved("injective", v), many)))
+    pairs = [(v, lp.read_layout(f"{v}".replace("(2,1)}", "(2,128)(2,1)}"))) for v in _packed(1001)]
+    rows.append(("equality", "same_map of two spellings", median_us(lambda p: proved("same_map", *p), pairs)))  # type: ignore[misc]
+    return rows
+
+
+def _many_digits(k: int) -> str:
+    dims = ",".join(str(2**12) for _ in range(6))
+    tiles = "".join(f"({','.join([str(2**level)] * 6)})" for level in range(11, 0, -1))
+    return f"f32[{dims}]{{5,4,3,2,1,0:T{tiles}S({1 + k % 100})}}"
+
+
+def _packed(count: int) -> list[str]:
+    pick = random.Random(7)
+    return [f"bf16[{pick.randint(2, 9999)},{pick.randint(2, 9999)}]{{1,0:T(8,128)(2,1)}}" for _ in range(count)]
+
+
+def all_shapes_rows() -> list[tuple[str, str, float]]:
+    text = "bf16[N,M]{1,0:T(8,128)(2,1)}"
+    rows = [
+        ("all shapes, bf16[N,M] T(8,128)(2,1) injective", f"layoutproof {engine}", best_us(lambda e=engine: proved("injective", text, engine=e)))
+        for engine in ("digits", "isl", "smt")
+    ]
+    free = ("bf16[a,b,c]{2,1,0:T(8,128)(2,1)}", "bf16[a*b,c]{1,0:T(8,128)(2,1)}")
+    rows.append(("all shapes, reshape is free", "bitcast where b % 8 == 0", best_us(lambda: proved("bitcast", *free, where="b % 8 == 0"))))
+    return rows
+
+
+def peer_rows() -> list[tuple[str, str, float]]:
+    """f32[250,500] in 8x128 tiles: the same question put to the raw libraries."""
+    import islpy as isl
+    import numpy as np
+    import z3
+
+    group = "f32[250,500] T(8,128) injective"
+    text = "f32[250,500]{1,0:T(8,128)}"
+
+    def raw_isl() -> None:
+        m = isl.Map("{ [i,j] -> [4096*(floor(i/8)) + 1024*floor(j/128) + 128*(i mod 8) + (j mod 128)] : 0<=i<250 and 0<=j<500 }")
+        if not m.is_injective():
+            raise SystemExit("raw isl disagrees")
+
+    def raw_z3() -> None:
+        solver = z3.Solver()
+        a, b, c, d = z3.BitVecs("a b c d", 40)
+        for value, bound in ((a, 250), (b, 500), (c, 250), (d, 500)):
+            solver.add(z3.ULT(value, bound))
+
+        def offset(i: z3.BitVecRef, j: z3.BitVecRef) -> z3.BitVecRef:
+            return z3.LShR(i, 3) * 4096 + z3.LShR(j, 7) * 1024 + (i & 7) * 128 + (j & 127)
+
+        solver.add(offset(a, b) == offset(c, d), z3.Or(a != c, b != d))
+        if solver.check() != z3.unsat:
+            raise SystemExit("raw z3 disagrees")
+
+    def enumeration() -> None:
+        i, j = np.ogrid[:250, :500]
+        offsets = i // 8 * 4096 + j // 128 * 1024 + i % 8 * 128 + j % 128
+        if np.unique(offsets).size != 250 * 500:
+            raise SystemExit("enumeration disagrees")
+
+    rows = [(group, "layoutproof digits", best_us(lambda: proved("injective", text), 50))]
+    rows += [(group, f"layoutproof {e}", best_us(lambda e=e: proved("injective", text, engine=e))) for e in ("isl", "smt")]
+    rows += [(group, "raw isl", best_us(raw_isl)), (group, "raw z3 (bit-vectors)", best_us(raw_z3))]
+    return [*rows, (group, "numpy enumeration", best_us(enumeration))]
+
+
+def table_rows(elements: int) -> list[tuple[str, str, float]]:
+    import numpy as np
+
+    side = int(elements**0.5)
+    layout = lp.read_layout(f"f32[{side},{side}]{{1,0:T(8,128)}}")
+    group = f"table of {side}x{side} offsets"
+    rows = [(group, "numpy.arange of the same bytes", best_us(lambda: np.arange(side * side, dtype=np.int64), 3))]
+    return [*rows, (group, "layoutproof.table", best_us(lambda: lp.table(layout), 3))]
+
+
+def process_rows() -> list[tuple[str, str, float]]:
+    def run(*arguments: str) -> Callable[[], object]:
+        return lambda: subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+
+    rows = [
+        ("start", "bare interpreter", best_us(run("-c", "pass"), 7)),
+        ("start", "import layoutproof", best_us(run("-c", "import layoutproof"), 7)),
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        kinds = ("injective", "in_bounds", "padding", "bijective", "fits_int32")
+        claims = [f'  - {kinds[k % 5]}: "{layout}"' for k, layout in enumerate(corpus(1000, 2, 500))]
+        spec = Path(folder, "many.yaml")
+        spec.write_text("source: benchmark\nchecks:\n" + "\n".join(claims) + "\n")
+        command = ("-m", "layoutproof", "check", str(spec))
+        rows.append(("start", "layoutproof check, 1,000 claims", best_us(run(*command), 5)))
+    return rows
+
+
+def main() -> None:
+    """Print the table; `--json` for machines; `--table N` sets the elements of the table row (800 MB at 10^8)."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--table", type=int, default=10**8)
+    options = parser.parse_args()
+    rows = [*constant_rows(), *all_shapes_rows(), *peer_rows(), *table_rows(options.table), *process_rows()]
+    if options.json:
+        print(json.dumps([dict(zip(("group", "what", "microseconds"), row, strict=True)) for row in rows]))
+        return
+    print(f"{platform.python_implementation()} {platform.python_version()}, {platform.machine()}, {time.strftime('%Y-%m-%d')}")
+    print("| group | what | time | x |\n|---|---|---:|---:|")
+    first: dict[str, float] = {}
+    for group, what, micro in rows:
+        ratio = micro / first.setdefault(group, micro)
+        shown = f"{micro:.1f} us" if micro < 1000 else f"{micro / 1000:.1f} ms"
+        print(f"| {group} | {what} | {shown} | {ratio:.2f} |")
+
+
+if __name__ == "__main__":
+    main()

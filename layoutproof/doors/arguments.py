@@ -1,0 +1,82 @@
+"""What several commands share: the `--json` flag, layouts as arguments, files written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+from layoutproof.core.errors import LayoutError, shorten
+
+json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON value and nothing else.")
+target_option = click.option(
+    "--target", metavar="NAME", help="A bare shape such as f32[1000,5] gets the layout this TPU generation gives it."
+)
+_BARE = re.compile(r"\s*\w+\s*\[[^\]{}()]*\]\s*")
+
+
+def layouts_of(texts: tuple[str, ...], target: str | None) -> list[Any]:
+    """The layouts that arguments mean: texts, or one-key mappings such as '{"strided": "f32[3,5] strides (4,1)"}'.
+
+    With a target, a bare shape has that target's default layout; without one nothing is guessed. Raises LayoutError
+    when no layout can be read so, or a target is named and no layout is a bare shape.
+    """
+    read = [_layout(text, target) for text in texts]
+    if target is not None and not any(_BARE.fullmatch(text) for text in texts):
+        shown = " and ".join(shorten(text, 60) for text in texts)
+        raise LayoutError(f"--target gives a bare shape such as f32[1000,5] its layout; {shown} is not one")
+    return read
+
+
+def _layout(text: str, target: str | None) -> Any:
+    from layoutproof.engine.read import read_layout
+
+    if target is not None and _BARE.fullmatch(text):
+        from layoutproof.engine.defaults import tpu_default
+
+        return tpu_default(text, target)
+    if text.lstrip().startswith("{"):
+        from layoutproof.jobs.positions import read_yaml
+
+        return read_layout(read_yaml(text).plain())
+    return read_layout(text)
+
+
+def integers(text: str, what: str) -> tuple[int, ...]:
+    """Numbers separated by commas, brackets round them allowed; LayoutError for anything else.
+
+    >>> integers("(2, 3)", "an index")
+    (2, 3)
+    """
+    inner = text.strip().strip("()[]")
+    parts = [part.strip() for part in inner.split(",")] if inner else []
+    for part in parts:
+        if not re.fullmatch(r"-?[0-9]{1,40}", part):
+            raise LayoutError(f"{what} is written 2,3; {shorten(part, 40)!r} is not a whole number", text=text[:200])
+    return tuple(map(int, parts))
+
+
+def print_json(value: Any) -> None:
+    """One JSON value on stdout."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Writes a file so that nobody ever sees half of it. OSError when the folder cannot be written to."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+        # a temporary file is private to its owner; a picture is not
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise

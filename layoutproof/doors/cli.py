@@ -1,0 +1,124 @@
+"""The command line: finds its commands in `doors.commands`, and turns every failure into a message and an exit code.
+
+0 all proved, 1 something refuted, 2 bad input or usage, 3 nothing refuted but something unknown. Results go to
+stdout, messages to stderr; with `--json`, one JSON value on stdout and nothing else, errors included.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import pkgutil
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import click
+
+import layoutproof
+import layoutproof.doors.commands
+from layoutproof.core.errors import InternalError, LayoutError, Undecided
+
+BAD_INPUT = 2
+UNKNOWN = 3
+INTERRUPTED = 130
+CLOSED_PIPE = 141
+
+
+class Commands(click.Group):
+    """A group whose commands are files, each imported when it is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all files in `doors.commands`."""
+        return sorted(m.name for m in pkgutil.iter_modules(layoutproof.doors.commands.__path__))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of one file; None when there is no such file."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command: click.Command = importlib.import_module(f"layoutproof.doors.commands.{cmd_name}").command
+        return command
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(layoutproof.__version__, prog_name="layoutproof")
+def cli() -> None:
+    """Prove what tensor layouts do: which byte, tile, device or grid step each element goes to.
+
+    Exit codes: 0 all proved, 1 something refuted, 2 bad input or usage, 3 nothing refuted but something unknown.
+    """
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """The console entry: runs and exits."""
+    arguments = list(sys.argv[1:] if args is None else args)
+    for stream in (sys.stdout, sys.stderr):
+        # a terminal that cannot show a character is no reason to fail
+        with contextlib.suppress(AttributeError):
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    code = INTERRUPTED
+    try:
+        code = run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # whoever read our output has enough; Python must not complain when it closes stdout
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = CLOSED_PIPE
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+    sys.exit(code)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command line and returns its exit code. No exception but KeyboardInterrupt and BrokenPipeError."""
+    as_json = "--json" in arguments
+    try:
+        code: Any = cli.main(list(arguments), prog_name="layoutproof", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except SystemExit as stop:
+        # click ends a closed pipe with 1, which here means refuted
+        return CLOSED_PIPE if isinstance(stop.__context__, BrokenPipeError) else int(stop.code or 0)
+    except click.Abort as stop:
+        raise KeyboardInterrupt from stop
+    except click.ClickException as error:
+        return _fail(error, "usage", as_json)
+    except LayoutError as error:
+        return _fail(error, "input", as_json)
+    except Undecided as error:
+        return _fail(error, "unknown", as_json, UNKNOWN)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        return _fail(error, "input", as_json)
+    except Exception as error:
+        return _fail(error, "internal", as_json)
+
+
+def _fail(error: Exception, kind: str, as_json: bool, code: int = BAD_INPUT) -> int:
+    message = _message(error)
+    if as_json:
+        import json
+
+        from layoutproof.jobs.report import error_json
+
+        click.echo(json.dumps(error_json(error, kind, message)))
+    elif isinstance(error, click.ClickException):
+        error.show()
+    else:
+        click.echo(message, err=True)
+    return code
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, click.ClickException):
+        return error.format_message()
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    if isinstance(error, LayoutError | Undecided):
+        return str(error)
+    what = str(error) if isinstance(error, InternalError) else f"{type(error).__name__}: {error}"
+    return f"this is a bug in layoutproof, please report it: {what}"

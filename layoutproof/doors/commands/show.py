@@ -1,0 +1,91 @@
+"""`layoutproof show LAYOUT`: a picture, the formula, what padding costs."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from layoutproof.doors.arguments import json_flag, layouts_of, print_json, target_option, write_whole
+
+
+@click.command()
+@click.argument("layout")
+@target_option
+@click.option("--formula", is_flag=True, help="Also print the offset as a formula.")
+@click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Write the picture to this file.")
+@click.option("--png", type=click.Path(path_type=Path, dir_okay=False), help="Write the picture to this file.")
+@json_flag
+def command(layout: str, target: str | None, formula: bool, svg: Path | None, png: Path | None, as_json: bool) -> int:
+    """Draw LAYOUT; say what padding costs, and who says how many bytes it takes."""
+    (read,) = layouts_of((layout,), target)
+    shown: dict[str, Any] = {"layout": str(read), "figures": _figures(read), "sizes": _sizes(read)}
+    if formula:
+        from layoutproof.engine.formula import formula_text
+
+        shown["formula"] = formula_text(read)
+    written = _write(read, svg, png)
+    if as_json:
+        print_json({**shown, "written": written})
+        return 0
+    from layoutproof.engine.picture import text_picture
+
+    width = shutil.get_terminal_size((100, 24)).columns
+    click.echo(f"{read}\n\n{text_picture(read, width=width, color=sys.stdout.isatty())}\n")
+    click.echo("\n".join(_lines(shown) + [f"written   {path}" for path in written]))
+    return 0
+
+
+def _figures(layout: Any) -> dict[str, Any]:
+    """The figures of `padding`, {} for a map without a memory."""
+    from layoutproof.engine.ask import property_module
+    from layoutproof.engine.read import map_of
+    from layoutproof.jobs.report import plain
+
+    m = map_of(layout)
+    found: dict[str, Any] = plain(property_module("padding").figures(m)) if m.memory is not None else {}
+    return found
+
+
+def _sizes(layout: Any) -> dict[str, Any]:
+    """Bytes by who says so, {} unless this is an XLA array and they disagree."""
+    from layoutproof.jobs.report import plain
+    from layoutproof.layouts.xla import XlaLayout
+    from layoutproof.layouts.xla.sizes import sizes
+
+    found: dict[str, Any] = plain(sizes(layout)) if isinstance(layout, XlaLayout) else {}
+    return found if len(set(map(str, found.values()))) > 1 else {}
+
+
+def _lines(shown: dict[str, Any]) -> list[str]:
+    figures, lines = shown["figures"], []
+    if figures:
+        lines.append(f"elements  {figures['elements']} in {figures['padded_elements']} places")
+        lines.append(f"bytes     {figures['bytes']} allotted, {figures['unpadded_bytes']} without padding{_times(figures)}")
+    for entry in figures.get("per_dimension", ()):
+        if entry["extent"] != entry["padded"]:
+            dimensions = ", ".join(map(str, entry["dimensions"])) or "none"
+            lines.append(f"padding   dimension {dimensions}: {entry['extent']} becomes {entry['padded']}")
+    for name, size in shown["sizes"].items():
+        lines.append(f"size      {size} bytes by {name}")
+    return lines + ([f"formula   {shown['formula']}"] if "formula" in shown else [])
+
+
+def _times(figures: dict[str, Any]) -> str:
+    held, all_ = figures["unpadded_bytes"], figures["bytes"]
+    return f", {all_ / held:.4g}x" if type(held) is int and type(all_) is int and held else ""
+
+
+def _write(layout: Any, svg: Path | None, png: Path | None) -> list[str]:
+    if svg is not None:
+        from layoutproof.engine.picture import svg_picture
+
+        write_whole(svg, svg_picture(layout).encode())
+    if png is not None:
+        from layoutproof.engine.picture import png_picture
+
+        write_whole(png, png_picture(layout))
+    return [str(path) for path in (svg, png) if path is not None]

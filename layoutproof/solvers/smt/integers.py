@@ -1,0 +1,170 @@
+"""Integer terms for run-time sizes: polynomials over unknowns, their products tied down by monotony.
+
+z3 decides linear integers; products of unknowns it searches blindly. So every product stands as one more unknown,
+with what proofs about layouts need of it: u < v gives u*w + w <= v*w for w >= 0 (a row ends before the next begins).
+What is impossible with that is impossible; only what is not is asked again with the products spelled out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
+from typing import Any, NoReturn
+
+import z3
+
+from layoutproof.core.errors import Undecided
+from layoutproof.solvers.smt.bounded import Bound, Bounded, bounds, term_of
+
+Monomial = tuple[str, ...]
+Polynomial = Mapping[Monomial, int]
+
+MOST_PRODUCTS = 60
+"""Products beyond which their monotony is no longer spelled out pair by pair."""
+
+
+class Integers:
+    """Terms are polynomials; quotient and remainder are unknowns with value == quotient * by + remainder.
+
+    z3's own `x / 0` may be anything, so every divisor must be shown positive before its lemma counts: `assumed` is
+    what is assumed, in order, and `doubts` each divisor in doubt with the number of assumptions that stand before it.
+    """
+
+    floors = True
+
+    def __init__(self) -> None:
+        self.assumed: list[Any] = []
+        self.doubts: list[tuple[int, Any]] = []
+        self._low: dict[str, Bound] = {}
+        self._products: dict[Monomial, Any] = {}
+        self._split: dict[tuple[object, object], tuple[Polynomial, Polynomial]] = {}
+
+    def note(self, low: Bound, high: Bound) -> None:
+        """Integers have no width."""
+
+    def variable(self, name: str, low: Bound) -> Polynomial:
+        self._low[name] = low
+        if type(low) is int:
+            self.assumed.append(z3.Int(name) >= low)
+        return {(name,): 1}
+
+    def constant(self, value: int) -> Polynomial:
+        return {(): value} if value else {}
+
+    def add(self, left: Polynomial, right: Polynomial) -> Polynomial:
+        return _sum((left, 1), (right, 1))
+
+    def subtract(self, left: Polynomial, right: Polynomial) -> Polynomial:
+        return _sum((left, 1), (right, -1))
+
+    def multiply(self, left: Polynomial, right: Polynomial) -> Polynomial:
+        return _sum(
+            *(({tuple(sorted(m + m2)): c * c2}, 1) for m, c in left.items() for m2, c2 in right.items())
+        )
+
+    def quotient(self, value: Bounded | int, by: Bounded | int) -> Polynomial:
+        return self._parts(value, by)[0]
+
+    def remainder(self, value: Bounded | int, by: Bounded | int) -> Polynomial:
+        return self._parts(value, by)[1]
+
+    def positive(self, divisor: Polynomial) -> None:
+        self.doubts.append((len(self.assumed), self._written(divisor)))
+
+    def xor(self, left: Any, right: Any) -> NoReturn:
+        raise Undecided("takes the xor of values that depend on symbolic sizes")
+
+    def less(self, left: Polynomial, right: Polynomial) -> Any:
+        return self._written(self.subtract(left, right)) < 0
+
+    def equal(self, left: Polynomial, right: Polynomial) -> Any:
+        return self._written(self.subtract(left, right)) == 0
+
+    def both(self, left: Any, right: Any) -> Any:
+        return z3.And(left, right)
+
+    def either(self, left: Any, right: Any) -> Any:
+        return z3.Or(left, right)
+
+    def opposite(self, condition: Any) -> Any:
+        return z3.Not(condition)
+
+    def choose(self, condition: Any, left: Polynomial, right: Polynomial, low: Bound) -> Polynomial:
+        name = f"choice {len(self._low)}"
+        chosen = self.variable(name, low)
+        self.assumed.append(z3.If(condition, self.equal(chosen, left), self.equal(chosen, right)))
+        return chosen
+
+    def products(self) -> list[Any]:
+        """Each product spelled out."""
+        return [product == z3.Product([z3.Int(name) for name in names]) for names, product in self._products.items()]
+
+    def monotony(self) -> list[Any]:
+        """What is known of products without multiplying."""
+        return list(self._lemmas())
+
+    def _lemmas(self) -> Iterator[Any]:
+        for names, product in list(self._products.items()):
+            if self._never_negative(names):
+                yield product >= 0
+        known = list(self._products)
+        if len(known) > MOST_PRODUCTS:
+            return
+        shorter = {tuple(n for k, n in enumerate(names) if k != leave) for names in known for leave in range(len(names))}
+        for first, second in combinations(sorted({*known, *shorter}), 2):
+            common, u, v = _shared(first, second)
+            if common and len(u) <= 1 and len(v) <= 1 and self._never_negative(common):
+                left, right, step = self._unknown(first), self._unknown(second), self._unknown(common)
+                a, b = self._unknown(u), self._unknown(v)
+                yield z3.And(
+                    z3.Implies(a < b, left + step <= right),
+                    z3.Implies(b < a, right + step <= left),
+                    z3.Implies(a == b, left == right),
+                )
+
+    def _never_negative(self, names: Iterable[str]) -> bool:
+        return all(self._low[name] >= 0 for name in names)
+
+    def _unknown(self, names: Monomial) -> Any:
+        if len(names) < 2:
+            return z3.Int(names[0]) if names else z3.IntVal(1)
+        if names not in self._products:
+            self._products[names] = z3.Int(" * ".join(names))
+        return self._products[names]
+
+    def _written(self, polynomial: Polynomial) -> Any:
+        return z3.Sum([z3.IntVal(0), *(c * self._unknown(m) for m, c in polynomial.items())])
+
+    def _parts(self, value: Bounded | int, by: Bounded | int) -> tuple[Polynomial, Polynomial]:
+        term, divisor = term_of(self, value), term_of(self, by)
+        key = (frozenset(term.items()), frozenset(divisor.items()))
+        if key not in self._split:
+            number = len(self._split)
+            quotient = self.variable(f"quotient {number}", 0 if bounds(value)[0] >= 0 else -math.inf)
+            remainder = self.variable(f"remainder {number}", 0)
+            whole = self.add(self.multiply(quotient, divisor), remainder)
+            self.assumed += [self.equal(term, whole), self.less(remainder, divisor)]
+            self._split[key] = (quotient, remainder)
+        return self._split[key]
+
+
+def _sum(*parts: tuple[Polynomial, int]) -> Polynomial:
+    total: dict[Monomial, int] = {}
+    for polynomial, factor in parts:
+        for monomial, coefficient in polynomial.items():
+            total[monomial] = total.get(monomial, 0) + factor * coefficient
+    return {m: c for m, c in total.items() if c}
+
+
+def _shared(first: Monomial, second: Monomial) -> tuple[Monomial, Monomial, Monomial]:
+    """The factors of both, and what each has beside them."""
+    common, rest = [], list(second)
+    for name in first:
+        if name in rest:
+            rest.remove(name)
+            common.append(name)
+    only = list(first)
+    for name in common:
+        only.remove(name)
+    return tuple(common), tuple(only), tuple(rest)
