@@ -96,7 +96,7 @@ class Claim:
 
     `explain` turns a violating point (plain ints, with numbers that know the point's sizes) into a sentence.
     `witness` holds further named numbers that belong to every counterexample. `where` restricts the size symbols;
-    every symbol is an integer >= 1.
+    every symbol is an integer >= 1. `symbols` fixes their order (that of the layouts, as the user wrote them).
     """
 
     points: Mapping[str, Space]
@@ -104,14 +104,16 @@ class Claim:
     explain: Callable[[Point, Numbers], str] = lambda point, on: show_point(point)
     witness: Point = field(default_factory=dict)
     where: Term | None = None
+    symbols: tuple[str, ...] = ()
 
     def numbers(self, point: Point) -> Numbers:
         """Plain ints that know the sizes of a point."""
         return Numbers(dict(zip(self.sizes(), point.get("sizes", ()), strict=True)))
 
     def sizes(self) -> tuple[str, ...]:
-        """Size symbols of the claim, in order of first appearance; `where` may add some."""
-        seen = dict.fromkeys(symbols_of(e for space in self.points.values() for e in space.extents))
+        """Size symbols of the claim: `symbols` first, then others in order of first appearance."""
+        seen = dict.fromkeys(self.symbols)
+        seen.update(dict.fromkeys(symbols_of(e for space in self.points.values() for e in space.extents)))
         for m in maps_of(self.violation):
             seen.update(dict.fromkeys(symbols_of(m.range.extents)))
         for name in names_of(self.violation) + (self.where.names() if self.where is not None else ()):

@@ -67,7 +67,9 @@ def print_json(value: Any) -> None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Writes a file so that nobody ever sees half of it. OSError when the folder cannot be written to."""
+    """Writes a file so that nobody ever sees half of it. LayoutError when there is no such folder."""
+    if not path.parent.is_dir():
+        raise LayoutError(f"{path}: there is no folder {path.parent}")
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as stream:

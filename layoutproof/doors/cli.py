@@ -29,7 +29,7 @@ CLOSED_PIPE = 141
 class Commands(click.Group):
     """A group whose commands are files, each imported when it is used."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """The names of all files in `doors.commands`."""
         return sorted(m.name for m in pkgutil.iter_modules(layoutproof.doors.commands.__path__))
 
@@ -74,14 +74,18 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line and returns its exit code. No exception but KeyboardInterrupt and BrokenPipeError."""
     as_json = "--json" in arguments
+    completing = os.environ.get("_LAYOUTPROOF_COMPLETE")
+    if completing:
+        from click.shell_completion import shell_complete
+
+        return shell_complete(cli, {}, "layoutproof", "_LAYOUTPROOF_COMPLETE", completing)
     try:
-        code: Any = cli.main(list(arguments), prog_name="layoutproof", standalone_mode=False)
+        # not cli.main: it ends a closed pipe with 1, which here means refuted
+        with cli.make_context("layoutproof", list(arguments)) as context:
+            code: Any = cli.invoke(context)
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    except SystemExit as stop:
-        # click ends a closed pipe with 1, which here means refuted
-        return CLOSED_PIPE if isinstance(stop.__context__, BrokenPipeError) else int(stop.code or 0)
     except click.Abort as stop:
         raise KeyboardInterrupt from stop
     except click.ClickException as error:

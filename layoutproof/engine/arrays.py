@@ -264,7 +264,7 @@ class _IntervalNumbers(Numbers):
     def _pair(self, left: Any, right: Any) -> list[_Interval]:
         return [v if isinstance(v, _Interval) else _Interval(v, v, self.most) for v in (left, right)]
 
-    def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
+    def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:  # noqa: ARG002 - both branches count
         left, right = self._pair(if_true, if_false)
         return _Interval(min(left.low, right.low), max(left.high, right.high), self.most)
 
@@ -283,10 +283,7 @@ class _IntervalNumbers(Numbers):
 
     equal = less
 
-    def both(self, left: Any, right: Any) -> Any:
-        return None
+    def both(self, *conditions: Any) -> Any:
+        """Conditions have no value here."""
 
-    either = both
-
-    def opposite(self, condition: Any) -> Any:
-        return None
+    either = opposite = both  # type: ignore[assignment]

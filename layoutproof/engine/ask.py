@@ -9,22 +9,28 @@ from __future__ import annotations
 import importlib
 import itertools
 import pkgutil
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial, reduce
 from types import ModuleType
 from typing import Any
 
 import layoutproof.properties
-from layoutproof.core.claim import Claim, Holds
+from layoutproof.core.claim import At, Claim, Holds, Same, Unreached
 from layoutproof.core.errors import InternalError, LayoutError, Undecided, shorten
 from layoutproof.core.expression import parse_condition
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point, Result, Verdict
+from layoutproof.core.size import Extent, product
 from layoutproof.core.term import Term
 from layoutproof.engine.read import map_of, read_layout
 
 ENGINES = ("digits", "isl", "smt", "brute")
+SHORT = 30
+"""The short try of isl has this part of its budget."""
+ENUMERATED = 100_000
+"""Elements up to which a hole is replayed by looking at every element."""
 
 
 def ask(
@@ -57,15 +63,16 @@ def ask(
     read = [read_layout(value) for value in layouts]
     maps = [map_of(layout) for layout in read]
     subject = " , ".join([_subject(layout) for layout in read])
-    condition = None if where is None else _where(where, maps)
+    symbols = tuple(dict.fromkeys([s for m in maps for s in m.sizes()]))
+    condition = None if where is None else _where(where, symbols)
     try:
         claims: tuple[Claim, ...] = module.claims(*maps, **options)
     except TypeError as error:
         raise LayoutError(_wrong_options(name, module, options, error)) from error
     figures = module.figures(*maps, **options) if hasattr(module, "figures") else {}
-    if condition is not None:
-        claims = tuple([replace(claim, where=condition) for claim in claims])
-        subject += f" where {where}"
+    if symbols:
+        claims = tuple([replace(claim, where=condition, symbols=symbols) for claim in claims])
+        subject += f" where {where}" if where else ""
     vacuous = _vacuous(maps, condition, effort)
     if vacuous:
         return Result(name, subject, Verdict.UNKNOWN, None, vacuous, "", figures)
@@ -98,35 +105,70 @@ def _guarded(figures: dict[str, object], claims: tuple[Claim, ...], where: Term 
 
 def _decide(claim: Claim, engines: tuple[str, ...], confirm: bool, effort: int) -> tuple[Point | None, str, str]:
     """(counterexample or None, engines that decided, reason when nobody could)."""
-    answers: list[tuple[str, Point | None]] = []
-    reasons: list[str] = []
-    for name in engines:
+    answers: dict[str, Point | None] = {}
+    reasons: dict[str, str] = {}
+    for name, attempt in _attempts(engines, effort):
+        if name in answers:
+            continue
         try:
-            point = _solver(name).decide(claim, effort)
+            point = attempt(claim)
             if point is not None:
-                _replay(claim, point, name)
+                _replay(claim, point, name, effort)
         except Undecided as undecided:
-            reasons.append(f"{name}: {undecided}")
+            reasons[name] = str(undecided)
             continue
         if not confirm:
             return point, name, ""
-        answers.append((name, point))
+        answers[name] = point
         if len(answers) == 2:
-            break
-    if not answers:
-        return None, "", "; ".join(reasons)
-    if len(answers) < 2:
-        verdict = "proves" if answers[0][1] is None else "refutes"
-        return None, "", f"only {answers[0][0]} {verdict} it, no second engine confirms: {'; '.join(reasons)}"
-    (one, point), (other, second) = answers
-    if point != second:
-        raise InternalError(f"{one} says {point} and {other} says {second}: please report this")
-    return point, f"{one}+{other}", ""
+            (one, point), (other, second) = answers.items()
+            if point != second:
+                raise InternalError(f"{one} says {point} and {other} says {second}: please report this")
+            return point, f"{one}+{other}", ""
+    said = "; ".join(f"{name}: {reason}" for name, reason in reasons.items() if name not in answers)
+    for name, point in answers.items():
+        verdict = "proves" if point is None else "refutes"
+        return None, "", f"only {name} {verdict} it, no second engine confirms: {said}"
+    return None, "", said
 
 
-def _replay(claim: Claim, point: Point, engine: str) -> None:
-    if not _solver("brute").violates(claim, point):
+def _attempts(engines: tuple[str, ...], effort: int) -> Iterator[tuple[str, Callable[[Claim], Point | None]]]:
+    """The engines in order; between a short and a full try of isl a glance at the first elements."""
+    for name in engines:
+        if name == "isl" and "brute" in engines:
+            yield name, partial(_solver(name).decide, effort=effort / SHORT)
+            yield "brute", _solver("brute").glance
+        yield name, partial(_solver(name).decide, effort=effort)
+
+
+def _replay(claim: Claim, point: Point, engine: str, effort: int) -> None:
+    violation = claim.violation
+    if isinstance(violation, Unreached) and _product(violation.map.domain.extents, claim, point) > ENUMERATED:
+        # too many elements to look at each: that none of them is at the place is asked of another engine instead
+        target = point[violation.point]
+        there = IndexMap(violation.map.domain, violation.map.range, lambda index, copy, on: target)
+        nobody = Claim({"element": there.domain}, Same(At(violation.map, "element"), At(there, "element")))
+        fixed = replace(nobody, where=_pinned(claim, point), symbols=claim.symbols)
+        others = tuple(name for name in ENGINES if name != engine)
+        found, _, reason = _decide(fixed, others, False, effort)
+        if reason:
+            raise Undecided(f"found a hole at {target} that no second engine confirms ({reason})")
+        replays = found is None
+    else:
+        replays = _solver("brute").violates(claim, point)
+    if not replays:
         raise InternalError(f"{engine} found {point}, which does not violate the claim on plain ints: please report this")
+
+
+def _product(extents: tuple[Extent, ...], claim: Claim, point: Point) -> int:
+    on = claim.numbers(point)
+    return int(product(on.size(extent) for extent in extents))
+
+
+def _pinned(claim: Claim, point: Point) -> Term | None:
+    """The condition that every size has the point's value."""
+    terms = [Term("==", Term("name", n), Term("int", v)) for n, v in claim.numbers(point).sizes.items()]
+    return reduce(lambda left, right: Term("and", left, right), terms) if terms else None
 
 
 def _vacuous(maps: list[IndexMap], where: Term | None, effort: int) -> str:
@@ -153,9 +195,8 @@ def _satisfiable(where: Term, effort: int) -> bool:
     return point is not None
 
 
-def _where(text: str, maps: list[IndexMap]) -> Term:
+def _where(text: str, known: tuple[str, ...]) -> Term:
     term = _condition(text)
-    known = dict.fromkeys(s for m in maps for s in m.sizes())
     for name in term.names():
         if name not in known:
             have = f"only {', '.join(known)}" if known else "no size symbols"

@@ -80,7 +80,7 @@ def table(layout: object, copy: Sequence[int] | None = None) -> NDArray[np.int64
     size = 8 * int(product(shape))
     if size > LARGEST_TABLE:
         raise LayoutError(
-            f"the table of {shown(read)} would take {size} bytes; the largest one made is {LARGEST_TABLE} bytes (16 GiB)"
+            f"the table of {shown(read)} would take {size} bytes; the most is {LARGEST_TABLE} bytes (16 GiB)"
         )
     if size == 0:
         return np.empty(shape, dtype=np.int64)
@@ -140,7 +140,8 @@ def unpack(layout: object, buffer: Any, dtype: Any = None) -> Any:
     expected = image_bytes(memory)
     if buffer.shape != (expected,) or buffer.dtype != np.uint8:
         raise LayoutError(
-            f"the buffer is {buffer.dtype} of shape {buffer.shape}, but {shown(read)} takes exactly {expected} bytes (uint8)"
+            f"the buffer is {buffer.dtype} of shape {buffer.shape}, "
+            f"but {shown(read)} takes exactly {expected} bytes (uint8)"
         )
     kind = array_dtype(getattr(read, "element_type", None), memory) if dtype is None else np.dtype(dtype)
     _check_item(read, memory, kind)
@@ -217,17 +218,17 @@ def _checked_index(layout: Any, m: IndexMap, index: Sequence[int]) -> tuple[int,
     try:
         at = tuple([operator.index(entry) for entry in index])
     except TypeError:
-        raise LayoutError(f"an index is a sequence of integers such as (2, 3), not {shorten(repr(index), 60)}") from None
+        got = shorten(repr(index), 60)
+        raise LayoutError(f"an index is a sequence of integers such as (2, 3), not {got}") from None
     if len(at) != len(m.domain.extents):
         raise LayoutError(
             f"the index {at} has {len(at)} entries but {shown(layout)} has {len(m.domain.extents)} dimensions"
         )
     for dimension, (entry, extent) in enumerate(zip(at, extents_of(m), strict=True)):
         if not 0 <= entry < extent:
-            where = f"0..{extent - 1}" if extent else "an empty dimension"
-            raise LayoutError(
-                f"index {entry} of dimension {dimension} ({m.domain.names[dimension]}) is outside {where} of {shown(layout)}"
-            )
+            where = f"outside 0..{extent - 1}" if extent else "in an empty dimension"
+            name = m.domain.names[dimension]
+            raise LayoutError(f"index {entry} of dimension {dimension} ({name}) is {where} of {shown(layout)}")
     return at
 
 
@@ -235,7 +236,8 @@ def _checked_copy(layout: Any, m: IndexMap, copy: Sequence[int] | None) -> tuple
     extents = tuple([int(extent) for extent in m.copies.extents])  # type: ignore[arg-type]
     if copy is None:
         if product(extents) != 1:
-            raise LayoutError(f"every element of {shown(layout)} has {product(extents)} places; say which copy is meant")
+            count = product(extents)
+            raise LayoutError(f"every element of {shown(layout)} has {count} places; say which copy is meant")
         return (0,) * len(extents)
     at = tuple([operator.index(entry) for entry in copy])
     if len(at) != len(extents) or not all(0 <= entry < extent for entry, extent in zip(at, extents, strict=True)):

@@ -9,9 +9,9 @@ from typing import Any
 
 from layoutproof.core.index_map import IndexMap, row_major
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.size import Size, surely_less
 from layoutproof.core.term import Term, as_term, select
 from layoutproof.engine.read import map_of, read_layout
+from layoutproof.engine.symbolic import SympyNumbers, expression, latex_printer, merged, text_printer
 
 
 def formula_text(layout: object) -> str:
@@ -26,7 +26,7 @@ def formula_text(layout: object) -> str:
     m = map_of(read_layout(layout))
     index, copy, place = traced(m)
     after = f" copy ({', '.join(copy)})" if copy else ""
-    lines = [f"({', '.join(index)}){after} -> ({', '.join(map(str, place))}{',' if len(place) == 1 else ''})"]
+    lines = [f"({', '.join(index)}){after} -> ({', '.join(map(str, place))})"]
     if m.memory is not None:
         lines.append(f"offset = {_sum(offset(m))}")
     return "\n".join(lines)
@@ -51,17 +51,14 @@ def formula_latex(layout: object) -> str:
 
 def offset(m: IndexMap) -> Any:
     """The offset of a memory layout as a sympy expression in `symbols(m)`; it equals `place` on every index."""
-    on = _sympy_numbers()
-    return _merged(row_major(tuple(coordinates(m)), m.range.extents, on))
+    return merged(row_major(tuple(coordinates(m)), m.range.extents, SympyNumbers()))
 
 
 def coordinates(m: IndexMap) -> list[Any]:
     """Each coordinate as a sympy expression in `symbols(m)`."""
-    on = _sympy_numbers()
     index, copy, place = traced(m)
-    known = symbols(m)
     extents = dict(zip((*index, *copy), (*m.domain.extents, *m.copies.extents), strict=True))
-    return [_expression(term, known, extents, on)[0] for term in place]
+    return [merged(expression(term, symbols(m), extents)) for term in place]
 
 
 def symbols(m: IndexMap) -> dict[str, Any]:
@@ -116,100 +113,32 @@ class _TermNumbers(Numbers):
 
 
 def _names(m: IndexMap) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names that no size symbol has; an index that would clash with one is marked with underscores."""
+    """Names that no size symbol has; an index that would clash with one gets a 0."""
     taken = set(m.sizes())
     names: list[str] = []
     for name in (*m.domain.names, *m.copies.names):
         while name in taken:
-            name += "_"
+            name += "0"
         taken.add(name)
         names.append(name)
     rank = len(m.domain.names)
     return tuple(names[:rank]), tuple(names[rank:])
 
 
-def _sympy_numbers() -> Numbers:
+def _sum(value: Any, latex: bool = False) -> str:
+    """A sum with its heaviest term first, the order in which an offset is computed by hand."""
     import sympy
 
-    class Xor(sympy.Function):  # type: ignore[misc]
-        """Bitwise exclusive or; sympy's own is for truth values."""
+    def weight(term: Any) -> tuple[bool, int, Any, str]:
+        factor, rest = term.as_coeff_Mul()
+        runtime = sum(1 for part in sympy.Mul.make_args(rest) if part.is_positive)
+        return (rest == 1, -runtime, -abs(factor), str(rest))
 
-        @classmethod
-        def eval(cls, left: Any, right: Any) -> Any:
-            return sympy.Integer(int(left) ^ int(right)) if left.is_Integer and right.is_Integer else None
-
-    Xor.__name__ = "xor"
-
-    class SympyNumbers(Numbers):
-        def size(self, extent: Any) -> Any:
-            return extent if type(extent) is int else self._polynomial(extent)
-
-        def _polynomial(self, size: Any) -> Any:
-            if type(size) is int:
-                return sympy.Integer(size)
-            return sympy.Add(*[c * sympy.Mul(*[self._atom(a) for a in mono]) for mono, c in size.terms])
-
-        def _atom(self, atom: Any) -> Any:
-            if atom.over is None:
-                return self.symbol(atom.text)
-            if atom.text.startswith("ceil("):
-                return sympy.ceiling(self._polynomial(atom.over - (atom.divisor - 1)) / atom.divisor)
-            return sympy.floor(self._polynomial(atom.over) / atom.divisor)
-
-        def symbol(self, name: str) -> Any:
-            return sympy.Symbol(name, integer=True, positive=True)
-
-        def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
-            return sympy.Piecewise((if_true, condition), (if_false, True))
-
-        def minimum(self, left: Any, right: Any) -> Any:
-            return sympy.Min(left, right)
-
-        def maximum(self, left: Any, right: Any) -> Any:
-            return sympy.Max(left, right)
-
-        def xor(self, left: Any, right: Any) -> Any:
-            return Xor(sympy.sympify(left), sympy.sympify(right))
-
-        def less(self, left: Any, right: Any) -> Any:
-            return sympy.Lt(left, right)
-
-        def equal(self, left: Any, right: Any) -> Any:
-            return sympy.Eq(left, right)
-
-        def both(self, left: Any, right: Any) -> Any:
-            return sympy.And(left, right)
-
-        def either(self, left: Any, right: Any) -> Any:
-            return sympy.Or(left, right)
-
-        def opposite(self, condition: Any) -> Any:
-            return sympy.Not(condition)
-
-    return SympyNumbers()
-
-
-def _expression(term: Term, known: dict[str, Any], extents: dict[str, Any], on: Numbers) -> tuple[Any, Any]:
-    """A term in sympy, and a number it stays below (None: not known) given that it is >= 0.
-
-    The bound is what makes the formula of f32[8,128]{1,0:T(8,128)} read `128*i + j`.
-    """
-    import sympy
-
-    op, args = term.op, term.args
-    if op == "int":
-        return sympy.Integer(args[0]), args[0] + 1 if args[0] >= 0 else None
-    if op == "name":
-        if args[0] not in extents:
-            return on.symbol(args[0]), None
-        extent = extents[args[0]]
-        return (sympy.Integer(0), 1) if extent == 1 else (known[args[0]], extent)
-    parts = [_expression(arg, known, extents, on) for arg in args]
-    values = [value for value, _ in parts]
-    if op in ("//", "%"):
-        (left, below), by = parts[0], values[1]
-        if not by.is_Integer:
-            return (sympy.floor(left / by) if op == "//" else sympy.Mod(left, by)), None
-        if below is not None and not surely_less(by, below):
-            pass
-    return _apply(op, parts, on)
+    printer = latex_printer() if latex else text_printer()
+    text = ""
+    for term in sorted(sympy.Add.make_args(value), key=weight):
+        minus = term.could_extract_minus_sign()
+        sign = ("-" if minus else "") if not text else (" - " if minus else " + ")
+        shown = printer.doprint(-term if minus else term)
+        text += sign + (rf"\left({shown}\right)" if latex and term.func is sympy.Mod else shown)
+    return text if latex else text.replace(", ", ",")

@@ -34,7 +34,7 @@ def image_bytes(memory: Memory) -> int:
 
 
 def array_dtype(element_type: str | None, memory: Memory) -> np.dtype[Any]:
-    """The NumPy type of an element type: ml_dtypes' where NumPy has none, an unsigned one of its width without ml_dtypes.
+    """The NumPy type of an element type: ml_dtypes' where NumPy has none; unsigned, of its width, without ml_dtypes.
 
     >>> array_dtype("f32", Memory(32, 32, 1))
     dtype('float32')
@@ -44,9 +44,9 @@ def array_dtype(element_type: str | None, memory: Memory) -> np.dtype[Any]:
     import numpy as np
 
     name = element_type or ""
-    kinds = {"pred": "bool", "f16": "float16", "f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128"}
-    if name in kinds:
-        return np.dtype(kinds[name])
+    kinds = {"f16": "float16", "f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128"}
+    if name in kinds or name == "pred":
+        return np.dtype(kinds.get(name, "bool"))
     if name[:1] in ("s", "u") and name[1:] in ("8", "16", "32", "64"):
         return np.dtype(("int" if name[0] == "s" else "uint") + name[1:])
     narrow = {"bf16": "bfloat16"} | {f"{k}{n}": f"{'int' if k == 's' else 'uint'}{n}" for k in "su" for n in (1, 2, 4)}
@@ -56,7 +56,8 @@ def array_dtype(element_type: str | None, memory: Memory) -> np.dtype[Any]:
     except ImportError:
         ml_dtypes = None
     if wanted and ml_dtypes is not None and hasattr(ml_dtypes, wanted):
-        return np.dtype(getattr(ml_dtypes, wanted))
+        dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, wanted))
+        return dtype
     if memory.natural_bits not in _MACHINE_WORDS:
         raise LayoutError(f"no NumPy type holds elements of {memory.natural_bits} bits; name one with dtype")
     return np.dtype(f"uint{memory.natural_bits}")
@@ -100,18 +101,20 @@ def from_image(
         parts = (body[offsets // per_byte] >> shifts) & np.uint8((1 << memory.bits) - 1)
         if dtype.kind == "i":
             parts = parts | np.where(parts >> (memory.bits - 1) & 1, (0xFF << memory.bits) & 0xFF, 0).astype(np.uint8)
-        return parts.astype(bool) if dtype.kind == "b" else parts.view(dtype)
+        narrow: NDArray[Any] = parts.astype(bool) if dtype.kind == "b" else parts.view(dtype)
+        return narrow
     width = memory.natural_bits // 8
     rows = body.reshape(int(memory.allotted), memory.bits // 8)  # type: ignore[arg-type]
     word = _MACHINE_WORDS.get(memory.bits)
     if word is not None and memory.bits == memory.natural_bits and memory.prefix_bytes == 0:
-        picked = body.view(word)[offsets]
+        picked: NDArray[Any] = body.view(word)[offsets]
     else:
         picked = np.ascontiguousarray(rows[offsets.reshape(-1), :width]).view(f"V{width}").reshape(offsets.shape)
     if dtype.kind == "b":
         # a byte other than 0 and 1 is true, and would not be a valid NumPy bool as it stands
         return picked.view(np.uint8) != 0
-    return picked.view(dtype.newbyteorder("<")).astype(dtype, copy=False)
+    elements: NDArray[Any] = picked.view(dtype.newbyteorder("<")).astype(dtype, copy=False)
+    return elements
 
 
 def _little_endian(array: NDArray[Any]) -> NDArray[Any]:

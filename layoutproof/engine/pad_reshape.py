@@ -1,8 +1,8 @@
 """XLA's tiled layouts a second time, as moves of whole arrays: pad, reshape, transpose. Nothing here uses `place`.
 
-docs/tiled_layout.md defines tiling twice: by an index formula, and by "tiling as pad-reshape-transpose". `place` follows
-the first definition and this page the second, with NumPy's own pad, reshape and transpose, so that an error in one of
-them shows as a disagreement.
+docs/tiled_layout.md defines tiling twice: by an index formula, and by "tiling as pad-reshape-transpose". `place`
+follows the first definition and this page the second, with NumPy's own pad, reshape and transpose, so that an error in
+one of them shows as a disagreement.
 """
 
 from __future__ import annotations

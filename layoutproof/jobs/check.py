@@ -132,7 +132,8 @@ def _run_claim(check: Check) -> Outcome:
     found = result.verdict.value
     problem, status = "", Status.WRONG
     if found != check.expect:
-        problem = result.reason or f"{found}, but {check.expect} was expected"
+        surprise = "" if check.expect == "proved" else f"{found}, but {check.expect} was expected"
+        problem = "; ".join(part for part in (surprise, result.reason) if part)
         status = Status.UNKNOWN if result.verdict is Verdict.UNKNOWN else Status.WRONG
     elif check.reason and check.reason not in result.reason:
         problem = f"the reason is {result.reason!r}, and {check.reason!r} is not in it"

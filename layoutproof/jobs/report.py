@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.core.result import Result, show_point
+from layoutproof.core.result import Result
 from layoutproof.jobs.check import Outcome, Status, exit_code
 
 
@@ -28,27 +28,22 @@ def one(outcome: Outcome) -> str:
     check = outcome.check
     if check is None:
         return f"error    {outcome.place}\n  because  {outcome.because}"
-    lines = [f"{outcome.found:<8} {check.kind}  {_title(outcome)}   {outcome.place}"]
+    lines = [f"{_word(outcome):<8} {check.kind}  {_title(outcome)}   {outcome.place}"]
     lines += [f"  layout   {shorten(_layout(layout), 160)}" for layout in check.layouts]
     if "where" in check.options:
         lines.append(f"  where    {check.options['where']}")
     lines.append(f"  because  {outcome.because}")
-    result = outcome.result
-    if result is not None and result.counterexample and check.expect != "refuted":
-        lines.append(f"  at       {show_point(result.counterexample)}")
-    if outcome.status is Status.WRONG and not check.is_fact:
-        lines.append(f"  expected {_expected(outcome)}")
     if check.note:
         lines.append(f"  note     {shorten(check.note)}")
-    if not check.is_fact:
-        lines.append(f"  explain  layoutproof explain {check.kind}")
-    elif check.source:
+    if check.is_fact:
         lines.append(f"  source   {shorten(check.source)}")
+    elif outcome.status is not Status.ERROR:
+        lines.append(f"  explain  layoutproof explain {check.kind}")
     return "\n".join(lines)
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
-    """One line that counts.
+    """One line that counts; "(1 expected)" stands behind the refuted and unknown that the files expect.
 
     >>> summary([Outcome(Status.AS_EXPECTED, "a.yaml:1:1", "proved"), Outcome(Status.WRONG, "a.yaml:2:1", "refuted")])
     '2 claims: 1 proved, 1 refuted, 0 unknown'
@@ -127,21 +122,17 @@ def _entry(outcome: Outcome) -> dict[str, Any]:
     return entry
 
 
+def _word(outcome: Outcome) -> str:
+    """What the first line says: the verdict, unless the verdict is what was expected and something else is not."""
+    check = outcome.check
+    matched = outcome.status is Status.WRONG and check is not None and outcome.found in ("proved", check.expect)
+    return "wrong" if matched else outcome.found
+
+
 def _title(outcome: Outcome) -> str:
     check = outcome.check
     assert check is not None
     return check.name or " , ".join(shorten(label, 60) for label in check.labels)
-
-
-def _expected(outcome: Outcome) -> str:
-    check = outcome.check
-    assert check is not None
-    parts = [check.expect]
-    if check.counterexample is not None:
-        parts.append(f"at {show_point(check.counterexample)}")
-    if check.figures:
-        parts.append("with " + ", ".join(f"{k} {v}" for k, v in check.figures.items()))
-    return " ".join(parts)
 
 
 def _layout(layout: object) -> str:
@@ -154,11 +145,12 @@ def _count(outcomes: Iterable[Outcome], found: str) -> int:
     return sum(outcome.found == found for outcome in outcomes)
 
 
-def _expectations(outcomes: Iterable[Outcome], verdict: str) -> str:
-    """How many refuted or unknown were expected to be."""
-    if verdict == "proved":
-        return ""
+def _expectations(outcomes: Sequence[Outcome], verdict: str) -> str:
+    """How many refuted or unknown were expected to be, and how many proved were not."""
     expected = sum(o.found == verdict and o.status is Status.AS_EXPECTED for o in outcomes)
+    if verdict == "proved":
+        other = _count(outcomes, verdict) - expected
+        return f" ({other} not as expected)" if other else ""
     return f" ({expected} expected)" if expected else ""
 
 

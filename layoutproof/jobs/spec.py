@@ -233,9 +233,7 @@ def _named(node: Node, file: str, layouts: Mapping[str, object]) -> object:
     return layouts[value]
 
 
-def _mistakes(
-    model: type[BaseModel], node: Node, plain: object, file: str, known: Sequence[str]
-) -> list[LayoutError]:
+def _mistakes(model: type[BaseModel], node: Node, plain: object, file: str, known: Sequence[str]) -> list[LayoutError]:
     """Everything the model refuses, in our words, at its place in the file."""
     try:
         model.model_validate(plain)

@@ -173,6 +173,7 @@ FACTS: dict[str, type[CheckModel]] = {
 """Kinds of check that compare a number or a text instead of asking a property."""
 
 
+@lru_cache(maxsize=1)
 def kinds() -> tuple[str, ...]:
     """Every kind of check: the properties, then the facts."""
     return (*properties(), *FACTS)

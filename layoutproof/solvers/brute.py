@@ -5,7 +5,9 @@ The other solvers are held against this one, and every refutation is replayed he
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import itertools
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from layoutproof.core.claim import All, Any_, At, Before, Claim, Differ, Formula, Holds, Outside, Same, Unreached
@@ -13,10 +15,19 @@ from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
-from layoutproof.core.space import Space
+from layoutproof.core.size import Extent
 
 CAP = 2_000_000
 """Combinations of points tried at effort 1."""
+
+KEPT = 10_000
+"""Places remembered. Pairs out of a longer box exceed the cap anyway, and single points never come back."""
+
+FIRST = 20_000
+"""Indices looked at by a glance."""
+
+FIRST = 20_000
+"""Indices looked at by a glance."""
 
 Ints = tuple[int, ...]
 
@@ -27,6 +38,7 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
     Raises Undecided after `CAP * effort` combinations, so for every claim over size symbols that it cannot refute:
     no number of sizes tried proves one for all sizes.
 
+    >>> from layoutproof.core.space import Space
     >>> line = IndexMap(Space(("i",), (5,)), Space(("o",), (3,)), lambda x, c, on: (x[0] % 3,))
     >>> pair = {"first": line.domain, "second": line.domain}
     >>> decide(Claim(pair, All((Before("first", "second"), Same(At(line, "first"), At(line, "second"))))))
@@ -54,11 +66,42 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
     raise Undecided(f"there are more than {cap} combinations of points to try")
 
 
+def glance(claim: Claim) -> Point | None:
+    """The smallest violation if it is among the first `FIRST` indices of a claim about one point; None says nothing.
+
+    Wrong layouts mostly go wrong early, and enumeration in order finds the smallest violation where a symbolic engine
+    would labour over a large flattened space.
+    """
+    if len(claim.points) != 1 or claim.sizes() or isinstance(claim.violation, Unreached):
+        return None
+    trial = _Trial(claim, {}, FIRST)
+    for points in itertools.islice(trial.points(), FIRST):
+        if trial.violates(points):
+            return points
+    return None
+
+
+def glance(claim: Claim) -> Point:
+    """The smallest violation, if it is among the first `FIRST` indices of a claim about one point; else Undecided.
+
+    Wrong layouts mostly go wrong early, and looking in order finds the smallest violation where a symbolic engine would
+    labour over a large flattened space.
+    """
+    if len(claim.points) != 1 or claim.sizes() or isinstance(claim.violation, Unreached):
+        raise Undecided("a glance is for claims about one index of an array of constant size")
+    trial = _Trial(claim, {}, FIRST)
+    for points in itertools.islice(trial.points(), FIRST):
+        if trial.violates(points):
+            return points
+    raise Undecided(f"the first {FIRST} indices are no violation")
+
+
 def violates(claim: Claim, point: Point, effort: int = 1) -> bool:
     """Whether `point` has the claim's sizes and points, each within its space, and violates the claim on plain ints.
 
     Raises Undecided where the claim asks for an unreached place of a map with more than `CAP * effort` places.
 
+    >>> from layoutproof.core.space import Space
     >>> line = IndexMap(Space(("i",), (5,)), Space(("o",), (4,)), lambda x, c, on: (x[0],))
     >>> outside = Claim({"index": line.domain}, Outside(At(line, "index")))
     >>> [violates(outside, {"index": (i,)}) for i in (3, 4, 5)]
@@ -113,14 +156,14 @@ class _Trial:
     def counts(self) -> bool:
         """Whether the claim speaks of these sizes."""
         where = self.claim.where
-        return where is None or bool(_on_ints(lambda: where.evaluate({}, self.on)))
+        return where is None or bool(_on_ints(where.evaluate, {}, self.on))
 
-    def extents(self, space: Space) -> Ints:
-        return tuple(_on_ints(lambda: self.on.size(extent)) for extent in space.extents)
+    def sizes(self, extents: Iterable[Extent]) -> Ints:
+        return tuple(_on_ints(self.on.size, extent) for extent in extents)
 
     def points(self) -> Iterator[dict[str, Ints]]:
         """Every choice of points, in lexicographic order of all of them in a row."""
-        boxes = [(name, self.extents(space)) for name, space in self.claim.points.items()]
+        boxes = [(name, self.sizes(space.extents)) for name, space in self.claim.points.items()]
         for row in _box([extent for _, box in boxes for extent in box]):
             chosen, start = {}, 0
             for name, box in boxes:
@@ -129,7 +172,7 @@ class _Trial:
             yield chosen
 
     def within(self, points: Mapping[str, Ints]) -> bool:
-        boxes = [(points[name], self.extents(space)) for name, space in self.claim.points.items()]
+        boxes = [(points[name], self.sizes(space.extents)) for name, space in self.claim.points.items()]
         return all(
             len(point) == len(box) and all(0 <= v < e for v, e in zip(point, box, strict=True)) for point, box in boxes
         )
@@ -146,12 +189,12 @@ class _Trial:
             case Differ(left, right):
                 return self.at(left, points) != self.at(right, points)
             case Outside(place, extents):
-                box = self.extents(place.map.range) if extents is None else self.extents(Space(("",) * len(extents), extents))
+                box = self.sizes(place.map.range.extents if extents is None else extents)
                 return any(not 0 <= v < e for v, e in zip(self.at(place, points), box, strict=True))
             case Unreached(index_map, point):
                 return points[point] not in self.image(index_map)
             case Holds(condition):
-                return bool(_on_ints(lambda: condition.evaluate({}, self.on)))
+                return bool(_on_ints(condition.evaluate, {}, self.on))
             case All(parts):
                 return all(self.holds(part, points) for part in parts)
             case Any_(parts):
@@ -162,24 +205,28 @@ class _Trial:
 
     def place(self, index_map: IndexMap, index: Ints, copy: Ints) -> Ints:
         key = (id(index_map), index, copy)
-        if key not in self.known:
-            self.known[key] = tuple(_on_ints(lambda: index_map.place(index, copy, self.on)))
-        return self.known[key]
+        if key in self.known:
+            return self.known[key]
+        place = tuple(_on_ints(index_map.place, index, copy, self.on))
+        if len(self.known) < KEPT:
+            self.known[key] = place
+        return place
 
     def image(self, index_map: IndexMap) -> set[Ints]:
         if id(index_map) not in self.reached:
-            domain, copies = self.extents(index_map.domain), self.extents(index_map.copies)
+            domain, copies = self.sizes(index_map.domain.extents), self.sizes(index_map.copies.extents)
             image: set[Ints] = set()
             for number, row in enumerate(_box(domain + copies)):
                 if number == self.cap:
                     raise Undecided(f"the map has more than {self.cap} places: it cannot be replayed by enumeration")
-                image.add(tuple(_on_ints(lambda: index_map.place(row[: len(domain)], row[len(domain) :], self.on))))
+                index, copy = row[: len(domain)], row[len(domain) :]
+                image.add(tuple(_on_ints(index_map.place, index, copy, self.on)))
             self.reached[id(index_map)] = image
         return self.reached[id(index_map)]
 
 
-def _on_ints(run: Callable[[], Any]) -> Any:
+def _on_ints(run: Callable[..., Any], *arguments: Any) -> Any:
     try:
-        return run()
+        return run(*arguments)
     except ZeroDivisionError:
         raise Undecided("divides by zero") from None

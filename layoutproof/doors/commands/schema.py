@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from layoutproof.doors.arguments import json_flag, print_json
+from layoutproof.doors.arguments import print_json
 
 
 @click.command()
-@json_flag
-def command(as_json: bool) -> int:
-    """Print the JSON Schema of spec files, for editors. It is JSON with and without --json."""
+@click.option("--json", is_flag=True, expose_value=False, help="Changes nothing: a schema is JSON.")
+def command() -> int:
+    """Print the JSON Schema of spec files, for editors."""
     from layoutproof.jobs.spec_model import json_schema
 
     print_json(json_schema())

@@ -31,12 +31,23 @@ def command(layout: str, target: str | None, formula: bool, svg: Path | None, pn
     if as_json:
         print_json({**shown, "written": written})
         return 0
+    top = _numbers(shown) if _symbols(read) else [_picture(read)]
+    click.echo("\n".join([*top, *_details(shown), *(f"written   {path}" for path in written)]))
+    return 0
+
+
+def _symbols(layout: Any) -> tuple[str, ...]:
+    """The size symbols of a layout: with one, there is no picture, but there are closed forms."""
+    from layoutproof.engine.read import map_of
+
+    return map_of(layout).sizes()
+
+
+def _picture(layout: Any) -> str:
     from layoutproof.engine.picture import text_picture
 
     width = shutil.get_terminal_size((100, 24)).columns
-    click.echo(f"{read}\n\n{text_picture(read, width=width, color=sys.stdout.isatty())}\n")
-    click.echo("\n".join(_lines(shown) + [f"written   {path}" for path in written]))
-    return 0
+    return text_picture(layout, width=width, color=sys.stdout.isatty()) + "\n"
 
 
 def _figures(layout: Any) -> dict[str, Any]:
@@ -60,23 +71,24 @@ def _sizes(layout: Any) -> dict[str, Any]:
     return found if len(set(map(str, found.values()))) > 1 else {}
 
 
-def _lines(shown: dict[str, Any]) -> list[str]:
-    figures, lines = shown["figures"], []
+def _numbers(shown: dict[str, Any]) -> list[str]:
+    """What padding costs in closed form, for a layout that cannot be drawn."""
+    figures, lines = shown["figures"], [shown["layout"], ""]
     if figures:
         lines.append(f"elements  {figures['elements']} in {figures['padded_elements']} places")
-        lines.append(f"bytes     {figures['bytes']} allotted, {figures['unpadded_bytes']} without padding{_times(figures)}")
+        lines.append(f"bytes     {figures['bytes']} allotted, {figures['unpadded_bytes']} without padding")
     for entry in figures.get("per_dimension", ()):
         if entry["extent"] != entry["padded"]:
             dimensions = ", ".join(map(str, entry["dimensions"])) or "none"
             lines.append(f"padding   dimension {dimensions}: {entry['extent']} becomes {entry['padded']}")
-    for name, size in shown["sizes"].items():
-        lines.append(f"size      {size} bytes by {name}")
-    return lines + ([f"formula   {shown['formula']}"] if "formula" in shown else [])
+    return lines
 
 
-def _times(figures: dict[str, Any]) -> str:
-    held, all_ = figures["unpadded_bytes"], figures["bytes"]
-    return f", {all_ / held:.4g}x" if type(held) is int and type(all_) is int and held else ""
+def _details(shown: dict[str, Any]) -> list[str]:
+    lines = [f"size      {size} bytes by {name}" for name, size in shown["sizes"].items()]
+    if "formula" in shown:
+        lines.append("formula   " + shown["formula"].replace("\n", "\n          "))
+    return lines
 
 
 def _write(layout: Any, svg: Path | None, png: Path | None) -> list[str]:
@@ -85,7 +97,7 @@ def _write(layout: Any, svg: Path | None, png: Path | None) -> list[str]:
 
         write_whole(svg, svg_picture(layout).encode())
     if png is not None:
-        from layoutproof.engine.picture import png_picture
+        from layoutproof.engine.picture import png_bytes
 
-        write_whole(png, png_picture(layout))
+        write_whole(png, png_bytes(layout))
     return [str(path) for path in (svg, png) if path is not None]

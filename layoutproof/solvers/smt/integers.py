@@ -59,9 +59,7 @@ class Integers:
         return _sum((left, 1), (right, -1))
 
     def multiply(self, left: Polynomial, right: Polynomial) -> Polynomial:
-        return _sum(
-            *(({tuple(sorted(m + m2)): c * c2}, 1) for m, c in left.items() for m2, c2 in right.items())
-        )
+        return _sum(*(({tuple(sorted(m + m2)): c * c2}, 1) for m, c in left.items() for m2, c2 in right.items()))
 
     def quotient(self, value: Bounded | int, by: Bounded | int) -> Polynomial:
         return self._parts(value, by)[0]
@@ -72,7 +70,7 @@ class Integers:
     def positive(self, divisor: Polynomial) -> None:
         self.doubts.append((len(self.assumed), self._written(divisor)))
 
-    def xor(self, left: Any, right: Any) -> NoReturn:
+    def xor(self, left: Any, right: Any) -> NoReturn:  # noqa: ARG002
         raise Undecided("takes the xor of values that depend on symbolic sizes")
 
     def less(self, left: Polynomial, right: Polynomial) -> Any:
@@ -111,7 +109,9 @@ class Integers:
         known = list(self._products)
         if len(known) > MOST_PRODUCTS:
             return
-        shorter = {tuple(n for k, n in enumerate(names) if k != leave) for names in known for leave in range(len(names))}
+        shorter = {
+            tuple(n for k, n in enumerate(names) if k != leave) for names in known for leave in range(len(names))
+        }
         for first, second in combinations(sorted({*known, *shorter}), 2):
             common, u, v = _shared(first, second)
             if common and len(u) <= 1 and len(v) <= 1 and self._never_negative(common):
@@ -125,6 +125,14 @@ class Integers:
 
     def _never_negative(self, names: Iterable[str]) -> bool:
         return all(self._low[name] >= 0 for name in names)
+
+    def below(self, value: Polynomial, bound: Polynomial) -> Any:
+        return self.less(value, bound)
+
+    def unknown(self, variable: Polynomial) -> Any:
+        """The z3 unknown of a variable."""
+        ((name,),) = variable
+        return z3.Int(name)
 
     def _unknown(self, names: Monomial) -> Any:
         if len(names) < 2:

@@ -9,6 +9,8 @@ import z3
 
 from layoutproof.core.errors import Undecided
 
+_OVER = ("canceled", "max. resource limit exceeded")
+
 
 class Search:
     """One solver and what is left of its budget; steps are counted, never seconds."""
@@ -17,12 +19,16 @@ class Search:
         self.solver = solver
         self.budget = budget
         self.left = budget
+        self.solution: Any = None
 
-    def possible(self, *more: Any) -> bool:
-        """Whether all that was added, and `more`, can hold. Raises Undecided when the budget is spent or z3 gives up."""
+    def possible(self, *more: Any, share: int = 1) -> bool:
+        """Whether all that was added, and `more`, can hold.
+
+        Raises Undecided when one `share`-th of what is left of the budget is spent, or when z3 gives up.
+        """
         # the counter runs over the whole process, the limit over one check; a limit of 0 would be none
         before = self._spent()
-        self.solver.set("rlimit", max(1, self.left))
+        self.solver.set("rlimit", max(1, self.left // share))
         if more:
             self.solver.push()
             self.solver.add(*more)
@@ -33,8 +39,8 @@ class Search:
         if more:
             self.solver.pop()
         if answer == z3.unknown:
-            spent = f"the budget of {self.budget} z3 steps is spent"
-            raise Undecided(spent if self.left <= 0 else f"z3 gives up: {reason}")
+            over = reason in _OVER or self.left <= 0
+            raise Undecided(f"the budget of {self.budget} z3 steps is spent" if over else f"z3 gives up: {reason}")
         return bool(answer == z3.sat)
 
     def _spent(self) -> int:
@@ -45,15 +51,15 @@ class Search:
         number = self.solution.eval(term, model_completion=True)
         return int(number.as_long())
 
-    def smallest(self, terms: Sequence[Any], low: Sequence[int], at_most: Callable[[Any, int], Any]) -> list[int]:
-        """The lexicographically smallest values of `terms` that can hold; something can, and `low` bounds each below.
+    def smallest(self, terms: Sequence[Any], low: int, at_most: Callable[[Any, int], Any]) -> list[int]:
+        """The lexicographically smallest values of `terms` that can hold; something can, with each at least `low`.
 
         Raises Undecided, naming the solution at hand, when the budget does not suffice to show one the smallest.
         """
         values = [self.value(term) for term in terms]
         for k, term in enumerate(terms):
             try:
-                values[k:] = self._least(terms[k:], low[k], values[k:], at_most)
+                values[k:] = self._least(terms[k:], low, values[k:], at_most)
             except Undecided as spent:
                 found = ", ".join(map(str, values))
                 raise Undecided(f"found a violation at ({found}) but could not prove it smallest: {spent}") from None

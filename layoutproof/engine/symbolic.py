@@ -1,0 +1,213 @@
+"""Places on sympy expressions, simplified by what is known of an index: 0 <= index < extent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from layoutproof.core.errors import Undecided
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.size import ceil_div, surely_less, symbol
+from layoutproof.core.term import Term
+
+
+class SympyNumbers(Numbers):
+    """sympy expressions; size symbols are integers > 0, and `xor` is a function sympy knows nothing about."""
+
+    def size(self, extent: Any) -> Any:
+        import sympy
+
+        if type(extent) is int:
+            return sympy.Integer(extent)
+        return sympy.Add(*[c * sympy.Mul(*[self._atom(atom) for atom in mono]) for mono, c in extent.terms])
+
+    def _atom(self, atom: Any) -> Any:
+        import sympy
+
+        if atom.over is None:
+            return self.symbol(atom.text)
+        if atom.text.startswith("ceil("):
+            return sympy.ceiling(self.size(atom.over - (atom.divisor - 1)) / atom.divisor)
+        return sympy.floor(self.size(atom.over) / atom.divisor)
+
+    def symbol(self, name: str) -> Any:
+        import sympy
+
+        return sympy.Symbol(name, integer=True, positive=True)
+
+    def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
+        import sympy
+
+        return sympy.Piecewise((if_true, condition), (if_false, True))
+
+    def minimum(self, left: Any, right: Any) -> Any:
+        import sympy
+
+        return sympy.Min(left, right)
+
+    def maximum(self, left: Any, right: Any) -> Any:
+        import sympy
+
+        return sympy.Max(left, right)
+
+    def xor(self, left: Any, right: Any) -> Any:
+        import sympy
+
+        if left.is_Integer and right.is_Integer:
+            return sympy.Integer(int(left) ^ int(right))
+        return sympy.Function("xor", integer=True)(left, right)
+
+    def less(self, left: Any, right: Any) -> Any:
+        import sympy
+
+        return sympy.Lt(left, right)
+
+    def equal(self, left: Any, right: Any) -> Any:
+        import sympy
+
+        return sympy.Eq(left, right)
+
+    def both(self, left: Any, right: Any) -> Any:
+        import sympy
+
+        return sympy.And(left, right)
+
+    def either(self, left: Any, right: Any) -> Any:
+        import sympy
+
+        return sympy.Or(left, right)
+
+    def opposite(self, condition: Any) -> Any:
+        import sympy
+
+        return sympy.Not(condition)
+
+
+def expression(term: Term, symbols: Mapping[str, Any], extents: Mapping[str, Any]) -> Any:
+    """A term in sympy, equal to it for every index below its extent and all sizes >= 1.
+
+    symbols, extents: the sympy symbol and the extent of each index; every other name is a size.
+
+    >>> import sympy
+    >>> i = sympy.Symbol("i", integer=True, nonnegative=True)
+    >>> name = Term("name", "i")
+    >>> expression(name // 8 + name % 8, {"i": i}, {"i": 8})
+    i
+    """
+    return _bounded(term, symbols, extents, SympyNumbers())[0]
+
+
+def _bounded(term: Term, symbols: Mapping[str, Any], extents: Mapping[str, Any], on: SympyNumbers) -> tuple[Any, Any]:
+    """(value, below): where below is not None, 0 <= value < below for all indices and sizes."""
+    import sympy
+
+    op, args = term.op, term.args
+    if op == "int":
+        return sympy.Integer(args[0]), args[0] + 1 if args[0] >= 0 else None
+    if op == "name" and args[0] in extents:
+        extent = extents[args[0]]
+        return (sympy.Integer(0), 1) if extent == 1 else (symbols[args[0]], extent)
+    if not any(name in extents for name in term.names()):
+        try:
+            size = term.evaluate({}, _SizeNumbers())
+        except Undecided:
+            pass
+        else:
+            return on.size(size), size + 1 if surely_less(-1, size) else None
+    parts = [_bounded(arg, symbols, extents, on) for arg in args]
+    below = _below(op, [bound for _, bound in parts], args[-1])
+    if op in ("//", "%") and args[1].op == "int" and parts[0][1] is not None:
+        value, bound = parts[0]
+        if surely_less(bound - 1, args[1].args[0]):
+            return (value, bound) if op == "%" else (sympy.Integer(0), 1)
+    names = {str(k): value for k, (value, _) in enumerate(parts)}
+    return Term(op, *[Term("name", name) for name in names]).evaluate(names, on), below
+
+
+def _below(op: str, bounds: list[Any], last: Term) -> Any:
+    if op == "%" and last.op == "int":
+        return last.args[0]
+    if any(bound is None for bound in bounds):
+        return None
+    if op == "+":
+        return bounds[0] + bounds[1] - 1
+    if op == "*":
+        return (bounds[0] - 1) * (bounds[1] - 1) + 1
+    if op == "//" and last.op == "int":
+        return ceil_div(bounds[0], last.args[0])
+    return None
+
+
+def merged(value: Any) -> Any:
+    """The same number as an expanded sum, with n*floor(x/n) + Mod(x, n) joined to x again."""
+    import sympy
+
+    value = sympy.expand(value)
+    for floor in sorted(value.atoms(sympy.floor), key=str):
+        over, by = floor.args[0].as_numer_denom()
+        if not by.is_Integer:
+            continue
+        rest = sympy.Mod(over, by)
+        whole, part = value.coeff(floor), value.coeff(rest)
+        if part != 0 and sympy.expand(part * by - whole) == 0:
+            value = sympy.expand(value - whole * floor - part * rest + part * over)
+    return value
+
+
+def text_printer() -> Any:
+    """sympy's text, with Mod as a function like any other and one fraction inside a floor."""
+    import sympy
+    from sympy.printing.str import StrPrinter
+
+    class Text(StrPrinter):  # type: ignore[misc]
+        def parenthesize(self, item: Any, level: Any, strict: bool = False) -> str:
+            # sympy brackets Mod(i, 2) as if it were an operator
+            return str(self._print(item) if item.func is sympy.Mod else super().parenthesize(item, level, strict))
+
+        def _print_floor(self, value: Any) -> str:
+            over, by = value.args[0].as_numer_denom()
+            inside = f"({self._print(over)})" if over.is_Add else self._print(over)
+            return f"{value.func.__name__}({inside}/{self._print(by)})"
+
+        _print_ceiling = _print_floor
+
+    return Text()
+
+
+def latex_printer() -> Any:
+    """sympy's LaTeX, with one fraction inside a floor and no brackets around it."""
+    import sympy
+    from sympy.printing.latex import LatexPrinter
+
+    class Latex(LatexPrinter):  # type: ignore[misc]
+        def _needs_mul_brackets(self, value: Any, first: bool = False, last: bool = False) -> bool:
+            if isinstance(value, sympy.floor | sympy.ceiling):
+                return False
+            return bool(super()._needs_mul_brackets(value, first, last))
+
+        def _inside(self, value: Any) -> str:
+            over, by = value.args[0].as_numer_denom()
+            return rf"\frac{{{self._print(over)}}}{{{self._print(by)}}}"
+
+        def _print_floor(self, value: Any, exp: Any = None) -> str:
+            return self._power(rf"\left\lfloor{{{self._inside(value)}}}\right\rfloor", exp)
+
+        def _print_ceiling(self, value: Any, exp: Any = None) -> str:
+            return self._power(rf"\left\lceil{{{self._inside(value)}}}\right\rceil", exp)
+
+        def _power(self, text: str, exp: Any) -> str:
+            return text if exp is None else f"{text}^{{{exp}}}"
+
+    return Latex()
+
+
+class _SizeNumbers(Numbers):
+    """Places on sizes: a symbol stays a symbol, and nothing is known to be smaller."""
+
+    def symbol(self, name: str) -> Any:
+        return symbol(name)
+
+    def select(self, *_: Any) -> Any:
+        raise Undecided("sizes have no case distinction")
+
+    minimum = maximum = xor = less = equal = both = either = opposite = select  # type: ignore[assignment]

@@ -1,0 +1,101 @@
+"""Bit-vector terms for constant sizes, wide enough that nothing ever overflows, and the pass that finds how wide."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import z3
+
+from layoutproof.core.errors import Undecided
+from layoutproof.solvers.smt.bounded import Bound, Bounded, term_of
+
+
+class Bits:
+    """Terms are two's complement bit-vectors of one width; see `Dialect`."""
+
+    floors = False
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.assumed: list[Any] = []
+
+    def note(self, low: Bound, high: Bound) -> None:
+        """The width is known by now."""
+
+    def variable(self, name: str, low: Bound) -> Any:  # noqa: ARG002
+        return z3.BitVec(name, self.width)
+
+    def constant(self, value: int) -> Any:
+        return z3.BitVecVal(value, self.width)
+
+    def add(self, left: Any, right: Any) -> Any:
+        return left + right
+
+    def subtract(self, left: Any, right: Any) -> Any:
+        return left - right
+
+    def multiply(self, left: Any, right: Any) -> Any:
+        return left * right
+
+    def quotient(self, value: Bounded | int, by: Bounded | int) -> Any:
+        if type(by) is int and by & (by - 1) == 0:
+            # the arithmetic shift rounds down, negative values too
+            return term_of(self, value) >> self.constant(by.bit_length() - 1)
+        return z3.UDiv(term_of(self, value), term_of(self, by))
+
+    def remainder(self, value: Bounded | int, by: Bounded | int) -> Any:
+        if type(by) is int and by & (by - 1) == 0:
+            return term_of(self, value) & self.constant(by - 1)
+        return z3.URem(term_of(self, value), term_of(self, by))
+
+    def positive(self, divisor: Any) -> NoReturn:  # noqa: ARG002
+        raise Undecided("divides by a value that may be 0 or negative")
+
+    def xor(self, left: Any, right: Any) -> Any:
+        return left ^ right
+
+    def below(self, value: Any, bound: Any) -> Any:
+        return z3.ULT(value, bound)
+
+    def less(self, left: Any, right: Any) -> Any:
+        return left < right
+
+    def equal(self, left: Any, right: Any) -> Any:
+        return left == right
+
+    def both(self, left: Any, right: Any) -> Any:
+        return z3.And(left, right)
+
+    def either(self, left: Any, right: Any) -> Any:
+        return z3.Or(left, right)
+
+    def opposite(self, condition: Any) -> Any:
+        return z3.Not(condition)
+
+    def choose(self, condition: Any, left: Any, right: Any, low: Bound) -> Any:  # noqa: ARG002
+        return z3.If(condition, left, right)
+
+
+class Widths(Bits):
+    """The same terms one bit wide, for the sake of `width`: the bits that hold every value of a formula, and its sign.
+
+    >>> widths = Widths()
+    >>> widths.note(-128, 100)
+    >>> widths.width
+    8
+    """
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+    def note(self, low: Bound, high: Bound) -> None:
+        for end in (low, high):
+            # one bit less for -2**k than for 2**k
+            self.width = max(self.width, int(end if end >= 0 else -end - 1).bit_length() + 1)
+
+    def variable(self, name: str, low: Bound) -> Any:  # noqa: ARG002
+        return z3.BitVec(name, 1)
+
+    def constant(self, value: int) -> Any:
+        self.note(value, value)
+        return z3.BitVecVal(value, 1)

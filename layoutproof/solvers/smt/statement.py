@@ -1,0 +1,101 @@
+"""A claim written out in one dialect: what is assumed, and what would be a violation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from typing import Any
+
+from layoutproof.core.claim import All, Any_, At, Before, Claim, Differ, Formula, Holds, Outside, Same, Unreached
+from layoutproof.core.errors import Undecided
+from layoutproof.core.index_map import Index
+from layoutproof.core.size import Extent
+from layoutproof.solvers.smt.bounded import Bounded, BoundedNumbers, Dialect, bounds, plus, term_of
+
+
+class Statement:
+    """`violated` under `dialect.assumed`; a condition is a bool where the bounds of the values decide it.
+
+    `given` holds ints for the size symbols; without it they are unknowns >= 1. An entry of a point is an int where
+    the box leaves it no choice. Raises Undecided for unreached places.
+    """
+
+    def __init__(self, claim: Claim, dialect: Dialect, given: Mapping[str, int] | None = None) -> None:
+        self.dialect = dialect
+        self.possible: Any = True
+        self.sizes: dict[str, Any] = {
+            name: self._variable(f"size {name}", 1, math.inf) if given is None else given[name]
+            for name in claim.sizes()
+        }
+        self.on = BoundedNumbers(dialect, self.sizes)
+        if claim.where is not None:
+            self._assume(claim.where.evaluate({}, self.on))
+        self.points: dict[str, Index] = {
+            name: tuple(self._entry(f"{name}[{k}]", extent) for k, extent in enumerate(space.extents))
+            for name, space in claim.points.items()
+        }
+        self.violated: Any = self.on.both(self.possible, self._holds(claim.violation))
+
+    def largest_size(self) -> Bounded:
+        """A new unknown, assumed to be no less than any size."""
+        largest = self._variable("largest size", 1, math.inf)
+        for size in self.sizes.values():
+            self.dialect.assumed.append(self.dialect.opposite(self.dialect.less(largest.term, size.term)))
+        return largest
+
+    def _variable(self, name: str, low: int, high: float) -> Bounded:
+        self.dialect.note(low, high)
+        return Bounded(self.dialect, low, high, self.dialect.variable(name, low))
+
+    def _entry(self, name: str, extent: Extent) -> Any:
+        size = self.on.size(extent)
+        highest = plus(bounds(size)[1], -1)
+        if highest < 0:
+            self.possible = False
+        if highest < 0 or bounds(size) == (1, 1):
+            return 0
+        entry = self._variable(name, 0, highest)
+        self.dialect.assumed.append(self.dialect.below(entry.term, term_of(self.dialect, size)))
+        return entry
+
+    def _assume(self, condition: Any) -> None:
+        if type(condition) is bool:
+            self.possible = self.possible and condition
+        else:
+            self.dialect.assumed.append(condition)
+
+    def _holds(self, formula: Formula) -> Any:
+        on = self.on
+        match formula:
+            case Before(first, second):
+                before: Any = False
+                for a, b in reversed(list(zip(self.points[first], self.points[second], strict=True))):
+                    before = on.either(on.less(a, b), on.both(on.equal(a, b), before))
+                return before
+            case Same(left, right):
+                return self._equal(left, right)
+            case Differ(left, right):
+                return on.opposite(self._equal(left, right))
+            case Outside(place, extents):
+                box = place.map.range.extents if extents is None else extents
+                pairs = zip(self._at(place), box, strict=True)
+                return self._any(on.either(on.less(v, 0), on.opposite(on.less(v, on.size(e)))) for v, e in pairs)
+            case Unreached():
+                raise Undecided("an unreached place needs for-all inside exists; isl or brute decide that")
+            case Holds(condition):
+                return condition.evaluate({}, on)
+            case All(parts):
+                return reduce(on.both, [self._holds(part) for part in parts], True)
+            case Any_(parts):
+                return self._any(self._holds(part) for part in parts)
+
+    def _any(self, conditions: Iterable[Any]) -> Any:
+        return reduce(self.on.either, conditions, False)
+
+    def _equal(self, left: At, right: At) -> Any:
+        pairs = zip(self._at(left), self._at(right), strict=True)
+        return reduce(self.on.both, [self.on.equal(a, b) for a, b in pairs], True)
+
+    def _at(self, where: At) -> Index:
+        return where.map.place(self.points[where.point], self.points[where.copy] if where.copy else (), self.on)

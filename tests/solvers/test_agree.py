@@ -1,0 +1,164 @@
+"""Three engines that share only the claim give one answer: the same verdict and the same counterexample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from layoutproof.core.claim import All, Any_, At, Before, Claim, Differ, Outside, Same, Unreached
+from layoutproof.core.errors import Undecided
+from layoutproof.core.expression import parse_condition
+from layoutproof.core.index_map import IndexMap
+from layoutproof.core.size import symbol
+from layoutproof.core.term import Term, less, maximum, minimum, select
+from layoutproof.solvers import brute, isl, smt
+from tests.solvers.claims import box
+
+UNKNOWN = "unknown"
+PROFILE = settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+
+
+def answer(solver: Any, claim: Claim) -> Any:
+    try:
+        return solver.decide(claim)
+    except Undecided:
+        return UNKNOWN
+
+
+def terms(names: list[str], rich: bool = True) -> st.SearchStrategy[Term]:
+    """Quasi-affine expressions over the names, with min, max and select where `rich`."""
+    leaf = st.sampled_from(names).map(lambda name: Term("name", name)) | st.integers(-3, 9).map(
+        lambda n: Term("int", n)
+    )
+
+    def grow(inner: st.SearchStrategy[Term]) -> st.SearchStrategy[Term]:
+        by = st.integers(1, 6)
+        choices = [
+            st.tuples(inner, inner).map(lambda p: p[0] + p[1]),
+            st.tuples(inner, inner).map(lambda p: p[0] - p[1]),
+            st.tuples(inner, st.integers(-3, 5)).map(lambda p: p[0] * p[1]),
+            st.tuples(inner, by).map(lambda p: p[0] // p[1]),
+            st.tuples(inner, by).map(lambda p: p[0] % p[1]),
+        ]
+        if rich:
+            choices += [
+                st.tuples(inner, inner).map(lambda p: minimum(*p)),
+                st.tuples(inner, inner).map(lambda p: maximum(*p)),
+                st.tuples(inner, inner, inner).map(lambda p: select(less(p[0], p[1]), p[2], p[0])),
+            ]
+        return st.one_of(choices)
+
+    return st.recursive(leaf, grow, max_leaves=4)
+
+
+def from_terms(
+    domain: tuple[Any, ...], range_: tuple[Any, ...], results: list[Term], copies: tuple[Any, ...] = ()
+) -> IndexMap:
+    names = [f"i{k}" for k in range(len(domain) + len(copies))]
+
+    def place(index: Any, copy: Any, on: Any) -> Any:
+        entries = dict(zip(names, (*index, *copy), strict=True))
+        return tuple(result.evaluate(entries, on) for result in results)
+
+    return IndexMap(box(*domain), box(*range_), place, box(*copies))
+
+
+@st.composite
+def maps(draw: st.DrawFn, domain: tuple[Any, ...], coordinates: int, copies: tuple[int, ...] = ()) -> IndexMap:
+    names = [f"i{k}" for k in range(len(domain) + len(copies))]
+    range_ = tuple(draw(st.integers(1, 12)) for _ in range(coordinates))
+    results = [draw(terms(names)) for _ in range(coordinates)]
+    return from_terms(domain, range_, results, copies)
+
+
+@st.composite
+def claims(draw: st.DrawFn) -> Claim:
+    domain = tuple(draw(st.lists(st.integers(1, 9), min_size=1, max_size=3)))
+    while sum(1 for e in domain if e > 3) > 2:
+        domain = domain[:-1]
+    coordinates = draw(st.integers(1, 3))
+    copies = draw(st.sampled_from([(), (), (2,)]))
+    m = draw(maps(domain, coordinates, copies))
+    points = {"index": m.domain}
+    kind = draw(st.sampled_from(["injective", "injective", "outside", "differ", "unreached", "either"]))
+    if kind == "injective":
+        points = {"first": m.domain, "second": m.domain}
+        one, other = At(m, "first"), At(m, "second")
+        if copies:
+            points |= {"copy1": m.copies, "copy2": m.copies}
+            one, other = At(m, "first", "copy1"), At(m, "second", "copy2")
+        return Claim(points, All((Before("first", "second"), Same(one, other))))
+    if kind == "unreached":
+        return Claim({"place": m.range}, Unreached(m, "place"))
+    at = At(m, "index", "copy" if copies else "")
+    if copies:
+        points |= {"copy": m.copies}
+    if kind == "outside":
+        return Claim(points, Outside(at))
+    other_map = draw(maps(domain, coordinates))
+    differ = Differ(at, At(other_map, "index"))
+    return Claim(
+        points, differ if kind == "differ" else Any_((All((Outside(at), differ)), Outside(At(other_map, "index"))))
+    )
+
+
+@PROFILE
+@given(claims())
+def test_engines_agree_on_constant_sizes(claim: Claim) -> None:
+    """brute == isl, and == smt wherever smt may be asked, in verdict and in counterexample."""
+    truth = answer(brute, claim)
+    assume(truth != UNKNOWN)
+    assert answer(isl, claim) == truth
+    found = answer(smt, claim)
+    assert found == truth or (isinstance(claim.violation, Unreached) and found == UNKNOWN)
+    if truth is not None:
+        assert brute.violates(claim, truth)
+
+
+@st.composite
+def symbolic_claims(draw: st.DrawFn) -> Claim:
+    n, m = symbol("N"), symbol("M")
+    extents = st.sampled_from([n, m, n + 1, 2 * m, (n + 3) // 4, 3, 5])
+    domain = tuple(draw(st.lists(extents, min_size=1, max_size=2)))
+    names = [f"i{k}" for k in range(len(domain))]
+    coordinates = draw(st.integers(1, 2))
+    results = [draw(terms(names + ["N"], rich=False)) for _ in range(coordinates)]
+    ranges = tuple(draw(st.sampled_from([n, m, n + m, (m + 1) // 2, 4])) for _ in range(coordinates))
+    # N and M stand in the range, so that the map's terms may speak of them
+    index_map = from_terms(domain, (*ranges, n, m), [*results, Term("int", 0), Term("int", 0)])
+    where = draw(st.sampled_from([None, "N % 2 == 0", "N <= M", "N >= 3 and M < 9", "M % 4 == 1 or N == 2"]))
+    condition = None if where is None else parse_condition(where)
+    kind = draw(st.sampled_from(["injective", "outside", "unreached"]))
+    if kind == "unreached":
+        return Claim({"place": index_map.range}, Unreached(index_map, "place"), where=condition)
+    if kind == "outside":
+        return Claim({"index": index_map.domain}, Outside(At(index_map, "index")), where=condition)
+    same = Same(At(index_map, "first"), At(index_map, "second"))
+    points = {"first": index_map.domain, "second": index_map.domain}
+    return Claim(points, All((Before("first", "second"), same)), where=condition)
+
+
+@PROFILE
+@given(claim=symbolic_claims())
+def test_engines_agree_on_symbolic_sizes(claim: Claim) -> None:
+    """What brute refutes, isl and smt refute by the same sizes and points; what it does not, they do not there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(brute, "CAP", 3000)
+        truth = answer(brute, claim)
+    by_isl, by_smt = answer(isl, claim), answer(smt, claim)
+    if truth != UNKNOWN:
+        assert by_isl in (truth, UNKNOWN)
+        assert by_smt in (truth, UNKNOWN)
+    elif UNKNOWN not in (by_isl, by_smt):
+        assert by_isl == by_smt
+    for point in (by_isl, by_smt):
+        if point is not None and point != UNKNOWN:
+            assert brute.violates(claim, point)
