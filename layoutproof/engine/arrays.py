@@ -59,8 +59,8 @@ def fits(m: IndexMap, copy: Sequence[int] = (), largest: int = LARGEST) -> bool:
     >>> fits(read("(i < 1000) -> (i * 50 // 10,)").index_map(), largest=5000)
     False
     """
-    index = tuple([_Interval(0, max(0, extent - 1), largest) for extent in extents_of(m)])
     try:
+        index = tuple([_Interval(0, max(0, extent - 1), largest) for extent in extents_of(m)])
         m.place(index, tuple(copy), _IntervalNumbers(largest))
     except OverflowError:
         return False

@@ -104,6 +104,16 @@ def _check_range(array: Any, bits: int) -> None:
             raise LayoutError(f"the element {extreme} does not fit into {bits} bits ({low}..{high})")
 
 
+def _bits(dtype: Any) -> int:
+    """The width of a real type in bits; LayoutError for one that XLA has no operations for."""
+    import jax.numpy as jnp
+
+    bits = int(jnp.finfo(dtype).bits if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).bits)
+    if bits == 1:
+        raise LayoutError(f"JAX cannot move elements of type {dtype}; give them, or ask for them, as uint8")
+    return bits
+
+
 def _as_bytes(array: Any) -> Any:
     """One more axis: the bytes of each element, least significant first; types below a byte fill one."""
     import jax.numpy as jnp
@@ -113,7 +123,7 @@ def _as_bytes(array: Any) -> Any:
         array = jnp.stack([array.real, array.imag], axis=-1)
     if array.dtype == jnp.bool_:
         return array.astype(jnp.uint8)[..., None]
-    bits = jnp.finfo(array.dtype).bits if jnp.issubdtype(array.dtype, jnp.floating) else jnp.iinfo(array.dtype).bits
+    bits = _bits(array.dtype)
     if bits < 8:
         return lax.bitcast_convert_type(array, f"uint{bits}").astype(jnp.uint8)[..., None]
     as_bytes = lax.bitcast_convert_type(array, jnp.uint8)
@@ -121,6 +131,7 @@ def _as_bytes(array: Any) -> Any:
 
 
 def _from_bytes(rows: Any, dtype: np.dtype[Any]) -> Any:
+    """The inverse of `_as_bytes`; a bool is true for every byte but 0."""
     import jax.numpy as jnp
     from jax import lax
 
@@ -130,7 +141,7 @@ def _from_bytes(rows: Any, dtype: np.dtype[Any]) -> Any:
         half = rows.reshape(*rows.shape[:-1], 2, dtype.itemsize // 2)
         parts = lax.bitcast_convert_type(half, jnp.float32 if dtype.itemsize == 8 else jnp.float64)
         return lax.complex(parts[..., 0], parts[..., 1])
-    bits = jnp.finfo(dtype).bits if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).bits
+    bits = _bits(dtype)
     if bits < 8:
         return lax.bitcast_convert_type(rows[..., 0].astype(f"uint{bits}"), dtype)
     return lax.bitcast_convert_type(rows[..., 0] if bits == 8 else rows, dtype)

@@ -27,7 +27,7 @@ from tests.shared_data import rows
 REPLICATED = IndexMap(
     Space(("i", "j"), (4, 2)),
     Space(("lane", "row"), (16, 2)),
-    lambda x, c, on: (x[0] + 4 * c[0], x[1]),
+    lambda x, c, _: (x[0] + 4 * c[0], x[1]),
     Space(("r",), (3,)),
 )
 
@@ -113,12 +113,12 @@ def test_the_table_is_place_on_every_index(layout: XlaLayout) -> None:
         "(i < 7, j < 5) -> (i // 3 % 2, 0 - i * j)",
         "(i < 5000, j < 3) -> (i % 2048 // 3, i % 2)",
         "(i < 6000) -> (i // 7 * 3 + 11)",
-        "() -> (5)",
+        {"map": {"index": "() -> (5)", "shape": []}},
         "f32[3,5] strides (-4,0)",
         "f32[7,3000] strides (3001,-1) offset 2999",
     ],
 )
-def test_tables_of_maps(text: str) -> None:
+def test_tables_of_maps(text: Any) -> None:
     """Coordinates along one more axis (none for a single one), for linear maps, nested divisions, and anything else."""
     m = map_of(read_layout(text))
     found = table(text)
@@ -366,7 +366,7 @@ def test_copies_are_not_packed() -> None:
     m = IndexMap(
         Space(("i",), (2,)),
         Space(("o",), (4,)),
-        lambda x, c, on: (x[0] + 2 * c[0],),
+        lambda x, c, _: (x[0] + 2 * c[0],),
         Space(("r",), (2,)),
         Memory(8, 8, 4),
     )
@@ -374,7 +374,9 @@ def test_copies_are_not_packed() -> None:
         pack(m, np.zeros(2, np.int8))
 
 
-@pytest.mark.parametrize("buffer", [bytes(95), np.zeros(97, np.uint8), np.zeros(96, np.int8), np.zeros((2, 48), np.uint8)])
+@pytest.mark.parametrize(
+    "buffer", [bytes(95), np.zeros(97, np.uint8), np.zeros(96, np.int8), np.zeros((2, 48), np.uint8)]
+)
 def test_a_buffer_is_exactly_the_allotted_bytes(buffer: Any) -> None:
     """Another length, type or rank is refused; nothing is read past the end or left over in silence."""
     with pytest.raises(LayoutError, match="takes exactly 96 bytes"):
@@ -422,7 +424,10 @@ def test_place_runs_on_jax_arrays(text: str) -> None:
         np.testing.assert_array_equal(np.asarray(places), table(text))
 
 
-@pytest.mark.parametrize(("text", "dtype", "bits"), WIDTHS, ids=[w[0] for w in WIDTHS])
+ON_JAX = [width for width in WIDTHS if width[1] is not ml_dtypes.uint1]
+
+
+@pytest.mark.parametrize(("text", "dtype", "bits"), ON_JAX, ids=[w[0] for w in ON_JAX])
 def test_jax_arrays_are_moved_on_their_device(text: str, dtype: Any, bits: int) -> None:
     """For every width JAX gives NumPy's image and the array back, as JAX arrays on the same device."""
     jax = pytest.importorskip("jax")
@@ -464,6 +469,20 @@ def test_jax_narrow_elements_as_bytes(dtype: Any) -> None:
         pack(text, jax.numpy.full((7, 3), 16, dtype))
     with pytest.raises(LayoutError, match="under tracing"):
         jax.jit(lambda x: pack(text, x))(array)
+
+
+def test_jax_one_bit_integers() -> None:
+    """XLA has no operation on one-bit integers, so they are refused as items; as bytes they move."""
+    jax = pytest.importorskip("jax")
+    text = "u1[5,9]{0,1:E(1)}"
+    array = some((5, 9), np.uint8, 1)
+    image = pack(text, jax.numpy.asarray(array))
+    np.testing.assert_array_equal(np.asarray(image), pack(text, array))
+    assert same_bits(np.asarray(unpack(text, image, np.uint8)), array)
+    with pytest.raises(LayoutError, match="JAX cannot move elements of type uint1"):
+        pack(text, jax.device_put(array.view(ml_dtypes.uint1)))
+    with pytest.raises(LayoutError, match="JAX cannot move elements of type uint1"):
+        unpack(text, image)
 
 
 def test_jax_empty_arrays() -> None:

@@ -75,7 +75,7 @@ def test_more_than_two_dimensions_show_the_first_slice_of_the_most_minor_two() -
 
 def test_copies_are_said() -> None:
     """Of several copies the first is drawn, and the picture says so."""
-    m = IndexMap(Space(("i",), (2,)), Space(("lane",), (4,)), lambda x, c, on: (x[0] + 2 * c[0],), Space(("r",), (2,)))
+    m = IndexMap(Space(("i",), (2,)), Space(("lane",), (4,)), lambda x, c, _: (x[0] + 2 * c[0],), Space(("r",), (2,)))
     assert "first of 2 copies" in text_picture(m)
 
 
@@ -160,8 +160,9 @@ def test_svg_is_bounded_and_shows_where_the_next_tile_begins() -> None:
     for label in ("127", "128", "11007", "4095"):
         assert f">{label}</text>" in svg
     assert "showing 28 of 4096 rows, 32 of 11008 columns" in svg
+    width = float(ET.fromstring(svg).get("width", "nan"))
     for cell in cells_of(svg, "element"):
-        assert float(cell.get("x", "nan")) + float(cell.get("width", "nan")) <= float(ET.fromstring(svg).get("width", 0))
+        assert float(cell.get("x", "nan")) + float(cell.get("width", "nan")) <= width
 
 
 def test_svg_escapes_text() -> None:
