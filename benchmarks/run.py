@@ -74,7 +74,11 @@ def constant_rows() -> list[tuple[str, str, float]]:
     rows = []
     for name in ("injective", "in_bounds", "padding"):
         rows.append(
-            ("constant layouts", f"{name}, 1,000 layouts", median_us(lambda v, n=name: proved(n, v), corpus(1001, 2, 20000)))
+            (
+                "constant layouts",
+                f"{name}, 1,000 layouts",
+                median_us(lambda v, n=name: proved(n, v), corpus(1001, 2, 20000)),
+            )
         )
     small, huge = (corpus(1001, *bounds, ranks=(3,)) for bounds in ((10, 11), (10**6 - 1, 10**6 + 1)))
     rows.append(("size", "injective at 10^3 elements", median_us(lambda v: proved("injective", v), small)))
@@ -100,11 +104,21 @@ def _packed(count: int) -> list[str]:
 def all_shapes_rows() -> list[tuple[str, str, float]]:
     text = "bf16[N,M]{1,0:T(8,128)(2,1)}"
     rows = [
-        ("all shapes, bf16[N,M] T(8,128)(2,1) injective", f"layoutproof {engine}", best_us(lambda e=engine: proved("injective", text, engine=e)))
+        (
+            "all shapes, bf16[N,M] T(8,128)(2,1) injective",
+            f"layoutproof {engine}",
+            best_us(lambda e=engine: proved("injective", text, engine=e)),
+        )
         for engine in ("digits", "isl", "smt")
     ]
     free = ("bf16[a,b,c]{2,1,0:T(8,128)(2,1)}", "bf16[a*b,c]{1,0:T(8,128)(2,1)}")
-    rows.append(("all shapes, reshape is free", "bitcast where b % 8 == 0", best_us(lambda: proved("bitcast", *free, where="b % 8 == 0"))))
+    rows.append(
+        (
+            "all shapes, reshape is free",
+            "bitcast where b % 8 == 0",
+            best_us(lambda: proved("bitcast", *free, where="b % 8 == 0")),
+        )
+    )
     return rows
 
 
@@ -118,7 +132,9 @@ def peer_rows() -> list[tuple[str, str, float]]:
     text = "f32[250,500]{1,0:T(8,128)}"
 
     def raw_isl() -> None:
-        m = isl.Map("{ [i,j] -> [4096*(floor(i/8)) + 1024*floor(j/128) + 128*(i mod 8) + (j mod 128)] : 0<=i<250 and 0<=j<500 }")
+        m = isl.Map(
+            "{ [i,j] -> [4096*(floor(i/8)) + 1024*floor(j/128) + 128*(i mod 8) + (j mod 128)] : 0<=i<250 and 0<=j<500 }"
+        )
         if not m.is_injective():
             raise SystemExit("raw isl disagrees")
 
@@ -142,7 +158,9 @@ def peer_rows() -> list[tuple[str, str, float]]:
             raise SystemExit("enumeration disagrees")
 
     rows = [(group, "layoutproof digits", best_us(lambda: proved("injective", text), 50))]
-    rows += [(group, f"layoutproof {e}", best_us(lambda e=e: proved("injective", text, engine=e))) for e in ("isl", "smt")]
+    rows += [
+        (group, f"layoutproof {e}", best_us(lambda e=e: proved("injective", text, engine=e))) for e in ("isl", "smt")
+    ]
     rows += [(group, "raw isl", best_us(raw_isl)), (group, "raw z3 (bit-vectors)", best_us(raw_z3))]
     return [*rows, (group, "numpy enumeration", best_us(enumeration))]
 
@@ -185,7 +203,8 @@ def main() -> None:
     if options.json:
         print(json.dumps([dict(zip(("group", "what", "microseconds"), row, strict=True)) for row in rows]))
         return
-    print(f"{platform.python_implementation()} {platform.python_version()}, {platform.machine()}, {time.strftime('%Y-%m-%d')}")
+    system = f"{platform.python_implementation()} {platform.python_version()}, {platform.machine()}"
+    print(f"{system}, {time.strftime('%Y-%m-%d')}")
     print("| group | what | time | x |\n|---|---|---:|---:|")
     first: dict[str, float] = {}
     for group, what, micro in rows:

@@ -1,8 +1,9 @@
 # %% [markdown]
 # # Tiled layouts, with proofs
 #
-# XLA's document on tiled layouts explains by example how TPU arrays lie in memory. Here each of its statements is asked of
-# layoutproof, and what the document leaves to the reader is proved. Open it in Jupyter with jupytext, or run it as it is.
+# XLA's document on tiled layouts explains by example how TPU arrays lie in memory. Here each of its statements is
+# asked of layoutproof, and what the document leaves to the reader is proved. Open it in Jupyter with jupytext, or run
+# it as it is.
 
 # %%
 import numpy as np
@@ -27,7 +28,8 @@ print(lp.ask("padding", figure1).figures)
 
 # %% [markdown]
 # ## The other definition: pad, reshape, transpose
-# The document gives a second definition. It is written independently in `engine.pad_reshape`, and both agree on every element.
+# The document gives a second definition. It is written independently in `engine.pad_reshape`, and both agree on every
+# element.
 
 # %%
 from layoutproof.engine.pad_reshape import pad_reshape_transpose  # noqa: E402
@@ -39,8 +41,8 @@ print(memory)
 
 # %% [markdown]
 # ## Figure 2: tiles in tiles
-# `(2,4)(2,1)` is the shape of the bfloat16 format: the second tile puts two rows of a column side by side, so that two 16-bit
-# values share a 32-bit word.
+# `(2,4)(2,1)` is the shape of the bfloat16 format: the second tile puts two rows of a column side by side, so that
+# two 16-bit values share a 32-bit word.
 
 # %%
 print(text_picture("f32[4,8]{1,0:T(2,4)(2,1)}"))
@@ -56,8 +58,8 @@ print(lp.ask("padding", bf16).figures["bytes"])
 
 # %% [markdown]
 # ## When is a reshape free?
-# Merging the two major dimensions of a tiled array moves bytes unless rows come in whole tiles. The condition is found,
-# each alternative of it is proved, and the smallest element that moves otherwise is shown.
+# Merging the two major dimensions of a tiled array moves bytes unless rows come in whole tiles. The condition is
+# found, each alternative of it is proved, and the smallest element that moves otherwise is shown.
 
 # %%
 free = lp.ask("bitcast", "f32[a,b,c]{2,1,0:T(8,128)}", "f32[a*b,c]{1,0:T(8,128)}")

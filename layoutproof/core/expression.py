@@ -7,6 +7,7 @@ place in the text.
 from __future__ import annotations
 
 import ast
+from functools import reduce
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, Undecided
@@ -128,23 +129,20 @@ def _build(node: ast.expr, text: str, start: int, depth: int = 0) -> Term:
             except LayoutError as error:
                 raise error if error.text else _error(error.problem, node, text, start) from None
         case ast.BoolOp(op=op, values=values):
-            terms = [build(v) for v in values]
-            total = terms[0]
-            for term in terms[1:]:
-                total = Term("and" if isinstance(op, ast.And) else "or", total, term)
-            return total
+            word = "and" if isinstance(op, ast.And) else "or"
+            return reduce(lambda a, b: Term(word, a, b), [build(v) for v in values])
         case ast.Compare(left=left, ops=ops, comparators=comparators):
             sides = [build(side) for side in (left, *comparators)]
             links = [_compare(op, a, b) for op, a, b in zip(ops, sides, sides[1:], strict=False)]
-            if any(link is None for link in links):
+            known = [link for link in links if link is not None]
+            if len(known) < len(links):
                 raise _error("only < <= > >= == != compare here", node, text, start)
-            total = links[0]
-            for link in links[1:]:
-                total = Term("and", total, link)
-            return total  # type: ignore[return-value]
+            return reduce(lambda a, b: Term("and", a, b), known)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if _CALLS.get(name) == len(args):
             return Term(name, *(build(a) for a in args))
-    raise _error("only + - * // % ^ min max select xor, comparisons, names and integers may stand here", node, text, start)
+    raise _error(
+        "only + - * // % ^ min max select xor, comparisons, names and integers may stand here", node, text, start
+    )
 
 
 def _compare(op: ast.cmpop, left: Term, right: Term) -> Term | None:

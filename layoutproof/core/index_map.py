@@ -1,4 +1,4 @@
-'''A layout is one pure function from logical indices to coordinates. This is the manual.
+"""A layout is one pure function from logical indices to coordinates. This is the manual.
 
 In one sentence
     A layout says where each element of a tensor lives, so we write it as a function `place(index) -> coordinates`
@@ -40,7 +40,7 @@ What comes with it
     `domain`  the box of logical indices          `copies`  the box of copies (empty: one place each)
     `range`   the box that places must lie in      `memory`  bits per element and what is allotted, if the range is
                                                              one memory in row-major order
-'''
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from layoutproof.core import size
 from layoutproof.core.errors import Undecided
 
 

@@ -47,9 +47,7 @@ def reshape(before: Sequence[Extent], after: Sequence[Extent]) -> Reindex:
     return reindex
 
 
-def common_factors(
-    before: Sequence[Extent], after: Sequence[Extent]
-) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+def common_factors(before: Sequence[Extent], after: Sequence[Extent]) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """Runs [b0,b1) of `before` and [a0,a1) of `after` with equal products, as short as they get.
 
     >>> common_factors((2, 3, 4, 5), (6, 20))

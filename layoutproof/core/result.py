@@ -72,4 +72,4 @@ def worst(results: Iterable[Result]) -> Verdict:
 
     Raises ValueError on no results, because nothing asked is nothing proved.
     """
-    return min((r.verdict for r in results))
+    return min(r.verdict for r in results)

@@ -26,7 +26,8 @@ class Space:
 
     def count(self) -> Extent:
         """How many indices: the product of the extents, in elements."""
-        return product(self.extents)
+        count: Extent = product(self.extents)
+        return count
 
     def is_constant(self) -> bool:
         """Whether every extent is a plain int."""

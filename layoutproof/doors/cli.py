@@ -29,7 +29,7 @@ CLOSED_PIPE = 141
 class Commands(click.Group):
     """A group whose commands are files, each imported when it is used."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+    def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all files in `doors.commands`."""
         return sorted(m.name for m in pkgutil.iter_modules(layoutproof.doors.commands.__path__))
 

@@ -264,7 +264,7 @@ class _IntervalNumbers(Numbers):
     def _pair(self, left: Any, right: Any) -> list[_Interval]:
         return [v if isinstance(v, _Interval) else _Interval(v, v, self.most) for v in (left, right)]
 
-    def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:  # noqa: ARG002 - both branches count
+    def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
         left, right = self._pair(if_true, if_false)
         return _Interval(min(left.low, right.low), max(left.high, right.high), self.most)
 

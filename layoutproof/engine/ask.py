@@ -157,7 +157,9 @@ def _replay(claim: Claim, point: Point, engine: str, effort: int) -> None:
     else:
         replays = _solver("brute").violates(claim, point)
     if not replays:
-        raise InternalError(f"{engine} found {point}, which does not violate the claim on plain ints: please report this")
+        raise InternalError(
+            f"{engine} found {point}, which does not violate the claim on plain ints: please report this"
+        )
 
 
 def _product(extents: tuple[Extent, ...], claim: Claim, point: Point) -> int:

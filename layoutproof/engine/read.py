@@ -57,7 +57,10 @@ def read_layout(value: object, mode: str = "strict") -> Any:
 
 def map_of(layout: Any) -> IndexMap:
     """The index map of a layout, or the map itself."""
-    return layout if isinstance(layout, IndexMap) else layout.index_map()  # type: ignore[no-any-return]
+    if isinstance(layout, IndexMap):
+        return layout
+    index_map: IndexMap = layout.index_map()
+    return index_map
 
 
 @lru_cache(maxsize=1)

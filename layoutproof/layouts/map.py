@@ -1,8 +1,9 @@
 """Maps that users write themselves: `(i, j) -> (i // 8, j // 128)` with a shape, or a Python callable.
 
-Mapping form: `{"map": {"index": "(i, j) -> (i // 8, j // 128)", "shape": [256, 512], "range": [32, 4]}}`. Text form, with
-the shape in it: `(i < 256, j < 512) -> (i // 8, j // 128)`. Extents may be size symbols, also in `range`. Without a
-range nothing bounds the places, and in_bounds and covers have no question to answer.
+Mapping form: `{"map": {"index": "(i, j) -> (i // 8, j // 128)", "shape": [256, 512], "range": [32, 4]}}`.
+Text form, with the shape in it: `(i < 256, j < 512) -> (i // 8, j // 128) in [32, 4]`.
+Extents may be size symbols, also in the range. Without a range nothing bounds the places, and in_bounds and covers
+have no question to answer.
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ def read(value: object, mode: str = "strict") -> MapLayout:
         text, range_text = value, ""
     found = _BOUNDED.fullmatch(text)
     if found is None:
-        raise LayoutError("a map needs an extent for each dimension: (i < 256, j < 512) -> (i // 8, j // 128)", text=value)
+        raise LayoutError(
+            "a map needs an extent for each dimension: (i < 256, j < 512) -> (i // 8, j // 128)", text=value
+        )
     names, shape = [], []
     for bound in found["bounds"].split(","):
         name, less, extent = bound.partition("<")
@@ -85,9 +88,7 @@ def read(value: object, mode: str = "strict") -> MapLayout:
     return index_map(f"({', '.join(names)}) -> {found['body']}", shape, bounds)
 
 
-def index_map(
-    index: str | Callable[..., Any], shape: Sequence[Any], range: Sequence[Any] | None = None
-) -> MapLayout:
+def index_map(index: str | Callable[..., Any], shape: Sequence[Any], range: Sequence[Any] | None = None) -> MapLayout:
     """A map from text or from a Python callable of one parameter per dimension.
 
     shape: one extent (int >= 0, or text with size symbols) per dimension; range: one per coordinate, or None.
@@ -100,14 +101,18 @@ def index_map(
     extents = tuple(_extent(e) for e in shape)
     bounds = None if range is None else tuple(_extent(e) for e in range)
     if len(extents) != len(names):
-        raise LayoutError(f"the map takes {len(names)} indices ({', '.join(names)}) but shape has {len(extents)} extents")
+        raise LayoutError(
+            f"the map takes {len(names)} indices ({', '.join(names)}) but shape has {len(extents)} extents"
+        )
     if bounds is not None and len(bounds) != len(terms):
         raise LayoutError(f"the map gives {len(terms)} coordinates but range has {len(bounds)} extents")
     known = {*names, *(s for e in extents if isinstance(e, Size) for s in e.symbols())}
     for term in terms:
         for name in term.names():
             if name not in known:
-                raise LayoutError(f"the map uses {name!r}, which is neither an index nor a size in shape", text=str(term))
+                raise LayoutError(
+                    f"the map uses {name!r}, which is neither an index nor a size in shape", text=str(term)
+                )
     return MapLayout(names, extents, terms, bounds)
 
 

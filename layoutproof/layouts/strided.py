@@ -66,7 +66,10 @@ class StridedLayout:
         rank = len(self.shape)
         names = tuple("ijklmnop"[:rank]) if rank <= 8 else tuple(f"i{k}" for k in range(rank))
         return IndexMap(
-            Space(names, self.shape), Space(("offset",), (size,)), place, memory=Memory(max(8, bits), max(8, bits), size)
+            Space(names, self.shape),
+            Space(("offset",), (size,)),
+            place,
+            memory=Memory(max(8, bits), max(8, bits), size),
         )
 
 
@@ -87,7 +90,7 @@ def read(value: object, mode: str = "strict") -> StridedLayout:
         unknown = set(value) - {"type", "shape", "strides", "offset", "size"}
         if unknown or not {"shape", "strides"} <= set(value):
             raise LayoutError(
-                f"a strided layout has shape, strides and optionally type, offset, size; got {', '.join(map(str, value))}"
+                f"a strided layout has shape, strides, optionally type, offset, size; got {', '.join(map(str, value))}"
             )
         kind = value.get("type", "f32")
         return _checked(str(kind), value["shape"], value["strides"], value.get("offset"), value.get("size"), str(value))

@@ -20,7 +20,7 @@ from layoutproof.core.claim import At, Claim, Differ, Holds
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import Index, IndexMap, Memory
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.reshape import Reindex, after, common_unit, comparable, reshape, transposed
+from layoutproof.core.reshape import after, common_unit, comparable, reshape, transposed
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent, ceil_div
 from layoutproof.core.space import Space

@@ -3,7 +3,7 @@
 Why it matters: index arithmetic in kernels and in JAX is 32-bit by default and wraps silently; our own integers never
 overflow, so `proved` elsewhere says nothing about this.
 Counted are offsets in elements (0 <= offset < 2**31), the largest number a row-major computation reaches on its way.
-Refuted by: the smallest `element` whose offset does not fit; for symbolic sizes with the smallest `sizes` that have one.
+Refuted by: the smallest `element` whose offset does not fit; for symbolic sizes with the smallest `sizes` having one.
 Example: `f32[65536,65536]{1,0:T(8,128)}` is refuted; `f32[N,128]` from N = 16,777,217 on.
 """
 
@@ -35,7 +35,7 @@ def claims(m: IndexMap, bits: int = BITS) -> tuple[Claim, ...]:
 
 
 def figures(m: IndexMap, bits: int = BITS) -> dict[str, object]:
-    """limit: the first offset that does not fit; allotted: elements reserved; for symbolic sizes when it surely fits."""
+    """limit: the first offset that does not fit; allotted: elements; fits_when, for symbolic sizes: it surely fits."""
     allotted = m.memory.allotted if m.memory else 0
     limit = 2 ** (bits - 1)
     if type(allotted) is int:

@@ -22,7 +22,7 @@ def claims(m: IndexMap) -> tuple[Claim, ...]:
     copies = ("", "")
     if m.copies.extents:
         copies = ("first_copy", "second_copy")
-        points |= {name: m.copies for name in copies}
+        points |= dict.fromkeys(copies, m.copies)
 
     def explain(at: Point, on: Numbers) -> str:
         place = m.show_place(at["first"], at.get("first_copy", ()), on)

@@ -3,11 +3,11 @@
 Figures: `elements`, `padded_elements` (allotted), `padding_elements`, `unpadded_bytes` (at the type's natural width, as
 XLA's out-of-memory reports count), `bytes` (allotted), `per_dimension` (extent and padded extent of each dimension, or
 of dimensions a tile combines). Ints, or closed forms when sizes are symbolic.
-`at_most: 2%` means that at most 2 % of what is allotted holds no element; `at_most: 1.02x` that the allotted bytes are at
-most 1.02 times the unpadded ones. For symbolic sizes the bound must hold for all of them.
+`at_most: 2%` means that at most 2 % of what is allotted holds no element; `at_most: 1.02x` that the allotted bytes are
+at most 1.02 times the unpadded ones. For symbolic sizes the bound must hold for all of them.
 Why it matters: on TPUs a badly chosen minor dimension costs up to 128 times the memory.
-Refuted by: the smallest `sizes`, or the numbers themselves when they are known; by what refutes `bijective` when elements
-overlap, because then there is no padding to speak of.
+Refuted by: the smallest `sizes`, or the numbers themselves when they are known; by what refutes `bijective` when
+elements overlap, because then there is no padding to speak of.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def claims(m: IndexMap, at_most: str | None = None) -> tuple[Claim, ...]:
         times = on.size(_bytes(memory)) / max(1, on.size(_unpadded(m, memory)))
         return f"{all_ - held} of {all_} allotted elements are padding: {share:.4g} % or {times:.4g}x, over {at_most}"
 
-    numbers = {"elements": (elements,), "padded_elements": (padded,)}
-    witness = numbers if all(type(n) is int for (n,) in numbers.values()) else {}
+    constant = isinstance(elements, int) and isinstance(padded, int)
+    witness: Point = {"elements": (elements,), "padded_elements": (padded,)} if constant else {}  # type: ignore[dict-item]
     bound = Claim({}, Holds(Term("<", size_term(allowed), size_term(found))), explain, witness)
     return (*bijective.claims(m), bound)
 
@@ -66,7 +66,8 @@ def figures(m: IndexMap, at_most: str | None = None) -> dict[str, object]:
     }
     shown: dict[str, object] = {k: v if type(v) is int else str(v) for k, v in numbers.items()}
     per_dimension = [
-        {"dimensions": list(dims), "extent": _plain(extent), "padded": _plain(room)} for dims, extent, room in memory.padded()
+        {"dimensions": list(dims), "extent": _plain(extent), "padded": _plain(room)}
+        for dims, extent, room in memory.padded()
     ]
     return shown | {"per_dimension": per_dimension} if per_dimension else shown
 

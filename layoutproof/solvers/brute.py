@@ -6,7 +6,6 @@ The other solvers are held against this one, and every refutation is replayed he
 from __future__ import annotations
 
 import itertools
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,9 +21,6 @@ CAP = 2_000_000
 
 KEPT = 10_000
 """Places remembered. Pairs out of a longer box exceed the cap anyway, and single points never come back."""
-
-FIRST = 20_000
-"""Indices looked at by a glance."""
 
 FIRST = 20_000
 """Indices looked at by a glance."""
@@ -64,21 +60,6 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
         checked = f"all up to {max(sizes) - 1} were checked" if max(sizes) > 1 else "1 alone gives too many points"
         raise Undecided(f"the sizes {', '.join(names)} are symbolic: {checked}, which proves nothing for the others")
     raise Undecided(f"there are more than {cap} combinations of points to try")
-
-
-def glance(claim: Claim) -> Point | None:
-    """The smallest violation if it is among the first `FIRST` indices of a claim about one point; None says nothing.
-
-    Wrong layouts mostly go wrong early, and enumeration in order finds the smallest violation where a symbolic engine
-    would labour over a large flattened space.
-    """
-    if len(claim.points) != 1 or claim.sizes() or isinstance(claim.violation, Unreached):
-        return None
-    trial = _Trial(claim, {}, FIRST)
-    for points in itertools.islice(trial.points(), FIRST):
-        if trial.violates(points):
-            return points
-    return None
 
 
 def glance(claim: Claim) -> Point:

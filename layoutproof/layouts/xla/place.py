@@ -154,7 +154,10 @@ def index_map(layout: XlaLayout) -> IndexMap:
         lambda: _padded(layout.dims, order, levels),
     )
     return IndexMap(
-        Space(_dimension_names(len(order)), layout.dims), Space(_axis_names(len(extents)), extents), place, memory=memory
+        Space(_dimension_names(len(order)), layout.dims),
+        Space(_axis_names(len(extents)), extents),
+        place,
+        memory=memory,
     )
 
 

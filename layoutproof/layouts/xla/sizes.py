@@ -6,6 +6,7 @@ as closed forms when sizes are symbolic. Source: xla/shape_util.cc at 183fa00cb5
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from layoutproof.core.index_map import row_major
@@ -41,8 +42,9 @@ def sizes(layout: XlaLayout) -> dict[str, Extent]:
 def allotted_bytes(layout: XlaLayout) -> Extent:
     """Bytes by the definition: all tile levels, then L, then E; M's prefix included."""
     memory = index_map(layout).memory
-    assert memory is not None
-    return _bytes(memory.allotted, memory.bits) + memory.prefix_bytes
+    assert memory is not None  # an XLA layout always has one
+    size: Extent = _bytes(memory.allotted, memory.bits) + memory.prefix_bytes
+    return size
 
 
 def byte_size_of(layout: XlaLayout) -> Extent:
@@ -51,15 +53,15 @@ def byte_size_of(layout: XlaLayout) -> Extent:
 
 
 def array_size(layout: XlaLayout) -> Extent:
-    """`ShapeUtil::ArraySize` (:2328), what PJRT and the TPU compiler allot: the *first* tile level only, L only if tiled.
+    """`ShapeUtil::ArraySize` (:2328), what PJRT and the TPU compiler allot: first tile level only, L only if tiled.
 
     A `*` in the first tile makes it 0, as in XLA, where the star is INT64_MIN and rounds every extent to 0.
     """
-    extents = [_largest_piece(layout, axis) for axis in range(len(layout.dims))]
+    extents: list[Extent] = [_largest_piece(layout, axis) for axis in range(len(layout.dims))]
     if not layout.tiles:
         return _bytes(product(extents), _width(layout))
     tile = layout.tiles[0]
-    extents = [1] * (len(tile) - len(extents)) + extents
+    extents = [*[1] * (len(tile) - len(extents)), *extents]
     untouched = len(extents) - len(tile)
     for axis, size in enumerate(tile, untouched):
         extents[axis] = 0 if size == COMBINE else ceil_div(extents[axis], size) * size
@@ -68,7 +70,7 @@ def array_size(layout: XlaLayout) -> Extent:
 
 
 def array_data_size(layout: XlaLayout) -> Extent:
-    """`ShapeUtil::ArrayDataSize` (:2369): linear index of the last element plus one; first tile only, none in rank 1."""
+    """`ShapeUtil::ArrayDataSize` (:2369): linear index of the last element plus one; first tile only, none in 1-D."""
     if 0 in layout.dims:
         return 0
     order = physical_order(layout)
@@ -84,8 +86,9 @@ def _width(layout: XlaLayout) -> int:
     return layout.element_bits or max(8, ELEMENT_BITS[layout.element_type])
 
 
-def _bytes(elements: Extent, bits: int) -> Any:
-    return ceil_div(elements * bits, 8)
+def _bytes(elements: Extent, bits: int) -> Extent:
+    size: Extent = ceil_div(elements * bits, 8)
+    return size
 
 
 def _largest_piece(layout: XlaLayout, axis: int) -> Extent:
@@ -94,5 +97,5 @@ def _largest_piece(layout: XlaLayout, axis: int) -> Extent:
     for split_axis, cuts in layout.splits:
         if split_axis == axis and type(extent) is int:
             edges = (0, *cuts, extent)
-            return max(right - left for left, right in zip(edges, edges[1:], strict=False))
+            return max(right - left for left, right in itertools.pairwise(edges))
     return extent

@@ -29,8 +29,9 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
     on = _PLAIN if claim.where is None else DigitNumbers(substitution(claim.where))
     violation = claim.violation
     match violation:
-        case All((Before(first, second), Same(At(left, p, ""), At(right, q, "")))) if (
-            left is right and (p, q) == (first, second)
+        case All((Before(first, second), Same(At(left, p, ""), At(right, q, "")))) if left is right and (p, q) == (
+            first,
+            second,
         ):
             index = _injective(left, on)
             return None if index is None else {first: (0,) * len(index), second: index}
@@ -144,7 +145,7 @@ def _outside(m: IndexMap, extents: tuple[Any, ...], on: DigitNumbers) -> tuple[i
         form, constant = _form(coordinate)
         low, high = bounds(form, constant) if form else (constant, constant)
         if type(extent) is int and type(low) is int and type(high) is int:
-            if 0 <= low and high < extent:
+            if low >= 0 and high < extent:
                 continue
         else:
             extent = on.size(extent)
@@ -161,7 +162,7 @@ def _outside(m: IndexMap, extents: tuple[Any, ...], on: DigitNumbers) -> tuple[i
     if not violations:
         return None
     smallest = min(violations)
-    if any(entry >= extent for entry, extent in zip(smallest, m.domain.extents, strict=True)):
+    if any(entry >= on.size(extent) for entry, extent in zip(smallest, m.domain.extents, strict=True)):
         raise Undecided("the smallest digits out of bounds belong to padding")
     return smallest
 

@@ -93,7 +93,7 @@ class Sum:
 
     __radd__ = __add__
 
-    def __neg__(self) -> Sum:
+    def __neg__(self) -> Any:
         return self * -1
 
     def __sub__(self, other: Any) -> Any:

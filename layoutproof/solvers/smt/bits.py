@@ -22,7 +22,7 @@ class Bits:
     def note(self, low: Bound, high: Bound) -> None:
         """The width is known by now."""
 
-    def variable(self, name: str, low: Bound) -> Any:  # noqa: ARG002
+    def variable(self, name: str, low: Bound) -> Any:
         return z3.BitVec(name, self.width)
 
     def constant(self, value: int) -> Any:
@@ -48,7 +48,7 @@ class Bits:
             return term_of(self, value) & self.constant(by - 1)
         return z3.URem(term_of(self, value), term_of(self, by))
 
-    def positive(self, divisor: Any) -> NoReturn:  # noqa: ARG002
+    def positive(self, divisor: Any) -> NoReturn:
         raise Undecided("divides by a value that may be 0 or negative")
 
     def xor(self, left: Any, right: Any) -> Any:
@@ -72,7 +72,7 @@ class Bits:
     def opposite(self, condition: Any) -> Any:
         return z3.Not(condition)
 
-    def choose(self, condition: Any, left: Any, right: Any, low: Bound) -> Any:  # noqa: ARG002
+    def choose(self, condition: Any, left: Any, right: Any, low: Bound) -> Any:
         return z3.If(condition, left, right)
 
 
@@ -93,7 +93,7 @@ class Widths(Bits):
             # one bit less for -2**k than for 2**k
             self.width = max(self.width, int(end if end >= 0 else -end - 1).bit_length() + 1)
 
-    def variable(self, name: str, low: Bound) -> Any:  # noqa: ARG002
+    def variable(self, name: str, low: Bound) -> Any:
         return z3.BitVec(name, 1)
 
     def constant(self, value: int) -> Any:

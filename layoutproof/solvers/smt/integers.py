@@ -70,7 +70,7 @@ class Integers:
     def positive(self, divisor: Polynomial) -> None:
         self.doubts.append((len(self.assumed), self._written(divisor)))
 
-    def xor(self, left: Any, right: Any) -> NoReturn:  # noqa: ARG002
+    def xor(self, left: Any, right: Any) -> NoReturn:
         raise Undecided("takes the xor of values that depend on symbolic sizes")
 
     def less(self, left: Polynomial, right: Polynomial) -> Any:
