@@ -42,6 +42,25 @@ def substitution(where: Term | None) -> dict[str, Any]:
     return result
 
 
+def alternatives(where: Term) -> list[Term]:
+    """Conditions that cover `where` when taken together: its disjunctive form, left alone where that grows too long.
+
+    >>> from layoutproof.core.expression import parse_condition
+    >>> alternatives(parse_condition("N % 8 == 0 and (M == 1 or M == 2)"))
+    [Term(N % 8 == 0 and M == 1), Term(N % 8 == 0 and M == 2)]
+    """
+    cases = _cases(where)
+    return cases if len(cases) <= 16 else [where]
+
+
+def _cases(where: Term) -> list[Term]:
+    if where.op == "or":
+        return _cases(where.args[0]) + _cases(where.args[1])
+    if where.op == "and":
+        return [Term("and", left, right) for left in _cases(where.args[0]) for right in _cases(where.args[1])]
+    return [where]
+
+
 def conjuncts(where: Term) -> list[Term]:
     """The parts of a conjunction, in order."""
     if where.op == "and":

@@ -7,13 +7,14 @@ place in the text.
 from __future__ import annotations
 
 import ast
+import warnings
 from functools import reduce
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import Extent, symbol
-from layoutproof.core.term import CONDITIONS, Term, arithmetic
+from layoutproof.core.term import CONDITIONS, Term, arithmetic, check_kind
 
 LONGEST = 4096
 """Longest expression text in characters; longer ones are refused, not parsed."""
@@ -50,12 +51,12 @@ def parse_condition(text: str) -> Term:
     term = _build(_parse(text, text, 0), text, 0)
     if term.op not in CONDITIONS:
         raise LayoutError(f"{text!r} is a number, not a condition; write for instance N % 8 == 0", text=text)
-    return term
+    return check_kind(term, condition=True)
 
 
 def parse_expression(text: str) -> Term:
     """An integer expression such as `2 * N + 1`."""
-    return _build(_parse(text, text, 0), text, 0)
+    return check_kind(_build(_parse(text, text, 0), text, 0), condition=False)
 
 
 def parse_size(text: str) -> Extent:
@@ -70,8 +71,6 @@ def parse_size(text: str) -> Extent:
         value = parse_expression(text).evaluate({}, _Symbols())
     except (Undecided, TypeError) as error:
         raise LayoutError(f"{text.strip()!r} is not a size: {error}") from None
-    if isinstance(value, bool):
-        raise LayoutError(f"{text.strip()!r} is a condition, not a size")
     return value  # type: ignore[no-any-return]
 
 
@@ -81,14 +80,24 @@ class _Symbols(Numbers):
     def symbol(self, name: str) -> Any:
         return symbol(name)
 
+    def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
+        raise Undecided("sizes are sums and products of names and integers, with // by integers")
+
+    def less(self, left: Any, right: Any) -> Any:
+        return self.select(None, left, right)
+
+    xor = less
+
 
 def _parse(part: str, text: str, start: int) -> ast.expr:
     if len(text) > LONGEST:
         raise LayoutError(f"an expression may have {LONGEST} characters; this one has {len(text)}", text=text[:80])
     lead = len(part) - len(part.lstrip())
     try:
-        # one line: the column stays meaningful, and no statement can hide behind a newline
-        return ast.parse(" ".join(part.strip().splitlines()) or " ", mode="eval").body
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python's own advice on `8or 9` is no news to our user
+            # one line: the column stays meaningful, and no statement can hide behind a newline
+            return ast.parse(" ".join(part.strip().splitlines()) or " ", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         column = start + lead + (getattr(error, "offset", None) or 1)
         raise LayoutError(f"cannot read {part.strip()[:60]!r} as an expression", text=text, column=column) from None
@@ -154,4 +163,7 @@ def _compare(op: ast.cmpop, left: Term, right: Term) -> Term | None:
 
 
 def _error(problem: str, node: ast.expr, text: str, start: int) -> LayoutError:
-    return LayoutError(problem, text=text, column=start + 1 + max(0, node.col_offset))
+    # the syntax tree counts bytes, from the first character that is not blank
+    rest = text[start:].lstrip()
+    before = rest.encode()[: max(0, node.col_offset)].decode(errors="ignore")
+    return LayoutError(problem, text=text, column=len(text) - len(rest) + len(before) + 1)

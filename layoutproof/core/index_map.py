@@ -67,7 +67,7 @@ class Memory:
     """What turns an offset into bytes.
 
     bits: width of one element as stored.  natural_bits: width of the element type itself.
-    allotted: elements reserved, padding included; None where nothing says how much is reserved.
+    allotted: elements reserved, padding included.
     space: memory space number, 0 the default one.  prefix_bytes: bytes before element offset 0.
     padded: gives, for each group of dimensions padded together, (dimension numbers, extent, padded extent); nothing
         where padding is not per dimension.

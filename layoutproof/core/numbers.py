@@ -15,7 +15,8 @@ from layoutproof.core.errors import Undecided
 class Numbers:
     """Plain Python ints, and the base of every other kind; `sizes` gives each size symbol its value.
 
-    >>> Numbers({"N": 20}).size(size.symbol("N") + 1)
+    >>> from layoutproof.core.size import symbol
+    >>> Numbers({"N": 20}).size(symbol("N") + 1)
     21
     """
 

@@ -91,6 +91,8 @@ class Size:
 
     def __floordiv__(self, other: Any) -> Any:
         if type(other) is not int:
+            if not isinstance(other, Size):
+                return NotImplemented
             quotient, rest = divide(self, other)
             if type(rest) is int and rest == 0:
                 return quotient

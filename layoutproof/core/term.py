@@ -170,6 +170,22 @@ _APPLY: dict[str, Callable[..., Any]] = {
 CONDITIONS = frozenset({"<", "<=", "==", "!=", "and", "or", "not"})
 
 
+_NUMBERS = frozenset({"+", "-", "*", "//", "%", "min", "max", "xor", "<", "<=", "==", "!="})
+"""Operations whose every operand is a number; those of `and`, `or`, `not` are conditions, `select` has both."""
+
+
+def check_kind(term: Term, condition: bool) -> Term:
+    """The term itself, when it is a condition or a number as asked, all the way down; LayoutError otherwise."""
+    if (term.op in CONDITIONS) != condition:
+        found, wanted = ("a condition", "a number") if not condition else ("a number", "a condition")
+        raise LayoutError(f"{term} is {found} where {wanted} must stand", text=str(term))
+    if term.op in ("int", "name"):
+        return term
+    for place, operand in enumerate(term.args):
+        check_kind(operand, condition=(term.op not in _NUMBERS and (term.op != "select" or place == 0)))
+    return term
+
+
 def as_term(value: Any) -> Term:
     """An int or a term as a term; LayoutError for anything else (floats, bools, arrays)."""
     if isinstance(value, Term):
@@ -201,6 +217,8 @@ def equal(left: Any, right: Any) -> Any:
 
 def select(condition: Any, if_true: Any, if_false: Any) -> Any:
     """`if_true` where the condition holds, else `if_false`."""
+    if not isinstance(condition, Term):
+        raise LayoutError(f"select takes a condition made by less or equal, not {condition!r}")
     return Term("select", condition, as_term(if_true), as_term(if_false))
 
 
@@ -209,7 +227,10 @@ def trace(function: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[Term, ..
 
     Raises LayoutError when the callable asks for a value (see `Term`), takes `*args`, or returns no integers.
     """
-    parameters = inspect.signature(function).parameters.values()
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        raise LayoutError(f"an index map is a Python function of named parameters, not {function!r}") from None
     if any(p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters):
         raise LayoutError("an index map takes one named parameter per dimension, no *args and no keyword-only ones")
     names = tuple(p.name for p in parameters)

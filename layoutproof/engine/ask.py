@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 import layoutproof.properties
-from layoutproof.core.claim import At, Claim, Holds, Same, Unreached
+from layoutproof.core.claim import At, Claim, Holds, Outside, Same, Unreached
 from layoutproof.core.errors import InternalError, LayoutError, Undecided, shorten
 from layoutproof.core.expression import parse_condition
 from layoutproof.core.index_map import IndexMap
@@ -90,13 +90,16 @@ def ask(
         decided.update(dict.fromkeys(by.split("+")))
         unknown = unknown or reason
     if unknown:
-        return Result(name, subject, Verdict.UNKNOWN, None, unknown, "", _guarded(figures, claims, condition))
+        if engine is None:
+            figures = _guarded(figures, claims, condition)
+        return Result(name, subject, Verdict.UNKNOWN, None, unknown, "", figures)
     return Result(name, subject, Verdict.PROVED, None, "", "+".join(decided), figures)
 
 
 def _guarded(figures: dict[str, object], claims: tuple[Claim, ...], where: Term | None) -> dict[str, object]:
     """The figures, and for symbolic sizes the condition under which the property does hold."""
-    if not any(claim.sizes() for claim in claims):
+    bounded = any(isinstance(c.violation, Outside) and c.violation.extents for c in claims)
+    if bounded or not any(claim.sizes() for claim in claims):
         return figures
     from layoutproof.engine.guards import holds_when
 

@@ -102,12 +102,10 @@ def pack(layout: object, array: Any) -> Any:
     >>> pack("s8[2,3]{0,1:L(8)}", numpy.arange(6, dtype=numpy.int8).reshape(2, 3)).tolist()
     [0, 3, 1, 4, 2, 5, 0, 0]
     """
-    import numpy as np
-
     read, m, memory = _movable(layout)
     on_device = _is_jax(array)
     if not on_device:
-        array = np.asarray(array)
+        array = _as_numpy(array)
     if array.shape != extents_of(m):
         raise LayoutError(f"the array has shape {array.shape}, but {shown(read)} has {extents_of(m)}")
     _check_item(read, memory, array.dtype)
@@ -136,14 +134,17 @@ def unpack(layout: object, buffer: Any, dtype: Any = None) -> Any:
         buffer = np.frombuffer(buffer, dtype=np.uint8)
     on_device = _is_jax(buffer)
     if not on_device:
-        buffer = np.asarray(buffer)
+        buffer = _as_numpy(buffer)
     expected = image_bytes(memory)
     if buffer.shape != (expected,) or buffer.dtype != np.uint8:
         raise LayoutError(
             f"the buffer is {buffer.dtype} of shape {buffer.shape}, "
             f"but {shown(read)} takes exactly {expected} bytes (uint8)"
         )
-    kind = array_dtype(getattr(read, "element_type", None), memory) if dtype is None else np.dtype(dtype)
+    try:
+        kind = array_dtype(getattr(read, "element_type", None), memory) if dtype is None else np.dtype(dtype)
+    except TypeError as error:
+        raise LayoutError(f"dtype {shorten(repr(dtype), 40)} is no NumPy type: {error}") from None
     _check_item(read, memory, kind)
     if on_device:
         from layoutproof.engine import images_jax
@@ -174,6 +175,16 @@ def _check_item(layout: Any, memory: Memory, dtype: Any) -> None:
             f"the array's items are {dtype} ({dtype.itemsize * 8} bits), "
             f"but {shown(layout)} has elements of {memory.natural_bits} bits"
         )
+
+
+def _as_numpy(array: Any) -> NDArray[Any]:
+    import numpy as np
+
+    try:
+        found: NDArray[Any] = np.asarray(array)
+    except ValueError as error:
+        raise LayoutError(f"this is no array: {error}") from None
+    return found
 
 
 def _is_jax(array: Any) -> bool:
@@ -215,11 +226,7 @@ def _axes(m: IndexMap, copy: tuple[int, ...]) -> int:
 
 
 def _checked_index(layout: Any, m: IndexMap, index: Sequence[int]) -> tuple[int, ...]:
-    try:
-        at = tuple([operator.index(entry) for entry in index])
-    except TypeError:
-        got = shorten(repr(index), 60)
-        raise LayoutError(f"an index is a sequence of integers such as (2, 3), not {got}") from None
+    at = _integers(index, "an index")
     if len(at) != len(m.domain.extents):
         raise LayoutError(
             f"the index {at} has {len(at)} entries but {shown(layout)} has {len(m.domain.extents)} dimensions"
@@ -239,7 +246,15 @@ def _checked_copy(layout: Any, m: IndexMap, copy: Sequence[int] | None) -> tuple
             count = product(extents)
             raise LayoutError(f"every element of {shown(layout)} has {count} places; say which copy is meant")
         return (0,) * len(extents)
-    at = tuple([operator.index(entry) for entry in copy])
+    at = _integers(copy, "a copy")
     if len(at) != len(extents) or not all(0 <= entry < extent for entry, extent in zip(at, extents, strict=True)):
         raise LayoutError(f"the copy {at} is not in the box of copies {extents} of {shown(layout)}")
     return at
+
+
+def _integers(entries: Sequence[int], what: str) -> tuple[int, ...]:
+    try:
+        return tuple([operator.index(entry) for entry in entries])
+    except TypeError:
+        got = shorten(repr(entries), 60)
+        raise LayoutError(f"{what} is a sequence of integers such as (2, 3), not {got}") from None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap, row_major
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.term import Term, as_term, select
@@ -55,10 +56,20 @@ def offset(m: IndexMap) -> Any:
 
 
 def coordinates(m: IndexMap) -> list[Any]:
-    """Each coordinate as a sympy expression in `symbols(m)`."""
+    """Each coordinate as a sympy expression in `symbols(m)`; LayoutError where one divides by zero for every index."""
+    import sympy
+
     index, copy, place = traced(m)
     extents = dict(zip((*index, *copy), (*m.domain.extents, *m.copies.extents), strict=True))
-    return [merged(expression(term, symbols(m), extents)) for term in place]
+    found = []
+    for term in place:
+        try:
+            found.append(merged(expression(term, symbols(m), extents)))
+        except ZeroDivisionError:
+            found.append(sympy.nan)
+        if found[-1].has(sympy.zoo, sympy.nan):
+            raise LayoutError(f"{term} divides by zero, so it has no formula")
+    return found
 
 
 def symbols(m: IndexMap) -> dict[str, Any]:

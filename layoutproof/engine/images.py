@@ -112,7 +112,8 @@ def from_image(
         picked = np.ascontiguousarray(rows[offsets.reshape(-1), :width]).view(f"V{width}").reshape(offsets.shape)
     if dtype.kind == "b":
         # a byte other than 0 and 1 is true, and would not be a valid NumPy bool as it stands
-        return picked.view(np.uint8) != 0
+        bools: NDArray[Any] = picked.view(np.uint8) != 0
+        return bools
     elements: NDArray[Any] = picked.view(dtype.newbyteorder("<")).astype(dtype, copy=False)
     return elements
 

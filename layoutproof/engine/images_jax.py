@@ -87,6 +87,8 @@ def from_image(m: IndexMap, memory: Memory, image: Any, dtype: np.dtype[Any]) ->
         rows = body.reshape(-1, memory.bits // 8)
         return _from_bytes(rows[at][..., : memory.natural_bits // 8], dtype)
 
+    if dtype.itemsize >= 8 and dtype != jnp.complex64 and not jax.config.jax_enable_x64:
+        raise LayoutError(f"JAX has no {dtype} in 32-bit mode: set jax_enable_x64")
     if 0 in extents_of(m):
         return jnp.zeros(extents_of(m), dtype, device=getattr(image, "sharding", None))
     return jax.jit(move)(image)

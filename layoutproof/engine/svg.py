@@ -34,8 +34,8 @@ def svg_picture(layout: object) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {box.width:g} {box.height:g}" '
         f'width="{box.width:g}" height="{box.height:g}" role="img" '
         f'font-family="ui-monospace, Menlo, Consolas, DejaVu Sans Mono, monospace" font-size="12">',
-        f'<title>{escape(grid.title)}</title>',
-        f'<desc>{escape(said)}</desc>',
+        f"<title>{escape(grid.title)}</title>",
+        f"<desc>{escape(said)}</desc>",
         '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
         '<rect width="6" height="6" fill="#fafafa"/><path d="M0 0V6" stroke="#d0d0d0" stroke-width="2"/></pattern>',
         "</defs>",

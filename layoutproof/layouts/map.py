@@ -19,7 +19,7 @@ from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import Extent, Size, surely_less
 from layoutproof.core.space import Space
-from layoutproof.core.term import Term, trace
+from layoutproof.core.term import Term, check_kind, trace
 
 _BOUNDED = re.compile(r"\s*\((?P<bounds>[^()]*<[^()]*)\)\s*->(?P<body>.*)", re.DOTALL)
 
@@ -108,6 +108,7 @@ def index_map(index: str | Callable[..., Any], shape: Sequence[Any], range: Sequ
         raise LayoutError(f"the map gives {len(terms)} coordinates but range has {len(bounds)} extents")
     known = {*names, *(s for e in extents if isinstance(e, Size) for s in e.symbols())}
     for term in terms:
+        check_kind(term, condition=False)
         for name in term.names():
             if name not in known:
                 raise LayoutError(

@@ -36,6 +36,8 @@ def claims(before: IndexMap, result: IndexMap, permutation: Sequence[int] | None
     narrow_before, narrow_result = _pieces(before, result), _pieces(result, before)
     domain = narrow_before.domain
     if permutation is not None:
+        if isinstance(permutation, str) or not all(type(p) is int for p in _listed(permutation)):
+            raise LayoutError(f"permutation is a list of dimension numbers such as [1, 0], not {permutation!r}")
         if narrow_before is not before or narrow_result is not result:
             raise LayoutError("a transpose does not change the element width")
         extents = tuple(before.domain.extents[p] for p in permutation if 0 <= p < len(domain.extents))
@@ -59,7 +61,7 @@ def claims(before: IndexMap, result: IndexMap, permutation: Sequence[int] | None
 
     def explain_bytes(at: Point, on: Numbers) -> str:
         first, second = (on.size(b) for b in allotted)
-        return f"every element keeps its address, but {first} bytes are allotted before and {second} after"
+        return f"{first} bytes are allotted before and {second} after"
 
     grown = Holds(Term("!=", size_term(allotted[0]), size_term(allotted[1])))
     numbers = {"bytes": tuple(b for b in allotted if isinstance(b, int))}
@@ -75,10 +77,17 @@ def figures(before: IndexMap, result: IndexMap, permutation: Sequence[int] | Non
     return {name: b if isinstance(b := _bytes(m.memory), int) else str(b) for name, m in sides if m.memory}
 
 
+def _listed(permutation: object) -> Sequence[object]:
+    return permutation if isinstance(permutation, Sequence) else ("",)
+
+
 def _pieces(m: IndexMap, other: IndexMap) -> IndexMap:
     """The map of the narrow pieces of its elements, when the other side's elements are narrower."""
     memory, narrow = m.memory, other.memory
     if memory is None or narrow is None or memory.bits <= narrow.bits:
+        return m
+    # one type stored at two widths: the elements are the same ones, not pieces of each other
+    if memory.natural_bits == narrow.natural_bits and m.domain.count() == other.domain.count():
         return m
     count, over = divmod(memory.bits, narrow.bits)
     if over:

@@ -105,12 +105,20 @@ def _assignments(count: int) -> Iterator[Ints]:
     if count == 0:
         yield ()
         return
-    maximum = 1
-    while True:
-        for below in _box((maximum,) * count):
-            if max(below) == maximum - 1:
-                yield tuple(v + 1 for v in below)
-        maximum += 1
+    for maximum in itertools.count(1):
+        yield from _reaching(count, maximum)
+
+
+def _reaching(count: int, maximum: int) -> Iterator[Ints]:
+    """Every choice of `count` numbers from 1 to `maximum`, the largest of them `maximum`, in lexicographic order."""
+    if count == 1:
+        yield (maximum,)
+        return
+    for first in range(1, maximum):
+        for rest in _reaching(count - 1, maximum):
+            yield (first, *rest)
+    for below in _box((maximum,) * (count - 1)):
+        yield (maximum, *(v + 1 for v in below))
 
 
 def _box(extents: Sequence[int]) -> Iterator[Ints]:

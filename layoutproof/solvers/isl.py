@@ -45,6 +45,9 @@ def decide(claim: Claim, effort: float = 1) -> Point | None:
         if "maximal number of operations" in str(error):
             raise Undecided(f"the budget of {budget} isl operations is spent") from None
         raise Undecided(f"isl cannot: {str(error).partition(' in /')[0]}") from None
+    except RecursionError:
+        # islpy's own answer to an int divided by one of its functions
+        raise Undecided("divides by a value that varies, which isl cannot: a divisor must be a constant") from None
 
 
 def _decide(claim: Claim, context: Any) -> Point | None:
@@ -78,11 +81,19 @@ def _decide(claim: Claim, context: Any) -> Point | None:
 
 def _smallest(some: Any, context: Any, count: int) -> tuple[int, ...]:
     """The lexicographically smallest point of a set that is not empty."""
-    minima = [part.lexmin() for part in some.get_basic_sets()]
-    points = [minimum.sample_point() for minimum in minima if not minimum.is_empty()]
+    # islpy 2026.2.2: lexmin fails on { [i, i] : i mod 2 = 0 and .. } ("affine expression involves some of the domain
+    # dimensions"), and dim_min_val takes 0 for the minimum of a part that has rational points only
+    parts = [isl.Set.from_basic_set(part) for part in some.get_basic_sets() if not part.is_empty()]
+    rows = []
+    for part in parts:
+        row = []
+        for k in range(count):
+            row.append(part.dim_min_val(k))
+            part = part.fix_val(_SET, k, row[-1])
+        rows.append(row)
     # reading numbers out must not fail half-way
     context.set_max_operations(0)
-    return min(tuple(p.get_coordinate_val(_SET, k).to_python() for k in range(count)) for p in points)
+    return min(tuple(value.to_python() for value in row) for row in rows)
 
 
 def _violations(formula: Formula, points: Mapping[str, Index], on: _Affine, within: Any) -> Any:
@@ -160,8 +171,11 @@ class _Frame:
         return _Quasi(value.pw.add_dims(_IN, len(self.labels) - len(value.frame.labels)), self)
 
     def constant(self, value: int) -> Any:
-        # through text: isl takes no integers of more than 64 bits from C
-        return isl.Val(str(value), self.context)
+        if -(1 << 62) < value < 1 << 62:
+            return isl.Val(value, self.context)
+        # in pieces that fit a C long; isl's reader of longer ones reports a spent budget as a syntax error
+        high, low = divmod(value, 1 << 32)
+        return self.constant(high).mul(self.constant(1 << 32)).add(self.constant(low))
 
     def function(self, value: Any) -> Any:
         """An int or a quasi-affine value as isl's piecewise function."""

@@ -171,6 +171,8 @@ def test_tables_without_a_meaning_are_refused() -> None:
         table("(i < 3, j < 2) -> (i * j % (i - 1))")
     with pytest.raises(LayoutError, match="3 places; say which copy"):
         table(REPLICATED)
+    with pytest.raises(LayoutError, match="a copy is a sequence of integers"):
+        table(REPLICATED, copy=("r",))  # type: ignore[arg-type]
     with pytest.raises(LayoutError, match=r"the copy \(3,\) is not in the box of copies \(3,\)"):
         table(REPLICATED, copy=(3,))
 
@@ -337,6 +339,7 @@ def test_views_are_packed() -> None:
         ("f32[3,5]{1,0}", np.zeros((5, 3), np.float32), r"shape \(5, 3\), but .* has \(3, 5\)"),
         ("f32[3,5]{1,0}", np.zeros((3, 5)), r"float64 \(64 bits\), but .* has elements of 32 bits"),
         ("f64[1]{0}", np.array([None]), "items are object"),
+        ("f64[2]{0}", [[1.0], [1.0, 2.0]], "this is no array"),
         ("s8[2]{0:E(4)}", np.array([1, 16], np.int8), r"the element 16 does not fit into 4 bits \(-8..15\)"),
         ("s8[2]{0:E(4)}", np.array([1, -9], np.int8), "the element -9 does not fit into 4 bits"),
         ("u8[2]{0:E(4)}", np.array([1, 250], np.uint8), r"the element 250 does not fit into 4 bits \(0..15\)"),
@@ -387,6 +390,8 @@ def test_a_dtype_of_another_width_is_refused() -> None:
     """unpack makes items as wide as the element type, or none."""
     with pytest.raises(LayoutError, match="elements of 32 bits"):
         unpack("f32[3,5]{1,0:T(2,2)}", bytes(96), np.float64)
+    with pytest.raises(LayoutError, match="'foo' is no NumPy type"):
+        unpack("f32[3,5]{1,0:T(2,2)}", bytes(96), "foo")
 
 
 # --- JAX
@@ -493,8 +498,11 @@ def test_jax_empty_arrays() -> None:
     assert unpack("f32[0,5]{1,0:T(2,2)L(4)}", image).shape == (0, 5)
 
 
-def test_jax_without_64_bits_refuses_far_offsets() -> None:
-    """Offsets that 32-bit integers cannot hold are refused, not wrapped."""
+def test_jax_without_64_bits_refuses_what_needs_them() -> None:
+    """Offsets and elements that 32-bit types cannot hold are refused, not cut off."""
     jax = pytest.importorskip("jax")
     with pytest.raises(LayoutError, match="set jax_enable_x64"):
         pack("s8[2] strides (3000000000)", jax.numpy.zeros(2, np.int8))
+    for text in ("f64[2]{0}", "c128[2]{0}", "u64[2]{0}"):
+        with pytest.raises(LayoutError, match=r"JAX has no .* in 32-bit mode: set jax_enable_x64"):
+            unpack(text, jax.numpy.zeros(32 if text[0] == "c" else 16, np.uint8))

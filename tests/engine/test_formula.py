@@ -9,6 +9,7 @@ import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_map
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
@@ -110,6 +111,23 @@ def test_run_time_sizes_and_case_distinctions(text: str, data: st.DataObject) ->
     formulas = [offset(m)] if m.memory is not None else coordinates(m)
     place = (m.flat() if m.memory is not None else m).place(index, (), on)
     assert [value(formula, m, index, sizes) for formula in formulas] == list(place)
+
+
+def test_what_is_left_out_is_always_zero() -> None:
+    """Divisions that change nothing are left out, and those that change only the last index are not."""
+    m = map_of(read_layout("(i < 9, j < 7) -> (i // 4 % 2, (i + j) // 14, i * j % 48, (i + 1) // 9, i // 9 + j % 7)"))
+    formulas = coordinates(m)
+    for i in range(9):
+        for j in range(7):
+            assert [value(formula, m, (i, j), {}) for formula in formulas] == list(m.at((i, j)))
+    assert formulas[-1] == symbols(m)["j"]
+
+
+@pytest.mark.parametrize("body", ["3 // (i - i)", "3 % (i - i)"])
+def test_divisions_by_zero_have_no_formula(body: str) -> None:
+    """What divides by zero for every index is refused, not shown as sympy's infinity."""
+    with pytest.raises(LayoutError, match="divides by zero"):
+        formula_latex(f"(i < 4) -> ({body})")
 
 
 @given(xla_layouts())

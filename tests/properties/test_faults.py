@@ -547,3 +547,33 @@ def test_sizes_fixed_by_a_condition(name: str, layouts: tuple[str, ...], where: 
     """A condition that fixes the sizes changes nothing about the counterexample, which still names them."""
     result = lp.ask(name, *layouts, where=where)
     assert (result.verdict, dict(result.counterexample or {})) == (Verdict.REFUTED, smallest)
+
+
+@pytest.mark.parametrize(
+    ("name", "layout", "smallest"),
+    [
+        ("in_bounds", "(i < N) -> (4,) in [4]", {"sizes": (1,), "element": (0,)}),
+        ("in_bounds", "f32[N] strides (0) offset 4 in 4", {"sizes": (1,), "element": (0,)}),
+        ("in_bounds", "(i < N) -> (2 // N,) in [2]", {"sizes": (1,), "element": (0,)}),
+        ("injective", "f32[4] strides (0) in N", {"sizes": (1,), "first": (0,), "second": (1,)}),
+    ],
+)
+def test_constants_among_symbols(name: str, layout: str, smallest: Point) -> None:
+    """A violation that no size changes is refuted with the smallest sizes, by whichever engine is asked."""
+    for engine in (None, *ENGINES):
+        result = lp.ask(name, layout, engine=engine)
+        if engine is not None and result.verdict is Verdict.UNKNOWN:
+            assert f"{engine}: " in result.reason
+        else:
+            assert (result.verdict, dict(result.counterexample or {})) == (Verdict.REFUTED, smallest)
+
+
+@pytest.mark.parametrize("layout", ["(i < 1) -> (4 // i,)", "(i < 3) -> (4 // i,)", "(i < N) -> (N // i,)"])
+def test_division_by_zero_is_no_proof(layout: str) -> None:
+    """A map that divides by an index, which may be 0, has no place there: unknown or bad input, in every engine."""
+    for engine in (None, *ENGINES):
+        try:
+            result = lp.ask("injective", layout, engine=engine)
+        except lp.LayoutError:
+            continue
+        assert (result.verdict, bool(result.reason)) == (Verdict.UNKNOWN, True), engine

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from layoutproof.core.claim import All, At, Before, Claim, Differ, Outside, Same, Unreached
+from layoutproof.core.errors import Undecided
 from layoutproof.core.expression import parse_condition
 from layoutproof.core.index_map import IndexMap, row_major
 from layoutproof.core.size import ceil_div, symbol
@@ -72,3 +73,11 @@ def same(a: IndexMap, b: IndexMap, where: str = "") -> Claim:
 
 def covers(m: IndexMap, where: str = "") -> Claim:
     return Claim({"place": m.range}, Unreached(m, "place"), where=_where(where))
+
+
+def answer_or_reason(solver: Any, claim: Claim) -> Any:
+    """What the solver decides, or why it does not."""
+    try:
+        return solver.decide(claim)
+    except Undecided as undecided:
+        return str(undecided)

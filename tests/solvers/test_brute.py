@@ -34,9 +34,8 @@ def test_copies_share_a_place() -> None:
 def test_symbolic_sizes_are_refuted_smallest_first_and_never_proved() -> None:
     """The smallest maximum comes first, then the lexicographic order; a true claim stays undecided, with its reason."""
     refuted = in_bounds(mapping((N, M), lambda _, i, j: i + j, (4,)))
-    assert brute.decide(refuted) == {"sizes": (2, 4), "index": (1, 3)} or brute.decide(refuted)
     assert brute.decide(refuted) == {"sizes": (3, 3), "index": (2, 2)}
-    with pytest.raises(Undecided, match="sizes N are symbolic|size.* symbolic"):
+    with pytest.raises(Undecided, match="sizes N are symbolic"):
         brute.decide(in_bounds(mapping((N,), lambda _, i: i, (N,)), where="N <= 40"))
 
 

@@ -10,7 +10,19 @@ from layoutproof.core.expression import parse_condition
 from layoutproof.core.index_map import row_major
 from layoutproof.core.size import symbol
 from layoutproof.solvers import smt
-from tests.solvers.claims import M, N, T, covers, flattened, in_bounds, injective, mapping, same, tiled
+from tests.solvers.claims import (
+    M,
+    N,
+    T,
+    answer_or_reason,
+    covers,
+    flattened,
+    in_bounds,
+    injective,
+    mapping,
+    same,
+    tiled,
+)
 
 U = symbol("U")
 
@@ -64,9 +76,7 @@ def test_numbers_wider_than_any_machine_word() -> None:
     """Widths follow the values: nothing wraps at 2**64."""
     m = mapping((2**40,), lambda _, i: i * 2**40, (2**80,))
     assert smt.decide(in_bounds(m)) is None
-    assert smt.decide(in_bounds(mapping((2**40,), lambda _, i: i * 2**40 + 2**40, (2**80,)))) == {
-        "index": (2**40 - 1,)
-    }
+    assert smt.decide(in_bounds(mapping((2**40,), lambda _, i: i * 2**40 + 2**40, (2**80,)))) == {"index": (2**40 - 1,)}
 
 
 @pytest.mark.parametrize("by", [1, 2, 3, 4, 7, 8])
@@ -100,7 +110,6 @@ def test_division_by_a_size() -> None:
 
 def test_divisors_must_be_shown_positive() -> None:
     """z3's x / 0 may be anything, so T - 1 divides only where the condition shows T >= 2."""
-    m = mapping((N,), lambda on, i: i // (on.size(T) - 1), (N + 0 * T, T), ())
     m = mapping((N,), lambda on, i: (i // (on.size(T) - 1), 0), (N, T))
     with pytest.raises(Undecided, match="size T, which may be 0 or negative"):
         smt.decide(in_bounds(m))
@@ -167,10 +176,8 @@ def test_a_spent_budget_is_undecided(budget: int, monkeypatch: pytest.MonkeyPatc
     proved = injective(mapping((512,), lambda _, x: 7 * x % 512))
     refuted = injective(mapping((512,), lambda _, x: 6 * x % 510))
     for claim, truth in ((proved, None), (refuted, {"first": (0,), "second": (85,)})):
-        try:
-            assert smt.decide(claim) == truth
-        except Undecided as undecided:
-            assert f"budget of {budget} z3 steps" in str(undecided)
+        found = answer_or_reason(smt, claim)
+        assert found == truth or f"budget of {budget} z3 steps" in found
         assert smt.decide(claim, effort=10_000_000 // budget) == truth
     if budget < 100:
         with pytest.raises(Undecided):
@@ -183,10 +190,9 @@ def test_a_violation_not_shown_smallest_is_no_verdict(monkeypatch: pytest.Monkey
     reasons = set()
     for budget in range(1000, 60_000, 1000):
         monkeypatch.setattr(smt, "BUDGET", budget)
-        try:
-            assert smt.decide(claim) == {"first": (0,), "second": (409,)}
-        except Undecided as undecided:
-            reasons.add(str(undecided).partition(" at ")[0])
+        found = answer_or_reason(smt, claim)
+        assert found == {"first": (0,), "second": (409,)} or "budget" in found
+        reasons.add(str(found).partition(" at ")[0])
     assert "found a violation" in reasons
 
 

@@ -13,7 +13,7 @@ from functools import cmp_to_key, lru_cache
 from operator import itemgetter
 from typing import Any
 
-from layoutproof.core.assume import substitution
+from layoutproof.core.assume import alternatives, substitution
 from layoutproof.core.claim import All, At, Before, Claim, Differ, Holds, Outside, Same, Unreached
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import IndexMap
@@ -26,12 +26,21 @@ _PLAIN = DigitNumbers()
 
 def decide(claim: Claim, effort: int = 1) -> Point | None:
     """None when no violation exists, else the smallest one; Undecided when digits do not settle it."""
-    on = _PLAIN if claim.where is None else DigitNumbers(substitution(claim.where))
-    violation = claim.violation
-    match violation:
-        case All((Before(first, second), Same(At(left, p, ""), At(right, q, "")))) if left is right and (p, q) == (
-            first,
-            second,
+    if claim.where is None:
+        point = _violation(claim, _PLAIN)
+    else:
+        # sizes that satisfy one alternative or the other: proved when it is proved under each
+        found = [_violation(claim, DigitNumbers(substitution(case))) for case in alternatives(claim.where)]
+        point = next((p for p in found if p is not None), None)
+    if point is not None and claim.sizes():
+        raise Undecided("digits do not look for the smallest sizes")
+    return point
+
+
+def _violation(claim: Claim, on: DigitNumbers) -> Point | None:
+    match claim.violation:
+        case All((Before(first, second), Same(At(left, p, ""), At(right, q, "")))) if (
+            left is right and (p, q) == (first, second)
         ):
             index = _injective(left, on)
             return None if index is None else {first: (0,) * len(index), second: index}
@@ -45,11 +54,7 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
             _covers(m, on)
             return None
         case Holds(condition):
-            if not condition.evaluate({}, on):
-                return None
-            if claim.sizes():
-                raise Undecided("digits do not look for the smallest sizes")
-            return {}
+            return {} if condition.evaluate({}, on) else None
     raise Undecided("digits do not know this kind of claim")
 
 
@@ -61,7 +66,7 @@ def _indices(m: IndexMap, on: DigitNumbers) -> tuple[list[Digit], tuple[Any, ...
     for dimension, extent in enumerate(m.domain.extents):
         size = on.size(extent)
         if type(size) is int and size == 1:
-            index.append(0)
+            index.append(Sum(()))
             continue
         digit = Digit(dimension, size, 1)
         roots.append(digit)
@@ -73,7 +78,14 @@ def _indices(m: IndexMap, on: DigitNumbers) -> tuple[list[Digit], tuple[Any, ...
 def _placed(m: IndexMap, on: DigitNumbers) -> tuple[list[Digit], tuple[Any, ...]]:
     """The digits of an index and the coordinates of its place; kept, because claims come in groups about one map."""
     roots, index = _indices(m, on)
-    return roots, m.place(index, (), on)
+    return roots, _place(m, index, on)
+
+
+def _place(m: IndexMap, index: tuple[Any, ...], on: DigitNumbers) -> tuple[Any, ...]:
+    try:
+        return m.place(index, (), on)
+    except ZeroDivisionError:
+        raise Undecided("the map divides by zero") from None
 
 
 def _form(coordinate: Any) -> tuple[dict[Digit, Any], Any]:
@@ -162,6 +174,8 @@ def _outside(m: IndexMap, extents: tuple[Any, ...], on: DigitNumbers) -> tuple[i
     if not violations:
         return None
     smallest = min(violations)
+    if not m.domain.is_constant():
+        raise Undecided("digits do not look for the smallest sizes")
     if any(entry >= on.size(extent) for entry, extent in zip(smallest, m.domain.extents, strict=True)):
         raise Undecided("the smallest digits out of bounds belong to padding")
     return smallest
@@ -185,7 +199,7 @@ def _smallest_above(form: dict[Digit, int], bound: int, leaves: list[Digit], ran
 
 def _differ(left: IndexMap, right: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
     roots, index = _indices(left, on)
-    pairs = list(zip(left.place(index, (), on), right.place(index, (), on), strict=True))
+    pairs = list(zip(_place(left, index, on), _place(right, index, on), strict=True))
     differing: set[Digit] = set()
     for one, other in pairs:
         form, constant = _form(one - other)

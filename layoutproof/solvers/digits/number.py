@@ -129,6 +129,10 @@ class Sum:
     def _divide(self, by: Any) -> tuple[Any, Any, Any]:
         """(by, quotient, rest)."""
         terms = self.terms
+        if type(by) is int and by == 1:
+            return (1, self, 0)
+        if not terms and type(by) is int and type(self.constant) is int and by > 0:
+            return (by, self.constant // by, self.constant % by)
         if len(terms) == 1 and type(by) is int and type(self.constant) is int and self.constant == 0:
             coefficient, digit = terms[0]
             # the common step of a tiled layout: one unsplit digit with coefficient 1

@@ -1,0 +1,159 @@
+"""Terms: what a traced index may do, what it refuses, and that evaluating a term is evaluating its text."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import layoutproof as lp
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.expression import parse_expression
+from layoutproof.core.numbers import INTS, Numbers
+from layoutproof.core.size import symbol
+from layoutproof.core.term import Term, size_term, trace
+
+NO_VALUE = "an index map may not ask for the {} of i: it has no value yet; use {}"
+CHOOSE = "layoutproof.minimum, layoutproof.maximum or layoutproof.select"
+SELECT = "layoutproof.select(condition, x, y)"
+EQUAL = "layoutproof.select(layoutproof.equal(a, b), x, y)"
+PARAMETERS = "an index map takes one named parameter per dimension, no *args and no keyword-only ones"
+
+REFUSED: tuple[tuple[Callable[..., Any], str], ...] = (
+    (lambda i: i == 3, NO_VALUE.format("truth of == 3", EQUAL)),
+    (lambda i: i != 3, NO_VALUE.format("truth of != 3", EQUAL)),
+    (lambda i: i in (1, 2), NO_VALUE.format("truth of == 1", EQUAL)),
+    (lambda i: i < 3, NO_VALUE.format("truth of < 3", CHOOSE)),
+    (lambda i: max(i, 3), NO_VALUE.format("truth of < 3", CHOOSE)),
+    (lambda i: sorted((i, i)), NO_VALUE.format("truth of < i", CHOOSE)),
+    (lambda i: i if i else 0, NO_VALUE.format("truth value", SELECT)),
+    (lambda i: not i, NO_VALUE.format("truth value", SELECT)),
+    (lambda i: i and 3, NO_VALUE.format("truth value", SELECT)),
+    (lambda i: int(i), NO_VALUE.format("int()", "plain + - * // %")),
+    (lambda i: float(i), NO_VALUE.format("int()", "plain + - * // %")),
+    (lambda i: range(i), NO_VALUE.format("int()", "plain + - * // %")),
+    (lambda i: (1, 2, 3)[i], NO_VALUE.format("int()", "plain + - * // %")),
+    (lambda i: sum(i), NO_VALUE.format("entries", "one name per index")),
+    (lambda i: [*i], NO_VALUE.format("entries", "one name per index")),
+    (lambda i: i / 2, "i / 2 is not an integer operation; write //"),
+    (lambda i: i & 6, "i & 6: only a mask 2**k - 1 is a quasi-affine operation; write it with % and //"),
+    (lambda i: i << 64, "a shift must be by a constant from 0 to 63, not 64"),
+    (lambda i: i >> -1, "a shift must be by a constant from 0 to 63, not -1"),
+    (lambda i: i << i, "a shift must be by a constant from 0 to 63, not i"),
+    (lambda i: i // 0, "i // 0: a divisor must be a positive integer"),
+    (lambda i: i % -8, "i % -8: a divisor must be a positive integer"),
+    (lambda i: i + 1.5, "an index map works on integers; got 1.5, a float"),
+    (lambda i: i + True, "an index map works on integers; got True, a bool"),
+    (lambda i: (i, "a"), "an index map works on integers; got 'a', a str"),
+    (lambda _: None, "an index map works on integers; got None, a NoneType"),
+    (lambda _: [][1], "the index map raised IndexError when traced: list index out of range"),
+    (lambda i: abs(i), "the index map raised TypeError when traced: bad operand type for abs(): 'Term'"),
+    (lambda *i: i, PARAMETERS),
+    (lambda **i: 3, PARAMETERS),
+    (lambda i, *, j: i, PARAMETERS),
+)
+
+
+@pytest.mark.parametrize(("function", "message"), REFUSED)
+def test_what_a_traced_index_refuses(function: Callable[..., Any], message: str) -> None:
+    """Whatever would need the index's value is refused with what to write instead; no branch is taken silently."""
+    with pytest.raises(LayoutError) as caught:
+        trace(function)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("comparison", ["__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"])
+def test_every_comparison_is_refused(comparison: str) -> None:
+    """All six comparisons raise, with terms and with ints."""
+    for other in (3, Term("name", "j")):
+        with pytest.raises(LayoutError, match="it has no value yet"):
+            getattr(Term("name", "i"), comparison)(other)
+
+
+@pytest.mark.parametrize("function", [max, 3, lambda i: lp.select(True, 1, i)], ids=["max", "3", "select(True)"])
+def test_what_is_no_index_map_is_bad_input(function: Any) -> None:
+    """A callable without a signature, no callable, a condition that is a plain bool: bad input, not a Python error."""
+    with pytest.raises(LayoutError):
+        lp.index_map(function, shape=[4])
+
+
+ACCEPTED: tuple[Callable[[int, int], Any], ...] = (
+    lambda i, j: (i // 8, j // 128, i % 8, j % 128),
+    lambda i, j: -i + 3 * j - (7 - i),
+    lambda i, j: (i >> 2, i << 3, j & 7, 5 // (i + 1), 9 % (j + 2)),
+    lambda i, j: (i ^ 3, 3 ^ j, i ^ j),
+    lambda i, j: 3,
+    lambda i, j: [i, j],
+)
+
+
+@pytest.mark.parametrize("function", ACCEPTED)
+def test_a_traced_map_is_the_function(function: Callable[..., Any]) -> None:
+    """On plain ints the terms give what the Python function gives."""
+    names, terms = trace(function)
+    for index in itertools.product(range(10), repeat=2):
+        result = function(*index)
+        expected = tuple(result) if isinstance(result, tuple | list) else (result,)
+        values = dict(zip(names, index, strict=True))
+        assert tuple(term.evaluate(values, INTS) for term in terms) == expected
+
+
+def test_choices_by_name() -> None:
+    """minimum, maximum and select with less and equal do what Python's would on values."""
+    _, terms = trace(
+        lambda i, j: (
+            lp.minimum(i, j),
+            lp.maximum(i, 3),
+            lp.select(lp.less(i, j), i + j, i - j),
+            lp.select(lp.equal(i, j), 1, 0),
+        )
+    )
+    for i, j in itertools.product(range(6), repeat=2):
+        values = [term.evaluate({"i": i, "j": j}, INTS) for term in terms]
+        assert values == [min(i, j), max(i, 3), i + j if i < j else i - j, int(i == j)]
+
+
+def numbers(conditions: bool) -> st.SearchStrategy[Term]:
+    """Terms over i, j, N; with choices by a condition or without."""
+    leaves = st.one_of(
+        st.integers(-9, 40).map(lambda n: Term("int", n)), st.sampled_from("ijN").map(lambda n: Term("name", n))
+    )
+
+    def extend(parts: st.SearchStrategy[Term]) -> st.SearchStrategy[Term]:
+        pairs = st.builds(Term, st.sampled_from(("+", "-", "*", "min", "max")), parts, parts)
+        divisions = st.builds(
+            Term, st.sampled_from(("//", "%")), parts, st.integers(1, 9).map(lambda n: Term("int", n))
+        )
+        if not conditions:
+            return pairs | divisions
+        compared = st.builds(Term, st.sampled_from(("<", "<=", "==", "!=")), parts, parts)
+        joined = st.builds(Term, st.sampled_from(("and", "or")), compared, compared)
+        negated = st.builds(lambda part: Term("not", part), compared | joined)
+        return pairs | divisions | st.builds(lambda *a: Term("select", *a), compared | joined | negated, parts, parts)
+
+    return st.recursive(leaves, extend, max_leaves=6)
+
+
+@settings(max_examples=300, deadline=None)
+@given(numbers(conditions=True))
+def test_text_reads_back(term: Term) -> None:
+    """The text of a term, read again, has the same text and the same values."""
+    again = parse_expression(str(term))
+    assert str(parse_expression(str(again))) == str(again)
+    for i, j, n in ((0, 0, 1), (3, 5, 8), (17, 2, 5)):
+        on = Numbers({"N": n})
+        assert again.evaluate({"i": i, "j": j}, on) == term.evaluate({"i": i, "j": j}, on)
+
+
+def test_names_and_sizes() -> None:
+    """Names come in order of first appearance; a size as a term has the size's value."""
+    assert parse_expression("j + N * i - j").names() == ("j", "N", "i")
+    size = (symbol("N") * 3 + 7) // 8 * symbol("M")
+    term = size_term(size)
+    for n, m in itertools.product((1, 5, 16), (1, 4)):
+        assert term.evaluate({}, Numbers({"N": n, "M": m})) == (n * 3 + 7) // 8 * m
+    assert size_term(5).evaluate({}, INTS) == 5
