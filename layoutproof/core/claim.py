@@ -67,6 +67,15 @@ class Unreached:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class NotAmong:
+    """No copy of `map` puts the element `point` at `place`: the place is missing from the other map's set of places."""
+
+    place: At
+    map: IndexMap
+    point: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Holds:
     """A condition over the size symbols, e.g. that padding exceeds a bound."""
 
@@ -87,7 +96,7 @@ class Any_:
     parts: tuple[Formula, ...]
 
 
-Formula = Before | Same | Differ | Outside | Unreached | Holds | All | Any_
+Formula = Before | Same | Differ | Outside | Unreached | NotAmong | Holds | All | Any_
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,6 +139,8 @@ def maps_of(formula: Formula) -> tuple[IndexMap, ...]:
             return (place.map,)
         case Unreached(index_map):
             return (index_map,)
+        case NotAmong(place, index_map):
+            return (place.map, index_map)
         case All(parts) | Any_(parts):
             return tuple(m for part in parts for m in maps_of(part))
     return ()

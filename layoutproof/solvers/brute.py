@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from layoutproof.core.claim import All, Any_, At, Before, Claim, Differ, Formula, Holds, Outside, Same, Unreached
+from layoutproof.core.claim import All, Any_, At, Before, Claim, Differ, Formula, Holds, NotAmong, Outside, Same, Unreached
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
@@ -182,6 +182,9 @@ class _Trial:
                 return any(not 0 <= v < e for v, e in zip(self.at(place, points), box, strict=True))
             case Unreached(index_map, point):
                 return points[point] not in self.image(index_map)
+            case NotAmong(place, index_map, point):
+                copies = _box(self.extents(index_map.copies))
+                return all(self.place(index_map, points[point], copy) != self.at(place, points) for copy in copies)
             case Holds(condition):
                 return bool(_on_ints(condition.evaluate, {}, self.on))
             case All(parts):

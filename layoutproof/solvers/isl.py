@@ -231,7 +231,7 @@ class _Quasi:
         return self - (self // other) * other
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return self * 0 + other // self
+        return (self * 0 + other) // self
 
     def __rmod__(self, other: Any) -> Any:
         return (self * 0 + other) % self

@@ -60,7 +60,7 @@ def test_covers() -> None:
 
 
 def test_a_hole_on_the_diagonal() -> None:
-    """isl's own lexmin fails on a violation set { [i, i, k] : i mod 2 = 0 and .. }; the smallest hole is found anyway."""
+    """isl's own lexmin fails on { [i, i, k] : i mod 2 = 0 and .. }; the smallest such hole is found anyway."""
     m = mapping((2,), lambda _, i, c: (2 * i, 2 * i, i + c), (3, 3, 2), copies=(2,))
     assert isl.decide(covers(m)) == {"place": (0, 1, 0)}
     held = Claim({"place": m.range}, All((Unreached(m, "place"), Same(At(EVEN, "place"), At(DIAGONAL, "place")))))
