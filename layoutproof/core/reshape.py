@@ -140,7 +140,7 @@ def comparable(left: IndexMap, right: IndexMap, unit: int, by_address: bool = Fa
             left, right = (m.flat() if m.memory else m for m in (left, right))
             counts = [_coordinates(m) for m in (left, right)]
         if counts[0] != counts[1]:
-            raise LayoutError(f"one map gives {counts[0]} coordinates and the other {counts[1]}; they cannot be compared")
+            raise LayoutError(f"one map gives {counts[0]} coordinates, the other {counts[1]}: they cannot be compared")
         return left, right
     alike = (first.bits, first.prefix_bytes, first.space) == (second.bits, second.prefix_bytes, second.space)
     if alike and not by_address:

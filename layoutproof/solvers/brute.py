@@ -9,7 +9,20 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from layoutproof.core.claim import All, Any_, At, Before, Claim, Differ, Formula, Holds, NotAmong, Outside, Same, Unreached
+from layoutproof.core.claim import (
+    All,
+    Any_,
+    At,
+    Before,
+    Claim,
+    Differ,
+    Formula,
+    Holds,
+    NotAmong,
+    Outside,
+    Same,
+    Unreached,
+)
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
@@ -183,7 +196,7 @@ class _Trial:
             case Unreached(index_map, point):
                 return points[point] not in self.image(index_map)
             case NotAmong(place, index_map, point):
-                copies = _box(self.extents(index_map.copies))
+                copies = _box(self.sizes(index_map.copies.extents))
                 return all(self.place(index_map, points[point], copy) != self.at(place, points) for copy in copies)
             case Holds(condition):
                 return bool(_on_ints(condition.evaluate, {}, self.on))

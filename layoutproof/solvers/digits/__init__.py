@@ -39,8 +39,9 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
 
 def _violation(claim: Claim, on: DigitNumbers) -> Point | None:
     match claim.violation:
-        case All((Before(first, second), Same(At(left, p, ""), At(right, q, "")))) if (
-            left is right and (p, q) == (first, second)
+        case All((Before(first, second), Same(At(left, p, ""), At(right, q, "")))) if left is right and (p, q) == (
+            first,
+            second,
         ):
             index = _injective(left, on)
             return None if index is None else {first: (0,) * len(index), second: index}
