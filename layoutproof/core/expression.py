@@ -80,13 +80,17 @@ class _Symbols(Numbers):
     def symbol(self, name: str) -> Any:
         return symbol(name)
 
-    def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
-        raise Undecided("sizes are sums and products of names and integers, with // by integers")
-
     def less(self, left: Any, right: Any) -> Any:
-        return self.select(None, left, right)
+        return _plain(left) < _plain(right)
 
-    xor = less
+    def xor(self, left: Any, right: Any) -> Any:
+        return _plain(left) ^ _plain(right)
+
+
+def _plain(value: Any) -> int:
+    if type(value) is not int:
+        raise Undecided("sizes are sums and products of names and integers, with // by integers")
+    return value
 
 
 def _parse(part: str, text: str, start: int) -> ast.expr:

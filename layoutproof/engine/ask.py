@@ -120,6 +120,9 @@ def _decide(claim: Claim, engines: tuple[str, ...], confirm: bool, effort: int) 
         except Undecided as undecided:
             reasons[name] = str(undecided)
             continue
+        except ZeroDivisionError:
+            reasons[name] = "the map divides by zero"
+            continue
         if not confirm:
             return point, name, ""
         answers[name] = point

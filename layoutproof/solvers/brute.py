@@ -201,7 +201,8 @@ class _Trial:
             case Holds(condition):
                 return bool(_on_ints(condition.evaluate, {}, self.on))
             case All(parts):
-                return all(self.holds(part, points) for part in parts)
+                # every part is looked at: a map that divides by zero has no place there, whatever the others say
+                return all([self.holds(part, points) for part in parts])
             case Any_(parts):
                 return any(self.holds(part, points) for part in parts)
 

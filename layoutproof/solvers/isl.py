@@ -83,9 +83,8 @@ def _smallest(some: Any, context: Any, count: int) -> tuple[int, ...]:
     """The lexicographically smallest point of a set that is not empty."""
     # islpy 2026.2.2: lexmin fails on { [i, i] : i mod 2 = 0 and .. } ("affine expression involves some of the domain
     # dimensions"), and dim_min_val takes 0 for the minimum of a part that has rational points only
-    parts = [isl.Set.from_basic_set(part) for part in some.get_basic_sets() if not part.is_empty()]
     rows = []
-    for part in parts:
+    for part in [isl.Set.from_basic_set(basic) for basic in some.get_basic_sets() if not basic.is_empty()]:
         row = []
         for k in range(count):
             row.append(part.dim_min_val(k))
@@ -183,8 +182,7 @@ class _Frame:
 
     def involved(self, value: _Quasi) -> str:
         """The variables that a value depends on, in words."""
-        names = [label for k, label in enumerate(self.labels) if value.pw.involves_dims(_IN, k, 1)]
-        return " and ".join(names)
+        return " and ".join(label for k, label in enumerate(self.labels) if value.pw.involves_dims(_IN, k, 1))
 
 
 class _Quasi:
@@ -242,8 +240,7 @@ class _Quasi:
             if value < 1:
                 raise Undecided(f"divides by {value}, which is not positive")
         elif not value.pw.is_cst():
-            what = f"{self.frame.involved(value)}, which isl cannot: a divisor must be a constant"
-            raise Undecided(f"divides by {what}")
+            raise Undecided(f"divides by {self.frame.involved(value)}, which isl cannot: it is no constant")
         elif not value.pw.le_set(self.frame.function(0)).is_empty():
             raise Undecided("divides by a value that may be 0 or negative")
         return value

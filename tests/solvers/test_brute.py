@@ -31,18 +31,20 @@ def test_copies_share_a_place() -> None:
     assert brute.decide(injective(mapping((2,), lambda _, i, c: 2 * c + i, (4,), copies=(2,)))) is None
 
 
-def test_symbolic_sizes_are_refuted_smallest_first_and_never_proved() -> None:
+def test_symbolic_sizes_are_refuted_smallest_first_and_never_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     """The smallest maximum comes first, then the lexicographic order; a true claim stays undecided, with its reason."""
     refuted = in_bounds(mapping((N, M), lambda _, i, j: i + j, (4,)))
     assert brute.decide(refuted) == {"sizes": (3, 3), "index": (2, 2)}
+    monkeypatch.setattr(brute, "CAP", 5000)
     with pytest.raises(Undecided, match="sizes N are symbolic"):
         brute.decide(in_bounds(mapping((N,), lambda _, i: i, (N,)), where="N <= 40"))
 
 
-def test_contradictory_conditions_end() -> None:
+def test_contradictory_conditions_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """A condition that no size satisfies ends as undecided, not in an endless search."""
+    monkeypatch.setattr(brute, "CAP", 5000)
     with pytest.raises(Undecided, match="symbolic"):
-        brute.decide(in_bounds(mapping((N,), lambda _, i: i, (1,)), where="N < 1"), effort=1)
+        brute.decide(in_bounds(mapping((N,), lambda _, i: i, (1,)), where="N < 1"))
 
 
 def test_the_cap_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
+from importlib.metadata import version
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -273,6 +274,8 @@ def test_every_generation_has_its_memory() -> None:
 @pytest.mark.usefixtures("live")
 def test_memory_equals_the_real_compiler() -> None:
     """The compiler accepts just what the table says and refuses one step more, in HBM and in VMEM."""
+    if (installed := version("libtpu")) != "0.0.42.1":
+        pytest.skip(f"the table speaks for libtpu 0.0.42.1; {installed} is installed")
     arrays = [
         compiler.Sized(name, "float32", (1024 * size, 256), (1, 0), ((8, 128),))
         for name, memory in MEMORY.items()

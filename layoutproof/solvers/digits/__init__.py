@@ -79,14 +79,7 @@ def _indices(m: IndexMap, on: DigitNumbers) -> tuple[list[Digit], tuple[Any, ...
 def _placed(m: IndexMap, on: DigitNumbers) -> tuple[list[Digit], tuple[Any, ...]]:
     """The digits of an index and the coordinates of its place; kept, because claims come in groups about one map."""
     roots, index = _indices(m, on)
-    return roots, _place(m, index, on)
-
-
-def _place(m: IndexMap, index: tuple[Any, ...], on: DigitNumbers) -> tuple[Any, ...]:
-    try:
-        return m.place(index, (), on)
-    except ZeroDivisionError:
-        raise Undecided("the map divides by zero") from None
+    return roots, m.place(index, (), on)
 
 
 def _form(coordinate: Any) -> tuple[dict[Digit, Any], Any]:
@@ -200,7 +193,7 @@ def _smallest_above(form: dict[Digit, int], bound: int, leaves: list[Digit], ran
 
 def _differ(left: IndexMap, right: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
     roots, index = _indices(left, on)
-    pairs = list(zip(_place(left, index, on), _place(right, index, on), strict=True))
+    pairs = list(zip(left.place(index, (), on), right.place(index, (), on), strict=True))
     differing: set[Digit] = set()
     for one, other in pairs:
         form, constant = _form(one - other)

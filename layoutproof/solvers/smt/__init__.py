@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,8 +19,11 @@ from layoutproof.solvers.smt.statement import Statement
 BUDGET = 10_000_000
 """Steps of z3 (`rlimit`) for each search at effort 1: up to about ten seconds, but the same on every machine."""
 
-SMALL = 16
-"""Sizes up to which violations are sought first."""
+SMALL = (16, 256)
+"""Sizes up to which violations are sought as bit-vectors: z3 finds them far more surely than among integers."""
+
+RESTARTS = 8
+"""Attempts at a proof over integers. Most take few steps, some never end, and which do changes with the seed."""
 
 
 def decide(claim: Claim, effort: int = 1) -> Point | None:
@@ -38,44 +42,29 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
     """
     budget = BUDGET * effort
     try:
-        sizes = claim.sizes()
-        if not sizes:
-            return _at_sizes(claim, {}, budget)
-        values = _smallest_sizes(claim, budget)
-        if values is None:
-            return None
-        # with the sizes known the rest is bit-vectors, which z3 decides far more surely than products of integers
-        points = _at_sizes(claim, dict(zip(sizes, values, strict=True)), budget)
+        if not claim.sizes():
+            return _by_bits(claim, {}, budget)
+        return _by_integers(claim, budget)
     except z3.Z3Exception as error:
         raise Undecided(f"z3 cannot: {error}") from None
-    if points is None:
-        raise InternalError(f"z3 finds a violation among integers, but none with {sizes} = {values}")
-    return {"sizes": values, **points}
 
 
-def _at_sizes(claim: Claim, sizes: Mapping[str, int], budget: int) -> Point | None:
-    """The smallest violation with these sizes."""
-    widths = Widths()
+def _by_bits(claim: Claim, sizes: Mapping[str, int] | int, budget: int) -> Point | None:
+    """The smallest violation with these sizes, or with sizes up to that; divisors are known to be positive then."""
+    widths = Widths(divisors_known=type(sizes) is int)
     Statement(claim, widths, sizes)
-    dialect = Bits(widths.width)
+    dialect = Bits(widths.width, divisors_known=type(sizes) is int)
     statement = Statement(claim, dialect, sizes)
     search = _search(dialect.assumed, statement.violated, z3.SolverFor("QF_BV"), budget)
     if statement.violated is False or not search.possible():
         return None
-    entries = [entry for point in statement.points.values() for entry in point]
-    free = [entry.term for entry in entries if type(entry) is not int]
-    found = iter(search.smallest(free, 0, z3.ULE))
-    return {
-        name: tuple(entry if type(entry) is int else next(found) for entry in point)
-        for name, point in statement.points.items()
-    }
+    return statement.point(search.smallest(statement.unknowns(), z3.ULE))
 
 
-def _smallest_sizes(claim: Claim, budget: int) -> tuple[int, ...] | None:
-    """The sizes of the smallest violation: smallest maximum first, then lexicographic; None without violation."""
+def _by_integers(claim: Claim, budget: int) -> Point | None:
+    """The smallest violation for sizes without bound."""
     dialect = Integers()
-    statement = Statement(claim, dialect)
-    largest = [statement.largest_size()] if len(statement.sizes) > 1 else []
+    statement = Statement(claim, dialect, math.inf)
     lemmas = dialect.monotony()
     products = dialect.products()
     for before, divisor in dialect.doubts:
@@ -83,30 +72,43 @@ def _smallest_sizes(claim: Claim, budget: int) -> tuple[int, ...] | None:
         if search.possible():
             raise Undecided(f"divides by {z3.simplify(divisor)}, which may be 0 or negative")
     assumed = [*dialect.assumed, *lemmas]
-    if statement.violated is False or not _possible_linearly(assumed, statement.violated, budget):
+    if statement.violated is False or _impossible(assumed, statement.violated, budget):
         return None
+    for highest in SMALL:
+        found = _small(claim, highest, budget)
+        if found is not None:
+            return found
     search = _search([*assumed, *products], statement.violated, _integer_solver(), budget)
-    unknowns = [dialect.unknown(size.term) for size in (*largest, *statement.sizes.values())]
-    if not _possible_small(search, unknowns[0] <= SMALL) and not search.possible():
+    if not search.possible():
         return None
-    values = search.smallest(unknowns, 1, lambda term, value: term <= value)
-    return tuple(values[len(largest) :])
+    count = len(statement.largest) + len(statement.sizes)
+    unknowns = [dialect.unknown(term) for term in statement.unknowns()[:count]]
+    values = search.smallest(unknowns, lambda term, value: term <= value)[len(statement.largest) :]
+    found = _by_bits(claim, dict(zip(statement.sizes, values, strict=True)), budget)
+    if found is None:
+        raise InternalError(f"z3 finds a violation among integers, but none with {tuple(statement.sizes)} = {values}")
+    return found
 
 
-def _possible_small(search: Search, small: Any) -> bool:
-    """Most violations have small sizes, and among those z3 finds them far sooner; False says nothing."""
+def _small(claim: Claim, highest: int, budget: int) -> Point | None:
+    """The smallest violation with sizes up to `highest`; None says nothing."""
     try:
-        return search.possible(small, share=4)
+        return _by_bits(claim, highest, budget)
     except Undecided:
-        return False
+        return None
 
 
-def _possible_linearly(assumed: list[Any], violated: Any, budget: int) -> bool:
-    """False only if there is no violation even where products may be any numbers that the lemmas allow."""
-    try:
-        return _search(assumed, violated, _integer_solver(), budget).possible()
-    except Undecided:
-        return True
+def _impossible(assumed: list[Any], violated: Any, budget: int) -> bool:
+    """True only if there is no violation even where products may be any numbers that the lemmas allow."""
+    for seed in range(RESTARTS):
+        solver = _integer_solver(seed)
+        # the later, the longer: half of the budget for the last
+        search = _search(assumed, violated, solver, budget >> (1 + (RESTARTS - 1 - seed) // 2))
+        try:
+            return not search.possible()
+        except Undecided:
+            continue
+    return False
 
 
 def _search(assumed: list[Any], violated: Any, solver: Any, budget: int) -> Search:
@@ -114,7 +116,8 @@ def _search(assumed: list[Any], violated: Any, solver: Any, budget: int) -> Sear
     return Search(solver, budget)
 
 
-def _integer_solver() -> Any:
-    # measured on all-shape proofs of flattened tilings over 24 seeds: z3.Solver() runs out of any budget on every
-    # tenth of them, this one on none
-    return z3.SimpleSolver()
+def _integer_solver(seed: int = 0) -> Any:
+    # z3.Solver() runs out of any budget on every tenth all-shape proof of a flattened tiling, this one on hardly any
+    solver = z3.SimpleSolver()
+    solver.set("random_seed", seed)
+    return solver

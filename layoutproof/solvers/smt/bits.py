@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 import z3
 
@@ -11,12 +11,16 @@ from layoutproof.solvers.smt.bounded import Bound, Bounded, term_of
 
 
 class Bits:
-    """Terms are two's complement bit-vectors of one width; see `Dialect`."""
+    """Terms are two's complement bit-vectors of one width; see `Dialect`.
+
+    `divisors_known`: somebody else has shown every divisor to be positive.
+    """
 
     floors = False
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, divisors_known: bool = False) -> None:
         self.width = width
+        self.divisors_known = divisors_known
         self.assumed: list[Any] = []
 
     def note(self, low: Bound, high: Bound) -> None:
@@ -48,8 +52,9 @@ class Bits:
             return term_of(self, value) & self.constant(by - 1)
         return z3.URem(term_of(self, value), term_of(self, by))
 
-    def positive(self, divisor: Any) -> NoReturn:
-        raise Undecided("divides by a value that may be 0 or negative")
+    def positive(self, divisor: Any) -> None:
+        if not self.divisors_known:
+            raise Undecided("divides by a value that may be 0 or negative")
 
     def xor(self, left: Any, right: Any) -> Any:
         return left ^ right
@@ -85,8 +90,8 @@ class Widths(Bits):
     8
     """
 
-    def __init__(self) -> None:
-        super().__init__(1)
+    def __init__(self, divisors_known: bool = False) -> None:
+        super().__init__(1, divisors_known)
 
     def note(self, low: Bound, high: Bound) -> None:
         for end in (low, high):

@@ -21,14 +21,11 @@ class Search:
         self.left = budget
         self.solution: Any = None
 
-    def possible(self, *more: Any, share: int = 1) -> bool:
-        """Whether all that was added, and `more`, can hold.
-
-        Raises Undecided when one `share`-th of what is left of the budget is spent, or when z3 gives up.
-        """
+    def possible(self, *more: Any) -> bool:
+        """Whether all that was added, and `more`, can hold. Raises Undecided when the budget is spent."""
         # the counter runs over the whole process, the limit over one check; a limit of 0 would be none
         before = self._spent()
-        self.solver.set("rlimit", max(1, self.left // share))
+        self.solver.set("rlimit", max(1, self.left))
         if more:
             self.solver.push()
             self.solver.add(*more)
@@ -51,24 +48,24 @@ class Search:
         number = self.solution.eval(term, model_completion=True)
         return int(number.as_long())
 
-    def smallest(self, terms: Sequence[Any], low: int, at_most: Callable[[Any, int], Any]) -> list[int]:
-        """The lexicographically smallest values of `terms` that can hold; something can, with each at least `low`.
+    def smallest(self, terms: Sequence[Any], at_most: Callable[[Any, int], Any]) -> list[int]:
+        """The lexicographically smallest values of `terms` that can hold; something can, and none is negative.
 
         Raises Undecided, naming the solution at hand, when the budget does not suffice to show one the smallest.
         """
         values = [self.value(term) for term in terms]
         for k, term in enumerate(terms):
             try:
-                values[k:] = self._least(terms[k:], low, values[k:], at_most)
+                values[k:] = self._least(terms[k:], values[k:], at_most)
             except Undecided as spent:
                 found = ", ".join(map(str, values))
                 raise Undecided(f"found a violation at ({found}) but could not prove it smallest: {spent}") from None
             self.solver.add(term == values[k])
         return values
 
-    def _least(self, terms: Sequence[Any], low: int, best: list[int], at_most: Callable[[Any, int], Any]) -> list[int]:
-        """The solution with the smallest first term: doubling steps up from `low` first, as it is mostly near."""
-        step = 0
+    def _least(self, terms: Sequence[Any], best: list[int], at_most: Callable[[Any, int], Any]) -> list[int]:
+        """The solution with the smallest first term: doubling steps up from 0 first, as it is mostly near."""
+        low = step = 0
         while low < best[0]:
             probe = min(low + step, (low + best[0]) // 2)
             if self.possible(at_most(terms[0], probe)):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
 from layoutproof.core.claim import All, Any_, At, Before, Claim, Differ, Formula, Holds, Outside, Same, Unreached
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import Index
+from layoutproof.core.result import Point
 from layoutproof.core.size import Extent
 from layoutproof.solvers.smt.bounded import Bounded, BoundedNumbers, Dialect, bounds, plus, term_of
 
@@ -17,17 +17,21 @@ from layoutproof.solvers.smt.bounded import Bounded, BoundedNumbers, Dialect, bo
 class Statement:
     """`violated` under `dialect.assumed`; a condition is a bool where the bounds of the values decide it.
 
-    `given` holds ints for the size symbols; without it they are unknowns >= 1. An entry of a point is an int where
-    the box leaves it no choice. Raises Undecided for unreached places.
+    `sizes` are the ints to put in for the size symbols, or up to where they are unknowns (infinity for no end).
+    An entry of a point is an int where the box leaves it no choice. Raises Undecided for unreached places.
     """
 
-    def __init__(self, claim: Claim, dialect: Dialect, given: Mapping[str, int] | None = None) -> None:
+    def __init__(self, claim: Claim, dialect: Dialect, sizes: Mapping[str, int] | float) -> None:
         self.dialect = dialect
         self.possible: Any = True
         self.sizes: dict[str, Any] = {
-            name: self._variable(f"size {name}", 1, math.inf) if given is None else given[name]
+            name: sizes[name] if isinstance(sizes, Mapping) else self._size(f"size {name}", sizes)
             for name in claim.sizes()
         }
+        # smallest largest size first: with one symbol that is the symbol itself
+        self.largest = [] if isinstance(sizes, Mapping) or len(self.sizes) < 2 else [self._size("largest size", sizes)]
+        for size in self.sizes.values() if self.largest else ():
+            dialect.assumed.append(dialect.opposite(dialect.less(self.largest[0].term, size.term)))
         self.on = BoundedNumbers(dialect, self.sizes)
         if claim.where is not None:
             self._assume(claim.where.evaluate({}, self.on))
@@ -37,12 +41,27 @@ class Statement:
         }
         self.violated: Any = self.on.both(self.possible, self._holds(claim.violation))
 
-    def largest_size(self) -> Bounded:
-        """A new unknown, assumed to be no less than any size."""
-        largest = self._variable("largest size", 1, math.inf)
-        for size in self.sizes.values():
-            self.dialect.assumed.append(self.dialect.opposite(self.dialect.less(largest.term, size.term)))
-        return largest
+    def unknowns(self) -> list[Any]:
+        """Terms of the sizes, the largest before all, then of the points: the order in which a violation is small."""
+        row = (*self.largest, *self.sizes.values(), *(entry for point in self.points.values() for entry in point))
+        return [entry.term for entry in row if type(entry) is not int]
+
+    def point(self, values: Sequence[int]) -> Point:
+        """The point at which the unknowns have these values."""
+        rest = iter(values[len(self.largest) :])
+
+        def read(entries: Iterable[Any]) -> tuple[int, ...]:
+            return tuple(entry if type(entry) is int else next(rest) for entry in entries)
+
+        sizes = {"sizes": read(self.sizes.values())} if self.sizes else {}
+        return sizes | {name: read(entries) for name, entries in self.points.items()}
+
+    def _size(self, name: str, highest: float) -> Bounded:
+        size = self._variable(name, 1, highest)
+        self.dialect.assumed.append(self.dialect.opposite(self.dialect.less(size.term, self.dialect.constant(1))))
+        if type(highest) is int:
+            self.dialect.assumed.append(self.dialect.below(size.term, self.dialect.constant(highest + 1)))
+        return size
 
     def _variable(self, name: str, low: int, high: float) -> Bounded:
         self.dialect.note(low, high)
