@@ -184,7 +184,7 @@ def process_rows() -> list[tuple[str, str, float]]:
         ("start", "import layoutproof", best_us(run("-c", "import layoutproof"), 7)),
     ]
     with tempfile.TemporaryDirectory() as folder:
-        kinds = ("injective", "in_bounds", "padding", "bijective", "fits_int32")
+        kinds = ("injective", "in_bounds", "padding", "bijective", "fits_int64")
         claims = [f'  - {kinds[k % 5]}: "{layout}"' for k, layout in enumerate(corpus(1000, 2, 500))]
         spec = Path(folder, "many.yaml")
         spec.write_text("source: benchmark\nchecks:\n" + "\n".join(claims) + "\n")
