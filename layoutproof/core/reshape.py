@@ -144,11 +144,9 @@ def comparable(left: IndexMap, right: IndexMap, unit: int, by_address: bool = Fa
         return left, right
     alike = (first.bits, first.prefix_bytes, first.space) == (second.bits, second.prefix_bytes, second.space)
     if alike and not by_address:
-        axes = [tuple(k for k, e in enumerate(m.range.extents) if e != 1) for m in (left, right)]
-        boxes = [tuple(m.range.extents[k] for k in kept) for m, kept in zip((left, right), axes, strict=True)]
+        boxes = [[e for e in m.range.extents if e != 1] for m in (left, right)]
         if boxes[0] == boxes[1]:
-            one, other = (_only(m, kept) for m, kept in zip((left, right), axes, strict=True))
-            return one, other
+            return _without_units(left), _without_units(right)
     return address(left, unit), address(right, unit)
 
 
@@ -163,15 +161,17 @@ def _coordinates(m: IndexMap) -> int:
         raise LayoutError("the map divides by zero at its first index") from None
 
 
-def _only(m: IndexMap, axes: tuple[int, ...]) -> IndexMap:
-    """The map to some of its axes; the others have extent 1."""
-    if len(axes) == len(m.range.extents):
+def _without_units(m: IndexMap) -> IndexMap:
+    """The map without its axes of extent 1, whose coordinate is always 0."""
+    extents = m.range.extents
+    if 1 not in extents:
         return m
+    axes = [k for k, extent in enumerate(extents) if extent != 1]
     place = m.place
-    kept = Space(tuple(m.range.names[k] for k in axes), tuple(m.range.extents[k] for k in axes))
+    kept = Space(tuple([m.range.names[k] for k in axes]), tuple([extents[k] for k in axes]))
 
     def some(index: Index, copy: Index, on: Numbers) -> Index:
         coordinates = place(index, copy, on)
-        return tuple(coordinates[k] for k in axes)
+        return tuple([coordinates[k] for k in axes])
 
     return IndexMap(m.domain, kept, some, m.copies, m.memory)
