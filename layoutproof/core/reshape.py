@@ -144,8 +144,13 @@ def comparable(left: IndexMap, right: IndexMap, unit: int, by_address: bool = Fa
         return left, right
     alike = (first.bits, first.prefix_bytes, first.space) == (second.bits, second.prefix_bytes, second.space)
     if alike and not by_address:
-        boxes = [[e for e in m.range.extents if e != 1] for m in (left, right)]
+        boxes = [m.range.extents for m in (left, right)]
         if boxes[0] == boxes[1]:
+            return left, right
+        # an offset may lie outside the memory it states, coordinates of tiles lie in their box by construction
+        tiled = all(len(box) > 1 for box in boxes)
+        one, other = ([e for e in box if e != 1] for box in boxes)
+        if tiled and one == other:
             return _without_units(left), _without_units(right)
     return address(left, unit), address(right, unit)
 
