@@ -66,13 +66,13 @@ def png_bytes(layout: object) -> bytes:
 
     Raises LayoutError as `text_picture` does, and when matplotlib is not installed.
     """
+    grid = grid_of(layout, MOST, MOST, ends=True)
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
         from matplotlib.patches import Rectangle
     except ImportError:
         raise LayoutError("a PNG needs matplotlib: pip install layoutproof[viz]") from None
-    grid = grid_of(layout, MOST, MOST, ends=True)
     box = _Box(grid)
     # one unit of the picture is one point of type, so that text fits its cell as it does in the SVG
     figure = Figure(figsize=(box.width / 72, box.height / 72), dpi=108, facecolor="white")
