@@ -9,9 +9,8 @@ from __future__ import annotations
 import importlib
 import itertools
 import pkgutil
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import lru_cache, partial, reduce
+from functools import lru_cache, reduce
 from types import ModuleType
 from typing import Any
 
@@ -110,11 +109,11 @@ def _decide(claim: Claim, engines: tuple[str, ...], confirm: bool, effort: int) 
     """(counterexample or None, engines that decided, reason when nobody could)."""
     answers: dict[str, Point | None] = {}
     reasons: dict[str, str] = {}
-    for name, attempt in _attempts(engines, effort):
+    for name, function, share in _attempts(engines, effort):
         if name in answers:
             continue
         try:
-            point = attempt(claim)
+            point = getattr(_solver(name), function)(claim, share)
             if point is not None:
                 _replay(claim, point, name, effort)
         except Undecided as undecided:
@@ -138,13 +137,15 @@ def _decide(claim: Claim, engines: tuple[str, ...], confirm: bool, effort: int) 
     return None, "", said
 
 
-def _attempts(engines: tuple[str, ...], effort: int) -> Iterator[tuple[str, Callable[[Claim], Point | None]]]:
-    """The engines in order; between a short and a full try of isl a glance at the first elements."""
+@lru_cache(maxsize=64)
+def _attempts(engines: tuple[str, ...], effort: int) -> tuple[tuple[str, str, float], ...]:
+    """(solver, its function, effort) in order; between a short and a full try of isl a glance at the first elements."""
+    attempts: list[tuple[str, str, float]] = []
     for name in engines:
         if name == "isl" and "brute" in engines:
-            yield name, partial(_solver(name).decide, effort=effort / SHORT)
-            yield "brute", _solver("brute").glance
-        yield name, partial(_solver(name).decide, effort=effort)
+            attempts += [(name, "decide", effort / SHORT), ("brute", "glance", effort)]
+        attempts.append((name, "decide", effort))
+    return tuple(attempts)
 
 
 def _replay(claim: Claim, point: Point, engine: str, effort: int) -> None:

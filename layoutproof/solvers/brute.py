@@ -75,7 +75,7 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
     raise Undecided(f"there are more than {cap} combinations of points to try")
 
 
-def glance(claim: Claim) -> Point:
+def glance(claim: Claim, effort: float = 1) -> Point:
     """The smallest violation, if it is among the first `FIRST` indices of a claim about one point; else Undecided.
 
     Wrong layouts mostly go wrong early, and looking in order finds the smallest violation where a symbolic engine would
@@ -84,7 +84,7 @@ def glance(claim: Claim) -> Point:
     if len(claim.points) != 1 or claim.sizes() or isinstance(claim.violation, Unreached):
         raise Undecided("a glance is for claims about one index of an array of constant size")
     trial = _Trial(claim, {}, FIRST)
-    for points in itertools.islice(trial.points(), FIRST):
+    for points in itertools.islice(trial.points(), int(FIRST * effort)):
         if trial.violates(points):
             return points
     raise Undecided(f"the first {FIRST} indices are no violation")

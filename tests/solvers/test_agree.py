@@ -15,7 +15,7 @@ from layoutproof.core.index_map import IndexMap
 from layoutproof.core.size import symbol
 from layoutproof.core.term import Term, less, maximum, minimum, select
 from layoutproof.solvers import brute, isl, smt
-from tests.solvers.claims import box, covers, flattened, in_bounds, injective, mapping, same
+from tests.solvers.claims import M, N, box, covers, flattened, in_bounds, injective, mapping, same
 
 UNKNOWN = "unknown"
 PROFILE = settings(
@@ -88,7 +88,7 @@ def claims(draw: st.DrawFn) -> Claim:
     copies = draw(st.sampled_from([(), (), (2,)]))
     m = draw(maps(domain, coordinates, copies))
     points = {"index": m.domain}
-    kind = draw(st.sampled_from(["injective", "injective", "outside", "differ", "unreached", "either"]))
+    kind = draw(st.sampled_from(["injective", "ordered", "outside", "differ", "unreached", "either"]))
     if kind == "injective":
         points = {"first": m.domain, "second": m.domain}
         one, other = At(m, "first"), At(m, "second")
@@ -96,6 +96,10 @@ def claims(draw: st.DrawFn) -> Claim:
             points |= {"copy1": m.copies, "copy2": m.copies}
             one, other = At(m, "first", "copy1"), At(m, "second", "copy2")
         return Claim(points, All((Before("first", "second"), Same(one, other))))
+    if kind == "ordered" and not copies:
+        points = {"first": m.domain, "second": m.domain}
+        late = Outside(At(draw(maps(domain, coordinates)), "second"))
+        return Claim(points, All((Before("first", "second"), Outside(At(m, "first")), late)))
     if kind == "unreached":
         return Claim({"place": m.range}, Unreached(m, "place"))
     at = At(m, "index", "copy" if copies else "")
@@ -108,6 +112,33 @@ def claims(draw: st.DrawFn) -> Claim:
     return Claim(
         points, differ if kind == "differ" else Any_((All((Outside(at), differ)), Outside(At(other_map, "index"))))
     )
+
+
+def only(row: int, column: int) -> IndexMap:
+    """A map of 3x3 that lies outside its range at one element alone."""
+    return mapping((3, 3), lambda on, i, j: on.select(on.both(on.equal(i, row), on.equal(j, column)), 1, 0))
+
+
+@pytest.mark.parametrize("solver", [brute, isl, smt])
+def test_before_is_lexicographic(solver: Any) -> None:
+    """(1, 0) does not come before (0, 2), and (0, 2) does come before (1, 0); no point comes before itself."""
+    for first, second, is_before in (((1, 0), (0, 2), False), ((0, 2), (1, 0), True), ((1, 1), (1, 1), False)):
+        parts = (
+            Before("first", "second"),
+            Outside(At(only(*first), "first")),
+            Outside(At(only(*second), "second")),
+        )
+        claim = Claim({"first": box(3, 3), "second": box(3, 3)}, All(parts))
+        assert solver.decide(claim) == ({"first": first, "second": second} if is_before else None)
+
+
+@pytest.mark.parametrize("solver", [brute, isl, smt])
+def test_smallest_sizes(solver: Any) -> None:
+    """The smallest maximum wins over the smallest first size, and only then the order of the symbols."""
+    m = mapping((N, M), lambda _, i, j: i + j, (4,))
+    assert solver.decide(in_bounds(m)) == {"sizes": (3, 3), "index": (2, 2)}
+    assert solver.decide(in_bounds(m, "N + 1 < M")) == {"sizes": (2, 4), "index": (1, 3)}
+    assert solver.decide(in_bounds(m, "M < N and N < 5")) == {"sizes": (4, 2), "index": (3, 1)}
 
 
 @PROFILE

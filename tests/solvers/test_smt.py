@@ -144,6 +144,17 @@ def test_products_of_sizes() -> None:
     assert smt.decide(same(m, swapped)) is not None
 
 
+def test_products_of_sizes_are_bounded_exactly() -> None:
+    """i*M + j reaches N*M - 1 and no more; i*M + M reaches N*M."""
+    m = mapping((N, M), lambda on, i, j: i * on.size(M) + j, (N * M,))
+    assert smt.decide(in_bounds(m)) is None
+    assert smt.decide(in_bounds(m, extents=(N * M - 1,))) == {"sizes": (1, 1), "index": (0, 0)}
+    assert smt.decide(in_bounds(m, "N > 300 and M > 1", (N * M - 1,))) == {"sizes": (301, 2), "index": (300, 1)}
+    after = mapping((N, M), lambda on, i, j: i * on.size(M) + on.size(M) + 0 * j, (N * M + 1,))
+    assert smt.decide(in_bounds(after)) is None
+    assert smt.decide(in_bounds(after, extents=(N * M,))) == {"sizes": (1, 1), "index": (0, 0)}
+
+
 def test_padding_bound_over_sizes() -> None:
     """A condition over sizes alone: ceil(N/8) * 8 exceeds N by less than a tenth from 63 on, not at 57."""
     grown = Claim({}, Holds(parse_condition("(N + 7) // 8 * 8 * 10 > 11 * N")), where=parse_condition("N > 56"))
