@@ -1,7 +1,8 @@
 """Ask one question: which property, of which layouts; get a verdict with its counterexample or its engine.
 
-Order of engines: `digits` (structural, microseconds), `isl` (exact, natural coordinates), `smt` (what isl cannot),
-`brute` (small boxes). The first that decides answers; a refutation is replayed on plain ints before anyone sees it.
+Order of engines: `digits` (structural, microseconds), `bits` (xor, by rank over GF(2)), `isl` (exact, natural
+coordinates), `smt` (what isl cannot), `brute` (small boxes). The first that decides answers; a refutation is replayed
+on plain ints before anyone sees it.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point, Result, Verdict
 from layoutproof.core.size import Extent, product
 from layoutproof.core.term import Term
+from layoutproof.engine.count import count
+from layoutproof.engine.hardware import resolve
 from layoutproof.engine.read import map_of, read_layout
 
-ENGINES = ("digits", "isl", "smt", "brute")
+ENGINES = ("digits", "bits", "isl", "smt", "brute")
 SHORT = 30
 """The short try of isl has this part of its budget."""
 ENUMERATED = 100_000
@@ -44,7 +47,7 @@ def ask(
     """Whether a property holds of one layout or of a pair.
 
     where: a condition on size symbols, e.g. "N % 8 == 0"; the answer is then for all sizes >= 1 that satisfy it.
-    engine: force one of digits, isl, smt, brute.  confirm: demand that two engines agree.
+    engine: force one of digits, bits, isl, smt, brute.  confirm: demand that two engines agree.
     effort: multiplies the step budgets.  options: the property's own, e.g. at_most="2%", permutation=(1, 0).
     Raises LayoutError for bad input, never a library's error.
 
@@ -64,6 +67,7 @@ def ask(
     subject = " , ".join([_subject(layout) for layout in read])
     symbols = tuple(dict.fromkeys([s for m in maps for s in m.sizes()]))
     condition = None if where is None else _where(where, symbols)
+    options = resolve(module, maps, options)
     try:
         claims: tuple[Claim, ...] = module.claims(*maps, **options)
     except TypeError as error:
@@ -78,6 +82,12 @@ def ask(
     engines = ENGINES if engine is None else (engine,)
     decided: dict[str, None] = {}
     unknown = ""
+    if hasattr(module, "counted"):
+        try:
+            numbers, more = module.counted(count, *maps, **options)
+            figures, claims = {**figures, **numbers}, claims + more
+        except Undecided as undecided:
+            unknown = f"count: {undecided}"
     for claim in claims:
         point, by, reason = _decide(claim, engines, confirm, effort)
         if point is not None:
@@ -150,11 +160,13 @@ def _attempts(engines: tuple[str, ...], effort: int) -> tuple[tuple[str, str, fl
 
 def _replay(claim: Claim, point: Point, engine: str, effort: int) -> None:
     violation = claim.violation
-    if isinstance(violation, Unreached) and _product(violation.map.domain.extents, claim, point) > ENUMERATED:
+    if isinstance(violation, Unreached) and _product(_choices(violation.map), claim, point) > ENUMERATED:
         # too many elements to look at each: that none of them is at the place is asked of another engine instead
         target = point[violation.point]
         there = IndexMap(violation.map.domain, violation.map.range, lambda index, copy, on: target)
-        nobody = Claim({"element": there.domain}, Same(At(violation.map, "element"), At(there, "element")))
+        copies = {"copy": violation.map.copies} if violation.map.copies.extents else {}
+        held = Same(At(violation.map, "element", "copy" if copies else ""), At(there, "element"))
+        nobody = Claim({"element": there.domain, **copies}, held)
         fixed = replace(nobody, where=_pinned(claim, point), symbols=claim.symbols)
         others = tuple(name for name in ENGINES if name != engine)
         found, _, reason = _decide(fixed, others, False, effort)
@@ -167,6 +179,10 @@ def _replay(claim: Claim, point: Point, engine: str, effort: int) -> None:
         raise InternalError(
             f"{engine} found {point}, which does not violate the claim on plain ints: please report this"
         )
+
+
+def _choices(m: IndexMap) -> tuple[Extent, ...]:
+    return m.domain.extents + m.copies.extents
 
 
 def _product(extents: tuple[Extent, ...], claim: Claim, point: Point) -> int:
@@ -183,7 +199,7 @@ def _pinned(claim: Claim, point: Point) -> Term | None:
 def _vacuous(maps: list[IndexMap], where: Term | None, effort: int) -> str:
     """Why there is nothing to prove, or ""."""
     for m in maps:
-        for extent in m.domain.extents:
+        for extent in _choices(m):
             if type(extent) is int and extent == 0:
                 return "vacuous: the array has no elements"
     if where is None or _satisfiable(where, effort):

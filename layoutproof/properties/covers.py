@@ -3,16 +3,19 @@
 Why it matters: an output with a place that nothing writes holds garbage.
 Refuted by: the smallest `place` without an element. Padded layouts are refuted by design: padding is such a place;
 ask `bijective` for "one-to-one onto everything that is not padding".
+Where elements have several copies, each copy's place counts as held; the figure `holes` then says how many are not
+(constant sizes).
 Example: `f32[4,128]{1,0:T(4,128)}` is proved, `f32[3,128]{1,0:T(4,128)}` is refuted at place (0, 0, 3, 0).
 """
 
 from __future__ import annotations
 
 from layoutproof.core.claim import Claim, Holds, Unreached
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
+from layoutproof.core.tally import Count
 from layoutproof.core.term import Term, size_term
 
 LAYOUTS = 1
@@ -36,3 +39,14 @@ def claims(m: IndexMap) -> tuple[Claim, ...]:
         return f"offsets {box}..{all_ - 1} are alignment at the tail and hold no element"
 
     return (reached, Claim({}, Holds(Term("<", places, allotted)), explain_tail))
+
+
+def counted(count: Count, m: IndexMap) -> tuple[dict[str, object], tuple[Claim, ...]]:
+    """holes: places of the range without an element, for maps with copies or without a memory."""
+    if m.memory is not None and not m.copies.extents:
+        # what padding counts, without looking at places
+        return {}, ()
+    try:
+        return {"holes": m.range.count() - count(m).inside}, ()
+    except Undecided:
+        return {}, ()

@@ -3,32 +3,52 @@
 Why it matters: a place outside the range is another tensor's memory.
 Refuted by: the smallest `element` whose place is outside.
 Example: `f32[4] strides (2) in 7` is proved (offsets 0, 2, 4, 6), `f32[4] strides (2) in 6` is refuted at (3).
+With `within` axes have the extents that it says, e.g. {lane: 32, warp: 4} or the name of a target (cuda, trainium),
+whose hardware limits then hold for the axes it knows; the others keep the layout's own.
 Checked per coordinate, so a column that runs over into the next row is found although its offset is inside the memory.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from layoutproof.core.claim import At, Claim, Outside
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
+from layoutproof.core.size import Extent
 
 LAYOUTS = 1
 
 
-def claims(m: IndexMap) -> tuple[Claim, ...]:
-    """One claim: no element (and no copy of one) outside the range."""
+def claims(m: IndexMap, within: Mapping[str, int] | str | None = None) -> tuple[Claim, ...]:
+    """One claim: no element (and no copy of one) outside the range, or outside `within`."""
     if not m.range.extents and m.memory is None:
         raise LayoutError("this map states no range, so nothing is out of bounds; give one: '... in [32, 4]'")
     points = {"element": m.domain} | ({"copy": m.copies} if m.copies.extents else {})
+    extents = None if within is None else _extents(m, within)
+    shown = m.range.extents if extents is None else extents
 
     def explain(at: Point, on: Numbers) -> str:
         place = m.place(at["element"], at.get("copy", ()), on)
-        for axis, extent, entry in zip(m.range.names, m.range.extents, place, strict=True):
+        which = f"{at['element']}, copy {at['copy']}," if "copy" in at else f"{at['element']}"
+        for axis, extent, entry in zip(m.range.names, shown, place, strict=True):
             if not 0 <= entry < on.size(extent):
-                return f"{at['element']} is placed at {axis} = {entry}, outside 0..{on.size(extent) - 1}"
-        return f"{at['element']} is placed outside"
+                return f"{which} is placed at {axis} = {entry}, outside 0..{on.size(extent) - 1}"
+        return f"{which} is placed outside"
 
     copy = "copy" if m.copies.extents else ""
-    return (Claim(points, Outside(At(m, "element", copy)), explain),)
+    return (Claim(points, Outside(At(m, "element", copy), extents), explain),)
+
+
+def _extents(m: IndexMap, within: Mapping[str, int] | str) -> tuple[Extent, ...]:
+    if isinstance(within, str):
+        raise LayoutError(f"within is a mapping of axes to extents here, not the target name {within!r}")
+    for axis, extent in within.items():
+        if axis not in m.range.names:
+            have = f"it has {', '.join(m.range.names)}" if m.range.names else "its axes have no names"
+            raise LayoutError(f"the layout has no axis {axis!r}; {have}")
+        if type(extent) is not int or extent < 1:
+            raise LayoutError(f"the extent of axis {axis} is a whole number of at least 1, not {extent!r}")
+    return tuple([within.get(name, extent) for name, extent in zip(m.range.names, m.range.extents, strict=True)])

@@ -1,13 +1,15 @@
 """Two different elements never share one place.
 
 Why it matters: a shared place means that writing one element silently destroys another.
-Refuted by: the smallest such pair, as `first` and `second`; where elements have several copies, also which copies.
+Refuted by: the smallest such pair, as `first` and `second`; where elements have several copies, also which copies,
+`first_copy` and `second_copy`. Copies of one element may coincide here: that is `replicas_distinct`.
 Example: `f32[3,5] strides (4,1)` is refuted: (0, 4) and (1, 0) are both stored at offset 4.
 Mend: give each dimension a stride of at least the extent times stride of the dimension inside it.
 """
 
 from __future__ import annotations
 
+from layoutproof.core.axes import named
 from layoutproof.core.claim import All, At, Before, Claim, Same
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
@@ -25,8 +27,13 @@ def claims(m: IndexMap) -> tuple[Claim, ...]:
         points |= dict.fromkeys(copies, m.copies)
 
     def explain(at: Point, on: Numbers) -> str:
-        place = m.show_place(at["first"], at.get("first_copy", ()), on)
-        return f"{at['first']} and {at['second']} are both stored at {place}"
+        place = named(m, at["first"], at.get("first_copy", ()), on)
+        both = [f"{at[name]}{_copy(at, name)}" for name in ("first", "second")]
+        return f"{' and '.join(both)} are both stored at {place}"
 
     same = Same(At(m, "first", copies[0]), At(m, "second", copies[1]))
     return (Claim(points, All((Before("first", "second"), same)), explain),)
+
+
+def _copy(at: Point, name: str) -> str:
+    return f" (copy {at[f'{name}_copy']})" if f"{name}_copy" in at else ""

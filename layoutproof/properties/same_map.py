@@ -3,33 +3,53 @@
 Why it matters: two spellings of one layout are interchangeable, and a change that is only a respelling is harmless.
 Compared are addresses (memory space, bit) for two memory layouts of one shape, however they are spelled; coordinates
 for maps without a memory. How much is allotted is not compared: that is what `bitcast` adds.
-Refuted by: the smallest `element` that the two put at different places.
+Where elements have several copies, the sets of places are compared: neither layout has a place that the other lacks.
+Axes are compared by name, in any order; an axis that only one layout has is 0 on the other.
+With `fusion`, axes are put together first, e.g. [tx = 32*warpid + laneid], and it is proved that they stay within the
+bounds that make this one-to-one (laneid < 32): a place that does not is what refutes it, as in `in_bounds`.
+Refuted by: the smallest `element` that the two put at different places; with copies, the smallest `element` and
+`first_copy` at a place that the second layout lacks, or else `element` and `second_copy` at one that the first lacks.
 Example: `bf16[16,256]{1,0:T(8,128)(2,1)}` and `..T(8,128)(2,128)(2,1)` are the same map; dropping `(2,1)` moves (0, 1).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from layoutproof.core.axes import aligned, named, onto
 from layoutproof.core.claim import At, Claim, Differ
 from layoutproof.core.errors import LayoutError
+from layoutproof.core.fusion import bounds_of, fuse, read_fusion
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.reshape import common_unit, comparable
 from layoutproof.core.result import Point
+from layoutproof.properties import in_bounds, refines
 
 LAYOUTS = 2
 
 
-def claims(left: IndexMap, right: IndexMap) -> tuple[Claim, ...]:
-    """One claim: no element at two different places."""
+def claims(left: IndexMap, right: IndexMap, fusion: Sequence[str] | None = None) -> tuple[Claim, ...]:
+    """One claim: no element at two different places; with copies two, one for each direction; bounds of fused axes."""
+    if fusion:
+        fusions = [read_fusion(text) for text in ([fusion] if isinstance(fusion, str) else fusion)]
+        within = [(m, bounds_of(m, fusions)) for m in (left, right)]
+        first = [claim for m, box in within if box for claim in in_bounds.claims(onto(m, tuple(box)), box)]
+        for each in fusions:
+            left, right = fuse(left, each), fuse(right, each)
+        return (*first, *claims(left, right))
     if left.domain.extents != right.domain.extents:
         shapes = " and ".join(f"[{', '.join(map(str, m.domain.extents))}]" for m in (left, right))
         raise LayoutError(f"same_map compares layouts of one shape, not {shapes}; for a reshape ask bitcast")
+    one, other = comparable(*aligned(left, right), common_unit(left, right))
     if left.copies.extents or right.copies.extents:
-        raise LayoutError("same_map compares layouts with one place per element; these have copies")
-    one, other = comparable(left, right, common_unit(left, right))
+        return (
+            refines.missing_place(left, one, other, "first_copy", "the second layout"),
+            refines.missing_place(right, other, one, "second_copy", "the first layout"),
+        )
 
     def explain(at: Point, on: Numbers) -> str:
-        places = [m.show_place(at["element"], (), on) for m in (left, right)]
+        places = [named(m, at["element"], (), on) for m in (left, right)]
         if places[0] == places[1]:
             places = [f"(space, bit) {m.place(at['element'], (), on)}" for m in comparable(left, right, 1, True)]
         return f"{at['element']} is stored at {places[0]} by the first and at {places[1]} by the second"

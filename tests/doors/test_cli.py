@@ -49,7 +49,7 @@ def spec(folder: Path, *checks: str) -> str:
         ([f"injective: {OVERLAP}\n    expect: refuted"], 0, "1 claim: 0 proved, 1 refuted (1 expected), 0 unknown"),
         ([f"injective: {OVERLAP}"], 1, "1 claim: 0 proved, 1 refuted, 0 unknown"),
         ([f"injective: {SCORES}", "injectve: x"], 2, "1 claim: 1 proved, 0 refuted, 0 unknown; 1 error"),
-        ([f"injective: {OVERLAP}\n    engine: digits"], 3, "1 claim: 0 proved, 0 refuted, 1 unknown"),
+        ([f"covers: {OVERLAP}\n    engine: smt"], 3, "1 claim: 0 proved, 0 refuted, 1 unknown"),
     ],
 )
 def test_check_exit_codes(checks: list[str], code: int, last: str, run: Any, tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_check_json(run: Any, tmp_path: Path) -> None:
         (["injective", SCORES], 0, f"proved   injective  {SCORES}"),
         (["injective", OVERLAP], 1, f"refuted  injective  {OVERLAP}"),
         (["injective", '{"strided": "f32[3,5] strides (4,1)"}'], 1, f"refuted  injective  {OVERLAP}"),
-        (["injective", OVERLAP, "--engine", "digits"], 3, f"unknown  injective  {OVERLAP}"),
+        (["covers", OVERLAP, "--engine", "smt"], 3, f"unknown  covers  {OVERLAP}"),
         (["injective", SCORES, "--confirm"], 0, f"proved   injective  {SCORES}"),
         (["padding", SCORES, "--at-most", "40%"], 0, f"proved   padding  {SCORES}"),
         (["padding", SCORES, "--at-most", "37%"], 1, f"refuted  padding  {SCORES}"),
@@ -115,7 +115,7 @@ def test_ask_shows_the_counterexample_and_where_to_read_on(run: Any) -> None:
         f"refuted  injective  {OVERLAP}\n"
         "  because  (0, 4) and (1, 0) are both stored at offset 4\n"
         "  at       first=(0, 4) second=(1, 0)\n"
-        "  by       isl\n"
+        "  by       digits\n"
         "  explain  layoutproof explain injective\n"
     )
 

@@ -19,6 +19,7 @@ from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Result, Verdict
 from layoutproof.engine.ask import ENGINES, properties
 from layoutproof.engine.read import map_of, read_layout
+from tests.properties import places
 
 Index = tuple[int, ...]
 Point = dict[str, Index]
@@ -292,6 +293,27 @@ CASES = (
         (f"s8[{2**32},{2**31 + 1}]",),
         {"element": (4294967294, 2)},
     ),
+    Case(
+        "two copies on one device",
+        "replicas_distinct",
+        ("S[4:1@m] + R[(2,3):(3@gpuid,1@gpuid)]",),
+        ("S[4:1@m] + R[(2,3):(2@gpuid,1@gpuid)]",),
+        {"element": (0,), "first_copy": (0, 2), "second_copy": (1, 0)},
+    ),
+    Case(
+        "a required copy is on another device",
+        "refines",
+        ("S[4:1@m] + R[2:2@gpuid]", "S[4:1@m] + R[4:1@gpuid]"),
+        ("S[4:1@m] + R[2:4@gpuid]", "S[4:1@m] + R[4:1@gpuid]"),
+        {"element": (0,), "copy": (1,)},
+    ),
+    Case(
+        "copies of a row on one device",
+        "owners",
+        ("S[(2,8):(1@gpuid,1@m)] + R[2:2@gpuid] on (2,8)",),
+        ("S[(2,8):(1@gpuid,1@m)] + R[2:8@m] on (2,8)",),
+        {"element": (0, 0), "first_copy": (0,), "second_copy": (1,)},
+    ),
 )
 
 LARGE = 1 << 20
@@ -368,6 +390,10 @@ def enumerated(case: Case, layouts: Sequence[Any]) -> Point | None:
         return hole(one) or ({} if tail else None)
     if case.property == "same_map":
         return moved(*maps) or None
+    if case.property == "refines":
+        return places.missing(*maps)
+    if case.property in ("replicas_distinct", "owners"):
+        return places.repeated(one, ("gpuid",)) or places.collision(one)
     assert case.property == "bitcast"
     sizes = (allotted_bytes(maps[0]), allotted_bytes(maps[1]))
     return moved(*maps, case.options.get("permutation")) or ({"bytes": sizes} if sizes[0] != sizes[1] else None)
@@ -480,6 +506,9 @@ def test_every_property_has_a_fault() -> None:
 
 
 QUESTIONS: dict[str, Callable[[str], tuple[Any, ...]]] = {
+    "replicas_distinct": lambda shape: (f"f32{shape}",),
+    "refines": lambda shape: (f"f32{shape}", f"f32{shape}"),
+    "owners": lambda shape: (f"(i < {shape[1:-1].replace(',', ', j <')}) -> (i, j) in {shape}",),
     "injective": lambda shape: (f"f32{shape}",),
     "in_bounds": lambda shape: (f"f32{shape}",),
     "bijective": lambda shape: (f"f32{shape}",),

@@ -108,6 +108,17 @@ def test_division_by_a_size() -> None:
     assert smt.decide(in_bounds(mapping((N,), lambda on, i: i // on.size(T), (T,)))) == {"sizes": (2, 1), "index": (1,)}
 
 
+def test_digits_within_digits() -> None:
+    """i is made of i // 8, i % 8 // 2 and i % 2 for every i; i % 8 // 2 + i // 8 first reaches 4 at 14."""
+    whole = mapping((N,), lambda _, i: i // 8 * 8 + i % 8 // 2 * 2 + i % 2)
+    assert smt.decide(same(whole, mapping((N,), lambda _, i: i))) is None
+    digit = mapping((N,), lambda _, i: i % 8 // 2, (4,))
+    assert smt.decide(in_bounds(digit)) is None
+    assert smt.decide(in_bounds(digit, extents=(3,))) == {"sizes": (7,), "index": (6,)}
+    digits = mapping((N,), lambda _, i: i % 8 // 2 + i // 8, (4,))
+    assert smt.decide(in_bounds(digits)) == {"sizes": (15,), "index": (14,)}
+
+
 def test_divisors_must_be_shown_positive() -> None:
     """z3's x / 0 may be anything, so T - 1 divides only where the condition shows T >= 2."""
     m = mapping((N,), lambda on, i: (i // (on.size(T) - 1), 0), (N, T))

@@ -9,25 +9,27 @@ index, and each single digit can be 1 while all others are 0.
 
 from __future__ import annotations
 
-from functools import cmp_to_key, lru_cache
-from operator import itemgetter
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from layoutproof.core.assume import alternatives, substitution
-from layoutproof.core.claim import All, At, Before, Claim, Differ, Holds, Outside, Same, Unreached
+from layoutproof.core.claim import All, At, Before, Claim, Differ, Holds, NotAmong, Outside, Same, Unreached
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Point
-from layoutproof.core.size import surely_less
-from layoutproof.solvers.digits.number import Digit, DigitNumbers, Sum, bounds, index_of, magnitude
+from layoutproof.core.size import product, surely_less
+from layoutproof.solvers.digits import sets
+from layoutproof.solvers.digits.number import Digit, DigitNumbers, Sum, bounds, index_of, readable
 
-_PLAIN = DigitNumbers()
+DIGITS = DigitNumbers()
+"""Digits that know nothing of run-time sizes."""
 
 
 def decide(claim: Claim, effort: int = 1) -> Point | None:
     """None when no violation exists, else the smallest one; Undecided when digits do not settle it."""
     if claim.where is None:
-        point = _violation(claim, _PLAIN)
+        point = _violation(claim, DIGITS)
     else:
         # sizes that satisfy one alternative or the other: proved when it is proved under each
         found = [_violation(claim, DigitNumbers(substitution(case))) for case in alternatives(claim.where)]
@@ -39,47 +41,64 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
 
 def _violation(claim: Claim, on: DigitNumbers) -> Point | None:
     match claim.violation:
-        case All((Before(first, second), Same(At(left, p, ""), At(right, q, "")))) if left is right and (p, q) == (
-            first,
-            second,
+        case All((Before(first, second), Same(At(left, p, c), At(right, q, d)))) if left is right:
+            if (p, q) == (first, second) and bool(c) == bool(d):
+                return _named(claim, _shared(left, on), (p, q, c, d))
+            if p == q and (c, d) == (first, second):
+                return _named(claim, _repeated(left, on), (p, c, d))
+        case Outside(At(m, point, copy), extents):
+            return _named(claim, _outside(m, extents or m.range.extents, on), (point, copy))
+        case Differ(left, right) if left.point == right.point and (
+            left.copy == right.copy or not (left.copy and right.copy)
         ):
-            index = _injective(left, on)
-            return None if index is None else {first: (0,) * len(index), second: index}
-        case Outside(At(m, point, ""), extents):
-            index = _outside(m, extents or m.range.extents, on)
-            return None if index is None else {point: index}
-        case Differ(At(left, point, ""), At(right, same, "")) if point == same:
-            index = _differ(left, right, on)
-            return None if index is None else {point: index}
-        case Unreached(m, _):
-            _covers(m, on)
-            return None
+            return _named(claim, _differ(left, right, on), (left.point, left.copy or right.copy))
+        case NotAmong(place, m, point) if place.point == point:
+            return _named(claim, _not_among(place, m, on), (point, place.copy))
+        case Unreached(m, point):
+            return _named(claim, _covers(m, claim.points[point].extents, on), (point,))
         case Holds(condition):
             return {} if condition.evaluate({}, on) else None
     raise Undecided("digits do not know this kind of claim")
 
 
-def _indices(m: IndexMap, on: DigitNumbers) -> tuple[list[Digit], tuple[Any, ...]]:
-    if m.copies.extents:
-        raise Undecided("digits do not combine copies")
+def _named(claim: Claim, found: tuple[int, ...] | None, names: tuple[str, ...]) -> Point | None:
+    """The points with these names, whose entries stand in a row in `found`; "" names none."""
+    if found is None:
+        return None
+    asked = tuple([name for name in names if name])
+    if asked != tuple(claim.points):
+        raise Undecided("digits find the smallest violation for another order of the points")
+    points, start = {}, 0
+    for name in asked:
+        end = start + len(claim.points[name].extents)
+        points[name] = found[start:end]
+        start = end
+    return points
+
+
+def _digits(extents: Iterable[Any], first: int, on: DigitNumbers) -> tuple[list[Digit], tuple[Any, ...]]:
+    """A point of a box on digits, its entries numbered from `first`."""
     roots: list[Digit] = []
-    index: list[Any] = []
-    for dimension, extent in enumerate(m.domain.extents):
+    point: list[Any] = []
+    for dimension, extent in enumerate(extents, first):
         size = on.size(extent)
         if type(size) is int and size == 1:
-            index.append(Sum(()))
+            point.append(Sum(()))
             continue
         digit = Digit(dimension, size, 1)
         roots.append(digit)
-        index.append(Sum(((1, digit),)))
-    return roots, tuple(index)
+        point.append(Sum(((1, digit),)))
+    return roots, tuple(point)
 
 
 @lru_cache(maxsize=8)
-def _placed(m: IndexMap, on: DigitNumbers) -> tuple[list[Digit], tuple[Any, ...]]:
-    """The digits of an index and the coordinates of its place; kept, because claims come in groups about one map."""
-    roots, index = _indices(m, on)
-    return roots, m.place(index, (), on)
+def placed(m: IndexMap, on: DigitNumbers) -> tuple[list[Digit], tuple[Any, ...]]:
+    """The digits of an index and then of a copy, and the coordinates; kept, because claims come in groups."""
+    roots, index = _digits(m.domain.extents, 0, on)
+    if not m.copies.extents:
+        return roots, m.place(index, (), on)
+    more, copy = _digits(m.copies.extents, len(index), on)
+    return roots + more, m.place(index, copy, on)
 
 
 def _form(coordinate: Any) -> tuple[dict[Digit, Any], Any]:
@@ -93,59 +112,54 @@ def _leaves(roots: list[Digit]) -> list[Digit]:
     return [leaf for root in roots for leaf in root.leaves()]
 
 
-def _injective(m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
-    roots, coordinates = _placed(m, on)
-    rank = len(m.domain.extents)
-    known: set[Digit] = set()
-    waiting = []
-    for coordinate in coordinates:
-        if type(coordinate) is Sum:
-            form = coordinate.over_leaves()
-            if len(form) == 1 and type(next(iter(form.values()))) is int:
-                known.update(form)
-            else:
-                waiting.append(form)
-    progress = True
-    while progress and waiting:
-        progress = False
-        later = []
-        for form in waiting:
-            unknown = {d: c for d, c in form.items() if d not in known}
-            if _decodes(unknown):
-                known.update(unknown)
-                progress = True
-            else:
-                later.append(form)
-        waiting = later
-    missing = [leaf for leaf in _leaves(roots) if leaf not in known]
-    if not missing:
+def _fits(found: tuple[int, ...], extents: Iterable[Any], on: DigitNumbers) -> tuple[int, ...]:
+    if any(entry >= on.size(extent) for entry, extent in zip(found, extents, strict=True)):
+        raise Undecided("the smallest digits that violate the claim belong to padding")
+    return found
+
+
+def _shared(m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
+    """Two indices, and a copy of each if there are any, with one place."""
+    roots, coordinates = placed(m, on)
+    rank, more = len(m.domain.extents), len(m.copies.extents)
+    known, waiting = readable([c.over_leaves() for c in coordinates if type(c) is Sum])
+    leaves = _leaves(roots)
+    moving = [leaf for leaf in leaves if leaf.dimension < rank] if more else leaves
+    hidden = [leaf for leaf in moving if leaf not in known]
+    if not hidden:
         return None
-    if waiting or not all(type(leaf.extent) is int for leaf in missing):
-        raise Undecided("digits overlap within a coordinate")
-    # every digit that shows is known, so two indices collide iff they differ in hidden digits only
-    return index_of(rank, {missing[-1]: 1})
+    if not waiting and all(type(leaf.extent) is int for leaf in hidden):
+        # every digit that shows is known, so two indices collide iff they differ in hidden digits only
+        return (0,) * rank + index_of(rank, {hidden[-1]: 1}) + (0,) * (2 * more)
+    free = [leaf for leaf in leaves if leaf.dimension >= rank]
+    found = sets.collision(sets.forms_of(coordinates, roots), moving, free)
+    if found is None:
+        return None
+    first, second = (index_of(rank, values) for values in found[:2])
+    copies = [index_of(rank + more, values)[rank:] for values in found[2:]]
+    box = (*m.domain.extents, *m.domain.extents, *m.copies.extents, *m.copies.extents)
+    return _fits((*first, *second, *copies[0], *copies[1]), box, on)
 
 
-def _decodes(form: dict[Digit, Any]) -> bool:
-    """Whether the digits can be read back from the sum: each outweighs all lighter ones together."""
-    constant = all(type(c) is int for c in form.values())
-    sizes = [(abs(c) if constant else magnitude(c), d.extent) for d, c in form.items()]
-    sizes.sort(key=itemgetter(0) if constant else cmp_to_key(_by_size))
-    span: Any = 0
-    for coefficient, extent in sizes:
-        if not surely_less(span, coefficient):
-            return False
-        span = span + coefficient * (extent - 1)
-    return True
-
-
-def _by_size(left: tuple[Any, Any], right: tuple[Any, Any]) -> int:
-    return -1 if surely_less(left[0], right[0] + 1) else 1 if surely_less(right[0], left[0] + 1) else 0
+def _repeated(m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
+    """An index and two copies of it with one place."""
+    roots, coordinates = placed(m, on)
+    rank, more = len(m.domain.extents), len(m.copies.extents)
+    moving = [leaf for leaf in _leaves(roots) if leaf.dimension >= rank]
+    # the index is the same on both sides, so its digits cancel
+    forms = [{d: c for d, c in _form(part)[0].items() if d.dimension >= rank} for part in coordinates]
+    if readable(forms)[0].issuperset(moving):
+        return None
+    found = sets.collision(sets.forms_of(coordinates, roots), moving, ())
+    if found is None:
+        return None
+    first, second = (index_of(rank + more, values)[rank:] for values in found[:2])
+    return _fits((*(0,) * rank, *first, *second), (*m.domain.extents, *m.copies.extents, *m.copies.extents), on)
 
 
 def _outside(m: IndexMap, extents: tuple[Any, ...], on: DigitNumbers) -> tuple[int, ...] | None:
-    roots, coordinates = _placed(m, on)
-    rank = len(m.domain.extents)
+    roots, coordinates = placed(m, on)
+    box = m.domain.extents + m.copies.extents
     violations: list[tuple[int, ...]] = []
     for coordinate, extent in zip(coordinates, extents, strict=True):
         form, constant = _form(coordinate)
@@ -161,18 +175,15 @@ def _outside(m: IndexMap, extents: tuple[Any, ...], on: DigitNumbers) -> tuple[i
             raise Undecided("digits cannot bound a coordinate for all sizes")
         leaves = _leaves(roots)
         if high >= extent:
-            violations.append(_smallest_above(form, extent - constant, leaves, rank))
+            violations.append(_smallest_above(form, extent - constant, leaves, len(box)))
         if low < 0:
             flipped = {d: -c for d, c in form.items()}
-            violations.append(_smallest_above(flipped, constant + 1, leaves, rank))
+            violations.append(_smallest_above(flipped, constant + 1, leaves, len(box)))
     if not violations:
         return None
-    smallest = min(violations)
-    if not m.domain.is_constant():
+    if not all(type(extent) is int for extent in box):
         raise Undecided("digits do not look for the smallest sizes")
-    if any(entry >= on.size(extent) for entry, extent in zip(smallest, m.domain.extents, strict=True)):
-        raise Undecided("the smallest digits out of bounds belong to padding")
-    return smallest
+    return _fits(min(violations), box, on)
 
 
 def _smallest_above(form: dict[Digit, int], bound: int, leaves: list[Digit], rank: int) -> tuple[int, ...]:
@@ -191,16 +202,26 @@ def _smallest_above(form: dict[Digit, int], bound: int, leaves: list[Digit], ran
     return index_of(rank, values)
 
 
-def _differ(left: IndexMap, right: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
-    roots, index = _indices(left, on)
-    pairs = list(zip(left.place(index, (), on), right.place(index, (), on), strict=True))
+def _differ(left: At, right: At, on: DigitNumbers) -> tuple[int, ...] | None:
+    copies = [at.map.copies.extents for at in (left, right) if at.copy]
+    if len(copies) == 2 and copies[0] != copies[1]:
+        raise Undecided("digits compare copies of one box only")
+    roots, index = _digits(left.map.domain.extents, 0, on)
+    copy: tuple[Any, ...] = ()
+    if copies:
+        more, copy = _digits(copies[0], len(index), on)
+        roots = roots + more
+    pairs = list(zip(*(at.map.place(index, copy if at.copy else (), on) for at in (left, right)), strict=True))
     differing: set[Digit] = set()
     for one, other in pairs:
+        form, constant = _form(one)
+        if (form, constant) == _form(other):
+            continue
         form, constant = _form(one - other)
         if constant != 0:
             if type(constant) is not int or any(type(d.extent) is not int for d in form):
                 raise Undecided("digits cannot rule out a difference for all sizes")
-            return (0,) * len(index)
+            return (0,) * (len(index) + len(copy))
         differing.update(form)
     if not differing:
         return None
@@ -208,12 +229,41 @@ def _differ(left: IndexMap, right: IndexMap, on: DigitNumbers) -> tuple[int, ...
     if not all(type(root.extent) is int for root in roots):
         raise Undecided("digits cannot rule out a difference for all sizes")
     # everything smaller has all differing digits 0, and there the maps agree
-    return index_of(len(index), {leaves[-1]: 1})
+    return index_of(len(index) + len(copy), {leaves[-1]: 1})
 
 
-def _covers(m: IndexMap, on: DigitNumbers) -> None:
-    elements, places = on.size(m.domain.count()), on.size(m.range.count())
-    if elements != places:
+def _not_among(place: At, m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
+    """An index and a copy with a place that no copy of `m` has."""
+    given = place.map.domain.extents + (place.map.copies.extents if place.copy else ())
+    roots, point = _digits(given, 0, on)
+    rank = len(place.map.domain.extents)
+    chosen, copy = _digits(m.copies.extents, len(point), on)
+    one = place.map.place(point[:rank], point[rank:], on)
+    other = m.place(point[:rank], copy, on)
+    differences = [a - b for a, b in zip(one, other, strict=True)]
+    try:
+        forms = sets.forms_of(differences, roots + chosen)
+    except Undecided:
+        # for sizes that are not known it is enough that each copy is where its namesake is
+        alike = place.copy and place.map.copies.extents == m.copies.extents
+        if alike and _differ(place, At(m, place.point, place.copy), on) is None:
+            return None
+        raise
+    if not all(sets.is_exact(root) for root in chosen):
+        raise Undecided("digits cannot split the copies evenly")
+    found = sets.missing(forms, _leaves(roots), _leaves(chosen))
+    return None if found is None else _fits(index_of(len(point), found), given, on)
+
+
+def _covers(m: IndexMap, box: tuple[Any, ...], on: DigitNumbers) -> tuple[int, ...] | None:
+    roots, coordinates = placed(m, on)
+    elements, places = on.size(m.domain.count() * m.copies.count()), on.size(product(box))
+    if elements == places:
+        known, _ = readable([c.over_leaves() for c in coordinates if type(c) is Sum])
+        if known.issuperset(_leaves(roots)) and _outside(m, box, on) is None:
+            return None
+    if type(elements) is not int or type(places) is not int:
         raise Undecided("digits do not look for the first hole")
-    if _outside(m, m.range.extents, on) is not None or _injective(m, on) is not None:
-        raise Undecided("digits count places only for maps that are injective and in bounds")
+    if not all(sets.is_exact(root) for root in roots):
+        raise Undecided("digits cannot split the index evenly, so some of what they reach is no element's place")
+    return sets.hole(sets.forms_of(coordinates, roots), [on.size(extent) for extent in box])

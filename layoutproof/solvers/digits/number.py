@@ -11,7 +11,9 @@ sizes, and one that would not is not taken.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cmp_to_key
+from operator import itemgetter
 from typing import Any
 
 from layoutproof.core.errors import Undecided
@@ -240,3 +242,44 @@ def index_of(dimensions: int, values: Mapping[Digit, int]) -> tuple[int, ...]:
     for digit, value in values.items():
         index[digit.dimension] += digit.weight * value
     return tuple(index)
+
+
+def readable(forms: Sequence[dict[Digit, Any]]) -> tuple[set[Digit], bool]:
+    """The digits that can be read back from the coordinates, and whether some coordinate was of no use."""
+    known: set[Digit] = set()
+    waiting = []
+    for form in forms:
+        if len(form) == 1 and type(next(iter(form.values()))) is int:
+            known.update(form)
+        else:
+            waiting.append(form)
+    progress = True
+    while progress and waiting:
+        progress = False
+        later = []
+        for form in waiting:
+            unknown = {d: c for d, c in form.items() if d not in known}
+            if _decodes(unknown):
+                known.update(unknown)
+                progress = True
+            else:
+                later.append(form)
+        waiting = later
+    return known, bool(waiting)
+
+
+def _decodes(form: dict[Digit, Any]) -> bool:
+    """Whether the digits can be read back from the sum: each outweighs all lighter ones together."""
+    constant = all(type(c) is int for c in form.values())
+    sizes = [(abs(c) if constant else magnitude(c), d.extent) for d, c in form.items()]
+    sizes.sort(key=itemgetter(0) if constant else cmp_to_key(_by_size))
+    span: Any = 0
+    for coefficient, extent in sizes:
+        if not surely_less(span, coefficient):
+            return False
+        span = span + coefficient * (extent - 1)
+    return True
+
+
+def _by_size(left: tuple[Any, Any], right: tuple[Any, Any]) -> int:
+    return -1 if surely_less(left[0], right[0] + 1) else 1 if surely_less(right[0], left[0] + 1) else 0

@@ -38,6 +38,7 @@ class Integers:
         self.doubts: list[tuple[int, Any]] = []
         self._low: dict[str, Bound] = {}
         self._products: dict[Monomial, Any] = {}
+        self._remainders: dict[object, tuple[Bounded | int, Bounded | int, Polynomial]] = {}
         self._split: dict[tuple[object, object], tuple[Polynomial, Polynomial]] = {}
 
     def note(self, low: Bound, high: Bound) -> None:
@@ -148,13 +149,27 @@ class Integers:
         term, divisor = term_of(self, value), term_of(self, by)
         key = (frozenset(term.items()), frozenset(divisor.items()))
         if key not in self._split:
-            number = len(self._split)
-            quotient = self.variable(f"quotient {number}", 0 if bounds(value)[0] >= 0 else -math.inf)
-            remainder = self.variable(f"remainder {number}", 0)
-            whole = self.add(self.multiply(quotient, divisor), remainder)
-            self.assumed += [self.equal(term, whole), self.less(remainder, divisor)]
-            self._split[key] = (quotient, remainder)
+            self._split[key] = self._parts_of_remainder(key[0], by) or self._new_parts(value, by)
+            self._remainders[frozenset(self._split[key][1].items())] = (value, by, self._split[key][0])
         return self._split[key]
+
+    def _new_parts(self, value: Bounded | int, by: Bounded | int) -> tuple[Polynomial, Polynomial]:
+        number, divisor = len(self._split), term_of(self, by)
+        quotient = self.variable(f"quotient {number}", 0 if bounds(value)[0] >= 0 else -math.inf)
+        remainder = self.variable(f"remainder {number}", 0)
+        whole = self.add(self.multiply(quotient, divisor), remainder)
+        self.assumed += [self.equal(term_of(self, value), whole), self.less(remainder, divisor)]
+        return quotient, remainder
+
+    def _parts_of_remainder(self, term: object, by: Bounded | int) -> tuple[Polynomial, Polynomial] | None:
+        """(x % 8) // 2 and (x % 8) % 2 out of x // 2 and x % 2: one set of digits, so that z3 need not equate two."""
+        value, larger, above = self._remainders.get(term, (0, 1, {}))
+        if type(by) is not int or type(larger) is not int or larger % by or by == larger:
+            return None
+        quotient, remainder = self._parts(value, by)
+        digit = self.subtract(quotient, self.multiply(above, self.constant(larger // by)))
+        self.assumed += [self.less(self.constant(-1), digit), self.less(digit, self.constant(larger // by))]
+        return digit, remainder
 
 
 def _sum(*parts: tuple[Polynomial, int]) -> Polynomial:

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
+from itertools import product
 from typing import Any
 
-from layoutproof.core.claim import All, Any_, At, Before, Claim, Differ, Formula, Holds, Outside, Same, Unreached
+from layoutproof.core.claim import (
+    All,
+    Any_,
+    At,
+    Before,
+    Claim,
+    Differ,
+    Formula,
+    Holds,
+    NotAmong,
+    Outside,
+    Same,
+    Unreached,
+)
 from layoutproof.core.errors import Undecided
-from layoutproof.core.index_map import Index
+from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent
 from layoutproof.solvers.smt.bounded import Bounded, BoundedNumbers, Dialect, bounds, plus, term_of
+
+MOST_COPIES = 256
+"""Copies of one element that are written out one by one."""
 
 
 class Statement:
@@ -100,6 +118,10 @@ class Statement:
                 box = place.map.range.extents if extents is None else extents
                 pairs = zip(self._at(place), box, strict=True)
                 return self._any(on.either(on.less(v, 0), on.opposite(on.less(v, on.size(e)))) for v, e in pairs)
+            case NotAmong(place, index_map, point):
+                here, copies = self._at(place), self._copies(index_map)
+                places = [index_map.place(self.points[point], copy, on) for copy in copies]
+                return reduce(on.both, [on.opposite(self._all_equal(here, there)) for there in places], True)
             case Unreached():
                 raise Undecided("an unreached place needs for-all inside exists; isl or brute decide that")
             case Holds(condition):
@@ -112,9 +134,20 @@ class Statement:
     def _any(self, conditions: Iterable[Any]) -> Any:
         return reduce(self.on.either, conditions, False)
 
+    def _copies(self, index_map: IndexMap) -> Iterable[Index]:
+        extents = [self.on.size(extent) for extent in index_map.copies.extents]
+        if not all(type(extent) is int for extent in extents):
+            raise Undecided("the number of copies is not known, and each has to be looked at")
+        count = math.prod(extents)
+        if count > MOST_COPIES:
+            raise Undecided(f"there are {count} copies to look at; z3 is asked about {MOST_COPIES} at most")
+        return product(*map(range, extents))
+
     def _equal(self, left: At, right: At) -> Any:
-        pairs = zip(self._at(left), self._at(right), strict=True)
-        return reduce(self.on.both, [self.on.equal(a, b) for a, b in pairs], True)
+        return self._all_equal(self._at(left), self._at(right))
+
+    def _all_equal(self, left: Index, right: Index) -> Any:
+        return reduce(self.on.both, [self.on.equal(a, b) for a, b in zip(left, right, strict=True)], True)
 
     def _at(self, where: At) -> Index:
         return where.map.place(self.points[where.point], self.points[where.copy] if where.copy else (), self.on)

@@ -1,0 +1,103 @@
+"""Who holds what: places split into owners (devices, lanes) and their local memory, and nothing is lost between them.
+
+Proved: no two elements share a place, so each owner's local memory holds different elements at different places; and
+copies of one element are on different owners. With `dense` also that every place of the range holds an element, on
+every owner; with `balanced` that every owner holds equally many elements.
+`owner` names the axes that together number an owner, e.g. [gpuid]; all other axes are local memory. Without it every
+axis is an owner that no known target counts as memory (m, reg, P, F, TLane, TCol, ..).
+Figures, for constant sizes: `owners` that hold an element, `idle_owners` of the range that hold none,
+`fewest_elements` and `most_elements` of an owner, and of local memory `local_span` (from the lowest to the highest
+place used), `local_places` (used by some owner) and `local_holes` (the difference).
+Why it matters: a sharding can be correct and still waste memory, or leave a device without work.
+Refuted by: `first` and `second` at one place; an `element` with `first_copy` and `second_copy` on one owner; with
+`dense` the smallest `place` that is free; with `balanced` the two numbers, `elements_per_owner`.
+Example: `S[(2,32,2,64):(1@gpuid,128@m,2@gpuid,1@m)] on (64,128)` is proved, and its figures say that each of the 4
+devices holds 2,048 elements spread over 4,032 places; `dense` refutes it at (0, 64).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from layoutproof.core.axes import named, onto
+from layoutproof.core.claim import All, At, Before, Claim, Holds, Same, Unreached
+from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.index_map import IndexMap
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point
+from layoutproof.core.tally import Count, Tally
+from layoutproof.core.term import Term, size_term
+from layoutproof.properties import injective
+
+LAYOUTS = 1
+
+
+def claims(
+    m: IndexMap, owner: Sequence[str] | None = None, dense: bool = False, balanced: bool = False
+) -> tuple[Claim, ...]:
+    """Elements apart, copies on different owners; with `dense` no place of the range is free."""
+    owners, _ = split(m, owner)
+    found = list(injective.claims(m))
+    if m.copies.extents:
+        found.append(_copies_apart(m, owners))
+    if dense:
+
+        def explain(at: Point, on: Numbers) -> str:
+            where = ", ".join(f"{axis} {entry}" for axis, entry in zip(m.range.names, at["place"], strict=True))
+            return f"nothing is placed at {where}"
+
+        found.append(Claim({"place": m.range}, Unreached(m, "place"), explain))
+    return tuple(found)
+
+
+def counted(
+    count: Count, m: IndexMap, owner: Sequence[str] | None = None, dense: bool = False, balanced: bool = False
+) -> tuple[dict[str, object], tuple[Claim, ...]]:
+    """The figures of the module's text, and the claim that no owner holds more elements than another."""
+    owners, local = split(m, owner)
+    try:
+        per_owner, memory = count(owners), count(local)
+    except Undecided:
+        if balanced:
+            raise
+        return {}, ()
+    span = prod(high - low + 1 for low, high in zip(memory.low, memory.high, strict=True))
+    figures: dict[str, object] = {
+        "owners": per_owner.places,
+        "idle_owners": owners.range.count() - per_owner.inside,
+        "fewest_elements": per_owner.fewest,
+        "most_elements": per_owner.most,
+        "local_span": span,
+        "local_places": memory.places,
+        "local_holes": span - memory.places,
+    }
+    return figures, (_even(per_owner),) if balanced else ()
+
+
+def split(m: IndexMap, owner: Sequence[str] | None) -> tuple[IndexMap, IndexMap]:
+    """The map to the owner axes, and the map to the others. LayoutError without any owner."""
+    if not owner or isinstance(owner, str):
+        have = ", ".join(m.range.names) or "no names"
+        raise LayoutError(f"say which axes number an owner, e.g. owner: [gpuid]; the axes here are {have}")
+    owners = onto(m, tuple(owner))
+    return owners, onto(m, tuple([name for name in m.range.names if name not in owner]))
+
+
+def _copies_apart(m: IndexMap, owners: IndexMap) -> Claim:
+    def explain(at: Point, on: Numbers) -> str:
+        where = named(owners, at["element"], at["first_copy"], on)
+        return f"copies {at['first_copy']} and {at['second_copy']} of {at['element']} are both on {where}"
+
+    points = {"element": m.domain, "first_copy": m.copies, "second_copy": m.copies}
+    same = Same(At(owners, "element", "first_copy"), At(owners, "element", "second_copy"))
+    return Claim(points, All((Before("first_copy", "second_copy"), same)), explain)
+
+
+def _even(tally: Tally) -> Claim:
+    def explain(at: Point, on: Numbers) -> str:
+        return f"one owner holds {tally.fewest} elements and another {tally.most}"
+
+    numbers = (tally.fewest, tally.most)
+    uneven = Holds(Term("<", *(size_term(number) for number in numbers)))
+    return Claim({}, uneven, explain, witness={"elements_per_owner": numbers})

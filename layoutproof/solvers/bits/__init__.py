@@ -1,0 +1,259 @@
+"""The engine for xor: places as affine maps over GF(2) of the index's bits, decided by rank.
+
+Applies to constant sizes where every coordinate is affine in the bits of the index: swizzles, linear layouts, tiles and
+strides by powers of two. Cost grows with the square of the number of bits, never with the size of the array. Extents
+that are no powers of two are rounded up: a proof for more indices is one for fewer, and the smallest violation counts
+when it is an index of the array.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from layoutproof.core.claim import All, At, Before, Claim, Differ, Holds, Outside, Same, Unreached
+from layoutproof.core.errors import Undecided
+from layoutproof.core.index_map import IndexMap
+from layoutproof.core.numbers import INTS
+from layoutproof.core.result import Point
+from layoutproof.core.space import Space
+from layoutproof.solvers.bits.number import BitNumbers, BitSum, rows_of
+
+_NUMBERS = BitNumbers()
+
+
+def decide(claim: Claim, effort: int = 1) -> Point | None:
+    """None when no violation exists, else the smallest one; Undecided when the map is not affine over bits.
+
+    >>> from layoutproof.core.space import Space
+    >>> swap = IndexMap(Space(("i",), (16,)), Space(("o",), (8,)), lambda x, c, on: (on.xor(x[0] % 8, x[0] // 8),))
+    >>> pair = {"first": swap.domain, "second": swap.domain}
+    >>> decide(Claim(pair, All((Before("first", "second"), Same(At(swap, "first"), At(swap, "second"))))))
+    {'first': (0,), 'second': (9,)}
+    """
+    if claim.where is not None or claim.sizes():
+        raise Undecided("bits are for constant sizes")
+    match claim.violation:
+        case All((Before(first, second), Same(At(left, p, ""), At(right, q, "")))) if left is right and (p, q) == (
+            first,
+            second,
+        ):
+            index = _shared(left)
+            return None if index is None else {first: (0,) * len(index), second: index}
+        case Outside(At(m, point, ""), extents):
+            return _named(point, _outside(m, extents or m.range.extents))
+        case Differ(At(left, point, ""), At(right, same, "")) if point == same:
+            return _named(point, _differ(left, right))
+        case Same(At(left, point, ""), At(right, same, "")) if point == same:
+            return _named(point, _same(left, right))
+        case Unreached(m, point):
+            return _named(point, _unreached(m))
+        case Holds(condition):
+            return {} if condition.evaluate({}, INTS) else None
+    raise Undecided("bits do not know this kind of claim")
+
+
+def _named(point: str, index: tuple[int, ...] | None) -> Point | None:
+    return None if index is None else {point: index}
+
+
+def _places(*maps: IndexMap) -> list[tuple[Any, ...]]:
+    """The coordinates of each map on one index; input bit 0 is the last dimension's least significant."""
+    domain = maps[0].domain
+    if any(m.copies.extents for m in maps):
+        raise Undecided("bits do not combine copies")
+    if 0 in domain.extents:
+        raise Undecided("there are no indices")
+    index: list[Any] = []
+    bit = sum(_widths(domain))
+    for width in _widths(domain):
+        bit -= width
+        index.append(BitSum({bit + k: 1 << k for k in range(width)}) if width else 0)
+    try:
+        return [m.place(tuple(index), (), _NUMBERS) for m in maps]
+    except ZeroDivisionError:
+        raise Undecided("the map divides by zero") from None
+
+
+@lru_cache(maxsize=8)
+def _placed(m: IndexMap) -> tuple[Any, ...]:
+    """The coordinates of one map; kept, because claims come in groups about one map."""
+    return _places(m)[0]
+
+
+def _widths(space: Space) -> list[int]:
+    return [max(0, int(extent) - 1).bit_length() for extent in space.extents]  # type: ignore[arg-type]
+
+
+def _inside(space: Space, number: int) -> tuple[int, ...]:
+    """The index whose bits are `number`; Undecided when rounding up made it."""
+    index: list[int] = []
+    for width in reversed(_widths(space)):
+        index.append(number & ((1 << width) - 1))
+        number >>= width
+    index.reverse()
+    if any(entry >= extent for entry, extent in zip(index, space.extents, strict=True)):  # type: ignore[operator]
+        raise Undecided("the smallest violation is outside the array, which is no box of powers of two")
+    return tuple(index)
+
+
+def _columns(coordinates: tuple[Any, ...]) -> dict[int, int]:
+    """The columns of all coordinates side by side as one number."""
+    columns: dict[int, int] = {}
+    start = 0
+    for coordinate in coordinates:
+        if type(coordinate) is BitSum:
+            for v, column in coordinate.columns.items():
+                columns[v] = columns.get(v, 0) | column << start
+            start += coordinate.support.bit_length()
+    return columns
+
+
+def _shared(m: IndexMap) -> tuple[int, ...] | None:
+    """The smallest index besides 0 that has the place of index 0: the smallest element of the kernel."""
+    coordinates = _placed(m)
+    columns = _columns(coordinates)
+    leading: dict[int, tuple[int, int]] = {}
+    for v in range(sum(_widths(m.domain))):
+        # less significant bits first: the first dependent column has the smallest leading bit, and only one kernel
+        # element has it
+        column, inputs = columns.get(v, 0), 1 << v
+        while column:
+            high = column.bit_length()
+            known = leading.get(high)
+            if known is None:
+                leading[high] = (column, inputs)
+                break
+            column ^= known[0]
+            inputs ^= known[1]
+        else:
+            return _inside(m.domain, inputs)
+    return None
+
+
+def _differ(left: IndexMap, right: IndexMap) -> tuple[int, ...] | None:
+    one, other = _places(left, right)
+    lowest = -1
+    for a, b in zip(one, other, strict=True):
+        if type(a) is int and type(b) is int:
+            difference: Any = 0 if a == b else 1
+        else:
+            difference = a ^ b
+        constant = difference if type(difference) is int else difference.constant
+        if constant:
+            return _inside(left.domain, 0)
+        if type(difference) is not int:
+            first = min(difference.columns)
+            lowest = first if lowest < 0 else min(lowest, first)
+    # all smaller indices have only bits that no difference depends on
+    return None if lowest < 0 else _inside(left.domain, 1 << lowest)
+
+
+def _same(left: IndexMap, right: IndexMap) -> tuple[int, ...] | None:
+    one, other = _places(left, right)
+    system = _System()
+    for a, b in zip(one, other, strict=True):
+        if type(a) is int and type(b) is int:
+            if a != b:
+                return None
+            continue
+        if not all(system.add(row, 0) for row in rows_of(a ^ b)):
+            return None
+    return _inside(left.domain, system.smallest())
+
+
+def _outside(m: IndexMap, extents: tuple[Any, ...]) -> tuple[int, ...] | None:
+    coordinates = _placed(m)
+    found: list[int] = []
+    for coordinate, extent in zip(coordinates, extents, strict=True):
+        if type(coordinate) is int:
+            if not 0 <= coordinate < extent:
+                found.append(0)
+        elif coordinate.support >= extent:
+            found += _at_least(rows_of(coordinate), extent)
+    return _inside(m.domain, min(found)) if found else None
+
+
+def _at_least(rows: list[int], extent: int) -> list[int]:
+    """For each way that a value can exceed extent - 1 (equal above bit k, 1 over 0 at k), the smallest input."""
+    most = extent - 1
+    if most < 0:
+        return [0]
+    above = _System()
+    found: list[int] = []
+    for k in range(max(len(rows), most.bit_length()) - 1, -1, -1):
+        row = rows[k] if k < len(rows) else 0
+        if not most >> k & 1:
+            exceeding = above.copy()
+            if exceeding.add(row, 1):
+                found.append(exceeding.smallest())
+        if not above.add(row, most >> k & 1):
+            break
+    return found
+
+
+def _unreached(m: IndexMap) -> tuple[int, ...] | None:
+    if any(extent & (extent - 1) or not extent for extent in m.domain.extents):  # type: ignore[operator]
+        raise Undecided("bits count places of boxes of powers of two only")
+    coordinates = _placed(m)
+    widths = _widths(m.range)
+    start = sum(widths)
+    columns: dict[int, int] = {}
+    constant = 0
+    for coordinate, width in zip(coordinates, widths, strict=True):
+        start -= width
+        value = coordinate if type(coordinate) is BitSum else BitSum({}, coordinate)
+        if value.constant < 0 or value.support >> width:
+            raise Undecided("bits do not look for holes of a map that may leave its range")
+        for v, column in value.columns.items():
+            columns[v] = columns.get(v, 0) | column << start
+        constant |= value.constant << start
+    leading: dict[int, int] = {}
+    for column in columns.values():
+        if rest := _reduce(column, leading):
+            leading[rest.bit_length()] = rest
+    if _reduce(constant, leading):
+        return _inside(m.range, 0)
+    for bit in range(sum(widths)):
+        # places below this bit are all reached, so it is the smallest when it is not
+        if _reduce(1 << bit, leading):
+            return _inside(m.range, 1 << bit)
+    return None
+
+
+def _reduce(column: int, leading: dict[int, int]) -> int:
+    while column and (known := leading.get(column.bit_length())):
+        column ^= known
+    return column
+
+
+class _System:
+    """Linear equations over GF(2), each row solved for its least significant input bit, no two for the same."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, int] = {}
+
+    def copy(self) -> _System:
+        other = _System()
+        other.rows = dict(self.rows)
+        return other
+
+    def add(self, row: int, value: int) -> bool:
+        """Adds `row == value` (bit 0 of the row its constant); False when that contradicts what is there."""
+        row ^= value
+        for pivot, known in self.rows.items():
+            if row & pivot:
+                row ^= known
+        if row <= 1:
+            return row == 0
+        inputs = row & ~1
+        pivot = inputs & -inputs
+        for other, known in self.rows.items():
+            if known & pivot:
+                self.rows[other] = known ^ row
+        self.rows[pivot] = row
+        return True
+
+    def smallest(self) -> int:
+        """The smallest input that satisfies all: free bits are more significant than those they decide, so all 0."""
+        return sum(pivot >> 1 for pivot, row in self.rows.items() if row & 1)

@@ -1,0 +1,211 @@
+"""Numbers that are affine over GF(2): each input bit that is 1 xors its column onto a constant.
+
+    value = constant ^ xor of columns[v] over all input bits v that are 1
+
+Shifts, masks, xor, and sums whose operands share no bit position keep this form and touch whole columns. Other sums
+and differences go through a ripple adder, bit by bit, which works where every carry is affine again. What would leave
+the form is `Undecided`. Values are integers >= 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from layoutproof.core.errors import Undecided
+from layoutproof.core.numbers import Numbers
+
+Rows = list[int]
+"""One mask per bit of a value, least significant first: bit 0 is the constant, bit v + 1 the input bit v."""
+
+
+class BitSum:
+    """An affine number; immutable. `support` has a 1 wherever the value can have one, so it bounds the value."""
+
+    __slots__ = ("columns", "constant", "support")
+
+    def __init__(self, columns: dict[int, int], constant: int = 0) -> None:
+        self.columns = columns
+        self.constant = constant
+        support = constant
+        for column in columns.values():
+            support |= column
+        self.support = support
+
+    def __xor__(self, other: Any) -> Any:
+        if type(other) is int:
+            if other < 0:
+                raise Undecided("bits are those of numbers >= 0")
+            return BitSum(self.columns, self.constant ^ other)
+        columns = dict(self.columns)
+        for v, column in other.columns.items():
+            merged = columns.pop(v, 0) ^ column
+            if merged:
+                columns[v] = merged
+        return _number(columns, self.constant ^ other.constant)
+
+    __rxor__ = __xor__
+
+    def __add__(self, other: Any) -> Any:
+        if type(other) is int:
+            if other == 0:
+                return self
+            if other < 0:
+                return self - -other
+        if not self.support & (other if type(other) is int else other.support):
+            return self ^ other
+        return _ripple(self, other, subtract=False)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        if type(other) is int and other <= 0:
+            return self + -other
+        return _ripple(self, other, subtract=True)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _ripple(other, self, subtract=True)
+
+    def __neg__(self) -> Any:
+        return 0 - self
+
+    def __mul__(self, other: Any) -> Any:
+        if type(other) is not int or other < 0:
+            raise Undecided("bits multiply by constants >= 0 only")
+        if other & (other - 1) == 0:
+            return _number({v: c * other for v, c in self.columns.items() if other}, self.constant * other)
+        if self.support & (self.support - 1) == 0:
+            # one bit times a constant: no carry
+            return BitSum({v: c * other for v, c in self.columns.items()}, self.constant * other)
+        total: Any = 0
+        for k in range(other.bit_length()):
+            if other >> k & 1:
+                total = total + self * (1 << k)
+        return total
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, by: Any) -> Any:
+        shift = self._shift(by)
+        if shift < 0:
+            return 0
+        return _number({v: c >> shift for v, c in self.columns.items() if c >> shift}, self.constant >> shift)
+
+    def __mod__(self, by: Any) -> Any:
+        shift = self._shift(by)
+        if shift < 0:
+            return self
+        mask = (1 << shift) - 1
+        return _number({v: c & mask for v, c in self.columns.items() if c & mask}, self.constant & mask)
+
+    def _shift(self, by: Any) -> int:
+        """The exponent of a power of two; -1 when the number is surely below `by`."""
+        if type(by) is not int:
+            raise Undecided("bits divide by constants only")
+        if by <= 0:
+            raise Undecided(f"bits divide by positive numbers only, not {by}")
+        if self.support < by:
+            return -1
+        if by & (by - 1):
+            raise Undecided(f"bits divide by powers of two only, not by {by}")
+        return by.bit_length() - 1
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        raise Undecided("bits cannot divide by an index")
+
+    __rmod__ = __rfloordiv__
+
+
+class BitNumbers(Numbers):
+    """Places on affine numbers; comparisons only where the answer is the same for all inputs."""
+
+    def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
+        return if_true if condition else if_false
+
+    def less(self, left: Any, right: Any) -> bool:
+        (low, high), (low2, high2) = _bounds(left), _bounds(right)
+        if high < low2:
+            return True
+        if low >= high2:
+            return False
+        raise Undecided("bits cannot settle a comparison for all indices")
+
+    def equal(self, left: Any, right: Any) -> bool:
+        if type(left) is int and type(right) is int:
+            return left == right
+        difference = _bounds(left ^ right)
+        if difference[0] > 0:
+            return False
+        if difference[1] == 0:
+            return True
+        raise Undecided("bits cannot settle an equation for all indices")
+
+
+def _number(columns: dict[int, int], constant: int) -> Any:
+    return BitSum(columns, constant) if columns else constant
+
+
+def _bounds(value: Any) -> tuple[int, int]:
+    """Bounds of a value: bits no input touches, and all bits it can have."""
+    if type(value) is int:
+        return value, value
+    touched = 0
+    for column in value.columns.values():
+        touched |= column
+    return value.constant & ~touched, value.support
+
+
+def rows_of(value: Any) -> Rows:
+    """A value bit by bit.
+
+    >>> rows_of(BitSum({0: 1, 1: 3}, 2))
+    [6, 5]
+    """
+    if type(value) is int:
+        if value < 0:
+            raise Undecided("bits are those of numbers >= 0")
+        return [value >> k & 1 for k in range(value.bit_length())]
+    rows = [value.constant >> k & 1 for k in range(value.support.bit_length())]
+    for v, column in value.columns.items():
+        while column:
+            low = column & -column
+            rows[low.bit_length() - 1] |= 2 << v
+            column ^= low
+    return rows
+
+
+def _ripple(left: Any, right: Any, subtract: bool) -> Any:
+    one, other = rows_of(left), rows_of(right)
+    width = max(len(one), len(other)) + (not subtract)
+    one += [0] * (width - len(one))
+    other += [0] * (width - len(other))
+    carry, rows = 0, []
+    for a, b in zip(one, other, strict=True):
+        rows.append(a ^ b ^ carry)
+        carry = _majority(a ^ 1 if subtract else a, b, carry)
+    if carry:
+        raise Undecided("bits cannot tell that a difference is never negative")
+    return _from_rows(rows)
+
+
+def _majority(a: int, b: int, c: int) -> int:
+    """The affine form of "at least two of three", where there is one."""
+    for one, other, third in ((a, b, c), (a, c, b), (b, c, a)):
+        if one == other:
+            return one
+        if one ^ other == 1:
+            return third
+    raise Undecided("bits: a carry depends on products of index bits")
+
+
+def _from_rows(rows: Rows) -> Any:
+    columns: dict[int, int] = {}
+    constant = 0
+    for k, row in enumerate(rows):
+        constant |= (row & 1) << k
+        row >>= 1
+        while row:
+            low = row & -row
+            v = low.bit_length() - 1
+            columns[v] = columns.get(v, 0) | 1 << k
+            row ^= low
+    return _number(columns, constant)

@@ -1,0 +1,160 @@
+"""Exact integer sets (islpy): every quasi-affine claim, for constant sizes and for run-time sizes alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+import islpy as isl
+
+from layoutproof.core.claim import (
+    All,
+    Any_,
+    At,
+    Before,
+    Claim,
+    Differ,
+    Formula,
+    Holds,
+    NotAmong,
+    Outside,
+    Same,
+    Unreached,
+)
+from layoutproof.core.errors import Undecided
+from layoutproof.core.index_map import Index, IndexMap
+from layoutproof.core.result import Point
+from layoutproof.core.size import Extent
+from layoutproof.solvers.isl.quasi import SET, Affine, Frame
+
+BUDGET = 300_000
+"""Operations of isl at effort 1. Layouts of tools in use need below 10,000; 300,000 can take some seconds."""
+
+
+def decide(claim: Claim, effort: float = 1) -> Point | None:
+    """The smallest violation, or None when none exists for any sizes >= 1 that satisfy `claim.where`.
+
+    Raises Undecided when the budget is spent, and for what is not quasi-affine: products of two values that vary,
+    divisors that vary, xor.
+
+    >>> from layoutproof.core.space import Space
+    >>> line = IndexMap(Space(("i",), (5,)), Space(("o",), (3,)), lambda x, c, on: (x[0] % 3,))
+    >>> pair = {"first": line.domain, "second": line.domain}
+    >>> decide(Claim(pair, All((Before("first", "second"), Same(At(line, "first"), At(line, "second"))))))
+    {'first': (0,), 'second': (3,)}
+    """
+    budget = int(BUDGET * effort)
+    context = isl.Context()
+    # isl's own default prints every error to stderr, and another setting aborts the process
+    context.set_on_error(isl.on_error.CONTINUE)
+    context.set_max_operations(budget)
+    try:
+        return _decide(claim, context)
+    except isl.Error as error:
+        if "maximal number of operations" in str(error):
+            raise Undecided(f"the budget of {budget} isl operations is spent") from None
+        raise Undecided(f"isl cannot: {str(error).partition(' in /')[0]}") from None
+
+
+def _decide(claim: Claim, context: Any) -> Point | None:
+    sizes = claim.sizes()
+    # the largest size goes first: the lexicographic minimum then has the smallest sizes
+    largest = ("the largest size",) if sizes else ()
+    entries = [f"{name}[{k}]" for name, space in claim.points.items() for k in range(len(space.extents))]
+    frame = Frame(context, (*largest, *(f"the size {name}" for name in sizes), *entries))
+    on = Affine(frame, {name: frame.variable(k) for k, name in enumerate(sizes, 1)})
+    points: dict[str, Index] = {}
+    assumed = [on.opposite(on.less(frame.variable(0), size)) for size in on.sizes.values()]
+    assumed += [on.less(0, size) for size in on.sizes.values()]
+    start = len(largest) + len(sizes)
+    for name, space in claim.points.items():
+        points[name] = tuple(frame.variable(start + k) for k in range(len(space.extents)))
+        assumed += _inside(points[name], space.extents, on)
+        start += len(space.extents)
+    if claim.where is not None:
+        assumed.append(claim.where.evaluate({}, on))
+    bad = _violations(claim.violation, points, on, reduce(on.both, assumed, frame.everything))
+    if bad.is_empty():
+        return None
+    row = _smallest(bad, context, len(frame.labels))[len(largest) :]
+    found = {"sizes": row[: len(sizes)]} if sizes else {}
+    start = len(sizes)
+    for name, point in points.items():
+        found[name] = row[start : start + len(point)]
+        start += len(point)
+    return found
+
+
+def _smallest(some: Any, context: Any, count: int) -> tuple[int, ...]:
+    """The lexicographically smallest point of a set that is not empty."""
+    # islpy 2026.2.2: lexmin fails on { [i, i] : i mod 2 = 0 and .. } ("affine expression involves some of the domain
+    # dimensions"), and dim_min_val takes 0 for the minimum of a part that has rational points only
+    rows = []
+    for part in [isl.Set.from_basic_set(basic) for basic in some.get_basic_sets() if not basic.is_empty()]:
+        row = []
+        for k in range(count):
+            row.append(part.dim_min_val(k))
+            part = part.fix_val(SET, k, row[-1])
+        rows.append(row)
+    # reading numbers out must not fail half-way
+    context.set_max_operations(0)
+    return min(tuple(value.to_python() for value in row) for row in rows)
+
+
+def _violations(formula: Formula, points: Mapping[str, Index], on: Affine, within: Any) -> Any:
+    """Where the formula holds, as a part of the set `within`."""
+
+    def at(where: At) -> Index:
+        return where.map.place(points[where.point], points[where.copy] if where.copy else (), on)
+
+    def any_of(conditions: Iterable[Any]) -> Any:
+        # one part at a time: each stays a small set, where the condition alone may be a large one
+        return reduce(on.either, [on.both(within, condition) for condition in conditions], on.frame.nothing)
+
+    match formula:
+        case Before(first, second):
+            result, equal = on.frame.nothing, within
+            for a, b in zip(points[first], points[second], strict=True):
+                result = on.either(result, on.both(equal, on.less(a, b)))
+                equal = on.both(equal, on.equal(a, b))
+            return result
+        case Same(left, right):
+            return reduce(on.both, [on.equal(a, b) for a, b in zip(at(left), at(right), strict=True)], within)
+        case Differ(left, right):
+            return any_of(on.opposite(on.equal(a, b)) for a, b in zip(at(left), at(right), strict=True))
+        case Outside(place, extents):
+            box = place.map.range.extents if extents is None else extents
+            return any_of(on.opposite(condition) for condition in _inside(at(place), box, on))
+        case Unreached(index_map, point):
+            return within.subtract(_reached(index_map, None, points[point], on))
+        case NotAmong(place, index_map, point):
+            return within.subtract(_reached(index_map, points[point], at(place), on))
+        case Holds(condition):
+            return on.both(within, condition.evaluate({}, on))
+        case All(parts):
+            return reduce(lambda left, part: _violations(part, points, on, left), parts, within)
+        case Any_(parts):
+            return reduce(on.either, [_violations(part, points, on, within) for part in parts], on.frame.nothing)
+
+
+def _reached(index_map: IndexMap, index: Index | None, place: Index, on: Affine) -> Any:
+    """Where some copy of `index`, or of some index where that is None, has its place at `place`."""
+    box = (*(index_map.domain.extents if index is None else ()), *index_map.copies.extents)
+    count, more = len(on.frame.labels), len(box)
+    frame = Frame(on.frame.context, (*on.frame.labels, *(f"index[{k}]" for k in range(more))))
+    wide = Affine(frame, {name: frame.widen(size) for name, size in on.sizes.items()})
+    added = tuple(frame.variable(count + k) for k in range(more))
+    rank = 0 if index is not None else len(index_map.domain.extents)
+    chosen = added[:rank] if index is None else tuple(frame.widen(entry) for entry in index)
+    places = zip(index_map.place(chosen, added[rank:], wide), place, strict=True)
+    conditions = [
+        *_inside(added, box, wide),
+        *(wide.equal(coordinate, frame.widen(entry)) for coordinate, entry in places),
+    ]
+    return reduce(wide.both, conditions, frame.everything).project_out(SET, count, more)
+
+
+def _inside(point: Index, extents: Sequence[Extent], on: Affine) -> list[Any]:
+    pairs = list(zip(point, extents, strict=True))
+    return [on.less(-1, entry) for entry, _ in pairs] + [on.less(entry, on.size(extent)) for entry, extent in pairs]

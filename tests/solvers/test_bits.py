@@ -1,0 +1,207 @@
+"""The engine over GF(2): the smallest counterexample of enumeration, found by rank; nothing beyond its reach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from layoutproof.core.claim import At, Claim, Differ, Same
+from layoutproof.core.errors import Undecided
+from layoutproof.core.index_map import IndexMap
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.term import Term
+from layoutproof.solvers import bits, brute, smt
+from layoutproof.solvers.bits.number import BitNumbers, BitSum, rows_of
+from tests.solvers.claims import N, answer_or_reason, box, covers, in_bounds, injective, mapping, same
+
+UNKNOWN = "unknown"
+PROFILE = settings(max_examples=150, deadline=None, derandomize=True)
+
+
+def answer(solver: Any, claim: Claim) -> Any:
+    try:
+        return solver.decide(claim)
+    except Undecided:
+        return UNKNOWN
+
+
+@st.composite
+def linear_maps(draw: st.DrawFn) -> IndexMap:
+    """Random xor of bases over small boxes of powers of two, any of them perhaps zero or repeated; shifted at times."""
+    widths = draw(st.lists(st.integers(0, 3), min_size=1, max_size=3).filter(lambda w: sum(w) <= 6))
+    outs = draw(st.lists(st.integers(0, 3), min_size=1, max_size=2))
+    bases = [[[draw(st.integers(0, 2**out - 1)) for out in outs] for _ in range(width)] for width in widths]
+    start = [draw(st.sampled_from([0, 0, 0, 2**out - 1])) for out in outs]
+    extents = [max(1, 2**out - draw(st.sampled_from([0, 0, 1, 3]))) for out in outs]
+
+    def place(on: Numbers, *index: Any) -> tuple[Any, ...]:
+        totals: list[Any] = list(start)
+        for entry, basis in zip(index, bases, strict=True):
+            for k, column in enumerate(basis):
+                for d, value in enumerate(column):
+                    totals[d] = on.xor(totals[d], (entry // 2**k) % 2 * value)
+        return tuple(totals)
+
+    return mapping([2**width for width in widths], place, extents)
+
+
+@st.composite
+def terms(draw: st.DrawFn, names: tuple[str, ...]) -> Term:
+    """Shifts, masks, xor, sums and differences of the names."""
+    name = st.sampled_from(names).map(lambda n: Term("name", n))
+
+    def grow(inner: st.SearchStrategy[Term]) -> st.SearchStrategy[Term]:
+        by = st.sampled_from([1, 2, 3, 4, 8])
+        return st.one_of(
+            st.tuples(inner, inner).map(lambda p: p[0] ^ p[1]),
+            st.tuples(inner, inner).map(lambda p: p[0] + p[1]),
+            st.tuples(inner, inner).map(lambda p: p[0] - p[1]),
+            st.tuples(inner, by).map(lambda p: p[0] * p[1]),
+            st.tuples(inner, by).map(lambda p: p[0] // p[1]),
+            st.tuples(inner, by).map(lambda p: p[0] % p[1]),
+            st.tuples(inner, st.integers(-3, 9)).map(lambda p: p[0] + p[1]),
+        )
+
+    return draw(st.recursive(name, grow, max_leaves=6))
+
+
+@st.composite
+def term_maps(draw: st.DrawFn, extents: st.SearchStrategy[int]) -> IndexMap:
+    shape = draw(st.lists(extents, min_size=1, max_size=2))
+    names = tuple(f"d{k}" for k in range(len(shape)))
+    found = draw(st.lists(terms(names), min_size=1, max_size=2))
+    room = [draw(st.integers(1, 20)) for _ in found]
+    return mapping(shape, lambda on, *x: tuple(t.evaluate(dict(zip(names, x, strict=True)), on) for t in found), room)
+
+
+@PROFILE
+@given(linear_maps(), linear_maps())
+def test_linear_maps_are_decided_as_by_enumeration(m: IndexMap, other: IndexMap) -> None:
+    """Every claim about a linear map of boxes of powers of two gets enumeration's answer, never Undecided."""
+    for claim in (injective(m), in_bounds(m)):
+        assert answer(bits, claim) == brute.decide(claim)
+    if all(extent & (extent - 1) == 0 for extent in m.range.extents) and brute.decide(in_bounds(m)) is None:
+        assert answer(bits, covers(m)) == brute.decide(covers(m))
+    if len(m.range.extents) == len(other.range.extents):
+        twin = IndexMap(m.domain, other.range, other.place) if m.domain == other.domain else m
+        for claim in (same(m, twin), Claim({"x": m.domain}, Same(At(m, "x"), At(twin, "x")))):
+            assert answer(bits, claim) == brute.decide(claim)
+
+
+@settings(PROFILE, max_examples=25)
+@given(linear_maps())
+def test_z3_agrees(m: IndexMap) -> None:
+    """Bit-vectors give the same verdict and the same counterexample."""
+    for claim in (injective(m), in_bounds(m)):
+        assert answer(bits, claim) == smt.decide(claim)
+
+
+@settings(PROFILE, max_examples=250)
+@given(term_maps(st.sampled_from([1, 2, 4, 8, 16])), term_maps(st.integers(1, 13)))
+def test_never_wrong(exact: IndexMap, rounded: IndexMap) -> None:
+    """On sums, differences and shifts in any order it says what enumeration says, or that it cannot tell."""
+    for m in (exact, rounded):
+        for claim in (injective(m), in_bounds(m), covers(m)):
+            found = answer(bits, claim)
+            assert found in (UNKNOWN, brute.decide(claim))
+
+
+def test_never_wrong_is_not_never_right() -> None:
+    """The terms above are within reach often enough for the test to mean something."""
+    decided = 0
+
+    @settings(PROFILE, max_examples=100, database=None)
+    @given(term_maps(st.sampled_from([1, 2, 4, 8, 16])))
+    def count(m: IndexMap) -> None:
+        nonlocal decided
+        decided += answer(bits, injective(m)) != UNKNOWN
+
+    count()
+    assert decided > 40
+
+
+def test_the_smallest_pair_is_0_and_the_smallest_kernel_element() -> None:
+    """x xor x//8, cut to three bits: 9 = 8 + 1 is the smallest index besides 0 that goes to 0."""
+    swap = mapping([64], lambda on, x: on.xor(x % 8, x // 8), [8])
+    assert bits.decide(injective(swap)) == {"first": (0,), "second": (9,)}
+    whole = mapping([64], lambda on, x: (x // 8, on.xor(x % 8, x // 8)), [8, 8])
+    assert bits.decide(injective(whole)) is None
+    assert bits.decide(covers(whole)) is None
+
+
+def test_a_swizzle_of_2_to_the_60_elements() -> None:
+    """Size does not matter: Sw<3,4,3> over 2**60 offsets is a bijection, and without bit 59 it is not."""
+    size = 2**60
+    swizzle = mapping([size], lambda on, x: on.xor(x, x // 128 % 8 * 16), [size])
+    assert [bits.decide(claim(swizzle)) for claim in (injective, in_bounds, covers)] == [None, None, None]
+    cut = mapping([size], lambda on, x: on.xor(x % 2**59, x // 128 % 8 * 16), [size])
+    assert bits.decide(injective(cut)) == {"first": (0,), "second": (2**59,)}
+    assert bits.decide(covers(cut)) == {"place": (2**59,)}
+
+
+def test_bounds_of_a_range_that_is_no_power_of_two() -> None:
+    """The values of x xor x//2 % 4 for x < 8 are 0..7; 6 is first exceeded at 4 (4 xor 2 = 6)."""
+    gray = mapping([8], lambda on, x: on.xor(x, x // 2 % 4), [6])
+    assert bits.decide(in_bounds(gray)) == brute.decide(in_bounds(gray)) == {"index": (4,)}
+    assert bits.decide(in_bounds(gray, extents=(8,))) is None
+
+
+def test_two_maps_differ_first_where_the_lowest_bit_of_a_difference_says() -> None:
+    """x and x xor x//4 % 2 * 2 agree below 4."""
+    a = mapping([16], lambda on, x: x, [16])
+    b = mapping([16], lambda on, x: on.xor(x, x // 4 % 2 * 2), [16])
+    assert bits.decide(same(a, b)) == {"index": (4,)}
+    claim = Claim({"x": a.domain}, Differ(At(a, "x"), At(a, "x")))
+    assert bits.decide(claim) is None
+
+
+@pytest.mark.parametrize(
+    ("m", "reason"),
+    [
+        (mapping([8], lambda on, x: x * x), "bits multiply by constants >= 0 only"),
+        (mapping([8], lambda on, x: x // 3), "bits divide by powers of two only, not by 3"),
+        (mapping([8], lambda on, x: x // -2), "bits divide by positive numbers only, not -2"),
+        (mapping([8], lambda on, x: 8 // x), "bits cannot divide by an index"),
+        (mapping([8], lambda on, x: x // 0), "bits divide by positive numbers only, not 0"),
+        (mapping([8], lambda on, x: (x % 2 + x // 2) % 4), "bits: a carry depends on products of index bits"),
+        (mapping([8], lambda on, x: 12 - x), "bits: a carry depends on products of index bits"),
+        (mapping([8], lambda on, x: 3 - x), "bits cannot tell that a difference is never negative"),
+        (mapping([8], lambda on, x: x - 8), "bits cannot tell that a difference is never negative"),
+        (mapping([8], lambda on, x: on.minimum(x, 3)), "bits cannot settle a comparison for all indices"),
+        (mapping([N], lambda on, x: x), "bits are for constant sizes"),
+        (mapping([0], lambda on, x: x), "there are no indices"),
+        (mapping([8], lambda on, x, c: x + c, [9], [2]), "bits do not know this kind of claim"),
+    ],
+    ids=range(13),
+)
+def test_what_is_out_of_reach_is_said(m: IndexMap, reason: str) -> None:
+    """Undecided with its reason, never a guess."""
+    assert answer_or_reason(bits, injective(m)) == reason
+
+
+def test_extents_that_are_no_powers_of_two_are_rounded_up() -> None:
+    """A proof holds for fewer indices, a counterexample only when it is one of them."""
+    gray = mapping([3], lambda on, x: on.xor(x, x // 2))
+    assert bits.decide(injective(gray)) is None
+    folded = mapping([5], lambda on, x: x % 4)
+    assert bits.decide(injective(folded)) == brute.decide(injective(folded)) == {"first": (0,), "second": (4,)}
+    short = mapping([3, 3], lambda on, x, y: on.xor(x, y // 2 * 3))
+    assert brute.decide(injective(short)) == {"first": (0, 0), "second": (0, 1)}
+    beyond = mapping([3, 2], lambda on, x, y: on.xor(x, y * 3))
+    assert brute.decide(injective(beyond)) == {"first": (1, 0), "second": (2, 1)}
+    outside = "the smallest violation is outside the array, which is no box of powers of two"
+    assert answer_or_reason(bits, injective(beyond)) == outside
+
+
+def test_numbers_know_their_rows() -> None:
+    """A sum that carries only through equal or opposite bits stays affine: x + x is 2x, x + (7 - x) is 7."""
+    x = BitSum({0: 1, 1: 2, 2: 4})
+    assert rows_of(x + x) == rows_of(x * 2)
+    assert x + (7 - x) == 7
+    assert rows_of(x - x // 4 * 4) == rows_of(x % 4)
+    assert BitNumbers().less(x, 8) is True
+    assert BitNumbers().equal(x, 9) is False
+    assert box(2).count() == 2
