@@ -1,0 +1,71 @@
+"""Shardings to Axe: tile digits on the device axis, positions in the shard on memory, replicas in R.
+
+Devices are on axis `gpuid` and offsets on `m`; without a layout of the shard, on `device` and one axis per dimension
+of the shard, named as in the sharding's map. Uneven shards, padding within a dimension, and devices in an order that
+is no sum of digits have no Axe form (the Axe paper, section 4: every digit of D takes all its values).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.index_map import IndexMap
+from layoutproof.core.size import product
+from layoutproof.layouts.axe.layout import AxeLayout, Iter
+from layoutproof.layouts.sharding.model import ShardedArray, Sharding
+from layoutproof.solvers.digits.number import Digit, DigitNumbers, Sum
+
+
+def convert(layout: ShardedArray | Sharding) -> AxeLayout:
+    """`f32[4,6]{1,0} sharded {devices=[2,1]<=[2]}` is `S[(2,2,6):(1@gpuid,6@m,1@m)] on (4,6)`."""
+    m = layout.index_map()
+    if not isinstance(layout, ShardedArray):
+        raise LayoutError(f"{layout} places no array, so there is nothing to convert")
+    for name in m.copies.names:
+        if name != "replicated":
+            raise LayoutError(f"no Axe form: {name} copies hold different values, and R is of equal ones")
+    _whole(m)
+    axes = ("gpuid", "m") if layout.layout is not None else m.range.names
+    dimensions = [Digit(k, extent, 1) for k, extent in enumerate(m.domain.extents)]
+    copies = [Digit(len(dimensions) + k, extent, 1) for k, extent in enumerate(m.copies.extents)]
+    index, copy = (tuple(_number(root) for root in roots) for roots in (dimensions, copies))
+    try:
+        coordinates = m.place(index, copy, DigitNumbers())
+    except Undecided as undecided:
+        raise LayoutError(f"no Axe form: the place is no sum of digits times strides ({undecided})") from None
+    forms = [(c.over_leaves(), c.constant) if type(c) is Sum else ({}, c) for c in coordinates]
+    steps = {leaf: (step, axis) for axis, (form, _) in zip(axes, forms, strict=True) for leaf, step in form.items()}
+    if len(steps) != sum(len(form) for form, _ in forms):
+        raise LayoutError("no Axe form: a digit moves both the device and the place on it")
+    shard = [step for k, root in enumerate(dimensions) for step in _iters(root, steps, f"dimension {k}")]
+    replicas = [step for root in copies for step in _iters(root, steps, "the copies")]
+    if not shard or shard[0][2] != axes[0]:
+        # axes are in order of appearance, and the device comes first in the sharding's map
+        shard.insert(0, (1, 1, axes[0]))
+    if not any(axis == axes[1] for _, _, axis in shard):
+        shard.append((1, 1, axes[1]))
+    offset = {axis: constant for axis, (_, constant) in zip(axes, forms, strict=True) if constant != 0}
+    return AxeLayout(tuple(shard), tuple(replicas), offset, m.domain.extents)
+
+
+def _whole(m: IndexMap) -> None:
+    """LayoutError for a dimension whose tiles are not whole blocks."""
+    shards: Any = m.place
+    for k, (extent, tiles, size) in enumerate(zip(shards.extents, shards.tiles, shards.shard, strict=True)):
+        if size * tiles != extent:
+            raise LayoutError(
+                f"no Axe form: dimension {k} of extent {extent} over {tiles} tiles is uneven, and digits of D take "
+                "all their values"
+            )
+
+
+def _number(root: Digit) -> Sum:
+    return Sum(()) if root.extent == 1 else Sum(((1, root),))
+
+
+def _iters(root: Digit, steps: dict[Digit, tuple[Any, str]], what: str) -> list[Iter]:
+    leaves = root.leaves()
+    if product(leaf.extent for leaf in leaves) != root.extent:
+        raise LayoutError(f"no Axe form: {what} of extent {root.extent} is padded, and D consists of whole digits")
+    return [(leaf.extent, *steps[leaf]) for leaf in leaves if leaf.extent != 1]

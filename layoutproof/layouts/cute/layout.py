@@ -1,0 +1,175 @@
+"""CuTe layouts as frozen data, and the map they mean.
+
+`shape:stride` with both nested alike. The logical index has one entry per top-level mode. Inside a mode the entry is
+decomposed colexicographically, the first sub-mode fastest; the offset is the sum of digit times stride. A swizzle
+Sw<B,M,S> is applied to the offset: bits [M+S, M+S+B) are xor-ed onto bits [M, M+B) (the other way round for S < 0).
+Source: NVIDIA/cutlass include/cute/layout.hpp, include/cute/swizzle.hpp; python/pycute/{layout,swizzle}.py at 07a0238.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.index_map import Index, IndexMap, Memory
+from layoutproof.core.numbers import INTS, Numbers
+from layoutproof.core.size import Extent, surely_less
+from layoutproof.core.space import Space
+from layoutproof.layouts.cute.nested import Nested, leaves, modes_of, show, size_of
+
+_TYPE = re.compile(r"(?:pred|[a-z]+?(?P<bits>\d+)(?:e\d+m\d+\w*)?)")
+
+
+class Swizzle(NamedTuple):
+    """Sw<bits,base,shift>: `bits` bits at base + shift are xor-ed onto those at base; for shift < 0 the other way."""
+
+    bits: int
+    base: int
+    shift: int
+
+    def apply(self, offset: Any, on: Numbers) -> Any:
+        """The swizzled offset; an involution on 0 <= offset.
+
+        >>> [Swizzle(1, 0, 1).apply(x, Numbers()) for x in range(4)]
+        [0, 1, 3, 2]
+        """
+        if self.bits == 0:
+            return offset
+        source, target = self.base + max(0, self.shift), self.base - min(0, self.shift)
+        field = (offset // 2**source if source else offset) % 2**self.bits
+        return on.xor(offset, field * 2**target if target else field)
+
+    def __str__(self) -> str:
+        return f"Sw<{self.bits},{self.base},{self.shift}>"
+
+
+@dataclass(frozen=True, slots=True)
+class CuteLayout:
+    """`shape:stride`, with a swizzle `swizzle o offset o shape:stride` if there is one.
+
+    shape, stride: nested alike; extents >= 1, strides of known sign, in elements. offset: added before the swizzle.
+    element_type: what makes it a memory ("bf16"); "" for a layout of anything, which has offsets but no bytes.
+    """
+
+    shape: Nested
+    stride: Nested
+    swizzle: Swizzle | None = None
+    offset: Extent = 0
+    element_type: str = ""
+
+    def __str__(self) -> str:
+        text = f"{show(self.shape)}:{show(self.stride)}"
+        if self.swizzle is not None:
+            text = f"{self.swizzle} o {self.offset} o {text}"
+        return f"{self.element_type} {text}" if self.element_type else text
+
+    def modes(self) -> tuple[tuple[Extent, Extent], ...]:
+        """(extent, stride) of every leaf, fastest first."""
+        return tuple(zip(leaves(self.shape), leaves(self.stride), strict=True))
+
+    def size(self) -> Extent:
+        """The number of elements."""
+        return size_of(self.shape)
+
+    def cosize(self) -> Extent:
+        """One more than the largest offset of `shape:stride`, by absolute strides; as CuTe, swizzle left aside.
+
+        >>> CuteLayout((4, 2), (1, 16)).cosize()
+        20
+        """
+        largest: Any = self.offset + 1
+        for extent, stride in self.modes():
+            largest = largest + (extent - 1) * (stride if surely_less(-1, stride) else stride * -1)
+        return largest  # type: ignore[no-any-return]
+
+    def at(self, position: int) -> int:
+        """The offset of the element at a linear position; past the last element the last mode goes on, as in CuTe.
+
+        >>> [CuteLayout((4, 2), (1, 16)).at(x) for x in (3, 4, 8)]
+        [3, 16, 32]
+        """
+        offset = self.offset + linear_offset(self.modes(), position)
+        return int(self.swizzle.apply(offset, INTS) if self.swizzle else offset)
+
+    def index_map(self) -> IndexMap:
+        """One index per top-level mode -> one coordinate, `offset`; the range is CuTe's cosize.
+
+        CuTe's cosize leaves the swizzle aside, so `in_bounds` is the question whether the swizzle stays inside.
+        """
+        return _index_map(self)
+
+
+@lru_cache(maxsize=1024)
+def _index_map(layout: CuteLayout) -> IndexMap:
+    shapes, strides = modes_of(layout.shape), modes_of(layout.stride)
+    modes = [tuple(zip(leaves(e), leaves(s), strict=True)) for e, s in zip(shapes, strides, strict=True)]
+    offset, swizzle = layout.offset, layout.swizzle
+
+    def place(index: Index, copy: Index, on: Numbers) -> Index:
+        terms = [] if offset == 0 else [on.size(offset)]
+        for entry, digits in zip(index, modes, strict=True):
+            terms += linear_terms(digits, entry, on)
+        total = sum(terms[1:], terms[0]) if terms else 0
+        return (total if swizzle is None else swizzle.apply(total, on),)
+
+    rank, cosize = len(modes), layout.cosize()
+    names = tuple("ijklmnop"[:rank]) if rank <= 8 else tuple(f"i{k}" for k in range(rank))
+    bits = element_bits(layout.element_type) if layout.element_type else 0
+    memory = Memory(bits, max(8, bits), cosize) if bits else None
+    return IndexMap(
+        Space(names, tuple([size_of(entry) for entry in shapes])), Space(("offset",), (cosize,)), place, memory=memory
+    )
+
+
+def linear_offset(modes: tuple[tuple[Extent, Extent], ...], position: int) -> int:
+    """Sum of digit times stride of a linear position, first mode fastest; the last digit is not reduced."""
+    return int(sum(linear_terms(modes, position, INTS)))
+
+
+def linear_terms(modes: tuple[tuple[Extent, Extent], ...], position: Any, on: Numbers) -> list[Any]:
+    """Digit times stride for each mode, those that are always 0 left out."""
+    terms = []
+    for k, (extent, stride) in enumerate(modes):
+        last = k + 1 == len(modes)
+        if extent == 1 and not last:
+            continue
+        digit = position if last else position % on.size(extent)
+        if not last:
+            position = position // on.size(extent)
+        if stride != 0:
+            terms.append(digit if stride == 1 else digit * on.size(stride))
+    return terms
+
+
+def element_bits(element_type: str) -> int:
+    """Width in bits by the number in the type's name (f32, bf16, s4, f8e4m3fn); pred is 8. Sub-byte types are packed.
+
+    Source: cute/pointer.hpp, `subbyte_iterator`.
+    """
+    found = _TYPE.fullmatch(element_type)
+    bits = int(found["bits"] or 8) if found else 0
+    if not 1 <= bits <= 1024:
+        raise LayoutError(f"unknown element type {element_type!r}; write for instance f32, bf16, s8 or pred")
+    return bits
+
+
+def checked(layout: CuteLayout, text: str = "") -> CuteLayout:
+    """The layout itself when its parts agree; LayoutError with the value and the rule otherwise."""
+    for extent in leaves(layout.shape):
+        if not surely_less(0, extent):
+            raise LayoutError(f"the extent {extent} must be at least 1", text=text)
+    for stride in leaves(layout.stride):
+        if not surely_less(-1, stride) and not surely_less(stride, 1):
+            raise LayoutError(f"the sign of the stride {stride} depends on its sizes", text=text)
+    if not surely_less(-1, layout.offset):
+        raise LayoutError(f"the offset {layout.offset} must be at least 0", text=text)
+    if layout.element_type:
+        element_bits(layout.element_type)
+    if layout.swizzle is not None:
+        bits, base, shift = layout.swizzle
+        if not (0 <= bits <= 64 and 0 <= base <= 64 and bits <= abs(shift) <= 64):
+            raise LayoutError(f"{layout.swizzle}: bits and base must be 0..64 and bits <= |shift| <= 64", text=text)
+    return layout

@@ -1,0 +1,245 @@
+"""Triton's linear layouts: where each bit of each input (register, lane, warp, ..) goes, combined by exclusive or.
+
+Mapping form: {"linear": {"in": {"register": [[0, 1], [0, 2]], "lane": [[0, 4], [1, 0]]}, "out": ["dim0", "dim1"]}};
+`out` may give sizes, {"dim0": 2, "dim1": 8}. Text form as Triton prints it, its lines also joined by "; ":
+`- register=1 -> (0, 1)`, .., `- warp is a size 1 dimension`, `where out dims are: [dim0 (size 2), dim1 (size 8)]`.
+The logical index has one entry per input, in the order written; the range is the output dimensions. Without sizes an
+output is the smallest power of two that its bases need, as Triton has it.
+Source: triton lib/Tools/LinearLayout.cpp (toString, checkInvariants), include/triton/Tools/LinearLayout.h.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.index_map import Index, IndexMap
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.space import Space
+
+MOST_BITS = 62
+"""Bits of one input or output."""
+
+_BASIS = re.compile(r"(?P<name>\w+)\s*=\s*(?P<value>\d{1,20})\s*->\s*\((?P<basis>[^()]*)\)")
+_UNIT = re.compile(r"(?P<name>\w+) is a size 1 dimension")
+_OUT = re.compile(r"where out dims are:\s*\[(?P<dims>[^\[\]]*)\]")
+_DIMENSION = re.compile(r"(?P<name>\w+)(?:\s*\(size (?P<size>\d{1,20})\))?")
+
+
+@dataclass(frozen=True, slots=True)
+class LinearLayout:
+    """inputs: (name, bases), a basis the output coordinates of one input bit, least significant bit first.
+
+    outputs: (name, size), each size a power of two above every base of that output.
+    """
+
+    inputs: tuple[tuple[str, tuple[tuple[int, ...], ...]], ...]
+    outputs: tuple[tuple[str, int], ...]
+
+    def __str__(self) -> str:
+        return "; ".join(line.strip(" -") for line in self.triton().splitlines())
+
+    def triton(self) -> str:
+        """The text as Triton prints it, one line per basis.
+
+        >>> print(read({"in": {"lane": [[0, 1], [1, 0]], "warp": []}, "out": ["dim0", "dim1"]}).triton())
+         - lane=1 -> (0, 1)
+           lane=2 -> (1, 0)
+         - warp is a size 1 dimension
+        where out dims are: [dim0 (size 2), dim1 (size 2)]
+        """
+        lines = []
+        for name, bases in self.inputs:
+            if not bases:
+                lines.append(f" - {name} is a size 1 dimension")
+            for k, basis in enumerate(bases):
+                lines.append(f" {' ' if k else '-'} {name}={1 << k} -> ({', '.join(map(str, basis))})")
+        sizes = ", ".join(f"{name} (size {size})" for name, size in self.outputs)
+        return "\n".join([*lines, f"where out dims are: [{sizes}]"])
+
+    def index_map(self) -> IndexMap:
+        """One index per input -> one coordinate per output."""
+        return _index_map(self)
+
+
+@lru_cache(maxsize=1024)
+def _index_map(layout: LinearLayout) -> IndexMap:
+    steps = [_steps(layout.inputs, output) for output in range(len(layout.outputs))]
+
+    def place(index: Index, copy: Index, on: Numbers) -> Index:
+        return tuple([_combined(index, some, on) for some in steps])
+
+    domain = Space(tuple([name for name, _ in layout.inputs]), tuple([1 << len(b) for _, b in layout.inputs]))
+    return IndexMap(domain, Space(*zip(*layout.outputs, strict=True)), place)
+
+
+Step = tuple[int, int, int, int, bool]
+"""Input, its first bit, how many bits, what they are multiplied by, whether some of it is there already (xor)."""
+
+
+def _steps(inputs: tuple[tuple[str, tuple[tuple[int, ...], ...]], ...], output: int) -> list[Step]:
+    """The terms of one output coordinate, as few as there are: a field of bits that moves as a whole is one term."""
+    steps: list[Step] = []
+    taken = 0
+    for number, (_, bases) in enumerate(inputs):
+        column = [basis[output] for basis in bases]
+        fields = _fields(column)
+        if len(fields) > len(column):
+            fields = [(k, 1, base) for k, base in enumerate(column) if base]
+        for first, count, factor in fields:
+            covered = factor * ((1 << count) - 1) if count > 1 else factor
+            steps.append((number, first, count, factor, bool(covered & taken)))
+            taken |= covered
+    return steps
+
+
+def _fields(column: list[int]) -> list[tuple[int, int, int]]:
+    """(first bit, how many bits, power of two) of fields whose xor is the xor of the column's bases.
+
+    >>> _fields([1 | 8, 2 | 16, 4])
+    [(0, 3, 1), (0, 2, 8)]
+    """
+    fields: list[tuple[int, int, int]] = []
+    left = list(column)
+    for k in range(len(left)):
+        while left[k]:
+            bit = left[k] & -left[k]
+            count = 0
+            while k + count < len(left) and left[k + count] & bit << count:
+                left[k + count] ^= bit << count
+                count += 1
+            fields.append((k, count, bit))
+    return fields
+
+
+def _combined(index: Index, steps: list[Step], on: Numbers) -> Any:
+    total: Any = None
+    # what is left of an input above its last field: dividing it again is cheaper, for some engines by far
+    above: dict[int, tuple[Any, int]] = {}
+    for number, first, count, factor, overlaps in steps:
+        value, start = above.get(number, (index[number], 0))
+        if first < start:
+            value, start = index[number], 0
+        if first > start:
+            value = value // (1 << first - start)
+        above[number] = (value, first)
+        field = value % (1 << count)
+        if factor != 1:
+            field = field * factor
+        # a sum of numbers without a common bit is their xor, and every engine can add
+        total = field if total is None else on.xor(total, field) if overlaps else total + field
+    return 0 if total is None else total
+
+
+def looks_like(text: str) -> bool:
+    """Whether a text without a language name is meant as a linear layout: a basis, or a list of output dimensions."""
+    return "where out dims are:" in text or _BASIS.match(text.lstrip(" -\n")) is not None
+
+
+def read(value: object, mode: str = "strict") -> LinearLayout:
+    """A linear layout from its text or mapping form. Raises LayoutError for what makes Triton abort the process.
+
+    >>> read("register=1 -> (1); register=2 -> (2); lane=1 -> (5)").index_map().at((3, 1))
+    (6,)
+    """
+    if isinstance(value, str):
+        return _parse(value)
+    if not isinstance(value, Mapping) or set(value) != {"in", "out"}:
+        shown = ", ".join(map(str, value)) if isinstance(value, Mapping) else shorten(repr(value), 60)
+        raise LayoutError(f"a linear layout is a text, or a mapping with in and out; got {shown or 'nothing'}")
+    inputs, outputs = value["in"], value["out"]
+    if not isinstance(inputs, Mapping) or not inputs:
+        raise LayoutError(f"in gives each input its bases, {{lane: [[0, 1], [1, 0]]}}, not {shorten(repr(inputs), 60)}")
+    if isinstance(outputs, Mapping):
+        named = {str(name): size for name, size in outputs.items()}
+    elif isinstance(outputs, list | tuple) and all(isinstance(name, str) for name in outputs):
+        named = dict.fromkeys(outputs)
+        if len(named) < len(outputs):
+            raise LayoutError(f"out names a dimension twice: {', '.join(outputs)}")
+    else:
+        raise LayoutError(f"out is a list of names, or names with sizes, not {shorten(repr(outputs), 60)}")
+    return _checked({str(name): _listed(name, bases) for name, bases in inputs.items()}, named, "")
+
+
+def _listed(name: object, bases: object) -> list[tuple[int, ...]]:
+    if not isinstance(bases, list | tuple):
+        raise LayoutError(f"the bases of {name} are a list such as [[0, 1], [1, 0]], not {shorten(repr(bases), 60)}")
+    for basis in bases:
+        if not isinstance(basis, list | tuple) or not all(type(entry) is int for entry in basis):
+            raise LayoutError(
+                f"a basis of {name} is a list of integers, one per output; got {shorten(repr(basis), 60)}"
+            )
+    return [tuple(basis) for basis in bases]
+
+
+def _parse(text: str) -> LinearLayout:
+    if len(text) > 100_000:
+        raise LayoutError(f"a linear layout may have 100000 characters; this one has {len(text)}", text=text[:80])
+    inputs: dict[str, list[tuple[int, ...]]] = {}
+    outputs: dict[str, int | None] = {}
+    at = 0
+    for line in re.split(r"[;\n]", text):
+        part, column = line.strip(" -\t\r"), at + len(line) - len(line.lstrip(" -\t\r")) + 1
+        at += len(line) + 1
+        if not part:
+            continue
+        if outputs:
+            raise LayoutError("nothing may follow the output dimensions", text=text, column=column)
+        if found := _BASIS.fullmatch(part):
+            bases = inputs.setdefault(found["name"], [])
+            if int(found["value"]) != 1 << len(bases):
+                expected = f"{found['name']}={1 << len(bases)}"
+                raise LayoutError(f"the basis {expected} is missing or out of order", text=text, column=column)
+            entries = [entry.strip() for entry in found["basis"].split(",")]
+            if not all(re.fullmatch(r"-?\d{1,20}", entry) for entry in entries):
+                raise LayoutError("a basis is integers in round brackets, as in (0, 1)", text=text, column=column)
+            bases.append(tuple(map(int, entries)))
+        elif found := _UNIT.fullmatch(part):
+            if found["name"] in inputs:
+                raise LayoutError(f"{found['name']} has bases, so its size is not 1", text=text, column=column)
+            inputs[found["name"]] = []
+        elif found := _OUT.fullmatch(part):
+            for dimension in filter(None, map(str.strip, found["dims"].split(","))):
+                entry = _DIMENSION.fullmatch(dimension)
+                if entry is None or entry["name"] in outputs:
+                    raise LayoutError(f"{dimension!r} is no new output dimension", text=text, column=column)
+                outputs[entry["name"]] = int(entry["size"]) if entry["size"] else None
+        else:
+            raise LayoutError(
+                "a line is 'lane=1 -> (0, 1)', 'lane is a size 1 dimension' or 'where out dims are: [dim0 (size 8)]'",
+                text=text,
+                column=column,
+            )
+    ranks = [len(basis) for bases in inputs.values() for basis in bases]
+    if not outputs and ranks:
+        outputs = {f"dim{k}": None for k in range(ranks[0])}
+    return _checked(inputs, outputs, text)
+
+
+def _checked(inputs: Mapping[str, Sequence[tuple[int, ...]]], outputs: Mapping[str, Any], text: str) -> LinearLayout:
+    if not inputs or not outputs:
+        raise LayoutError("a linear layout has at least one input and one output dimension", text=text)
+    sizes = dict.fromkeys(outputs, 1)
+    for name, bases in inputs.items():
+        if len(bases) > MOST_BITS:
+            raise LayoutError(f"{name} has {len(bases)} bases; the most is {MOST_BITS}", text=text)
+        for k, basis in enumerate(bases):
+            if len(basis) != len(outputs):
+                problem = f"{name}={1 << k} has {len(basis)} coordinates for {len(outputs)} output dimensions"
+                raise LayoutError(problem, text=text)
+            for (out, size), entry in zip(outputs.items(), basis, strict=True):
+                if entry < 0 or entry.bit_length() > MOST_BITS:
+                    raise LayoutError(f"{name}={1 << k} has the base {entry}; bases are 0 .. 2**62 - 1", text=text)
+                if type(size) is int and entry >= size:
+                    raise LayoutError(f"{name}={1 << k} has the base {entry}, outside {out} of size {size}", text=text)
+                sizes[out] = max(sizes[out], 1 << entry.bit_length())
+    for out, size in outputs.items():
+        if size is not None and (type(size) is not int or size < 1 or size & (size - 1)):
+            raise LayoutError(f"the size of {out} must be a power of two, not {size!r}", text=text)
+        sizes[out] = sizes[out] if size is None else size
+    frozen = tuple([(name, tuple([tuple(basis) for basis in bases])) for name, bases in inputs.items()])
+    return LinearLayout(frozen, tuple(sizes.items()))
