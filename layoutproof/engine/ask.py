@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import itertools
 import pkgutil
+import threading
 from dataclasses import replace
 from functools import lru_cache, reduce
 from types import ModuleType
@@ -30,6 +31,8 @@ SHORT = 30
 """The short try of isl has this part of its budget."""
 ENUMERATED = 100_000
 """Elements up to which a hole is replayed by looking at every element."""
+_NATIVE = threading.RLock()
+"""Held while isl or z3 run: z3's context is one for all threads, and two of them in it end the process."""
 
 
 def ask(
@@ -113,7 +116,7 @@ def _decide(claim: Claim, engines: tuple[str, ...], confirm: bool, effort: int) 
         if name in answers:
             continue
         try:
-            point = getattr(_solver(name), function)(claim, share)
+            point = _run(name, function, claim, share)
             if point is not None:
                 _replay(claim, point, name, effort)
         except Undecided as undecided:
@@ -135,6 +138,14 @@ def _decide(claim: Claim, engines: tuple[str, ...], confirm: bool, effort: int) 
         verdict = "proves" if point is None else "refutes"
         return None, "", f"only {name} {verdict} it, no second engine confirms: {said}"
     return None, "", said
+
+
+def _run(name: str, function: str, claim: Claim, share: float) -> Point | None:
+    decide = getattr(_solver(name), function)
+    if name not in ("isl", "smt"):
+        return decide(claim, share)  # type: ignore[no-any-return]
+    with _NATIVE:
+        return decide(claim, share)  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=64)
