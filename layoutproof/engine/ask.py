@@ -57,6 +57,10 @@ def ask(
     <Verdict.PROVED: 'proved'>
     """
     module = property_module(name)
+    if where is not None and not isinstance(where, str):
+        raise LayoutError(f"where is a condition as text, e.g. 'N % 8 == 0', not {shorten(repr(where), 60)}")
+    if type(effort) is not int or effort < 1:
+        raise LayoutError(f"effort is a whole number of at least 1, not {shorten(repr(effort), 60)}")
     if engine is not None and engine not in ENGINES:
         raise LayoutError(f"unknown engine {engine!r}; known: {', '.join(ENGINES)}")
     if len(layouts) != module.LAYOUTS:
@@ -75,7 +79,7 @@ def ask(
     if symbols:
         claims = tuple([replace(claim, where=condition, symbols=symbols) for claim in claims])
         subject += f" where {where}" if where else ""
-    vacuous = _vacuous(maps, condition, effort)
+    vacuous = _vacuous(maps, where, effort)
     if vacuous:
         return Result(name, subject, Verdict.UNKNOWN, None, vacuous, "", figures)
     engines = ENGINES if engine is None else (engine,)
@@ -191,28 +195,28 @@ def _pinned(claim: Claim, point: Point) -> Term | None:
     return reduce(lambda left, right: Term("and", left, right), terms) if terms else None
 
 
-def _vacuous(maps: list[IndexMap], where: Term | None, effort: int) -> str:
+def _vacuous(maps: list[IndexMap], where: str | None, effort: int) -> str:
     """Why there is nothing to prove, or ""."""
     for m in maps:
         for extent in m.domain.extents:
             if type(extent) is int and extent == 0:
                 return "vacuous: the array has no elements"
-    if where is None or _satisfiable(where, effort):
-        return ""
-    return f"vacuous: no sizes satisfy {where}"
+    return "" if where is None else _unsatisfied(where, effort)
 
 
 @lru_cache(maxsize=256)
-def _satisfiable(where: Term, effort: int) -> bool:
+def _unsatisfied(text: str, effort: int) -> str:
+    """Why no sizes are known to satisfy the condition, or ""."""
+    where = _condition(text)
     names = where.names()
     likely = (1, 2, 3, 4, 8, 16, 64, 128, 256, 1024, 4096)
     for values in itertools.islice(itertools.product(likely, repeat=len(names)), 2000):
         if where.evaluate({}, Numbers(dict(zip(names, values, strict=True)))):
-            return True
+            return ""
     point, _, reason = _decide(Claim({}, Holds(where)), ("isl", "smt"), False, effort)
     if reason:
-        raise LayoutError(f"cannot tell whether any sizes satisfy {where}: {reason}")
-    return point is not None
+        return f"cannot tell whether any sizes satisfy {where}: {reason}"
+    return "" if point is not None else f"vacuous: no sizes satisfy {where}"
 
 
 def _where(text: str, known: tuple[str, ...]) -> Term:
