@@ -144,8 +144,9 @@ class Term:
     def __truediv__(self, other: Any) -> NoReturn:
         raise LayoutError(f"{self} / {other} is not an integer operation; write //")
 
-    def __hash__(self) -> int:
-        return id(self)
+    def __hash__(self) -> NoReturn:
+        # membership in a set and a look-up in a dict ask for the hash before they ask for ==, and would quietly say no
+        self._refuse("hash", "layoutproof.select(layoutproof.equal(a, b), x, y)")
 
 
 _APPLY: dict[str, Callable[..., Any]] = {

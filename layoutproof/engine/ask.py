@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import itertools
 import pkgutil
+import threading
 from dataclasses import replace
 from functools import lru_cache, reduce
 from types import ModuleType
@@ -33,6 +34,8 @@ SHORT = 30
 """The short try of isl has this part of its budget."""
 ENUMERATED = 100_000
 """Elements up to which a hole is replayed by looking at every element."""
+_NATIVE = threading.RLock()
+"""Held while isl or z3 run: z3's context is one for all threads, and two of them in it end the process."""
 
 
 def ask(
@@ -57,6 +60,10 @@ def ask(
     <Verdict.PROVED: 'proved'>
     """
     module = property_module(name)
+    if where is not None and not isinstance(where, str):
+        raise LayoutError(f"where is a condition as text, e.g. 'N % 8 == 0', not {shorten(repr(where), 60)}")
+    if type(effort) is not int or effort < 1:
+        raise LayoutError(f"effort is a whole number of at least 1, not {shorten(repr(effort), 60)}")
     if engine is not None and engine not in ENGINES:
         raise LayoutError(f"unknown engine {engine!r}; known: {', '.join(ENGINES)}")
     if len(layouts) != module.LAYOUTS:
@@ -76,7 +83,7 @@ def ask(
     if symbols:
         claims = tuple([replace(claim, where=condition, symbols=symbols) for claim in claims])
         subject += f" where {where}" if where else ""
-    vacuous = _vacuous(maps, condition, effort)
+    vacuous = _vacuous(maps, where, effort)
     if vacuous:
         return Result(name, subject, Verdict.UNKNOWN, None, vacuous, "", figures)
     engines = ENGINES if engine is None else (engine,)
@@ -123,7 +130,7 @@ def _decide(claim: Claim, engines: tuple[str, ...], confirm: bool, effort: int) 
         if name in answers:
             continue
         try:
-            point = getattr(_solver(name), function)(claim, share)
+            point = _run(name, function, claim, share)
             if point is not None:
                 _replay(claim, point, name, effort)
         except Undecided as undecided:
@@ -145,6 +152,14 @@ def _decide(claim: Claim, engines: tuple[str, ...], confirm: bool, effort: int) 
         verdict = "proves" if point is None else "refutes"
         return None, "", f"only {name} {verdict} it, no second engine confirms: {said}"
     return None, "", said
+
+
+def _run(name: str, function: str, claim: Claim, share: float) -> Point | None:
+    decide = getattr(_solver(name), function)
+    if name not in ("isl", "smt"):
+        return decide(claim, share)  # type: ignore[no-any-return]
+    with _NATIVE:
+        return decide(claim, share)  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=64)
@@ -196,28 +211,28 @@ def _pinned(claim: Claim, point: Point) -> Term | None:
     return reduce(lambda left, right: Term("and", left, right), terms) if terms else None
 
 
-def _vacuous(maps: list[IndexMap], where: Term | None, effort: int) -> str:
+def _vacuous(maps: list[IndexMap], where: str | None, effort: int) -> str:
     """Why there is nothing to prove, or ""."""
     for m in maps:
         for extent in _choices(m):
             if type(extent) is int and extent == 0:
                 return "vacuous: the array has no elements"
-    if where is None or _satisfiable(where, effort):
-        return ""
-    return f"vacuous: no sizes satisfy {where}"
+    return "" if where is None else _unsatisfied(where, effort)
 
 
 @lru_cache(maxsize=256)
-def _satisfiable(where: Term, effort: int) -> bool:
+def _unsatisfied(text: str, effort: int) -> str:
+    """Why no sizes are known to satisfy the condition, or ""."""
+    where = _condition(text)
     names = where.names()
     likely = (1, 2, 3, 4, 8, 16, 64, 128, 256, 1024, 4096)
     for values in itertools.islice(itertools.product(likely, repeat=len(names)), 2000):
         if where.evaluate({}, Numbers(dict(zip(names, values, strict=True)))):
-            return True
+            return ""
     point, _, reason = _decide(Claim({}, Holds(where)), ("isl", "smt"), False, effort)
     if reason:
-        raise LayoutError(f"cannot tell whether any sizes satisfy {where}: {reason}")
-    return point is not None
+        return f"cannot tell whether any sizes satisfy {where}: {reason}"
+    return "" if point is not None else f"vacuous: no sizes satisfy {where}"
 
 
 def _where(text: str, known: tuple[str, ...]) -> Term:

@@ -1,0 +1,54 @@
+"""Asking: from several threads, with arguments of the wrong kind, and where nobody can tell."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from typing import Any
+
+import pytest
+
+import layoutproof as lp
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.result import Verdict
+
+
+def test_threads_ask_at_once() -> None:
+    """Answers from four threads are those from one; in a process of its own, because native code would end ours."""
+    program = """
+        from concurrent.futures import ThreadPoolExecutor
+        import layoutproof as lp
+        questions = [
+            ("covers", "f32[N,M]{1,0:T(8,128)}"),
+            ("injective", "f32[N,M] strides (M-1,1)"),
+            ("bitcast", "f32[a,b,c]{2,1,0:T(8,128)}", "f32[a*b,c]{1,0:T(8,128)}"),
+        ] * 8
+        alone = [str(lp.ask(*question)) for question in questions[:3]] * 8
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(lambda question: str(lp.ask(*question)), questions)) == alone
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"where": 5}, "where is a condition as text, e.g. 'N % 8 == 0', not 5"),
+        ({"where": ["N % 8 == 0"]}, r"where is a condition as text, .* not \['N % 8 == 0'\]"),
+        ({"effort": 0}, "effort is a whole number of at least 1, not 0"),
+        ({"effort": "2"}, "effort is a whole number of at least 1, not '2'"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_bad_input(options: dict[str, Any], message: str) -> None:
+    """What is no condition and no effort is named, instead of failing somewhere inside."""
+    with pytest.raises(LayoutError, match=message):
+        lp.ask("injective", "f32[N]{0:T(8)}", **options)
+
+
+def test_a_condition_that_nobody_can_satisfy_or_refute_is_unknown() -> None:
+    """Whether N*N == 2*M*M has a solution is beyond the engines: that is no error of the user's."""
+    result = lp.ask("injective", "f32[N,M]{1,0:T(8,128)}", where="N*N == 2*M*M")
+    assert result.verdict is Verdict.UNKNOWN
+    assert result.reason.startswith("cannot tell whether any sizes satisfy N * N == 2 * M * M: ")
