@@ -13,6 +13,7 @@ from tests.solvers.claims import (
     N,
     T,
     answer_or_reason,
+    box,
     covers,
     flattened,
     in_bounds,
