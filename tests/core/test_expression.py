@@ -13,6 +13,7 @@ from layoutproof.core.size import symbol
 from layoutproof.layouts import map as map_layout
 
 ONLY = "only + - * // % ^ min max select xor, comparisons, names and integers may stand here"
+NO_SIZE = "is not a size: sizes are sums and products of names and integers, with // by integers"
 ARROW = "an index map is written (i, j) -> (i // 8, j // 128); there is no '->'"
 
 
@@ -170,6 +171,7 @@ def test_bad_conditions(text: str, problem: str, column: int | None) -> None:
         ("(N+7)//8", (symbol("N") + 7) // 8),
         ("N*M - M*N", 0),
         ("4^1", 5),
+        (" " * 20 + "5", 5),
         ("99999999999999999999", 99999999999999999999),
     ],
 )
@@ -187,6 +189,9 @@ def test_sizes(text: str, size: object) -> None:
         ("1.5", ONLY),
         ("", "cannot read '' as an expression"),
         ("N<3", "N < 3 is a condition where a number must stand"),
+        ("select(N == 2, 3, 4)", f"'select(N == 2, 3, 4)' {NO_SIZE}"),
+        ("select(N != N, 3, 4)", f"'select(N != N, 3, 4)' {NO_SIZE}"),
+        ("min(N, 3)", f"'min(N, 3)' {NO_SIZE}"),
     ],
 )
 def test_bad_sizes(text: str, problem: str) -> None:

@@ -10,17 +10,10 @@ import itertools
 from typing import Any
 
 from layoutproof.core.index_map import row_major
-from layoutproof.core.numbers import Numbers
+from layoutproof.core.numbers import SizeNumbers
 from layoutproof.core.size import Extent, ceil_div, product
 from layoutproof.layouts.xla.place import index_map, physical_order, tile_once
 from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout
-
-
-class _Sizes(Numbers):
-    """Places run on sizes themselves: a symbol stays a symbol."""
-
-    def size(self, extent: Any) -> Any:
-        return extent
 
 
 def sizes(layout: XlaLayout) -> dict[str, Extent]:
@@ -78,8 +71,8 @@ def array_data_size(layout: XlaLayout) -> Extent:
     last: list[Any] = [extent - 1 for extent in extents]
     if layout.tiles and len(layout.dims) != 1:
         level = tile_once(extents, layout.tiles[0])
-        last, extents = level.apply(last, _Sizes()), level.after
-    return _bytes(row_major(tuple(last), extents, _Sizes()) + 1, _width(layout))
+        last, extents = level.apply(last, SizeNumbers()), level.after
+    return _bytes(row_major(tuple(last), extents, SizeNumbers()) + 1, _width(layout))
 
 
 def _width(layout: XlaLayout) -> int:
