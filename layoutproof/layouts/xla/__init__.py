@@ -6,12 +6,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.layouts.xla.shape import XlaLayout, XlaOpaque, XlaShape, XlaTuple
 from layoutproof.layouts.xla.text import parse, to_text
 
-__all__ = ["XlaLayout", "XlaOpaque", "XlaShape", "XlaTuple", "looks_like", "parse", "read", "to_text"]
-
-
-def looks_like(text: str) -> bool:
-    """Whether a text without a language name is meant as an XLA shape: it is what everything else is not."""
-    return "->" not in text and " strides" not in text
+__all__ = ["XlaLayout", "XlaOpaque", "XlaShape", "XlaTuple", "parse", "read", "to_text"]
 
 
 def read(value: object, mode: str = "strict") -> XlaShape:
