@@ -49,7 +49,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from layoutproof.core.numbers import INTS, Numbers
-from layoutproof.core.size import Extent, symbols_of
+from layoutproof.core.size import Extent, ceil_div, symbols_of
 from layoutproof.core.space import Space
 
 Index = tuple[Any, ...]
@@ -79,6 +79,23 @@ class Memory:
     space: int = 0
     prefix_bytes: int = 0
     padded: Callable[[], Padded] = tuple
+
+    def bytes(self) -> Extent:
+        """What is allotted, in bytes, the prefix included.
+
+        >>> Memory(bits=4, natural_bits=8, allotted=3, prefix_bytes=8).bytes()
+        10
+        """
+        return ceil_div(self.allotted * self.bits, 8) + self.prefix_bytes  # type: ignore[no-any-return]
+
+    def byte_and_bit(self, offset: int) -> tuple[int, int]:
+        """Where the element at `offset` (in elements) starts: its byte, the prefix included, and the bit in it.
+
+        >>> Memory(bits=4, natural_bits=8, allotted=3, prefix_bytes=8).byte_and_bit(1)
+        (8, 4)
+        """
+        byte, bit = divmod(offset * self.bits, 8)
+        return byte + self.prefix_bytes, bit
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.core.size import product
 from layoutproof.engine.arrays import extents_of, values
 from layoutproof.engine.ask import ask
-from layoutproof.engine.images import array_dtype, check_widths, from_image, image_bytes, to_image
+from layoutproof.engine.images import array_dtype, check_widths, from_image, to_image
 from layoutproof.engine.read import map_of, read_layout
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def locate(layout: object, index: Sequence[int]) -> list[dict[str, int]]:
     at = _checked_index(read, m, index)
     if m.memory is not None:
         m = m.flat()
-    copies = itertools.product(*[range(int(extent)) for extent in m.copies.extents])  # type: ignore[arg-type]
+    copies = itertools.product(*[range(int(extent)) for extent in m.copies.extents])
     try:
         places = [m.place(at, copy, INTS) for copy in copies]
     except ZeroDivisionError:
@@ -135,7 +135,7 @@ def unpack(layout: object, buffer: Any, dtype: Any = None) -> Any:
     on_device = _is_jax(buffer)
     if not on_device:
         buffer = _as_numpy(buffer)
-    expected = image_bytes(memory)
+    expected = int(memory.bytes())
     if buffer.shape != (expected,) or buffer.dtype != np.uint8:
         raise LayoutError(
             f"the buffer is {buffer.dtype} of shape {buffer.shape}, "
@@ -240,7 +240,7 @@ def _checked_index(layout: Any, m: IndexMap, index: Sequence[int]) -> tuple[int,
 
 
 def _checked_copy(layout: Any, m: IndexMap, copy: Sequence[int] | None) -> tuple[int, ...]:
-    extents = tuple([int(extent) for extent in m.copies.extents])  # type: ignore[arg-type]
+    extents = tuple([int(extent) for extent in m.copies.extents])
     if copy is None:
         if product(extents) != 1:
             count = product(extents)

@@ -39,12 +39,12 @@ def claims(m: IndexMap, at_most: str | None = None) -> tuple[Claim, ...]:
     if unit == "%":
         allowed, found = padded * number.numerator, (padded - elements) * (number.denominator * 100)
     else:
-        allowed, found = _unpadded(m, memory) * number.numerator, _bytes(memory) * number.denominator
+        allowed, found = _unpadded(m, memory) * number.numerator, memory.bytes() * number.denominator
 
     def explain(at: Point, on: Numbers) -> str:
         held, all_ = on.size(elements), on.size(padded)
         share = 100 * (all_ - held) / all_ if all_ else 0
-        times = on.size(_bytes(memory)) / max(1, on.size(_unpadded(m, memory)))
+        times = on.size(memory.bytes()) / max(1, on.size(_unpadded(m, memory)))
         return f"{all_ - held} of {all_} allotted elements are padding: {share:.4g} % or {times:.4g}x, over {at_most}"
 
     constant = isinstance(elements, int) and isinstance(padded, int)
@@ -62,7 +62,7 @@ def figures(m: IndexMap, at_most: str | None = None) -> dict[str, object]:
         "padded_elements": padded,
         "padding_elements": padded - elements,
         "unpadded_bytes": _unpadded(m, memory),
-        "bytes": _bytes(memory),
+        "bytes": memory.bytes(),
     }
     shown: dict[str, object] = {k: v if type(v) is int else str(v) for k, v in numbers.items()}
     per_dimension = [
@@ -88,10 +88,6 @@ def _memory(m: IndexMap) -> Memory:
     if m.memory is None:
         raise LayoutError("padding is about memory; this map has none")
     return m.memory
-
-
-def _bytes(memory: Memory) -> Extent:
-    return ceil_div(memory.allotted * memory.bits, 8) + memory.prefix_bytes  # type: ignore[no-any-return]
 
 
 def _unpadded(m: IndexMap, memory: Memory) -> Extent:

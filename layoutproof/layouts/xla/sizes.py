@@ -36,8 +36,7 @@ def allotted_bytes(layout: XlaLayout) -> Extent:
     """Bytes by the definition: all tile levels, then L, then E; M's prefix included."""
     memory = index_map(layout).memory
     assert memory is not None  # an XLA layout always has one
-    size: Extent = _bytes(memory.allotted, memory.bits) + memory.prefix_bytes
-    return size
+    return memory.bytes()
 
 
 def byte_size_of(layout: XlaLayout) -> Extent:
