@@ -48,6 +48,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from layoutproof.core.errors import LayoutError
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.size import Extent, ceil_div, symbols_of
 from layoutproof.core.space import Space
@@ -112,12 +113,25 @@ class IndexMap:
     memory: Memory | None = None
 
     def at(self, index: Sequence[int], copy: Sequence[int] = ()) -> tuple[int, ...]:
-        """The coordinates of one index on plain ints.
+        """The coordinates of one index on plain ints. LayoutError where the map divides by zero.
 
         >>> IndexMap(Space(("i",), (5,)), Space(("o",), (9,)), lambda x, c, on: (2 * x[0],)).at((3,))
         (6,)
         """
-        return self.place(tuple(index), tuple(copy), INTS)
+        return self._at(tuple(index), tuple(copy), INTS)
+
+    def coordinates(self) -> int:
+        """How many coordinates a place has, also where no range says so. LayoutError as for `at`."""
+        if self.range.extents or self.memory is not None:
+            return len(self.range.extents)
+        ones = Numbers(dict.fromkeys(self.sizes(), 1))
+        return len(self._at((0,) * len(self.domain.extents), (0,) * len(self.copies.extents), ones))
+
+    def _at(self, index: Index, copy: Index, on: Numbers) -> Index:
+        try:
+            return self.place(index, copy, on)
+        except ZeroDivisionError:
+            raise LayoutError(f"the map divides by zero at {index}, so that element has no place") from None
 
     def sizes(self) -> tuple[str, ...]:
         """The size symbols it depends on."""

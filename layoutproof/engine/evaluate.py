@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.index_map import IndexMap, Memory
-from layoutproof.core.numbers import INTS
 from layoutproof.core.result import Verdict
 from layoutproof.core.size import product
+from layoutproof.core.space import axis_names
 from layoutproof.engine.arrays import extents_of, values
 from layoutproof.engine.ask import ask
 from layoutproof.engine.images import array_dtype, check_widths, from_image, to_image
@@ -44,13 +44,11 @@ def locate(layout: object, index: Sequence[int]) -> list[dict[str, int]]:
     if m.memory is not None:
         m = m.flat()
     copies = itertools.product(*[range(int(extent)) for extent in m.copies.extents])
-    try:
-        places = [m.place(at, copy, INTS) for copy in copies]
-    except ZeroDivisionError:
-        raise LayoutError(f"the map divides by zero at {at}, so that element has no place") from None
+    places = [m.at(at, copy) for copy in copies]
     if m.memory is not None:
         return [{"offset": place[0]} for place in places]
-    return [dict(zip(axis_names(m, len(place)), place, strict=True)) for place in places]
+    names = m.range.names or axis_names(m.coordinates())
+    return [dict(zip(names, place, strict=True)) for place in places]
 
 
 def table(layout: object, copy: Sequence[int] | None = None) -> NDArray[np.int64]:
@@ -72,7 +70,7 @@ def table(layout: object, copy: Sequence[int] | None = None) -> NDArray[np.int64
     if m.memory is not None:
         m = m.flat()
     shape = extents_of(m)
-    axes = _axes(m, at)
+    axes = m.coordinates()
     if axes != 1:
         shape = (*shape, axes)
     if len(shape) > _MOST_DIMENSIONS:
@@ -205,24 +203,9 @@ def read_constant(layout: object) -> tuple[Any, IndexMap]:
     return read, m
 
 
-def axis_names(m: IndexMap, count: int) -> tuple[str, ...]:
-    """The names of `count` coordinates: those of the range, or p0, p1, .. where the map states no range."""
-    return m.range.names if len(m.range.names) == count else tuple(f"p{k}" for k in range(count))
-
-
 def shown(layout: Any) -> str:
     """A layout on one line, for messages."""
     return f"the map of ({layout.domain})" if isinstance(layout, IndexMap) else shorten(str(layout), 100)
-
-
-def _axes(m: IndexMap, copy: tuple[int, ...]) -> int:
-    """How many coordinates a place has, also where no range says so."""
-    if m.range.extents or m.memory is not None:
-        return len(m.range.extents)
-    try:
-        return len(m.at((0,) * len(m.domain.extents), copy))
-    except ZeroDivisionError:
-        raise LayoutError("the map divides by zero for some index, so that index has no place") from None
 
 
 def _checked_index(layout: Any, m: IndexMap, index: Sequence[int]) -> tuple[int, ...]:

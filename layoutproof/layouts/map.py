@@ -18,7 +18,7 @@ from layoutproof.core.expression import parse_map, parse_size
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import Extent, Size, surely_less
-from layoutproof.core.space import Space
+from layoutproof.core.space import Space, axis_names
 from layoutproof.core.term import Term, check_kind, trace
 
 _BOUNDED = re.compile(r"\s*\((?P<bounds>[^()]*<[^()]*)\)\s*->(?P<body>.*)", re.DOTALL)
@@ -46,9 +46,9 @@ class MapLayout:
             values = dict(zip(names, index, strict=True))
             return tuple(term.evaluate(values, on) for term in terms)
 
-        axes = tuple(f"p{k}" for k in range(len(terms)))
         bounds = self.range_extents
-        return IndexMap(Space(names, self.extents), Space(axes, bounds) if bounds is not None else Space(), place)
+        box = Space() if bounds is None else Space(axis_names(len(bounds)), bounds)
+        return IndexMap(Space(names, self.extents), box, place)
 
 
 def looks_like(text: str) -> bool:

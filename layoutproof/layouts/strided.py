@@ -18,7 +18,7 @@ from layoutproof.core.expression import parse_size
 from layoutproof.core.index_map import Index, IndexMap, Memory
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import Extent, surely_less
-from layoutproof.core.space import Space
+from layoutproof.core.space import Space, dimension_names
 
 _FORM = re.compile(
     r"\s*(?P<type>[a-z][a-z0-9]*)\s*\[(?P<shape>[^\]]*)\]\s*strides\s*\((?P<strides>[^)]*)\)"
@@ -63,10 +63,8 @@ class StridedLayout:
             return (total,)
 
         bits = element_bits(self.element_type)
-        rank = len(self.shape)
-        names = tuple("ijklmnop"[:rank]) if rank <= 8 else tuple(f"i{k}" for k in range(rank))
         return IndexMap(
-            Space(names, self.shape),
+            Space(dimension_names(len(self.shape)), self.shape),
             Space(("offset",), (size,)),
             place,
             memory=Memory(max(8, bits), max(8, bits), size),
