@@ -21,7 +21,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import Index, IndexMap, Memory
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.reshape import after, common_unit, comparable, reshape, transposed
-from layoutproof.core.result import Point
+from layoutproof.core.result import Point, plain
 from layoutproof.core.space import Space
 from layoutproof.core.term import Term, size_term
 
@@ -73,7 +73,7 @@ def claims(before: IndexMap, result: IndexMap, permutation: Sequence[int] | None
 def figures(before: IndexMap, result: IndexMap, permutation: Sequence[int] | None = None) -> dict[str, object]:
     """bytes_before, bytes_after: what each side is allotted."""
     sides = zip(("bytes_before", "bytes_after"), (before, result), strict=True)
-    return {name: b if isinstance(b := m.memory.bytes(), int) else str(b) for name, m in sides if m.memory}
+    return {name: plain(m.memory.bytes()) for name, m in sides if m.memory}
 
 
 def _listed(permutation: object) -> Sequence[object]:

@@ -19,7 +19,7 @@ from layoutproof.core.claim import Claim, Holds
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap, Memory
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.result import Point
+from layoutproof.core.result import Point, plain
 from layoutproof.core.size import Extent, ceil_div
 from layoutproof.core.term import Term, size_term
 from layoutproof.properties import bijective
@@ -57,19 +57,18 @@ def figures(m: IndexMap, at_most: str | None = None) -> dict[str, object]:
     """The exact numbers; see the module's text."""
     memory = _memory(m)
     elements, padded = m.domain.count(), memory.allotted
-    numbers: dict[str, Extent] = {
+    numbers: dict[str, object] = {
         "elements": elements,
         "padded_elements": padded,
         "padding_elements": padded - elements,
         "unpadded_bytes": _unpadded(m, memory),
         "bytes": memory.bytes(),
     }
-    shown: dict[str, object] = {k: v if type(v) is int else str(v) for k, v in numbers.items()}
-    per_dimension = [
-        {"dimensions": list(dims), "extent": _plain(extent), "padded": _plain(room)}
-        for dims, extent, room in memory.padded()
-    ]
-    return shown | {"per_dimension": per_dimension} if per_dimension else shown
+    per_dimension = [{"dimensions": dims, "extent": extent, "padded": room} for dims, extent, room in memory.padded()]
+    if per_dimension:
+        numbers["per_dimension"] = per_dimension
+    shown: dict[str, object] = plain(numbers)
+    return shown
 
 
 def read_bound(text: str) -> tuple[Fraction, str]:
@@ -92,7 +91,3 @@ def _memory(m: IndexMap) -> Memory:
 
 def _unpadded(m: IndexMap, memory: Memory) -> Extent:
     return ceil_div(m.domain.count() * memory.natural_bits, 8)  # type: ignore[no-any-return]
-
-
-def _plain(extent: Extent) -> object:
-    return extent if type(extent) is int else str(extent)
