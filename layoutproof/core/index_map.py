@@ -28,7 +28,7 @@ Named examples
     row-major        place(i, j) = (i, j)                                    range (3, 5)
     column-major     place(i, j) = (j, i)                                    range (5, 3)
     tiled 8x128      place(i, j) = (i // 8, j // 128, i % 8, j % 128)        range (ceil(M/8), ceil(N/128), 8, 128)
-    bf16 packed      T(8,128)(2,1) splits i % 8 once more: (i//8, j//128, i%8//2, j%128, i%2)
+    bf16 packed      T(8,128)(2,1) splits i % 8 once more: (i//8, j//128, i%8//2, j%128, i%2, 0)
     strided          place(i, j) = (4*i + j,)                                range (13,)
 
 Why logical -> physical, and not the other way

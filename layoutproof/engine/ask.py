@@ -47,6 +47,8 @@ def ask(
     where: a condition on size symbols, e.g. "N % 8 == 0"; the answer is then for all sizes >= 1 that satisfy it.
     engine: force one of digits, isl, smt, brute.  confirm: demand that two engines agree.
     effort: multiplies the step budgets.  options: the property's own, e.g. at_most="2%", permutation=(1, 0).
+    The figures of a claim about symbolic sizes that is not proved for all of them say, where a condition of a simple
+    form is found, under which it is: `holds_when`, and whether that is exact, `holds_when_is`.
     Raises LayoutError for bad input, never a library's error.
 
     >>> ask("injective", "f32[3,5] strides (4,1)").counterexample

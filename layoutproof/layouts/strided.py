@@ -1,9 +1,11 @@
 """NumPy-style shape and strides: `f32[3,5] strides (4,1)`, zero and negative strides included.
 
-Strides, `offset` and `in` count elements; all of them, and the extents, may be size expressions: `f32[N,M] strides
-(M,1)`. Element (0, .., 0) is at `offset`; without one, at the smallest offset that
-keeps every element >= 0 (so `strides (-1)` is a reversed view of exactly its own memory, as `numpy.flip` gives). The
-memory reserved is `in SIZE` elements; without it, just enough to reach the last element.
+Strides, `offset` and `in` count elements; all of them, and the extents, may be size expressions:
+`f32[N,M] strides (M,1)`. Element (0, .., 0) is at `offset`; without one, at the smallest that keeps every element
+>= 0 (so `strides (-1)` is a reversed view of exactly its own memory, as `numpy.flip` gives). The memory reserved is
+`in SIZE` elements; without it, just enough to reach the last element.
+Mapping form: `{"strided": {"shape": [3, 5], "strides": [5, 1], "type": "bf16", "offset": 2, "size": 24}}`; type, offset
+and size may be left out.
 """
 
 from __future__ import annotations

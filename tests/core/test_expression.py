@@ -109,6 +109,25 @@ def test_a_condition_is_no_number(text: str) -> None:
         map_layout.read(text.replace("(i)", "(i < 4)", 1))
 
 
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("(i < 3) -> (i // 0)", "i // 0"),
+        ("(i < 3, j < 2*N) -> (i, j / 2)", "j / 2"),
+        ("(3 < 3) -> (i)", "3 <"),
+        ("(i < 3) -> (i, k) in [3, 4]", None),
+    ],
+)
+def test_mistakes_in_a_map_stand_where_the_user_wrote_them(text: str, at: str | None) -> None:
+    """The text in the message is the user's own, extents included, and the column counts in it."""
+    with pytest.raises(LayoutError) as caught:
+        map_layout.read(text)
+    if at is None:
+        assert (caught.value.text, caught.value.column) == ("k", None)
+    else:
+        assert (caught.value.text, caught.value.column) == (text, text.index(at) + 1)
+
+
 def python_value(text: str, sizes: dict[str, int]) -> object:
     return eval(text, {"__builtins__": {}, "min": min, "max": max}, dict(sizes))
 

@@ -1,4 +1,18 @@
-"""The language of XLA shapes with layouts: `bf16[4096,11008]{1,0:T(8,128)(2,1)}`."""
+"""XLA shapes with layouts, as XLA prints them: `bf16[4096,11008]{1,0:T(8,128)(2,1)}`.
+
+An element type, the extents, and `{minor_to_major:properties}`; without braces the last dimension is fastest and
+nothing is tiled. Extents may be size expressions, `f32[2*N,M]`; `<=5` is bounded dynamic, laid out as its bound, and
+`?` is a size of its own (`d0`, `d1`, .. by dimension).
+Properties, in this order:
+    T(8,128)(2,1)   tile levels, outermost first; `*` merges a dimension into the next more minor one
+    L(1024)         what is allotted is a multiple of this many elements
+    E(4)            bits of one element as stored
+    S(1)            memory space
+    SC(0:128)       split configurations: read and printed, not modelled
+    M(8)            bytes of metadata before the first element
+Also read: a buffer `b(f32[2]{0})`, tuples `(f32[2]{0}, s32[])`, `token[]` and `opaque[]`, which have no elements.
+Source: xla/hlo/parser/hlo_parser.cc and docs/tiled_layout.md of openxla/xla at 183fa00cb5 (2026-08-22).
+"""
 
 from __future__ import annotations
 
