@@ -6,12 +6,13 @@ import ast
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import layoutproof
 from layoutproof.engine.ask import properties, property_module
-from layoutproof.engine.read import language, languages
+from layoutproof.engine.read import UNMARKED, language, languages, read_layout
 
 PACKAGE = Path(layoutproof.__file__).parent
 LAYERS = (("core",), ("layouts", "properties", "solvers", "targets"), ("engine",), ("jobs",), ("doors",))
@@ -115,11 +116,23 @@ def test_each_property_is_complete(name: str) -> None:
 
 @pytest.mark.parametrize("name", languages())
 def test_each_language_is_complete(name: str) -> None:
-    """A language module reads, recognises its texts, and says what it is."""
+    """A language module reads, recognises its texts unless they are what nobody else's are, and says what it is."""
     module = language(name)
     assert callable(module.read)
-    assert callable(module.looks_like)
+    assert hasattr(module, "looks_like") == (name != UNMARKED)
     assert module.__doc__
+
+
+def test_a_new_language_claims_its_texts_whatever_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A language is one file, also one whose name comes after all others: shapes without a mark are read last."""
+    zeta = ModuleType("layoutproof.layouts.zeta")
+    zeta.looks_like = lambda text: text.startswith("zeta ")  # type: ignore[attr-defined]
+    zeta.read = lambda value, mode: value.upper()  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, zeta.__name__, zeta)
+    known = languages()
+    monkeypatch.setattr("layoutproof.engine.read.languages", lambda: (*known, "zeta"))
+    assert read_layout("zeta [3,5]") == "ZETA [3,5]"
+    assert str(read_layout("f32[3,5]")) == "f32[3,5]{1,0}"
 
 
 def test_public_names_all_load() -> None:

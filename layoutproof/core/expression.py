@@ -9,11 +9,10 @@ from __future__ import annotations
 import ast
 import warnings
 from functools import reduce
-from typing import Any
 
 from layoutproof.core.errors import LayoutError, Undecided
-from layoutproof.core.numbers import Numbers
-from layoutproof.core.size import Extent, symbol
+from layoutproof.core.numbers import SizeNumbers
+from layoutproof.core.size import Extent
 from layoutproof.core.term import CONDITIONS, Term, arithmetic, check_kind
 
 LONGEST = 4096
@@ -62,35 +61,19 @@ def parse_expression(text: str) -> Term:
 def parse_size(text: str) -> Extent:
     """An extent or stride: an integer, or a polynomial in size symbols such as `2*N + 1`.
 
+    Raises LayoutError for what is no size: text that is no expression, a case distinction on sizes, 21 digits or more.
+
     >>> parse_size("2*N + 1")
     Size(2*N + 1)
     """
-    if len(text) > 20 and text.strip("- ").isdigit():
-        raise LayoutError(f"the integer {text[:20]}.. has more than 20 digits")
+    digits = text.strip().lstrip("- ")
+    if len(digits) > 20 and digits.isdigit():
+        raise LayoutError(f"the integer {digits[:20]}.. has more than 20 digits")
     try:
-        value = parse_expression(text).evaluate({}, _Symbols())
+        value = parse_expression(text).evaluate({}, SizeNumbers())
     except (Undecided, TypeError) as error:
         raise LayoutError(f"{text.strip()!r} is not a size: {error}") from None
     return value  # type: ignore[no-any-return]
-
-
-class _Symbols(Numbers):
-    """Every name is a size symbol."""
-
-    def symbol(self, name: str) -> Any:
-        return symbol(name)
-
-    def less(self, left: Any, right: Any) -> Any:
-        return _plain(left) < _plain(right)
-
-    def xor(self, left: Any, right: Any) -> Any:
-        return _plain(left) ^ _plain(right)
-
-
-def _plain(value: Any) -> int:
-    if type(value) is not int:
-        raise Undecided("sizes are sums and products of names and integers, with // by integers")
-    return value
 
 
 def _parse(part: str, text: str, start: int) -> ast.expr:

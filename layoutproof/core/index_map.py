@@ -28,7 +28,7 @@ Named examples
     row-major        place(i, j) = (i, j)                                    range (3, 5)
     column-major     place(i, j) = (j, i)                                    range (5, 3)
     tiled 8x128      place(i, j) = (i // 8, j // 128, i % 8, j % 128)        range (ceil(M/8), ceil(N/128), 8, 128)
-    bf16 packed      T(8,128)(2,1) splits i % 8 once more: (i//8, j//128, i%8//2, j%128, i%2)
+    bf16 packed      T(8,128)(2,1) splits i % 8 once more: (i//8, j//128, i%8//2, j%128, i%2, 0)
     strided          place(i, j) = (4*i + j,)                                range (13,)
 
 Why logical -> physical, and not the other way
@@ -48,8 +48,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from layoutproof.core.errors import LayoutError
 from layoutproof.core.numbers import INTS, Numbers
-from layoutproof.core.size import Extent, symbols_of
+from layoutproof.core.size import Extent, ceil_div, symbols_of
 from layoutproof.core.space import Space
 
 Index = tuple[Any, ...]
@@ -80,6 +81,23 @@ class Memory:
     prefix_bytes: int = 0
     padded: Callable[[], Padded] = tuple
 
+    def bytes(self) -> Extent:
+        """What is allotted, in bytes, the prefix included.
+
+        >>> Memory(bits=4, natural_bits=8, allotted=3, prefix_bytes=8).bytes()
+        10
+        """
+        return ceil_div(self.allotted * self.bits, 8) + self.prefix_bytes  # type: ignore[no-any-return]
+
+    def byte_and_bit(self, offset: int) -> tuple[int, int]:
+        """Where the element at `offset` (in elements) starts: its byte, the prefix included, and the bit in it.
+
+        >>> Memory(bits=4, natural_bits=8, allotted=3, prefix_bytes=8).byte_and_bit(1)
+        (8, 4)
+        """
+        byte, bit = divmod(offset * self.bits, 8)
+        return byte + self.prefix_bytes, bit
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexMap:
@@ -95,12 +113,25 @@ class IndexMap:
     memory: Memory | None = None
 
     def at(self, index: Sequence[int], copy: Sequence[int] = ()) -> tuple[int, ...]:
-        """The coordinates of one index on plain ints.
+        """The coordinates of one index on plain ints. LayoutError where the map divides by zero.
 
         >>> IndexMap(Space(("i",), (5,)), Space(("o",), (9,)), lambda x, c, on: (2 * x[0],)).at((3,))
         (6,)
         """
-        return self.place(tuple(index), tuple(copy), INTS)
+        return self._at(tuple(index), tuple(copy), INTS)
+
+    def coordinates(self) -> int:
+        """How many coordinates a place has, also where no range says so. LayoutError as for `at`."""
+        if self.range.extents or self.memory is not None:
+            return len(self.range.extents)
+        ones = Numbers(dict.fromkeys(self.sizes(), 1))
+        return len(self._at((0,) * len(self.domain.extents), (0,) * len(self.copies.extents), ones))
+
+    def _at(self, index: Index, copy: Index, on: Numbers) -> Index:
+        try:
+            return self.place(index, copy, on)
+        except ZeroDivisionError:
+            raise LayoutError(f"the map divides by zero at {index}, so that element has no place") from None
 
     def sizes(self) -> tuple[str, ...]:
         """The size symbols it depends on."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from layoutproof.core.errors import Undecided
+from layoutproof.core.size import symbol
 
 
 class Numbers:
@@ -73,3 +74,33 @@ class Numbers:
 
 INTS = Numbers()
 """Plain ints without run-time sizes."""
+
+
+class SizeNumbers(Numbers):
+    """Sizes themselves: a symbol stays a symbol, so what depends on its value is Undecided.
+
+    >>> SizeNumbers().size(symbol("N") + 1)
+    Size(N + 1)
+    """
+
+    def size(self, extent: Any) -> Any:
+        return extent
+
+    def symbol(self, name: str) -> Any:
+        return symbol(name)
+
+    def less(self, left: Any, right: Any) -> Any:
+        return _plain(left) < _plain(right)
+
+    def equal(self, left: Any, right: Any) -> Any:
+        # two different normal forms may still be equal for some sizes
+        return _plain(left) == _plain(right)
+
+    def xor(self, left: Any, right: Any) -> Any:
+        return _plain(left) ^ _plain(right)
+
+
+def _plain(value: Any) -> int:
+    if type(value) is not int:
+        raise Undecided("sizes are sums and products of names and integers, with // by integers")
+    return value

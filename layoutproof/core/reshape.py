@@ -135,10 +135,10 @@ def comparable(left: IndexMap, right: IndexMap, unit: int, by_address: bool = Fa
     """
     first, second = left.memory, right.memory
     if first is None or second is None:
-        counts = [_coordinates(m) for m in (left, right)]
+        counts = [m.coordinates() for m in (left, right)]
         if counts[0] != counts[1]:
             left, right = (m.flat() if m.memory else m for m in (left, right))
-            counts = [_coordinates(m) for m in (left, right)]
+            counts = [m.coordinates() for m in (left, right)]
         if counts[0] != counts[1]:
             raise LayoutError(f"one map gives {counts[0]} coordinates, the other {counts[1]}: they cannot be compared")
         return left, right
@@ -153,17 +153,6 @@ def comparable(left: IndexMap, right: IndexMap, unit: int, by_address: bool = Fa
         if tiled and one == other:
             return _without_units(left), _without_units(right)
     return address(left, unit), address(right, unit)
-
-
-def _coordinates(m: IndexMap) -> int:
-    """How many coordinates a place has; a map without a range says so only when run."""
-    if m.range.extents or m.memory is not None:
-        return len(m.range.extents)
-    ones = Numbers(dict.fromkeys(m.sizes(), 1))
-    try:
-        return len(m.place((0,) * len(m.domain.extents), (0,) * len(m.copies.extents), ones))
-    except ZeroDivisionError:
-        raise LayoutError("the map divides by zero at its first index") from None
 
 
 def _without_units(m: IndexMap) -> IndexMap:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Any, NoReturn
 
 Point = Mapping[str, tuple[int, ...]]
 """Named points as plain ints: `{"first": (0, 4), "second": (1, 0)}`; `"sizes"` holds run-time sizes."""
@@ -60,16 +60,23 @@ class Result:
 
 
 def show_point(point: Point) -> str:
-    """
+    """A point as a message shows it.
+
     >>> show_point({"first": (0, 4), "second": (1, 0)})
     'first=(0, 4) second=(1, 0)'
     """
     return " ".join(f"{name}={tuple(value)}" for name, value in point.items())
 
 
-def worst(results: Iterable[Result]) -> Verdict:
-    """The verdict of many results together: refuted beats unknown beats proved.
+def plain(value: Any) -> Any:
+    """What JSON and YAML can hold: lists, dicts, text and numbers; anything else, such as a `Size`, becomes its text.
 
-    Raises ValueError on no results, because nothing asked is nothing proved.
+    >>> from layoutproof.core.size import symbol
+    >>> plain({"padded": (2, 8 * symbol("N"))})
+    {'padded': [2, '8*N']}
     """
-    return min(r.verdict for r in results)
+    if value is None or type(value) in (int, str, bool, float):
+        return value
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    return {str(k): plain(v) for k, v in value.items()} if hasattr(value, "items") else str(value)

@@ -53,6 +53,9 @@ class Size:
     def __bool__(self) -> NoReturn:
         raise TypeError(f"the size {self} has no truth value before run time")
 
+    def __int__(self) -> NoReturn:
+        raise TypeError(f"the size {self} has no value before run time")
+
     def __reduce__(self) -> tuple[object, ...]:
         return (Size, (self.terms,))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from layoutproof.core.size import Extent, product
 
@@ -35,3 +36,15 @@ class Space:
 
     def __str__(self) -> str:
         return ", ".join(f"{n} < {e}" for n, e in zip(self.names, self.extents, strict=True))
+
+
+@lru_cache(maxsize=64)
+def dimension_names(rank: int) -> tuple[str, ...]:
+    """Names of logical dimensions that have none of their own: i, j, .. p; i0, i1, .. for more than eight."""
+    return tuple("ijklmnop"[:rank]) if rank <= 8 else tuple([f"i{k}" for k in range(rank)])
+
+
+@lru_cache(maxsize=64)
+def axis_names(count: int) -> tuple[str, ...]:
+    """Names of physical axes that have none of their own: p0, p1, .."""
+    return tuple([f"p{k}" for k in range(count)])

@@ -88,7 +88,7 @@ def values(m: IndexMap, copy: Sequence[int] = ()) -> list[NDArray[np.int64]]:
 
 def extents_of(m: IndexMap) -> tuple[int, ...]:
     """The extents of a domain whose sizes are all constant."""
-    return tuple([int(extent) for extent in m.domain.extents])  # type: ignore[arg-type]
+    return tuple([int(extent) for extent in m.domain.extents])
 
 
 def _separable(m: IndexMap, copy: Index) -> list[Digit] | None:

@@ -8,6 +8,7 @@ on plain ints before anyone sees it.
 from __future__ import annotations
 
 import importlib
+import inspect
 import itertools
 import pkgutil
 import threading
@@ -52,6 +53,8 @@ def ask(
     where: a condition on size symbols, e.g. "N % 8 == 0"; the answer is then for all sizes >= 1 that satisfy it.
     engine: force one of digits, bits, isl, smt, brute.  confirm: demand that two engines agree.
     effort: multiplies the step budgets.  options: the property's own, e.g. at_most="2%", permutation=(1, 0).
+    The figures of a claim about symbolic sizes that is not proved for all of them say, where a condition of a simple
+    form is found, under which it is: `holds_when`, and whether that is exact, `holds_when_is`.
     Raises LayoutError for bad input, never a library's error.
 
     >>> ask("injective", "f32[3,5] strides (4,1)").counterexample
@@ -74,11 +77,9 @@ def ask(
     subject = " , ".join([_subject(layout) for layout in read])
     symbols = tuple(dict.fromkeys([s for m in maps for s in m.sizes()]))
     condition = None if where is None else _where(where, symbols)
+    _check_options(name, options)
     options = resolve(module, maps, options)
-    try:
-        claims: tuple[Claim, ...] = module.claims(*maps, **options)
-    except TypeError as error:
-        raise LayoutError(_wrong_options(name, module, options, error)) from error
+    claims: tuple[Claim, ...] = module.claims(*maps, **options)
     figures = module.figures(*maps, **options) if hasattr(module, "figures") else {}
     if symbols:
         claims = tuple([replace(claim, where=condition, symbols=symbols) for claim in claims])
@@ -262,6 +263,17 @@ def property_module(name: str) -> ModuleType:
     return importlib.import_module(f"layoutproof.properties.{name}")
 
 
+@lru_cache(maxsize=256)
+def options_of(name: str) -> dict[str, tuple[Any, Any]]:
+    """A property's own options: name -> (type, default), as its `claims` declares them.
+
+    >>> options_of("padding")
+    {'at_most': (str | None, None)}
+    """
+    parameters = inspect.signature(property_module(name).claims, eval_str=True).parameters.values()
+    return {p.name: (p.annotation, p.default) for p in parameters if p.default is not p.empty}
+
+
 @lru_cache(maxsize=8)
 def _solver(name: str) -> Any:
     return importlib.import_module(f"layoutproof.solvers.{name}")
@@ -277,12 +289,9 @@ def _sizes(claim: Claim, point: Point) -> str:
     return ", ".join(f"{n} = {v}" for n, v in zip(claim.sizes(), point["sizes"], strict=True))
 
 
-def _wrong_options(name: str, module: ModuleType, options: dict[str, Any], error: TypeError) -> str:
-    import inspect
-
-    known = [p for p in inspect.signature(module.claims).parameters.values() if p.default is not p.empty]
-    unknown = [o for o in options if o not in {p.name for p in known}]
-    if not unknown:
-        return f"{name}: {error}"
-    have = f"its options are {', '.join(p.name for p in known)}" if known else "it has no options"
-    return f"{name} does not know the option {unknown[0]!r}; {have}"
+def _check_options(name: str, options: dict[str, Any]) -> None:
+    for option in options:
+        known = options_of(name)
+        if option not in known:
+            have = f"its options are {', '.join(known)}" if known else "it has no options"
+            raise LayoutError(f"{name} does not know the option {option!r}; {have}")

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.index_map import IndexMap, Memory
-from layoutproof.core.numbers import INTS
 from layoutproof.core.result import Verdict
 from layoutproof.core.size import product
+from layoutproof.core.space import axis_names
 from layoutproof.engine.arrays import extents_of, values
 from layoutproof.engine.ask import ask
-from layoutproof.engine.images import array_dtype, check_widths, from_image, image_bytes, to_image
+from layoutproof.engine.images import array_dtype, check_widths, from_image, to_image
 from layoutproof.engine.read import map_of, read_layout
 
 if TYPE_CHECKING:
@@ -43,14 +43,12 @@ def locate(layout: object, index: Sequence[int]) -> list[dict[str, int]]:
     at = _checked_index(read, m, index)
     if m.memory is not None:
         m = m.flat()
-    copies = itertools.product(*[range(int(extent)) for extent in m.copies.extents])  # type: ignore[arg-type]
-    try:
-        places = [m.place(at, copy, INTS) for copy in copies]
-    except ZeroDivisionError:
-        raise LayoutError(f"the map divides by zero at {at}, so that element has no place") from None
+    copies = itertools.product(*[range(int(extent)) for extent in m.copies.extents])
+    places = [m.at(at, copy) for copy in copies]
     if m.memory is not None:
         return [{"offset": place[0]} for place in places]
-    return [dict(zip(axis_names(m, len(place)), place, strict=True)) for place in places]
+    names = m.range.names or axis_names(m.coordinates())
+    return [dict(zip(names, place, strict=True)) for place in places]
 
 
 def table(layout: object, copy: Sequence[int] | None = None) -> NDArray[np.int64]:
@@ -72,7 +70,7 @@ def table(layout: object, copy: Sequence[int] | None = None) -> NDArray[np.int64
     if m.memory is not None:
         m = m.flat()
     shape = extents_of(m)
-    axes = _axes(m, at)
+    axes = m.coordinates()
     if axes != 1:
         shape = (*shape, axes)
     if len(shape) > _MOST_DIMENSIONS:
@@ -135,7 +133,7 @@ def unpack(layout: object, buffer: Any, dtype: Any = None) -> Any:
     on_device = _is_jax(buffer)
     if not on_device:
         buffer = _as_numpy(buffer)
-    expected = image_bytes(memory)
+    expected = int(memory.bytes())
     if buffer.shape != (expected,) or buffer.dtype != np.uint8:
         raise LayoutError(
             f"the buffer is {buffer.dtype} of shape {buffer.shape}, "
@@ -205,24 +203,9 @@ def read_constant(layout: object) -> tuple[Any, IndexMap]:
     return read, m
 
 
-def axis_names(m: IndexMap, count: int) -> tuple[str, ...]:
-    """The names of `count` coordinates: those of the range, or p0, p1, .. where the map states no range."""
-    return m.range.names if len(m.range.names) == count else tuple(f"p{k}" for k in range(count))
-
-
 def shown(layout: Any) -> str:
     """A layout on one line, for messages."""
     return f"the map of ({layout.domain})" if isinstance(layout, IndexMap) else shorten(str(layout), 100)
-
-
-def _axes(m: IndexMap, copy: tuple[int, ...]) -> int:
-    """How many coordinates a place has, also where no range says so."""
-    if m.range.extents or m.memory is not None:
-        return len(m.range.extents)
-    try:
-        return len(m.at((0,) * len(m.domain.extents), copy))
-    except ZeroDivisionError:
-        raise LayoutError("the map divides by zero for some index, so that index has no place") from None
 
 
 def _checked_index(layout: Any, m: IndexMap, index: Sequence[int]) -> tuple[int, ...]:
@@ -240,7 +223,7 @@ def _checked_index(layout: Any, m: IndexMap, index: Sequence[int]) -> tuple[int,
 
 
 def _checked_copy(layout: Any, m: IndexMap, copy: Sequence[int] | None) -> tuple[int, ...]:
-    extents = tuple([int(extent) for extent in m.copies.extents])  # type: ignore[arg-type]
+    extents = tuple([int(extent) for extent in m.copies.extents])
     if copy is None:
         if product(extents) != 1:
             count = product(extents)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap, from_row_major
 from layoutproof.core.size import product
 from layoutproof.engine.evaluate import read_constant, shown
@@ -101,7 +100,7 @@ def grid_of(layout: object, most_rows: int, most_columns: int, ends: bool = Fals
     axes = _tiled_axes(read) if isinstance(read, XlaLayout) else None
     facts = _facts(read, m, axes)
     if axes is None:
-        axes = [_Axis(int(extent), (d,)) for d, extent in enumerate(m.domain.extents)]  # type: ignore[arg-type]
+        axes = [_Axis(int(extent), (d,)) for d, extent in enumerate(m.domain.extents)]
     visible = axes[-2:]
     # rows are the lower dimension, however memory orders them; an axis that only pads the rank has no dimension
     visible.sort(key=lambda axis: axis.dims[:1])
@@ -172,7 +171,7 @@ def _label(axis: _Axis, position: int) -> str:
 
 def _tiled_axes(layout: XlaLayout) -> list[_Axis] | None:
     """The axes before tiling, most major first, split as the tiles split them; None where a tile joins split axes."""
-    physical = [_Axis(int(layout.dims[d]), (d,)) for d in physical_order(layout)]  # type: ignore[arg-type]
+    physical = [_Axis(int(layout.dims[d]), (d,)) for d in physical_order(layout)]
     whole = list(physical)
     for level, tile in enumerate(layout.tiles):
         padding = [_Axis(1) for _ in range(len(tile) - len(physical))]
@@ -233,10 +232,7 @@ def _text(m: IndexMap) -> Callable[[tuple[int, ...]], str]:
     copy = (0,) * len(m.copies.extents)
 
     def text(index: tuple[int, ...]) -> str:
-        try:
-            return ",".join(str(entry) for entry in flat.at(index, copy))
-        except ZeroDivisionError:
-            raise LayoutError(f"the map divides by zero at {index}, so that element has no place") from None
+        return ",".join(str(entry) for entry in flat.at(index, copy))
 
     return text
 

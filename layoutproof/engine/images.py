@@ -28,11 +28,6 @@ def check_widths(memory: Memory) -> None:
         )
 
 
-def image_bytes(memory: Memory) -> int:
-    """Bytes allotted, the metadata prefix included."""
-    return memory.prefix_bytes + -(-int(memory.allotted) * memory.bits // 8)  # type: ignore[arg-type]
-
-
 def array_dtype(element_type: str | None, memory: Memory) -> np.dtype[Any]:
     """The NumPy type of an element type: ml_dtypes' where NumPy has none; unsigned, of its width, without ml_dtypes.
 
@@ -67,8 +62,8 @@ def to_image(memory: Memory, offsets: NDArray[np.int64], array: NDArray[Any]) ->
     """Exactly the allotted bytes, elements at their offsets, everything else zero. Offsets must not repeat."""
     import numpy as np
 
-    image = np.zeros(image_bytes(memory), dtype=np.uint8)
-    body, allotted = image[memory.prefix_bytes :], int(memory.allotted)  # type: ignore[arg-type]
+    image = np.zeros(int(memory.bytes()), dtype=np.uint8)
+    body, allotted = image[memory.prefix_bytes :], int(memory.allotted)
     at = offsets.reshape(-1)
     if memory.bits < 8:
         per_byte = 8 // memory.bits
@@ -104,7 +99,7 @@ def from_image(
         narrow: NDArray[Any] = parts.astype(bool) if dtype.kind == "b" else parts.view(dtype)
         return narrow
     width = memory.natural_bits // 8
-    rows = body.reshape(int(memory.allotted), memory.bits // 8)  # type: ignore[arg-type]
+    rows = body.reshape(int(memory.allotted), memory.bits // 8)
     word = _MACHINE_WORDS.get(memory.bits)
     if word is not None and memory.bits == memory.natural_bits and memory.prefix_bytes == 0:
         picked: NDArray[Any] = body.view(word)[offsets]

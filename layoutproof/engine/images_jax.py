@@ -11,7 +11,6 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap, Memory
 from layoutproof.core.size import product
 from layoutproof.engine.arrays import LARGEST, ArrayNumbers, extents_of, fits
-from layoutproof.engine.images import image_bytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,7 +47,7 @@ def to_image(m: IndexMap, memory: Memory, array: Any) -> Any:
         _check_range(array, memory.bits)
 
     def move(array: Any) -> Any:
-        allotted = int(memory.allotted)  # type: ignore[arg-type]
+        allotted = int(memory.allotted)
         at = offsets(m).reshape(-1)
         rows = _as_bytes(array).reshape(at.shape[0], memory.natural_bits // 8)
         options = {"unique_indices": True, "mode": "promise_in_bounds"}
@@ -65,7 +64,7 @@ def to_image(m: IndexMap, memory: Memory, array: Any) -> Any:
         return jnp.concatenate([jnp.zeros(memory.prefix_bytes, jnp.uint8), body])
 
     if array.size == 0:
-        return jnp.zeros(image_bytes(memory), jnp.uint8, device=getattr(array, "sharding", None))
+        return jnp.zeros(int(memory.bytes()), jnp.uint8, device=getattr(array, "sharding", None))
     return jax.jit(move)(array)
 
 

@@ -13,6 +13,9 @@ import layoutproof.layouts
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.index_map import IndexMap
 
+UNMARKED = "xla"
+"""The language of a text that no other language claims: a bare shape, or a mistake, which its reader names best."""
+
 
 class Layout(Protocol):
     """What a language's `read` returns: frozen, comparable data whose `str` is its text."""
@@ -35,11 +38,8 @@ def read_layout(value: object, mode: str = "strict") -> Any:
     if mode not in ("strict", "xla"):
         raise LayoutError(f"mode is 'strict' or 'xla', not {mode!r}")
     if isinstance(value, str):
-        for name in languages():
-            module = language(name)
-            if module.looks_like(value):
-                return module.read(value, mode)
-        raise LayoutError("no layout language reads this text", text=value)
+        marked = (name for name in languages() if name != UNMARKED and language(name).looks_like(value))
+        return language(next(marked, UNMARKED)).read(value, mode)
     if isinstance(value, Mapping):
         if len(value) != 1:
             raise LayoutError(

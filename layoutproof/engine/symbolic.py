@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from layoutproof.core.errors import Undecided
-from layoutproof.core.numbers import Numbers
-from layoutproof.core.size import ceil_div, surely_less, symbol
+from layoutproof.core.numbers import Numbers, SizeNumbers
+from layoutproof.core.size import ceil_div, surely_less
 from layoutproof.core.term import Term
 
 
@@ -109,7 +109,7 @@ def _bounded(term: Term, symbols: Mapping[str, Any], extents: Mapping[str, Any],
         return (sympy.Integer(0), 1) if extent == 1 else (symbols[args[0]], extent)
     if not any(name in extents for name in term.names()):
         try:
-            size = term.evaluate({}, _SizeNumbers())
+            size = term.evaluate({}, SizeNumbers())
         except Undecided:
             pass
         else:
@@ -199,15 +199,3 @@ def latex_printer() -> Any:
             return text if exp is None else f"{text}^{{{exp}}}"
 
     return Latex()
-
-
-class _SizeNumbers(Numbers):
-    """Places on sizes: a symbol stays a symbol, and nothing is known to be smaller."""
-
-    def symbol(self, name: str) -> Any:
-        return symbol(name)
-
-    def select(self, *_: Any) -> Any:
-        raise Undecided("sizes have no case distinction")
-
-    minimum = maximum = xor = less = equal = both = either = opposite = select  # type: ignore[assignment]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, Undecided, shorten
-from layoutproof.core.result import Point, Result, Verdict, show_point
+from layoutproof.core.result import Point, Result, Verdict, plain, show_point
 from layoutproof.engine.ask import ask
 from layoutproof.engine.read import map_of, read_layout
 from layoutproof.jobs.spec import Check, load
@@ -157,7 +157,7 @@ def _figures(check: Check, result: Result) -> str:
         if name not in result.figures:
             have = ", ".join(result.figures) or "none"
             raise LayoutError(f"{check.kind} has no figure {name!r} here; it has {have}")
-        found = _plain(result.figures[name])
+        found = plain(result.figures[name])
         if found != expected:
             wrong.append(f"{name} is {found}, not {expected}")
     return "; ".join(wrong)
@@ -173,7 +173,7 @@ def _locate(layout: object, fact: Any) -> str:
     from layoutproof.engine.evaluate import locate
 
     expected = fact["is"] if isinstance(fact["is"], list) else [fact["is"]]
-    found = _plain(locate(read_layout(layout), tuple(fact["index"])))
+    found = plain(locate(read_layout(layout), tuple(fact["index"])))
     return "" if found == expected else f"{tuple(fact['index'])} is at {_places(found)}, not at {_places(expected)}"
 
 
@@ -217,7 +217,7 @@ def _sizes(layout: object, fact: Any) -> str:
     read = read_layout(layout)
     if not isinstance(read, XlaLayout):
         raise LayoutError(f"sizes compares XLA's own size functions; {read} is not an XLA array")
-    found = {name: size if type(size) is int else str(size) for name, size in sizes(read).items()}
+    found = plain(sizes(read))
     unknown = [name for name in fact["is"] if name not in found]
     if unknown:
         raise LayoutError(f"nobody called {unknown[0]!r} says a size; known: {', '.join(found)}")
@@ -243,13 +243,6 @@ def _first_difference(found: Any, expected: Any, index: tuple[int, ...] = ()) ->
 
 def _places(places: list[Any]) -> str:
     return " and ".join(", ".join(f"{axis} {at}" for axis, at in place.items()) for place in places) or "no place"
-
-
-def _plain(value: Any) -> Any:
-    """Tuples as lists and mappings as dicts, as YAML has them."""
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return {k: _plain(v) for k, v in value.items()} if hasattr(value, "items") else value
 
 
 def _words(error: LayoutError) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.core.result import Result
+from layoutproof.core.result import Result, plain
 from layoutproof.jobs.check import Outcome, Status, exit_code
 
 
@@ -91,15 +91,6 @@ def error_json(error: Exception, kind: str, message: str) -> dict[str, Any]:
         given = {"text": error.text, "column": error.column, "file": error.file, "line": error.line}
         entry |= {"message": error.problem, **{k: v for k, v in given.items() if v}}
     return {"error": entry}
-
-
-def plain(value: Any) -> Any:
-    """What JSON can hold; numbers that are neither int nor text (sizes of unknown value) become text."""
-    if hasattr(value, "items"):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
-    return value if value is None or type(value) in (int, str, bool, float) else str(value)
 
 
 _VERDICTS = ("proved", "refuted", "unknown")

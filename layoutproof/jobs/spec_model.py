@@ -6,7 +6,6 @@ new property is known here without an edit. `jobs.spec` turns files into checks 
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -15,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model, model_validator
 
 from layoutproof.core.errors import shorten
-from layoutproof.engine.ask import ENGINES, properties, property_module
+from layoutproof.engine.ask import ENGINES, options_of, properties, property_module
 
 EXAMPLE = '"f32[3,5]{1,0:T(2,2)}"'
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
@@ -193,13 +192,6 @@ def model_of(kind: str) -> type[CheckModel]:
     page = (module.__doc__ or kind).strip().splitlines()[0]
     model: type[CheckModel] = create_model(kind, __base__=PropertyCheck, __doc__=page, **fields)
     return model
-
-
-@lru_cache(maxsize=256)
-def options_of(kind: str) -> dict[str, tuple[Any, Any]]:
-    """A property's own options: name -> (type, default), as its `claims` declares them."""
-    parameters = inspect.signature(property_module(kind).claims, eval_str=True).parameters.values()
-    return {p.name: (p.annotation, p.default) for p in parameters if p.default is not p.empty}
 
 
 def fields_of(kind: str) -> tuple[str, ...]:

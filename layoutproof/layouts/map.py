@@ -18,10 +18,11 @@ from layoutproof.core.expression import parse_map, parse_size
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import Extent, Size, surely_less
-from layoutproof.core.space import Space
+from layoutproof.core.space import Space, axis_names
 from layoutproof.core.term import Term, check_kind, trace
 
 _BOUNDED = re.compile(r"\s*\((?P<bounds>[^()]*<[^()]*)\)\s*->(?P<body>.*)", re.DOTALL)
+_BOUND = re.compile(r"<[^,()]*")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,9 +47,9 @@ class MapLayout:
             values = dict(zip(names, index, strict=True))
             return tuple(term.evaluate(values, on) for term in terms)
 
-        axes = tuple(f"p{k}" for k in range(len(terms)))
         bounds = self.range_extents
-        return IndexMap(Space(names, self.extents), Space(axes, bounds) if bounds is not None else Space(), place)
+        box = Space() if bounds is None else Space(axis_names(len(bounds)), bounds)
+        return IndexMap(Space(names, self.extents), box, place)
 
 
 def looks_like(text: str) -> bool:
@@ -85,7 +86,14 @@ def read(value: object, mode: str = "strict") -> MapLayout:
         names.append(name.strip())
         shape.append(extent.strip())
     bounds = [b.strip() for b in range_text.rstrip().removesuffix("]").split(",")] if inside else None
-    return index_map(f"({', '.join(names)}) -> {found['body']}", shape, bounds)
+    # blanks for the extents: columns in messages stay those of the text that the user wrote
+    bare = _BOUND.sub(lambda bound: " " * len(bound[0]), text[: found.start("body")]) + found["body"]
+    try:
+        return index_map(bare, shape, bounds)
+    except LayoutError as error:
+        if error.text not in ("", bare):
+            raise
+        raise LayoutError(error.problem, text=value, column=error.column) from None
 
 
 def index_map(index: str | Callable[..., Any], shape: Sequence[Any], range: Sequence[Any] | None = None) -> MapLayout:

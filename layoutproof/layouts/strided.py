@@ -1,9 +1,11 @@
 """NumPy-style shape and strides: `f32[3,5] strides (4,1)`, zero and negative strides included.
 
-Strides, `offset` and `in` count elements; all of them, and the extents, may be size expressions: `f32[N,M] strides
-(M,1)`. Element (0, .., 0) is at `offset`; without one, at the smallest offset that
-keeps every element >= 0 (so `strides (-1)` is a reversed view of exactly its own memory, as `numpy.flip` gives). The
-memory reserved is `in SIZE` elements; without it, just enough to reach the last element.
+Strides, `offset` and `in` count elements; all of them, and the extents, may be size expressions:
+`f32[N,M] strides (M,1)`. Element (0, .., 0) is at `offset`; without one, at the smallest that keeps every element
+>= 0 (so `strides (-1)` is a reversed view of exactly its own memory, as `numpy.flip` gives). The memory reserved is
+`in SIZE` elements; without it, just enough to reach the last element.
+Mapping form: `{"strided": {"shape": [3, 5], "strides": [5, 1], "type": "bf16", "offset": 2, "size": 24}}`; type, offset
+and size may be left out.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from layoutproof.core.expression import parse_size
 from layoutproof.core.index_map import Index, IndexMap, Memory
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import Extent, surely_less
-from layoutproof.core.space import Space
+from layoutproof.core.space import Space, dimension_names
 
 _FORM = re.compile(
     r"\s*(?P<type>[a-z][a-z0-9]*)\s*\[(?P<shape>[^\]]*)\]\s*strides\s*\((?P<strides>[^)]*)\)"
@@ -63,10 +65,8 @@ class StridedLayout:
             return (total,)
 
         bits = element_bits(self.element_type)
-        rank = len(self.shape)
-        names = tuple("ijklmnop"[:rank]) if rank <= 8 else tuple(f"i{k}" for k in range(rank))
         return IndexMap(
-            Space(names, self.shape),
+            Space(dimension_names(len(self.shape)), self.shape),
             Space(("offset",), (size,)),
             place,
             memory=Memory(max(8, bits), max(8, bits), size),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from layoutproof.core.claim import Claim
 from layoutproof.core.index_map import IndexMap
+from layoutproof.core.result import plain
 from layoutproof.core.size import Extent
 from layoutproof.properties import in_bounds, injective
 
@@ -25,5 +26,5 @@ def figures(m: IndexMap) -> dict[str, object]:
     """places = elements + padding."""
     elements: Extent = m.domain.count()
     places: Extent = m.memory.allotted if m.memory else m.range.count()
-    numbers = {"elements": elements, "places": places, "padding": places - elements}
-    return {name: n if type(n) is int else str(n) for name, n in numbers.items()}
+    numbers: dict[str, object] = plain({"elements": elements, "places": places, "padding": places - elements})
+    return numbers

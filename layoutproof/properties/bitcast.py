@@ -21,8 +21,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import Index, IndexMap, Memory
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.reshape import after, common_unit, comparable, reshape, transposed
-from layoutproof.core.result import Point
-from layoutproof.core.size import Extent, ceil_div
+from layoutproof.core.result import Point, plain
 from layoutproof.core.space import Space
 from layoutproof.core.term import Term, size_term
 
@@ -57,7 +56,7 @@ def claims(before: IndexMap, result: IndexMap, permutation: Sequence[int] | None
         places = [_bit(m, index, on) for m, index in ((narrow_before, at["element"]), (narrow_result, target))]
         return f"{at['element']} becomes {target} and moves from {places[0]} to {places[1]}"
 
-    allotted = [_bytes(m.memory) for m in (before, result) if m.memory]
+    allotted = [m.memory.bytes() for m in (before, result) if m.memory]
 
     def explain_bytes(at: Point, on: Numbers) -> str:
         first, second = (on.size(b) for b in allotted)
@@ -74,7 +73,7 @@ def claims(before: IndexMap, result: IndexMap, permutation: Sequence[int] | None
 def figures(before: IndexMap, result: IndexMap, permutation: Sequence[int] | None = None) -> dict[str, object]:
     """bytes_before, bytes_after: what each side is allotted."""
     sides = zip(("bytes_before", "bytes_after"), (before, result), strict=True)
-    return {name: b if isinstance(b := _bytes(m.memory), int) else str(b) for name, m in sides if m.memory}
+    return {name: plain(m.memory.bytes()) for name, m in sides if m.memory}
 
 
 def _listed(permutation: object) -> Sequence[object]:
@@ -106,16 +105,12 @@ def _pieces(m: IndexMap, other: IndexMap) -> IndexMap:
     )
 
 
-def _bytes(memory: Memory) -> Extent:
-    return ceil_div(memory.allotted * memory.bits, 8) + memory.prefix_bytes  # type: ignore[no-any-return]
-
-
 def _bit(m: IndexMap, index: Index, on: Numbers) -> str:
     memory = m.memory
     if memory is None:
         return str(m.place(index, (), on))
-    bit = m.flat().place(index, (), on)[0] * memory.bits + memory.prefix_bytes * 8
-    where = f"byte {bit // 8}" if bit % 8 == 0 else f"byte {bit // 8} bit {bit % 8}"
+    byte, bit = memory.byte_and_bit(m.flat().place(index, (), on)[0])
+    where = f"byte {byte} bit {bit}" if bit else f"byte {byte}"
     return where + (f" of memory space {memory.space}" if memory.space else "")
 
 

@@ -16,11 +16,20 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 
 LAYOUTS = 1
-BITS = 32
 
 
-def claims(m: IndexMap, bits: int = BITS) -> tuple[Claim, ...]:
-    """One claim: no element with an offset of 2**(bits - 1) or more, or below 0."""
+def claims(m: IndexMap) -> tuple[Claim, ...]:
+    """One claim: no element with an offset of 2**31 or more, or below 0."""
+    return claims_of_width(m, 32)
+
+
+def figures(m: IndexMap) -> dict[str, object]:
+    """limit: the first offset that does not fit; allotted: elements; fits_when, for symbolic sizes: it surely fits."""
+    return figures_of_width(m, 32)
+
+
+def claims_of_width(m: IndexMap, bits: int) -> tuple[Claim, ...]:
+    """`claims` for signed integers of `bits` bits."""
     if m.memory is None:
         raise LayoutError(f"fits_int{bits} is about memory offsets; this map has no memory")
     flat = m.flat()
@@ -34,8 +43,8 @@ def claims(m: IndexMap, bits: int = BITS) -> tuple[Claim, ...]:
     return (Claim(points, Outside(place, (2 ** (bits - 1),)), explain),)
 
 
-def figures(m: IndexMap, bits: int = BITS) -> dict[str, object]:
-    """limit: the first offset that does not fit; allotted: elements; fits_when, for symbolic sizes: it surely fits."""
+def figures_of_width(m: IndexMap, bits: int) -> dict[str, object]:
+    """`figures` for signed integers of `bits` bits."""
     allotted = m.memory.allotted if m.memory else 0
     limit = 2 ** (bits - 1)
     if type(allotted) is int:

@@ -11,14 +11,13 @@ from layoutproof.core.index_map import IndexMap
 from layoutproof.properties import fits_int32
 
 LAYOUTS = 1
-BITS = 64
 
 
 def claims(m: IndexMap) -> tuple[Claim, ...]:
     """One claim: no element with an offset of 2**63 or more."""
-    return fits_int32.claims(m, BITS)
+    return fits_int32.claims_of_width(m, 64)
 
 
 def figures(m: IndexMap) -> dict[str, object]:
     """As those of fits_int32."""
-    return fits_int32.figures(m, BITS)
+    return fits_int32.figures_of_width(m, 64)

@@ -19,7 +19,7 @@ from layoutproof.core.claim import Claim, Holds
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap, Memory
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.result import Point
+from layoutproof.core.result import Point, plain
 from layoutproof.core.size import Extent, ceil_div
 from layoutproof.core.term import Term, size_term
 from layoutproof.properties import bijective
@@ -39,12 +39,12 @@ def claims(m: IndexMap, at_most: str | None = None) -> tuple[Claim, ...]:
     if unit == "%":
         allowed, found = padded * number.numerator, (padded - elements) * (number.denominator * 100)
     else:
-        allowed, found = _unpadded(m, memory) * number.numerator, _bytes(memory) * number.denominator
+        allowed, found = _unpadded(m, memory) * number.numerator, memory.bytes() * number.denominator
 
     def explain(at: Point, on: Numbers) -> str:
         held, all_ = on.size(elements), on.size(padded)
         share = 100 * (all_ - held) / all_ if all_ else 0
-        times = on.size(_bytes(memory)) / max(1, on.size(_unpadded(m, memory)))
+        times = on.size(memory.bytes()) / max(1, on.size(_unpadded(m, memory)))
         return f"{all_ - held} of {all_} allotted elements are padding: {share:.4g} % or {times:.4g}x, over {at_most}"
 
     constant = isinstance(elements, int) and isinstance(padded, int)
@@ -57,19 +57,18 @@ def figures(m: IndexMap, at_most: str | None = None) -> dict[str, object]:
     """The exact numbers; see the module's text."""
     memory = _memory(m)
     elements, padded = m.domain.count(), memory.allotted
-    numbers: dict[str, Extent] = {
+    numbers: dict[str, object] = {
         "elements": elements,
         "padded_elements": padded,
         "padding_elements": padded - elements,
         "unpadded_bytes": _unpadded(m, memory),
-        "bytes": _bytes(memory),
+        "bytes": memory.bytes(),
     }
-    shown: dict[str, object] = {k: v if type(v) is int else str(v) for k, v in numbers.items()}
-    per_dimension = [
-        {"dimensions": list(dims), "extent": _plain(extent), "padded": _plain(room)}
-        for dims, extent, room in memory.padded()
-    ]
-    return shown | {"per_dimension": per_dimension} if per_dimension else shown
+    per_dimension = [{"dimensions": dims, "extent": extent, "padded": room} for dims, extent, room in memory.padded()]
+    if per_dimension:
+        numbers["per_dimension"] = per_dimension
+    shown: dict[str, object] = plain(numbers)
+    return shown
 
 
 def read_bound(text: str) -> tuple[Fraction, str]:
@@ -90,13 +89,5 @@ def _memory(m: IndexMap) -> Memory:
     return m.memory
 
 
-def _bytes(memory: Memory) -> Extent:
-    return ceil_div(memory.allotted * memory.bits, 8) + memory.prefix_bytes  # type: ignore[no-any-return]
-
-
 def _unpadded(m: IndexMap, memory: Memory) -> Extent:
     return ceil_div(m.domain.count() * memory.natural_bits, 8)  # type: ignore[no-any-return]
-
-
-def _plain(extent: Extent) -> object:
-    return extent if type(extent) is int else str(extent)

@@ -13,6 +13,7 @@ from layoutproof.core.size import symbol
 from layoutproof.layouts import map as map_layout
 
 ONLY = "only + - * // % ^ min max select xor, comparisons, names and integers may stand here"
+NO_SIZE = "is not a size: sizes are sums and products of names and integers, with // by integers"
 ARROW = "an index map is written (i, j) -> (i // 8, j // 128); there is no '->'"
 
 
@@ -108,6 +109,25 @@ def test_a_condition_is_no_number(text: str) -> None:
         map_layout.read(text.replace("(i)", "(i < 4)", 1))
 
 
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("(i < 3) -> (i // 0)", "i // 0"),
+        ("(i < 3, j < 2*N) -> (i, j / 2)", "j / 2"),
+        ("(3 < 3) -> (i)", "3 <"),
+        ("(i < 3) -> (i, k) in [3, 4]", None),
+    ],
+)
+def test_mistakes_in_a_map_stand_where_the_user_wrote_them(text: str, at: str | None) -> None:
+    """The text in the message is the user's own, extents included, and the column counts in it."""
+    with pytest.raises(LayoutError) as caught:
+        map_layout.read(text)
+    if at is None:
+        assert (caught.value.text, caught.value.column) == ("k", None)
+    else:
+        assert (caught.value.text, caught.value.column) == (text, text.index(at) + 1)
+
+
 def python_value(text: str, sizes: dict[str, int]) -> object:
     return eval(text, {"__builtins__": {}, "min": min, "max": max}, dict(sizes))
 
@@ -170,6 +190,7 @@ def test_bad_conditions(text: str, problem: str, column: int | None) -> None:
         ("(N+7)//8", (symbol("N") + 7) // 8),
         ("N*M - M*N", 0),
         ("4^1", 5),
+        (" " * 20 + "5", 5),
         ("99999999999999999999", 99999999999999999999),
     ],
 )
@@ -187,6 +208,9 @@ def test_sizes(text: str, size: object) -> None:
         ("1.5", ONLY),
         ("", "cannot read '' as an expression"),
         ("N<3", "N < 3 is a condition where a number must stand"),
+        ("select(N == 2, 3, 4)", f"'select(N == 2, 3, 4)' {NO_SIZE}"),
+        ("select(N != N, 3, 4)", f"'select(N != N, 3, 4)' {NO_SIZE}"),
+        ("min(N, 3)", f"'min(N, 3)' {NO_SIZE}"),
     ],
 )
 def test_bad_sizes(text: str, problem: str) -> None:

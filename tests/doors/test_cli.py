@@ -13,7 +13,7 @@ import pytest
 import layoutproof
 from layoutproof.doors import cli
 from layoutproof.doors.arguments import write_whole
-from layoutproof.engine.ask import properties
+from layoutproof.engine.ask import options_of, properties
 from layoutproof.engine.read import languages
 from layoutproof.jobs.spec_model import kinds
 
@@ -139,7 +139,7 @@ BAD = {
     ("ask", "injective", SCORES, "--engine", "z3"): "unknown engine 'z3'",
     ("ask", "injective", SCORES, "--target", "v5e"): "--target gives a bare shape such as f32[1000,5] its layout",
     ("ask", "injective", "f32[3]", "--target", "v5x"): "unknown TPU generation 'v5x'",
-    ("ask", "bitcast", SCORES, SCORES, "--permutation", "1;0"): "a permutation is written 2,3; '1;0' is not a whole",
+    ("ask", "bitcast", SCORES, SCORES, "--permutation", "1;0"): "--permutation is written 2,3; '1;0' is not a whole",
     ("ask", "injective", "{a: "): "not YAML",
     ("ask", "injective", "{a: 1, b: 2}"): "a layout is a text or a mapping with one key",
     ("locate", SCORES, "2,x"): "an index is written 2,3; 'x' is not a whole number",
@@ -293,6 +293,14 @@ def test_help_and_version(run: Any) -> None:
         assert (code, err) == (0, "")
         assert "--json" in page, name
     assert run("--version") == (0, f"layoutproof, version {layoutproof.__version__}\n", "")
+
+
+def test_every_option_of_a_property_is_one_of_ask(run: Any) -> None:
+    """A property brings its own options: none has to be written down a second time for the command line."""
+    page = run("ask", "--help")[1]
+    wanted = {option for name in properties() for option in options_of(name)}
+    assert {"at_most", "permutation"} <= wanted
+    assert [option for option in wanted if f"  --{option.replace('_', '-')} VALUE " not in page] == []
 
 
 def test_without_a_command_it_is_usage(run: Any) -> None:

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, get_args
 
 import click
 
 from layoutproof.core.result import Result, Verdict
 from layoutproof.doors.arguments import integers, json_flag, layouts_of, print_json, target_option
+from layoutproof.engine.ask import ENGINES, ask, options_of, properties
 
 _CODES = {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNKNOWN: 3}
+
+
+def _property_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """One command line option for each option of a property, so that a new property brings its own."""
+    owners: dict[str, list[str]] = {}
+    for name in properties():
+        for option in options_of(name):
+            owners.setdefault(option, []).append(name)
+    for option, names in sorted(owners.items(), reverse=True):
+        text = f"Of {', '.join(names)}; `layoutproof explain {names[0]}` says what it means."
+        function = click.option(f"--{option.replace('_', '-')}", option, metavar="VALUE", help=text)(function)
+    return function
 
 
 @click.command(name="ask")
 @click.argument("name", metavar="PROPERTY")
 @click.argument("layouts", metavar="LAYOUT [LAYOUT]", nargs=-1, required=True)
 @click.option("--where", metavar="CONDITION", help='On sizes not known yet, e.g. "N % 8 == 0".')
-@click.option("--engine", metavar="NAME", help="Force one of digits, isl, smt, brute.")
+@click.option("--engine", metavar="NAME", help=f"Force one of {', '.join(ENGINES)}.")
 @click.option("--confirm", is_flag=True, help="Demand that two engines agree.")
 @click.option("--effort", type=click.IntRange(1, 1000), default=1, show_default=True, help="Multiplies step budgets.")
-@click.option("--at-most", metavar="BOUND", help="padding: 2% of what is allotted, or 1.02x the unpadded bytes.")
-@click.option("--permutation", metavar="DIMENSIONS", help="bitcast: of a transpose, e.g. 1,0.")
+@_property_options
 @target_option
 @json_flag
 def command(
@@ -30,22 +43,17 @@ def command(
     engine: str | None,
     confirm: bool,
     effort: int,
-    at_most: str | None,
-    permutation: str | None,
     target: str | None,
     as_json: bool,
+    **options: str | None,
 ) -> int:
     """Ask one question: does PROPERTY hold?
 
     Of one LAYOUT or of a pair; `layoutproof explain` lists the properties.
     """
-    from layoutproof.engine.ask import ask
-
-    options: dict[str, Any] = {} if at_most is None else {"at_most": at_most}
-    if permutation is not None:
-        options["permutation"] = integers(permutation, "a permutation")
+    given = {option: _value(name, option, text) for option, text in options.items() if text is not None}
     read = layouts_of(layouts, target)
-    result = ask(name, *read, where=where, engine=engine, confirm=confirm, effort=effort, **options)
+    result = ask(name, *read, where=where, engine=engine, confirm=confirm, effort=effort, **given)
     if as_json:
         from layoutproof.jobs.report import result_json
 
@@ -53,6 +61,19 @@ def command(
     else:
         click.echo(_text(result))
     return _CODES[result.verdict]
+
+
+def _value(name: str, option: str, text: str) -> Any:
+    """An option of a property from its text: numbers as 1,0, YAML where it has structure, otherwise the text itself."""
+    annotation, _ = options_of(name).get(option, (str, None))
+    kinds = get_args(annotation) or (annotation,)
+    if Sequence[int] in kinds:
+        return integers(text, f"--{option.replace('_', '-')}")
+    if str in kinds and not text.lstrip().startswith(("{", "[")):
+        return text
+    from layoutproof.jobs.positions import read_yaml
+
+    return read_yaml(text).plain()
 
 
 def _text(result: Result) -> str:

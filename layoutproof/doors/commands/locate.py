@@ -57,6 +57,6 @@ def _bytes(m: IndexMap, place: dict[str, int]) -> dict[str, int]:
     """The byte, and the bit within it unless that is 0, of an offset in a memory."""
     if m.memory is None or "offset" not in place:
         return {}
-    byte, bit = divmod(place["offset"] * m.memory.bits, 8)
-    found = {"byte": byte + m.memory.prefix_bytes} | ({"bit": bit} if bit else {})
+    byte, bit = m.memory.byte_and_bit(place["offset"])
+    found = {"byte": byte} | ({"bit": bit} if bit else {})
     return found | ({"memory_space": m.memory.space} if m.memory.space else {})

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from layoutproof.core.result import plain
 from layoutproof.doors.arguments import json_flag, layouts_of, print_json, target_option, write_whole
 
 
@@ -54,7 +55,6 @@ def _figures(layout: Any) -> dict[str, Any]:
     """The figures of `padding`, {} for a map without a memory."""
     from layoutproof.engine.ask import property_module
     from layoutproof.engine.read import map_of
-    from layoutproof.jobs.report import plain
 
     m = map_of(layout)
     found: dict[str, Any] = plain(property_module("padding").figures(m)) if m.memory is not None else {}
@@ -63,7 +63,6 @@ def _figures(layout: Any) -> dict[str, Any]:
 
 def _sizes(layout: Any) -> dict[str, Any]:
     """Bytes by who says so, {} unless this is an XLA array and they disagree."""
-    from layoutproof.jobs.report import plain
     from layoutproof.layouts.xla import XlaLayout
     from layoutproof.layouts.xla.sizes import sizes
 

@@ -1,4 +1,18 @@
-"""The language of XLA shapes with layouts: `bf16[4096,11008]{1,0:T(8,128)(2,1)}`."""
+"""XLA shapes with layouts, as XLA prints them: `bf16[4096,11008]{1,0:T(8,128)(2,1)}`.
+
+An element type, the extents, and `{minor_to_major:properties}`; without braces the last dimension is fastest and
+nothing is tiled. Extents may be size expressions, `f32[2*N,M]`; `<=5` is bounded dynamic, laid out as its bound, and
+`?` is a size of its own (`d0`, `d1`, .. by dimension).
+Properties, in this order:
+    T(8,128)(2,1)   tile levels, outermost first; `*` merges a dimension into the next more minor one
+    L(1024)         what is allotted is a multiple of this many elements
+    E(4)            bits of one element as stored
+    S(1)            memory space
+    SC(0:128)       split configurations: read and printed, not modelled
+    M(8)            bytes of metadata before the first element
+Also read: a buffer `b(f32[2]{0})`, tuples `(f32[2]{0}, s32[])`, `token[]` and `opaque[]`, which have no elements.
+Source: xla/hlo/parser/hlo_parser.cc and docs/tiled_layout.md of openxla/xla at 183fa00cb5 (2026-08-22).
+"""
 
 from __future__ import annotations
 
@@ -6,12 +20,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.layouts.xla.shape import XlaLayout, XlaOpaque, XlaShape, XlaTuple
 from layoutproof.layouts.xla.text import parse, to_text
 
-__all__ = ["XlaLayout", "XlaOpaque", "XlaShape", "XlaTuple", "looks_like", "parse", "read", "to_text"]
-
-
-def looks_like(text: str) -> bool:
-    """Whether a text without a language name is meant as an XLA shape: it is what everything else is not."""
-    return "->" not in text and " strides" not in text
+__all__ = ["XlaLayout", "XlaOpaque", "XlaShape", "XlaTuple", "parse", "read", "to_text"]
 
 
 def read(value: object, mode: str = "strict") -> XlaShape:

@@ -14,8 +14,8 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import Index, IndexMap, Memory, Padded
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import Extent, ceil_div, product
-from layoutproof.core.space import Space
-from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout
+from layoutproof.core.space import Space, axis_names, dimension_names
+from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout, tile_text
 
 
 class Tiling(NamedTuple):
@@ -98,7 +98,7 @@ def _runs(extents: Sequence[Extent], tile: Sequence[int]) -> tuple[tuple[Extent,
 
 
 def _check_tile(tile: Sequence[int]) -> None:
-    shown = "T(" + ",".join("*" if t == COMBINE else str(t) for t in tile) + ")"
+    shown = f"T{tile_text(tile)}"
     if not tile:
         raise LayoutError(f"{shown} has no meaning: a tile has at least one size")
     if tile[-1] == COMBINE:
@@ -154,21 +154,11 @@ def index_map(layout: XlaLayout) -> IndexMap:
         lambda: _padded(layout.dims, order, levels),
     )
     return IndexMap(
-        Space(_dimension_names(len(order)), layout.dims),
-        Space(_axis_names(len(extents)), extents),
+        Space(dimension_names(len(order)), layout.dims),
+        Space(axis_names(len(extents)), extents),
         place,
         memory=memory,
     )
-
-
-@lru_cache(maxsize=64)
-def _dimension_names(rank: int) -> tuple[str, ...]:
-    return tuple("ijklmnop"[:rank]) if rank <= 8 else tuple(f"i{k}" for k in range(rank))
-
-
-@lru_cache(maxsize=64)
-def _axis_names(rank: int) -> tuple[str, ...]:
-    return tuple(f"p{k}" for k in range(rank))
 
 
 def _padded(dims: tuple[Extent, ...], order: tuple[int, ...], levels: list[Tiling]) -> Padded:
@@ -216,6 +206,5 @@ def steps(layout: XlaLayout, index: Sequence[int]) -> list[tuple[str, tuple[int,
         level = tile_once(extents, tile)
         coordinates = level.apply(coordinates, Numbers())
         extents = level.after
-        shown = ",".join("*" if t == COMBINE else str(t) for t in tile)
-        done.append((f"tile ({shown})", tuple(coordinates), extents))
+        done.append((f"tile {tile_text(tile)}", tuple(coordinates), extents))
     return done

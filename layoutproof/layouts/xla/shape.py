@@ -5,6 +5,7 @@ Source: openxla/xla at 183fa00cb5 (2026-08-22), `xla/layout.h`, `xla/xla_data.pr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from layoutproof.core.errors import LayoutError
@@ -100,6 +101,15 @@ class XlaOpaque:
 
 
 XlaShape = XlaLayout | XlaTuple | XlaOpaque
+
+
+def tile_text(tile: Sequence[int]) -> str:
+    """A tile as XLA writes it.
+
+    >>> tile_text((COMBINE, 128))
+    '(*,128)'
+    """
+    return f"({','.join('*' if size == COMBINE else str(size) for size in tile)})"
 
 
 def _text(shape: XlaShape) -> str:

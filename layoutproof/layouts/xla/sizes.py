@@ -10,17 +10,10 @@ import itertools
 from typing import Any
 
 from layoutproof.core.index_map import row_major
-from layoutproof.core.numbers import Numbers
+from layoutproof.core.numbers import SizeNumbers
 from layoutproof.core.size import Extent, ceil_div, product
 from layoutproof.layouts.xla.place import index_map, physical_order, tile_once
 from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout
-
-
-class _Sizes(Numbers):
-    """Places run on sizes themselves: a symbol stays a symbol."""
-
-    def size(self, extent: Any) -> Any:
-        return extent
 
 
 def sizes(layout: XlaLayout) -> dict[str, Extent]:
@@ -43,8 +36,7 @@ def allotted_bytes(layout: XlaLayout) -> Extent:
     """Bytes by the definition: all tile levels, then L, then E; M's prefix included."""
     memory = index_map(layout).memory
     assert memory is not None  # an XLA layout always has one
-    size: Extent = _bytes(memory.allotted, memory.bits) + memory.prefix_bytes
-    return size
+    return memory.bytes()
 
 
 def byte_size_of(layout: XlaLayout) -> Extent:
@@ -78,8 +70,8 @@ def array_data_size(layout: XlaLayout) -> Extent:
     last: list[Any] = [extent - 1 for extent in extents]
     if layout.tiles and len(layout.dims) != 1:
         level = tile_once(extents, layout.tiles[0])
-        last, extents = level.apply(last, _Sizes()), level.after
-    return _bytes(row_major(tuple(last), extents, _Sizes()) + 1, _width(layout))
+        last, extents = level.apply(last, SizeNumbers()), level.after
+    return _bytes(row_major(tuple(last), extents, SizeNumbers()) + 1, _width(layout))
 
 
 def _width(layout: XlaLayout) -> int:

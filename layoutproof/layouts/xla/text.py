@@ -15,7 +15,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.layouts.xla.layout_text import read_layout
 from layoutproof.layouts.xla.lexer import MAX_RANK, Cursor, read_extents
-from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout, XlaOpaque, XlaShape, XlaTuple
+from layoutproof.layouts.xla.shape import ELEMENT_BITS, XlaLayout, XlaOpaque, XlaShape, XlaTuple, tile_text
 from layoutproof.layouts.xla.text_rules import dims_text, wrong_in_tuple
 
 MAX_TEXT = 1_000_000
@@ -66,8 +66,7 @@ def to_text(shape: XlaShape) -> str:
 def _layout_text(shape: XlaLayout) -> str:
     parts: list[str] = []
     if shape.tiles:
-        parts.append("T")
-        parts += ["(" + ",".join("*" if size == COMBINE else str(size) for size in tile) + ")" for tile in shape.tiles]
+        parts += ["T", *map(tile_text, shape.tiles)]
     if shape.tail_alignment != 1:
         parts.append(f"L({shape.tail_alignment})")
     if shape.index_type:

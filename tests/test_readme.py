@@ -1,0 +1,67 @@
+"""What the README says is so: its examples give what stands beside them, its tables name what there is."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import re
+from pathlib import Path
+
+import click
+
+from layoutproof.doors import cli
+from layoutproof.jobs.check import Status, run
+from layoutproof.jobs.spec import loads
+
+README = (Path(__file__).resolve().parents[1] / "README.md").read_text()
+
+
+def block(language: str) -> str:
+    """The only fenced block in a language."""
+    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    return str(found)
+
+
+def wrong_examples(source: str) -> list[str]:
+    """Lines whose comment does not start with the value of their expression; every line runs."""
+    names: dict[str, object] = {}
+    wrong, compared = [], 0
+    for line in source.splitlines():
+        try:
+            code = compile(line, "README.md", "eval")
+        except SyntaxError:
+            exec(line, names)
+            continue
+        value = eval(code, names)
+        parts = value if isinstance(ast.parse(line, mode="eval").body, ast.Tuple) else (value,)
+        shown = ", ".join(str(part) if isinstance(part, enum.Enum) else repr(part) for part in parts)  # type: ignore[union-attr]
+        compared += 1
+        if not line.partition("  # ")[2].strip().startswith(shown):
+            wrong.append(f"{line} is {shown}")
+    return wrong if compared else ["nothing to compare"]
+
+
+def test_python_examples() -> None:
+    """Each line runs, and each comment begins with the value."""
+    assert wrong_examples(block("python")) == []
+
+
+def test_a_wrong_example_is_found() -> None:
+    """The check above can fail: on another value, on none, and where nothing is compared."""
+    assert wrong_examples("1 + 1  # 3") == ["1 + 1  # 3 is 2"]
+    assert wrong_examples("1 + 1") == ["1 + 1 is 2"]
+    assert wrong_examples("a = 1") == ["nothing to compare"]
+
+
+def test_the_spec_file() -> None:
+    """It is read without a mistake, and every check in it comes out as it says."""
+    checks, errors = loads(block("yaml"))
+    assert errors == []
+    assert len(checks) == 5
+    assert [outcome for outcome in map(run, checks) if outcome.status is not Status.AS_EXPECTED] == []
+
+
+def test_the_table_of_commands() -> None:
+    """Every command stands in it, and no other."""
+    named = re.findall(r"^\| `(\w+)[^`]*` \| ", README, re.MULTILINE)
+    assert sorted(named) == cli.cli.list_commands(click.Context(cli.cli))
