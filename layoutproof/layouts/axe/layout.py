@@ -1,0 +1,213 @@
+"""An Axe layout as data: D (shard), R (copies), O (offset), and how it is written.
+
+A layout sends a logical index to a *set* of places L(x) = { D(x) + r + O | r in R } in Z^A, one integer per hardware
+axis. Source: Hou et al., "Axe", arXiv:2601.19092, section 2.3; swizzles: apache/tvm `tirx/ir/layout/compose_layout.cc`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.index_map import IndexMap
+from layoutproof.core.size import Extent, Size, product, symbols_of
+
+Iter = tuple[Extent, Extent, str]
+"""(extent, stride, axis): a digit x with 0 <= x < extent adds x*stride to the coordinate on `axis`."""
+
+MEMORY = "m"
+"""The axis that a bare stride means."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why an operation has no result. `bool` of it is False, so `if result:` tells the two apart."""
+
+    text: str
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Swizzle:
+    """Exclusive or of some address bits into others: blocks of 2**per_element elements are permuted.
+
+    With b = address // 2**per_element: inner, b xor (bits atom_len.. of b, swizzle_len of them, moved to bit 0); outer,
+    b xor (the low swizzle_len bits of b, moved to bit atom_len). Requires atom_len >= swizzle_len >= 0.
+    """
+
+    per_element: int
+    swizzle_len: int
+    atom_len: int
+    outer: bool = False
+
+    def __str__(self) -> str:
+        return f"{'outer ' if self.outer else ''}({self.per_element},{self.swizzle_len},{self.atom_len})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AxeLayout:
+    """D: ordered iters, first slowest.  R: a multiset of iters, one per choice of copy.  O: offset per axis.
+
+    shape: logical extents, row-major over D's digits, or None (one dimension).  within: extent per hardware axis that
+    places must stay in.  swizzle: applied to the coordinate on `m`, which is then the only axis.
+    Two layouts are `==` when written the same (R as a multiset); whether they are the same map, `canonical.same` says.
+    `axe.read` checks what it reads; the constructor does not.
+
+    >>> layout = AxeLayout(((8, 4, "lane"), (2, 1, "reg")), O={"lane": 5})
+    >>> str(layout)
+    'S[(8,2):(4@lane,1@reg)] + 5@lane'
+    """
+
+    D: tuple[Iter, ...]
+    R: tuple[Iter, ...] = ()
+    O: Mapping[str, Extent] = field(default_factory=dict)  # noqa: E741 - the paper's name
+    shape: tuple[Extent, ...] | None = None
+    within: Mapping[str, Extent] | None = None
+    swizzle: Swizzle | None = None
+
+    def _key(self) -> tuple[Any, ...]:
+        within = None if self.within is None else frozenset(self.within.items())
+        copies = frozenset(Counter(self.R).items())
+        return (self.D, copies, frozenset(self.O.items()), self.shape, within, self.swizzle)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AxeLayout) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __str__(self) -> str:
+        bare = set(self.axes()) <= {MEMORY}
+        parts = [f"S[{_iters(self.D, bare)}]"]
+        parts += [f"R[{_iters(self.R, bare)}]"] if self.R else []
+        parts += [_on_axis(value, axis, bare) for axis, value in self.O.items()]
+        text = " + ".join(parts)
+        if self.swizzle is not None:
+            text += f" swizzle {self.swizzle}"
+        if self.shape is not None:
+            text += f" on ({','.join(map(str, self.shape))})"
+        if self.within is not None:
+            text += f" within ({','.join(_on_axis(value, axis, bare) for axis, value in self.within.items())})"
+        return text
+
+    def matrix(self) -> str:
+        """The paper's two lines: extents above strides.
+
+        >>> print(AxeLayout(((8, 4, "lane"), (2, 1, "warp")), ((2, 4, "warp"),), {"warp": 5}).matrix())
+        (   8       2    )   (   2    )
+        ( 4@lane, 1@warp ) + ( 4@warp ) + 5@warp
+        """
+        lines = [_columns(iters) for iters in (self.D, self.R) if iters]
+        above = "   ".join(extents for extents, _ in lines)
+        below = " + ".join([strides for _, strides in lines] + [f"{v}@{axis}" for axis, v in self.O.items()])
+        return f"{above}\n{below}" + (f" swizzle {self.swizzle}" if self.swizzle is not None else "")
+
+    def axes(self) -> tuple[str, ...]:
+        """Every hardware axis it names, in order of first appearance: D, R, O, then `within`."""
+        seen = dict.fromkeys([axis for _, _, axis in self.D])
+        seen.update(dict.fromkeys([axis for _, _, axis in self.R]))
+        seen.update(dict.fromkeys(self.O))
+        seen.update(dict.fromkeys(self.within or ()))
+        return tuple(seen)
+
+    def size(self, axis: str | None = None) -> Any:
+        """How many elements: the product of D's extents, of one axis if named (TVM: `size`)."""
+        return product([e for e, _, a in self.D if axis is None or a == axis])
+
+    def symbols(self) -> tuple[str, ...]:
+        """The size symbols it depends on."""
+        return symbols_of(
+            [
+                *[part for e, s, _ in (*self.D, *self.R) for part in (e, s)],
+                *self.O.values(),
+                *(self.shape or ()),
+                *(self.within or {}).values(),
+            ]
+        )
+
+    def on(self, shape: Sequence[Extent]) -> AxeLayout:
+        """The same layout with a logical shape. Raises LayoutError unless the shape has as many elements."""
+        admit(self, shape)
+        return AxeLayout(self.D, self.R, self.O, tuple(shape), self.within, self.swizzle)
+
+    def index_map(self) -> IndexMap:
+        """Logical index and copy -> one coordinate per hardware axis; see `axe.place`."""
+        from layoutproof.layouts.axe.place import index_map
+
+        return index_map(self)
+
+
+def admit(layout: AxeLayout, shape: Sequence[Extent]) -> tuple[Extent, ...]:
+    """`shape` itself, when it has as many elements as the layout (paper: shape admission).
+
+    Raises LayoutError for another count or an extent below 1. Nothing wraps around.
+
+    >>> admit(AxeLayout(((8, 16, "m"), (16, 1, "m"))), (8, 32))
+    Traceback (most recent call last):
+    ...
+    layoutproof.core.errors.LayoutError: the shape (8, 32) has 256 elements but the layout S[(8,16):(16,1)] has 128
+    """
+    for extent in shape:
+        if type(extent) is int and extent < 1:
+            raise LayoutError(f"the shape {shown(shape)} has the extent {extent}; extents are at least 1")
+        if not isinstance(extent, int | Size) or type(extent) is bool:
+            raise LayoutError(f"the shape has the extent {extent!r}; extents are integers or sizes")
+    count = product(shape)
+    if count != layout.size():
+        raise LayoutError(
+            f"the shape {shown(shape)} has {count} elements but the layout {_plain(layout)} has {layout.size()}"
+        )
+    return tuple(shape)
+
+
+def constant(*layouts: AxeLayout) -> None:
+    """Raises LayoutError when a layout has sizes that are unknown until run time."""
+    for layout in layouts:
+        if symbols := layout.symbols():
+            raise LayoutError(f"the layout {layout} has the run-time size {symbols[0]}; write a number for it")
+
+
+def shown(values: Iterable[object]) -> str:
+    """A tuple as a message shows it."""
+    return f"({', '.join(map(str, values))})"
+
+
+def add(left: Mapping[str, Any], right: Mapping[str, Any], factor: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Offsets per axis: left * factor + right; a factor that is not there is 1."""
+    total = {axis: value * factor.get(axis, 1) if factor else value for axis, value in left.items()}
+    for axis, value in right.items():
+        total[axis] = total.get(axis, 0) + value
+    return total
+
+
+def _plain(layout: AxeLayout) -> AxeLayout:
+    return AxeLayout(layout.D, layout.R, layout.O)
+
+
+def _iters(iters: Sequence[Iter], bare: bool) -> str:
+    extents = ",".join(str(e) for e, _, _ in iters)
+    strides = ",".join(_on_axis(s, axis, bare) for _, s, axis in iters)
+    return f"{extents}:{strides}" if len(iters) == 1 else f"({extents}):({strides})"
+
+
+def _on_axis(value: Extent, axis: str, bare: bool) -> str:
+    text = str(value)
+    if not isinstance(value, int) and len(value.terms) > 1:
+        text = f"({text})"
+    return text if bare and axis == MEMORY else f"{text}@{axis}"
+
+
+def _columns(iters: Sequence[Iter]) -> tuple[str, str]:
+    columns = [(str(e), f"{s}@{axis}") for e, s, axis in iters]
+    widths = [max(len(e), len(s)) for e, s in columns]
+    above = "  ".join(e.center(width) for (e, _), width in zip(columns, widths, strict=True))
+    below = ", ".join(s.rjust(width) for (_, s), width in zip(columns, widths, strict=True))
+    return f"( {above} )", f"( {below} )"

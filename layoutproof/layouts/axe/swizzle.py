@@ -1,0 +1,126 @@
+"""Swizzles: exclusive or of address bits, as a map on addresses.
+
+Both directions are involutions on addresses >= 0: inner changes low bits by higher ones that stay, outer the reverse
+(atom_len >= swizzle_len keeps the two groups apart). So a swizzled layout collides exactly where its tile does.
+Source: apache/tvm `tirx/ir/layout/compose_layout.cc` at 5d4dc87213.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.numbers import INTS, Numbers
+from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Swizzle, constant
+from layoutproof.layouts.axe.sumset import ENUMERATED, axis_iters, low_high, values
+
+LARGEST_WINDOW = 1 << 20
+"""Units of a swizzle's window that are looked at one by one."""
+
+
+def swizzled(address: Any, swizzle: Swizzle, on: Numbers = INTS) -> Any:
+    """The address after the swizzle, on any kind of number that has xor. Requires address >= 0.
+
+    >>> [swizzled(8 * x, Swizzle(3, 3, 3)) // 8 for x in (0, 7, 8, 15, 16)]
+    [0, 7, 9, 14, 18]
+    >>> all(swizzled(swizzled(x, s), s) == x for x in range(99) for s in (Swizzle(1, 2, 3), Swizzle(0, 2, 2, True)))
+    True
+    """
+    if swizzle.swizzle_len == 0:
+        return address
+    unit, distance, count = 1 << swizzle.per_element, 1 << swizzle.atom_len, 1 << swizzle.swizzle_len
+    block = address // unit if unit > 1 else address
+    mixed = on.xor(block, block % count * distance if swizzle.outer else block // distance % count)
+    return mixed * unit + address % unit if unit > 1 else mixed
+
+
+def window(swizzle: Swizzle) -> int:
+    """The swizzle moves addresses only within aligned windows of this many elements, each window alike.
+
+    >>> window(Swizzle(3, 3, 3))
+    512
+    """
+    return 1 << (swizzle.per_element + swizzle.atom_len + swizzle.swizzle_len)
+
+
+def trivial(swizzle: Swizzle, highest: int) -> bool:
+    """Whether the swizzle leaves every address 0..highest where it is."""
+    if swizzle.swizzle_len == 0:
+        return True
+    changing = swizzle.per_element + (0 if swizzle.outer else swizzle.atom_len)
+    return highest < 1 << changing
+
+
+def swizzled_bounds(layout: AxeLayout) -> tuple[int, int]:
+    """The smallest and the largest address that a swizzled layout reaches. Requires constants and addresses >= 0.
+
+    Exact: by closed form where the tile covers 0..highest, by looking at every address otherwise. Raises Undecided
+    beyond a million addresses.
+
+    >>> swizzled_bounds(AxeLayout(((9, 1, "m"),), swizzle=Swizzle(0, 3, 3)))
+    (0, 9)
+    >>> swizzled_bounds(AxeLayout(((8, 1, "m"),), swizzle=Swizzle(0, 2, 3, outer=True)))
+    (0, 31)
+    """
+    constant(layout)
+    swizzle = layout.swizzle
+    iters, start = axis_iters(layout, MEMORY)
+    low, high = low_high(iters, start)
+    nonnegative(layout, low)
+    if swizzle is None or trivial(swizzle, high):
+        return low, high
+    unit, size = 1 << swizzle.per_element, window(swizzle)
+    if low % size == 0 and size // unit <= LARGEST_WINDOW and _contiguous(iters):
+        # windows are alike, and each whole one reaches its own ends: the last partial one decides
+        rest = (high + 1) % size
+        whole = high + 1 - rest
+        tops = [swizzled(min(at + unit, rest) - 1, swizzle) for at in range(0, rest, unit)]
+        return low, max([whole - 1, *(whole + top for top in tops)])
+    addresses: list[int] = [swizzled(address, swizzle) for address in values(iters, start, ENUMERATED)]
+    return min(addresses), max(addresses)
+
+
+def nonnegative(layout: AxeLayout, low: int) -> None:
+    """Raises LayoutError when a swizzled layout has an address below 0."""
+    if low < 0:
+        raise LayoutError(f"the layout {layout} has the address {low}; a swizzle needs addresses >= 0")
+
+
+def reduced(layout: AxeLayout) -> AxeLayout:
+    """The same map without a swizzle that moves none of its addresses."""
+    swizzle = layout.swizzle
+    if swizzle is None or layout.symbols():
+        return layout
+    iters, start = axis_iters(layout, MEMORY)
+    low, high = low_high(iters, start)
+    nonnegative(layout, low)
+    if not trivial(swizzle, high):
+        return layout
+    return AxeLayout(layout.D, layout.R, layout.O, layout.shape, layout.within)
+
+
+def bank_conflicts(addresses: list[int], element_bytes: int, banks: int = 32, bank_bytes: int = 4) -> int:
+    """How many different words of one bank a group of accesses needs at most; 1 is free of conflicts.
+
+    >>> tile, swizzle = AxeLayout(((8, 64, "m"), (64, 1, "m"))), Swizzle(3, 3, 3)
+    >>> column = [64 * row for row in range(8)]
+    >>> bank_conflicts(column, 2), bank_conflicts([swizzled(a, swizzle) for a in column], 2)
+    (8, 1)
+    """
+    if element_bytes < 1 or banks < 1 or bank_bytes < 1:
+        raise LayoutError(f"{element_bytes} bytes per element, {banks} banks of {bank_bytes} bytes must be positive")
+    words = {address * element_bytes // bank_bytes for address in addresses}
+    per_bank: dict[int, int] = {}
+    for word in words:
+        per_bank[word % banks] = per_bank.get(word % banks, 0) + 1
+    return max(per_bank.values(), default=0)
+
+
+def _contiguous(iters: list[tuple[int, int]]) -> bool:
+    """Whether the sums are exactly 0..highest."""
+    reach = 0
+    for stride, extent in sorted((abs(s), e) for e, s in iters):
+        if stride > reach + 1:
+            return False
+        reach += (extent - 1) * stride
+    return True

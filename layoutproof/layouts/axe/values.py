@@ -1,0 +1,164 @@
+"""Axe layouts from mappings and from TVM's objects; what every layout must satisfy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.expression import parse_size
+from layoutproof.core.size import Extent, Size, surely_less
+from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter, Swizzle, admit
+
+AXIS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_KEYS = ("D", "R", "O", "shape", "within", "swizzle", "kind")
+_SWIZZLE = ("per_element", "swizzle_len", "atom_len")
+
+
+def checked(
+    shard: Sequence[Iter],
+    copies: Sequence[Iter] = (),
+    offset: Mapping[str, Extent] | None = None,
+    shape: Sequence[Extent] | None = None,
+    within: Mapping[str, Extent] | None = None,
+    swizzle: Swizzle | None = None,
+) -> AxeLayout:
+    """The layout, after looking at everything a layout must satisfy.
+
+    Raises LayoutError: no iter in D; an extent below 1; a shape that is not admitted; a swizzle with swizzle_len
+    above atom_len, or of a layout with other axes than `m`.
+    """
+    if not shard:
+        raise LayoutError("D has no iter; a single element is written S[1:1]")
+    for letter, iters in (("D", shard), ("R", copies)):
+        for extent, _, _ in iters:
+            positive(extent, f"the extent {extent} in {letter}")
+    for axis, extent in (within or {}).items():
+        positive(extent, f"the extent {extent} of axis {axis}")
+    layout = AxeLayout(tuple(shard), tuple(copies), dict(offset or {}), None, within, swizzle)
+    if swizzle is not None:
+        if swizzle.per_element < 0 or not 0 <= swizzle.swizzle_len <= swizzle.atom_len:
+            raise LayoutError(f"the swizzle {swizzle} needs per_element >= 0 and atom_len >= swizzle_len >= 0")
+        if others := [axis for axis in layout.axes() if axis != MEMORY]:
+            raise LayoutError(f"a swizzle permutes addresses on axis m, but the layout has the axis {others[0]}")
+    if shape is None:
+        return layout
+    return AxeLayout(layout.D, layout.R, layout.O, admit(layout, shape), within, swizzle)
+
+
+def positive(extent: Extent, what: str) -> None:
+    """Raises LayoutError unless the extent is at least 1, for all sizes."""
+    if not surely_less(0, extent):
+        raise LayoutError(f"{what} must be at least 1" + ("" if type(extent) is int else " for all sizes"))
+
+
+def from_mapping(value: Mapping[str, object]) -> AxeLayout:
+    """A layout from {"D": [[extent, stride, axis], ..], "R": .., "O": {axis: offset}, "shape", "within", "swizzle"}.
+
+    TVM's composed layouts may also come as {"kind": "compose", "per_element", "swizzle_len", "atom_len",
+    "swizzle_inner", "tile": {..}}.
+
+    >>> str(from_mapping({"D": [["N", "M", "m"], ["M", 1, "m"]], "O": {"m": 4}}))
+    'S[(N,M):(M,1)] + 4'
+    """
+    if value.get("kind") == "compose":
+        return _composed(value)
+    for key in value:
+        if key not in _KEYS:
+            raise LayoutError(f"an Axe layout has {', '.join(_KEYS[:-1])}; got {shorten(str(key), 40)!r}")
+    if "D" not in value:
+        raise LayoutError("an Axe layout needs D, a list of [extent, stride, axis]")
+    shape, within, swizzle = value.get("shape"), value.get("within"), value.get("swizzle")
+    return checked(
+        _iters(value["D"], "D"),
+        _iters(value.get("R") or (), "R"),
+        _per_axis(value.get("O") or {}, "O"),
+        None if shape is None else [_size(e, "shape") for e in _list(shape, "shape")],
+        None if within is None else _per_axis(within, "within"),
+        None if swizzle is None else _swizzle(swizzle),
+    )
+
+
+def from_tvm(layout: Any) -> AxeLayout:
+    """A layout from an object of `tvm.tirx.layout` (TileLayout or ComposeLayout), read by its attributes.
+
+    Raises LayoutError for any other object, and for extents that are not integers.
+    Source: apache/tvm `python/tvm/tirx/layout.py` at 5d4dc87213.
+    """
+    if hasattr(layout, "tile_layout"):
+        tile = from_tvm(layout.tile_layout)
+        bits = [int(getattr(layout, name)) for name in _SWIZZLE]
+        swizzle = Swizzle(bits[0], bits[1], bits[2], outer=not layout.swizzle_inner)
+        return checked(tile.D, tile.R, tile.O, swizzle=swizzle)
+    if not hasattr(layout, "shard") or not hasattr(layout, "replica"):
+        raise LayoutError(
+            f"an Axe layout is a text such as S[(8,4):(4@lane,1@lane)], a mapping with D, or a layout of TVM's; "
+            f"not {shorten(repr(layout), 60)}"
+        )
+    try:
+        shard, copies = (
+            [(int(i.extent), int(i.stride), str(i.axis.name)) for i in part] for part in (layout.shard, layout.replica)
+        )
+        offset = {str(axis.name): int(value) for axis, value in layout.offset.items()}
+    except (TypeError, ValueError) as error:
+        raise LayoutError(f"TVM's layout has a part that is no integer: {error}") from None
+    return checked(shard, copies, offset)
+
+
+def _composed(value: Mapping[str, object]) -> AxeLayout:
+    tile = value.get("tile")
+    if not isinstance(tile, Mapping):
+        raise LayoutError("a composed layout needs tile, the layout that it swizzles")
+    inner = from_mapping(tile)
+    bits = _swizzle([value.get(name) for name in _SWIZZLE], outer=not value.get("swizzle_inner", True))
+    return checked(inner.D, inner.R, inner.O, inner.shape, inner.within, bits)
+
+
+def _swizzle(value: object, outer: bool = False) -> Swizzle:
+    if isinstance(value, Mapping):
+        if unknown := set(value) - {*_SWIZZLE, "outer", "swizzle_inner"}:
+            raise LayoutError(f"a swizzle has {', '.join(_SWIZZLE)} and outer; got {sorted(map(str, unknown))[0]!r}")
+        outer = bool(value.get("outer", not value.get("swizzle_inner", True)))
+        value = [value.get(name) for name in _SWIZZLE]
+    bits = _list(value, "swizzle")
+    if len(bits) != 3 or not all(type(bit) is int for bit in bits):
+        raise LayoutError(f"a swizzle is three integers ({', '.join(_SWIZZLE)}), not {shorten(repr(value), 40)}")
+    return Swizzle(bits[0], bits[1], bits[2], outer)
+
+
+def _iters(value: object, letter: str) -> list[Iter]:
+    iters: list[Iter] = []
+    for entry in _list(value, letter):
+        parts = _list(entry, f"an iter of {letter}")
+        if len(parts) not in (2, 3):
+            raise LayoutError(f"an iter of {letter} is [extent, stride, axis], not {shorten(repr(entry), 40)}")
+        axis = parts[2] if len(parts) == 3 else MEMORY
+        iters.append((_size(parts[0], letter), _size(parts[1], letter), _axis(axis)))
+    return iters
+
+
+def _per_axis(value: object, name: str) -> dict[str, Extent]:
+    if not isinstance(value, Mapping):
+        raise LayoutError(f"{name} is a mapping from axis to number, not {shorten(repr(value), 40)}")
+    return {_axis(axis): _size(number, name) for axis, number in value.items()}
+
+
+def _axis(value: object) -> str:
+    if isinstance(value, str) and AXIS.fullmatch(value):
+        return value
+    raise LayoutError(f"an axis is a name such as lane or m, not {shorten(repr(value), 40)}")
+
+
+def _list(value: object, name: str) -> list[Any]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise LayoutError(f"{name} must be a list, not {shorten(repr(value), 40)}")
+    return list(value)
+
+
+def _size(value: object, name: str) -> Extent:
+    if type(value) is int or isinstance(value, Size):
+        return value
+    if isinstance(value, str):
+        return parse_size(value)
+    raise LayoutError(f"{name} holds {shorten(repr(value), 40)}; integers or size expressions may stand there")

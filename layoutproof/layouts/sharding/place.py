@@ -1,0 +1,209 @@
+"""From an array and its sharding to its index map: which device, and where in that device's shard.
+
+Each dimension of extent d over n tiles is cut into blocks of c = ceil(d/n): index i is in tile i // c, at i % c. The
+last tiles may hold less or nothing, and every device allots c all the same. Tile numbers, and one number per
+subgroup that chooses the copy, then make the device number.
+
+Source: openxla/xla `xla/hlo/ir/hlo_sharding.cc` (TileOffsetForDevice, TileLimitForDevice, TileShape, EachTile).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.index_map import Index, IndexMap, row_major
+from layoutproof.core.numbers import INTS, Numbers
+from layoutproof.core.reshape import reshape
+from layoutproof.core.size import Extent, ceil_div
+from layoutproof.core.space import Space
+from layoutproof.layouts.sharding.mesh import to_tiles
+from layoutproof.layouts.sharding.model import NamedSharding, ShardedArray, TileSharding
+from layoutproof.layouts.sharding.tiles import Tiles, digits_of, iota, listed
+from layoutproof.layouts.xla.place import index_map as local_map
+
+DeviceOf = Callable[[Index, Numbers], Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shards:
+    """The cut itself, and the map's `place`: calling it gives (device, offset) or (device, index within the shard).
+
+    extents: of the array.  tiles: how many there are of each dimension.  shard: the extents that a device allots.
+    copies: names and sizes of the subgroups.  device: device number from tile numbers ++ copy numbers.
+    range_devices: device numbers are below it.  local: place within the shard from the index within it.
+    shard_bytes: bytes that a device allots, where the layout of a shard is known.
+    """
+
+    extents: tuple[Extent, ...]
+    tiles: tuple[int, ...]
+    shard: tuple[Extent, ...]
+    copies: tuple[tuple[str, int], ...]
+    device: DeviceOf
+    range_devices: int
+    local: Callable[[Index, Numbers], Index]
+    shard_bytes: Extent | None = None
+
+    def __call__(self, index: Index, copy: Index, on: Numbers) -> Index:
+        numbers: list[Any] = []
+        within: list[Any] = []
+        for entry, count, size in zip(index, self.tiles, self.shard, strict=True):
+            # an array without elements has shards of 0, and no index that would be divided by it
+            step = on.size(size) if size != 0 else 1
+            numbers.append(entry // step if count > 1 else 0)
+            within.append(entry % step if count > 1 else entry)
+        return (self.device((*numbers, *copy), on), *self.local(tuple(within), on))
+
+    @property
+    def shards(self) -> Shards:
+        """The cut of a map, found through its `place`."""
+        return self
+
+    def holders(self) -> tuple[tuple[int, tuple[int, ...]], ...]:
+        """(device, extents of what it holds) of every device, for an array of known extents."""
+        found = []
+        for numbers in itertools.product(*[range(count) for count in self.tiles]):
+            sizes: Any = zip(numbers, self.extents, self.shard, strict=True)
+            held = tuple(max(0, min((t + 1) * c, d) - t * c) for t, d, c in sizes)
+            for copy in itertools.product(*[range(count) for _, count in self.copies]):
+                found.append((self.device((*numbers, *copy), INTS), held))
+        return tuple(sorted(found))
+
+
+def index_map(array: ShardedArray) -> IndexMap:
+    """The map of a sharded array: copies are the replicas; no memory, because there is one on every device.
+
+    Raises LayoutError where the sharding does not say where elements go (unknown, an unsound assignment, replicated
+    over nobody knows how many devices) or does not fit the array's dimensions.
+
+    >>> from layoutproof.layouts.sharding import read
+    >>> read("f32[5,4] sharded {devices=[4,1]<=[4]}").index_map().at((3, 1))
+    (1, 1, 1)
+    """
+    tiles, groups = assignment(array)
+    data = tiles.dims[: len(array.dims)]
+    shard = tuple(ceil_div(extent, count) for extent, count in zip(array.dims, data, strict=True))
+    copies = tuple((kind, size) for kind, size in zip(groups, tiles.dims[len(data) :], strict=True) if size > 1)
+    device, most = devices(tiles, array.devices)
+    names = tuple("ijklmnop"[: len(data)]) if len(data) <= 8 else tuple(f"i{k}" for k in range(len(data)))
+    domain = Space(names, array.dims)
+    box = Space(tuple(kind for kind, _ in copies), tuple(size for _, size in copies))
+    if array.layout is None:
+        place = Shards(array.dims, data, shard, copies, device, most, lambda index, on: index)
+        return IndexMap(domain, Space(("device", *(f"local_{n}" for n in names)), (most, *shard)), place, box)
+    one = local_map(replace(array.layout, dims=shard))
+    flat, memory = one.flat(), one.memory
+    if memory is None:
+        raise LayoutError(f"the layout of {array.layout} says nothing of memory")
+    size = ceil_div(memory.allotted * memory.bits, 8) + memory.prefix_bytes
+    local = lambda index, on: flat.place(index, (), on)  # noqa: E731  a name would say no more
+    place = Shards(array.dims, data, shard, copies, device, most, local, size)
+    return IndexMap(domain, Space(("device", "offset"), (most, memory.allotted)), place, box)
+
+
+def assignment(array: ShardedArray) -> tuple[Tiles, tuple[str, ...]]:
+    """(tiles with one dimension per array dimension and subgroup, kinds of the subgroups) of a sharded array."""
+    sharding = array.sharding
+    rank = len(array.dims)
+    if isinstance(sharding, NamedSharding):
+        sharding = to_tiles(sharding)
+    if sharding.kind == "unknown":
+        raise LayoutError(f"{sharding} says nothing of where elements are")
+    if "maximal" in sharding.subgroups:
+        raise LayoutError(f"{sharding}: a maximal subgroup has no defined meaning")
+    count = _count(array.devices) or sharding.count
+    if sharding.kind == "maximal":
+        if sharding.device < 0 or (count is not None and sharding.device >= count):
+            raise LayoutError(f"{sharding}: device {sharding.device} is not one of {count or 'any'} devices")
+        return Tiles((1,) * rank, devices=(sharding.device,)), ()
+    if sharding.tiles is None:
+        if count is None:
+            raise LayoutError(
+                f"{sharding} does not say over how many devices: write for instance '{array} on 8 devices'"
+            )
+        return iota((1,) * rank + (count,)), (sharding.kind,)
+    problem = sharding.tiles.problem()
+    if problem:
+        raise LayoutError(f"{sharding}: {problem}")
+    found = len(sharding.tiles.dims) - len(sharding.subgroups)
+    if found != rank:
+        raise LayoutError(f"{sharding} has tiles for {found} dimensions, the array has {rank}")
+    _check_count(sharding, array.devices)
+    return sharding.tiles, sharding.subgroups
+
+
+def devices(tiles: Tiles, named: int | tuple[int, ...] | None) -> tuple[DeviceOf, int]:
+    """The device number as a function of tile numbers ++ copy numbers, and a number above all of them."""
+    if isinstance(named, tuple):
+        tiles = Tiles(tiles.dims, devices=tuple(named[device] for device in listed(tiles)))
+    if tiles.reshape:
+        turned = tuple(tiles.reshape[k] for k in tiles.perm)
+        to_digits = reshape(tiles.dims, turned)
+
+        def of_iota(numbers: Index, on: Numbers) -> Any:
+            digits = to_digits(_whole(numbers, tiles.dims), on)
+            return row_major(tuple(digits[tiles.perm.index(k)] for k in range(len(turned))), tiles.reshape, on)
+
+        return of_iota, named if isinstance(named, int) else tiles.count()
+    most = named if isinstance(named, int) else max(tiles.devices) + 1
+    found = digits_of(tiles.devices)
+    if found is None:
+        runs = _runs(tiles.devices)
+        return lambda numbers, on: _pick(runs, row_major(_whole(numbers, tiles.dims), tiles.dims, on), on), most
+    base, strides = found
+    if not strides:
+        return lambda numbers, on: base, most
+    split = reshape(tiles.dims, [extent for extent, _ in strides])
+
+    def of_strides(numbers: Index, on: Numbers) -> Any:
+        total: Any = base
+        for digit, (_, stride) in zip(split(_whole(numbers, tiles.dims), on), strides, strict=True):
+            total = total + digit * stride
+        return total
+
+    return of_strides, most
+
+
+def _whole(numbers: Index, dims: tuple[int, ...]) -> Index:
+    """The numbers with a 0 for every subgroup of one, which the box of copies leaves out."""
+    missing = len(dims) - len(numbers)
+    return (*numbers, *(0,) * missing)
+
+
+def _runs(values: Sequence[int]) -> list[tuple[int, int, int]]:
+    """(first position after the run, value at position 0 if the run went on that far, step) of arithmetic runs."""
+    runs, start = [], 0
+    while start < len(values):
+        end = start + 2
+        step = values[start + 1] - values[start] if start + 1 < len(values) else 0
+        while end < len(values) and values[end] - values[end - 1] == step:
+            end += 1
+        runs.append((end, values[start] - step * start, step))
+        start = end
+    return runs
+
+
+def _pick(runs: list[tuple[int, int, int]], position: Any, on: Numbers) -> Any:
+    _, base, step = runs[-1]
+    value: Any = position * step + base
+    for end, base, step in reversed(runs[:-1]):
+        value = on.select(on.less(position, end), position * step + base, value)
+    return value
+
+
+def _count(named: int | tuple[int, ...] | None) -> int | None:
+    return len(named) if isinstance(named, tuple) else named
+
+
+def _check_count(sharding: TileSharding, named: int | tuple[int, ...] | None) -> None:
+    tiles = sharding.tiles
+    count = _count(named)
+    if tiles is None or count is None:
+        return
+    if tiles.count() != count:
+        raise LayoutError(f"{sharding} has {tiles.count()} devices, but it is said to be on {count}")
+    if not tiles.reshape and max(tiles.devices) >= count:
+        raise LayoutError(f"{sharding} names device {max(tiles.devices)}, but there are only {count}")

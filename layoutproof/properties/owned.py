@@ -1,0 +1,75 @@
+"""Every element of a sharded array is on as many devices as the sharding says, at a place of its own on each.
+
+Proved: every element's device and place are inside (a device that exists, the shard that it allots), no two elements
+share a place, and the copies of one element are on different devices. So no owner is missing, none is counted twice.
+Figures: `copies` of each element, `devices` that the sharding is over, `idle_devices` of them that hold no element
+because the array has fewer blocks than tiles (which ones, if few), and `absent_devices`, numbers below the highest one
+that the sharding leaves out.
+Why it matters: an element without an owner is lost, one with an owner too many is summed twice.
+Refuted by: an `element` (and `copy`) outside, two elements `first` and `second` at one place, or an `element` with two
+copies, `first_copy` and `second_copy`, on one device.
+Example: `f32[5,4] sharded {devices=[4,1]<=[4]}` is proved, with device 3 idle: blocks of 2, 2 and 1 rows.
+Ask `owners` of layouts whose devices have other names, `even` whether all shards are equally large.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from layoutproof.core.axes import onto
+from layoutproof.core.claim import All, At, Before, Claim, Same
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.index_map import IndexMap
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point
+from layoutproof.core.size import Extent, ceil_div
+from layoutproof.properties import in_bounds, injective
+
+LAYOUTS = 1
+MOST_NAMED = 64
+"""Devices up to which figures name each one."""
+
+
+def claims(m: IndexMap) -> tuple[Claim, ...]:
+    """Inside, apart, and the copies of one element on different devices."""
+    device = device_of(m)
+    found = (*in_bounds.claims(m), *injective.claims(m))
+    if not m.copies.extents:
+        return found
+
+    def explain(at: Point, on: Numbers) -> str:
+        (number,) = device.place(at["element"], at["first_copy"], on)
+        return f"copies {at['first_copy']} and {at['second_copy']} of {at['element']} are both on device {number}"
+
+    points = {"element": m.domain, "first_copy": m.copies, "second_copy": m.copies}
+    same = Same(At(device, "element", "first_copy"), At(device, "element", "second_copy"))
+    return (*found, Claim(points, All((Before("first_copy", "second_copy"), same)), explain))
+
+
+def figures(m: IndexMap) -> dict[str, object]:
+    """The numbers of the module's text; only `copies` where the map says no more than places."""
+    copies: Extent = m.copies.count()
+    shown: dict[str, object] = {"copies": copies if type(copies) is int else str(copies)}
+    shards = getattr(m.place, "shards", None)
+    if shards is None:
+        return shown
+    devices = prod(shards.tiles) * prod(size for _, size in shards.copies)
+    shown |= {"devices": devices, "absent_devices": shards.range_devices - devices}
+    if not m.domain.is_constant():
+        return shown
+    full = [min(n, ceil_div(d, max(1, c))) for d, n, c in zip(shards.extents, shards.tiles, shards.shard, strict=True)]
+    idle = devices - prod(full) * prod(size for _, size in shards.copies)
+    shown["idle_devices"] = idle
+    if idle and devices <= MOST_NAMED:
+        shown["idle"] = [device for device, held in shards.holders() if 0 in held]
+    return shown
+
+
+def device_of(m: IndexMap) -> IndexMap:
+    """The map to the device alone. LayoutError when the map does not speak of devices."""
+    if "device" not in m.range.names:
+        raise LayoutError(
+            "owned is about sharded arrays, e.g. 'f32[64,128] sharded {devices=[2,2]<=[4]}'; this map has no axis "
+            f"named device but {', '.join(m.range.names) or 'none'}"
+        )
+    return onto(m, ("device",))

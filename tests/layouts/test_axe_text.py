@@ -1,0 +1,171 @@
+"""Reading, printing and refusing Axe layouts."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+import layoutproof as lp
+from layoutproof.core.errors import LayoutError
+from layoutproof.layouts import axe
+from layoutproof.layouts.axe import AxeLayout, Swizzle
+from tests.layouts.axe_at_random import layouts
+
+SEED = """\
+(   8       2       4       2   )   (   2    )
+( 4@lane, 1@warp, 1@lane, 1@reg ) + ( 4@warp ) + 5@warp
+(    2       32      2      64 )
+( 1@gpuid, 128@m, 2@gpuid, 1@m )
+(   2    128  512 )
+( 512@F, 1@P, 1@F )
+(    2      128     112  )
+( 112@Col, 1@Lane, 1@Col )
+"""
+TEXTS = (
+    "S[(8,2,4,2):(4@lane,1@warp,1@lane,1@reg)] + R[2:4@warp] + 5@warp",
+    "S[(2,32,2,64):(1@gpuid,128@m,2@gpuid,1@m)]",
+    "S[(2,128,512):(512@F,1@P,1@F)]",
+    "S[(2,112,112):(112@Col,1@Lane,1@Col)]".replace("(2,112,112)", "(2,128,112)"),
+)
+
+
+def test_the_matrix_form_is_the_seeds() -> None:
+    """The two lines of each of the four layouts that the project's seed prints, to the space."""
+    printed = "\n".join(axe.read(text).matrix() for text in TEXTS) + "\n"
+    assert printed == SEED
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_what_is_printed_reads_back(text: str) -> None:
+    """Text, mapping and layout are one."""
+    layout = axe.read(text)
+    assert str(layout) == text
+    mapping = {"D": [list(i) for i in layout.D], "R": [list(i) for i in layout.R], "O": dict(layout.O)}
+    assert lp.read_layout({"axe": mapping}) == layout == lp.read_layout(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("S[8]", "S[8:1]"),
+        ("S[(8,4,2)]", "S[(8,4,2):(8,2,1)]"),
+        ("S[8:1@m]+R[2:4@m]+R[(2,3):(8,1)]", "S[8:1] + R[(2,2,3):(4,8,1)]"),
+        (" S[ ( 8 , 4 ) : ( 4 @ lane , 1@lane ) ] - 3@m + 1", "S[(8,4):(4@lane,1@lane)] + -2@m"),
+        ("S[(8,):(1,)] + -3", "S[8:1] + -3"),
+        ("S[(N,M):(M,1)] + 2*N + 1 on (N,M)", "S[(N,M):(M,1)] + (2*N + 1) on (N,M)"),
+        ("S[N*M:1@x] within ((N*M + 1)@x) on (N,M)", "S[M*N:1@x] on (N,M) within ((M*N + 1)@x)"),
+        ("S[512:1] swizzle (3,3,3)", "S[512:1] swizzle (3,3,3)"),
+        ("S[64:1] swizzle outer(0,3,3) on (8,8)", "S[64:1] swizzle outer (0,3,3) on (8,8)"),
+        ("S[8:1@lane] within (32@lane,4)", "S[8:1@lane] within (32@lane,4@m)"),
+    ],
+)
+def test_spellings(text: str, printed: str) -> None:
+    """Short forms, blanks, signs and clauses in any order print in one form, which reads back to the same."""
+    layout = axe.read(text)
+    assert str(layout) == printed
+    assert axe.read(printed) == layout
+
+
+@pytest.mark.parametrize(
+    ("text", "problem", "column"),
+    [
+        ("S[(8,4):(1,)]", "S has 2 extents but 1 strides; each extent has one stride", 2),
+        ("S[8:1]+S[4:1@laneid]", "S stands once, and first", 8),
+        ("R[8:1]", "an Axe layout starts with S[extents:strides]", 1),
+        ("S[0:1]", "the extent 0 must be at least 1", 3),
+        ("S[(8,-2):(1,1)]", "the extent -2 must be at least 1", 6),
+        ("S[N - 1:1]", "the extent N - 1 must be at least 1 for all sizes", 3),
+        ("S[8:1@]", "'' is no axis; an axis is a name such as lane or m", 5),
+        ("S[8:1@2]", "'2' is no axis; an axis is a name such as lane or m", 5),
+        ("S[8:]", "a number is missing", 5),
+        ("S[]", "a number is missing", 3),
+        ("S[8:1", "'[' is not closed", 6),
+        ("S[8:1)]", "')' closes nothing", 6),
+        ("S[8:1] +", "a summand is missing", 9),
+        ("S[8:1] - R[2:1]", "R cannot be subtracted", 10),
+        ("S[8:1:2]", "S[..] has one ':', between extents and strides", 6),
+        ("S[8:1] R[2:1]", "'+' or the end must follow S[..]", 7),
+        ("S[8:1.5]", "only + - * // % ^ min max select xor, comparisons, names and integers may stand here", 5),
+        ("S[8:1] on (9)", "the shape (9) has 9 elements but the layout S[8:1] has 8", 10),
+        ("S[8:1] on (8) on (8)", "'on' stands twice", 15),
+        ("S[8:1] within (0)", "the extent 0 must be at least 1", 16),
+        ("S[8:1] within (8,9)", "axis m has two extents", 18),
+        ("S[8:1] swizzle (1,2)", "a swizzle is written swizzle (per_element,swizzle_len,atom_len), three integers", 16),
+        ("S[8:1] swizzle (1,3,2)", "the swizzle (1,3,2) needs per_element >= 0 and atom_len >= swizzle_len >= 0", 15),
+        ("S[8:1@lane] swizzle (1,2,2)", "a swizzle permutes addresses on axis m, but the layout has the axis lane", 20),
+    ],
+)
+def test_bad_texts(text: str, problem: str, column: int) -> None:
+    """Each says the value, the rule and the column."""
+    with pytest.raises(LayoutError) as caught:
+        axe.read(text)
+    assert (caught.value.problem, caught.value.column) == (problem, column)
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ({"R": []}, "an Axe layout needs D, a list of [extent, stride, axis]"),
+        ({"D": []}, "D has no iter; a single element is written S[1:1]"),
+        ({"D": [[8]]}, "an iter of D is [extent, stride, axis], not [8]"),
+        ({"D": [[8, 1, 5]]}, "an axis is a name such as lane or m, not 5"),
+        ({"D": [[8, 1.5, "m"]]}, "D holds 1.5; integers or size expressions may stand there"),
+        ({"D": [[8, 1, "m"]], "Q": 1}, "an Axe layout has D, R, O, shape, within, swizzle; got 'Q'"),
+        ({"D": [[8, 1, "m"]], "shape": [3]}, "the shape (3) has 3 elements but the layout S[8:1] has 8"),
+        ({"D": [[8, 1, "m"]], "O": 3}, "O is a mapping from axis to number, not 3"),
+        (
+            {"D": [[8, 1, "m"]], "swizzle": [1, 2]},
+            "a swizzle is three integers (per_element, swizzle_len, atom_len), not [1, 2]",
+        ),
+        ({"kind": "compose"}, "a composed layout needs tile, the layout that it swizzles"),
+        (7, "an Axe layout is a text such as S[(8,4):(4@lane,1@lane)], a mapping with D, or a layout of TVM's; not 7"),
+    ],
+)
+def test_bad_mappings(value: Any, problem: str) -> None:
+    """Each says what stands where and what may."""
+    with pytest.raises(LayoutError) as caught:
+        axe.read(value)
+    assert caught.value.problem == problem
+
+
+@given(layouts(swizzled=True))
+def test_random_layouts_round_trip(layout: AxeLayout) -> None:
+    """Text reads back to an equal layout, which has an equal hash."""
+    again = axe.read(str(layout))
+    assert again == layout
+    assert hash(again) == hash(layout)
+
+
+def test_copies_are_a_multiset() -> None:
+    """The order of R does not matter, how often an iter stands there does."""
+    one, two = (2, 4, "w"), (3, 1, "w")
+    shard = ((4, 1, "m"),)
+    assert AxeLayout(shard, (one, two)) == AxeLayout(shard, (two, one))
+    assert AxeLayout(shard, (one, one)) != AxeLayout(shard, (one,))
+
+
+@pytest.mark.parametrize("text", ["S[8:1]", " S[(8,4):(4@a,1)]", "S[N:1] on (N)"])
+def test_only_this_language_claims_its_texts(text: str) -> None:
+    """Reading without a language name finds Axe; XLA shapes and maps stay theirs."""
+    assert isinstance(lp.read_layout(text), AxeLayout)
+    for other in ("f32[8]", "s8[8]{0}", "(i < 8) -> (i)", "f32[8] strides (1)"):
+        assert not axe.looks_like(other)
+
+
+def test_objects_of_tvm() -> None:
+    """TVM's layouts are read by their attributes; anything not an integer is refused by name."""
+
+    def it(extent: Any, stride: int, axis: str) -> SimpleNamespace:
+        return SimpleNamespace(extent=extent, stride=stride, axis=SimpleNamespace(name=axis))
+
+    class Axis:
+        name = "m"
+
+    tile = SimpleNamespace(shard=[it(512, 1, "m")], replica=[], offset={Axis(): 64})
+    composed = SimpleNamespace(tile_layout=tile, per_element=3, swizzle_len=2, atom_len=3, swizzle_inner=False)
+    assert axe.read(composed) == AxeLayout(((512, 1, "m"),), (), {"m": 64}, swizzle=Swizzle(3, 2, 3, outer=True))
+    with pytest.raises(LayoutError, match="no integer"):
+        axe.read(SimpleNamespace(shard=[it("n", 1, "m")], replica=[], offset={}))
