@@ -58,7 +58,7 @@ def looks_like(text: str) -> bool:
 
 
 def read(value: object, mode: str = "strict") -> MapLayout:
-    """A map from its text or mapping form.
+    """A map from its text or mapping form. Raises LayoutError, for a text with the column, as `index_map` does.
 
     >>> str(read("(i < 256, j < 512) -> (i // 8, j // 128)"))
     '(i < 256, j < 512) -> (i // 8, j // 128)'
