@@ -22,6 +22,8 @@ LONGEST = 4096
 def parse_map(text: str) -> tuple[tuple[str, ...], tuple[Term, ...]]:
     """Names and results of a map written `(i, j) -> (i // 8, j // 128)`.
 
+    Raises LayoutError, with the column, for what is not integer arithmetic on names, and for a name given twice.
+
     >>> parse_map("(i, j) -> (i // 8, min(j, 3))")
     (('i', 'j'), (Term(i // 8), Term(min(j, 3))))
     """
@@ -44,6 +46,8 @@ def parse_map(text: str) -> tuple[tuple[str, ...], tuple[Term, ...]]:
 def parse_condition(text: str) -> Term:
     """A condition such as `N % 8 == 0 and M >= 128`.
 
+    Raises LayoutError, with the column, as `parse_map` does, and for a number where a condition must stand.
+
     >>> parse_condition("N % 8 == 0 and M >= 128").names()
     ('N', 'M')
     """
@@ -54,7 +58,10 @@ def parse_condition(text: str) -> Term:
 
 
 def parse_expression(text: str) -> Term:
-    """An integer expression such as `2 * N + 1`."""
+    """An integer expression such as `2 * N + 1`.
+
+    Raises LayoutError, with the column, as `parse_map` does, and for a condition where a number must stand.
+    """
     return check_kind(_build(_parse(text, text, 0), text, 0), condition=False)
 
 

@@ -96,7 +96,7 @@ def after(reindex: Reindex, m: IndexMap, domain: Space) -> IndexMap:
 def address(m: IndexMap, unit: int) -> IndexMap:
     """The map to (memory space, first bit of the element / unit), for a map with a memory.
 
-    `unit` must divide the element width and the prefix, in bits.
+    `unit` must divide the element width and the prefix, in bits. Raises LayoutError for a map without a memory.
     """
     memory = m.memory
     if memory is None:

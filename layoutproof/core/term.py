@@ -217,7 +217,7 @@ def equal(left: Any, right: Any) -> Any:
 
 
 def select(condition: Any, if_true: Any, if_false: Any) -> Any:
-    """`if_true` where the condition holds, else `if_false`."""
+    """`if_true` where the condition holds, else `if_false`. Raises LayoutError when the condition is no traced one."""
     if not isinstance(condition, Term):
         raise LayoutError(f"select takes a condition made by less or equal, not {condition!r}")
     return Term("select", condition, as_term(if_true), as_term(if_false))

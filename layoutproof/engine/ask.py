@@ -69,6 +69,8 @@ def ask(
         raise LayoutError(f"effort is a whole number of at least 1, not {shorten(repr(effort), 60)}")
     if engine is not None and engine not in ENGINES:
         raise LayoutError(f"unknown engine {engine!r}; known: {', '.join(ENGINES)}")
+    if type(effort) is not int or effort < 1:
+        raise LayoutError(f"effort is a whole number of at least 1, not {effort!r}")
     if len(layouts) != module.LAYOUTS:
         many = "one layout" if module.LAYOUTS == 1 else f"{module.LAYOUTS} layouts"
         raise LayoutError(f"{name} is about {many}; got {len(layouts)}")
@@ -237,6 +239,8 @@ def _unsatisfied(text: str, effort: int) -> str:
 
 
 def _where(text: str, known: tuple[str, ...]) -> Term:
+    if not isinstance(text, str):
+        raise LayoutError(f"where is a condition as text, such as 'N % 8 == 0', not {text!r}")
     term = _condition(text)
     for name in term.names():
         if name not in known:

@@ -10,7 +10,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap, row_major
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.term import Term, as_term, select
+from layoutproof.core.term import Term, arithmetic, as_term, equal, less, maximum, minimum, select
 from layoutproof.engine.read import map_of, read_layout
 from layoutproof.engine.symbolic import SympyNumbers, expression, latex_printer, merged, text_printer
 
@@ -99,19 +99,19 @@ class _TermNumbers(Numbers):
         return select(condition, if_true, if_false)
 
     def minimum(self, left: Any, right: Any) -> Any:
-        return Term("min", as_term(left), as_term(right))
+        return minimum(left, right)
 
     def maximum(self, left: Any, right: Any) -> Any:
-        return Term("max", as_term(left), as_term(right))
+        return maximum(left, right)
 
     def xor(self, left: Any, right: Any) -> Any:
-        return Term("xor", as_term(left), as_term(right))
+        return arithmetic("xor", left, right)
 
     def less(self, left: Any, right: Any) -> Any:
-        return Term("<", as_term(left), as_term(right))
+        return less(left, right)
 
     def equal(self, left: Any, right: Any) -> Any:
-        return Term("==", as_term(left), as_term(right))
+        return equal(left, right)
 
     def both(self, left: Any, right: Any) -> Any:
         return Term("and", left, right)

@@ -31,6 +31,8 @@ def check_widths(memory: Memory) -> None:
 def array_dtype(element_type: str | None, memory: Memory) -> np.dtype[Any]:
     """The NumPy type of an element type: ml_dtypes' where NumPy has none; unsigned, of its width, without ml_dtypes.
 
+    Raises LayoutError for a width that no NumPy type has.
+
     >>> array_dtype("f32", Memory(32, 32, 1))
     dtype('float32')
     >>> array_dtype(None, Memory(16, 16, 1))

@@ -69,7 +69,10 @@ def to_image(m: IndexMap, memory: Memory, array: Any) -> Any:
 
 
 def from_image(m: IndexMap, memory: Memory, image: Any, dtype: np.dtype[Any]) -> Any:
-    """The elements of an image as `to_image` makes it, in the logical shape; see `images.from_image`."""
+    """The elements of an image as `to_image` makes it, in the logical shape; see `images.from_image`.
+
+    Raises LayoutError for elements of 64 bits when JAX's 64-bit mode is off.
+    """
     import jax
     import jax.numpy as jnp
 

@@ -18,7 +18,10 @@ UNMARKED = "xla"
 
 
 class Layout(Protocol):
-    """What a language's `read` returns: frozen, comparable data whose `str` is its text."""
+    """What a language's `read` returns: frozen, comparable data whose `str` is its text.
+
+    It may also have `steps(index)`, which `locate` shows: (what was done, the index after it, the extents it lies in).
+    """
 
     def index_map(self) -> IndexMap:
         """Where each element goes."""

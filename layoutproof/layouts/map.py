@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_map, parse_size
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
@@ -58,7 +58,7 @@ def looks_like(text: str) -> bool:
 
 
 def read(value: object, mode: str = "strict") -> MapLayout:
-    """A map from its text or mapping form.
+    """A map from its text or mapping form. Raises LayoutError, for a text with the column, as `index_map` does.
 
     >>> str(read("(i < 256, j < 512) -> (i // 8, j // 128)"))
     '(i < 256, j < 512) -> (i // 8, j // 128)'
@@ -106,8 +106,8 @@ def index_map(index: str | Callable[..., Any], shape: Sequence[Any], range: Sequ
     '(i < 256, j < N) -> (i // 8, j % 128)'
     """
     names, terms = parse_map(index) if isinstance(index, str) else trace(index)
-    extents = tuple(_extent(e) for e in shape)
-    bounds = None if range is None else tuple(_extent(e) for e in range)
+    extents = _extents("shape", shape)
+    bounds = None if range is None else _extents("range", range)
     if len(extents) != len(names):
         raise LayoutError(
             f"the map takes {len(names)} indices ({', '.join(names)}) but shape has {len(extents)} extents"
@@ -123,6 +123,12 @@ def index_map(index: str | Callable[..., Any], shape: Sequence[Any], range: Sequ
                     f"the map uses {name!r}, which is neither an index nor a size in shape", text=str(term)
                 )
     return MapLayout(names, extents, terms, bounds)
+
+
+def _extents(name: str, values: object) -> tuple[Extent, ...]:
+    if isinstance(values, str) or not isinstance(values, Sequence):
+        raise LayoutError(f"{name} is a list of extents such as [256, 512], not {shorten(repr(values), 60)}")
+    return tuple(_extent(value) for value in values)
 
 
 def _extent(value: Any) -> Extent:

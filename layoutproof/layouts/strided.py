@@ -81,6 +81,9 @@ def looks_like(text: str) -> bool:
 def read(value: object, mode: str = "strict") -> StridedLayout:
     """A strided layout from its text, or from a mapping with shape, strides and optionally type, offset, size.
 
+    Raises LayoutError for an extent, an offset or a size that may be negative, for a stride whose sign depends on
+    sizes, and when there is not one stride per dimension.
+
     >>> str(read("f32[3,5] strides (4,1)"))
     'f32[3,5] strides (4,1)'
     >>> read({"shape": [3, 5], "strides": [5, 1]}).index_map().at((2, 3))
@@ -113,7 +116,10 @@ def read(value: object, mode: str = "strict") -> StridedLayout:
 
 
 def element_bits(element_type: str) -> int:
-    """Width in bits by the number in the type's name (f32, bf16, s4, f8e4m3fn, c64); pred is 8."""
+    """Width in bits by the number in the type's name (f32, bf16, s4, f8e4m3fn, c64); pred is 8.
+
+    Raises LayoutError for a name of another form.
+    """
     found = _TYPE.fullmatch(element_type)
     if found is None:
         raise LayoutError(f"unknown element type {element_type!r}; write for instance f32, bf16, s8 or pred")

@@ -2,7 +2,9 @@
 
 A property module has
     LAYOUTS                      how many layouts it speaks of
-    claims(*maps, **options)     the claims that together are the property (see core.claim)
+    claims(*maps, **options)     the claims that together are the property (see core.claim); LayoutError for maps it
+                                 cannot speak of and for options without a meaning. Parameters with a default are the
+                                 options: spec files and the command line read them from here
 and may have
     figures(*maps, **options)    exact numbers that belong to the answer
 """

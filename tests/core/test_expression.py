@@ -246,3 +246,10 @@ def test_brackets_do_not_count_as_nesting() -> None:
 def test_expressions_on_other_names() -> None:
     """Names that are no index are size symbols, given by the numbers."""
     assert parse_expression("2 * N + i").evaluate({"i": 3}, Numbers({"N": 5})) == 13
+
+
+@pytest.mark.parametrize(("shape", "bounds"), [(3, None), ("34", None), (None, None), ([3], 4), ([3], "4")])
+def test_extents_come_in_lists(shape: object, bounds: object) -> None:
+    """A number or a text where a list of extents must stand is refused; a text is not taken for its letters."""
+    with pytest.raises(LayoutError, match=r"^(shape|range) is a list of extents such as \[256, 512\], not "):
+        map_layout.read({"index": "(i) -> (i)", "shape": shape, "range": bounds})

@@ -10,8 +10,9 @@ import pytest
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.jobs import report
-from layoutproof.jobs.check import Outcome, Status, check_paths, exit_code, find, run
+from layoutproof.jobs.check import _FACTS, Outcome, Status, check_paths, exit_code, find, run
 from layoutproof.jobs.spec import Check, loads
+from layoutproof.jobs.spec_model import FACTS
 
 HEAD = """\
 source: https://openxla.org/xla/tiled_layout
@@ -166,6 +167,11 @@ def test_not_as_expected(check: str) -> None:
     assert (exit_code([outcome]), outcome.found) == (code, found)
     assert because in outcome.because
     assert outcome.place == "a.yaml:6:5"
+
+
+def test_every_kind_of_fact_is_checked() -> None:
+    """What a spec file may say of facts, and what is done about it, are the same kinds."""
+    assert set(_FACTS) == set(FACTS)
 
 
 def test_our_own_failure_is_an_outcome_that_says_so() -> None:

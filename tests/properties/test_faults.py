@@ -609,3 +609,20 @@ def test_division_by_zero_is_no_proof(layout: str) -> None:
         except lp.LayoutError:
             continue
         assert (result.verdict, bool(result.reason)) == (Verdict.UNKNOWN, True), engine
+
+
+@pytest.mark.parametrize(
+    ("how", "problem"),
+    [
+        ({"where": 8}, "where is a condition as text, such as 'N % 8 == 0', not 8"),
+        ({"effort": 0}, "effort is a whole number of at least 1, not 0"),
+        ({"effort": "2"}, "effort is a whole number of at least 1, not '2'"),
+        ({"engine": 5}, f"unknown engine 5; known: {', '.join(ENGINES)}"),
+        ({"at_most": "2%"}, "injective does not know the option 'at_most'; it has no options"),
+    ],
+)
+def test_bad_arguments_are_bad_input(how: dict[str, Any], problem: str) -> None:
+    """What is no condition, effort, engine or option is refused by name, not by a library's error."""
+    with pytest.raises(lp.LayoutError) as caught:
+        lp.ask("injective", "f32[N]", **how)
+    assert caught.value.problem == problem

@@ -40,12 +40,9 @@ def command(layout: str, index: str, target: str | None, as_json: bool) -> int:
 
 
 def _steps(layout: Any, m: IndexMap, at: tuple[int, ...]) -> list[dict[str, Any]]:
-    """What is done to the index: every tile level of an XLA layout, one step for anything else with one place."""
-    from layoutproof.layouts.xla import XlaLayout
-    from layoutproof.layouts.xla.place import steps
-
-    if isinstance(layout, XlaLayout):
-        done = steps(layout, at)
+    """What is done to the index: the layout's own steps where it has some, one for anything else with one place."""
+    if hasattr(layout, "steps"):
+        done = layout.steps(at)
     elif m.copies.extents or not m.range.is_constant() or len(m.range.extents) < 2:
         return []
     else:

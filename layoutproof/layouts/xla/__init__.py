@@ -24,7 +24,7 @@ __all__ = ["XlaLayout", "XlaOpaque", "XlaShape", "XlaTuple", "parse", "read", "t
 
 
 def read(value: object, mode: str = "strict") -> XlaShape:
-    """An XLA shape from its text; see `text.parse` for the modes and errors.
+    """An XLA shape from its text; see `text.parse` for the modes and the LayoutErrors.
 
     >>> str(read("f32[3,5]"))
     'f32[3,5]{1,0}'

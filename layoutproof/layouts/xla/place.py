@@ -16,6 +16,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import Extent, ceil_div, product
 from layoutproof.core.space import Space, axis_names, dimension_names
 from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout, tile_text
+from layoutproof.layouts.xla.text_rules import wrong_order
 
 
 class Tiling(NamedTuple):
@@ -112,11 +113,10 @@ def physical_order(layout: XlaLayout) -> tuple[int, ...]:
 
     Raises LayoutError when minor_to_major is not a permutation (XLA's parser accepts that, its verifier does not).
     """
-    order = tuple(reversed(layout.minor_to_major))
-    if sorted(order) != list(range(len(layout.dims))):
-        shown = ",".join(map(str, layout.minor_to_major))
-        raise LayoutError(f"minor_to_major {{{shown}}} is not a permutation of 0..{len(layout.dims) - 1}")
-    return order
+    problem = wrong_order(layout, valid=True)
+    if problem:
+        raise LayoutError(problem)
+    return layout.minor_to_major[::-1]
 
 
 @lru_cache(maxsize=1024)

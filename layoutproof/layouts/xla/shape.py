@@ -71,6 +71,12 @@ class XlaLayout:
 
         return index_map(self)
 
+    def steps(self, index: Sequence[int]) -> list[tuple[str, tuple[int, ...], tuple[Extent, ...]]]:
+        """How one index becomes a physical index, tile level by tile level; see `place.steps`."""
+        from layoutproof.layouts.xla.place import steps
+
+        return steps(self, index)
+
 
 @dataclass(frozen=True, slots=True)
 class XlaTuple:
