@@ -239,8 +239,6 @@ def _unsatisfied(text: str, effort: int) -> str:
 
 
 def _where(text: str, known: tuple[str, ...]) -> Term:
-    if not isinstance(text, str):
-        raise LayoutError(f"where is a condition as text, such as 'N % 8 == 0', not {text!r}")
     term = _condition(text)
     for name in term.names():
         if name not in known:

@@ -120,6 +120,10 @@ def _bounded(term: Term, symbols: Mapping[str, Any], extents: Mapping[str, Any],
         value, bound = parts[0]
         if surely_less(bound - 1, args[1].args[0]):
             return (value, bound) if op == "%" else (sympy.Integer(0), 1)
+    if op == "%" and any(part.is_Mul and part.has(sympy.Mod) for part in sympy.Add.make_args(parts[0][0])):
+        # sympy 1.14 evaluates Mod(2*Mod(j, 5), 3) to Mod(2*Mod(j, 5)**2, 3), which is another number
+        value, by = parts[0][0], parts[1][0]
+        return value - by * sympy.floor(value / by), below
     names = {str(k): value for k, (value, _) in enumerate(parts)}
     return Term(op, *[Term("name", name) for name in names]).evaluate(names, on), below
 
@@ -145,7 +149,7 @@ def merged(value: Any) -> Any:
     value = sympy.expand(value)
     for floor in sorted(value.atoms(sympy.floor), key=str):
         over, by = floor.args[0].as_numer_denom()
-        if not by.is_Integer:
+        if not by.is_Integer or over.has(sympy.Mod):
             continue
         rest = sympy.Mod(over, by)
         whole, part = value.coeff(floor), value.coeff(rest)

@@ -123,7 +123,7 @@ MISTAKES = {
     "injective: scores\n    expect: refuted\n    counterexample: {first: 1}": (
         "a.yaml:7:29: 'first': expected a list; found 1"
     ),
-    "injective: scores\n    engine: z3": "a.yaml:6:13: 'engine': expected one of digits, isl, smt, brute; found 'z3'",
+    "injective: scores\n    engine: z3": "a.yaml:6:13: 'engine': expected one of digits, bits, isl, smt, brute; found 'z3'",
     "injective: scores\n    confirm: yes": "a.yaml:6:14: 'confirm': expected true or false; found 'yes'",
     "injective: scores\n    effort: 0": "a.yaml:6:13: 'effort': expected a number of at least 1; found 0",
     "injective: scores\n    name: 3": "a.yaml:6:11: 'name': expected text; found 3",

@@ -17,6 +17,7 @@ import pytest
 import layoutproof as lp
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Result, Verdict
+from layoutproof.core.space import Space
 from layoutproof.engine.ask import ENGINES, properties
 from layoutproof.engine.read import map_of, read_layout
 from tests.properties import places
@@ -53,7 +54,27 @@ def tiles(shape: list[int], room: list[int]) -> dict[str, Any]:
     return {"map": {"index": "(i, j) -> (i // 4, j // 3, i % 4, j % 3)", "shape": shape, "range": [*room, 4, 3]}}
 
 
+def on_devices(device: Callable[[Any], Any]) -> IndexMap:
+    """A vector of 8 on 4 devices, element i on device(i) at i % 2."""
+    place = lambda index, copy, on: (device(index[0]), index[0] % 2)  # noqa: E731
+    return IndexMap(Space(("i",), (8,)), Space(("device", "at"), (4, 2)), place)
+
+
 CASES = (
+    Case(
+        "the last shard is short",
+        "even",
+        ("[8] sharded {devices=[4]<=[4]}",),
+        ("[9] sharded {devices=[4]<=[4]}",),
+        {"dimension": (0,), "tile": (3,)},
+    ),
+    Case(
+        "the last pair has no device",
+        "owned",
+        (on_devices(lambda i: i // 2),),
+        (on_devices(lambda i: i // 2 + 1),),
+        {"element": (6,)},
+    ),
     Case(
         "two rows share their ends: stride one too small",
         "injective",
@@ -507,6 +528,8 @@ def test_every_property_has_a_fault() -> None:
 
 QUESTIONS: dict[str, Callable[[str], tuple[Any, ...]]] = {
     "replicas_distinct": lambda shape: (f"f32{shape}",),
+    "owned": lambda shape: (f"f32{shape} sharded {{devices=[2,1]<=[2]}}",),
+    "even": lambda shape: (f"f32{shape} sharded {{devices=[2,1]<=[2]}}",),
     "refines": lambda shape: (f"f32{shape}", f"f32{shape}"),
     "owners": lambda shape: (f"(i < {shape[1:-1].replace(',', ', j <')}) -> (i, j) in {shape}",),
     "injective": lambda shape: (f"f32{shape}",),
@@ -614,7 +637,7 @@ def test_division_by_zero_is_no_proof(layout: str) -> None:
 @pytest.mark.parametrize(
     ("how", "problem"),
     [
-        ({"where": 8}, "where is a condition as text, such as 'N % 8 == 0', not 8"),
+        ({"where": 8}, "where is a condition as text, e.g. 'N % 8 == 0', not 8"),
         ({"effort": 0}, "effort is a whole number of at least 1, not 0"),
         ({"effort": "2"}, "effort is a whole number of at least 1, not '2'"),
         ({"engine": 5}, f"unknown engine 5; known: {', '.join(ENGINES)}"),

@@ -74,7 +74,7 @@ def bases_of(m: IndexMap) -> tuple[tuple[tuple[str, tuple[tuple[int, ...], ...]]
         raise LayoutError(f"a linear layout has element {zero} at 0, not at {m.at(zero)}")
     inputs, most = [], [0] * len(m.range.extents)
     for d, (name, extent) in enumerate(zip(m.domain.names, m.domain.extents, strict=True)):
-        count = int(extent)  # type: ignore[arg-type]
+        count = int(extent)
         if count < 1 or count & (count - 1):
             raise LayoutError(f"the extent {count} of {name} is no power of two")
         bases = [m.place((*zero[:d], 1 << k, *zero[d + 1 :]), (), INTS) for k in range(count.bit_length() - 1)]
@@ -84,6 +84,6 @@ def bases_of(m: IndexMap) -> tuple[tuple[tuple[str, tuple[tuple[int, ...], ...]]
         inputs.append((name, tuple(bases)))
     sizes = []
     for name, extent, high in zip(m.range.names, m.range.extents, most, strict=False):
-        room = max(int(extent), high + 1)  # type: ignore[arg-type]
+        room = max(int(extent), high + 1)
         sizes.append((name, 1 << (room - 1).bit_length()))
     return tuple(inputs), tuple(sizes)

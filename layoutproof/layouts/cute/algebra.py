@@ -209,7 +209,7 @@ def left_inverse(a: CuteLayout) -> Answer:
     rest = complement(a)
     if isinstance(rest, Reason):
         return rest
-    size = int(a.size())  # type: ignore[arg-type]
+    size = int(a.size())
     if size > 1 and 0 in [stride for extent, stride in constants(a) if extent > 1]:
         return Reason(f"{a} stores several elements at one offset, so it has no left inverse")
     identity = _identity(a)

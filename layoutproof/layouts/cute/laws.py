@@ -167,7 +167,7 @@ def composition_fails(a: CuteLayout, b: CuteLayout, result: CuteLayout) -> Reaso
     structural = composed(modes, outer)
     if structural is not None:
         return _named(same_function(structural, found), f"{a} o {b}", result)
-    count = int(b.size())  # type: ignore[arg-type]
+    count = int(b.size())
     return _first_difference(
         lambda x: linear_offset(modes, linear_offset(outer, x)),
         lambda x: linear_offset(found, x),
@@ -190,7 +190,7 @@ def complement_fails(a: CuteLayout, target: int, result: CuteLayout) -> Reason |
     kept = tuple(mode for mode in constants(a) if mode[0] > 1 and mode[1] != 0)
     modes = constants(result)
     need = -(-target // count_of(kept))
-    if int(result.size()) < need:  # type: ignore[arg-type]
+    if int(result.size()) < need:
         count = count_of(kept)
         return Reason(
             f"{result} has {result.size()} elements; {target} places and {count} elements of {a} need at least {need}"
@@ -198,7 +198,7 @@ def complement_fails(a: CuteLayout, target: int, result: CuteLayout) -> Reason |
     kept_result = tuple(mode for mode in modes if mode[0] > 1)
     if superincreasing(kept_result) and superincreasing(tuple(sorted(kept + kept_result, key=lambda m: m[1]))):
         return None
-    count = int(result.size())  # type: ignore[arg-type]
+    count = int(result.size())
     total = count * count_of(kept)
     if total > CAP:
         raise LayoutError(f"cannot tell whether {result} is a complement of {a}: {total} offsets are more than {CAP}")

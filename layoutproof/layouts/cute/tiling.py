@@ -27,7 +27,7 @@ def logical_divide(a: CuteLayout, b: Tiler) -> Answer:
     """
     if not isinstance(b, CuteLayout):
         return by_mode(logical_divide, a, b)
-    rest = complement(b, int(a.size()))  # type: ignore[arg-type]
+    rest = complement(b, int(a.size()))
     if isinstance(rest, Reason):
         return rest
     return composition(a, CuteLayout((b.shape, rest.shape), (b.stride, rest.stride)))

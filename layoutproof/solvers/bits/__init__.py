@@ -82,7 +82,7 @@ def _placed(m: IndexMap) -> tuple[Any, ...]:
 
 
 def _widths(space: Space) -> list[int]:
-    return [max(0, int(extent) - 1).bit_length() for extent in space.extents]  # type: ignore[arg-type]
+    return [max(0, int(extent) - 1).bit_length() for extent in space.extents]
 
 
 def _inside(space: Space, number: int) -> tuple[int, ...]:
