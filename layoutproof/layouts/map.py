@@ -98,8 +98,8 @@ def index_map(index: str | Callable[..., Any], shape: Sequence[Any], range: Sequ
     '(i < 256, j < N) -> (i // 8, j % 128)'
     """
     names, terms = parse_map(index) if isinstance(index, str) else trace(index)
-    extents = tuple(_extent(e) for e in shape)
-    bounds = None if range is None else tuple(_extent(e) for e in range)
+    extents = _extents("shape", shape)
+    bounds = None if range is None else _extents("range", range)
     if len(extents) != len(names):
         raise LayoutError(
             f"the map takes {len(names)} indices ({', '.join(names)}) but shape has {len(extents)} extents"
@@ -115,6 +115,13 @@ def index_map(index: str | Callable[..., Any], shape: Sequence[Any], range: Sequ
                     f"the map uses {name!r}, which is neither an index nor a size in shape", text=str(term)
                 )
     return MapLayout(names, extents, terms, bounds)
+
+
+def _extents(name: str, values: object) -> tuple[Extent, ...]:
+    # a text is a sequence too, and "88" is no shape of two dimensions
+    if isinstance(values, str) or not isinstance(values, Sequence):
+        raise LayoutError(f"{name} is a list of extents such as [256, 'N'], not {values!r}")
+    return tuple([_extent(value) for value in values])
 
 
 def _extent(value: Any) -> Extent:
