@@ -205,7 +205,7 @@ class _Trial:
                 return bool(_on_ints(condition.evaluate, {}, self.on))
             case All(parts):
                 # every part is looked at: a map that divides by zero has no place there, whatever the others say
-                return all([self.holds(part, points) for part in parts])
+                return all([self.holds(part, points) for part in parts])  # noqa: C419
             case Any_(parts):
                 return any(self.holds(part, points) for part in parts)
 

@@ -125,7 +125,7 @@ def generation(name: str) -> str:
     """
     if name in GENERATIONS:
         return name
-    plain = "".join(name.lower().split()).replace("-", "").replace("_", "").removeprefix("tpu")
+    plain = "".join(str(name).lower().split()).replace("-", "").replace("_", "").removeprefix("tpu")
     plain = _ALIASES.get(plain, plain)
     if plain not in GENERATIONS:
         raise LayoutError(f"unknown TPU generation {name!r}; known are {' '.join(GENERATIONS)}")
