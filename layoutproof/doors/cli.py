@@ -60,12 +60,15 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     code = INTERRUPTED
     try:
         code = run(arguments)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # whoever read our output has enough; Python must not complain when it closes stdout
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        # stdout takes no more: its reader has enough, or the disk is full; Python must not complain when it closes it
+        code = CLOSED_PIPE if isinstance(error, BrokenPipeError) else BAD_INPUT
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = CLOSED_PIPE
+        if code == BAD_INPUT:
+            click.echo(_message(error), err=True)
     except KeyboardInterrupt:
         click.echo("interrupted", err=True)
     sys.exit(code)

@@ -20,8 +20,8 @@ from layoutproof.core.size import Size
 from layoutproof.core.term import Term
 from layoutproof.solvers import digits
 
-GRID = (1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 128, 130)
-"""Sizes tried for "and for no other"; at most `MOST` combinations."""
+GRID = (1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 128, 130, 256)
+"""Sizes tried for "and for no other", a second multiple of each usual tile among them; at most `MOST` combinations."""
 MOST = 600
 LARGEST = 4096
 """Largest divisor tried."""
@@ -92,7 +92,7 @@ def _compare(claims: Sequence[Claim], where: Term | None, condition: Term, names
         if not condition.evaluate({}, on) and _proved(claims, point):
             return f"sufficient, not necessary: it also holds for {point}"
         tried += 1
-    return f"exact on the {tried} sizes tried"
+    return f"exact on the {tried} sizes tried" if tried else "sufficient"
 
 
 def _names(claims: Sequence[Claim]) -> tuple[str, ...]:

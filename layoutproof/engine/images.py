@@ -130,4 +130,8 @@ def _low_bits(array: NDArray[Any], bits: int) -> NDArray[np.uint8]:
         wrong = array[(array < low) | (array > high)]
         if wrong.size:
             raise LayoutError(f"the element {int(wrong[0])} does not fit into {bits} bits ({low}..{high})")
-    return np.ascontiguousarray(array).view(np.uint8) & np.uint8((1 << bits) - 1)
+    data, mask = np.ascontiguousarray(array).view(np.uint8), np.uint8((1 << bits) - 1)
+    if array.dtype.name.startswith("float") and (data > mask).any():
+        # the low part of a float is another float; of ml_dtypes' integers it is the number, whatever is above
+        raise LayoutError(f"the element {array[data > mask][0]} of type {array.dtype} does not fit into {bits} bits")
+    return data & mask

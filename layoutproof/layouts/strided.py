@@ -3,7 +3,7 @@
 Strides, `offset` and `in` count elements; all of them, and the extents, may be size expressions:
 `f32[N,M] strides (M,1)`. Element (0, .., 0) is at `offset`; without one, at the smallest that keeps every element
 >= 0 (so `strides (-1)` is a reversed view of exactly its own memory, as `numpy.flip` gives). The memory reserved is
-`in SIZE` elements; without it, just enough to reach the last element.
+`in SIZE` elements; without it, just enough to reach the last element (for no elements, none).
 Mapping form: `{"strided": {"shape": [3, 5], "strides": [5, 1], "type": "bf16", "offset": 2, "size": 24}}`; type, offset
 and size may be left out.
 """
@@ -15,18 +15,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
 from layoutproof.core.index_map import Index, IndexMap, Memory
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import Extent, surely_less
 from layoutproof.core.space import Space, dimension_names
+from layoutproof.layouts.xla.shape import ELEMENT_BITS
 
 _FORM = re.compile(
     r"\s*(?P<type>[a-z][a-z0-9]*)\s*\[(?P<shape>[^\]]*)\]\s*strides\s*\((?P<strides>[^)]*)\)"
     r"(?:\s*offset\s+(?P<offset>(?:(?!\bin\b).)+?))?(?:\s+in\s+(?P<size>.+?))?\s*"
 )
-_TYPE = re.compile(r"(?:pred|[a-z]+?(?P<bits>\d+)(?:e\d+m\d+\w*)?)")
+_NUMPY = re.compile(r"(?:u?int(?:8|16|32|64)|float(?:16|32|64)|bfloat16|complex(?:64|128))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +49,16 @@ class StridedLayout:
         """Logical index -> one coordinate, the offset in elements."""
         forward: Any = 0
         backward: Any = 0
+        empty = 0 in self.shape
         for stride, extent in zip(self.strides, self.shape, strict=True):
+            if empty:
+                continue
             if surely_less(-1, stride):
-                forward = forward + stride * (extent - 1 if extent != 0 else 0)
+                forward = forward + stride * (extent - 1)
             else:
-                backward = backward - stride * (extent - 1 if extent != 0 else 0)
+                backward = backward - stride * (extent - 1)
         start = backward if self.start is None else self.start
-        size = start + forward + 1 if self.size is None else self.size
+        size = start + forward + (0 if empty else 1) if self.size is None else self.size
         strides = self.strides
 
         def place(index: Index, copy: Index, on: Numbers) -> Index:
@@ -116,14 +120,15 @@ def read(value: object, mode: str = "strict") -> StridedLayout:
 
 
 def element_bits(element_type: str) -> int:
-    """Width in bits by the number in the type's name (f32, bf16, s4, f8e4m3fn, c64); pred is 8.
-
-    Raises LayoutError for a name of another form.
-    """
-    found = _TYPE.fullmatch(element_type)
-    if found is None:
-        raise LayoutError(f"unknown element type {element_type!r}; write for instance f32, bf16, s8 or pred")
-    return int(found["bits"] or 8)
+    """Width in bits of a type that XLA or NumPy names: f32, bf16, s4, f8e4m3fn, float32; pred and bool are 8."""
+    if element_type in ELEMENT_BITS:
+        return ELEMENT_BITS[element_type]
+    if element_type == "bool":
+        return 8
+    if _NUMPY.fullmatch(element_type) is None:
+        shown = shorten(element_type, 40)
+        raise LayoutError(f"unknown element type {shown!r}; write for instance f32, bf16, s8 or pred")
+    return int(element_type.lstrip("abcdefghijklmnopqrstuvwxyz"))
 
 
 def _checked(kind: str, shape: object, strides: object, start: object, size: object, text: str) -> StridedLayout:

@@ -14,10 +14,11 @@ Example: `f32[4,8,128]{2,1,0:T(8,128)}` to `f32[32,128]{1,0:T(8,128)}` is free, 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 
 from layoutproof.core.claim import At, Claim, Differ, Holds
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.index_map import Index, IndexMap, Memory
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.reshape import after, common_unit, comparable, reshape, transposed
@@ -35,8 +36,7 @@ def claims(before: IndexMap, result: IndexMap, permutation: Sequence[int] | None
     narrow_before, narrow_result = _pieces(before, result), _pieces(result, before)
     domain = narrow_before.domain
     if permutation is not None:
-        if isinstance(permutation, str) or not all(type(p) is int for p in _listed(permutation)):
-            raise LayoutError(f"permutation is a list of dimension numbers such as [1, 0], not {permutation!r}")
+        permutation = _listed(permutation)
         if narrow_before is not before or narrow_result is not result:
             raise LayoutError("a transpose does not change the element width")
         extents = tuple(before.domain.extents[p] for p in permutation if 0 <= p < len(domain.extents))
@@ -76,8 +76,13 @@ def figures(before: IndexMap, result: IndexMap, permutation: Sequence[int] | Non
     return {name: plain(m.memory.bytes()) for name, m in sides if m.memory}
 
 
-def _listed(permutation: object) -> Sequence[object]:
-    return permutation if isinstance(permutation, Sequence) else ("",)
+def _listed(permutation: object) -> tuple[int, ...]:
+    try:
+        # also NumPy's integers, as numpy.argsort gives them
+        return tuple([operator.index(p) for p in permutation])  # type: ignore[attr-defined]
+    except TypeError:
+        shown = shorten(repr(permutation), 60)
+        raise LayoutError(f"permutation is a list of dimension numbers such as [1, 0], not {shown}") from None
 
 
 def _pieces(m: IndexMap, other: IndexMap) -> IndexMap:

@@ -32,6 +32,9 @@ from layoutproof.core.size import Extent
 CAP = 2_000_000
 """Combinations of points tried at effort 1."""
 
+CAP_SYMBOLIC = 100_000
+"""The same for a claim over size symbols, where trying proves nothing and small sizes are refuted early."""
+
 KEPT = 10_000
 """Places remembered. Pairs out of a longer box exceed the cap anyway, and single points never come back."""
 
@@ -44,8 +47,8 @@ Ints = tuple[int, ...]
 def decide(claim: Claim, effort: int = 1) -> Point | None:
     """The smallest violation, or None when no choice of points violates the claim.
 
-    Raises Undecided after `CAP * effort` combinations, so for every claim over size symbols that it cannot refute:
-    no number of sizes tried proves one for all sizes.
+    Raises Undecided after `CAP * effort` combinations (`CAP_SYMBOLIC * effort` over size symbols), so for every claim
+    over size symbols that it cannot refute: no number of sizes tried proves one for all sizes.
 
     >>> from layoutproof.core.space import Space
     >>> line = IndexMap(Space(("i",), (5,)), Space(("o",), (3,)), lambda x, c, on: (x[0] % 3,))
@@ -54,7 +57,7 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
     {'first': (0,), 'second': (3,)}
     """
     names = claim.sizes()
-    cap = left = CAP * effort
+    cap = left = (CAP_SYMBOLIC if names else CAP) * effort
     for sizes in _assignments(len(names)):
         trial = _Trial(claim, dict(zip(names, sizes, strict=True)), cap)
         for points in trial.points() if trial.counts() else ():

@@ -80,6 +80,25 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
         assert (done.returncode, done.stderr) == (141, "")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_full_disk_is_not_refuted(options: tuple[str, ...]) -> None:
+    """Output that cannot be written ends with 2 and a sentence; 1 would mean refuted."""
+    command = [sys.executable, "-m", "layoutproof", "ask", "injective", SCORES, *options]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert done.returncode == 2
+    assert "No space left" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_closed_stdout_is_not_refuted() -> None:
+    """Nobody wants the output, so only the exit code answers."""
+    command = [sys.executable, "-m", "layoutproof", "ask", "injective", SCORES]
+    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *command], cwd=ROOT, stderr=subprocess.PIPE, timeout=120)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_a_shell_can_complete() -> None:
     """The shell's question for commands that start with `che` is answered with `check`."""
     asked = {"_LAYOUTPROOF_COMPLETE": "bash_complete", "COMP_WORDS": "layoutproof che", "COMP_CWORD": "1"}

@@ -7,6 +7,7 @@ import sys
 import textwrap
 from typing import Any
 
+import numpy as np
 import pytest
 
 import layoutproof as lp
@@ -52,3 +53,26 @@ def test_a_condition_that_nobody_can_satisfy_or_refute_is_unknown() -> None:
     result = lp.ask("injective", "f32[N,M]{1,0:T(8,128)}", where="N*N == 2*M*M")
     assert result.verdict is Verdict.UNKNOWN
     assert result.reason.startswith("cannot tell whether any sizes satisfy N * N == 2 * M * M: ")
+
+
+def test_a_permutation_from_numpy() -> None:
+    """numpy.argsort gives an array of numpy integers; that is a permutation, a text is none."""
+    pair = ("f32[4,8]{1,0}", "f32[8,4]{0,1}")
+    assert lp.ask("bitcast", *pair, permutation=np.argsort([1, 0])).verdict is Verdict.PROVED
+    with pytest.raises(LayoutError, match="permutation is a list of dimension numbers"):
+        lp.ask("bitcast", *pair, permutation="10")
+
+
+def test_a_condition_said_to_be_exact_was_compared() -> None:
+    """Under M >= 1,000,000 no size of the grid counts, and M == 128 is not all that works under the second one."""
+    alone = lp.ask("covers", "f32[M]{0:T(8)}", where="M > 1000000")
+    assert alone.figures == {"holds_when": "M % 8 == 0", "holds_when_is": "sufficient"}
+    more = lp.ask("covers", "f32[N,M]{1,0:T(8,128)}", where="N % 8 == 0 and (M % 128 == 0 or M % 256 == 3)")
+    assert more.figures["holds_when_is"] == "sufficient, not necessary: it also holds for N == 8 and M == 256"
+
+
+@pytest.mark.parametrize("target", [None, 5])
+def test_a_target_that_is_no_name(target: Any) -> None:
+    """A generation that is not even a text is an unknown one."""
+    with pytest.raises(LayoutError, match=f"unknown TPU generation {target!r}"):
+        lp.tpu_default("f32[1000,5]", target=target)

@@ -343,6 +343,11 @@ def test_views_are_packed() -> None:
         ("s8[2]{0:E(4)}", np.array([1, 16], np.int8), r"the element 16 does not fit into 4 bits \(-8..15\)"),
         ("s8[2]{0:E(4)}", np.array([1, -9], np.int8), "the element -9 does not fit into 4 bits"),
         ("u8[2]{0:E(4)}", np.array([1, 250], np.uint8), r"the element 250 does not fit into 4 bits \(0..15\)"),
+        (
+            "f8e5m2[2]{0:E(4)}",
+            np.array([0, 1], ml_dtypes.float8_e5m2),
+            "the element 1.* of type float8_e5m2 does not fit into 4 bits",
+        ),
         ("f32[3,5] strides (4,1)", np.zeros((3, 5), np.float32), "injective is refuted"),
         ("f32[4] strides (2) in 6", np.zeros(4, np.float32), "in_bounds is refuted"),
         ("(i < 4) -> (i)", np.zeros(4, np.float32), "is no memory"),

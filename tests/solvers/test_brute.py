@@ -35,14 +35,27 @@ def test_symbolic_sizes_are_refuted_smallest_first_and_never_proved(monkeypatch:
     """The smallest maximum comes first, then the lexicographic order; a true claim stays undecided, with its reason."""
     refuted = in_bounds(mapping((N, M), lambda _, i, j: i + j, (4,)))
     assert brute.decide(refuted) == {"sizes": (3, 3), "index": (2, 2)}
-    monkeypatch.setattr(brute, "CAP", 5000)
+    monkeypatch.setattr(brute, "CAP_SYMBOLIC", 5000)
     with pytest.raises(Undecided, match="sizes N are symbolic"):
         brute.decide(in_bounds(mapping((N,), lambda _, i: i, (N,)), where="N <= 40"))
 
 
+def test_trying_sizes_gives_up_soon() -> None:
+    """What trying can never prove is given up after seconds: at most 200,000 places are worked out."""
+    looked: list[int] = []
+
+    def place(_: object, i: int) -> int:
+        looked.append(i)
+        return i
+
+    with pytest.raises(Undecided):
+        brute.decide(in_bounds(mapping((N,), place, (N,))))
+    assert len(looked) <= 200_000
+
+
 def test_contradictory_conditions_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """A condition that no size satisfies ends as undecided, not in an endless search."""
-    monkeypatch.setattr(brute, "CAP", 5000)
+    monkeypatch.setattr(brute, "CAP_SYMBOLIC", 5000)
     with pytest.raises(Undecided, match="symbolic"):
         brute.decide(in_bounds(mapping((N,), lambda _, i: i, (1,)), where="N < 1"))
 

@@ -1,0 +1,43 @@
+"""Users' own maps and strided layouts: what is no layout is named, and no elements take no memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import layoutproof as lp
+from layoutproof.core.errors import LayoutError
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        ({"index": "(i) -> (i)", "shape": 16}, "shape is a list of extents .*, not 16"),
+        ({"index": "(i, j) -> (i, j)", "shape": "88"}, "shape is a list of extents .*, not '88'"),
+        ({"index": "(i) -> (i)", "shape": [16], "range": 16}, "range is a list of extents .*, not 16"),
+    ],
+)
+def test_a_shape_is_a_list(mapping: dict[str, Any], message: str) -> None:
+    """A number, and a text whose characters would be extents, are refused as shape or range."""
+    with pytest.raises(LayoutError, match=message):
+        lp.read_layout({"map": mapping})
+
+
+@pytest.mark.parametrize("text", ["f32[0] strides (1)", "f32[3,0] strides (-5,-1)", "f32[0,4] strides (4,1)"])
+def test_no_elements_take_no_memory(text: str) -> None:
+    """As in NumPy, an empty array reserves nothing, whatever its strides."""
+    assert lp.ask("padding", text).figures["bytes"] == 0
+
+
+@pytest.mark.parametrize("kind", ["q7", "f0", "f3", "f3.2", "int7"])
+def test_an_element_type_that_nobody_has_is_refused(kind: str) -> None:
+    """A typo would otherwise be a guess about the width."""
+    with pytest.raises(LayoutError):
+        lp.read_layout(f"{kind}[3] strides (1)")
+
+
+@pytest.mark.parametrize(("kind", "size"), [("pred", 1), ("bool", 1), ("s4", 1), ("float32", 4), ("c64", 8)])
+def test_element_types_of_xla_and_numpy_are_read(kind: str, size: int) -> None:
+    """Bytes of one element."""
+    assert lp.ask("padding", f"{kind}[] strides ()").figures["bytes"] == size
