@@ -146,6 +146,33 @@ def maps_of(formula: Formula) -> tuple[IndexMap, ...]:
     return ()
 
 
+def over_domains(claim: Claim) -> bool:
+    """Whether each point ranges over exactly the domain (or copies) of every map that is evaluated at it.
+
+    Engines that reason about a map as a whole decide such claims; others are about another box of indices.
+    """
+    for at in places_of(claim.violation):
+        if claim.points[at.point].extents != at.map.domain.extents:
+            return False
+        if at.copy and claim.points[at.copy].extents != at.map.copies.extents:
+            return False
+    return True
+
+
+def places_of(formula: Formula) -> tuple[At, ...]:
+    """Every place that a formula speaks of."""
+    match formula:
+        case Same(left, right) | Differ(left, right):
+            return (left, right)
+        case Outside(place):
+            return (place,)
+        case NotAmong(place, index_map, point):
+            return (place, At(index_map, point))
+        case All(parts) | Any_(parts):
+            return tuple([at for part in parts for at in places_of(part)])
+    return ()
+
+
 def names_of(formula: Formula) -> tuple[str, ...]:
     """Size symbols that stand in the formula itself rather than in a map."""
     match formula:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 
 class LayoutError(ValueError):
     """The input is wrong: says the value, the rule it breaks, and the place.
@@ -59,6 +61,14 @@ class LayoutError(ValueError):
 
 class Undecided(Exception):
     """A solver cannot tell: the claim is outside its reach or the budget is spent. Holds the reason."""
+
+
+class NotSmallest(Undecided):
+    """A solver has a violation, `point`, and cannot tell within its budget whether it is the smallest."""
+
+    def __init__(self, reason: str, point: Mapping[str, tuple[int, ...]]) -> None:
+        super().__init__(reason)
+        self.point = point
 
 
 class InternalError(RuntimeError):

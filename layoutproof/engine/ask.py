@@ -19,7 +19,7 @@ from typing import Any
 
 import layoutproof.properties
 from layoutproof.core.claim import At, Claim, Holds, Outside, Same, Unreached
-from layoutproof.core.errors import InternalError, LayoutError, Undecided, shorten
+from layoutproof.core.errors import InternalError, LayoutError, NotSmallest, Undecided, shorten
 from layoutproof.core.expression import parse_condition
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
@@ -102,7 +102,7 @@ def ask(
         point, by, reason = _decide(claim, engines, confirm, effort)
         if point is not None:
             shown = {**point, **claim.witness}
-            why = claim.explain(point, claim.numbers(point))
+            why = claim.explain(point, claim.numbers(point)) + (f" ({reason})" if reason else "")
             if "sizes" in point:
                 why = f"with {_sizes(claim, point)}: {why}"
             return Result(name, subject, Verdict.REFUTED, shown, why, by, _guarded(figures, claims, condition))
@@ -126,9 +126,10 @@ def _guarded(figures: dict[str, object], claims: tuple[Claim, ...], where: Term 
 
 
 def _decide(claim: Claim, engines: tuple[str, ...], confirm: bool, effort: int) -> tuple[Point | None, str, str]:
-    """(counterexample or None, engines that decided, reason when nobody could)."""
+    """(counterexample or None, engines that decided, reason when nobody could or the counterexample may be larger)."""
     answers: dict[str, Point | None] = {}
     reasons: dict[str, str] = {}
+    best: tuple[Point, str] | tuple[()] = ()
     for name, function, share in _attempts(engines, effort):
         if name in answers:
             continue
@@ -136,6 +137,12 @@ def _decide(claim: Claim, engines: tuple[str, ...], confirm: bool, effort: int) 
             point = _run(name, function, claim, share)
             if point is not None:
                 _replay(claim, point, name, effort)
+        except NotSmallest as found:
+            reasons[name] = f"has a violation and cannot show that it is the smallest: {found}"
+            if not best:
+                _replay(claim, found.point, name, effort)
+                best = (found.point, name)
+            continue
         except Undecided as undecided:
             reasons[name] = str(undecided)
             continue
@@ -150,6 +157,8 @@ def _decide(claim: Claim, engines: tuple[str, ...], confirm: bool, effort: int) 
             if point != second:
                 raise InternalError(f"{one} says {point} and {other} says {second}: please report this")
             return point, f"{one}+{other}", ""
+    if best and not answers:
+        return *best, "a violation, not shown to be the smallest within the step budget"
     said = "; ".join(f"{name}: {reason}" for name, reason in reasons.items() if name not in answers)
     for name, point in answers.items():
         verdict = "proves" if point is None else "refutes"

@@ -48,6 +48,7 @@ def holds_when(claims: Sequence[Claim], where: Term | None) -> dict[str, str]:
         elif value > 1:
             rest = _weakest(claims, _both(where, fixed), [n for n in names if n != name], steps)
             alternatives += [_both(fixed, condition) for condition in rest]
+    alternatives = [condition for condition in alternatives if _meets(condition, where, names)]
     if not alternatives:
         return {}
     condition = reduce(lambda left, right: Term("or", left, right), alternatives)
@@ -93,6 +94,14 @@ def _compare(claims: Sequence[Claim], where: Term | None, condition: Term, names
             return f"sufficient, not necessary: it also holds for {point}"
         tried += 1
     return f"exact on the {tried} sizes tried" if tried else "sufficient"
+
+
+def _meets(condition: Term, where: Term | None, names: Sequence[str]) -> bool:
+    """Whether some sizes of the grid satisfy both: what `where` excludes is no answer."""
+    if where is None or len(names) > 4:
+        return True
+    grid = (Numbers(dict(zip(names, values, strict=True))) for values in itertools.product(GRID, repeat=len(names)))
+    return any(condition.evaluate({}, on) and where.evaluate({}, on) for on in grid)
 
 
 def _names(claims: Sequence[Claim]) -> tuple[str, ...]:

@@ -398,6 +398,17 @@ def allotted_bytes(m: IndexMap) -> int:
     return -(-int(m.memory.allotted) * m.memory.bits // 8) + m.memory.prefix_bytes  # type: ignore[arg-type]
 
 
+def short_shard(text: str) -> Point | None:
+    """The first dimension and tile whose shard is smaller than a full one, from the extents and tiles in the text."""
+    extents, tiles = ([int(n) for n in part.split("]")[0].split(",")] for part in text.split("[")[1:3])
+    for dimension, (extent, count) in enumerate(zip(extents, tiles, strict=True)):
+        full = -(-extent // count)
+        for tile in range(count):
+            if min((tile + 1) * full, extent) - min(tile * full, extent) < full:
+                return {"dimension": (dimension,), "tile": (tile,)}
+    return None
+
+
 def enumerated(case: Case, layouts: Sequence[Any]) -> Point | None:
     """The counterexample by trying every element in order; None when there is none."""
     maps = [map_of(read_layout(layout)) for layout in layouts]
@@ -415,6 +426,10 @@ def enumerated(case: Case, layouts: Sequence[Any]) -> Point | None:
         return places.missing(*maps)
     if case.property in ("replicas_distinct", "owners"):
         return places.repeated(one, ("gpuid",)) or places.collision(one)
+    if case.property == "owned":
+        return outside(one) or None
+    if case.property == "even":
+        return short_shard(layouts[0])
     assert case.property == "bitcast"
     sizes = (allotted_bytes(maps[0]), allotted_bytes(maps[1]))
     return moved(*maps, case.options.get("permutation")) or ({"bytes": sizes} if sizes[0] != sizes[1] else None)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from layoutproof.core.claim import All, At, Before, Claim, Differ, Holds, Outside, Same, Unreached
+from layoutproof.core.claim import All, At, Before, Claim, Differ, Holds, Outside, Same, Unreached, over_domains
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import INTS
@@ -33,6 +33,8 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
     """
     if claim.where is not None or claim.sizes():
         raise Undecided("bits are for constant sizes")
+    if not over_domains(claim):
+        raise Undecided("bits decide claims about whole domains")
     match claim.violation:
         case All((Before(first, second), Same(At(left, p, ""), At(right, q, "")))) if left is right and (p, q) == (
             first,

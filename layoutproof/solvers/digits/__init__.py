@@ -14,7 +14,19 @@ from functools import lru_cache
 from typing import Any
 
 from layoutproof.core.assume import alternatives, substitution
-from layoutproof.core.claim import All, At, Before, Claim, Differ, Holds, NotAmong, Outside, Same, Unreached
+from layoutproof.core.claim import (
+    All,
+    At,
+    Before,
+    Claim,
+    Differ,
+    Holds,
+    NotAmong,
+    Outside,
+    Same,
+    Unreached,
+    over_domains,
+)
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Point
@@ -28,6 +40,8 @@ DIGITS = DigitNumbers()
 
 def decide(claim: Claim, effort: int = 1) -> Point | None:
     """None when no violation exists, else the smallest one; Undecided when digits do not settle it."""
+    if not over_domains(claim):
+        raise Undecided("digits decide claims about whole domains")
     if claim.where is None:
         point = _violation(claim, DIGITS)
     else:

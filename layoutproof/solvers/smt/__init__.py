@@ -9,11 +9,11 @@ from typing import Any
 import z3
 
 from layoutproof.core.claim import Claim
-from layoutproof.core.errors import InternalError, Undecided
+from layoutproof.core.errors import InternalError, NotSmallest, Undecided
 from layoutproof.core.result import Point
 from layoutproof.solvers.smt.bits import Bits, Widths
 from layoutproof.solvers.smt.integers import Integers
-from layoutproof.solvers.smt.search import Search
+from layoutproof.solvers.smt.search import NotShown, Search
 from layoutproof.solvers.smt.statement import Statement
 
 BUDGET = 10_000_000
@@ -29,8 +29,9 @@ RESTARTS = 8
 def decide(claim: Claim, effort: int = 1) -> Point | None:
     """The smallest violation, or None when none exists for any sizes >= 1 that satisfy `claim.where`.
 
-    Raises Undecided when the budget is spent, and for what z3 is not asked here: unreached places, xor of symbolic
-    sizes, divisors that may be 0 or negative.
+    Raises NotSmallest when the budget ends between finding a violation and showing it the smallest. Raises Undecided
+    when it ends before, and for what z3 is not asked here: unreached places, xor of symbolic sizes, divisors that may
+    be 0 or negative.
 
     >>> from layoutproof.core.claim import All, At, Before, Same
     >>> from layoutproof.core.index_map import IndexMap
@@ -58,7 +59,10 @@ def _by_bits(claim: Claim, sizes: Mapping[str, int] | int, budget: int) -> Point
     search = _search(dialect.assumed, statement.violated, z3.SolverFor("QF_BV"), budget)
     if statement.violated is False or not search.possible():
         return None
-    return statement.point(search.smallest(statement.unknowns(), z3.ULE))
+    try:
+        return statement.point(search.smallest(statement.unknowns(), z3.ULE))
+    except NotShown as best:
+        raise NotSmallest(str(best), statement.point(best.values)) from None
 
 
 def _by_integers(claim: Claim, budget: int) -> Point | None:
@@ -83,8 +87,15 @@ def _by_integers(claim: Claim, budget: int) -> Point | None:
         return None
     count = len(statement.largest) + len(statement.sizes)
     unknowns = [dialect.unknown(term) for term in statement.unknowns()[:count]]
-    values = search.smallest(unknowns, lambda term, value: term <= value)[len(statement.largest) :]
+    spent = ""
+    try:
+        values = search.smallest(unknowns, lambda term, value: term <= value)
+    except NotShown as best:
+        values, spent = best.values, str(best)
+    values = values[len(statement.largest) :]
     found = _by_bits(claim, dict(zip(statement.sizes, values, strict=True)), budget)
+    if found is not None and spent:
+        raise NotSmallest(spent, found)
     if found is None:
         raise InternalError(f"z3 finds a violation among integers, but none with {tuple(statement.sizes)} = {values}")
     return found

@@ -12,6 +12,14 @@ from layoutproof.core.errors import Undecided
 _OVER = ("canceled", "max. resource limit exceeded")
 
 
+class NotShown(Undecided):
+    """The `values` found so far, which may not be the smallest."""
+
+    def __init__(self, reason: str, values: list[int]) -> None:
+        super().__init__(reason)
+        self.values = values
+
+
 class Search:
     """One solver and what is left of its budget; steps are counted, never seconds."""
 
@@ -51,15 +59,14 @@ class Search:
     def smallest(self, terms: Sequence[Any], at_most: Callable[[Any, int], Any]) -> list[int]:
         """The lexicographically smallest values of `terms` that can hold; something can, and none is negative.
 
-        Raises Undecided, naming the solution at hand, when the budget does not suffice to show one the smallest.
+        Raises NotShown with the solution at hand when the budget does not suffice to show one the smallest.
         """
         values = [self.value(term) for term in terms]
         for k, term in enumerate(terms):
             try:
                 values[k:] = self._least(terms[k:], values[k:], at_most)
             except Undecided as spent:
-                found = ", ".join(map(str, values))
-                raise Undecided(f"found a violation at ({found}) but could not prove it smallest: {spent}") from None
+                raise NotShown(str(spent), values) from None
             self.solver.add(term == values[k])
         return values
 
