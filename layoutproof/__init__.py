@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from layoutproof.core.term import minimum as minimum
     from layoutproof.core.term import select as select
     from layoutproof.engine.ask import ask as ask
+    from layoutproof.engine.convert import convert as convert
     from layoutproof.engine.defaults import tpu_default as tpu_default
     from layoutproof.engine.evaluate import locate as locate
     from layoutproof.engine.evaluate import pack as pack
@@ -37,6 +38,7 @@ _WHERE = {
     "core.result": ("Result", "Verdict"),
     "core.term": ("equal", "less", "maximum", "minimum", "select"),
     "engine.ask": ("ask",),
+    "engine.convert": ("convert",),
     "engine.defaults": ("tpu_default",),
     "engine.evaluate": ("locate", "pack", "table", "unpack"),
     "engine.read": ("read_layout",),
