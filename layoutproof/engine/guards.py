@@ -97,11 +97,12 @@ def _compare(claims: Sequence[Claim], where: Term | None, condition: Term, names
 
 
 def _meets(condition: Term, where: Term | None, names: Sequence[str]) -> bool:
-    """Whether some sizes of the grid satisfy both: what `where` excludes is no answer."""
+    """Whether the condition adds something: what `where` excludes on the whole grid is no answer."""
     if where is None or len(names) > 4:
         return True
     grid = (Numbers(dict(zip(names, values, strict=True))) for values in itertools.product(GRID, repeat=len(names)))
-    return any(condition.evaluate({}, on) and where.evaluate({}, on) for on in grid)
+    allowed = [on for on in grid if where.evaluate({}, on)]
+    return not allowed or any(condition.evaluate({}, on) for on in allowed)
 
 
 def _names(claims: Sequence[Claim]) -> tuple[str, ...]:
