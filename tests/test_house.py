@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 import layoutproof
-from layoutproof.engine.ask import properties, property_module
+from layoutproof.engine.catalogue import properties, property_module
 from layoutproof.engine.read import UNMARKED, language, languages, read_layout
 
 PACKAGE = Path(layoutproof.__file__).parent

@@ -8,16 +8,12 @@ on plain ints before anyone sees it.
 from __future__ import annotations
 
 import importlib
-import inspect
 import itertools
-import pkgutil
 import threading
 from dataclasses import replace
 from functools import lru_cache, reduce
-from types import ModuleType
 from typing import Any
 
-import layoutproof.properties
 from layoutproof.core.claim import At, Claim, Holds, Outside, Same, Unreached
 from layoutproof.core.errors import InternalError, LayoutError, NotSmallest, Undecided, shorten
 from layoutproof.core.expression import parse_condition
@@ -26,6 +22,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point, Result, Verdict
 from layoutproof.core.size import Extent, product
 from layoutproof.core.term import Term
+from layoutproof.engine.catalogue import check_options, property_module
 from layoutproof.engine.count import count
 from layoutproof.engine.hardware import resolve
 from layoutproof.engine.read import map_of, read_layout
@@ -79,7 +76,7 @@ def ask(
     subject = " , ".join([_subject(layout) for layout in read])
     symbols = tuple(dict.fromkeys([s for m in maps for s in m.sizes()]))
     condition = None if where is None else _where(where, symbols)
-    _check_options(name, options)
+    check_options(name, options)
     options = resolve(module, maps, options)
     claims: tuple[Claim, ...] = module.claims(*maps, **options)
     figures = module.figures(*maps, **options) if hasattr(module, "figures") else {}
@@ -261,30 +258,6 @@ def _condition(text: str) -> Term:
     return parse_condition(text)
 
 
-def properties() -> tuple[str, ...]:
-    """The names of all properties: the modules of `layoutproof.properties`."""
-    return tuple(sorted(m.name for m in pkgutil.iter_modules(layoutproof.properties.__path__)))
-
-
-@lru_cache(maxsize=256)
-def property_module(name: str) -> ModuleType:
-    """The module of one property; LayoutError lists the known ones."""
-    if name not in properties():
-        raise LayoutError(f"unknown property {shorten(str(name), 40)!r}; known: {', '.join(properties())}")
-    return importlib.import_module(f"layoutproof.properties.{name}")
-
-
-@lru_cache(maxsize=256)
-def options_of(name: str) -> dict[str, tuple[Any, Any]]:
-    """A property's own options: name -> (type, default), as its `claims` declares them.
-
-    >>> options_of("padding")
-    {'at_most': (str | None, None)}
-    """
-    parameters = inspect.signature(property_module(name).claims, eval_str=True).parameters.values()
-    return {p.name: (p.annotation, p.default) for p in parameters if p.default is not p.empty}
-
-
 @lru_cache(maxsize=8)
 def _solver(name: str) -> Any:
     return importlib.import_module(f"layoutproof.solvers.{name}")
@@ -298,11 +271,3 @@ def _subject(layout: Any) -> str:
 
 def _sizes(claim: Claim, point: Point) -> str:
     return ", ".join(f"{n} = {v}" for n, v in zip(claim.sizes(), point["sizes"], strict=True))
-
-
-def _check_options(name: str, options: dict[str, Any]) -> None:
-    for option in options:
-        known = options_of(name)
-        if option not in known:
-            have = f"its options are {', '.join(known)}" if known else "it has no options"
-            raise LayoutError(f"{name} does not know the option {option!r}; {have}")

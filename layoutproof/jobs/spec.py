@@ -25,7 +25,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.engine.ask import options_of
+from layoutproof.engine.catalogue import options_of
 from layoutproof.engine.read import read_layout
 from layoutproof.jobs.positions import Node, read_file, read_yaml
 from layoutproof.jobs.spec_model import (

@@ -14,7 +14,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model, model_validator
 
 from layoutproof.core.errors import shorten
-from layoutproof.engine.ask import ENGINES, options_of, properties, property_module
+from layoutproof.engine.ask import ENGINES
+from layoutproof.engine.catalogue import options_of, properties, property_module
 
 EXAMPLE = '"f32[3,5]{1,0:T(2,2)}"'
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")

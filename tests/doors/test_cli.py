@@ -13,7 +13,7 @@ import pytest
 import layoutproof
 from layoutproof.doors import cli
 from layoutproof.doors.arguments import write_whole
-from layoutproof.engine.ask import options_of, properties
+from layoutproof.engine.catalogue import options_of, properties
 from layoutproof.engine.read import languages
 from layoutproof.jobs.spec_model import kinds
 

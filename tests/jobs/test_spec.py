@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from layoutproof.engine.ask import properties
+from layoutproof.engine.catalogue import properties
 from layoutproof.jobs.positions import read_file
 from layoutproof.jobs.spec import Check, load, loads
 from layoutproof.jobs.spec_model import FACTS, fields_of, json_schema, kinds, options_of

@@ -9,7 +9,8 @@ import click
 
 from layoutproof.core.result import Result, Verdict
 from layoutproof.doors.arguments import integers, json_flag, layouts_of, print_json, target_option
-from layoutproof.engine.ask import ENGINES, ask, options_of, properties
+from layoutproof.engine.ask import ENGINES, ask
+from layoutproof.engine.catalogue import options_of, properties
 
 _CODES = {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNKNOWN: 3}
 

@@ -38,7 +38,7 @@ def command(name: str | None, as_json: bool) -> int:
 
 def _pages() -> dict[str, dict[str, str]]:
     """The module texts, by kind and name."""
-    from layoutproof.engine.ask import properties, property_module
+    from layoutproof.engine.catalogue import properties, property_module
     from layoutproof.engine.read import language, languages
 
     return {

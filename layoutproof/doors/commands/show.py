@@ -53,7 +53,7 @@ def _picture(layout: Any) -> str:
 
 def _figures(layout: Any) -> dict[str, Any]:
     """The figures of `padding`, {} for a map without a memory."""
-    from layoutproof.engine.ask import property_module
+    from layoutproof.engine.catalogue import property_module
     from layoutproof.engine.read import map_of
 
     m = map_of(layout)
