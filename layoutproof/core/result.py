@@ -75,8 +75,14 @@ def plain(value: Any) -> Any:
     >>> plain({"padded": (2, 8 * symbol("N"))})
     {'padded': [2, '8*N']}
     """
-    if value is None or type(value) in (int, str, bool, float):
+    kind = type(value)
+    if kind in _PLAIN:
         return value
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
-    return {str(k): plain(v) for k, v in value.items()} if hasattr(value, "items") else str(value)
+    if kind is tuple or kind is list:
+        return [part if type(part) is int else plain(part) for part in value]
+    if isinstance(value, Mapping):
+        return {str(k): v if type(v) is int else plain(v) for k, v in value.items()}
+    return str(value)
+
+
+_PLAIN = frozenset({int, str, bool, float, type(None)})

@@ -66,8 +66,6 @@ def ask(
         raise LayoutError(f"effort is a whole number of at least 1, not {shorten(repr(effort), 60)}")
     if engine is not None and engine not in ENGINES:
         raise LayoutError(f"unknown engine {engine!r}; known: {', '.join(ENGINES)}")
-    if type(effort) is not int or effort < 1:
-        raise LayoutError(f"effort is a whole number of at least 1, not {effort!r}")
     if len(layouts) != module.LAYOUTS:
         many = "one layout" if module.LAYOUTS == 1 else f"{module.LAYOUTS} layouts"
         raise LayoutError(f"{name} is about {many}; got {len(layouts)}")
