@@ -337,7 +337,9 @@ def test_wrong_fusions_are_refused(fusion: Any) -> None:
         lp.ask("same_map", FIG2, FIG2, fusion=7)
 
 
-@pytest.mark.parametrize(("owner", "message"), [(5, "say which axes"), (["warp", "warp"], "'warp' twice")])
+@pytest.mark.parametrize(
+    ("owner", "message"), [(5, "not 5"), ("warp", "not 'warp'"), (["warp", "warp"], "'warp' twice")]
+)
 def test_wrong_owners_are_named(owner: Any, message: str) -> None:
     """An owner axis named twice would count idle owners that cannot be, and a number names no axis."""
     with pytest.raises(lp.LayoutError, match=message):
