@@ -46,6 +46,7 @@ _WORDS = {
     "int_type": "a whole number",
     "bool_type": "true or false",
     "list_type": "a list",
+    "sequence_str": "a list",
     "dict_type": "a mapping",
     "model_type": "a mapping",
     "greater_than_equal": "a number of at least {ge}",

@@ -45,6 +45,8 @@ def claims(m: IndexMap, within: Mapping[str, int] | str | None = None) -> tuple[
 def _extents(m: IndexMap, within: Mapping[str, int] | str) -> tuple[Extent, ...]:
     if isinstance(within, str):
         raise LayoutError(f"within is a mapping of axes to extents here, not the target name {within!r}")
+    if not isinstance(within, Mapping):
+        raise LayoutError(f"within is a mapping of axes to extents, e.g. {{lane: 32}}, or a target, not {within!r}")
     for axis, extent in within.items():
         if axis not in m.range.names:
             have = f"it has {', '.join(m.range.names)}" if m.range.names else "its axes have no names"

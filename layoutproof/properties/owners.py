@@ -77,9 +77,12 @@ def counted(
 
 def split(m: IndexMap, owner: Sequence[str] | None) -> tuple[IndexMap, IndexMap]:
     """The map to the owner axes, and the map to the others. LayoutError without any owner."""
-    if not owner or isinstance(owner, str):
+    if not owner or isinstance(owner, str) or not isinstance(owner, Sequence):
         have = ", ".join(m.range.names) or "no names"
-        raise LayoutError(f"say which axes number an owner, e.g. owner: [gpuid]; the axes here are {have}")
+        got = f", not {owner!r}" if owner else ""
+        raise LayoutError(f"say which axes number an owner, e.g. owner: [gpuid]{got}; the axes here are {have}")
+    if twice := [name for name in owner if list(owner).count(name) > 1]:
+        raise LayoutError(f"owner names the axis {twice[0]!r} twice; each axis numbers an owner once")
     owners = onto(m, tuple(owner))
     return owners, onto(m, tuple([name for name in m.range.names if name not in owner]))
 

@@ -32,6 +32,8 @@ LAYOUTS = 2
 def claims(left: IndexMap, right: IndexMap, fusion: Sequence[str] | None = None) -> tuple[Claim, ...]:
     """One claim: no element at two different places; with copies two, one for each direction; bounds of fused axes."""
     if fusion:
+        if not isinstance(fusion, Sequence):
+            raise LayoutError(f"fusion is a list of equations such as 'tx = 32*warpid + laneid', not {fusion!r}")
         fusions = [read_fusion(text) for text in ([fusion] if isinstance(fusion, str) else fusion)]
         within = [(m, bounds_of(m, fusions)) for m in (left, right)]
         first = [claim for m, box in within if box for claim in in_bounds.claims(onto(m, tuple(box)), box)]

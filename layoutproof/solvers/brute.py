@@ -66,8 +66,9 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
                 break
             if trial.violates(points):
                 return {"sizes": sizes, **points} if names else points
-        # sizes that `where` excludes cost one too, or this would not end where it excludes all
-        left -= 1 if names else 0
+        # sizes that `where` excludes cost one too, or this would not end where it excludes all; so does each element
+        # whose place was looked up for a hole, or a map that puts many on few places would take minutes
+        left -= 1 + trial.placed if names else 0
         if left < 0:
             break
         if not names:
@@ -157,6 +158,7 @@ class _Trial:
         # by identity: maps are never compared, and the claim keeps them alive
         self.known: dict[tuple[int, Ints, Ints], Ints] = {}
         self.reached: dict[int, set[Ints]] = {}
+        self.placed = 0
 
     def counts(self) -> bool:
         """Whether the claim speaks of these sizes."""
@@ -229,6 +231,7 @@ class _Trial:
             for number, row in enumerate(_box(domain + copies)):
                 if number == self.cap:
                     raise Undecided(f"the map has more than {self.cap} places: it cannot be replayed by enumeration")
+                self.placed += 1
                 index, copy = row[: len(domain)], row[len(domain) :]
                 image.add(tuple(_on_ints(index_map.place, index, copy, self.on)))
             self.reached[id(index_map)] = image

@@ -131,6 +131,7 @@ MISTAKES = {
         "a.yaml:6:22: 'bytes': expected a whole number, a closed form as text, or lists of them; found 1.5"
     ),
     "bitcast: [scores, scores]\n    permutation: 1": "a.yaml:6:18: 'permutation': expected a list; found 1",
+    "owners: scores\n    owner: warp": "a.yaml:6:12: 'owner': expected a list; found 'warp'",
     "locate: scores\n    is: {offset: 17}": "a.yaml:5:5: 'index' is missing",
     "locate: scores\n    index: [2, x]\n    is: {offset: 17}": (
         "a.yaml:6:16: 'index': expected a whole number; found 'x'"

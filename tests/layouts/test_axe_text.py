@@ -169,3 +169,28 @@ def test_objects_of_tvm() -> None:
     assert axe.read(composed) == AxeLayout(((512, 1, "m"),), (), {"m": 64}, swizzle=Swizzle(3, 2, 3, outer=True))
     with pytest.raises(LayoutError, match="no integer"):
         axe.read(SimpleNamespace(shard=[it("n", 1, "m")], replica=[], offset={}))
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"shard": [SimpleNamespace(extent=4, stride=1)]},
+        {"shard": [SimpleNamespace(extent=4.5, stride=1, axis=SimpleNamespace(name="m"))]},
+        {"offset": None},
+        {"shard": [SimpleNamespace(extent=4, stride=1, axis=SimpleNamespace(name="1x"))]},
+    ],
+)
+def test_objects_that_only_resemble_tvm_are_bad_input(broken: dict[str, Any]) -> None:
+    """A missing part, a fraction and a wrong name are refused, also below a swizzle; nothing is cut off in silence."""
+    good = {"shard": [SimpleNamespace(extent=4, stride=1, axis=SimpleNamespace(name="m"))], "replica": [], "offset": {}}
+    for wrong in (SimpleNamespace(**{**good, **broken}), SimpleNamespace(tile_layout=SimpleNamespace(**good))):
+        with pytest.raises(LayoutError):
+            axe.read(wrong)
+
+
+@pytest.mark.parametrize("mapping", [{"D": [[4, 1, "m"]], "within": {}}, {"D": [[1, 1, "m"]], "shape": []}])
+def test_empty_parts_of_a_mapping_read_back(mapping: dict[str, Any]) -> None:
+    """No bounds at all are as good as none stated; a shape without dimensions is a scalar's."""
+    layout = axe.read(mapping)
+    assert axe.read(str(layout)) == layout
+    assert str(axe.read("S[1:1] on ()")) == "S[1:1] on ()"

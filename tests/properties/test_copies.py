@@ -333,6 +333,17 @@ def test_wrong_fusions_are_refused(fusion: Any) -> None:
     """What is no mixed radix is bad input, with the text in the message."""
     with pytest.raises(lp.LayoutError, match="fusion"):
         lp.ask("same_map", FIG2, FIG2, fusion=[fusion])
+    with pytest.raises(lp.LayoutError, match="fusion"):
+        lp.ask("same_map", FIG2, FIG2, fusion=7)
+
+
+@pytest.mark.parametrize(
+    ("owner", "message"), [(5, "not 5"), ("warp", "not 'warp'"), (["warp", "warp"], "'warp' twice")]
+)
+def test_wrong_owners_are_named(owner: Any, message: str) -> None:
+    """An owner axis named twice would count idle owners that cannot be, and a number names no axis."""
+    with pytest.raises(lp.LayoutError, match=message):
+        lp.ask("owners", FIG2, owner=owner)
 
 
 def test_the_reason_names_copies_and_axes() -> None:
@@ -401,6 +412,8 @@ def test_counts_are_those_of_enumeration(name: str) -> None:
         ({"within": "trainium"}, "trainium bounds the axes P, Bank, and the layout has lane, warp, reg"),
         ({"within": {"lanes": 32}}, "no axis 'lanes'; it has lane, warp, reg"),
         ({"within": {"lane": 0}}, "at least 1, not 0"),
+        ({"within": 5}, "a mapping of axes to extents, .* not 5"),
+        ({"within": ["lane"]}, r"not \['lane'\]"),
     ],
 )
 def test_wrong_bounds_are_named(options: dict[str, Any], message: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from layoutproof.core.claim import Claim, Holds
+from layoutproof.core.claim import Claim, Holds, Unreached
 from layoutproof.core.errors import Undecided
 from layoutproof.core.expression import parse_condition
 from layoutproof.solvers import brute
@@ -50,6 +50,20 @@ def test_trying_sizes_gives_up_soon() -> None:
 
     with pytest.raises(Undecided):
         brute.decide(in_bounds(mapping((N,), place, (N,))))
+    assert len(looked) <= 200_000
+
+
+def test_looking_for_holes_gives_up_soon() -> None:
+    """Many elements on few places: not only the places are counted, also the elements that may hold them."""
+    looked: list[int] = []
+
+    def place(_: object, i: int, j: int, k: int) -> int:
+        looked.append(i)
+        return j + k
+
+    few = mapping((N, M, M), place, (2 * M - 1,))
+    with pytest.raises(Undecided):
+        brute.decide(Claim({"place": few.range}, Unreached(few, "place"), symbols=("N", "M")))
     assert len(looked) <= 200_000
 
 

@@ -74,7 +74,7 @@ class AxeLayout:
     swizzle: Swizzle | None = None
 
     def _key(self) -> tuple[Any, ...]:
-        within = None if self.within is None else frozenset(self.within.items())
+        within = frozenset((self.within or {}).items())
         copies = frozenset(Counter(self.R).items())
         return (self.D, copies, frozenset(self.O.items()), self.shape, within, self.swizzle)
 
@@ -94,7 +94,7 @@ class AxeLayout:
             text += f" swizzle {self.swizzle}"
         if self.shape is not None:
             text += f" on ({','.join(map(str, self.shape))})"
-        if self.within is not None:
+        if self.within:
             text += f" within ({','.join(_on_axis(value, axis, bare) for axis, value in self.within.items())})"
         return text
 

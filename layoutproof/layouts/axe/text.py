@@ -64,7 +64,8 @@ def parse(text: str) -> AxeLayout:
     if "on" not in clauses:
         return layout
     at = clauses["on"][1]
-    shape = [_size(piece, text) for piece in _tuple(clauses["on"], text)]
+    scalar = "".join(clauses["on"][0].split()) == "()"
+    shape = [] if scalar else [_size(piece, text) for piece in _tuple(clauses["on"], text)]
     return _at(lambda: AxeLayout(layout.D, layout.R, layout.O, admit(layout, shape), within, swizzle), text, at)
 
 

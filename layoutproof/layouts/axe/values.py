@@ -88,9 +88,12 @@ def from_tvm(layout: Any) -> AxeLayout:
     """
     if hasattr(layout, "tile_layout"):
         tile = from_tvm(layout.tile_layout)
-        bits = [int(getattr(layout, name)) for name in _SWIZZLE]
-        swizzle = Swizzle(bits[0], bits[1], bits[2], outer=not layout.swizzle_inner)
-        return checked(tile.D, tile.R, tile.O, swizzle=swizzle)
+        try:
+            bits = [_whole(getattr(layout, name)) for name in _SWIZZLE]
+            outer = not layout.swizzle_inner
+        except (AttributeError, TypeError, ValueError) as error:
+            raise LayoutError(f"TVM's composed layout lacks a part or has one that is no integer: {error}") from None
+        return checked(tile.D, tile.R, tile.O, swizzle=Swizzle(bits[0], bits[1], bits[2], outer))
     if not hasattr(layout, "shard") or not hasattr(layout, "replica"):
         raise LayoutError(
             f"an Axe layout is a text such as S[(8,4):(4@lane,1@lane)], a mapping with D, or a layout of TVM's; "
@@ -98,12 +101,22 @@ def from_tvm(layout: Any) -> AxeLayout:
         )
     try:
         shard, copies = (
-            [(int(i.extent), int(i.stride), str(i.axis.name)) for i in part] for part in (layout.shard, layout.replica)
+            [(_whole(i.extent), _whole(i.stride), str(i.axis.name)) for i in part]
+            for part in (layout.shard, layout.replica)
         )
-        offset = {str(axis.name): int(value) for axis, value in layout.offset.items()}
-    except (TypeError, ValueError) as error:
-        raise LayoutError(f"TVM's layout has a part that is no integer: {error}") from None
+        offset = {str(axis.name): _whole(value) for axis, value in layout.offset.items()}
+    except (AttributeError, TypeError, ValueError) as error:
+        raise LayoutError(f"TVM's layout lacks a part or has one that is no integer: {error}") from None
+    for axis in (*[name for _, _, name in (*shard, *copies)], *offset):
+        _axis(axis)
     return checked(shard, copies, offset)
+
+
+def _whole(value: Any) -> int:
+    """An int from what TVM calls one. TypeError for a float, which `int` would cut off in silence."""
+    if isinstance(value, float):
+        raise TypeError(f"{value} is no whole number")
+    return int(value)
 
 
 def _composed(value: Mapping[str, object]) -> AxeLayout:
