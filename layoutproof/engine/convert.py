@@ -64,10 +64,20 @@ def attempt(layout: object, to: str) -> Conversion:
         module = _conversion(source, to)
         map_of(original)
         proposed, proof = module.convert(original), getattr(module, "PROVED_BY", "same_map")
+        _written(proposed, to)
     one, other = map_of(original), map_of(proposed)
     if proof == "same_map" and one.domain.extents != other.domain.extents and one.memory and other.memory:
         proof = "bitcast"
     return Conversion(proposed, ask(proof, original, proposed))
+
+
+def _written(layout: Any, to: str) -> None:
+    """LayoutError where the language cannot read the text that the layout prints: sizes or ranks it does not know."""
+    try:
+        read_layout({to: str(layout)})
+    except LayoutError as error:
+        shown = shorten(str(layout), 120) or "nothing"
+        raise LayoutError(f"no {to} layout: it would be {shown}, which {to} cannot say: {error.problem}") from None
 
 
 def language_of(layout: Any) -> str:

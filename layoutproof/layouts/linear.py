@@ -223,6 +223,9 @@ def _parse(text: str) -> LinearLayout:
 def _checked(inputs: Mapping[str, Sequence[tuple[int, ...]]], outputs: Mapping[str, Any], text: str) -> LinearLayout:
     if not inputs or not outputs:
         raise LayoutError("a linear layout has at least one input and one output dimension", text=text)
+    for name in (*inputs, *outputs):
+        if re.fullmatch(r"\w+", name) is None:
+            raise LayoutError(f"{shorten(repr(name), 40)} is no name of a dimension: letters, digits and _", text=text)
     sizes = dict.fromkeys(outputs, 1)
     for name, bases in inputs.items():
         if len(bases) > MOST_BITS:

@@ -205,6 +205,8 @@ def test_what_looks_linear() -> None:
         ({"in": {"x": [[1]]}, "out": "y"}, "out is a list of names, or names with sizes, not 'y'"),
         ({"in": {"x": [[1]]}, "out": {"y": 2.0}}, "the size of y must be a power of two, not 2.0"),
         ({"in": {"x": [[0]] * 63}, "out": ["y"]}, "x has 63 bases; the most is 62"),
+        ({"in": {"x y": [[1]]}, "out": ["y"]}, "'x y' is no name of a dimension: letters, digits and _"),
+        ({"in": {"x": [[1]]}, "out": {"a; b": 2}}, "'a; b' is no name of a dimension: letters, digits and _"),
         (7, "a linear layout is a text, or a mapping with in and out; got 7"),
     ],
 )

@@ -64,6 +64,7 @@ def test_random_shardings_and_back(rng: random.Random) -> None:
             "f32[64,128]{1,0} sharded {devices=[2,1,2]<=[2,2]T(1,0) last_tile_dim_replicate}",
             "S[(2,32,128):(1@gpuid,128@m,1@m)] + R[2:2@gpuid] on (64,128)",
         ),
+        ("f32[8,2]{1,0:T(128)} sharded {devices=[1,2]<=[2]}", "S[(1,8,2):(1@gpuid,128@m,1@gpuid)] on (8,2)"),
         ("f32[2]{0} sharded {replicated} on devices 5,7", "S[(1,2):(1@gpuid,1@m)] + R[2:2@gpuid] + 5@gpuid on (2)"),
     ],
 )
@@ -101,8 +102,9 @@ def test_without_a_layout_each_dimension_of_the_shard_is_an_axis() -> None:
         ("S[(2,4):(1@gpuid,1@m)] + 3@m on (8)", "sharding", "starts at offset 0, not at 3"),
         ("S[(2,4):(-1@gpuid,1@m)] on (8)", "sharding", "device -1 is negative"),
         ("S[(2,2,2):(1@x,1@y,1@m)] on (8)", "sharding", "this layout has x, y"),
-        ("S[(2,4):(1@gpuid,3@m)] on (8)", "sharding", "no tiled array"),
+        ("S[(2,4):(1@gpuid,3@m)] on (8)", "sharding", "was found for the memory of a shard, (4):(3)"),
         ("S[8:1]", "sharding", "this layout has none"),
+        ("f32[] sharded {replicated} on 2 devices", "axe", "no dimensions"),
     ],
 )
 def test_no_form(layout: str, to: str, problem: str) -> None:

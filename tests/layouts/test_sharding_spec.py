@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -39,6 +39,7 @@ MESH = {"x": 2, "y": 4}
             "[4,4] sharded {mesh['x'=2,'y'=2], [{'x'}, {}]}",
         ),
         ({"sharding": "{replicated}", "shape": [4], "devices": 2}, "[4] sharded {replicated} on 2 devices"),
+        ("[4]\n  sharded\t{replicated} on 2 devices", "[4] sharded {replicated} on 2 devices"),
     ],
 )
 def test_reads(value: Any, printed: str) -> None:
@@ -112,6 +113,8 @@ def test_specs_place_by_definition() -> None:
         ({"mesh": MESH, "spec": [3]}, "an entry of spec"),
         ({"mesh": MESH, "spec": ["x", "y"], "shape": [4]}, "2 entries for an array with 1 dimensions"),
         ({"mesh": {"x": 0}, "spec": []}, "has size 0"),
+        ({"mesh": {"a'b": 2}, "spec": []}, "a name without quotes"),
+        ({"mesh": {"": 2}, "spec": []}, "a name without quotes"),
         ({"mesh": ["x"], "spec": []}, "a mesh is a mapping"),
         ({"mesh": MESH, "spec": [], "device_ids": [0, 1]}, "has 8 devices, each once"),
         ({"mesh": MESH, "spec": [], "device_ids": [0] * 8}, "has 8 devices, each once"),
@@ -141,3 +144,16 @@ def test_refused(value: Any, problem: str) -> None:
     with pytest.raises(lp.LayoutError) as caught:
         read(value)
     assert problem in caught.value.problem
+
+
+def test_a_mesh_without_devices_counts_from_0() -> None:
+    """JAX's AbstractMesh raises ValueError when its devices are asked for."""
+
+    class AbstractMesh:
+        shape: ClassVar[dict[str, int]] = {"x": 2, "y": 4}
+
+        @property
+        def devices(self) -> object:
+            raise ValueError("AbstractMesh does not implement devices")
+
+    assert str(read({"mesh": AbstractMesh(), "spec": ["x"]})) == "{mesh['x'=2,'y'=4], [{'x'}]}"

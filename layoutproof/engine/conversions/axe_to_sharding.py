@@ -121,7 +121,8 @@ def _memory(dims: list[Any], modes: list[Modes]) -> XlaLayout:
     try:
         return cute_to_xla.convert(from_digits(modes, 0, "f32"))
     except LayoutError:
-        raise LayoutError("no sharding: the memory of a shard is no tiled array that XLA's layouts can say") from None
+        shown = from_digits(modes, 0, "")
+        raise LayoutError(f"no sharding: no XLA layout was found for the memory of a shard, {shown}") from None
 
 
 def _rows(dims: list[Any], modes: list[Modes]) -> str:
@@ -131,7 +132,11 @@ def _rows(dims: list[Any], modes: list[Modes]) -> str:
     strides: list[Any] = [mode[0][1] for mode in modes]
     large = sorted((k for k in range(len(dims)) if dims[k] != 1), key=lambda k: strides[k])
     if large and strides[large[0]] != 1:
-        return ""
+        # every element at the start of a row of its own: the row is along a dimension of extent 1
+        alone = [k for k in range(len(dims)) if dims[k] == 1][-1:]
+        if not alone or strides[large[0]] < 1:
+            return ""
+        large, strides[alone[0]] = alone + large, 1
     rooms = []
     for k, outer in itertools.pairwise(large):
         room, over = divmod(strides[outer], strides[k])
@@ -141,7 +146,7 @@ def _rows(dims: list[Any], modes: list[Modes]) -> str:
     # a tile from the minor end up to the last dimension that is followed by a gap
     while rooms and rooms[-1] == dims[large[len(rooms) - 1]]:
         rooms.pop()
-    order = large + [k for k in reversed(range(len(dims))) if dims[k] == 1]
+    order = large + [k for k in reversed(range(len(dims))) if k not in large]
     tile = f":T({','.join(map(str, reversed(rooms)))})" if rooms else ""
     if not tile and large == sorted(large, reverse=True):
         order = list(reversed(range(len(dims))))

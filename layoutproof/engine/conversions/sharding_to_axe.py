@@ -27,6 +27,8 @@ def convert(layout: ShardedArray | Sharding) -> AxeLayout:
             raise LayoutError(f"no Axe form: {name} copies hold different values, and R is of equal ones")
     _whole(m)
     axes = ("gpuid", "m") if layout.layout is not None else m.range.names
+    if not m.domain.extents:
+        raise LayoutError("no Axe form: the array has no dimensions, and a layout of Axe has one at least")
     dimensions = [Digit(k, extent, 1) for k, extent in enumerate(m.domain.extents)]
     copies = [Digit(len(dimensions) + k, extent, 1) for k, extent in enumerate(m.copies.extents)]
     index, copy = (tuple(_number(root) for root in roots) for roots in (dimensions, copies))

@@ -28,7 +28,7 @@ from layoutproof.layouts.sharding.model import (
     ShardingTuple,
     TileSharding,
 )
-from layoutproof.layouts.sharding.reading import read_mapping, read_text
+from layoutproof.layouts.sharding.reading import SHARDED, read_mapping, read_text
 from layoutproof.layouts.sharding.spec import SBP, from_jax, is_jax
 from layoutproof.layouts.sharding.text import parse
 
@@ -48,7 +48,7 @@ __all__ = [
 
 def looks_like(text: str) -> bool:
     """Whether a text without a language name is meant as a sharding: braces first, ` sharded `, or an SBP signature."""
-    return text.lstrip().startswith("{") or " sharded " in text or SBP.match(text) is not None
+    return text.lstrip().startswith("{") or SHARDED.search(text) is not None or SBP.match(text) is not None
 
 
 def read(value: object, mode: str = "strict") -> Sharding | ShardedArray:

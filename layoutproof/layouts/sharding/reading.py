@@ -20,6 +20,7 @@ from layoutproof.layouts.xla.shape import XlaLayout
 from layoutproof.layouts.xla.text import parse as parse_shape
 
 _KEYS = ("sharding", "mesh", "spec", "sbp", "unreduced", "device_ids", "shape", "devices")
+SHARDED = re.compile(r"\ssharded\s")
 _BARE = re.compile(r"\s*\[(?P<dims>[^\]]*)\]\s*")
 
 Devices = int | tuple[int, ...] | None
@@ -27,15 +28,15 @@ Devices = int | tuple[int, ...] | None
 
 def read_text(text: str, mode: str) -> Sharding | ShardedArray:
     """A sharding alone, or `SHAPE sharded SHARDING`, perhaps with `on 8 devices` or `on devices 4,5,6,7`."""
-    shape, sharded, _ = text.partition(" sharded ")
-    if not sharded:
+    sharded = SHARDED.search(text)
+    if sharded is None:
         if not SBP.match(text):
             return parse(text, mode)
         return _sbp_text(text, 0, mode, None)[0]
     if len(text) > MAX_TEXT:
         raise LayoutError(f"{len(text)} characters are no sharding: at most {MAX_TEXT}", text=text[:200], column=1)
-    element_type, dims, layout = _shape(shape, mode, text)
-    at = len(shape) + len(sharded)
+    element_type, dims, layout = _shape(text[: sharded.start()], mode, text)
+    at = sharded.end()
     if SBP.match(text, at):
         sharding, cursor = _sbp_text(text, at, mode, len(dims))
         return _array(element_type, dims, layout, sharding, _on(cursor))

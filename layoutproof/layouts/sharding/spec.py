@@ -45,10 +45,12 @@ def read_mesh(value: Any, devices: Sequence[int] | None = None) -> tuple[Mesh, t
         raise LayoutError(f"a mesh is a mapping of axis names to sizes such as {{x: 2, y: 4}}, not {_brief(value)}")
     names, sizes = tuple(map(str, shape)), tuple(shape.values())
     for name, size in zip(names, sizes, strict=True):
+        if not name or set(name) & set("'\"\\\n"):
+            raise LayoutError(f"a mesh axis has a name without quotes, backslashes and line ends, not {name!r}")
         if type(size) is not int or size < 1:
             raise LayoutError(f"mesh axis {name!r} has size {size!r}; a size is an integer, at least 1")
-    if devices is None and hasattr(value, "devices"):
-        devices = [int(device.id) for device in value.devices.flat]
+    if devices is None and (placed := _devices(value)) is not None:
+        devices = [int(device.id) for device in placed.flat]
     if devices is None:
         return mesh_of(names, sizes), None
     numbers = tuple(devices)
@@ -60,6 +62,14 @@ def read_mesh(value: Any, devices: Sequence[int] | None = None) -> tuple[Mesh, t
         return mesh_of(names, sizes), numbers
     mesh = mesh_of(names, sizes, numbers)
     return mesh, None
+
+
+def _devices(mesh: Any) -> Any:
+    """The array of devices of JAX's Mesh; None for a mapping and for an AbstractMesh, which raises when asked."""
+    try:
+        return getattr(mesh, "devices", None)
+    except ValueError:
+        return None
 
 
 def from_spec(mesh: Mesh, spec: Any, manual: Sequence[str] = (), unreduced: Sequence[str] = ()) -> NamedSharding:
