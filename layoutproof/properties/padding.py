@@ -64,9 +64,11 @@ def figures(m: IndexMap, at_most: str | None = None) -> dict[str, object]:
         "unpadded_bytes": _unpadded(m, memory),
         "bytes": memory.bytes(),
     }
-    per_dimension = [{"dimensions": dims, "extent": extent, "padded": room} for dims, extent, room in memory.padded()]
-    if per_dimension:
-        numbers["per_dimension"] = per_dimension
+    groups = memory.padded()
+    if groups:
+        numbers["per_dimension"] = [{"dimensions": [*dims], "extent": e, "padded": room} for dims, e, room in groups]
+    if type(elements) is int and type(padded) is int:
+        return numbers
     shown: dict[str, object] = plain(numbers)
     return shown
 

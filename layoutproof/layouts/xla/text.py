@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 from dataclasses import replace
-from typing import Any
+from functools import lru_cache
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.layouts.xla.layout_text import read_layout
@@ -66,7 +66,7 @@ def to_text(shape: XlaShape) -> str:
 def _layout_text(shape: XlaLayout) -> str:
     parts: list[str] = []
     if shape.tiles:
-        parts += ["T", *map(tile_text, shape.tiles)]
+        parts.append(_tiles_text(shape.tiles))
     if shape.tail_alignment != 1:
         parts.append(f"L({shape.tail_alignment})")
     if shape.index_type:
@@ -87,7 +87,14 @@ def _layout_text(shape: XlaLayout) -> str:
     return f"{{{_join(shape.minor_to_major)}{':' if parts else ''}{''.join(parts)}}}"
 
 
-def _join(values: Any) -> str:
+@lru_cache(maxsize=1024)
+def _tiles_text(tiles: tuple[tuple[int, ...], ...]) -> str:
+    # a program has thousands of layouts and a dozen tilings
+    return "T" + "".join(map(tile_text, tiles))
+
+
+@lru_cache(maxsize=1024)
+def _join(values: tuple[int, ...]) -> str:
     return ",".join(map(str, values))
 
 
