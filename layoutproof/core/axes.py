@@ -52,9 +52,14 @@ def onto(m: IndexMap, names: Sequence[str]) -> IndexMap:
 def aligned(left: IndexMap, right: IndexMap) -> tuple[IndexMap, IndexMap]:
     """Both maps with the same axes in the same order; an axis that only one of them has is 0 on the other.
 
-    Left as they are where a memory or positions, not names, say what a coordinate is.
+    Left as they are where a memory or positions, not names, say what a coordinate is. Raises LayoutError when one
+    places its elements in a memory and the other on an axis such as `lane` that is none.
     """
     one, other = left.range.names, right.range.names
+    if (left.memory is None) != (right.memory is None):
+        names = other if left.memory else one
+        if len(names) == 1 and names[0] != "m" and not _POSITION.fullmatch(names[0]):
+            raise LayoutError(f"one layout is a memory, the other places its elements on the axis {names[0]}, not on m")
     if one == other or left.memory or right.memory or not one or not other:
         return left, right
     if any(_POSITION.fullmatch(name) for name in (*one, *other)):

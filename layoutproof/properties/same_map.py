@@ -35,6 +35,11 @@ def claims(left: IndexMap, right: IndexMap, fusion: Sequence[str] | None = None)
         if not isinstance(fusion, Sequence):
             raise LayoutError(f"fusion is a list of equations such as 'tx = 32*warpid + laneid', not {fusion!r}")
         fusions = [read_fusion(text) for text in ([fusion] if isinstance(fusion, str) else fusion)]
+        known = {*left.range.names, *right.range.names}
+        for each in fusions:
+            if not {each.whole, *each.parts} & known:
+                axes, have = ", ".join((each.whole, *each.parts)), ", ".join(sorted(known))
+                raise LayoutError(f"fusion speaks of {axes}, and the layouts have {have}")
         within = [(m, bounds_of(m, fusions)) for m in (left, right)]
         first = [claim for m, box in within if box for claim in in_bounds.claims(onto(m, tuple(box)), box)]
         for each in fusions:

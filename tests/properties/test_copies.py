@@ -449,3 +449,17 @@ def test_known_facts_about_layouts_in_the_wild() -> None:
             assert tally.places == prod(facts["image"] for facts in props["axes"].values()), row["id"]
         for axis, low, high in zip(m.range.names, tally.low, tally.high, strict=True):
             assert (low, high) == (props["axes"][axis]["min"], props["axes"][axis]["max"]), row["id"]
+
+
+def test_an_axis_that_is_no_memory_is_not_compared_with_offsets() -> None:
+    """Lane 3 is not offset 3; the axis m is a memory's."""
+    with pytest.raises(lp.LayoutError, match=r"on the axis lane, not on m"):
+        lp.ask("same_map", "S[(8,4):(4@lane,1@lane)] on (8,4)", "f32[8,4]{1,0}")
+    assert lp.ask("same_map", "S[(8,4):(4,1)] on (8,4)", "f32[8,4]{1,0}").verdict is lp.Verdict.PROVED
+
+
+def test_a_fusion_of_axes_that_no_layout_has_is_refused() -> None:
+    """A misspelt axis would otherwise be no condition at all."""
+    lanes = "S[(2,32):(1@warpid,1@laneid)] on (64)"
+    with pytest.raises(lp.LayoutError, match=r"fusion speaks of ty, a, b, and the layouts have laneid, warpid"):
+        lp.ask("same_map", lanes, lanes, fusion=["ty = 2*a + b"])
