@@ -7,13 +7,10 @@ but the verdicts.
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import random
-import statistics
-import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+
+from table import median_us, show
 
 import layoutproof as lp
 from layoutproof.engine.convert import convert
@@ -29,17 +26,6 @@ Row = tuple[str, str, float]
 def best_us(question: Callable[[], object], repeat: int = 200) -> float:
     """Median time of one question asked again and again, in microseconds, after one run to load what it needs."""
     return median_us(lambda _: question(), [None] * repeat)
-
-
-def median_us(question: Callable[[Any], object], inputs: Sequence[Any]) -> float:
-    """Median time of one question over inputs it has not seen, in microseconds."""
-    question(inputs[0])
-    times = []
-    for value in inputs[1:]:
-        start = time.perf_counter()
-        question(value)
-        times.append(time.perf_counter() - start)
-    return statistics.median(times) * 1e6
 
 
 def swizzles(shape: str) -> list[object]:
@@ -129,17 +115,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     rows = [*question_rows(), *algebra_rows(), *conversion_rows()]
-    if options.json:
-        print(json.dumps([dict(zip(("group", "what", "microseconds"), row, strict=True)) for row in rows]))
-        return
-    system = f"{platform.python_implementation()} {platform.python_version()}, {platform.machine()}"
-    print(f"{system}, {time.strftime('%Y-%m-%d')}")
-    print("| group | what | time | x |\n|---|---|---:|---:|")
-    first: dict[str, float] = {}
-    for group, what, micro in rows:
-        ratio = micro / first.setdefault(group, micro)
-        shown = f"{micro:.1f} us" if micro < 1000 else f"{micro / 1000:.1f} ms"
-        print(f"| {group} | {what} | {shown} | {ratio:.2f} |")
+    show(rows, options.json)
 
 
 if __name__ == "__main__":

@@ -7,16 +7,15 @@ measured in the same run, and that is what to quote. Nothing here is asserted: t
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import random
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from table import median_us, show
 
 import layoutproof as lp
 
@@ -40,17 +39,6 @@ def corpus(count: int, low: int, high: int, ranks: tuple[int, ...] = (2, 2, 2, 3
         dims = ",".join(str(pick.randint(low, high)) for _ in order)
         layouts.append(lp.read_layout(f"{kind}[{dims}]{{{','.join(map(str, order))}:{tiles}}}"))
     return layouts
-
-
-def median_us(question: Callable[[object], object], inputs: list[object]) -> float:
-    """Median time of one question over inputs it has not seen, in microseconds."""
-    question(inputs[0])
-    times = []
-    for value in inputs[1:]:
-        start = time.perf_counter()
-        question(value)
-        times.append(time.perf_counter() - start)
-    return statistics.median(times) * 1e6
 
 
 def best_us(question: Callable[[], object], repeat: int = 5) -> float:
@@ -200,17 +188,7 @@ def main() -> None:
     parser.add_argument("--table", type=int, default=10**8)
     options = parser.parse_args()
     rows = [*constant_rows(), *all_shapes_rows(), *peer_rows(), *table_rows(options.table), *process_rows()]
-    if options.json:
-        print(json.dumps([dict(zip(("group", "what", "microseconds"), row, strict=True)) for row in rows]))
-        return
-    system = f"{platform.python_implementation()} {platform.python_version()}, {platform.machine()}"
-    print(f"{system}, {time.strftime('%Y-%m-%d')}")
-    print("| group | what | time | x |\n|---|---|---:|---:|")
-    first: dict[str, float] = {}
-    for group, what, micro in rows:
-        ratio = micro / first.setdefault(group, micro)
-        shown = f"{micro:.1f} us" if micro < 1000 else f"{micro / 1000:.1f} ms"
-        print(f"| {group} | {what} | {shown} | {ratio:.2f} |")
+    show(rows, options.json)
 
 
 if __name__ == "__main__":

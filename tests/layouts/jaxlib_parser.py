@@ -7,7 +7,6 @@ texts, so forks do the asking: one that dies answers null for the text it died o
 from __future__ import annotations
 
 import json
-import os
 import sys
 
 
@@ -22,29 +21,8 @@ def printed(text: str) -> str | None:
     return root.strip().removeprefix("ROOT %p = ").removesuffix(" parameter(0)")
 
 
-def answers(texts: list[str]) -> list[str | None]:
-    done: list[str | None] = []
-    while len(done) < len(texts):
-        read, write = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(read)
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # the stack trace of an abort
-            with os.fdopen(write, "w") as out:
-                for text in texts[len(done) :]:
-                    out.write(json.dumps(printed(text)) + "\n")
-                    out.flush()
-            os._exit(0)
-        os.close(write)
-        with os.fdopen(read) as lines:
-            done += [json.loads(line) for line in lines]
-        _, status = os.waitpid(child, 0)
-        if status != 0:
-            done.append(None)
-    return done
-
-
 if __name__ == "__main__":
     import jaxlib._hlo  # noqa: F401  loaded once, before the forks
+    from forked import answers
 
-    json.dump(answers(json.load(sys.stdin)), sys.stdout)
+    json.dump(answers(json.load(sys.stdin), printed), sys.stdout)
