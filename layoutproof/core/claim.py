@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from layoutproof.core.index_map import IndexMap
+from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point, show_point
 from layoutproof.core.size import Extent, symbols_of
@@ -82,6 +83,14 @@ class Holds:
     condition: Term
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class When:
+    """A condition on several places, `condition(coordinates of each, numbers)`, written with what `Numbers` has."""
+
+    places: tuple[At, ...]
+    condition: Callable[[tuple[Index, ...], Numbers], Any]
+
+
 @dataclass(frozen=True, slots=True)
 class All:
     """Every part holds."""
@@ -96,7 +105,7 @@ class Any_:
     parts: tuple[Formula, ...]
 
 
-Formula = Before | Same | Differ | Outside | Unreached | NotAmong | Holds | All | Any_
+Formula = Before | Same | Differ | Outside | Unreached | NotAmong | Holds | When | All | Any_
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,6 +115,7 @@ class Claim:
     `explain` turns a violating point (plain ints, with numbers that know the point's sizes) into a sentence.
     `witness` holds further named numbers that belong to every counterexample. `where` restricts the size symbols;
     every symbol is an integer >= 1. `symbols` fixes their order (that of the layouts, as the user wrote them).
+    `implied_by`: another claim, mostly an easier one, whose proof proves this one; its refutation says nothing.
     """
 
     points: Mapping[str, Space]
@@ -114,6 +124,7 @@ class Claim:
     witness: Point = field(default_factory=dict)
     where: Term | None = None
     symbols: tuple[str, ...] = ()
+    implied_by: Claim | None = None
 
     def numbers(self, point: Point) -> Numbers:
         """Plain ints that know the sizes of a point."""
@@ -141,6 +152,8 @@ def maps_of(formula: Formula) -> tuple[IndexMap, ...]:
             return (index_map,)
         case NotAmong(place, index_map):
             return (place.map, index_map)
+        case When(places):
+            return tuple(at.map for at in places)
         case All(parts) | Any_(parts):
             return tuple(m for part in parts for m in maps_of(part))
     return ()
@@ -168,6 +181,8 @@ def places_of(formula: Formula) -> tuple[At, ...]:
             return (place,)
         case NotAmong(place, index_map, point):
             return (place, At(index_map, point))
+        case When(places):
+            return places
         case All(parts) | Any_(parts):
             return tuple([at for part in parts for at in places_of(part)])
     return ()

@@ -13,7 +13,7 @@ from functools import reduce
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.numbers import SizeNumbers
 from layoutproof.core.size import Extent
-from layoutproof.core.term import CONDITIONS, Term, arithmetic, check_kind
+from layoutproof.core.term import CONDITIONS, Term, arithmetic, check_kind, reads
 
 LONGEST = 4096
 """Longest expression text in characters; longer ones are refused, not parsed."""
@@ -54,6 +54,8 @@ def parse_condition(text: str) -> Term:
     term = _build(_parse(text, text, 0), text, 0)
     if term.op not in CONDITIONS:
         raise LayoutError(f"{text!r} is a number, not a condition; write for instance N % 8 == 0", text=text)
+    if reads((term,)):
+        raise LayoutError(f"{text!r} reads a table; a condition speaks of sizes", text=text)
     return check_kind(term, condition=True)
 
 
@@ -106,7 +108,7 @@ _BINARY = {
     ast.BitXor: "xor",
 }
 _COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!="}
-_CALLS = {"min": 2, "max": 2, "xor": 2, "select": 3}
+_CALLS = {"min": 2, "max": 2, "xor": 2, "select": 3, "truncdiv": 2, "truncrem": 2, "multiple_of": 2}
 
 
 def _build(node: ast.expr, text: str, start: int, depth: int = 0) -> Term:
@@ -143,6 +145,10 @@ def _build(node: ast.expr, text: str, start: int, depth: int = 0) -> Term:
             return reduce(lambda a, b: Term("and", a, b), known)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if _CALLS.get(name) == len(args):
             return Term(name, *(build(a) for a in args))
+        case ast.Subscript(value=ast.Name(id=name), slice=where):
+            # a table whose values nobody knows: scalar prefetch
+            indices = where.elts if isinstance(where, ast.Tuple) else [where]
+            return Term("read", Term("name", name), *(build(i) for i in indices))
     raise _error(
         "only + - * // % ^ min max select xor, comparisons, names and integers may stand here", node, text, start
     )

@@ -8,10 +8,10 @@ Evaluating the tree on a kind of number *is* the map's `place`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.numbers import Numbers
 
 _PRECEDENCE = {"or": 1, "and": 2, "not": 3, "<": 4, "<=": 4, "==": 4, "!=": 4, "+": 5, "-": 5, "*": 6, "//": 6, "%": 6}
@@ -37,6 +37,8 @@ class Term:
             return args[0]
         if op == "name":
             return names[args[0]] if args[0] in names else on.symbol(args[0])
+        if op == "read":
+            raise Undecided(f"{self} has no value: what {args[0]} holds is not known")
         return _APPLY[op](on, *(a.evaluate(names, on) for a in args))
 
     def names(self) -> tuple[str, ...]:
@@ -45,7 +47,8 @@ class Term:
             return (self.args[0],)
         if self.op == "int":
             return ()
-        return tuple(dict.fromkeys(name for a in self.args for name in a.names()))
+        # a table's name is not a number's
+        return tuple(dict.fromkeys(name for a in self.args[self.op == "read" :] for name in a.names()))
 
     def __str__(self) -> str:
         return self._show(0)
@@ -54,6 +57,8 @@ class Term:
         op, args = self.op, self.args
         if op in ("int", "name"):
             return f"({args[0]})" if op == "int" and args[0] < 0 and outer > 0 else str(args[0])
+        if op == "read":
+            return f"{args[0]}[{', '.join(str(a) for a in args[1:])}]"
         if op not in _PRECEDENCE:
             return f"{op}({', '.join(str(a) for a in args)})"
         level = _PRECEDENCE[op]
@@ -158,6 +163,9 @@ _APPLY: dict[str, Callable[..., Any]] = {
     "min": lambda on, a, b: on.minimum(a, b),
     "max": lambda on, a, b: on.maximum(a, b),
     "xor": lambda on, a, b: on.xor(a, b),
+    "truncdiv": lambda on, a, b: _towards_zero(on, a, b),
+    "truncrem": lambda on, a, b: a - _towards_zero(on, a, b) * b,
+    "multiple_of": lambda on, a, b: a,
     "select": lambda on, c, a, b: on.select(c, a, b),
     "<": lambda on, a, b: on.less(a, b),
     "<=": lambda on, a, b: on.opposite(on.less(b, a)),
@@ -171,8 +179,8 @@ _APPLY: dict[str, Callable[..., Any]] = {
 CONDITIONS = frozenset({"<", "<=", "==", "!=", "and", "or", "not"})
 
 
-_NUMBERS = frozenset({"+", "-", "*", "//", "%", "min", "max", "xor", "<", "<=", "==", "!="})
-"""Operations whose every operand is a number; those of `and`, `or`, `not` are conditions, `select` has both."""
+_NOT_ALL_NUMBERS = frozenset({"and", "or", "not", "select"})
+"""Operations with an operand that is a condition: all of `and`, `or`, `not`, the first of `select`."""
 
 
 def check_kind(term: Term, condition: bool) -> Term:
@@ -183,7 +191,7 @@ def check_kind(term: Term, condition: bool) -> Term:
     if term.op in ("int", "name"):
         return term
     for place, operand in enumerate(term.args):
-        check_kind(operand, condition=(term.op not in _NUMBERS and (term.op != "select" or place == 0)))
+        check_kind(operand, condition=(term.op in _NOT_ALL_NUMBERS and (term.op != "select" or place == 0)))
     return term
 
 
@@ -257,6 +265,32 @@ def _shift(by: Any) -> int:
     if type(by) is not int or not 0 <= by < 64:
         raise LayoutError(f"a shift must be by a constant from 0 to 63, not {by}")
     return by
+
+
+def reads(terms: Iterable[Term]) -> tuple[Term, ...]:
+    """Every different read of a table in some terms, inner ones first: `t[i]`, then `t[t[i]]`."""
+    found: dict[str, Term] = {}
+    for term in terms:
+        if term.op in ("int", "name"):
+            continue
+        found |= {str(inner): inner for inner in reads(term.args)}
+        if term.op == "read":
+            found[str(term)] = term
+    return tuple(found.values())
+
+
+def replace_reads(term: Term, values: Mapping[str, Term]) -> Term:
+    """The term with each read, by its text, replaced by what `values` says; reads that are not there stay."""
+    if term.op in ("int", "name"):
+        return term
+    if term.op == "read" and str(term) in values:
+        return values[str(term)]
+    return Term(term.op, *(replace_reads(a, values) for a in term.args))
+
+
+def _towards_zero(on: Numbers, value: Any, by: Any) -> Any:
+    # floor division of the absolute value: what C, LLVM and lax.div mean by /
+    return on.select(on.less(value, 0), 0 - (0 - value) // by, value // by)
 
 
 def size_term(extent: Any) -> Term:

@@ -7,33 +7,20 @@ on plain ints before anyone sees it.
 
 from __future__ import annotations
 
-import importlib
-import itertools
-import threading
 from dataclasses import replace
-from functools import lru_cache, reduce
 from typing import Any
 
-from layoutproof.core.claim import At, Claim, Holds, Outside, Same, Unreached
-from layoutproof.core.errors import InternalError, LayoutError, NotSmallest, Undecided, shorten
-from layoutproof.core.expression import parse_condition
+from layoutproof.core.claim import Claim, Outside
+from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.index_map import IndexMap
-from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point, Result, Verdict
-from layoutproof.core.size import Extent, product
 from layoutproof.core.term import Term
-from layoutproof.engine.catalogue import check_options, property_module
+from layoutproof.engine.assumed import vacuous, where_term
+from layoutproof.engine.catalogue import check_options, kernel_properties, property_module
 from layoutproof.engine.count import count
+from layoutproof.engine.decide import ENGINES, decide
 from layoutproof.engine.hardware import resolve
 from layoutproof.engine.read import map_of, read_layout
-
-ENGINES = ("digits", "bits", "isl", "smt", "brute")
-SHORT = 30
-"""The short try of isl has this part of its budget."""
-ENUMERATED = 100_000
-"""Elements up to which a hole is replayed by looking at every element."""
-_NATIVE = threading.RLock()
-"""Held while isl or z3 run: z3's context is one for all threads, and two of them in it end the process."""
 
 
 def ask(
@@ -59,13 +46,17 @@ def ask(
     >>> ask("bijective", "f32[N,M]{1,0:T(8,128)}").verdict
     <Verdict.PROVED: 'proved'>
     """
-    module = property_module(name)
     if where is not None and not isinstance(where, str):
         raise LayoutError(f"where is a condition as text, e.g. 'N % 8 == 0', not {shorten(repr(where), 60)}")
     if type(effort) is not int or effort < 1:
         raise LayoutError(f"effort is a whole number of at least 1, not {shorten(repr(effort), 60)}")
     if engine is not None and engine not in ENGINES:
         raise LayoutError(f"unknown engine {engine!r}; known: {', '.join(ENGINES)}")
+    check_options(name, options)
+    if name in kernel_properties():
+        options |= {"where": where, "engine": engine, "confirm": confirm, "effort": effort}
+        return _of_kernel(name, layouts, options)
+    module = property_module(name)
     if len(layouts) != module.LAYOUTS:
         many = "one layout" if module.LAYOUTS == 1 else f"{module.LAYOUTS} layouts"
         raise LayoutError(f"{name} is about {many}; got {len(layouts)}")
@@ -73,17 +64,16 @@ def ask(
     maps = [map_of(layout) for layout in read]
     subject = " , ".join([_subject(layout) for layout in read])
     symbols = tuple(dict.fromkeys([s for m in maps for s in m.sizes()]))
-    condition = None if where is None else _where(where, symbols)
-    check_options(name, options)
+    condition = None if where is None else where_term(where, symbols)
     options = resolve(module, maps, options)
     claims: tuple[Claim, ...] = module.claims(*maps, **options)
     figures = module.figures(*maps, **options) if hasattr(module, "figures") else {}
     if symbols:
         claims = tuple([replace(claim, where=condition, symbols=symbols) for claim in claims])
         subject += f" where {where}" if where else ""
-    vacuous = _vacuous(maps, where, effort)
-    if vacuous:
-        return Result(name, subject, Verdict.UNKNOWN, None, vacuous, "", figures)
+    nothing = vacuous(maps, where, effort)
+    if nothing:
+        return Result(name, subject, Verdict.UNKNOWN, None, nothing, "", figures)
     engines = ENGINES if engine is None else (engine,)
     decided: dict[str, None] = {}
     unknown = ""
@@ -94,7 +84,7 @@ def ask(
         except Undecided as undecided:
             unknown = f"count: {undecided}"
     for claim in claims:
-        point, by, reason = _decide(claim, engines, confirm, effort)
+        point, by, reason = decide(claim, engines, confirm, effort)
         if point is not None:
             shown = {**point, **claim.witness}
             why = claim.explain(point, claim.numbers(point)) + (f" ({reason})" if reason else "")
@@ -120,145 +110,13 @@ def _guarded(figures: dict[str, object], claims: tuple[Claim, ...], where: Term 
     return {**figures, **holds_when(claims, where)}
 
 
-def _decide(claim: Claim, engines: tuple[str, ...], confirm: bool, effort: int) -> tuple[Point | None, str, str]:
-    """(counterexample or None, engines that decided, reason when nobody could or the counterexample may be larger)."""
-    answers: dict[str, Point | None] = {}
-    reasons: dict[str, str] = {}
-    best: tuple[Point, str] | tuple[()] = ()
-    for name, function, share in _attempts(engines, effort):
-        if name in answers:
-            continue
-        try:
-            point = _run(name, function, claim, share)
-            if point is not None:
-                _replay(claim, point, name, effort)
-        except NotSmallest as found:
-            reasons[name] = f"has a violation and cannot show that it is the smallest: {found}"
-            if not best:
-                _replay(claim, found.point, name, effort)
-                best = (found.point, name)
-            continue
-        except Undecided as undecided:
-            reasons[name] = str(undecided)
-            continue
-        except ZeroDivisionError:
-            reasons[name] = "the map divides by zero"
-            continue
-        if not confirm:
-            return point, name, ""
-        answers[name] = point
-        if len(answers) == 2:
-            (one, point), (other, second) = answers.items()
-            if point != second:
-                raise InternalError(f"{one} says {point} and {other} says {second}: please report this")
-            return point, f"{one}+{other}", ""
-    if best and not answers:
-        return *best, "a violation, not shown to be the smallest within the step budget"
-    said = "; ".join(f"{name}: {reason}" for name, reason in reasons.items() if name not in answers)
-    for name, point in answers.items():
-        verdict = "proves" if point is None else "refutes"
-        return None, "", f"only {name} {verdict} it, no second engine confirms: {said}"
-    return None, "", said
+def _of_kernel(name: str, layouts: tuple[object, ...], how: dict[str, Any]) -> Result:
+    from layoutproof.engine.kernels import judge, kernel_of, summary
 
-
-def _run(name: str, function: str, claim: Claim, share: float) -> Point | None:
-    decide = getattr(_solver(name), function)
-    if name not in ("isl", "smt"):
-        return decide(claim, share)  # type: ignore[no-any-return]
-    with _NATIVE:
-        return decide(claim, share)  # type: ignore[no-any-return]
-
-
-@lru_cache(maxsize=64)
-def _attempts(engines: tuple[str, ...], effort: int) -> tuple[tuple[str, str, float], ...]:
-    """(solver, its function, effort) in order; between a short and a full try of isl a glance at the first elements."""
-    attempts: list[tuple[str, str, float]] = []
-    for name in engines:
-        if name == "isl" and "brute" in engines:
-            attempts += [(name, "decide", effort / SHORT), ("brute", "glance", effort)]
-        attempts.append((name, "decide", effort))
-    return tuple(attempts)
-
-
-def _replay(claim: Claim, point: Point, engine: str, effort: int) -> None:
-    violation = claim.violation
-    if isinstance(violation, Unreached) and _product(_choices(violation.map), claim, point) > ENUMERATED:
-        # too many elements to look at each: that none of them is at the place is asked of another engine instead
-        target = point[violation.point]
-        there = IndexMap(violation.map.domain, violation.map.range, lambda index, copy, on: target)
-        copies = {"copy": violation.map.copies} if violation.map.copies.extents else {}
-        held = Same(At(violation.map, "element", "copy" if copies else ""), At(there, "element"))
-        nobody = Claim({"element": there.domain, **copies}, held)
-        fixed = replace(nobody, where=_pinned(claim, point), symbols=claim.symbols)
-        others = tuple(name for name in ENGINES if name != engine)
-        found, _, reason = _decide(fixed, others, False, effort)
-        if reason:
-            raise Undecided(f"found a hole at {target} that no second engine confirms ({reason})")
-        replays = found is None
-    else:
-        replays = _solver("brute").violates(claim, point)
-    if not replays:
-        raise InternalError(
-            f"{engine} found {point}, which does not violate the claim on plain ints: please report this"
-        )
-
-
-def _choices(m: IndexMap) -> tuple[Extent, ...]:
-    return m.domain.extents + m.copies.extents
-
-
-def _product(extents: tuple[Extent, ...], claim: Claim, point: Point) -> int:
-    on = claim.numbers(point)
-    return int(product(on.size(extent) for extent in extents))
-
-
-def _pinned(claim: Claim, point: Point) -> Term | None:
-    """The condition that every size has the point's value."""
-    terms = [Term("==", Term("name", n), Term("int", v)) for n, v in claim.numbers(point).sizes.items()]
-    return reduce(lambda left, right: Term("and", left, right), terms) if terms else None
-
-
-def _vacuous(maps: list[IndexMap], where: str | None, effort: int) -> str:
-    """Why there is nothing to prove, or ""."""
-    for m in maps:
-        for extent in _choices(m):
-            if type(extent) is int and extent == 0:
-                return "vacuous: the array has no elements"
-    return "" if where is None else _unsatisfied(where, effort)
-
-
-@lru_cache(maxsize=256)
-def _unsatisfied(text: str, effort: int) -> str:
-    """Why no sizes are known to satisfy the condition, or ""."""
-    where = _condition(text)
-    names = where.names()
-    likely = (1, 2, 3, 4, 8, 16, 64, 128, 256, 1024, 4096)
-    for values in itertools.islice(itertools.product(likely, repeat=len(names)), 2000):
-        if where.evaluate({}, Numbers(dict(zip(names, values, strict=True)))):
-            return ""
-    point, _, reason = _decide(Claim({}, Holds(where)), ("isl", "smt"), False, effort)
-    if reason:
-        return f"cannot tell whether any sizes satisfy {where}: {reason}"
-    return "" if point is not None else f"vacuous: no sizes satisfy {where}"
-
-
-def _where(text: str, known: tuple[str, ...]) -> Term:
-    term = _condition(text)
-    for name in term.names():
-        if name not in known:
-            have = f"only {', '.join(known)}" if known else "no size symbols"
-            raise LayoutError(f"the condition speaks of {name}, but the layouts have {have}", text=text)
-    return term
-
-
-@lru_cache(maxsize=256)
-def _condition(text: str) -> Term:
-    return parse_condition(text)
-
-
-@lru_cache(maxsize=8)
-def _solver(name: str) -> Any:
-    return importlib.import_module(f"layoutproof.solvers.{name}")
+    if len(layouts) != 1:
+        raise LayoutError(f"{name} is about one kernel; got {len(layouts)}")
+    kernel = kernel_of(layouts[0], name)
+    return summary(name, kernel, judge(kernel, names=[name], **how))
 
 
 def _subject(layout: Any) -> str:

@@ -10,20 +10,36 @@ from types import ModuleType
 from typing import Any
 
 import layoutproof.properties
+import layoutproof.properties.kernel
 from layoutproof.core.errors import LayoutError, shorten
 
 
+@lru_cache(maxsize=1)
 def properties() -> tuple[str, ...]:
-    """The names of all properties: the modules of `layoutproof.properties`."""
-    return tuple(sorted(m.name for m in pkgutil.iter_modules(layoutproof.properties.__path__)))
+    """The names of all properties of layouts: the modules of `layoutproof.properties`."""
+    return tuple(sorted(m.name for m in pkgutil.iter_modules(layoutproof.properties.__path__) if not m.ispkg))
+
+
+@lru_cache(maxsize=1)
+def kernel_properties() -> tuple[str, ...]:
+    """The names of all properties of kernels: the modules of `layoutproof.properties.kernel`."""
+    return tuple(sorted(m.name for m in pkgutil.iter_modules(layoutproof.properties.kernel.__path__)))
 
 
 @lru_cache(maxsize=256)
 def property_module(name: str) -> ModuleType:
-    """The module of one property; LayoutError lists the known ones."""
+    """The module of one property, of layouts or of kernels; LayoutError lists the known ones."""
+    if name in kernel_properties():
+        return importlib.import_module(f"layoutproof.properties.kernel.{name}")
     if name not in properties():
-        raise LayoutError(f"unknown property {shorten(str(name), 40)!r}; known: {', '.join(properties())}")
+        known = ", ".join((*properties(), *kernel_properties()))
+        raise LayoutError(f"unknown property {shorten(str(name), 40)!r}; known: {known}")
     return importlib.import_module(f"layoutproof.properties.{name}")
+
+
+def layouts_of(name: str) -> int:
+    """How many layouts a property speaks of."""
+    return 1 if name in kernel_properties() else int(property_module(name).LAYOUTS)
 
 
 @lru_cache(maxsize=256)
@@ -33,6 +49,9 @@ def options_of(name: str) -> dict[str, tuple[Any, Any]]:
     >>> options_of("padding")
     {'at_most': (str | None, None)}
     """
+    if name in kernel_properties():
+        target = property_module(name).TARGET
+        return dict.fromkeys(("target", "compiler"), (str | None, None)) if target else {}
     parameters = inspect.signature(property_module(name).claims, eval_str=True).parameters.values()
     return {p.name: (p.annotation, p.default) for p in parameters if p.default is not p.empty}
 

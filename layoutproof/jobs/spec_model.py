@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model, model_validator
 
 from layoutproof.core.errors import shorten
-from layoutproof.engine.ask import ENGINES
-from layoutproof.engine.catalogue import options_of, properties, property_module
+from layoutproof.engine.catalogue import kernel_properties, layouts_of, options_of, properties, property_module
+from layoutproof.engine.decide import ENGINES
 
 EXAMPLE = '"f32[3,5]{1,0:T(2,2)}"'
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
@@ -174,7 +174,7 @@ FACTS: dict[str, type[CheckModel]] = {
 @lru_cache(maxsize=1)
 def kinds() -> tuple[str, ...]:
     """Every kind of check: the properties, then the facts."""
-    return (*properties(), *FACTS)
+    return (*properties(), *kernel_properties(), *FACTS)
 
 
 @lru_cache(maxsize=256)
@@ -183,7 +183,7 @@ def model_of(kind: str) -> type[CheckModel]:
     if kind in FACTS:
         return FACTS[kind]
     module = property_module(kind)
-    many = int(module.LAYOUTS)
+    many = layouts_of(kind)
     about: Any = Layout if many == 1 else Annotated[list[Layout], Field(min_length=many, max_length=many)]
     fields: dict[str, Any] = {kind: (about, ...)}
     for option, (annotation, default) in options_of(kind).items():

@@ -19,7 +19,7 @@ from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import Extent, Size, surely_less
 from layoutproof.core.space import Space, axis_names
-from layoutproof.core.term import Term, check_kind, trace
+from layoutproof.core.term import Term, check_kind, reads, trace
 
 _BOUNDED = re.compile(r"\s*\((?P<bounds>[^()]*<[^()]*)\)\s*->(?P<body>.*)", re.DOTALL)
 _BOUND = re.compile(r"<[^,()]*")
@@ -117,6 +117,8 @@ def index_map(index: str | Callable[..., Any], shape: Sequence[Any], range: Sequ
     known = {*names, *(s for e in extents if isinstance(e, Size) for s in e.symbols())}
     for term in terms:
         check_kind(term, condition=False)
+        if reads((term,)):
+            raise LayoutError(f"{term} reads a table, which only the index maps of a kernel's operands do")
         for name in term.names():
             if name not in known:
                 raise LayoutError(

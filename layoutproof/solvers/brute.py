@@ -22,6 +22,7 @@ from layoutproof.core.claim import (
     Outside,
     Same,
     Unreached,
+    When,
 )
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import IndexMap
@@ -205,6 +206,8 @@ class _Trial:
                 return all(self.place(index_map, points[point], copy) != self.at(place, points) for copy in copies)
             case Holds(condition):
                 return bool(_on_ints(condition.evaluate, {}, self.on))
+            case When(places, condition):
+                return bool(_on_ints(condition, tuple(self.at(place, points) for place in places), self.on))
             case All(parts):
                 # every part is looked at: a map that divides by zero has no place there, whatever the others say
                 held = [self.holds(part, points) for part in parts]

@@ -9,8 +9,9 @@ import click
 
 from layoutproof.core.result import Result, Verdict
 from layoutproof.doors.arguments import integers, json_flag, layouts_of, print_json, target_option
-from layoutproof.engine.ask import ENGINES, ask
-from layoutproof.engine.catalogue import options_of, properties
+from layoutproof.engine.ask import ask
+from layoutproof.engine.catalogue import kernel_properties, options_of, properties
+from layoutproof.engine.decide import ENGINES
 
 _CODES = {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNKNOWN: 3}
 
@@ -18,8 +19,10 @@ _CODES = {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNKNOWN: 3}
 def _property_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """One command line option for each option of a property, so that a new property brings its own."""
     owners: dict[str, list[str]] = {}
-    for name in properties():
+    for name in (*properties(), *kernel_properties()):
         for option in options_of(name):
+            if option == "target":
+                continue  # the command has one for layouts without a layout too
             owners.setdefault(option, []).append(name)
     for option, names in sorted(owners.items(), reverse=True):
         text = f"Of {', '.join(names)}; `layoutproof explain {names[0]}` says what it means."
@@ -53,6 +56,8 @@ def command(
     Of one LAYOUT or of a pair; `layoutproof explain` lists the properties.
     """
     given = {option: _value(name, option, text) for option, text in options.items() if text is not None}
+    if target is not None and "target" in options_of(name):
+        given["target"] = target
     read = layouts_of(layouts, target)
     result = ask(name, *read, where=where, engine=engine, confirm=confirm, effort=effort, **given)
     if as_json:

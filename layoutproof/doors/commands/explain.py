@@ -38,11 +38,12 @@ def command(name: str | None, as_json: bool) -> int:
 
 def _pages() -> dict[str, dict[str, str]]:
     """The module texts, by kind and name."""
-    from layoutproof.engine.catalogue import properties, property_module
+    from layoutproof.engine.catalogue import kernel_properties, properties, property_module
     from layoutproof.engine.read import language, languages
 
     return {
         "properties": {n: inspect.cleandoc(property_module(n).__doc__ or "") for n in properties()},
+        "properties of kernels": {n: inspect.cleandoc(property_module(n).__doc__ or "") for n in kernel_properties()},
         "layout languages": {n: inspect.cleandoc(language(n).__doc__ or "") for n in languages()},
     }
 

@@ -184,9 +184,6 @@ class DigitNumbers(Numbers):
         value = self.sizes.get(name)
         return symbol(name) if value is None else value
 
-    def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
-        raise Undecided("digits have no case distinction")
-
     def xor(self, left: Any, right: Any) -> Any:
         raise Undecided("digits have no exclusive or")
 

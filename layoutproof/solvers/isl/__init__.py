@@ -21,6 +21,7 @@ from layoutproof.core.claim import (
     Outside,
     Same,
     Unreached,
+    When,
 )
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import Index, IndexMap
@@ -132,6 +133,8 @@ def _violations(formula: Formula, points: Mapping[str, Index], on: Affine, withi
             return within.subtract(_reached(index_map, points[point], at(place), on))
         case Holds(condition):
             return on.both(within, condition.evaluate({}, on))
+        case When(places, condition):
+            return on.both(within, condition(tuple(at(place) for place in places), on))
         case All(parts):
             return reduce(lambda left, part: _violations(part, points, on, left), parts, within)
         case Any_(parts):

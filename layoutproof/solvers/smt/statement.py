@@ -21,6 +21,7 @@ from layoutproof.core.claim import (
     Outside,
     Same,
     Unreached,
+    When,
 )
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import Index, IndexMap
@@ -126,6 +127,8 @@ class Statement:
                 raise Undecided("an unreached place needs for-all inside exists; isl or brute decide that")
             case Holds(condition):
                 return condition.evaluate({}, on)
+            case When(places, condition):
+                return condition(tuple(self._at(place) for place in places), on)
             case All(parts):
                 return reduce(on.both, [self._holds(part) for part in parts], True)
             case Any_(parts):

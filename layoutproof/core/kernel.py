@@ -1,0 +1,250 @@
+"""Kernel: one Pallas call as data: a grid, and for every operand which block each program sees. This is the manual.
+
+In one sentence
+    A kernel runs once for every point of its grid; each operand's index map says which block of its array that program
+    sees, so an operand is one pure function (program) -> block index, and the claims about it are those of any map.
+
+In a picture
+    grid (4, 2), array f32[7,5], block (2, 3), index map (i, j) -> (i, j); 8 programs, 4 x 2 blocks:
+
+            j=0        j=1
+       i=0  [0:2,0:3]  [0:2,3:6]     column 5 does not exist: this block is partial, reads of it are undefined,
+       i=1  [2:4,0:3]  [2:4,3:6]     writes to it are dropped
+       i=2  [4:6,0:3]  [4:6,3:6]
+       i=3  [6:8,0:3]  [6:8,3:6]     row 7 does not exist either
+
+The rule, per dimension of extent n (jax/_src/pallas/core.py, jax 0.10.2)
+    kind        written            the index map returns     the window starts at     may be
+    blocked     8                  a block index i           8 * i                    0 .. ceil(n/8) - 1
+    squeezed    None               an element index i        i                        0 .. n - 1
+    element     Element(8, (lo,hi)) an element offset e      e - lo                   0 .. lo + n + hi - 8
+    bounded     BoundedSlice(8)    ds(start, size)           start                    start >= 0, start + size <= n
+
+Tables (scalar prefetch)
+    An index map may read `t[i]` from an operand whose values nobody knows. A read is one more unknown next to the
+    program's indices: a number in the box that the table's assumption `low <= t[..] < high` gives. Reads of one table
+    at equal indices are equal; `monotone`, `injective`, `onto` say more. `windows.py` turns all this into plain maps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from layoutproof.core.size import Extent
+from layoutproof.core.term import Term
+
+KINDS = ("blocked", "squeezed", "element", "bounded")
+"""What a dimension of a block may be."""
+
+SEMANTICS = ("parallel", "core_parallel", "subcore_parallel", "arbitrary")
+"""What a grid dimension may be; all but the last may run at the same time on several cores."""
+
+MEMORIES = ("vmem", "smem", "any", "hbm", "semaphore", "host", "vmem_shared", "cmem", "gmem")
+"""Where an operand's window or a scratch lies. `any`, `hbm` and `gmem` have no window: the kernel moves data itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One dimension of a block. size: elements the kernel sees, 1 for squeezed. low, high: padding, of element only."""
+
+    kind: str
+    size: Extent
+    low: int = 0
+    high: int = 0
+
+    def __str__(self) -> str:
+        match self.kind:
+            case "squeezed":
+                return "None"
+            case "element":
+                padding = f", ({self.low}, {self.high})" if self.low or self.high else ""
+                return f"Element({self.size}{padding})"
+            case "bounded":
+                return f"BoundedSlice({self.size})"
+        return str(self.size)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A scalar-prefetch operand: values nobody knows, and what is assumed of them.
+
+    low, high: `low <= value < high`, None = nothing said (then `bits`, the width of its signed integers, bounds it).
+    monotone: never decreasing in row-major order of its indices.  injective: no value twice.
+    onto: every value from low to high - 1 occurs.
+    """
+
+    name: str
+    dims: tuple[Extent, ...] = ()
+    bits: int = 32
+    low: Extent | None = None
+    high: Extent | None = None
+    monotone: bool = False
+    injective: bool = False
+    onto: bool = False
+
+    def assumptions(self) -> tuple[str, ...]:
+        """What is assumed, in words a spec file takes back.
+
+        >>> Table("t", (8,), low=0, high=4, monotone=True).assumptions()
+        ('0 <= t < 4', 't is monotone')
+        """
+        bounds = [] if self.low is None or self.high is None else [f"{self.low} <= {self.name} < {self.high}"]
+        return (*bounds, *(f"{self.name} is {w}" for w in ("monotone", "injective", "onto") if getattr(self, w)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operand:
+    """One input or output: an array, and the block of it that each program sees.
+
+    name: as messages say it, `args[0]`, `outputs[0]`, or the user's.  role: "in" or "out".  dims: the array's, in
+    elements.  dtype: XLA's name of the element type (`f32`, `bf16`, `s8`, `pred`).
+    block, index: one per dimension; index terms are over the kernel's grid names and its tables (Term "read").
+    sizes: of bounded dimensions, how much of the block is valid, None elsewhere; () = none bounded.
+    buffers: of the pipeline, None = the default (2).  revisit: "immediate" (a block may be visited again only in the
+    next step) or "any".  live: of an output, whether somebody uses its value.  source: file:line of the BlockSpec's
+    index map, "" = unknown.  unmodelled: why the index map is beyond the model, "" = it is not.
+    """
+
+    name: str
+    role: str
+    dims: tuple[Extent, ...]
+    dtype: str
+    block: tuple[Block, ...]
+    index: tuple[Term, ...]
+    sizes: tuple[Term | None, ...] = ()
+    memory: str = "vmem"
+    buffers: int | None = None
+    lookahead: bool = False
+    revisit: str = "immediate"
+    live: bool = True
+    source: str = ""
+    unmodelled: str = ""
+
+    @property
+    def windowed(self) -> bool:
+        """Whether the pipeline moves blocks of it; otherwise the kernel gets the whole array and moves data itself."""
+        return self.memory not in ("any", "hbm", "gmem", "semaphore", "host")
+
+    def __str__(self) -> str:
+        dims = ",".join(map(str, self.dims))
+        block = ", ".join(map(str, self.block))
+        return f"{self.name} {self.dtype}[{dims}] block ({block}) index ({', '.join(map(str, self.index))})"
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """Memory that a kernel asks for besides its windows. dims in elements; memory one of MEMORIES."""
+
+    dims: tuple[Extent, ...]
+    dtype: str
+    memory: str = "vmem"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel:
+    """One Pallas call, or one `emit_pipeline` inside of it.
+
+    grid: programs per dimension, outermost first; a size symbol where it is known at run time only.
+    semantics: one of SEMANTICS per grid dimension.  vmapped: grid dimensions that `vmap` added (always parallel).
+    aliases: (position among the inputs, position among the outputs) that share one buffer.
+    tables: scalar-prefetch operands.  scratch: other memory.  vmem_limit: bytes the call asks for, None = the default.
+    pipeline: "pallas_call" or "emit_pipeline".  platform: "tpu", "triton" or "mosaic_gpu".
+    source: file:line of the call.  opaque: why there is nothing to analyse (all data moved by hand), "" otherwise.
+    """
+
+    name: str
+    grid: tuple[Extent, ...]
+    grid_names: tuple[str, ...]
+    operands: tuple[Operand, ...]
+    semantics: tuple[str, ...] = ()
+    vmapped: tuple[int, ...] = ()
+    aliases: tuple[tuple[int, int], ...] = ()
+    tables: tuple[Table, ...] = ()
+    scratch: tuple[Scratch, ...] = ()
+    vmem_limit: int | None = None
+    pipeline: str = "pallas_call"
+    platform: str = "tpu"
+    source: str = ""
+    opaque: str = ""
+
+    @property
+    def inputs(self) -> tuple[Operand, ...]:
+        """The operands that are read, in order."""
+        return tuple(o for o in self.operands if o.role == "in")
+
+    @property
+    def outputs(self) -> tuple[Operand, ...]:
+        """The operands that are written, in order."""
+        return tuple(o for o in self.operands if o.role == "out")
+
+    def table(self, name: str) -> Table:
+        """The scalar-prefetch operand of this name. KeyError where there is none."""
+        return {table.name: table for table in self.tables}[name]
+
+    def parallel(self) -> tuple[int, ...]:
+        """Grid dimensions whose programs may run at the same time: the ones that vmap added too, and all on a GPU."""
+        if self.platform != "tpu":
+            return tuple(range(len(self.grid)))
+        said = self.semantics or ("arbitrary",) * len(self.grid)
+        return tuple(k for k, word in enumerate(said) if word != "arbitrary" or k in self.vmapped)
+
+    def __str__(self) -> str:
+        return f"{self.name} grid ({', '.join(map(str, self.grid))})"
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What one memory must hold. parts: (what, bytes). limit: what may be used, in bytes; limit_from: who says so."""
+
+    name: str
+    parts: tuple[tuple[str, int], ...]
+    limit: int
+    capacity: int
+    limit_from: str
+
+    @property
+    def used(self) -> int:
+        """All parts together, in bytes."""
+        return sum(size for _, size in self.parts)
+
+
+class KernelTarget(Protocol):
+    """What a hardware target knows of kernels; `targets/*` implement it, properties ask it. Sizes are in bytes.
+
+    Every method returns "" (or 0) where the target has nothing to say of a constant operand or kernel, and raises
+    Undecided where the answer depends on a size symbol.
+    """
+
+    name: str
+    compiler: str
+    """The compiler version that the rules were measured on, e.g. `libtpu 0.0.42.1`."""
+    platform: str
+    """The platform of kernels it speaks of: "tpu", "triton" or "mosaic_gpu"."""
+
+    def refuses_block(self, operand: Operand) -> str:
+        """Why the compiler refuses this block shape, with the rule and the numbers, or ""."""
+
+    def refuses_index(self, operand: Operand) -> str:
+        """Why the compiler refuses this index map although its values are fine (Element alignment prover), or ""."""
+
+    def misaligned(self, operand: Operand) -> tuple[tuple[int, int], ...]:
+        """(dimension, tile) pairs whose window start must truly be a multiple of `tile` elements."""
+
+    def relayout(self, operand: Operand) -> tuple[int, str]:
+        """Bytes copied before or after the kernel because the operand's default layout is not row-major, and why."""
+
+    def memory(self, kernel: Kernel) -> tuple[Memory, ...]:
+        """What each memory must hold: one entry per window, table and scratch, against the limit."""
+
+    def refuses_kernel(self, kernel: Kernel) -> tuple[str, ...]:
+        """Everything else the compiler refuses: grid, semantics, buffering, mixes of block kinds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unmodelled:
+    """A Pallas call that was seen and cannot be turned into a Kernel: where, and why."""
+
+    name: str
+    source: str
+    reason: str

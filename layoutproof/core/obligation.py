@@ -1,0 +1,52 @@
+"""Obligation: one thing that must hold of a kernel, about one operand or the grid, and what its violation is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from layoutproof.core.claim import Claim
+from layoutproof.core.errors import Undecided
+from layoutproof.core.kernel import Operand
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point
+
+SEVERITIES = ("error", "warning", "info")
+"""error: wrong numbers, or refused by the compiler.  warning: costs.  info: legal, only said."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Obligation:
+    """What a property of kernels asks of one subject.
+
+    subject: the operand's name, `grid`, or `args[0] -> outputs[0]`.
+    claim: decided by the engines. None where a rule has settled it: then `broken` says why it is violated ("" = it
+    holds), or `unknown` why nobody can tell.
+    if_proved: a reason why the proof of `claim` does not prove the property (it then stays unknown), "" = it does.
+    severity: what a violation is worth.  mend: what to do, from the counterexample.  source: file:line.
+    point: for a settled violation, the numbers that show it.  figures: exact numbers to show.
+    """
+
+    subject: str
+    claim: Claim | None = None
+    broken: str = ""
+    unknown: str = ""
+    if_proved: str = ""
+    severity: str = "error"
+    mend: Callable[[Point, Numbers], str] = lambda point, on: ""
+    source: str = ""
+    point: Point = field(default_factory=dict)
+    figures: Mapping[str, object] = field(default_factory=dict)
+
+
+def each(operands: Iterable[Operand], make: Callable[[Operand], Iterable[Obligation]]) -> tuple[Obligation, ...]:
+    """The obligations of every operand; one that cannot be told of an operand is unknown for that operand alone."""
+    found: list[Obligation] = []
+    for operand in operands:
+        try:
+            if operand.unmodelled:
+                raise Undecided(operand.unmodelled)
+            found += make(operand)
+        except Undecided as undecided:
+            found.append(Obligation(operand.name, unknown=str(undecided), source=operand.source))
+    return tuple(found)

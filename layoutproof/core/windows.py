@@ -1,0 +1,231 @@
+"""From a kernel's operands to plain maps: which block a program sees, and which elements of the array that is.
+
+Reads of tables become unknowns of their own. They stand where `IndexMap` has copies: "for every program and every value
+that the table may hold there". `consistent` says which values can stand together: equal indices read equal values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from layoutproof.core.claim import At, Formula, When
+from layoutproof.core.errors import Undecided
+from layoutproof.core.index_map import Index, IndexMap, row_major
+from layoutproof.core.kernel import Block, Kernel, Operand, Table
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.size import Extent, ceil_div
+from layoutproof.core.space import Space
+from layoutproof.core.term import Term, reads, replace_reads
+
+
+def block_count(extent: Extent, block: Block) -> Extent:
+    """How many values the index map may return for a dimension: 0 <= value < count (see `core.kernel`, the rule).
+
+    Raises Undecided where that depends on the quotient of two run-time sizes.
+
+    >>> block_count(100, Block("blocked", 30)), block_count(2, Block("blocked", 3))
+    (4, 1)
+    >>> block_count(7, Block("element", 2, 1, 0))
+    7
+    """
+    match block.kind:
+        case "blocked":
+            if block.size == extent:
+                return 1
+            count: Extent = _quotient(extent, block.size)
+            return count
+        case "element":
+            room: Any = block.low + extent + block.high - block.size + 1
+            return max(room, 0) if type(room) is int else room
+    return extent
+
+
+def _quotient(extent: Any, by: Any) -> Any:
+    if type(by) is int and by < 1:
+        raise Undecided(f"a block of {by} elements has no blocks to count")
+    if type(by) is int:
+        return ceil_div(extent, by)
+    return (extent + by - 1) // by
+
+
+def tables_read(kernel: Kernel, operand: Operand) -> tuple[Table, ...]:
+    """The tables that an operand's index map reads."""
+    found = dict.fromkeys(read.args[0].args[0] for read in reads(_terms(operand)))
+    return tuple(kernel.table(name) for name in found)
+
+
+def program_map(
+    kernel: Kernel, operand: Operand, dims: Sequence[int] | None = None, elements: bool = False
+) -> IndexMap:
+    """Program -> where its window is: one coordinate per dimension of the array.
+
+    The coordinate of a blocked or squeezed dimension is the block index; of the others the first element, in the
+    virtually padded array. dims: the grid dimensions that are the index (default: all); the others come first among
+    the copies, then the values read from tables. elements: the window's single elements instead, one more copy per
+    element and bounded dimension, counted in the array itself, -1 for what a bounded slice leaves out.
+    The range is the box that coordinates must lie in.
+    """
+    if operand.unmodelled:
+        raise Undecided(operand.unmodelled)
+    chosen = tuple(range(len(kernel.grid))) if dims is None else tuple(dims)
+    others = tuple(k for k in range(len(kernel.grid)) if k not in chosen)
+    found = reads(_terms(operand))
+    values = [_range_of(kernel.table(read.args[0].args[0])) for read in found]
+    fresh = {str(read): Term("name", str(read)) for read in found}
+    index = [replace_reads(term, fresh) for term in operand.index]
+    sizes = [None if s is None else replace_reads(s, fresh) for s in operand.sizes or (None,) * len(operand.dims)]
+    spread = [k for k, b in enumerate(operand.block) if elements and b.kind in ("element", "bounded")]
+    grid_copies = len(others)
+
+    def place(at: Index, copy: Index, on: Numbers) -> Index:
+        names: dict[str, Any] = {kernel.grid_names[k]: v for k, v in zip(chosen, at, strict=True)}
+        names |= {kernel.grid_names[k]: v for k, v in zip(others, copy[:grid_copies], strict=True)}
+        rest = copy[grid_copies:]
+        for read, (low, _), value in zip(found, values, rest, strict=False):
+            names[str(read)] = value if type(low) is int and low == 0 else value + on.size(low)
+        where = [term.evaluate(names, on) for term in index]
+        for k, offset in zip(spread, rest[len(found) :], strict=True):
+            size = sizes[k]
+            where[k] = where[k] + offset - operand.block[k].low
+            if size is not None:
+                where[k] = on.select(on.less(offset, size.evaluate(names, on)), where[k], -1)
+        return tuple(where)
+
+    copies = Space(
+        (*(kernel.grid_names[k] for k in others), *map(str, found), *(f"offset{k}" for k in spread)),
+        (
+            *(kernel.grid[k] for k in others),
+            *(high - low for low, high in values),
+            *(operand.block[k].size for k in spread),
+        ),
+    )
+    box = tuple(
+        operand.dims[k] if k in spread else block_count(operand.dims[k], operand.block[k])
+        for k in range(len(operand.dims))
+    )
+    names = tuple(f"dim{k}" for k in range(len(box)))
+    domain = Space(tuple(kernel.grid_names[k] for k in chosen), tuple(kernel.grid[k] for k in chosen))
+    return IndexMap(domain, Space(names, box), place, copies)
+
+
+def consistent(
+    kernel: Kernel,
+    operand: Operand,
+    points: Sequence[tuple[str, str]],
+    dims: Sequence[int] | None = None,
+    elements: bool = False,
+) -> tuple[Formula, ...]:
+    """What ties the values that several programs read: conditions to be put beside a claim's violation.
+
+    points: (point, copy) names as the claim has them, whose maps were made with the same `dims` and `elements`.
+    """
+    found = reads(_terms(operand))
+    if not found:
+        return ()
+    # for each read in turn: its indices into the table, and the value there
+    m = terms_map(kernel, operand, [part for read in found for part in (*read.args[1:], read)], dims, elements)
+    tables = [kernel.table(read.args[0].args[0]) for read in found]
+    starts, start = [], 0
+    for read in found:
+        starts.append(start)
+        start += len(read.args)
+    several = len({t.name for t in tables}) < len(tables) or len(points) > 1
+    if not several:
+        return ()
+
+    def condition(places: tuple[Index, ...], on: Numbers) -> Any:
+        held: Any = True
+        seen = [
+            (table, place[s : s + len(read.args) - 1], place[s + len(read.args) - 1])
+            for place in places
+            for table, read, s in zip(tables, found, starts, strict=True)
+        ]
+        for k, (table, at, value) in enumerate(seen):
+            for other, there, second in seen[k + 1 :]:
+                if other is table:
+                    held = on.both(held, _tied(table, at, value, there, second, on))
+        return held
+
+    return (When(tuple(At(m, point, copy) for point, copy in points), condition),)
+
+
+def terms_map(
+    kernel: Kernel, operand: Operand, terms: Sequence[Term], dims: Sequence[int] | None = None, elements: bool = False
+) -> IndexMap:
+    """Program -> the values of some terms over the grid and over what the operand's index map reads.
+
+    Domain and copies are those of `program_map` with the same arguments, so one point fits both maps.
+    """
+    m = program_map(kernel, operand, dims, elements)
+    found = reads(_terms(operand))
+    fresh = {str(read): Term("name", str(read)) for read in found}
+    parts = [replace_reads(term, fresh) for term in terms]
+    lows = [_range_of(kernel.table(read.args[0].args[0]))[0] for read in found]
+
+    def place(at: Index, copy: Index, on: Numbers) -> Index:
+        names: dict[str, Any] = dict(zip(m.domain.names, at, strict=True))
+        names |= dict(zip(m.copies.names, copy, strict=True))
+        for read, low in zip(found, lows, strict=True):
+            names[str(read)] = names[str(read)] + on.size(low)
+        return tuple(part.evaluate(names, on) for part in parts)
+
+    return IndexMap(m.domain, Space(), place, m.copies)
+
+
+def bounded_ends(kernel: Kernel, operand: Operand) -> IndexMap:
+    """Program -> for each bounded dimension in turn, where its slice starts and how many elements of it are valid."""
+    pairs = [(operand.index[k], size) for k, size in enumerate(operand.sizes) if size is not None]
+    return terms_map(kernel, operand, [part for pair in pairs for part in pair])
+
+
+def settled_reads(kernel: Kernel, operand: Operand) -> tuple[IndexMap, str]:
+    """What the programs reach together, as elements or blocks, and why nobody can tell, "" where somebody can.
+
+    Copies are free choices in such a map. Values of a table are not: only a coordinate that is `t[i]` of a table that
+    takes every value, and whose indices nothing else uses, is as good as free. Others make the map reach too much.
+    """
+    m = program_map(kernel, operand, elements=True)
+    found = reads(_terms(operand))
+    for read in found:
+        table = kernel.table(read.args[0].args[0])
+        used = [term for term in _terms(operand) if str(read) in [str(r) for r in reads((term,))]]
+        names = [a.args[0] for a in read.args[1:] if a.op == "name"]
+        elsewhere = {n for term in _terms(operand) if term is not used[0] for n in term.names()}
+        elsewhere |= {n for other in found if other is not read for n in other.names()}
+        spans = [kernel.grid[kernel.grid_names.index(n)] for n in names if n in kernel.grid_names]
+        bare = len(used) == 1 and str(used[0]) == str(read) and len(set(names)) == len(read.args) - 1
+        if not (bare and tuple(spans) == table.dims and not elsewhere.intersection(names)):
+            return m, f"which blocks of {operand.name} are written depends on what {table.name} holds"
+        if not table.onto or table.low is None or table.high is None:
+            return m, (
+                f"which blocks of {operand.name} are written depends on what {table.name} holds; assume its bounds and "
+                f"'{table.name} is onto' (every value occurs) to settle it"
+            )
+    return m, ""
+
+
+def _tied(table: Table, at: Index, value: Any, there: Index, second: Any, on: Numbers) -> Any:
+    same: Any = True
+    for a, b in zip(at, there, strict=True):
+        same = on.both(same, on.equal(a, b))
+    equal = on.equal(value, second)
+    held = on.either(on.opposite(same), equal)
+    if table.injective:
+        held = on.both(held, on.either(same, on.opposite(equal)))
+    if table.monotone:
+        here, later = row_major(at, table.dims, on), row_major(there, table.dims, on)
+        held = on.both(held, on.either(on.opposite(on.less(here, later)), on.opposite(on.less(second, value))))
+        held = on.both(held, on.either(on.opposite(on.less(later, here)), on.opposite(on.less(value, second))))
+    return held
+
+
+def _range_of(table: Table) -> tuple[Extent, Extent]:
+    # nothing assumed: whatever a signed integer of that width can hold
+    low = -(1 << (table.bits - 1)) if table.low is None else table.low
+    high = 1 << (table.bits - 1) if table.high is None else table.high
+    return low, high
+
+
+def _terms(operand: Operand) -> tuple[Term, ...]:
+    return (*operand.index, *(size for size in operand.sizes if size is not None))

@@ -1,0 +1,141 @@
+"""Deciding one claim: the engines in turn, and every refutation replayed on plain ints before anyone sees it."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from dataclasses import replace
+from functools import lru_cache, reduce
+from typing import Any
+
+from layoutproof.core.claim import At, Claim, Same, Unreached
+from layoutproof.core.errors import InternalError, NotSmallest, Undecided
+from layoutproof.core.index_map import IndexMap
+from layoutproof.core.result import Point
+from layoutproof.core.size import Extent, product
+from layoutproof.core.term import Term
+
+ENGINES = ("digits", "bits", "isl", "smt", "brute")
+SHORT = 30
+"""The short try of isl has this part of its budget."""
+ENUMERATED = 100_000
+"""Elements up to which a hole is replayed by looking at every element."""
+_NATIVE = threading.RLock()
+"""Held while isl or z3 run: z3's context is one for all threads, and two of them in it end the process."""
+
+
+def decide(
+    claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = False, effort: int = 1
+) -> tuple[Point | None, str, str]:
+    """(counterexample or None, engines that decided, reason when nobody could or the counterexample may be larger)."""
+    if claim.implied_by is not None and engines == ENGINES and not confirm and _proved_easily(claim, effort):
+        return None, "digits", ""
+    answers: dict[str, Point | None] = {}
+    reasons: dict[str, str] = {}
+    best: tuple[Point, str] | tuple[()] = ()
+    for name, function, share in _attempts(engines, effort):
+        if name in answers:
+            continue
+        try:
+            point = _run(name, function, claim, share)
+            if point is not None:
+                _replay(claim, point, name, effort)
+        except NotSmallest as found:
+            reasons[name] = f"has a violation and cannot show that it is the smallest: {found}"
+            if not best:
+                _replay(claim, found.point, name, effort)
+                best = (found.point, name)
+            continue
+        except Undecided as undecided:
+            reasons[name] = str(undecided)
+            continue
+        except ZeroDivisionError:
+            reasons[name] = "the map divides by zero"
+            continue
+        if not confirm:
+            return point, name, ""
+        answers[name] = point
+        if len(answers) == 2:
+            (one, point), (other, second) = answers.items()
+            if point != second:
+                raise InternalError(f"{one} says {point} and {other} says {second}: please report this")
+            return point, f"{one}+{other}", ""
+    if best and not answers:
+        return *best, "a violation, not shown to be the smallest within the step budget"
+    said = "; ".join(f"{name}: {reason}" for name, reason in reasons.items() if name not in answers)
+    for name, point in answers.items():
+        verdict = "proves" if point is None else "refutes"
+        return None, "", f"only {name} {verdict} it, no second engine confirms: {said}"
+    return None, "", said
+
+
+def _proved_easily(claim: Claim, effort: int) -> bool:
+    """Whether the structural engine proves the easier claim that implies this one."""
+    assert claim.implied_by is not None
+    easier = replace(claim.implied_by, where=claim.where, symbols=claim.symbols)
+    try:
+        return _run("digits", "decide", easier, effort) is None
+    except (Undecided, ZeroDivisionError):
+        return False
+
+
+def _run(name: str, function: str, claim: Claim, share: float) -> Point | None:
+    decide = getattr(_solver(name), function)
+    if name not in ("isl", "smt"):
+        return decide(claim, share)  # type: ignore[no-any-return]
+    with _NATIVE:
+        return decide(claim, share)  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=64)
+def _attempts(engines: tuple[str, ...], effort: int) -> tuple[tuple[str, str, float], ...]:
+    """(solver, its function, effort) in order; between a short and a full try of isl a glance at the first elements."""
+    attempts: list[tuple[str, str, float]] = []
+    for name in engines:
+        if name == "isl" and "brute" in engines:
+            attempts += [(name, "decide", effort / SHORT), ("brute", "glance", effort)]
+        attempts.append((name, "decide", effort))
+    return tuple(attempts)
+
+
+def _replay(claim: Claim, point: Point, engine: str, effort: int) -> None:
+    violation = claim.violation
+    if isinstance(violation, Unreached) and _product(_choices(violation.map), claim, point) > ENUMERATED:
+        # too many elements to look at each: that none of them is at the place is asked of another engine instead
+        target = point[violation.point]
+        there = IndexMap(violation.map.domain, violation.map.range, lambda index, copy, on: target)
+        copies = {"copy": violation.map.copies} if violation.map.copies.extents else {}
+        held = Same(At(violation.map, "element", "copy" if copies else ""), At(there, "element"))
+        nobody = Claim({"element": there.domain, **copies}, held)
+        fixed = replace(nobody, where=_pinned(claim, point), symbols=claim.symbols)
+        others = tuple(name for name in ENGINES if name != engine)
+        found, _, reason = decide(fixed, others, False, effort)
+        if reason:
+            raise Undecided(f"found a hole at {target} that no second engine confirms ({reason})")
+        replays = found is None
+    else:
+        replays = _solver("brute").violates(claim, point)
+    if not replays:
+        raise InternalError(
+            f"{engine} found {point}, which does not violate the claim on plain ints: please report this"
+        )
+
+
+def _choices(m: IndexMap) -> tuple[Extent, ...]:
+    return m.domain.extents + m.copies.extents
+
+
+def _product(extents: tuple[Extent, ...], claim: Claim, point: Point) -> int:
+    on = claim.numbers(point)
+    return int(product(on.size(extent) for extent in extents))
+
+
+def _pinned(claim: Claim, point: Point) -> Term | None:
+    """The condition that every size has the point's value."""
+    terms = [Term("==", Term("name", n), Term("int", v)) for n, v in claim.numbers(point).sizes.items()]
+    return reduce(lambda left, right: Term("and", left, right), terms) if terms else None
+
+
+@lru_cache(maxsize=8)
+def _solver(name: str) -> Any:
+    return importlib.import_module(f"layoutproof.solvers.{name}")

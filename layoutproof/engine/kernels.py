@@ -1,0 +1,238 @@
+"""Judge a kernel: every property of kernels asked of it, each answer with its verdict, its worth and its mend."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from types import ModuleType
+from typing import Any
+
+import layoutproof.targets
+from layoutproof.core.claim import Claim
+from layoutproof.core.errors import LayoutError, Undecided, shorten
+from layoutproof.core.kernel import Kernel, KernelTarget
+from layoutproof.core.numbers import INTS
+from layoutproof.core.obligation import Obligation
+from layoutproof.core.result import Result, Verdict
+from layoutproof.core.size import symbols_of
+from layoutproof.core.term import Term
+from layoutproof.engine.assumed import unsatisfied, where_term
+from layoutproof.engine.catalogue import kernel_properties, property_module
+from layoutproof.engine.decide import ENGINES, decide
+from layoutproof.engine.guards import holds_when
+from layoutproof.engine.read import read_layout
+from layoutproof.engine.tables import about, candidates, impossible, tables_of
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One answer about one subject of a kernel (an operand, the grid, a pair of operands).
+
+    severity: what a refutation is worth, "error", "warning" or "info".  source: file:line.  mend: what to do, "" where
+    the cause is not recognised.  assumes: the assumptions about tables that the answer rests on.
+    """
+
+    property: str
+    subject: str
+    result: Result
+    severity: str = "error"
+    source: str = ""
+    mend: str = ""
+    assumes: tuple[str, ...] = ()
+
+
+def judge(
+    kernel: Kernel,
+    *,
+    names: Sequence[str] | None = None,
+    target: str | KernelTarget | None = None,
+    compiler: str | None = None,
+    where: str | None = None,
+    engine: str | None = None,
+    confirm: bool = False,
+    effort: int = 1,
+) -> tuple[Finding, ...]:
+    """A finding for everything that the properties ask of a kernel, the proved ones too.
+
+    names: the properties, all by default; those about a target are then left out where no target of the kernel's
+    platform is given. where: a condition on size symbols.  engine, confirm, effort: as for `ask`.
+    A kernel that moves all its data by hand gets one finding more, `analysable`, which is unknown.
+    Raises LayoutError for an unknown property or target, and for a target property without a target.
+    """
+    chip = kernel_target(target, compiler) if isinstance(target, str) else target
+    symbols = sizes_of(kernel)
+    condition = None if where is None else where_term(where, symbols)
+    nothing = "" if where is None else unsatisfied(where, effort)
+    nothing = nothing or next((f"vacuous: {why}" for why in map(impossible, kernel.tables) if why), "")
+    how = (ENGINES if engine is None else (engine,), confirm, effort)
+    found: list[Finding] = []
+    if kernel.opaque and names is None:
+        result = Result("analysable", str(kernel), Verdict.UNKNOWN, None, kernel.opaque)
+        found.append(Finding("analysable", kernel.name, result, source=kernel.source))
+    for name in kernel_properties() if names is None else names:
+        module = _kernel_module(name)
+        if module.TARGET and (chip is None or chip.platform != kernel.platform):
+            if names is None:
+                continue
+            if chip is None:
+                known = ", ".join(kernel_targets())
+                raise LayoutError(f"{name} is about a hardware target; give one: {known}")
+            reason = f"the kernel is for {kernel.platform}, and {chip.name} knows kernels for {chip.platform}"
+            found.append(Finding(name, kernel.name, Result(name, str(kernel), Verdict.UNKNOWN, None, reason)))
+            continue
+        for position, obligation in enumerate(_obligations(module, kernel, chip)):
+            if nothing:
+                obligation = replace(obligation, claim=None, broken="", unknown=nothing)
+            finding = _finding(name, kernel, obligation, condition, symbols, how)
+            if finding.result.verdict is Verdict.REFUTED:
+
+                def again(
+                    assumed: Kernel, module: ModuleType = module, finding: Finding = finding, k: int = position
+                ) -> bool:
+                    more = _obligations(module, assumed, chip)[k:][:1]
+                    found = [_finding(finding.property, assumed, one, condition, symbols, how) for one in more]
+                    return [one.result.verdict for one in found] == [Verdict.PROVED]
+
+                finding = _or_unknown(finding, again, kernel)
+            found.append(finding)
+    return tuple(found)
+
+
+def summary(name: str, kernel: Kernel, findings: Sequence[Finding]) -> Result:
+    """One answer for the whole kernel: its worst finding; those that are info count where nothing weightier is."""
+    weighty = [f for f in findings if f.severity != "info"] or list(findings)
+    if not weighty:
+        return Result(name, str(kernel), Verdict.PROVED, None, "", "rule", {"asked": 0})
+    worst = min(weighty, key=lambda f: f.result.verdict)
+    mend = f"; mend: {worst.mend}" if worst.mend else ""
+    reason = worst.result.reason + (mend if worst.result.reason else "")
+    return replace(worst.result, subject=str(kernel), reason=reason)
+
+
+def kernel_of(value: object, asked: str) -> Kernel:
+    """The kernel that a value is or describes; `asked` is what wants to know. LayoutError for a layout of arrays."""
+    read = value if isinstance(value, Kernel) else read_layout(value)
+    kernel = read if isinstance(read, Kernel) else getattr(read, "kernel", None)
+    if isinstance(kernel, Kernel):
+        return kernel
+    raise LayoutError(
+        f"{asked} is about a kernel, {{'kernel': {{grid: .., inputs: .., outputs: ..}}}}, not about {read}"
+    )
+
+
+def sizes_of(kernel: Kernel) -> tuple[str, ...]:
+    """The size symbols of a kernel: of its grid, arrays, blocks, index maps and tables."""
+    extents: list[Any] = list(kernel.grid)
+    names: list[str] = []
+    for operand in kernel.operands:
+        extents += [*operand.dims, *(block.size for block in operand.block)]
+        terms = (*operand.index, *(size for size in operand.sizes if size is not None))
+        names += [n for term in terms for n in term.names() if n not in kernel.grid_names]
+    for table in kernel.tables:
+        extents += [*table.dims, *(e for e in (table.low, table.high) if e is not None)]
+    return tuple(dict.fromkeys((*symbols_of(extents), *names)))
+
+
+def kernel_targets() -> tuple[str, ...]:
+    """The names of all targets that know kernels."""
+    return tuple(name for module in _target_modules() for name in module.KERNEL_TARGETS)
+
+
+def kernel_target(name: str, compiler: str | None = None) -> KernelTarget:
+    """A target by name, as its module spells it or takes it. LayoutError lists the known ones.
+
+    >>> kernel_target("TPU v5 lite").name
+    'v5e'
+    """
+    for module in _target_modules():
+        if name in module.KERNEL_TARGETS:
+            return module.kernel_target(name, compiler)  # type: ignore[no-any-return]
+    for module in _target_modules():
+        try:
+            found: KernelTarget = module.kernel_target(name)
+        except LayoutError:
+            continue
+        return found if compiler is None else module.kernel_target(name, compiler)  # type: ignore[no-any-return]
+    raise LayoutError(f"unknown target {shorten(str(name), 40)!r}; known: {', '.join(kernel_targets())}")
+
+
+@lru_cache(maxsize=1)
+def _target_modules() -> tuple[ModuleType, ...]:
+    names = [m.name for m in pkgutil.iter_modules(layoutproof.targets.__path__)]
+    found = [importlib.import_module(f"layoutproof.targets.{name}") for name in names]
+    return tuple(module for module in found if hasattr(module, "KERNEL_TARGETS"))
+
+
+def _kernel_module(name: str) -> ModuleType:
+    if name not in kernel_properties():
+        raise LayoutError(f"{name!r} is no property of kernels; known: {', '.join(kernel_properties())}")
+    return property_module(name)
+
+
+def _obligations(module: ModuleType, kernel: Kernel, target: KernelTarget | None) -> tuple[Obligation, ...]:
+    try:
+        return tuple(module.obligations(kernel, target) if module.TARGET else module.obligations(kernel))
+    except Undecided as undecided:
+        return (Obligation(kernel.name, unknown=str(undecided), source=kernel.source),)
+
+
+How = tuple[tuple[str, ...], bool, int]
+
+
+def _finding(
+    name: str, kernel: Kernel, asked: Obligation, where: Term | None, symbols: tuple[str, ...], how: How
+) -> Finding:
+    subject = f"{kernel.name} {asked.subject}" if asked.subject != kernel.name else kernel.name
+    read = tables_of(kernel, about(kernel, asked.subject))
+    assumed = tuple(text for table in read for text in table.assumptions())
+
+    figures: dict[str, object] = dict(asked.figures)
+
+    def answer(verdict: Verdict, reason: str = "", by: str = "", point: Any = None, mend: str = "") -> Finding:
+        result = Result(name, subject, verdict, point, reason, by, figures)
+        return Finding(name, asked.subject, result, asked.severity, asked.source or kernel.source, mend, assumed)
+
+    if asked.broken:
+        return answer(Verdict.REFUTED, asked.broken, "rule", asked.point, asked.mend(asked.point, INTS))
+    if asked.unknown:
+        return answer(Verdict.UNKNOWN, asked.unknown)
+    if asked.claim is None:
+        return answer(Verdict.PROVED, by="rule")
+    claim: Claim = replace(asked.claim, where=where, symbols=symbols) if symbols else asked.claim
+    if any(type(e) is int and e <= 0 for space in claim.points.values() for e in space.extents):
+        # no program, nothing read or written: `grid_positive` says what is wrong with that
+        return answer(Verdict.UNKNOWN, "vacuous: there is no program, or no element")
+    point, by, reason = decide(claim, *how)
+    if point is None:
+        reason = reason or asked.if_proved
+        return answer(Verdict.UNKNOWN, reason) if reason else answer(Verdict.PROVED, by=by)
+    if symbols and not assumed:
+        figures |= holds_when((claim,), where)
+    on = claim.numbers(point)
+    why = claim.explain(point, on) + (f" ({reason})" if reason else "")
+    if "sizes" in point:
+        values = zip(claim.sizes(), point["sizes"], strict=True)
+        why = f"with {', '.join(f'{n} = {v}' for n, v in values)}: {why}"
+    return answer(Verdict.REFUTED, why, by, {**point, **claim.witness}, asked.mend(point, on))
+
+
+def _or_unknown(finding: Finding, proved: Callable[[Kernel], bool], kernel: Kernel) -> Finding:
+    """The finding itself, or unknown where it is refuted only for want of an assumption about a table."""
+    operands = about(kernel, finding.subject)
+    tables = tables_of(kernel, operands)
+    for more in candidates(tables, operands) if tables else ():
+        if proved(replace(kernel, tables=tuple(more.get(t.name, t) for t in kernel.tables))):
+            said = {text for t in tables for text in t.assumptions()}
+            new = [f"'{text}'" for t in more.values() for text in t.assumptions() if text not in said]
+            return _depends(finding, list(more), f"assume {' and '.join(new)} and it is proved")
+    unbounded = [t.name for t in tables if t.low is None or t.high is None]
+    return _depends(finding, unbounded, "nothing is assumed of it") if unbounded else finding
+
+
+def _depends(finding: Finding, tables: Sequence[str], what: str) -> Finding:
+    reason = f"depends on what {' and '.join(tables)} holds; {what} ({finding.result.reason})"
+    result = replace(finding.result, verdict=Verdict.UNKNOWN, counterexample=None, reason=reason, decided_by="")
+    return replace(finding, result=result, mend="")
