@@ -21,7 +21,7 @@ from layoutproof.core.index_map import Index, IndexMap, Memory
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import Extent, surely_less
 from layoutproof.core.space import Space, dimension_names
-from layoutproof.layouts.xla.shape import ELEMENT_BITS
+from layoutproof.core.element_types import ELEMENT_BITS
 
 _FORM = re.compile(
     r"\s*(?P<type>[a-z][a-z0-9]*)\s*\[(?P<shape>[^\]]*)\]\s*strides\s*\((?P<strides>[^)]*)\)"

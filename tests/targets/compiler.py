@@ -59,6 +59,22 @@ class Windows(NamedTuple):
     limit: int = 0
 
 
+class OneOperand(NamedTuple):
+    """A Pallas kernel that writes zeros into the blocks of one array.
+
+    block: an int, None (squeezed) or ["E", size] per dimension.  index: a Python expression per dimension over g0, ..
+    limit: bytes of VMEM it asks for, 0 = none; 1 makes the compiler say what it needs.  dtype: as JAX spells it.
+    """
+
+    generation: str
+    dtype: str
+    array: Sequence[int]
+    block: Sequence[Any]
+    grid: Sequence[int]
+    index: Sequence[str]
+    limit: int = 0
+
+
 class CompilerDied(RuntimeError):
     """The compiler aborted its process, hung, or could not start; says at which query and what it printed."""
 
@@ -89,6 +105,11 @@ def compile_sizes(queries: Sequence[Sized], timeout_s: float = 300) -> list[int 
 def compile_windows(queries: Sequence[Windows], timeout_s: float = 300) -> list[bool]:
     """Whether the compiler accepts each kernel. Some 80 ms each. Raises as `ask_default_layouts` does."""
     return _ask("compile_windows", queries, timeout_s)
+
+
+def compile_kernels(queries: Sequence[OneOperand], timeout_s: float = 300) -> list[str]:
+    """ "" for each kernel that JAX lowers and the compiler accepts, else the error's text. Some 80 ms each."""
+    return _ask("compile_kernels", queries, timeout_s)
 
 
 def _ask(job: str, queries: Sequence[Any], timeout_s: float) -> list[Any]:
@@ -204,12 +225,47 @@ def _compile_windows(queries: Sequence[Any]) -> Iterator[bool]:
             yield False
 
 
+def _compile_kernels(queries: Sequence[Any]) -> Iterator[str]:
+    import jax
+    import jax.numpy as jnp
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    def dimension(size: Any) -> Any:
+        return pl.Element(size[1]) if isinstance(size, list) else size
+
+    def kernel_of(query: OneOperand) -> Any:
+        names = {"jnp": jnp, "pl": pl, "select": jnp.where, "min": jnp.minimum}
+        arguments = ", ".join(f"g{k}" for k in range(len(query.grid)))
+        index_map = eval(f"lambda {arguments}: ({', '.join(query.index)},)", names)
+        return pl.pallas_call(
+            lambda out: out.__setitem__(..., jnp.zeros_like(out)),
+            grid=tuple(query.grid),
+            out_specs=pl.BlockSpec(tuple(dimension(size) for size in query.block), index_map),
+            out_shape=jax.ShapeDtypeStruct(tuple(query.array), getattr(jnp, query.dtype)),
+            compiler_params=pltpu.CompilerParams(vmem_limit_bytes=query.limit or None),
+        )
+
+    devices = _devices()
+    for query in (OneOperand(*q) for q in queries):
+        device = devices[query.generation]
+        place = jax.sharding.SingleDeviceSharding(device)
+        try:
+            call = kernel_of(query)
+            with jax.sharding.use_abstract_mesh(jax.sharding.Mesh([device], ("d",)).abstract_mesh):
+                jax.jit(call, out_shardings=place).lower().compile()
+            yield ""
+        except Exception as error:
+            yield f"{type(error).__name__}: {error}"[:2000]
+
+
 def main() -> None:
     """The child: queries as JSON on stdin, one JSON answer a line, each written before the next is asked."""
     jobs = {
         "default_layouts": _default_layouts,
         "compile_sizes": _compile_sizes,
         "compile_windows": _compile_windows,
+        "compile_kernels": _compile_kernels,
     }
     for answer in jobs[sys.argv[1]](json.load(sys.stdin)):
         os.write(1, json.dumps(answer).encode() + b"\n")

@@ -8,30 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from layoutproof.core.element_types import ELEMENT_BITS as ELEMENT_BITS
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.size import Extent
 
 COMBINE = -1
 """A `*` in a tile: this dimension is merged into the next more minor one before tiling (docs/tiled_layout.md)."""
-
-ELEMENT_BITS: dict[str, int] = {
-    "pred": 8,
-    **{f"{sign}{bits}": bits for sign in "su" for bits in (1, 2, 4, 8, 16, 32, 64)},
-    "f16": 16,
-    "bf16": 16,
-    "f32": 32,
-    "f64": 64,
-    "c64": 64,
-    "c128": 128,
-    **dict.fromkeys(("f8e5m2", "f8e4m3", "f8e4m3fn", "f8e4m3b11fnuz", "f8e3m4", "f8e5m2fnuz", "f8e4m3fnuz"), 8),
-    "f8e8m0fnu": 8,
-    "f4e2m1fn": 4,
-    "f6e2m3fn": 6,
-    "f6e3m2fn": 6,
-}
-"""Width of one element in bits (xla_data.proto). XLA *stores* sub-byte types in one byte unless E(n) says otherwise."""
-
 
 @dataclass(frozen=True, slots=True)
 class XlaLayout:
