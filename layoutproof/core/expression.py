@@ -145,6 +145,8 @@ def _build(node: ast.expr, text: str, start: int, depth: int = 0) -> Term:
             return reduce(lambda a, b: Term("and", a, b), known)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if _CALLS.get(name) == len(args):
             return Term(name, *(build(a) for a in args))
+        case ast.Call(func=ast.Name(id="cdiv"), args=[over, by], keywords=[]):
+            return arithmetic("//", build(over) + build(by) - 1, build(by))
         case ast.Subscript(value=ast.Name(id=name), slice=where):
             # a table whose values nobody knows: scalar prefetch
             indices = where.elts if isinstance(where, ast.Tuple) else [where]

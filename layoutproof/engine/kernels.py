@@ -90,11 +90,10 @@ def judge(
             if finding.result.verdict is Verdict.REFUTED:
 
                 def again(
-                    assumed: Kernel, module: ModuleType = module, finding: Finding = finding, k: int = position
-                ) -> bool:
-                    more = _obligations(module, assumed, chip)[k:][:1]
-                    found = [_finding(finding.property, assumed, one, condition, symbols, how) for one in more]
-                    return [one.result.verdict for one in found] == [Verdict.PROVED]
+                    assumed: Kernel, module: ModuleType = module, name: str = name, k: int = position
+                ) -> Finding | None:
+                    more = _obligations(module, assumed, chip)
+                    return _finding(name, assumed, more[k], condition, symbols, how) if k < len(more) else None
 
                 finding = _or_unknown(finding, again, kernel)
             found.append(finding)
@@ -219,17 +218,26 @@ def _finding(
     return answer(Verdict.REFUTED, why, by, {**point, **claim.witness}, asked.mend(point, on))
 
 
-def _or_unknown(finding: Finding, proved: Callable[[Kernel], bool], kernel: Kernel) -> Finding:
+def _or_unknown(finding: Finding, again: Callable[[Kernel], Finding | None], kernel: Kernel) -> Finding:
     """The finding itself, or unknown where it is refuted only for want of an assumption about a table."""
     operands = about(kernel, finding.subject)
     tables = tables_of(kernel, operands)
-    for more in candidates(tables, operands) if tables else ():
-        if proved(replace(kernel, tables=tuple(more.get(t.name, t) for t in kernel.tables))):
-            said = {text for t in tables for text in t.assumptions()}
-            new = [f"'{text}'" for t in more.values() for text in t.assumptions() if text not in said]
-            return _depends(finding, list(more), f"assume {' and '.join(new)} and it is proved")
     unbounded = [t.name for t in tables if t.low is None or t.high is None]
-    return _depends(finding, unbounded, "nothing is assumed of it") if unbounded else finding
+    said = {text for t in tables for text in t.assumptions()}
+    even_so: Finding | None = None
+    for more in candidates(tables, operands) if tables else ():
+        settled = again(replace(kernel, tables=tuple(more.get(t.name, t) for t in kernel.tables)))
+        if settled is None:
+            continue
+        new = " and ".join(f"'{text}'" for t in more.values() for text in t.assumptions() if text not in said)
+        if settled.result.verdict is Verdict.PROVED:
+            return _depends(finding, list(more), f"assume {new} and it is proved")
+        if settled.result.verdict is Verdict.REFUTED and even_so is None:
+            even_so = replace(settled, result=replace(settled.result, reason=f"even if {new}: {settled.result.reason}"))
+    if not unbounded:
+        return finding
+    # nothing that could be assumed of the table mends it
+    return even_so or _depends(finding, unbounded, "nothing is assumed of it")
 
 
 def _depends(finding: Finding, tables: Sequence[str], what: str) -> Finding:

@@ -54,6 +54,12 @@ def _offsets(value: object) -> object:
     raise ValueError(f"expected an offset or nested lists of offsets; found {shown(value)}")
 
 
+def _programs(value: object) -> object:
+    if value is None or type(value) is int or (isinstance(value, list) and all(_programs(p) is p for p in value)):
+        return value
+    raise ValueError(f"expected a program, null, or nested lists of them; found {shown(value)}")
+
+
 def _engine(value: object) -> object:
     if value in ENGINES:
         return value
@@ -68,6 +74,7 @@ _EXACT_SCHEMA = {"type": ["integer", "string", "array", "object"]}
 Layout = Annotated[Any, BeforeValidator(_layout), WithJsonSchema(_LAYOUT_SCHEMA)]
 Exact = Annotated[Any, BeforeValidator(_exact), WithJsonSchema(_EXACT_SCHEMA)]
 Offsets = Annotated[Any, BeforeValidator(_offsets), WithJsonSchema({"type": ["integer", "array"]})]
+Programs = Annotated[Any, BeforeValidator(_programs), WithJsonSchema({"type": ["integer", "array", "null"]})]
 Engine = Annotated[Any, BeforeValidator(_engine), WithJsonSchema({"enum": list(ENGINES)})]
 Place = dict[str, int]
 
@@ -160,6 +167,27 @@ class SizesCheck(CheckModel):
     is_: dict[str, Exact] = Field(alias="is", min_length=1)
 
 
+class ProgramsCheck(CheckModel):
+    """Which program writes each element of an output last: nested lists of its shape, null where none does.
+
+    A program is a number, `value` over the names of the grid (else the decimal digits of its index), or its index.
+    """
+
+    programs: Layout
+    operand: str = ""
+    value: str = ""
+    is_: Programs = Field(alias="is")
+
+
+class SlicesCheck(CheckModel):
+    """The elements that one program sees: [first, one past the last] per dimension of the array."""
+
+    slices: Layout
+    operand: str = ""
+    program: list[int]
+    is_: list[Annotated[list[int], Field(min_length=2, max_length=2)]] = Field(alias="is")
+
+
 FACTS: dict[str, type[CheckModel]] = {
     "locate": LocateCheck,
     "table": TableCheck,
@@ -167,6 +195,8 @@ FACTS: dict[str, type[CheckModel]] = {
     "invalid": InvalidCheck,
     "tpu_default": TpuDefaultCheck,
     "sizes": SizesCheck,
+    "programs": ProgramsCheck,
+    "slices": SlicesCheck,
 }
 """Kinds of check that compare a number or a text instead of asking a property."""
 

@@ -113,7 +113,8 @@ def installed() -> str:
     return "libtpu 0.0.42.1" if version("libtpu") == "0.0.42.1" else "libtpu 0.0.50.1"
 
 
-GENERATIONS = ["v3", "v4", "v5e", "v5p", "v6e", "7x"]
+# bodies of kernels for v2 and v3 are refused for reasons of their own (masks)
+GENERATIONS = ["v4", "v5e", "v5p", "v6e", "7x"]
 
 
 def test_random_blocks_live() -> None:

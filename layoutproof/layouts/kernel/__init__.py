@@ -1,0 +1,41 @@
+"""Pallas kernels without JAX: a grid, and for every operand the block of it that each program sees.
+
+Written as a mapping: {"kernel": {"grid": [4, 2], "outputs": [{"array": "f32[7,5]", "block": [2, 3], "index":
+"(i, j) -> (i, j)"}]}}; the whole form is the page of `layoutproof.core.kernel_text`, what it means that of
+`layoutproof.core.kernel`. A kernel is asked properties of kernels: `ask("blocks_in_bounds", {"kernel": ..})`. It is a
+layout itself only where a single operand of it has blocks: {"blockspec": {"kernel": .., "operand": x}} picks one.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from layoutproof.layouts.kernel.layout import KernelLayout
+
+__all__ = ["KernelLayout", "looks_like", "read"]
+
+
+def __getattr__(name: str) -> Any:
+    # every text that anybody reads is first shown to `looks_like`: only a kernel pays for importing the language
+    if name == "KernelLayout":
+        return importlib.import_module("layoutproof.layouts.kernel.layout").KernelLayout
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def looks_like(text: str) -> bool:
+    """No text is a kernel: it is written as a mapping."""
+    return False
+
+
+def read(value: object, mode: str = "strict") -> KernelLayout:
+    """A kernel from its mapping, or from a `Kernel`. Raises LayoutError for every field that is wrong.
+
+    >>> print(read({"grid": [4, 2], "outputs": [{"array": "f32[7,5]", "block": [2, 3], "index": "(i, j) -> (i, j)"}]}))
+    kernel grid (i < 4, j < 2)
+      out  outputs[0] f32[7,5] block (2, 3) index (i, j) -> (i, j)
+    """
+    from layoutproof.layouts.kernel import layout
+
+    return layout.from_value(value)

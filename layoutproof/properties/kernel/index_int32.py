@@ -1,0 +1,65 @@
+"""No index map computes a number that a signed 32-bit integer cannot hold, on its way or as the window's start.
+
+Why it matters: JAX computes index maps in int32 and wraps silently; our own integers never overflow, so `proved` elsewhere
+says nothing about this.
+Refuted by: the smallest `program` for which a part of the index map, or block index times block size, leaves int32.
+Example: grid 2**20, index (i) -> (i * 4096,) is fine up to program 524287 and wraps at 524288.
+Mend: divide before multiplying, or split the dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from layoutproof.core.claim import At, Claim, Outside
+from layoutproof.core.index_map import Index, IndexMap
+from layoutproof.core.kernel import Kernel, Operand
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.obligation import Obligation, each
+from layoutproof.core.result import Point
+from layoutproof.core.term import CONDITIONS, Term, size_term
+from layoutproof.core.windows import terms_map
+
+TARGET = False
+LIMIT = 1 << 31
+
+
+def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
+    """One per operand with windows."""
+    return each((o for o in kernel.operands if o.windowed), lambda operand: _of(kernel, operand))
+
+
+def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
+    parts = [part for term in operand.index for part in _parts(term)]
+    for term, block in zip(operand.index, operand.block, strict=True):
+        if block.kind == "blocked" and block.size != 1:
+            parts.append(Term("*", term, size_term(block.size)))
+    distinct = {str(part): part for part in parts if part.op not in ("int", "name", "read")}
+    if not distinct:
+        return
+    m = terms_map(kernel, operand, list(distinct.values()))
+    reads = "reads" if m.copies.extents else ""
+
+    def shifted(index: Index, copy: Index, on: Numbers) -> Index:
+        # from -2**31 .. 2**31 - 1 to 0 .. 2**32 - 1
+        return tuple(value + LIMIT for value in m.place(index, copy, on))
+
+    inside = IndexMap(m.domain, m.range, shifted, m.copies)
+
+    def explain(at: Point, on: Numbers) -> str:
+        values = m.place(at["program"], at.get("reads", ()), on)
+        text, value = next((t, v) for t, v in zip(distinct, values, strict=True) if not -LIMIT <= v < LIMIT)
+        return f"{operand.name} at program {at['program']}: {text} is {value}, and int32 ends at {LIMIT - 1}"
+
+    points = {"program": m.domain} | ({"reads": m.copies} if reads else {})
+    claim = Claim(points, Outside(At(inside, "program", reads), (2 * LIMIT,) * len(distinct)), explain)
+    yield Obligation(operand.name, claim, source=operand.source)
+
+
+def _parts(term: Term) -> list[Term]:
+    """The term and everything numeric inside of it."""
+    if term.op in ("int", "name"):
+        return []
+    start = 1 if term.op == "read" else 0
+    inner = [part for a in term.args[start:] for part in _parts(a)]
+    return inner if term.op in CONDITIONS else [*inner, term]
