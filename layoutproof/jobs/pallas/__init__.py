@@ -1,0 +1,1 @@
+"""Pallas calls in user code: found by tracing, turned into kernels, judged, reported."""

@@ -1,0 +1,289 @@
+"""One traced pallas_call, or one emit_pipeline, as a Kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Table, Unmodelled
+from layoutproof.core.size import symbol
+from layoutproof.core.term import Term
+from layoutproof.jobs.pallas.adapter import opened, place_of_function
+from layoutproof.jobs.pallas.jaxpr_terms import Reference, Unreadable, terms_of
+
+_SPACES = {
+    "default": "vmem",
+    "none": "vmem",
+    "any": "any",
+    "hbm": "hbm",
+    "vmem": "vmem",
+    "smem": "smem",
+    "host": "host",
+}
+_SPACES |= {"semaphore_mem": "semaphore", "semaphore": "semaphore", "vmem_shared": "vmem_shared", "cmem": "cmem"}
+_SPACES |= {"gmem": "gmem", "error": "any"}
+_NAMES = {"bool": "pred", "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "complex64": "c64"}
+_BY_HAND = (
+    "all its arrays stay where they are (memory ANY or HBM) and the kernel moves data by hand: there is no block that could "
+    "be checked"
+)
+
+
+def kernel_of(params: Mapping[str, Any], source: str, live: Sequence[bool], platform: str = "") -> Kernel | Unmodelled:
+    """A Kernel from the parameters of a pallas_call. live: for each output, whether somebody uses its value."""
+    mapping = params["grid_mapping"]
+    name = str(params.get("name") or getattr(params.get("metadata"), "name", "") or _body_name(params))
+    names = tuple(f"g{k}" for k in range(len(mapping.grid)))
+    grid = tuple(n if type(n) is int else symbol(f"grid{k}") for k, n in enumerate(mapping.grid))
+    tables = []
+    avals = list(mapping.index_map_avals)[len(grid) :]
+    for k, aval in enumerate(avals[: mapping.num_index_operands]):
+        bits = int(getattr(aval.dtype, "itemsize", 4)) * 8
+        tables.append(Table(f"prefetch{k}", tuple(int(n) for n in aval.shape), bits))
+    arguments: list[Any] = [Term("name", n) for n in names] + [Reference(t.name) for t in tables]
+    blocks = list(mapping.block_mappings)
+    operands = []
+    for k, block in enumerate(blocks):
+        role = "in" if k < mapping.num_inputs else "out"
+        position = k - mapping.num_inputs
+        used = role == "in" or position >= len(live) or live[position]
+        operands.append(_operand(block, role, k if role == "in" else position, arguments, grid, names, used))
+    semantics = tuple(_word(w) for w in getattr(params.get("compiler_params"), "dimension_semantics", None) or ())
+    vmapped = tuple(int(k) for k in getattr(mapping, "vmapped_dims", ()) or ())
+    if vmapped and semantics and len(semantics) == len(grid) - len(vmapped):
+        rest = iter(semantics)
+        semantics = tuple("parallel" if k in vmapped else next(rest) for k in range(len(grid)))
+    skipped = mapping.num_index_operands + mapping.num_dynamic_grid_bounds
+    aliases = tuple((int(a) - skipped, int(b)) for a, b in params.get("input_output_aliases") or () if a >= skipped)
+    windowed = any(o.windowed for o in operands)
+    kernel = Kernel(
+        name=name,
+        grid=grid,
+        grid_names=names,
+        operands=tuple(operands),
+        semantics=semantics,
+        vmapped=vmapped,
+        aliases=aliases,
+        tables=tuple(tables),
+        scratch=tuple(_scratch(aval) for aval in mapping.scratch_avals),
+        vmem_limit=getattr(params.get("compiler_params"), "vmem_limit_bytes", None),
+        platform=platform or _platform(params.get("compiler_params")),
+        source=source,
+        opaque="" if windowed or not operands else _BY_HAND,
+    )
+    odd = [w for w in semantics if w not in SEMANTICS]
+    return Unmodelled(name, source, f"unknown dimension_semantics {odd[0]!r}") if odd else kernel
+
+
+def pipeline_of(options: Mapping[str, Any], refs: Sequence[Any], source: str) -> Kernel | Unmodelled:
+    """A Kernel from the arguments of emit_pipeline and the references it is called with."""
+    import jax
+    from jax.tree_util import tree_leaves
+
+    specs = [*_flat(options.get("in_specs")), *_flat(options.get("out_specs"))]
+    many_in = len(_flat(options.get("in_specs")))
+    leaves = tree_leaves(list(refs), is_leaf=lambda r: hasattr(r, "shape"))[: len(specs)]
+    grid_given = tuple(options["grid"])
+    names = tuple(f"g{k}" for k in range(len(grid_given)))
+    grid = tuple(n if type(n) is int else symbol(f"grid{k}") for k, n in enumerate(grid_given))
+    captured: dict[int, tuple[str, Any]] = {}
+    operands = []
+    for k, (spec, ref) in enumerate(zip(specs, leaves, strict=False)):
+        role = "in" if k < many_in else "out"
+        name = f"in[{k}]" if role == "in" else f"out[{k - many_in}]"
+        dims = tuple(int(n) for n in ref.shape)
+        given = spec.block_shape if spec.block_shape is not None else dims
+        block = tuple(_block(entry) for entry in given)
+        index: tuple[Term, ...] = (Term("int", 0),) * len(dims)
+        sizes: tuple[Term | None, ...] = ()
+        unmodelled = ""
+        if spec.index_map is not None:
+            try:
+                index, sizes = _pipeline_index(spec.index_map, block, names, grid, captured, jax)
+            except Unreadable as error:
+                unmodelled = f"its index map has {error}"
+        mode = getattr(spec, "pipeline_mode", None)
+        operands.append(
+            Operand(
+                name, role, dims, element_type(ref.dtype), block, index, sizes,
+                memory=_space(getattr(spec, "memory_space", None)), buffers=getattr(mode, "buffer_count", None),
+                lookahead=bool(getattr(mode, "use_lookahead", False)), source=_function_place(spec.index_map),
+                unmodelled=unmodelled,
+            )
+        )  # fmt: skip
+    tables = tuple(
+        Table(n, tuple(int(e) for e in ref.shape), int(ref.dtype.itemsize) * 8) for n, ref in captured.values()
+    )
+    said = options.get("dimension_semantics") or ()
+    semantics = tuple(_word(w) for w in said)
+    return Kernel(
+        "emit_pipeline", grid, names, tuple(operands), semantics, tables=tables, pipeline="emit_pipeline", source=source
+    )
+
+
+def _pipeline_index(
+    index_map: Any,
+    block: Sequence[Block],
+    names: Sequence[str],
+    grid: Sequence[Any],
+    captured: dict[int, Any],
+    jax: Any,
+) -> tuple[tuple[Term, ...], tuple[Term | None, ...]]:
+    """Terms of a pipeline's index map, traced here; arrays and references that it captures become tables."""
+    scalars = [jax.ShapeDtypeStruct((), "int32")] * len(names)
+    parts: list[bool] = []
+
+    def flat(*index: Any) -> tuple[Any, ...]:
+        result = index_map(*index)
+        out: list[Any] = []
+        parts.clear()
+        for entry in result if isinstance(result, tuple | list) else (result,):
+            sliced = hasattr(entry, "start") and hasattr(entry, "size")
+            parts.append(sliced)
+            out += [entry.start, entry.size] if sliced else [entry]
+        return tuple(out)
+
+    try:
+        traced = jax.make_jaxpr(flat)(*scalars)
+    except Exception as error:
+        raise Unreadable(f"values that only the kernel's body has ({type(error).__name__})") from None
+    inner, consts = opened(traced)
+    arguments: list[Any] = [Term("name", n) for n in names]
+    for constant in consts:
+        if getattr(constant, "shape", ()) != () or "Ref" in type(getattr(constant, "aval", None)).__name__:
+            known = captured.setdefault(id(constant), (f"captured{len(captured)}", constant))
+            arguments.append(Reference(known[0]))
+        else:
+            raise Unreadable("a value of the kernel's body that is not known when tracing")
+    found = iter(terms_of(_without_constants(inner), arguments, grid, names))
+    index: list[Term] = []
+    sizes: list[Term | None] = []
+    for sliced in parts:
+        index.append(next(found))
+        sizes.append(next(found) if sliced else None)
+    return tuple(index), tuple(sizes) if any(parts) else ()
+
+
+class _without_constants:
+    """The same jaxpr with its constants as further inputs."""
+
+    def __init__(self, jaxpr: Any) -> None:
+        self.eqns, self.outvars, self.constvars = jaxpr.eqns, jaxpr.outvars, ()
+        self.invars = [*jaxpr.invars, *jaxpr.constvars]
+
+
+def _operand(
+    block: Any,
+    role: str,
+    position: int,
+    arguments: Sequence[Any],
+    grid: Sequence[Any],
+    names: Sequence[str],
+    live: bool,
+) -> Operand:
+    dims = tuple(int(n) for n in block.array_aval.shape)
+    inner, _ = opened(block.index_map_jaxpr)
+    index: tuple[Term, ...] = (Term("int", 0),) * len(dims)
+    unmodelled = ""
+    kinds = tuple(_block(entry) for entry in block.block_shape)
+    sizes: tuple[Term | None, ...] = ()
+    try:
+        found = terms_of(block.index_map_jaxpr, arguments[: len(inner.invars)], grid, names)
+        if any(kind.kind == "bounded" for kind in kinds) and len(found) > len(kinds):
+            starts = iter(found)
+            pairs = [(next(starts), next(starts) if kind.kind == "bounded" else None) for kind in kinds]
+            index, sizes = tuple(a for a, _ in pairs), tuple(b for _, b in pairs)
+        else:
+            index = found
+        if len(index) != len(dims):
+            raise Unreadable(f"{len(index)} results for {len(dims)} dimensions")
+    except Unreadable as error:
+        unmodelled = f"its index map has {error}"
+    mode = block.pipeline_mode
+    revisit = str(getattr(getattr(mode, "revisit", None), "name", "") or "immediate").lower()
+    origin = str(block.origin or f"{'args' if role == 'in' else 'outputs'}[{position}]")
+    return Operand(
+        name=origin,
+        role=role,
+        dims=dims,
+        dtype=element_type(block.array_aval.dtype),
+        block=kinds,
+        index=index,
+        sizes=sizes,
+        memory=_space(getattr(block.transformed_block_aval, "memory_space", None)),
+        buffers=getattr(mode, "buffer_count", None),
+        lookahead=bool(getattr(mode, "use_lookahead", False)),
+        revisit="any" if revisit == "any" else "immediate",
+        live=live,
+        source=place_of_function(inner.debug_info),
+        unmodelled=unmodelled or next((f"block dimension {b.kind[1:]}" for b in kinds if b.kind[0] == "?"), ""),
+    )
+
+
+def _block(entry: Any) -> Block:
+    """A block dimension; kinds that the model does not have are named with a question mark in front."""
+    kind = type(entry).__name__
+    if entry is None or kind == "Squeezed":
+        return Block("squeezed", 1)
+    if isinstance(entry, int):
+        return Block("blocked", int(entry))
+    if kind == "Blocked":
+        return Block("blocked", int(entry.block_size))
+    if kind == "Element":
+        low, high = entry.padding or (0, 0)
+        return Block("element", int(entry.block_size), int(low), int(high))
+    if kind == "BoundedSlice":
+        return Block("bounded", int(entry.block_size))
+    return Block(f"?{kind}", 1)
+
+
+def element_type(dtype: Any) -> str:
+    """XLA's name of a JAX element type; the given name where XLA has none of it (semaphores, keys)."""
+    name = str(dtype)
+    if name in _NAMES:
+        return _NAMES[name]
+    for long, short in (("uint", "u"), ("int", "s"), ("float8_", "f8"), ("float4_", "f4"), ("float6_", "f6")):
+        if name.startswith(long):
+            found = short + name.removeprefix(long)
+            return found if found in ELEMENT_BITS else name
+    return name
+
+
+def _space(space: Any) -> str:
+    # jax 0.12 wraps some spaces in objects whose text is the name
+    text = str(getattr(space, "value", space)).lower().rpartition(".")[2]
+    return _SPACES.get(text, "any")
+
+
+def _scratch(aval: Any) -> Scratch:
+    shape = tuple(int(n) for n in getattr(aval, "shape", ()))
+    memory = _space(getattr(aval, "memory_space", None))
+    dtype = element_type(getattr(aval, "dtype", "f32"))
+    return Scratch(shape, dtype, "semaphore" if dtype not in ELEMENT_BITS else memory)
+
+
+def _word(word: Any) -> str:
+    return str(getattr(word, "value", word)).lower()
+
+
+def _platform(compiler_params: Any) -> str:
+    text = type(compiler_params).__module__
+    return "triton" if "triton" in text else "mosaic_gpu" if "mosaic_gpu" in text else "tpu"
+
+
+def _body_name(params: Mapping[str, Any]) -> str:
+    inner, _ = opened(params["jaxpr"])
+    text = str(getattr(inner.debug_info, "func_src_info", "") or "pallas_call")
+    return text.partition(" at ")[0]
+
+
+def _function_place(function: Any) -> str:
+    code = getattr(function, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
+
+
+def _flat(specs: Any) -> list[Any]:
+    from jax.tree_util import tree_leaves
+
+    return [s for s in tree_leaves(specs, is_leaf=lambda s: hasattr(s, "index_map")) if hasattr(s, "index_map")]

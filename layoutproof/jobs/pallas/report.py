@@ -1,0 +1,157 @@
+"""Judged Pallas calls as text for people and as JSON for programs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from layoutproof.core.kernel import Kernel, Unmodelled
+from layoutproof.core.result import Verdict, plain, show_point
+from layoutproof.engine.kernels import Finding
+from layoutproof.jobs.pallas.findings import Judged, exit_code, without_proved
+from layoutproof.jobs.report import result_json
+
+
+def text(calls: Sequence[Judged], everything: bool = False) -> str:
+    """Every call with what is not proved of it (or everything), then one line that counts."""
+    return "\n".join([*(f"{one(call, everything)}\n" for call in calls), summary(calls)])
+
+
+def one(call: Judged, everything: bool = False) -> str:
+    """One call: where it is, its grid and target, how much is proved, and each finding with its numbers.
+
+    matmul_kernel   kernels/matmul.py:70
+      grid     (3, 3, 3)
+      target   v5e, libtpu 0.0.42.1
+      proved   9 properties
+
+    refuted  outputs_covered  outputs[0] f32[1000,1000] block (256, 256)   kernels/matmul.py:70
+      because  no program writes outputs[0][768:1000, 0:256] (block (3, 0))
+      at       block=(3, 0)
+      mend     grid floor-divides 1000 by 256: use pl.cdiv
+      explain  layoutproof explain outputs_covered
+    """
+    kernel = call.call
+    lines = [f"{kernel.name}   {place(kernel.source)}".rstrip()]
+    if isinstance(kernel, Unmodelled):
+        return "\n".join([*lines, "  unknown  not modelled, so nothing of it is proved", f"  because  {kernel.reason}"])
+    lines.append(f"  grid     ({', '.join(map(str, kernel.grid))}){_semantics(kernel)}")
+    if call.target:
+        lines.append(f"  target   {call.target}, {call.compiler}" + (f"; {call.foreign}" if call.foreign else ""))
+    else:
+        lines.append("  target   none given; what hardware demands is not asked")
+    proved = call.proved()
+    lines.append(f"  proved   {_many(len(proved), 'property')}" + (f": {', '.join(proved)}" if everything else ""))
+    if not call.findings:
+        lines.append("  unknown  there is nothing in it to ask about")
+    left = call if everything else without_proved(call)
+    return "\n\n".join(["\n".join(lines), *(finding_text(f, kernel) for f in left.findings)])
+
+
+def finding_text(finding: Finding, kernel: Kernel) -> str:
+    """One finding: the verdict, the property, the operand, where; then why, at which program, and what to do."""
+    result = finding.result
+    where = place(finding.source or kernel.source)
+    lines = [f"{_word(finding):<8} {finding.property}  {_subject(finding, kernel)}   {where}".rstrip()]
+    if result.reason:
+        lines.append(f"  because  {result.reason}")
+    if result.counterexample:
+        lines.append(f"  at       {show_point(result.counterexample)}")
+    lines += [f"  {name:<8} {plain(value)}" for name, value in result.figures.items() if result.reason]
+    if finding.mend:
+        lines.append(f"  mend     {finding.mend}")
+    lines += [f"  assumes  {assumption}" for assumption in finding.assumes]
+    if result.verdict is Verdict.PROVED:
+        lines.append(f"  by       {result.decided_by}")
+    elif finding.property != "analysable":
+        lines.append(f"  explain  layoutproof explain {finding.property}")
+    return "\n".join(lines)
+
+
+def summary(calls: Sequence[Judged]) -> str:
+    """One line that counts calls by their verdict, and what is only said.
+
+    >>> summary([])
+    'no Pallas call; nothing asked is nothing proved'
+    """
+    if not calls:
+        return "no Pallas call; nothing asked is nothing proved"
+    counts = ", ".join(f"{_count(calls, v)} {v.value}" for v in (Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN))
+    line = f"{_many(len(calls), 'Pallas call')}: {counts}"
+    for severity in ("warning", "info"):
+        said = sum(f.severity == severity and f.result.verdict is Verdict.REFUTED for c in calls for f in c.findings)
+        line += f"; {said} {severity}" + ("s" if said != 1 and severity == "warning" else "") if said else ""
+    return line
+
+
+def as_json(calls: Sequence[Judged]) -> dict[str, Any]:
+    """The same for programs: `exit_code`, `summary` and one entry per call with all its findings."""
+    counts = {verdict.value: _count(calls, verdict) for verdict in (Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN)}
+    return {
+        "exit_code": exit_code(calls),
+        "summary": {"calls": len(calls), **counts},
+        "calls": [_call_json(call) for call in calls],
+    }
+
+
+def place(source: str) -> str:
+    """`file:line` relative to where we are, if it lies below."""
+    file, colon, line = source.rpartition(":")
+    if not colon or not os.path.isabs(file):
+        return source
+    here = os.getcwd() + os.sep
+    return f"{file.removeprefix(here)}:{line}"
+
+
+def _call_json(call: Judged) -> dict[str, Any]:
+    kernel = call.call
+    entry: dict[str, Any] = {"name": kernel.name, "source": kernel.source, "verdict": call.verdict.value}
+    entry |= {"target": call.target, "compiler": call.compiler}
+    if isinstance(kernel, Unmodelled):
+        return entry | {"reason": kernel.reason, "findings": []}
+    entry |= {"grid": plain(kernel.grid), "platform": kernel.platform, "pipeline": kernel.pipeline}
+    entry["reason"] = kernel.opaque or call.foreign
+    entry["operands"] = [
+        {"name": o.name, "role": o.role, "dtype": o.dtype, "dims": plain(o.dims), "block": [str(b) for b in o.block]}
+        for o in kernel.operands
+    ]
+    entry["findings"] = [_finding_json(finding) for finding in call.findings]
+    return entry
+
+
+def _finding_json(finding: Finding) -> dict[str, Any]:
+    entry: dict[str, Any] = {"severity": finding.severity, "source": finding.source, "mend": finding.mend}
+    return result_json(finding.result) | {"subject": finding.subject, "assumes": list(finding.assumes)} | entry
+
+
+def _word(finding: Finding) -> str:
+    """The verdict, or what a violation is worth where that is less than an error."""
+    refuted = finding.result.verdict is Verdict.REFUTED
+    return finding.severity if refuted and finding.severity != "error" else finding.result.verdict.value
+
+
+def _subject(finding: Finding, kernel: Kernel) -> str:
+    for operand in kernel.operands:
+        if operand.name == finding.subject:
+            block = ", ".join(map(str, operand.block))
+            return f"{operand.name} {operand.dtype}[{','.join(map(str, operand.dims))}] block ({block})"
+    return finding.subject
+
+
+def _semantics(kernel: Kernel) -> str:
+    return f" {' '.join(kernel.semantics)}" if kernel.semantics else ""
+
+
+def _count(calls: Sequence[Judged], verdict: Verdict) -> int:
+    return sum(call.verdict is verdict for call in calls)
+
+
+def _many(count: int, what: str) -> str:
+    """
+    >>> _many(2, "property")
+    '2 properties'
+    """
+    if count == 1:
+        return f"1 {what}"
+    return f"{count} {what[:-1]}ies" if what.endswith("y") else f"{count} {what}s"

@@ -1,0 +1,127 @@
+"""Every Pallas call in a JAX function, found by tracing it on shapes: nothing is computed, no device is needed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.kernel import Kernel, Unmodelled
+from layoutproof.core.tables import with_assumptions
+from layoutproof.jobs.pallas.adapter import (
+    device_of,
+    inner_jaxprs,
+    is_pallas_call,
+    need_jax,
+    opened,
+    pipelines_traced,
+    place_of,
+)
+from layoutproof.jobs.pallas.calls import kernel_of, pipeline_of
+
+Found = Kernel | Unmodelled
+
+
+def kernels_of(
+    function: Callable[..., Any],
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    target: str = "v5e",
+    assume: Sequence[str] = (),
+) -> tuple[Found, ...]:
+    """The Pallas calls of `function(*args, **kwargs)`, in the order in which they are traced.
+
+    args: arrays and `jax.ShapeDtypeStruct`s are traced, everything else is passed as it is. target: the generation that
+    the function shall believe it runs on.  assume: of tables, as `core.tables` reads them; those that a function was
+    decorated with by `layoutproof.assume` are added.
+    Raises LayoutError where jax is missing, where the function raises (with its file and line), for bad assumptions.
+    """
+    jax = need_jax()
+    known = (*assume, *getattr(function, "__layoutproof_assume__", ()))
+    pipelines: list[Found] = []
+    kept = dict(kwargs or {})
+    traced = [k for k, value in enumerate(args) if _is_array(value)]
+    named = [name for name, value in kept.items() if _is_array(value)]
+
+    def call(arrays: Sequence[Any], more: Mapping[str, Any]) -> Any:
+        given = list(args)
+        for k, value in zip(traced, arrays, strict=True):
+            given[k] = value
+        return function(*given, **{**kept, **more})
+
+    def pipeline(options: Mapping[str, Any], refs: Sequence[Any]) -> None:
+        pipelines.append(pipeline_of(options, refs, caller()))
+
+    with device_of(target), pipelines_traced(pipeline):
+        try:
+            jaxpr = jax.make_jaxpr(call)([args[k] for k in traced], {name: kept[name] for name in named})
+        except LayoutError:
+            raise
+        except Exception as error:
+            text = shorten(" ".join(str(error).split()), 300)
+            raise LayoutError(f"tracing the function raised {type(error).__name__}: {text}{raised_at(error)}") from None
+    inner, _ = opened(jaxpr)
+    found: list[Found] = []
+    walk(inner, [True] * len(inner.outvars), found)
+    # a kernel that moves its data through pipelines is seen through them
+    calls = [replace(k, opaque="") if isinstance(k, Kernel) and k.opaque and pipelines else k for k in found]
+    return tuple(with_assumptions(k, known, strict=False) if isinstance(k, Kernel) else k for k in [*calls, *pipelines])
+
+
+def walk(jaxpr: Any, live: Sequence[bool], found: list[Found]) -> None:
+    """The Pallas calls of a jaxpr and of every jaxpr inside of it. live: which of its results somebody uses."""
+    used = {id(v) for equation in jaxpr.eqns for v in equation.invars if not hasattr(v, "val")}
+    used |= {id(v) for v, alive in zip(jaxpr.outvars, live, strict=True) if alive and not hasattr(v, "val")}
+    for equation in jaxpr.eqns:
+        needed = [id(v) in used and type(v).__name__ != "DropVar" for v in equation.outvars]
+        if is_pallas_call(equation.params):
+            found.append(kernel_of(equation.params, place_of(equation.source_info), needed))
+            # pipelines inside are seen where they are traced, loops and calls in a kernel's body hold no further call
+            continue
+        if equation.primitive.name == "mpmd_map":
+            reason = "a Mosaic GPU kernel has a grid and no block mappings: nothing says which block a program sees"
+            found.append(
+                Unmodelled(str(equation.params.get("name", "mpmd_map")), place_of(equation.source_info), reason)
+            )
+            continue
+        for _, closed in inner_jaxprs(equation.params):
+            inner, _ = opened(closed)
+            same = len(inner.outvars) == len(needed)
+            walk(
+                inner,
+                needed if same and equation.primitive.name not in ("scan", "while") else [True] * len(inner.outvars),
+                found,
+            )
+
+
+def caller() -> str:
+    """`file:line` of the innermost frame that belongs to neither jax nor this package."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        parts = file.split(os.sep)
+        if "jax" not in parts and "layoutproof" not in parts and not file.startswith("<"):
+            return f"{file}:{frame.f_lineno}"
+        frame = frame.f_back  # type: ignore[assignment]
+    return ""
+
+
+def raised_at(error: BaseException) -> str:
+    """` (file:line)` of the innermost frame of user code that raised, or ""."""
+    place = ""
+    trace = error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        parts = file.split(os.sep)
+        if "site-packages" not in parts and "layoutproof" not in parts and not file.startswith("<"):
+            place = f" ({file}:{trace.tb_lineno})"
+        trace = trace.tb_next
+    return place
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "shape") and hasattr(value, "dtype")
