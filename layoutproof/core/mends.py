@@ -23,14 +23,15 @@ def out_of_bounds(kernel: Kernel, operand: Operand, dimension: int) -> str:
     count = ceil_div(extent, block.size)
     if block.kind == "blocked" and block.size > 1 and divisor % block.size == 0 and high // block.size < count:
         return (
-            f"{term} is an element offset, and a block index is expected: return it divided by {block.size} (JAX multiplies "
-            f"the index by the block size itself), or make the dimension pl.Element({block.size})"
+            f"{term} is an element offset, and a block index is expected: return it divided by {block.size} (JAX "
+            f"multiplies the index by the block size itself), or make the dimension pl.Element({block.size})"
         )
     if low < 0:
         return f"the index goes down to {low}: start at 0, or clamp it with jnp.maximum(.., 0)"
     if block.kind == "blocked" and term.op == "name":
         k = kernel.grid_names.index(term.args[0])
-        return f"grid dimension {k} has {kernel.grid[k]} programs and the array {count} blocks: use pl.cdiv({extent}, {block.size})"
+        have = f"grid dimension {k} has {kernel.grid[k]} programs and the array {count} blocks"
+        return f"{have}: use pl.cdiv({extent}, {block.size})"
     return f"clamp it with jnp.minimum(.., {count - 1})" if block.kind == "blocked" else ""
 
 

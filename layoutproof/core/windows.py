@@ -206,17 +206,24 @@ def settled_reads(kernel: Kernel, operand: Operand) -> tuple[IndexMap, str]:
 
 
 def _tied(table: Table, at: Index, value: Any, there: Index, second: Any, on: Numbers) -> Any:
+    """What two reads of one table have to do with each other. Outside of the table no word about it binds."""
     same: Any = True
     for a, b in zip(at, there, strict=True):
         same = on.both(same, on.equal(a, b))
     equal = on.equal(value, second)
     held = on.either(on.opposite(same), equal)
+    if not (table.injective or table.monotone):
+        return held
+    outside: Any = False
+    for entry, extent in zip((*at, *there), (*table.dims, *table.dims), strict=True):
+        outside = on.either(outside, on.either(on.less(entry, 0), on.opposite(on.less(entry, on.size(extent)))))
     if table.injective:
-        held = on.both(held, on.either(same, on.opposite(equal)))
+        held = on.both(held, on.either(outside, on.either(same, on.opposite(equal))))
     if table.monotone:
         here, later = row_major(at, table.dims, on), row_major(there, table.dims, on)
-        held = on.both(held, on.either(on.opposite(on.less(here, later)), on.opposite(on.less(second, value))))
-        held = on.both(held, on.either(on.opposite(on.less(later, here)), on.opposite(on.less(value, second))))
+        rising = on.either(on.opposite(on.less(here, later)), on.opposite(on.less(second, value)))
+        falling = on.either(on.opposite(on.less(later, here)), on.opposite(on.less(value, second)))
+        held = on.both(held, on.either(outside, on.both(rising, falling)))
     return held
 
 

@@ -154,7 +154,7 @@ def kernel_target(name: str, compiler: str | None = None) -> KernelTarget:
             found: KernelTarget = module.kernel_target(name)
         except LayoutError:
             continue
-        return found if compiler is None else module.kernel_target(name, compiler)  # type: ignore[no-any-return]
+        return found if compiler is None else module.kernel_target(name, compiler)
     raise LayoutError(f"unknown target {shorten(str(name), 40)!r}; known: {', '.join(kernel_targets())}")
 
 

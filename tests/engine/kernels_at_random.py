@@ -1,4 +1,4 @@
-"""Small kernels at random, and what a literal walk over their grids says of them. Nothing here uses the product's maps."""
+"""Small kernels at random, and what a literal walk over their grids says. Nothing here uses the product's maps."""
 
 from __future__ import annotations
 
@@ -22,14 +22,11 @@ def kernel(grid: tuple[int, ...], *operands: Operand, semantics: tuple[str, ...]
 
 
 def any_kernel(rng: random.Random, element: bool = False) -> Kernel:
-    """One input and one output over a grid of up to three dimensions; indices are mostly right and often a bit wrong."""
+    """One input and one output over a grid of up to three dimensions; indices are mostly right, often a bit wrong."""
     grid = tuple(rng.randint(1, 4) for _ in range(rng.randint(1, 3)))
     semantics = tuple(rng.choice(("parallel", "arbitrary")) for _ in grid)
-    return kernel(
-        grid,
-        *(any_operand(rng, name, role, grid, element) for name, role in (("x", "in"), ("o", "out"))),
-        semantics=semantics,
-    )
+    operands = [any_operand(rng, name, role, grid, element) for name, role in (("x", "in"), ("o", "out"))]
+    return kernel(grid, *operands, semantics=semantics)
 
 
 def any_operand(rng: random.Random, name: str, role: str, grid: tuple[int, ...], element: bool) -> Operand:

@@ -1,4 +1,4 @@
-"""Judging kernels: the three central properties against a literal walk over the grid, and what is said without a proof."""
+"""Judging kernels: three properties against a literal walk over the grid, and what is said without a proof."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The one file that knows where JAX keeps things, and what moves between its versions.
 
-Read from jax 0.10.2 (Python 3.11) and jax 0.12.0.1 (Python 3.12): a block mapping's `index_map_jaxpr` is a ClosedJaxpr in
-the first and a Jaxpr in the second; block dimensions are ints, None or objects in the first, always objects later.
+Read from jax 0.10.2 (Python 3.11) and jax 0.12.0.1 (Python 3.12): a block mapping's `index_map_jaxpr` is a ClosedJaxpr
+in the first and a Jaxpr in the second; block dimensions are ints, None or objects in the first, always objects later.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ KNOWN = ((0, 10), (0, 11), (0, 12))
 """Versions of JAX (major, minor) whose Pallas calls are read; 0.10.2 and 0.12.0.1 were tried."""
 
 KINDS = {
-    "v2": ("TPU v2", 1), "v3": ("TPU v3", 1), "v4lite": ("TPU v4 lite", 1), "v4": ("TPU v4", 2), "v5e": ("TPU v5 lite", 1),
-    "v5p": ("TPU v5", 2), "v6e": ("TPU v6 lite", 1), "7x": ("TPU7x", 1),
+    "v2": ("TPU v2", 1), "v3": ("TPU v3", 1), "v4lite": ("TPU v4 lite", 1), "v4": ("TPU v4", 2),
+    "v5e": ("TPU v5 lite", 1), "v5p": ("TPU v5", 2), "v6e": ("TPU v6 lite", 1), "7x": ("TPU7x", 1),
 }  # fmt: skip
 """Generation -> (device kind as JAX spells it, cores that one call may use)."""
 
@@ -114,7 +114,7 @@ def pipelines_traced(callback: Callable[..., None]) -> Iterator[None]:
     """Within it `callback(arguments of emit_pipeline, references it is called with)` sees every pipeline traced."""
     need_jax()
     module = importlib.import_module("jax._src.pallas.mosaic.pipeline")
-    original = module._emit_pipeline
+    original = getattr(module, "_emit_pipeline")  # noqa: B009 (a private name that mypy does not know)
 
     def emit(body: Any, **options: Any) -> Any:
         pipeline = original(body, **options)
@@ -125,8 +125,8 @@ def pipelines_traced(callback: Callable[..., None]) -> Iterator[None]:
 
         return called
 
-    module._emit_pipeline = emit
+    setattr(module, "_emit_pipeline", emit)  # noqa: B010
     try:
         yield
     finally:
-        module._emit_pipeline = original
+        setattr(module, "_emit_pipeline", original)  # noqa: B010

@@ -25,8 +25,8 @@ _SPACES |= {"semaphore_mem": "semaphore", "semaphore": "semaphore", "vmem_shared
 _SPACES |= {"gmem": "gmem", "error": "any"}
 _NAMES = {"bool": "pred", "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "complex64": "c64"}
 _BY_HAND = (
-    "all its arrays stay where they are (memory ANY or HBM) and the kernel moves data by hand: there is no block that could "
-    "be checked"
+    "all its arrays stay where they are (memory ANY or HBM) and the kernel moves data by hand: there is no block that "
+    "could be checked"
 )
 
 

@@ -1,7 +1,7 @@
 """Index maps as JAX traced them, rewritten as terms: piecewise quasi-affine arithmetic on integers.
 
-Every operation is modelled or refused by name. Arithmetic is over the unbounded integers; that JAX computes it in 32 bits
-is the business of the property `index_int32`.
+Every operation is modelled or refused by name. Arithmetic is over the unbounded integers; that JAX computes it in 32
+bits is the business of the property `index_int32`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """No index map computes a number that a signed 32-bit integer cannot hold, on its way or as the window's start.
 
-Why it matters: JAX computes index maps in int32 and wraps silently; our own integers never overflow, so `proved` elsewhere
-says nothing about this.
+Why it matters: JAX computes index maps in int32 and wraps silently; our own integers never overflow, so `proved`
+elsewhere says nothing about this.
 Refuted by: the smallest `program` for which a part of the index map, or block index times block size, leaves int32.
 Example: grid 2**20, index (i) -> (i * 4096,) is fine up to program 524287 and wraps at 524288.
 Mend: divide before multiplying, or split the dimension.

@@ -1,7 +1,8 @@
 """Every block lies inside its array as a whole.
 
-Why it matters: what a block holds beyond the array's edge is undefined when read and dropped when written. That is legal and
-common, and a kernel that reduces over such a block must mask it; interpret mode fills it with NaN, hardware with garbage.
+Why it matters: what a block holds beyond the array's edge is undefined when read and dropped when written. That is
+legal and common, and a kernel that reduces over such a block must mask it; interpret mode fills it with NaN, hardware
+with garbage.
 Refuted by: the smallest `program` with a partial block. Always info: whether the body masks is not looked at.
 Figures: for each dimension with a partial block, elements that are there, and the condition of the mask.
 Example: array f32[1000], block 256: the last block has 232 elements.
@@ -56,13 +57,15 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
                 said.append(f"{there} of the block's {size} elements in dimension {d}")
         return f"{operand.name} at program {at['program']}: the array has only {' and '.join(said)}"
 
-    figures = {
-        f"mask{d}": f"({operand.index[d]}) * {operand.block[d].size} + arange({operand.block[d].size}) < {operand.dims[d]}"
-        for d in dims
-    }
+    figures = {f"mask{d}": _mask(operand, d) for d in dims}
     points = {"program": m.domain} | ({"reads": m.copies} if reads else {})
     claim = Claim(points, All((*tied, When((At(m, "program", reads),), partial))), explain)
     yield Obligation(operand.name, claim, severity="info", source=operand.source, figures=figures)
+
+
+def _mask(operand: Operand, d: int) -> str:
+    size = operand.block[d].size
+    return f"({operand.index[d]}) * {size} + arange({size}) < {operand.dims[d]}"
 
 
 def _may_be_partial(operand: Operand, d: int) -> bool:
