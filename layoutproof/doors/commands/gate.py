@@ -1,0 +1,141 @@
+"""`layoutproof gate`: what changed between two states of layouts, with proof, and whether that is allowed."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.doors.arguments import json_flag, write_whole
+from layoutproof.doors.progress import Progress, progress_bar
+from layoutproof.jobs.formats import Report, names, render, summary
+from layoutproof.jobs.workers import BACKENDS, Workers
+
+
+@click.command()
+@click.argument("paths", nargs=-1)
+@click.option("--against", metavar="REF", help="A git revision to compare with, e.g. main; nothing is checked out.")
+@click.option("--lock", is_flag=True, help="Write layoutproof.lock of PATHS, to compare with later.")
+@click.option("--format", "form", type=click.Choice(names()), default="text", show_default=True)
+@click.option("--output", metavar="FILE", help="Write the report there and only its last line here.")
+@click.option("--new-only", is_flag=True, help="Leave out what is allowed or approved.")
+@click.option("--approve", metavar="FINGERPRINT", help="Print what to add to pyproject.toml to approve one finding.")
+@click.option("--jobs", type=click.IntRange(min=0), default=1, show_default=True, help="Processes; 0: one per core.")
+@click.option("--backend", type=click.Choice(BACKENDS), help="Work on a cluster that is already there.")
+@click.option("--scheduler", metavar="ADDRESS", default="", help="Its address, e.g. tcp://10.0.0.1:8786.")
+@json_flag
+def command(
+    paths: tuple[str, ...],
+    against: str | None,
+    lock: bool,
+    form: str,
+    output: str | None,
+    new_only: bool,
+    approve: str | None,
+    jobs: int,
+    backend: str | None,
+    scheduler: str,
+    as_json: bool,
+) -> int:
+    """Compare two states of layouts: OLD NEW (files or folders of specs or HLO dumps), or --against a git revision.
+
+    Without either, what is now is compared with layoutproof.lock. Every change is classed with its proof; pyproject's
+    [tool.layoutproof.gate] says which classes are allowed.
+
+    Exit codes: 0 nothing denied, 1 something denied, 2 bad input or usage, 3 nothing denied but something unknown,
+    130 interrupted (the report is a part).
+    """
+    if lock:
+        return _write_lock(paths or ("specs",))
+    if scheduler and not backend:
+        raise click.UsageError("--scheduler needs --backend")
+    form = "json" if as_json else form
+    workers = Workers(jobs, backend or "", scheduler)
+    with progress_bar("files", sys.stderr.isatty() and form == "text") as progress:
+        report = _report(paths, against, workers, progress, new_only and not approve)
+    if approve:
+        return _approve(report, approve)
+    text = render(form, report)
+    if output:
+        write_whole(Path(output), text.encode())
+        click.echo(summary(report))
+    else:
+        _show(text, form)
+    return report.exit_code
+
+
+def _report(
+    paths: tuple[str, ...], against: str | None, workers: Workers, progress: Progress | None, new_only: bool
+) -> Report:
+    from layoutproof.jobs.gate import compare as gate
+    from layoutproof.jobs.gate import states
+
+    today = datetime.datetime.now(tz=datetime.UTC).date()
+    config = gate.pyproject()
+    rules = gate.rules_in(config.read_text("utf-8"), str(config)) if config else {}
+    also = []
+    if against is not None:
+        old, new = states.against(against, paths or ("specs",))
+        then = states.text_at(against, str(config)) if config else None
+        before = gate.rules_in(then.decode(errors="replace"), f"{config} at {against}") if then else {}
+        also = gate.rules_changed(before, rules, "pyproject.toml")
+    elif len(paths) == 2:
+        old, new = states.pair(*paths)
+    elif not paths:
+        return _against_lock(rules, today, workers, progress, new_only)
+    else:
+        raise click.UsageError("give OLD NEW, or --against REF [PATHS], or nothing to compare with layoutproof.lock")
+    return gate.compare(old, new, rules, today=today, workers=workers, progress=progress, new_only=new_only, also=also)
+
+
+def _against_lock(
+    rules: Any, today: datetime.date, workers: Workers, progress: Progress | None, new_only: bool
+) -> Report:
+    from layoutproof.jobs.gate import drift
+
+    if not Path(drift.NAME).is_file():
+        raise click.UsageError(
+            "nothing to compare with: give OLD NEW or --against REF, or write layoutproof.lock with --lock"
+        )
+    return drift.compare(Path(drift.NAME), rules, today, workers, progress, new_only)
+
+
+def _write_lock(paths: tuple[str, ...]) -> int:
+    from layoutproof.jobs.gate import drift, lock, states
+
+    files = states.here(paths).files
+    write_whole(Path(drift.NAME), lock.write(files, paths).encode())
+    click.echo(f"{drift.NAME}: {len(files)} file{'' if len(files) == 1 else 's'}")
+    return 0
+
+
+def _approve(report: Report, fingerprint: str) -> int:
+    from layoutproof.jobs.gate.policy import stanza
+
+    for finding in report.findings:
+        if finding.fingerprint == fingerprint:
+            if finding.undecided or finding.error:
+                raise LayoutError("what nobody could tell and what is wrong input cannot be approved")
+            click.echo(stanza(finding, datetime.datetime.now(tz=datetime.UTC).date()))
+            return 0
+    have = ", ".join(f.fingerprint for f in report.findings if f.fingerprint) or "none"
+    raise LayoutError(f"no finding has the fingerprint {fingerprint}; there are {have}")
+
+
+def _show(text: str, form: str) -> None:
+    if form != "text" or not sys.stdout.isatty():
+        click.echo(text)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    styled = Text(text)
+    for word, style in (("deny", "bold red"), ("error", "bold red"), ("unknown", "bold magenta"), ("warn", "yellow")):
+        styled.highlight_regex(rf"(?m)^{word}\b", style)
+    styled.highlight_regex(r"(?m)^allow\b", "green")
+    styled.highlight_regex(r"(?m)^  \w+ ", "dim")
+    Console(highlight=False, soft_wrap=True).print(styled)

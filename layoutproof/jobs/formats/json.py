@@ -1,0 +1,22 @@
+"""For programs: one JSON object with everything."""
+
+from __future__ import annotations
+
+import json
+
+from layoutproof.jobs.formats import Report, as_dict, summary
+
+
+def render(report: Report) -> str:
+    """One object: `exit_code`, `summary`, `findings` in the order of the files, `notes`, `partial`."""
+    whole = {
+        "exit_code": report.exit_code,
+        "title": report.title,
+        "summary": summary(report),
+        "compared": report.compared,
+        "hidden": report.hidden,
+        "partial": report.partial,
+        "notes": list(report.notes),
+        "findings": [as_dict(finding) for finding in report.findings],
+    }
+    return json.dumps(whole, indent=2, ensure_ascii=False)

@@ -1,0 +1,55 @@
+"""For build servers: JUnit XML. A denied or undecided finding is a failed test case, a mistake in the input an error.
+
+Source: the Jenkins xUnit schema, https://github.com/jenkinsci/xunit-plugin (junit-10.xsd); there is no standard.
+"""
+
+from __future__ import annotations
+
+import re
+from xml.sax.saxutils import escape, quoteattr
+
+from layoutproof.jobs.formats import Finding, Report, summary, word
+from layoutproof.jobs.formats.text import one
+
+# what XML 1.0 cannot hold, not even escaped
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def render(report: Report) -> str:
+    """One suite: a case per finding, and one case that holds when there is none."""
+    failures = sum(word(f) in ("deny", "unknown") for f in report.findings)
+    errors = sum(f.error for f in report.findings) + report.partial
+    cases = [_case(finding) for finding in report.findings]
+    inner = '<error message="interrupted, so this is a part"/>' if report.partial else ""
+    cases.append(f'<testcase classname="layoutproof" name={_attribute(report.title)}>{inner}</testcase>')
+    counts = f'tests="{len(cases)}" failures="{failures}" errors="{errors}"'
+    out = escape(_clean("\n".join([*report.notes, summary(report)])))
+    return (
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites {counts}>\n<testsuite name="layoutproof" {counts}>\n'
+        + "\n".join(cases)
+        + f"\n<system-out>{out}</system-out>\n</testsuite>\n</testsuites>"
+    )
+
+
+def _case(finding: Finding) -> str:
+    about = f"classname={_attribute(finding.unit or 'layoutproof')} name={_attribute(_name(finding))}"
+    where = f" file={_attribute(finding.file)}" if finding.file else ""
+    where += f' line="{finding.line}"' if finding.line else ""
+    body = escape(_clean(one(finding)))
+    tag = {"error": "error", "deny": "failure", "unknown": "failure"}.get(word(finding))
+    if tag is None:
+        return f"<testcase {about}{where}><system-out>{body}</system-out></testcase>"
+    what = f"message={_attribute(finding.because)} type={_attribute(finding.kind)}"
+    return f"<testcase {about}{where}><{tag} {what}>{body}</{tag}></testcase>"
+
+
+def _name(finding: Finding) -> str:
+    return f"{finding.kind} {finding.subject} {finding.fingerprint}".rstrip()
+
+
+def _clean(text: str) -> str:
+    return _FORBIDDEN.sub("?", text)
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_clean(text), {"\n": "&#10;"})

@@ -1,0 +1,69 @@
+"""What is here now against what the lock file says: drift without git, also when only this tool changed."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.jobs import cache
+from layoutproof.jobs.formats import Report
+from layoutproof.jobs.gate.compare import Compared, Progress, Work, judged
+from layoutproof.jobs.gate.states import File, here
+from layoutproof.jobs.workers import Workers
+
+NAME = "layoutproof.lock"
+HEAD = "# layoutproof.lock 1: written by layoutproof gate --lock, of"
+_TITLE = "what is here against layoutproof.lock"
+
+
+def compare(
+    path: Path,
+    rules: Mapping[str, Any],
+    today: datetime.date,
+    workers: Workers,
+    progress: Progress | None = None,
+    new_only: bool = False,
+) -> Report:
+    """The report on everything that the lock file is of. LayoutError for what is no lock file, with its line."""
+    data = path.read_bytes()
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise LayoutError("not UTF-8 text", file=path.as_posix(), line=1) from None
+    paths = paths_of(text, path.as_posix())
+    files = {f.unit: f for given in paths if Path(given).exists() for f in here([given]).files if f.is_spec}
+    key = cache.key_of_files(["drift"], {NAME: data, **{unit: f.data for unit, f in sorted(files.items())}})
+    if cache.get(key) == "none":
+        return judged(_TITLE, Work(_compare, [], [], workers), len(files), rules, today, new_only)
+    from layoutproof.jobs.gate.lock import specs_of
+
+    old = specs_of(text, path.as_posix())
+    units = sorted({*old, *files})
+    items = [(old.get(unit), files.get(unit), unit) for unit in units]
+    report = judged(_TITLE, Work(_compare, items, units, workers, progress), len(units), rules, today, new_only)
+    if not report.findings and not report.notes and not report.hidden and not report.partial:
+        cache.put(key, "none")
+    return report
+
+
+def _compare(item: tuple[Any, File | None, str]) -> Compared:
+    from layoutproof.jobs.gate.lock import drift
+
+    findings, rules = drift(*item)
+    return Compared(tuple(findings), rules)
+
+
+def paths_of(text: str, file: str) -> list[str]:
+    """The paths that a lock file is of. LayoutError where it does not say so."""
+    first = text.partition("\n")[0]
+    try:
+        found = json.loads(first.removeprefix(HEAD)) if first.startswith(HEAD) else None
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not all(isinstance(path, str) for path in found) or not found:
+        raise LayoutError(f"not a lock file of this version: its first line is {shorten(first)!r}", file=file, line=1)
+    return found

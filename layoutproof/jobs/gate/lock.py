@@ -1,0 +1,109 @@
+"""The lock file: what each layout was and what was proved of it, so that drift is seen without git.
+
+One JSON array per line, sorted, so that changes of different things merge without a conflict:
+
+    ["specs/a.yaml", "claim", {"kind": "injective", "labels": ["scores"], ..}, "proved"]
+    ["specs/a.yaml", "layout", "scores", "f32[3,5]{1,0:T(2,2)}"]
+
+A layout is kept in its normal form, the text that it prints, where that reads back as the same layout.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.result import plain
+from layoutproof.engine.read import read_layout
+from layoutproof.jobs.check import run
+from layoutproof.jobs.formats import Finding
+from layoutproof.jobs.gate.drift import HEAD, paths_of
+from layoutproof.jobs.gate.specs import Claimed, Named, Spec, compare, read
+from layoutproof.jobs.gate.states import File
+from layoutproof.jobs.spec import Check
+
+_FIELDS = ("kind", "labels", "layouts", "name", "options", "fact")
+
+
+def write(files: Iterable[File], paths: Sequence[str]) -> str:
+    """The text of a lock file for these spec files, which were found at `paths`.
+
+    Raises LayoutError for a file with a mistake in it: what cannot be read is not locked.
+    """
+    lines = []
+    for file in files:
+        spec = read(file.data, file.path)
+        if spec.errors:
+            raise spec.errors[0]
+        lines += [_line(file.unit, "layout", named.name, _normal(named.value)) for named in spec.layouts]
+        lines += [_line(file.unit, "claim", _fields(c.check), run(c.check).found) for c in spec.claims]
+    return "\n".join([f"{HEAD} {json.dumps(list(paths))}", *sorted(lines)]) + "\n"
+
+
+def specs_of(text: str, file: str) -> dict[str, Spec]:
+    """The locked state: unit -> what was in that file. LayoutError with the line for what is not as `write` has it."""
+    paths_of(text, file)
+    specs: dict[str, Spec] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if number == 1 or not line.strip():
+            continue
+        if line.startswith(("<<<<<<<", "=======", ">>>>>>>", "|||||||")):
+            raise LayoutError("a merge conflict that is not resolved; write anew with --lock", file=file, line=number)
+        try:
+            unit, kind, what, value = json.loads(line)
+            spec = specs.setdefault(unit, Spec(file))
+            if kind == "layout":
+                specs[unit] = replace(spec, layouts=(*spec.layouts, Named(what, value, number, 1)))
+            elif kind == "claim":
+                claimed = Claimed(_check(what, file, number), value)
+                specs[unit] = replace(spec, claims=(*spec.claims, claimed))
+            else:
+                raise ValueError(kind)
+        except (ValueError, TypeError, KeyError):
+            raise LayoutError(f"not a line of a lock file: {shorten(line, 80)}", file=file, line=number) from None
+    return specs
+
+
+def drift(old: Spec | None, file: File | None, unit: str) -> tuple[list[Finding], object]:
+    """What changed in one spec file since the lock was written, and the gate's rules that it has now."""
+    new = None if file is None else read(file.data, file.path)
+    return compare(old, _normalised(old, new), unit), None if new is None else new.gate
+
+
+def _normalised(old: Spec | None, new: Spec | None) -> Spec | None:
+    """The new spec with layouts in normal form, so that the spelling of what was locked is no difference."""
+    if new is None:
+        return None
+    gate = None if old is None else old.gate  # a lock says nothing of rules
+    layouts = tuple(replace(named, value=_normal(named.value)) for named in new.layouts)
+    claims = tuple(Claimed(replace(c.check, layouts=tuple(map(_normal, c.check.layouts)))) for c in new.claims)
+    return replace(new, layouts=layouts, claims=claims, gate=gate)
+
+
+def _normal(value: object) -> object:
+    """What a layout prints where that reads back as the same; otherwise as it is written."""
+    try:
+        layout = read_layout(value)
+        text = str(layout)
+        return text if read_layout(text) == layout else plain(value)
+    except LayoutError:
+        return plain(value)
+
+
+def _fields(check: Check) -> dict[str, Any]:
+    whole = {name: plain(getattr(check, name)) for name in _FIELDS}
+    whole["layouts"] = [_normal(layout) for layout in check.layouts] if not check.is_fact else plain(check.layouts)
+    return {name: value for name, value in whole.items() if value}
+
+
+def _check(fields: dict[str, Any], file: str, line: int) -> Check:
+    labels, layouts = tuple(fields["labels"]), tuple(fields["layouts"])
+    more = {name: fields[name] for name in ("name", "options", "fact") if name in fields}
+    return Check(file, line, 1, fields["kind"], labels, layouts, **more)
+
+
+def _line(*parts: object) -> str:
+    return json.dumps(parts, ensure_ascii=False, sort_keys=True)

@@ -1,0 +1,274 @@
+"""What changed between two HLO dumps: the entry layout, copies that change a layout, bitcasts, and every other layout.
+
+Entry parameters and results are matched by position, as callers give them. Instructions are matched by what they are
+(opcode, name without its number, metadata op_name, logical shape) and never by their number, which changes from run to
+run; where that leaves several possible, the match says that it is a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.index_map import IndexMap
+from layoutproof.core.result import Verdict
+from layoutproof.engine.read import map_of, read_layout
+from layoutproof.jobs.cache import ask
+from layoutproof.jobs.formats import Finding
+from layoutproof.jobs.gate.bitcasts import implements
+from layoutproof.jobs.gate.classes import layouts
+from layoutproof.jobs.gate.global_shape import resharded
+from layoutproof.jobs.gate.matching import Match, Round, match
+from layoutproof.jobs.gate.program import MOVERS, Instruction, Program, arrays, logical, read, without_space
+from layoutproof.jobs.gate.states import File
+
+_HARMLESS = ("respelled",)
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A copy whose result is laid out differently from its operand. parameter: of the entry, that it copies, or -1."""
+
+    what: Instruction
+    source: str
+    target: str
+    size: int
+    parameter: int
+
+
+def compare(old: File | None, new: File | None, unit: str) -> list[Finding]:
+    """The findings of one dump; None where a state lacks the file."""
+    before = Program() if old is None else read(old.data, old.path)
+    after = Program() if new is None else read(new.data, new.path)
+    path = (new or old).path  # type: ignore[union-attr]
+    if old is None or new is None:
+        kind, where = ("added", "before") if old is None else ("removed", "now")
+        found = [Finding(kind, f"program {after.name or before.name}", f"there is no such dump {where}", line=1)]
+        return [replace(f, unit=unit, file=path) for f in [*map(_mistake, after.errors), *found]]
+    found = [*map(_mistake, after.errors), *_entry(before, after), *_shardings(before, after)]
+    if before.errors and not after.errors:
+        found.append(Finding("unknown", "dump", f"the old dump is broken: {before.errors[0]}", undecided=True))
+    found += [*_copies(before, after), *_bitcasts(before, after), *_layouts(before, after)]
+    return [replace(f, unit=unit, file=f.file or path) for f in found]
+
+
+def _mistake(error: LayoutError) -> Finding:
+    return Finding("error", "dump", error.problem, line=error.line or 0, error=True)
+
+
+def _entry(before: Program, after: Program) -> list[Finding]:
+    """The program's ABI: each parameter and result by its position."""
+    found: list[Finding] = []
+    names = {i.number: (i.op_name or i.base, i.line) for i in after.instructions if i.entry and i.number >= 0}
+    for what, olds, news in (
+        ("parameter", before.parameters, after.parameters),
+        ("result", before.results, after.results),
+    ):
+        for k in range(max(len(olds), len(news))):
+            name, line = names.get(k, ("", 1)) if what == "parameter" else ("", 1)
+            subject = f"{what} {k}" + (f" ({name})" if name else "")
+            if k >= len(olds) or k >= len(news):
+                gone = k >= len(news)
+                sides = {"before": olds[k]} if gone else {"after": news[k]}
+                why = f"the program has {len(news)} {what}s now, {len(olds)} before"
+                found.append(Finding("abi", subject, why, line=1 if gone else line, **sides))  # type: ignore[arg-type]
+                continue
+            found += [replace(f, subject=subject, line=line) for f in _abi(olds[k], news[k])]
+    return found
+
+
+def _shardings(before: Program, after: Program) -> list[Finding]:
+    """Entry parameters whose shards are elsewhere."""
+    olds, news = ({i.number: i for i in p.instructions if i.entry and i.number >= 0} for p in (before, after))
+    found = []
+    for number in sorted({*olds} & {*news}):
+        old, new = olds[number], news[number]
+        if old.sharding == new.sharding or not (old.sharding or new.sharding):
+            continue
+        at: dict[str, Any] = {"line": new.line, "subject": f"parameter {number} ({new.op_name or new.base})"}
+        found += [replace(f, **at) for f in resharded((old.shape, old.sharding), (new.shape, new.sharding))]
+    return found
+
+
+def _abi(old: str, new: str) -> list[Finding]:
+    if old == new:
+        return []
+    ones, others = list(arrays(old)), list(arrays(new))
+    if len(ones) != len(others):
+        return [Finding("abi", "", f"a tuple of {len(others)} now, of {len(ones)} before", before=old, after=new)]
+    found = []
+    for one, other in zip(ones, others, strict=True):
+        for change in _classes(one, other):
+            if change.kind in _HARMLESS or change.undecided:
+                found.append(change)
+            else:
+                found.append(replace(change, kind="abi", because=f"{change.kind}: {change.because}"))
+    return found
+
+
+def _classes(old: str, new: str) -> list[Finding]:
+    """The classes of one changed array; another memory space is a class of its own where nothing else changed."""
+    try:
+        return list(_classes_of(old, new))
+    except LayoutError as error:
+        return [Finding("unknown", "", str(error.problem), before=old, after=new, undecided=True)]
+
+
+@lru_cache(maxsize=4096)
+def _classes_of(old: str, new: str) -> tuple[Finding, ...]:
+    one, other = without_space(old), without_space(new)
+    if one == old and other == new:
+        return tuple(layouts(old, new))
+    inner = layouts(one, other) if one != other else []
+    harmless = all(f.kind in _HARMLESS for f in inner)
+    if harmless and _space(old) != _space(new):
+        why = f"from memory space {_space(old)} to {_space(new)}; laid out as before"
+        by = inner[0].decided_by if inner else "the same text"
+        return (Finding("memory_space", "", why, before=old, after=new, decided_by=by),)
+    return tuple(replace(f, before=old, after=new) for f in inner)
+
+
+def _space(shape: str) -> int:
+    return int(getattr(read_layout(shape, "xla"), "memory_space", 0))
+
+
+def _copies(before: Program, after: Program) -> list[Finding]:
+    """New and vanished copies that change a layout; of an entry parameter, it is copied at every call."""
+
+    def key(copy: Copy) -> Hashable:
+        return (copy.source, copy.target, copy.parameter)
+
+    rounds: list[Round[Copy]] = [
+        Round(lambda c: (key(c), c.what.name, c.what.computation), alike=True),
+        Round(lambda c: (key(c), c.what.op_name, c.what.base), alike=True),
+        Round(key, alike=True),
+    ]
+    found = []
+    for pair in match(_relayouts(before), _relayouts(after), rounds):
+        if pair.old is None or pair.new is None:
+            found.append(_copy(pair))
+    return found
+
+
+def _copy(pair: Match[Copy]) -> Finding:
+    copy = pair.new or pair.old
+    assert copy is not None
+    fresh = pair.new is not None
+    kind = ("relaid_parameter" if copy.parameter >= 0 else "new_copy") if fresh else "vanished_copy"
+    whose = f"parameter {copy.parameter}" if copy.parameter >= 0 else _named(copy.what)
+    verb = "copies" if fresh else "no longer copies"
+    why = f"the program {verb} {copy.size} bytes from {copy.source} to {copy.target}"
+    sides = {"before": copy.source, "after": copy.target}
+    line = copy.what.line if fresh else 0
+    return Finding(kind, f"copy of {whose}", why, line=line, figures={"bytes": copy.size}, **sides)  # type: ignore[arg-type]
+
+
+def _relayouts(program: Program) -> list[Copy]:
+    called = {i.calls: i for i in program.instructions if i.calls}
+    found = []
+    for what in program.instructions:
+        if what.opcode not in ("copy", "copy-start"):
+            continue
+        operand = program.operand(what)
+        target = next(arrays(what.shape), "")
+        if operand is None or operand.shape == target:
+            continue
+        source, target = without_space(operand.shape), without_space(target)
+        if source != target and _moves(source, target):
+            found.append(Copy(what, source, target, _bytes(target), _parameter(program, operand, called)))
+    return found
+
+
+def _parameter(program: Program, operand: Instruction | None, called: dict[str, Instruction]) -> int:
+    """The entry parameter that an instruction is, as it is or through copies to another memory space; else -1."""
+    for _ in range(100):
+        if operand is None:
+            return -1
+        if operand.opcode == "parameter":
+            if operand.entry:
+                return operand.number
+            caller = called.get(operand.computation)
+            operand = None if caller is None else program.operand(caller, operand.number)
+        elif operand.opcode in MOVERS:
+            operand = program.operand(operand)
+        else:
+            return -1
+    return -1
+
+
+@lru_cache(maxsize=4096)
+def _moves(source: str, target: str) -> bool:
+    """Whether a copy between two layouts changes where elements are; also where nobody can tell."""
+    try:
+        if ask("same_map", source, target).verdict is not Verdict.PROVED:
+            return True
+        return _bytes(source) != _bytes(target)
+    except LayoutError:
+        return logical(source) != logical(target) or source != target
+
+
+@lru_cache(maxsize=4096)
+def _bytes(shape: str) -> int:
+    try:
+        m: IndexMap = map_of(read_layout(shape))
+        return int(m.memory.bytes()) if m.memory is not None else 0
+    except LayoutError:
+        return 0
+
+
+def _bitcasts(before: Program, after: Program) -> list[Finding]:
+    """Bitcasts between layouts that the old program did not have, and that are not what they stand for."""
+    known = {pair for _, pair in _bitcast_pairs(before)}
+    found = []
+    for what, (source, target) in _bitcast_pairs(after):
+        if (source, target) in known:
+            continue
+        known.add((source, target))
+        verdict, why, point = implements(source, target)
+        if verdict is Verdict.PROVED:
+            continue
+        undecided = verdict is Verdict.UNKNOWN
+        kind = "unknown" if undecided else "bitcast_refuted"
+        sides: dict[str, Any] = {"before": source, "after": target, "undecided": undecided, "point": point}
+        found.append(Finding(kind, f"bitcast {_named(what)}", why, line=what.line, **sides))
+    return found
+
+
+def _bitcast_pairs(program: Program) -> list[tuple[Instruction, tuple[str, str]]]:
+    found = []
+    for what in program.instructions:
+        operand = program.operand(what) if what.opcode == "bitcast" else None
+        if operand is not None and not operand.shape.startswith("("):
+            found.append((what, (without_space(operand.shape), without_space(what.shape))))
+    return found
+
+
+def _layouts(before: Program, after: Program) -> list[Finding]:
+    """The classes of every instruction's layout that changed."""
+    # what is laid out alike is of no interest, so it is taken out first; where numbers did not change, by its own name
+    rounds: list[Round[Instruction]] = [
+        Round(lambda i: (i.shape, i.opcode, i.name, i.computation, i.op_name), alike=True),
+        Round(lambda i: (i.shape, i.opcode, i.base, i.op_name), alike=True),
+        Round(lambda i: (i.opcode, i.base, i.op_name, logical(i.shape))),
+        Round(lambda i: (i.opcode, i.op_name, logical(i.shape)) if i.op_name else None, guess="by op_name and shape"),
+    ]
+    found = []
+    # of parameters the entry layout speaks, where it changed
+    entered = before.parameters == after.parameters
+    sides = ([i for i in p.instructions if entered or i.number < 0 or not i.entry] for p in (before, after))
+    for pair in match(next(sides), next(sides), rounds):
+        old, new = pair.old, pair.new
+        if old is None or new is None:
+            continue
+        for one, other in zip(arrays(old.shape), arrays(new.shape), strict=False):
+            if one != other:
+                at: dict[str, Any] = {"subject": _named(new), "line": new.line, "guess": pair.guess}
+                found += [replace(f, **at) for f in _classes(one, other)]
+    return found
+
+
+def _named(what: Instruction) -> str:
+    return f"{what.base} ({what.op_name})" if what.op_name else what.base

@@ -1,0 +1,184 @@
+"""A state: files with layouts in them, from a file, a folder, or a git revision that is read without a checkout.
+
+Each file has a *unit*, its name within the state, that is the same on every machine. What a file is, a spec or an HLO
+dump, is told by its end and its first line.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from layoutproof.core.errors import LayoutError, shorten
+
+SPEC_ENDS = (".yaml", ".yml")
+DUMP_ENDS = (".txt", ".hlo")
+_POINTER = b"version https://git-lfs.github.com/spec/"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of a state. unit: its name within the state.  path: how a person finds it."""
+
+    unit: str
+    path: str
+    data: bytes
+
+    @property
+    def is_spec(self) -> bool:
+        """Whether it is read as a spec file."""
+        return self.unit.endswith(SPEC_ENDS)
+
+    @property
+    def is_dump(self) -> bool:
+        """Whether it is the text of an HLO module: its first line that says anything starts with HloModule."""
+        return not self.is_spec and re.match(rb"(?:\s|//[^\n]*\n)*HloModule\b", self.data) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """label: what a person calls it.  files: sorted by unit."""
+
+    label: str
+    files: tuple[File, ...]
+
+
+def on_disk(given: str) -> State:
+    """The state that a file or a folder holds. LayoutError where there is none."""
+    path = Path(given)
+    if path.is_dir():
+        found = [p for p in path.rglob("*") if p.suffix in SPEC_ENDS + DUMP_ENDS and p.is_file()]
+        files = [File(p.relative_to(path).as_posix(), p.as_posix(), p.read_bytes()) for p in found]
+        return State(given, tuple(sorted(files, key=lambda f: f.unit)))
+    if not path.exists():
+        raise LayoutError(f"{given}: no such file or folder")
+    # two files given by name are meant as one and the same thing, whatever they are called
+    return State(given, (File("", path.as_posix(), path.read_bytes()),))
+
+
+def pair(old: str, new: str) -> tuple[State, State]:
+    """Two states on disk; of two single files, the unit is the new one's name. LayoutError for a file and a folder."""
+    if Path(old).is_dir() != Path(new).is_dir() and Path(old).exists() and Path(new).exists():
+        raise LayoutError(f"{old} and {new}: a file is compared with a file, a folder with a folder")
+    before, after = on_disk(old), on_disk(new)
+    if len(after.files) == 1 and not after.files[0].unit:
+        unit = Path(new).name
+        before, after = (State(s.label, (File(unit, s.files[0].path, s.files[0].data),)) for s in (before, after))
+    return before, after
+
+
+def here(paths: Sequence[str]) -> State:
+    """What is at these paths now; units are the paths as they are given, from the current folder."""
+    files = []
+    for given in paths:
+        for file in on_disk(given).files:
+            files.append(File(file.path, file.path, file.data))
+    return State("what is here", _sorted(files))
+
+
+def against(reference: str, paths: Sequence[str]) -> tuple[State, State]:
+    """The paths as a git revision has them, and as they are now. LayoutError in plain words for what git refuses.
+
+    Units are paths from the top of the repository. Git is asked for the contents of files; its index and the work tree
+    are neither written nor locked.
+    """
+    top = Path(_git([], "rev-parse", "--show-toplevel").decode().rstrip("\n"))
+    if reference.startswith("-"):
+        raise LayoutError(f"{shorten(reference, 40)!r} is not a git revision")
+    try:
+        commit = _git([], "rev-parse", "--verify", "--quiet", f"{reference}^{{commit}}").decode().strip()
+    except LayoutError:
+        hint = "in CI, fetch it first, e.g. actions/checkout with fetch-depth: 0"
+        raise LayoutError(f"git has no revision {shorten(reference, 60)!r} here; {hint}") from None
+    here = Path.cwd()
+    units = [_unit(given, top, here) for given in paths]
+    now = []
+    for given, unit in zip(paths, units, strict=True):
+        if Path(given).exists():
+            for file in on_disk(given).files:
+                whole = (PurePosixPath(unit) / file.unit).as_posix() if file.unit else unit
+                now.append(File(whole, file.path, file.data))
+    then = _tree(top, here, commit, units)
+    if not now and not then:
+        raise LayoutError(f"{', '.join(paths)}: no spec file or HLO dump, neither now nor at {reference}")
+    shown = f"{shorten(reference, 60)} ({commit[:10]})"
+    return State(shown, _sorted(then)), State("the work tree", _sorted(now))
+
+
+def text_at(reference: str, path: str) -> bytes | None:
+    """One file as a git revision has it; None where it has none."""
+    try:
+        top = Path(_git([], "rev-parse", "--show-toplevel").decode().rstrip("\n"))
+        return _git(["-C", str(top)], "cat-file", "blob", f"{reference}:{_unit(path, top, Path.cwd())}")
+    except LayoutError:
+        return None
+
+
+def _tree(top: Path, here: Path, commit: str, units: Sequence[str]) -> list[File]:
+    listing = _git(
+        ["-C", str(top), "--literal-pathspecs"], "ls-tree", "-r", "-z", commit, "--", *(u or "." for u in units)
+    )
+    blobs: list[tuple[str, str]] = []
+    for line in listing.decode("utf-8", "surrogateescape").split("\0")[:-1]:
+        about, _, name = line.partition("\t")
+        mode, _, identity = about.split()
+        wanted = name.endswith(SPEC_ENDS + DUMP_ENDS) or name in units
+        if wanted and mode.startswith("100"):  # neither a link nor another repository
+            blobs.append((name, identity))
+    data = _blobs(top, [identity for _, identity in blobs])
+    shown = [Path(os.path.relpath(top / name, here)).as_posix() for name, _ in blobs]
+    return [File(name, path, each) for (name, _), path, each in zip(blobs, shown, data, strict=True)]
+
+
+def _blobs(top: Path, identities: Sequence[str]) -> list[bytes]:
+    """The contents of many blobs from one process."""
+    if not identities:
+        return []
+    out = _git(["-C", str(top)], "cat-file", "--batch", given="".join(f"{i}\n" for i in identities).encode())
+    found, at = [], 0
+    for identity in identities:
+        end = out.index(b"\n", at)
+        head = out[at:end].split()
+        if head[1:2] != [b"blob"]:
+            raise LayoutError(f"git does not have the contents of {identity}: a partial clone? fetch it first")
+        size = int(head[2])
+        found.append(out[end + 1 : end + 1 + size])
+        at = end + size + 2
+    return found
+
+
+def _git(before: Sequence[str], *arguments: str, given: bytes | None = None) -> bytes:
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(
+            ["git", *before, *arguments], input=given, capture_output=True, env=environment, check=False
+        )
+    except FileNotFoundError:
+        raise LayoutError("--against needs git, which is not installed") from None
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise LayoutError(f"git: {shorten(said[0]) if said else f'{arguments[0]} failed'}")
+    return done.stdout
+
+
+def _unit(given: str, top: Path, here: Path) -> str:
+    """A path from the top of the repository, "" for the top itself."""
+    absolute = Path(os.path.normpath(here / given))
+    for whole in (absolute, absolute.parent.resolve() / absolute.name):
+        if whole.is_relative_to(top.resolve()):
+            unit = whole.relative_to(top.resolve()).as_posix()
+            return "" if unit == "." else unit
+    raise LayoutError(f"{given} is outside the repository {top}")
+
+
+def _sorted(files: Iterable[File]) -> tuple[File, ...]:
+    return tuple({f.unit: f for f in sorted(files, key=lambda f: f.unit)}.values())
+
+
+def unreadable(file: File) -> str:
+    """Why a file's contents are not here, or ""."""
+    return "a Git LFS pointer, not the file: fetch it with git lfs pull" if file.data.startswith(_POINTER) else ""

@@ -1,0 +1,162 @@
+"""What a tiling costs, on any kind of number: ints give the figure, intervals bound it over many candidates at once.
+
+The model, printed with every answer
+    HBM bytes   a block is fetched (or written back) only when its index changes from one program to the next in grid
+                order; blocks at the edge move what lies inside the array, rounded up to 128 columns and to rows that
+                share 32 bits. Entries of a table count as if no two were equal.
+    time        steps x overhead + the larger of bytes / bandwidth and flops / peak, in picoseconds. A roofline: nobody
+                measured it, and it knows nothing of the kernel's body but the flops that the problem states.
+    VMEM        every window rounded up to tiles, times its buffers, and the scratch.
+Sources: skipped copies and lexicographic order, JAX's pages on TPU pipelining (docs/pallas/tpu/details.rst); window
+bytes measured on libtpu 0.0.42.1 (`targets/tpu_kernels`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.term import Term
+from layoutproof.jobs.search.template import Template, Window
+from layoutproof.jobs.search.walk import walked
+
+FIGURES = ("time", "bytes", "flops", "steps", "vmem", "padding")
+"""Names that a user's own cost or constraint may use besides sizes and tile variables."""
+
+LANES = 128
+SUBLANES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What the roofline needs of a chip: bytes per second, flops per second, and picoseconds per grid step."""
+
+    name: str
+    bandwidth: int
+    peak: int
+    overhead: int
+
+
+def figures(template: Template, flops: Term | None, machine: Machine, names: Mapping[str, Any], on: Numbers) -> Any:
+    """FIGURES by name. `names` gives sizes and tile variables; `flops` is of the whole kernel."""
+    grid = [term.evaluate(names, on) for term in template.grid]
+    steps: Any = 1
+    for extent in grid:
+        steps = steps * extent
+    moved: Any = 0
+    useful: Any = 0
+    vmem: Any = 0
+    for window in template.windows:
+        if window.memory not in ("vmem", "smem"):
+            continue
+        if window.straight:
+            whole, rounded = _moved(window, template, grid, names, on)
+        else:
+            whole, rounded = walked(window, grid, names, on)
+        moved, useful = moved + rounded, useful + whole
+        if window.memory == "vmem":
+            vmem = vmem + window_bytes(window, grid, names, on)
+    for bits, dims, memory in template.scratch:
+        if memory == "vmem":
+            vmem = vmem + tiled([term.evaluate(names, on) for term in dims], bits, on)
+    work: Any = 0 if flops is None else flops.evaluate(names, on)
+    time = steps * machine.overhead
+    time = time + on.maximum(_ceil(moved * 10**12, machine.bandwidth), _ceil(work * 10**12, machine.peak))
+    return {"time": time, "bytes": moved, "flops": work, "steps": steps, "vmem": vmem, "padding": moved - useful}
+
+
+def window_bytes(window: Window, grid: list[Any], names: Mapping[str, Any], on: Numbers) -> Any:
+    """Bytes of VMEM that one operand's windows take, buffers included."""
+    block = [1 if term is None else term.evaluate(names, on) for term in window.block]
+    one = tiled(block, window.bits, on)
+    if window.buffers == 1:
+        return one
+    moves: Any = False
+    for used in window.uses:
+        for k in used:
+            moves = on.either(moves, on.less(1, grid[k]))
+    return on.select(moves, 2 * one, one) if window.buffers is None else on.select(moves, window.buffers * one, one)
+
+
+def tiled(dims: list[Any], bits: int, on: Numbers) -> Any:
+    """Bytes of an array in VMEM: columns rounded up to 128, rows to a power of two up to the tile's."""
+    packing = max(1, 32 // bits)
+    lead: Any = 1
+    for extent in dims[:-2]:
+        lead = lead * extent
+    rows: Any = dims[-2] if len(dims) > 1 else 1
+    columns: Any = dims[-1] if dims else 1
+    tile: Any = SUBLANES * packing if bits < 32 else SUBLANES
+    small = packing
+    sizes = []
+    while small < tile:
+        sizes.append(small)
+        small *= 2
+    for size in reversed(sizes):
+        tile = on.select(on.less(size, rows), tile, size)
+    return lead * _ceil(rows, tile) * tile * (_ceil(columns, LANES) * LANES) * bits // 8
+
+
+def _moved(
+    window: Window, template: Template, grid: list[Any], names: Mapping[str, Any], on: Numbers
+) -> tuple[Any, Any]:
+    """(bytes of elements, bytes with the tiles' padding) that one operand moves between HBM and VMEM."""
+    chosen = {k for used in window.uses for k in used}
+    repeats: Any = 1
+    started: Any = False
+    # innermost first: dimensions inside of the last one that chooses a block leave the block where it is
+    for k in reversed(range(len(grid))):
+        if k in chosen:
+            started = on.either(started, on.less(1, grid[k]))
+        else:
+            repeats = on.select(started, repeats * grid[k], repeats)
+    whole: Any = 1
+    rounded: Any = 1
+    rank = len(window.dims)
+    packing = max(1, 32 // window.bits)
+    for d, (dim, block, used) in enumerate(zip(window.dims, window.block, window.uses, strict=True)):
+        extent = dim.evaluate(names, on)
+        size = 1 if block is None else block.evaluate(names, on)
+        if used and d not in window.looked_up and _covers(template, window, d, used):
+            here = extent
+        elif d in window.looked_up:
+            here = size
+            for k in used:
+                here = here * grid[k]
+        else:
+            count: Any = 1
+            for k in used:
+                count = count * grid[k]
+            here = on.minimum(extent, size * count)
+        whole = whole * here
+        unit = LANES if d == rank - 1 else packing if d == rank - 2 else 1
+        rounded = rounded * _in_tiles(here, size, unit, on)
+    return repeats * whole * window.bits // 8, repeats * rounded * window.bits // 8
+
+
+def _in_tiles(length: Any, block: Any, unit: int, on: Numbers) -> Any:
+    """What blocks that follow one another over `length` elements hold together, each rounded up to `unit`."""
+    if unit == 1:
+        return length
+    full = length // block
+    last = length - full * block
+    # at least the elements themselves: says nothing new of ints, and much of intervals
+    return on.maximum(length, full * (_ceil(block, unit) * unit) + _ceil(last, unit) * unit)
+
+
+def _covers(template: Template, window: Window, d: int, used: frozenset[int]) -> bool:
+    """Whether the grid extent is written as this dimension over its block, rounded up: then all of it is moved."""
+    (k,) = used if len(used) == 1 else (None,)
+    block = window.block[d]
+    if k is None:
+        return False
+    if block is None:
+        return str(template.grid[k]) == str(window.dims[d])
+    up = Term("//", Term("-", Term("+", window.dims[d], block), Term("int", 1)), block)
+    return str(template.grid[k]) == str(up)
+
+
+def _ceil(value: Any, by: Any) -> Any:
+    return (value + by - 1) // by

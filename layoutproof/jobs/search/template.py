@@ -1,0 +1,166 @@
+"""A kernel with holes: block sizes that are still to be chosen, as expressions over tile variables and sizes.
+
+The mapping is that of the kernel language (`layouts/kernel`), with names where numbers will stand: `block: [bm, bk]`,
+`grid: ["cdiv(M, bm)", ..]`. `instance` puts numbers in and has the language read the result, so every rule of the
+language holds for every candidate; the terms kept here serve to bound and rank candidates without building each one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from layoutproof.core.element_types import element_bits
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.expression import parse_expression, parse_map
+from layoutproof.core.kernel import Kernel
+from layoutproof.core.term import Term
+
+_NAME = re.compile(r"\b[A-Za-z_][A-Za-z0-9_]*\b")
+_ARRAY = re.compile(r"\s*([a-z][a-z0-9]*)\s*\[(.*)\]\s*")
+_TEXTS = ("grid", "inputs", "outputs", "operands", "scratch", "vmem_limit", "tables")
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One operand of a template. dims: of the array; block: None where squeezed; both in elements.
+
+    index: of the index map, over `names`.  uses: for each dimension, the grid dimensions that choose its block.
+    straight: every coordinate is a constant, one grid index, or one entry of a table, and no grid index chooses two;
+    then fetches and bytes have a closed form.  looked_up: dimensions whose coordinate is an entry of a table.
+    """
+
+    name: str
+    role: str
+    dtype: str
+    bits: int
+    dims: tuple[Term, ...]
+    block: tuple[Term | None, ...]
+    names: tuple[str, ...]
+    index: tuple[Term, ...]
+    uses: tuple[frozenset[int], ...]
+    straight: bool
+    looked_up: frozenset[int]
+    buffers: int | None
+    memory: str
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A kernel over names. grid: programs per dimension.  scratch: (bits, dims, memory)."""
+
+    mapping: Mapping[str, Any]
+    grid: tuple[Term, ...]
+    windows: tuple[Window, ...]
+    scratch: tuple[tuple[int, tuple[Term, ...], str], ...]
+
+    def names(self) -> tuple[str, ...]:
+        """Every size and tile variable that stands in it."""
+        terms = [*self.grid, *(t for _, dims, _ in self.scratch for t in dims)]
+        for window in self.windows:
+            terms += [*window.dims, *(t for t in window.block if t is not None)]
+        return tuple(dict.fromkeys(name for term in terms for name in term.names()))
+
+    def instance(self, values: Mapping[str, int]) -> Kernel:
+        """The kernel with numbers put in. LayoutError where the kernel language refuses it."""
+        from layoutproof.layouts.kernel import read
+
+        filled = {k: _filled(v, values) if k in _TEXTS else v for k, v in self.mapping.items()}
+        return read(filled).kernel
+
+
+def read_template(mapping: object) -> Template:
+    """A template from the mapping of the kernel language. LayoutError for expressions that cannot be read."""
+    if not isinstance(mapping, Mapping):
+        raise LayoutError(f"kernel: a mapping with grid, inputs and outputs; found {shorten(repr(mapping), 60)}")
+    grid = mapping.get("grid", [])
+    names = tuple(grid) if isinstance(grid, Mapping) else None
+    entries = list(grid.values()) if isinstance(grid, Mapping) else grid if isinstance(grid, Sequence) else [grid]
+    terms = tuple(_term(entry) for entry in entries)
+    windows = []
+    for key, role in (("inputs", "in"), ("outputs", "out"), ("operands", "")):
+        for operand in mapping.get(key) or ():
+            windows.append(_window(operand, role or str(operand.get("role", "in")), len(terms), names))
+    scratch = tuple(_scratch(entry) for entry in mapping.get("scratch") or ())
+    return Template(mapping, terms, tuple(windows), scratch)
+
+
+def _window(operand: Any, role: str, rank: int, names: tuple[str, ...] | None) -> Window:
+    if not isinstance(operand, Mapping) or not isinstance(operand.get("array"), str):
+        raise LayoutError(f"an operand is a mapping with array, block and index; found {shorten(repr(operand), 60)}")
+    dtype, dims = _array(operand["array"])
+    block = operand.get("block")
+    sizes: tuple[Term | None, ...] = dims if block is None else tuple(_block(entry) for entry in block)
+    name = str(operand.get("name", role))
+    text = operand.get("index")
+    own: tuple[str, ...] = names or tuple(f"g{k}" for k in range(rank))
+    index: tuple[Term, ...] = (Term("int", 0),) * len(dims)
+    if text is not None:
+        own, index = parse_map(text)
+    if not len(sizes) == len(dims) == len(index):
+        raise LayoutError(f"{name}: {len(dims)} dimensions, {len(sizes)} block sizes and {len(index)} block indices")
+    place = {n: k for k, n in enumerate(own)}
+    uses = tuple(frozenset(place[n] for n in term.names() if n in place) for term in index)
+    chosen = [k for used in uses for k in used]
+    plain = [t.op in ("int", "name") or (t.op == "read" and all(a.op == "name" for a in t.args)) for t in index]
+    return Window(
+        name=name,
+        role=role,
+        dtype=dtype,
+        bits=element_bits(dtype),
+        dims=dims,
+        block=sizes,
+        names=own,
+        index=index,
+        uses=uses,
+        straight=all(plain) and len(chosen) == len(set(chosen)),
+        looked_up=frozenset(d for d, term in enumerate(index) if term.op == "read"),
+        buffers=operand.get("buffers"),
+        memory=str(operand.get("memory", "vmem")),
+    )
+
+
+def _scratch(entry: Any) -> tuple[int, tuple[Term, ...], str]:
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("array"), str):
+        raise LayoutError(f"scratch is a list of {{array: 'f32[bm,bn]'}}; found {shorten(repr(entry), 60)}")
+    dtype, dims = _array(entry["array"])
+    return element_bits(dtype), dims, str(entry.get("memory", "vmem"))
+
+
+def _array(text: str) -> tuple[str, tuple[Term, ...]]:
+    found = _ARRAY.fullmatch(text)
+    if found is None:
+        raise LayoutError(f"an array is written bf16[M,K], not {shorten(text, 60)!r}")
+    inner = found[2].strip()
+    if not inner:
+        return found[1], ()
+    _, dims = parse_map(f"() -> ({inner},)")
+    return found[1], dims
+
+
+def _block(entry: Any) -> Term | None:
+    if entry is None or entry in ("squeezed", "None", "Squeezed()"):
+        return None
+    return _term(entry)
+
+
+def _term(entry: Any) -> Term:
+    if type(entry) is int:
+        return Term("int", entry)
+    if not isinstance(entry, str):
+        raise LayoutError(f"a size is a number or an expression such as cdiv(M, bm), not {shorten(repr(entry), 60)}")
+    return parse_expression(entry)
+
+
+def _filled(value: Any, values: Mapping[str, int]) -> Any:
+    if isinstance(value, str):
+        return _NAME.sub(lambda name: str(values.get(name[0], name[0])), value)
+    if isinstance(value, Mapping):
+        # names of operands and words such as `vmem` are not sizes
+        filled = ("array", "block", "index", "element", "padding", "bounded", "assume")
+        return {k: _filled(v, values) if k in filled or isinstance(v, Mapping) else v for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_filled(v, values) for v in value]
+    return value
