@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from layoutproof.core.term import maximum as maximum
     from layoutproof.core.term import minimum as minimum
     from layoutproof.core.term import select as select
+    from layoutproof.doors.guard import KernelError as KernelError
+    from layoutproof.doors.guard import KernelWarning as KernelWarning
+    from layoutproof.doors.guard import guard as guard
     from layoutproof.engine.ask import ask as ask
     from layoutproof.engine.convert import convert as convert
     from layoutproof.engine.defaults import tpu_default as tpu_default
@@ -37,6 +40,7 @@ _WHERE = {
     "core.errors": ("LayoutError",),
     "core.result": ("Result", "Verdict"),
     "core.term": ("equal", "less", "maximum", "minimum", "select"),
+    "doors.guard": ("KernelError", "KernelWarning", "guard"),
     "engine.ask": ("ask",),
     "engine.convert": ("convert",),
     "engine.defaults": ("tpu_default",),

@@ -23,6 +23,8 @@ class Obligation:
     claim: decided by the engines. None where a rule has settled it: then `broken` says why it is violated ("" = it
     holds), or `unknown` why nobody can tell.
     if_proved: a reason why the proof of `claim` does not prove the property (it then stays unknown), "" = it does.
+    if_refuted: likewise, why its refutation refutes nothing.
+    reads: whether the answer may depend on what the subject's index map reads from tables.
     severity: what a violation is worth.  mend: what to do, from the counterexample.  source: file:line.
     point: for a settled violation, the numbers that show it.  figures: exact numbers to show.
     """
@@ -32,6 +34,8 @@ class Obligation:
     broken: str = ""
     unknown: str = ""
     if_proved: str = ""
+    if_refuted: str = ""
+    reads: bool = True
     severity: str = "error"
     mend: Callable[[Point, Numbers], str] = lambda point, on: ""
     source: str = ""

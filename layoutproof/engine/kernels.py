@@ -87,7 +87,7 @@ def judge(
             if nothing:
                 obligation = replace(obligation, claim=None, broken="", unknown=nothing)
             finding = _finding(name, kernel, obligation, condition, symbols, how)
-            if finding.result.verdict is Verdict.REFUTED:
+            if finding.result.verdict is Verdict.REFUTED and obligation.claim is not None and obligation.reads:
 
                 def again(
                     assumed: Kernel, module: ModuleType = module, name: str = name, k: int = position
@@ -185,7 +185,7 @@ def _finding(
     name: str, kernel: Kernel, asked: Obligation, where: Term | None, symbols: tuple[str, ...], how: How
 ) -> Finding:
     subject = f"{kernel.name} {asked.subject}" if asked.subject != kernel.name else kernel.name
-    read = tables_of(kernel, about(kernel, asked.subject))
+    read = tables_of(kernel, about(kernel, asked.subject)) if asked.reads else ()
     assumed = tuple(text for table in read for text in table.assumptions())
 
     figures: dict[str, object] = dict(asked.figures)
@@ -208,9 +208,14 @@ def _finding(
     if point is None:
         reason = reason or asked.if_proved
         return answer(Verdict.UNKNOWN, reason) if reason else answer(Verdict.PROVED, by=by)
+    if asked.if_refuted:
+        return answer(Verdict.UNKNOWN, f"{asked.if_refuted} ({claim.explain(point, claim.numbers(point))})")
     if symbols and not assumed:
         figures |= holds_when((claim,), where)
     on = claim.numbers(point)
+    if where is None and kernel.runtime and "sizes" in point:
+        what = f"depends on {' and '.join(kernel.runtime)}, known at run time only; say what it may be with where"
+        return answer(Verdict.UNKNOWN, f"{what} ({claim.explain(point, on)})")
     why = claim.explain(point, on) + (f" ({reason})" if reason else "")
     if "sizes" in point:
         values = zip(claim.sizes(), point["sizes"], strict=True)
@@ -224,20 +229,12 @@ def _or_unknown(finding: Finding, again: Callable[[Kernel], Finding | None], ker
     tables = tables_of(kernel, operands)
     unbounded = [t.name for t in tables if t.low is None or t.high is None]
     said = {text for t in tables for text in t.assumptions()}
-    even_so: Finding | None = None
     for more in candidates(tables, operands) if tables else ():
         settled = again(replace(kernel, tables=tuple(more.get(t.name, t) for t in kernel.tables)))
-        if settled is None:
-            continue
-        new = " and ".join(f"'{text}'" for t in more.values() for text in t.assumptions() if text not in said)
-        if settled.result.verdict is Verdict.PROVED:
+        if settled is not None and settled.result.verdict is Verdict.PROVED:
+            new = " and ".join(f"'{text}'" for t in more.values() for text in t.assumptions() if text not in said)
             return _depends(finding, list(more), f"assume {new} and it is proved")
-        if settled.result.verdict is Verdict.REFUTED and even_so is None:
-            even_so = replace(settled, result=replace(settled.result, reason=f"even if {new}: {settled.result.reason}"))
-    if not unbounded:
-        return finding
-    # nothing that could be assumed of the table mends it
-    return even_so or _depends(finding, unbounded, "nothing is assumed of it")
+    return _depends(finding, unbounded, "nothing is assumed of it") if unbounded else finding
 
 
 def _depends(finding: Finding, tables: Sequence[str], what: str) -> Finding:

@@ -12,6 +12,7 @@ from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.result import Point, Result, Verdict, plain, show_point
 from layoutproof.engine.ask import ask
 from layoutproof.engine.read import map_of, read_layout
+from layoutproof.jobs.pallas.claims import answer, is_traced, only_call
 from layoutproof.jobs.spec import Check, load
 
 CHUNK = 32
@@ -56,7 +57,7 @@ def check_paths(
     items: list[Check | Outcome] = []
     for path in find(paths):
         checks, errors = load(path)
-        items += [Outcome(Status.ERROR, _place(e), "error", _words(e)) for e in errors]
+        items += map(error_outcome, errors)
         items += checks
     if not items:
         raise LayoutError(f"no check in {', '.join(map(str, paths)) or 'no path'}; nothing asked is nothing proved")
@@ -87,6 +88,11 @@ def find(paths: Sequence[str | Path]) -> list[Path]:
         else:
             raise LayoutError(f"{given}: no such file or folder")
     return list(found)
+
+
+def error_outcome(error: LayoutError) -> Outcome:
+    """What comes of something in a file that cannot be read as a check."""
+    return Outcome(Status.ERROR, _place(error), "error", _words(error))
 
 
 def run(check: Check) -> Outcome:
@@ -128,7 +134,10 @@ def _in_processes(chunks: Sequence[Sequence[Check | Outcome]], jobs: int) -> Ite
 
 def _run_claim(check: Check) -> Outcome:
     options: dict[str, Any] = dict(check.options)
-    result = ask(check.kind, *check.layouts, **options)
+    if check.kind == "kernel" or any(map(is_traced, check.layouts)):
+        result = answer(check.kind, check.layouts[0], options)
+    else:
+        result = ask(check.kind, *check.layouts, **options)
     found = result.verdict.value
     problem, status = "", Status.WRONG
     if found != check.expect:
@@ -164,7 +173,8 @@ def _figures(check: Check, result: Result) -> str:
 
 
 def _run_fact(check: Check) -> Outcome:
-    problem = _FACTS[check.kind](check.layouts[0], check.fact)
+    layout = only_call(check.layouts[0]) if is_traced(check.layouts[0]) else check.layouts[0]
+    problem = _FACTS[check.kind](layout, check.fact)
     status, found = (Status.WRONG, "wrong") if problem else (Status.AS_EXPECTED, "holds")
     return Outcome(status, check.place, found, problem, check)
 

@@ -3,6 +3,8 @@
     source: https://openxla.org/xla/tiled_layout       where the truth comes from
     layouts:
       scores: f32[3,5]{1,0:T(2,2)}
+    kernels:                                           Pallas calls of user code, traced when a check is run
+      mm: {trace: "pkg.kernels:matmul", args: ["bf16[1024,1024]", "bf16[1024,1024]"], kwargs: {bm: 256}, target: v5e}
     checks:
       - injective: scores                              a property, of a name, a text or {language: ..}
       - injective: {strided: "f32[3,5] strides (4,1)"}
@@ -11,6 +13,8 @@
       - locate: scores                                 a fact: a number that somebody published
         index: [2, 3]
         is: {offset: 17}
+      - kernel: mm                                     every property, of every Pallas call in it
+      - blocks_in_bounds: mm[0]                        one property, of one call by its number or name
 
 Each check becomes a `Check`, plain data with its place in the file. All mistakes of a file are collected.
 """
@@ -27,10 +31,12 @@ from pydantic import BaseModel, ValidationError
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.engine.catalogue import options_of
 from layoutproof.engine.read import read_layout
+from layoutproof.jobs.pallas.claims import named_calls, one_call
 from layoutproof.jobs.positions import Node, read_file, read_yaml
 from layoutproof.jobs.spec_model import (
     FACTS,
     NAME,
+    KernelModel,
     PropertyCheck,
     SpecFile,
     closest,
@@ -56,6 +62,7 @@ _WORDS = {
     "too_long": "{max_length} entries",
     "is_instance_of": "a list",
     "literal_error": "{expected}",
+    "string_pattern_mismatch": "MODULE:FUNCTION or FILE.py:FUNCTION",
 }
 
 
@@ -125,6 +132,7 @@ def read_spec(root: Node, file: str) -> tuple[list[Check], list[LayoutError]]:
         return [], errors
     source = _of(root, "source", str) or ""
     layouts, bad = _layouts(root.value.get("layouts"), file, errors)
+    layouts |= named_calls(root.value.get("kernels"), file, layouts, errors)
     checks: list[Check] = []
     for node in _of(root, "checks", list) or []:
         if type(node.value) is not dict:
@@ -188,13 +196,17 @@ def _check(
         kind,
         labels,
         values,
-        options={k: plain[k] for k in (*_OF_ASK, *options_of(kind)) if k in plain},
+        options={k: plain[k] for k in (*_OF_ASK, *_options(kind)) if k in plain},
         expect=plain.get("expect", "proved"),
         counterexample=None if point is None else {k: tuple(v) for k, v in point.items()},
         figures=plain.get("figures", {}),
         reason=plain.get("reason", ""),
         **common,
     )
+
+
+def _options(kind: str) -> Sequence[str]:
+    return ("target", "compiler") if kind == "kernel" else tuple(options_of(kind))
 
 
 def _kind(node: Node, file: str) -> str:
@@ -226,7 +238,12 @@ def _label(value: object) -> str:
 def _named(node: Node, file: str, layouts: Mapping[str, object]) -> object:
     """What a layout's name stands for; a text or mapping as it is."""
     value = node.plain()
-    if type(value) is not str or not NAME.fullmatch(value):
+    if type(value) is not str:
+        return value
+    one = one_call(value, layouts)
+    if one is not None:
+        return one
+    if not NAME.fullmatch(value):
         return value
     if value not in layouts:
         near = closest(value, list(layouts)) or ("; named are " + ", ".join(layouts) if layouts else "; none is named")
@@ -249,19 +266,20 @@ def _mistakes(model: type[BaseModel], node: Node, plain: object, file: str, know
 
 def _explain(detail: Any, node: Node, known: Sequence[str]) -> tuple[int, int, str]:
     """Line, column and words of one of pydantic's errors."""
-    at, path = node, list[str]()
+    at, owner, path = node, node, list[str]()
     for step in detail["loc"]:
         inside = at.value.get(step) if type(at.value) is dict else None
         if type(at.value) is list and type(step) is int and step < len(at.value):
             inside = at.value[step]
         if inside is None:
             continue  # a name of pydantic's own, such as the branch of a union
-        at = inside
+        at, owner = inside, at
         path += [step] if type(step) is str else []
     key = f"{path[-1]!r}: " if path else ""
-    if detail["type"] == "extra_forbidden" and node.keys:
+    if detail["type"] == "extra_forbidden" and owner.keys:
         name = str(detail["loc"][-1])
-        line, column = node.keys[name]
+        line, column = owner.keys[name]
+        known = known if owner is node else tuple(KernelModel.model_fields)
         return line, column, f"unknown key {shorten(name, 40)!r}" + (closest(name, known) or _known(known))
     if detail["type"] == "missing":
         return at.line, at.column, f"{detail['loc'][-1]!r} is missing"

@@ -85,11 +85,28 @@ class Model(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
 
 
+class KernelModel(Model):
+    """The Pallas calls of a function: `module:function` or `file.py:function`, and what it is traced with.
+
+    args: shapes such as bf16[1024,1024], Python literals as text, or values.  kwargs: values.  target, compiler: the
+    hardware.  assume: of scalar prefetch.  call: one of several calls, by its number or name.
+    """
+
+    trace: str = Field(pattern=r"^.+:[^:/\\]+$")
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    target: str | None = None
+    compiler: str | None = None
+    assume: list[str] = []
+    call: int | str | None = None
+
+
 class SpecFile(Model):
-    """A spec file. source: where the truth comes from.  layouts: named layouts.  checks: what must hold."""
+    """A spec file. source: where the truth comes from.  layouts, kernels: what is named.  checks: what must hold."""
 
     source: str = ""
     layouts: dict[str, Layout] = {}
+    kernels: dict[str, KernelModel] = {}
     checks: list[dict[str, Any]] = Field(min_length=1)
 
 
@@ -119,6 +136,14 @@ class PropertyCheck(CheckModel):
         if self.expect == "proved" and self.reason:
             raise ValueError("a proof has no reason; 'reason' belongs to 'expect: refuted' or 'expect: unknown'")
         return self
+
+
+class KernelCheck(PropertyCheck):
+    """Every property of kernels, of one kernel or of every Pallas call that a name stands for."""
+
+    kernel: Layout
+    target: str | None = None
+    compiler: str | None = None
 
 
 class LocateCheck(CheckModel):
@@ -204,7 +229,7 @@ FACTS: dict[str, type[CheckModel]] = {
 @lru_cache(maxsize=1)
 def kinds() -> tuple[str, ...]:
     """Every kind of check: the properties, then the facts."""
-    return (*properties(), *kernel_properties(), *FACTS)
+    return (*properties(), *kernel_properties(), "kernel", *FACTS)
 
 
 @lru_cache(maxsize=256)
@@ -212,6 +237,8 @@ def model_of(kind: str) -> type[CheckModel]:
     """The model of one kind of check."""
     if kind in FACTS:
         return FACTS[kind]
+    if kind == "kernel":
+        return KernelCheck
     module = property_module(kind)
     many = layouts_of(kind)
     about: Any = Layout if many == 1 else Annotated[list[Layout], Field(min_length=many, max_length=many)]

@@ -5,9 +5,8 @@ run: no GPU was at hand). The backend is deprecated since jax 0.11; Mosaic GPU k
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 
-from layoutproof.core.errors import LayoutError, Undecided, shorten
+from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.kernel import Kernel, Memory, Operand
 
 KERNEL_TARGETS = ("triton",)
@@ -36,19 +35,12 @@ class TritonKernels:
     platform: str = "triton"
 
     def refuses_block(self, operand: Operand) -> str:
-        """Blocks hold a power of two elements, because every load and store does (lowering.py:291-300)."""
-        sizes = [b.size for b in operand.block]
+        """Blocks may have any size (what the body loads and stores at once may not: see refuses_kernel)."""
         for d, block in enumerate(operand.block):
-            if type(block.size) is not int:
-                raise Undecided(f"whether {block.size} is a power of two depends on it")
             if block.low or block.high:
                 return f"dimension {d}: Element padding is not supported on GPU (lowering.py:121-133)"
-            if block.size < 1:
+            if type(block.size) is int and block.size < 1:
                 return f"dimension {d}: a block of {block.size} elements"
-        count = prod(int(size) for size in sizes)
-        if operand.windowed and count & (count - 1):
-            shape = ", ".join(map(str, sizes))
-            return f"a block ({shape}) of {count} elements: loads and stores take powers of two (lowering.py:291-300)"
         return ""
 
     def refuses_index(self, operand: Operand) -> str:
@@ -68,15 +60,22 @@ class TritonKernels:
         return ()
 
     def refuses_kernel(self, kernel: Kernel) -> tuple[str, ...]:
-        """Grid size and everything that only TPUs have (lowering.py:237, 310-321; pallas_call_registration.py:40)."""
-        found = []
-        if len(kernel.grid) > 3:
-            found.append(f"a grid of {len(kernel.grid)} dimensions; 3 at most")
-        for k, extent in enumerate(kernel.grid):
-            if type(extent) is not int:
-                found.append(f"grid dimension {k} is known at run time only; no dynamic grid on GPU")
-            elif extent < 0 or (k > 0 and extent > 65535):
-                found.append(f"grid dimension {k} has {extent} programs; y and z take 65535 at most")
+        """Loads and stores of other sizes than powers of two, and what only TPUs have (lowering.py:291-321).
+
+        Grids of any rank are collapsed into the three that CUDA has (lowering.py:225-250).
+        """
+        found = [
+            f"a load or store of {size} elements at once; their number must be a power of two (lowering.py:291-300)"
+            for size in kernel.accesses
+            if size & (size - 1)
+        ]
+        found += [
+            f"grid dimension {k} is known at run time only; no dynamic grid on GPU"
+            if type(extent) is not int
+            else f"grid dimension {k} has {extent} programs"
+            for k, extent in enumerate(kernel.grid)
+            if type(extent) is not int or extent < 0
+        ]
         found += [f"table {t.name}: no scalar prefetch on GPU" for t in kernel.tables]
         found += [f"scratch {s.dtype}{list(s.dims)}: none on GPU" for s in kernel.scratch]
         found += [f"{o.name}: no pipeline_mode on GPU" for o in kernel.operands if o.buffers is not None]

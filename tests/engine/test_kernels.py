@@ -18,8 +18,8 @@ B = lambda size: Block("blocked", size)  # noqa: E731
 
 
 def only(k: Kernel, name: str, subject: str, **how: object) -> Finding:
-    (found,) = [f for f in judge(k, names=[name], **how) if f.subject == subject]  # type: ignore[arg-type]
-    return found
+    found = [f for f in judge(k, names=[name], **how) if f.subject == subject]  # type: ignore[arg-type]
+    return min(found, key=lambda f: f.result.verdict)
 
 
 @pytest.mark.parametrize("seed", range(300))
@@ -104,11 +104,13 @@ def grouped(table: Table) -> Kernel:
 
 
 def test_without_an_assumption_the_missing_one_is_named() -> None:
-    found = judge(grouped(Table("t", (8,))), names=["blocks_in_bounds"])
-    assert {f.result.verdict for f in found} == {Verdict.UNKNOWN}
-    assert all("assume '0 <= t < 4' and it is proved" in f.result.reason for f in found)
-    proved = only(grouped(Table("t", (8,), low=0, high=4)), "blocks_in_bounds", "x")
-    assert (proved.result.verdict, proved.assumes) == (Verdict.PROVED, ("0 <= t < 4",))
+    found = [only(grouped(Table("t", (8,))), "blocks_in_bounds", name).result for name in ("x", "o")]
+    assert {f.verdict for f in found} == {Verdict.UNKNOWN}
+    assert all("assume '0 <= t < 4' and it is proved" in f.reason for f in found)
+    proved = judge(grouped(Table("t", (8,), low=0, high=4)), names=["blocks_in_bounds"])
+    assert {f.result.verdict for f in proved} == {Verdict.PROVED}
+    # the dimension that reads no table rests on no assumption
+    assert {f.assumes for f in proved if f.subject == "x"} == {(), ("0 <= t < 4",)}
 
 
 def test_an_assumption_that_allows_what_is_wrong_is_refuted_with_the_value() -> None:
@@ -146,9 +148,28 @@ def test_an_operand_beyond_the_model_is_unknown_and_the_others_are_not() -> None
     from dataclasses import replace
 
     odd = replace(k, operands=(replace(x, unmodelled="sin in the index map"), o))
-    found = {f.subject: f.result for f in judge(odd, names=["blocks_in_bounds"])}
-    assert (found["x"].verdict, found["x"].reason) == (Verdict.UNKNOWN, "sin in the index map")
-    assert found["o"].verdict is Verdict.PROVED
+    x_found, o_found = only(odd, "blocks_in_bounds", "x").result, only(odd, "blocks_in_bounds", "o").result
+    assert (x_found.verdict, x_found.reason) == (Verdict.UNKNOWN, "sin in the index map")
+    assert o_found.verdict is Verdict.PROVED
+
+
+def test_what_is_wrong_without_a_table_is_refuted_whatever_it_holds() -> None:
+    x = operand("x", "in", (512, 128), (B(128), B(128)), "(i, j) -> (t[i], j)")
+    found = only(kernel((8, 2), x, tables=(Table("t", (8,)),)), "blocks_in_bounds", "x").result
+    assert (found.verdict, found.counterexample) == (Verdict.REFUTED, {"program": (0, 1)})
+
+
+def test_sizes_of_the_running_program_are_not_meant_for_all_values() -> None:
+    o = operand("o", "out", (512,), (B(128),), "(i) -> (i,)")
+    grid = lp.core.size.symbol("grid0")
+    meant = Kernel("k", (grid,), ("i",), (o,))
+    assert only(meant, "blocks_in_bounds", "o").result.verdict is Verdict.REFUTED
+    from dataclasses import replace
+
+    dynamic = replace(meant, runtime=("grid0",))
+    assert only(dynamic, "blocks_in_bounds", "o").result.verdict is Verdict.UNKNOWN
+    assert only(dynamic, "blocks_in_bounds", "o", where="grid0 <= 4").result.verdict is Verdict.PROVED
+    assert only(dynamic, "blocks_in_bounds", "o", where="grid0 <= 5").result.verdict is Verdict.REFUTED
 
 
 def test_an_empty_grid_proves_nothing() -> None:

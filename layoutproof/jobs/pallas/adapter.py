@@ -1,14 +1,20 @@
 """The one file that knows where JAX keeps things, and what moves between its versions.
 
 Read from jax 0.10.2 (Python 3.11) and jax 0.12.0.1 (Python 3.12): a block mapping's `index_map_jaxpr` is a ClosedJaxpr
-in the first and a Jaxpr in the second; block dimensions are ints, None or objects in the first, always objects later.
+in the first and a Jaxpr in the second; block dimensions are ints, None or objects in the first, always objects later;
+what a kernel is told of the chip comes from `jax/_src/pallas/mosaic/tpu_info.py`, later from `jax/_src/tpu_info.py`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import Callable, Iterator
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
@@ -21,6 +27,17 @@ KINDS = {
     "v5e": ("TPU v5 lite", 1), "v5p": ("TPU v5", 2), "v6e": ("TPU v6 lite", 1), "7x": ("TPU7x", 1),
 }  # fmt: skip
 """Generation -> (device kind as JAX spells it, cores that one call may use)."""
+
+MARK = "layoutproof_pipeline"
+"""Scope put round a pipeline that was seen, so that the call whose body it stands in can be told."""
+
+PIPELINES = {
+    "jax._src.pallas.mosaic.pipeline": ("_emit_pipeline",),
+    "jax._src.pallas.mosaic_gpu.pipeline": ("emit_pipeline", "emit_pipeline_warp_specialized"),
+}
+"""Module -> the functions that every pipeline written with it goes through."""
+
+_OURS = str(Path(__file__).resolve().parents[2]) + os.sep
 
 
 def need_jax() -> Any:
@@ -42,7 +59,7 @@ def opened(jaxpr: Any) -> tuple[Any, tuple[Any, ...]]:
     return inner, tuple(getattr(jaxpr, "consts", ()))
 
 
-def inner_jaxprs(params: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def inner_jaxprs(params: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Every jaxpr among an equation's parameters, also in tuples: (parameter name, jaxpr)."""
     for name, value in params.items():
         for entry in value if isinstance(value, tuple | list) else (value,):
@@ -50,22 +67,166 @@ def inner_jaxprs(params: dict[str, Any]) -> Iterator[tuple[str, Any]]:
                 yield name, entry
 
 
+def is_pallas_call(params: Mapping[str, Any]) -> bool:
+    """Whether an equation is a call with grid and block mappings."""
+    return hasattr(params.get("grid_mapping"), "block_mappings")
+
+
+def is_literal(atom: Any) -> bool:
+    """Whether an operand of an equation is a constant, and no variable."""
+    return hasattr(atom, "val")
+
+
+def dropped(variable: Any) -> bool:
+    """Whether a result of an equation is thrown away."""
+    return type(variable).__name__ == "DropVar"
+
+
 @contextlib.contextmanager
 def device_of(target: str) -> Iterator[None]:
-    """Within it JAX believes that it runs on one core of this generation, which kernels ask for their block sizes."""
-    jax = need_jax()
-    from jax.sharding import AbstractMesh
+    """Within it a function that this thread traces believes that it runs on one core of this generation.
 
-    mesh_module = importlib.import_module("jax._src.mesh")
+    That is what `pltpu.get_tpu_info()`, `jax.devices()[0].device_kind` and `jax.default_backend()` tell it. What JAX
+    has traced before is traced again, because a kernel's blocks may depend on the chip. Not an abstract mesh: inside of
+    one `shard_map` refuses every mesh of the user's.
+    Raises LayoutError for a generation that JAX does not know.
+    """
+    jax = need_jax()
     if target not in KINDS:
-        yield
-        return
+        raise LayoutError(f"kernels are traced for {', '.join(KINDS)}, not {target!r}")
     kind, cores = KINDS[target]
-    device = mesh_module.AbstractDevice(device_kind=kind, num_cores=cores, platform="tpu")
-    mesh = AbstractMesh((1,), ("_device",), abstract_device=device)
-    use = getattr(jax.sharding, "use_abstract_mesh", None) or mesh_module.use_abstract_mesh
-    with use(mesh):
+
+    def devices(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *args, **options: [_Device(d, kind, cores) for d in original(*args, **options)]
+
+    with contextlib.ExitStack() as stack:
+        for name in ("jax._src.tpu_info", "jax._src.pallas.mosaic.tpu_info"):
+            module = _module(name)
+            if module is not None and hasattr(module, "get_device_kind"):
+                stack.enter_context(_replaced(module, "get_device_kind", lambda _: lambda: kind))
+                stack.enter_context(_replaced(module, "get_num_device_cores", lambda _: lambda: cores))
+        stack.enter_context(_replaced(jax, "devices", devices))
+        stack.enter_context(_replaced(jax, "local_devices", devices))
+        stack.enter_context(_replaced(jax, "default_backend", lambda _: lambda: "tpu"))
+        # JAX's caches hold what other chips were told; a value that was never there misses them all
+        stack.enter_context(_cache_key(jax)(object()))
         yield
+
+
+class _Device:
+    """A device of this machine that says it is another one."""
+
+    platform = "tpu"
+    core_on_chip = 0
+
+    def __init__(self, device: Any, kind: str, cores: int) -> None:
+        self.device = device
+        self.device_kind = kind
+        self.num_cores = cores
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.device, name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Device) and self.device == other.device
+
+    def __hash__(self) -> int:
+        return hash(self.device)
+
+
+def _cache_key(jax: Any) -> Callable[[Any], contextlib.AbstractContextManager[Any]]:
+    """JAX's context for values that caches of traced functions depend on; made once, it stays with the jax module."""
+    if not hasattr(jax, "_layoutproof_traced"):
+        jax._layoutproof_traced = jax.make_user_context(None)
+    key: Callable[[Any], contextlib.AbstractContextManager[Any]] = jax._layoutproof_traced
+    return key
+
+
+@contextlib.contextmanager
+def _replaced(module: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
+    """`module.name` is `make(what it was)` for this thread, and for others what it was.
+
+    Where somebody else has replaced it meanwhile, theirs stays and ours goes on as if it were not there.
+    """
+    original = getattr(module, name)
+    ours, thread, active = make(original), threading.get_ident(), [True]
+
+    def call(*args: Any, **options: Any) -> Any:
+        chosen = ours if active and threading.get_ident() == thread else original
+        return chosen(*args, **options)
+
+    setattr(module, name, call)
+    try:
+        yield
+    finally:
+        active.clear()
+        if getattr(module, name) is call:
+            setattr(module, name, original)
+
+
+def _module(name: str) -> ModuleType | None:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+@contextlib.contextmanager
+def pipelines_traced(callback: Callable[[Mapping[str, Any], tuple[Any, ...]], None]) -> Iterator[None]:
+    """Within it `callback(arguments of emit_pipeline, references it is called with)` sees every pipeline traced.
+
+    Of the arguments, `platform` is ours: "tpu" or "mosaic_gpu". The pipeline's equations carry the scope `MARK`.
+    """
+    jax = need_jax()
+
+    def watching(platform: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def emit(body: Any, **options: Any) -> Any:
+                pipeline = original(body, **options)
+
+                def called(*refs: Any, **more: Any) -> Any:
+                    # a pipeline calls itself again once its buffers are there; seen is seen
+                    callback({**options, "platform": platform}, refs)
+                    with jax.named_scope(MARK):
+                        return pipeline(*refs, **more)
+
+                return _like(pipeline, called)
+
+            return emit
+
+        return make
+
+    with contextlib.ExitStack() as stack:
+        for name, functions in PIPELINES.items():
+            module = _module(name)
+            platform = "mosaic_gpu" if "gpu" in name else "tpu"
+            for function in functions:
+                if module is not None and hasattr(module, function):
+                    stack.enter_context(_replaced(module, function, watching(platform)))
+        # the public modules hold the GPU's functions under their own names
+        public = sys.modules.get("jax.experimental.pallas.mosaic_gpu")
+        for function in PIPELINES["jax._src.pallas.mosaic_gpu.pipeline"]:
+            if public is not None and hasattr(public, function):
+                stack.enter_context(_replaced(public, function, watching("mosaic_gpu")))
+        yield
+
+
+def _like(pipeline: Any, called: Callable[..., Any]) -> Callable[..., Any]:
+    """`called` with the attributes of the pipeline that JAX gave out (`get_allocations` of the GPU's)."""
+    for name, value in vars(pipeline).items() if hasattr(pipeline, "__dict__") else ():
+        setattr(called, name, value)
+    return called
+
+
+def has_pipeline(jaxprs: Iterator[Any] | list[Any]) -> bool:
+    """Whether a kernel's body holds a pipeline that `pipelines_traced` has seen."""
+    for jaxpr in jaxprs:
+        for equation in opened(jaxpr)[0].eqns:
+            if MARK in str(equation.source_info.name_stack):
+                return True
+            if has_pipeline([inner for _, inner in inner_jaxprs(equation.params)]):
+                return True
+    return False
 
 
 def place_of(source_info: Any) -> str:
@@ -84,49 +245,14 @@ def place_of_function(debug_info: Any) -> str:
     return text.rpartition(" at ")[2] if " at " in text else ""
 
 
-def is_pallas_call(params: dict[str, Any]) -> bool:
-    """Whether an equation is a call with grid and block mappings."""
-    return hasattr(params.get("grid_mapping"), "block_mappings")
+def is_jaxs_own(jaxpr: Any) -> bool:
+    """Whether a nested jaxpr was traced from a function of the jax package, by JAX's description of it."""
+    inner, _ = opened(jaxpr)
+    file = place_of_function(getattr(inner, "debug_info", None)).rpartition(":")[0]
+    return file.startswith(str(Path(str(sys.modules["jax"].__file__)).parent) + os.sep)
 
 
-@contextlib.contextmanager
-def calls_traced(callback: Callable[[Any], None]) -> Iterator[None]:
-    """Within it `callback(parameters)` sees every pallas_call that is bound, before JAX goes on with it."""
-    need_jax()
-    module = importlib.import_module("jax._src.pallas.pallas_call")
-    primitive = module.pallas_call_p
-    original = primitive.bind
-
-    def bind(*args: Any, **params: Any) -> Any:
-        callback(params)
-        return original(*args, **params)
-
-    primitive.bind = bind
-    try:
-        yield
-    finally:
-        # the instance attribute hides the method; without it the method is back
-        del primitive.bind
-
-
-@contextlib.contextmanager
-def pipelines_traced(callback: Callable[..., None]) -> Iterator[None]:
-    """Within it `callback(arguments of emit_pipeline, references it is called with)` sees every pipeline traced."""
-    need_jax()
-    module = importlib.import_module("jax._src.pallas.mosaic.pipeline")
-    original = getattr(module, "_emit_pipeline")  # noqa: B009 (a private name that mypy does not know)
-
-    def emit(body: Any, **options: Any) -> Any:
-        pipeline = original(body, **options)
-
-        def called(*refs: Any, **more: Any) -> Any:
-            callback(options, refs)
-            return pipeline(*refs, **more)
-
-        return called
-
-    setattr(module, "_emit_pipeline", emit)  # noqa: B010
-    try:
-        yield
-    finally:
-        setattr(module, "_emit_pipeline", original)  # noqa: B010
+def skipped_frame(file: str) -> bool:
+    """Whether a frame of this file is JAX's, ours or Python's own machinery, and no user's."""
+    jax = str(Path(str(sys.modules["jax"].__file__)).parent) + os.sep
+    return file.startswith((_OURS, jax, "<", os.path.dirname(contextlib.__file__) + os.sep + "contextlib"))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Table, Unmodelled
 from layoutproof.core.size import symbol
 from layoutproof.core.term import Term
-from layoutproof.jobs.pallas.adapter import opened, place_of_function
+from layoutproof.jobs.pallas.adapter import inner_jaxprs, opened, place_of_function
 from layoutproof.jobs.pallas.jaxpr_terms import Reference, Unreadable, terms_of
 
 _SPACES = {
@@ -69,6 +70,8 @@ def kernel_of(params: Mapping[str, Any], source: str, live: Sequence[bool], plat
         scratch=tuple(_scratch(aval) for aval in mapping.scratch_avals),
         vmem_limit=getattr(params.get("compiler_params"), "vmem_limit_bytes", None),
         platform=platform or _platform(params.get("compiler_params")),
+        runtime=tuple(f"grid{k}" for k, n in enumerate(mapping.grid) if type(n) is not int),
+        accesses=tuple(sorted(_accesses(opened(params["jaxpr"])[0]))),
         source=source,
         opaque="" if windowed or not operands else _BY_HAND,
     )
@@ -118,7 +121,8 @@ def pipeline_of(options: Mapping[str, Any], refs: Sequence[Any], source: str) ->
     said = options.get("dimension_semantics") or ()
     semantics = tuple(_word(w) for w in said)
     return Kernel(
-        "emit_pipeline", grid, names, tuple(operands), semantics, tables=tables, pipeline="emit_pipeline", source=source
+        "emit_pipeline", grid, names, tuple(operands), semantics, tables=tables, pipeline="emit_pipeline", source=source,
+        runtime=tuple(f"grid{k}" for k, n in enumerate(grid_given) if type(n) is not int),
     )
 
 
@@ -261,6 +265,18 @@ def _scratch(aval: Any) -> Scratch:
     memory = _space(getattr(aval, "memory_space", None))
     dtype = element_type(getattr(aval, "dtype", "f32"))
     return Scratch(shape, dtype, "semaphore" if dtype not in ELEMENT_BITS else memory)
+
+
+def _accesses(jaxpr: Any) -> set[int]:
+    """The sizes, in elements, of all loads and stores in a kernel's body."""
+    found: set[int] = set()
+    for equation in jaxpr.eqns:
+        if equation.primitive.name in ("get", "swap", "masked_load", "masked_swap", "load", "addupdate"):
+            shapes = [getattr(v.aval, "shape", ()) for v in equation.outvars]
+            found |= {prod(int(n) for n in shape) for shape in shapes}
+        for _, inner in inner_jaxprs(equation.params):
+            found |= _accesses(opened(inner)[0])
+    return found
 
 
 def _word(word: Any) -> str:

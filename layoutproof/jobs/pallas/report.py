@@ -85,6 +85,23 @@ def summary(calls: Sequence[Judged]) -> str:
     return line
 
 
+def why_unknown(call: Judged) -> str:
+    """In one line, why nobody can tell of a call whether it is right.
+
+    >>> why_unknown(Judged(Unmodelled("mm", "a.py:7", "a grid of floats")))
+    'unknown  mm a.py:7: a grid of floats'
+    """
+    kernel = call.call
+    head = f"unknown  {kernel.name} {place(kernel.source)}".rstrip()
+    if isinstance(kernel, Unmodelled):
+        return f"{head}: {kernel.reason}"
+    open_ones = [f for f in call.findings if f.result.verdict is Verdict.UNKNOWN and f.severity == "error"]
+    if not open_ones:
+        return f"{head}: there is nothing in it to ask about"
+    more = f" (and {len(open_ones) - 1} more)" if len(open_ones) > 1 else ""
+    return f"{head}: {open_ones[0].property} of {open_ones[0].subject}: {open_ones[0].result.reason}{more}"
+
+
 def as_json(calls: Sequence[Judged]) -> dict[str, Any]:
     """The same for programs: `exit_code`, `summary` and one entry per call with all its findings."""
     counts = {verdict.value: _count(calls, verdict) for verdict in (Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN)}

@@ -45,18 +45,14 @@ def calls_of(
     values = [argument(value) if isinstance(value, str) else value for value in args]
     with _paths(where), _users_fault(place):
         function = _function(_module(where), where, name)
-        shapes = [value for value in values if _is_shape(value)]
         named = dict(kwargs or {})
         _check_arity(function, place, values, named)
-
-        def traced(*arrays: Any) -> Any:
-            left = iter(arrays)
-            return function(*[next(left) if _is_shape(value) else value for value in values], **named)
-
         from layoutproof.jobs.pallas.trace import kernels_of
 
         options = {} if target is None else {"target": target}
-        return tuple(kernels_of(traced, tuple(shapes), assume=tuple(assume), **options))
+        found = tuple(kernels_of(function, tuple(values), named, assume=tuple(assume), **options))
+    _check_assumptions(assume, found)
+    return found
 
 
 def argument(text: str) -> Any:
@@ -95,8 +91,13 @@ def literal(text: str, rule: str) -> Any:
         raise LayoutError(f"{rule}; {shorten(text, 60)!r} is none") from None
 
 
-def _is_shape(value: object) -> bool:
-    return type(value).__name__ == "ShapeDtypeStruct"
+def _check_assumptions(assume: Sequence[str], found: Sequence[Kernel | Unmodelled]) -> None:
+    """LayoutError for an assumption about a table that no call has: it would be taken for held."""
+    tables = dict.fromkeys(table.name for call in found if isinstance(call, Kernel) for table in call.tables)
+    for text in assume:
+        if found and not set(re.findall(r"[^\W\d]\w*", text)) & set(tables):
+            have = f"the calls have {', '.join(tables)}" if tables else "no call has one"
+            raise LayoutError(f"the assumption {shorten(text, 80)!r} is about no table; {have}")
 
 
 @contextlib.contextmanager
@@ -143,7 +144,11 @@ def _must_exist(name: str) -> None:
         try:
             found = part in sys.modules or importlib.util.find_spec(part) is not None
         except ValueError:
-            found = True
+            found = True  # a module that somebody made by hand has no specification
+        except ModuleNotFoundError as error:
+            if error.name != part:
+                raise
+            found = False  # what it should be in is no package
         if not found:
             whose = f", which {shorten(name, 80)} is in" if part != name else ""
             raise LayoutError(f"there is no module {shorten(part, 80)!r}{whose}; modules are found from {os.getcwd()}")

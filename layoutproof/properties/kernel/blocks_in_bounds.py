@@ -14,6 +14,7 @@ Mend: return a block index, not an element offset; let the grid be pl.cdiv(array
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from layoutproof.core.claim import All, At, Claim, Outside, When
@@ -23,21 +24,44 @@ from layoutproof.core.mends import out_of_bounds
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.obligation import Obligation, each
 from layoutproof.core.result import Point
+from layoutproof.core.term import reads
 from layoutproof.core.windows import bounded_ends, consistent, program_map
 
 TARGET = False
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
-    """One per operand with windows, and one more where a slice is bounded: it must end inside the array."""
+    """Per operand with windows: one, or two where some dimensions read tables; one more where a slice is bounded."""
     return each((o for o in kernel.operands if o.windowed), lambda operand: _of(kernel, operand))
 
 
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
+    # dimensions that read no table are told apart: what is wrong there is wrong whatever a table holds
+    by_reading: dict[bool, list[int]] = {}
+    for d, term in enumerate(operand.index):
+        by_reading.setdefault(bool(reads((term,))), []).append(d)
+    for reading, dims in sorted(by_reading.items()):
+        yield _inside(kernel, _only(operand, dims), dims, reading)
+    if any(size is not None for size in operand.sizes):
+        yield _ends(kernel, operand)
+
+
+def _only(operand: Operand, dims: list[int]) -> Operand:
+    """The operand with these of its dimensions alone."""
+    return replace(
+        operand,
+        dims=tuple(operand.dims[d] for d in dims),
+        block=tuple(operand.block[d] for d in dims),
+        index=tuple(operand.index[d] for d in dims),
+        sizes=(),
+    )
+
+
+def _inside(kernel: Kernel, operand: Operand, dims: list[int], reading: bool) -> Obligation:
     m = program_map(kernel, operand)
-    reads = "reads" if m.copies.extents else ""
-    points = {"program": m.domain} | ({"reads": m.copies} if reads else {})
-    tied = consistent(kernel, operand, [("program", reads)])
+    reads_ = "reads" if m.copies.extents else ""
+    points = {"program": m.domain} | ({"reads": m.copies} if reads_ else {})
+    tied = consistent(kernel, operand, [("program", reads_)])
 
     def wrong(at: Point, on: Numbers) -> tuple[int, int]:
         place = m.place(at["program"], at.get("reads", ()), on)
@@ -47,7 +71,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     def explain(at: Point, on: Numbers) -> str:
         k, value = wrong(at, on)
         block, extent, count = operand.block[k], on.size(operand.dims[k]), on.size(m.range.extents[k])
-        who = f"{operand.name} dimension {k} at program {at['program']}"
+        who = f"{operand.name} dimension {dims[k]} at program {at['program']}"
         if block.kind == "blocked":
             size = on.size(block.size)
             window = f"[{value * size}, {(value + 1) * size})"
@@ -60,28 +84,34 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     def mend(at: Point, on: Numbers) -> str:
         return out_of_bounds(kernel, operand, wrong(at, on)[0])
 
-    outside = Outside(At(m, "program", reads))
+    outside = Outside(At(m, "program", reads_))
     claim = Claim(points, All((*tied, outside)) if tied else outside, explain)
-    yield Obligation(operand.name, claim, mend=mend, source=operand.source)
-    if any(size is not None for size in operand.sizes):
-        ends = bounded_ends(kernel, operand)
+    return Obligation(operand.name, claim, reads=reading, mend=mend, source=operand.source)
 
-        def too_long(places: tuple[Index, ...], on: Numbers) -> Any:
-            found: Any = False
-            for start, size, block, extent in _rows(places[0], operand, on):
-                past = on.less(extent, start + size)
-                found = on.either(found, on.either(past, on.either(on.less(size, 0), on.less(block, size))))
-            return found
 
-        def explain_end(at: Point, on: Numbers) -> str:
-            for start, size, block, extent in _rows(ends.place(at["program"], at.get("reads", ()), on), operand, on):
-                if start + size > extent or not 0 <= size <= block:
-                    who = f"{operand.name} at program {at['program']}"
-                    return f"{who}: a slice of {size} elements from {start}; the array has {extent}, the block {block}"
-            return str(operand)
+def _ends(kernel: Kernel, operand: Operand) -> Obligation:
+    """Bounded slices end inside the array, and are no longer than their block."""
+    ends = bounded_ends(kernel, operand)
+    reads_ = "reads" if ends.copies.extents else ""
+    points = {"program": ends.domain} | ({"reads": ends.copies} if reads_ else {})
 
-        claim = Claim(points, All((*tied, When((At(ends, "program", reads),), too_long))), explain_end)
-        yield Obligation(operand.name, claim, source=operand.source)
+    def too_long(places: tuple[Index, ...], on: Numbers) -> Any:
+        found: Any = False
+        for start, size, block, extent in _rows(places[0], operand, on):
+            past = on.less(extent, start + size)
+            found = on.either(found, on.either(past, on.either(on.less(size, 0), on.less(block, size))))
+        return found
+
+    def explain(at: Point, on: Numbers) -> str:
+        for start, size, block, extent in _rows(ends.place(at["program"], at.get("reads", ()), on), operand, on):
+            if start + size > extent or not 0 <= size <= block:
+                who = f"{operand.name} at program {at['program']}"
+                return f"{who}: a slice of {size} elements from {start}; the array has {extent}, the block {block}"
+        return str(operand)
+
+    tied = consistent(kernel, operand, [("program", reads_)])
+    claim = Claim(points, All((*tied, When((At(ends, "program", reads_),), too_long))), explain)
+    return Obligation(operand.name, claim, source=operand.source)
 
 
 def _rows(place: Index, operand: Operand, on: Numbers) -> list[tuple[Any, ...]]:

@@ -60,7 +60,11 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
 
     severity = "error" if operand.live else "info"
     claim = Claim(points, All(parts), explain)
-    yield Obligation(operand.name, claim, severity=severity, mend=mend, source=operand.source)
+    # on a GPU a block is a pointer into the array, and programs share it to store different parts
+    body = (
+        "" if kernel.platform == "tpu" else "programs share a block, and what each stores of it is in the kernel's body"
+    )
+    yield Obligation(operand.name, claim, if_refuted=body, severity=severity, mend=mend, source=operand.source)
 
 
 def _inside(place: Index, extents: Any, on: Numbers) -> Any:

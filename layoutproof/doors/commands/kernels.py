@@ -1,0 +1,97 @@
+"""`layoutproof kernels MODULE:FUNCTION`: prove every Pallas call that a function makes."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import click
+
+from layoutproof.core.errors import LayoutError, Undecided, shorten
+from layoutproof.core.kernel import Kernel, Unmodelled
+from layoutproof.doors.arguments import json_flag, print_json
+from layoutproof.engine.catalogue import kernel_properties
+from layoutproof.engine.kernels import kernel_target
+
+
+@click.command()
+@click.argument("place", metavar="MODULE:FUNCTION|FILE.py:FUNCTION")
+@click.option("--arg", "args", metavar="VALUE", multiple=True, help="bf16[4096,512], or a Python literal. In order.")
+@click.option("--kwarg", "kwargs", metavar="NAME=VALUE", multiple=True, help="The same, by name; arrays stay literals.")
+@click.option("--target", metavar="NAME", help="Also ask what this hardware demands, e.g. v5e.")
+@click.option("--compiler", metavar="VERSION", help="Its compiler, where rules differ between versions.")
+@click.option("--assume", metavar="CONDITION", multiple=True, help='Of scalar prefetch, e.g. "0 <= prefetch0 < 8".')
+@click.option("--property", "names", metavar="NAME", multiple=True, help="Only this one; may be repeated.")
+@click.option("--effort", type=click.IntRange(1, 1000), default=1, show_default=True, help="Multiplies step budgets.")
+@click.option("--all", "everything", is_flag=True, help="Show what is proved one by one too.")
+@json_flag
+def command(
+    place: str,
+    args: tuple[str, ...],
+    kwargs: tuple[str, ...],
+    target: str | None,
+    compiler: str | None,
+    assume: tuple[str, ...],
+    names: tuple[str, ...],
+    effort: int,
+    everything: bool,
+    as_json: bool,
+) -> int:
+    """Prove every Pallas call that a function makes.
+
+    The function is imported and traced with shapes on the CPU; nothing is computed. A function without arguments
+    builds its own. Exit code 3 also where a call cannot be modelled, and where there is no call at all.
+    """
+    from layoutproof.jobs.pallas import report
+    from layoutproof.jobs.pallas.findings import exit_code, judged
+
+    if compiler is not None and target is None:
+        raise click.UsageError("--compiler needs --target")
+    if target is not None:
+        kernel_target(target, compiler)  # a wrong name is told before anything of the user's is imported
+    for name in names:
+        if name not in kernel_properties():
+            from layoutproof.jobs.spec_model import closest
+
+            near = closest(name, kernel_properties()) or f"; known: {', '.join(kernel_properties())}"
+            raise LayoutError(f"{shorten(name, 60)!r} is no property of kernels{near}")
+    found = _calls(place, args, kwargs, target, assume)
+    if not found:
+        raise Undecided(f"{place} makes no Pallas call; nothing asked is nothing proved")
+    asked = list(names) or None
+    calls = [judged(call, names=asked, target=target, compiler=compiler, effort=effort) for call in found]
+    if as_json:
+        print_json(report.as_json(calls))
+    else:
+        click.echo(report.text(calls, everything))
+    return exit_code(calls)
+
+
+def _calls(
+    place: str, args: tuple[str, ...], kwargs: tuple[str, ...], target: str | None, assume: tuple[str, ...]
+) -> tuple[Kernel | Unmodelled, ...]:
+    if place.endswith((".hlo", ".txt")):
+        if args or kwargs:
+            raise click.UsageError("--arg and --kwarg are for a function; a compiled program has its arguments in it")
+        return _compiled(Path(place))
+    from layoutproof.jobs.pallas.user import calls_of
+
+    return calls_of(place, args, dict(map(_named, kwargs)), target=target, assume=assume)
+
+
+def _named(text: str) -> tuple[str, object]:
+    from layoutproof.jobs.pallas.user import literal
+
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip().isidentifier():
+        raise LayoutError(f"a keyword argument is written name=value, not {shorten(text, 60)!r}")
+    return name.strip(), literal(value, f"the value of {name.strip()} is a Python literal such as 256, 'text' or None")
+
+
+def _compiled(path: Path) -> tuple[Kernel | Unmodelled, ...]:
+    name = "layoutproof.jobs.pallas.mosaic_module"
+    if importlib.util.find_spec(name) is None:
+        raise LayoutError("kernels in compiled programs are not read yet; name the function that was compiled")
+    read: Callable[[str, str], Sequence[Kernel | Unmodelled]] = importlib.import_module(name).kernels_in_hlo
+    return tuple(read(path.read_text("utf-8", errors="replace"), path.as_posix()))

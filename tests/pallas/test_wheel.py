@@ -1,0 +1,57 @@
+"""Every Pallas operation of the jax wheel is judged as the table in the repository says, with no false alarm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+jax = pytest.importorskip("jax", reason="finding Pallas calls needs the extra [jax]")
+
+from layoutproof.core.kernel import Kernel  # noqa: E402
+from layoutproof.core.result import Verdict  # noqa: E402
+from layoutproof.engine.kernels import judge  # noqa: E402
+from layoutproof.jobs.pallas.trace import kernels_of  # noqa: E402
+from tests.pallas.wheel_ops import Op, ops  # noqa: E402
+from tests.pallas.wheel_table import row  # noqa: E402
+
+TABLE = Path(__file__).resolve().parents[2] / "docs" / "pallas_ops.md"
+SAME = jax.__version__ == "0.10.2"
+ALL = list(ops())
+
+
+@pytest.mark.skipif(not SAME, reason=f"the table is of the wheel of jax 0.10.2, this is {jax.__version__}")
+@pytest.mark.parametrize("op", ALL, ids=lambda op: op.name)
+def test_the_table_is_what_a_run_says(op: Op) -> None:
+    assert row(op) in TABLE.read_text().splitlines()
+
+
+def test_the_table_has_no_other_rows() -> None:
+    names = [
+        line.split(" | ")[0].removeprefix("| ") for line in TABLE.read_text().splitlines() if line.startswith("| ")
+    ]
+    assert names[1:] == [op.name for op in ALL]
+
+
+@pytest.mark.skipif(not SAME, reason=f"the wheel of jax {jax.__version__} has other operations")
+def test_errors_are_the_one_real_finding() -> None:
+    wrong = []
+    for op in ALL:
+        function, arguments = op.build()
+        for call in kernels_of(function, arguments, target="v5e" if op.target == "triton" else op.target):
+            assert isinstance(call, Kernel)
+            found = judge(call, target=op.target)
+            wrong += [
+                (op.name, f.property, f.subject)
+                for f in found
+                if f.severity == "error" and f.result.verdict is Verdict.REFUTED
+            ]
+    assert wrong == [("tpu.matmul 1000x1000x1000 float32 256,256,256", "outputs_covered", "outputs")]
+
+
+def test_what_tables_must_hold_settles_splash_attention() -> None:
+    op = next(op for op in ALL if op.name == "tpu.splash_attention mha h4/4 q2048 causal")
+    function, arguments = op.build()
+    (call,) = kernels_of(function, arguments, assume=("0 <= prefetch0 < 4",))
+    assert isinstance(call, Kernel)
+    assert {f.result.verdict for f in judge(call, names=["blocks_in_bounds"])} == {Verdict.PROVED}
