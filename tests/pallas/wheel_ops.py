@@ -13,7 +13,7 @@ from typing import Any
 
 NOT_TRACED = {
     "tpu.all_gather": "a collective over a mesh of devices; its arrays stay in place and are copied by hand",
-    "gpu.*_mgpu (matmul, ragged_dot, attention)": "Mosaic GPU kernels ask the GPU or its CUDA version while they are traced, "
+    "gpu.*_mgpu (matmul, ragged_dot, attention)": "Mosaic GPU kernels ask the GPU or its CUDA while they are traced, "
     "and have no block mappings: a traced one is reported as not analysable",
     "gpu.collective_matmul_mgpu, gpu.all_gather_mgpu, gpu.reduce_scatter_mgpu": "collectives over several GPUs",
 }
