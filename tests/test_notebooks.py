@@ -18,5 +18,7 @@ def test_there_are_notebooks() -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.name)
 def test_notebook_runs(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every cell runs, every assert in it holds, and it shows something."""
+    if "import jax\n" in path.read_text():
+        pytest.importorskip("jax", reason="JAX is not installed")
     runpy.run_path(str(path))
     assert capsys.readouterr().out

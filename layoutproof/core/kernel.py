@@ -69,7 +69,7 @@ class Block:
 class Table:
     """A scalar-prefetch operand: values nobody knows, and what is assumed of them.
 
-    low, high: `low <= value < high`, None = nothing said (then `bits`, the width of its signed integers, bounds it).
+    low, high: `low <= value < high`, None = nothing said (then `bits`, the width of its integers, bounds it).
     monotone: never decreasing in row-major order of its indices.  injective: no value twice.
     onto: every value from low to high - 1 occurs.
     """
@@ -82,6 +82,7 @@ class Table:
     monotone: bool = False
     injective: bool = False
     onto: bool = False
+    signed: bool = True
 
     def assumptions(self) -> tuple[str, ...]:
         """What is assumed, in words a spec file takes back.
@@ -147,7 +148,7 @@ class Kernel:
 
     grid: programs per dimension, outermost first; a size symbol where it is known at run time only.
     semantics: one of SEMANTICS per grid dimension.  vmapped: grid dimensions that `vmap` added (always parallel).
-    aliases: (position among the inputs, position among the outputs) that share one buffer.
+    aliases: (position among the inputs, position among the outputs) that share a buffer; a table's is negative.
     tables: scalar-prefetch operands.  scratch: other memory.  vmem_limit: bytes the call asks for, None = the default.
     pipeline: "pallas_call" or "emit_pipeline".  platform: "tpu", "triton" or "mosaic_gpu".
     runtime: size symbols that stand for numbers of the running program (dynamic grids), of which nothing is said; others
@@ -189,7 +190,7 @@ class Kernel:
 
     def parallel(self) -> tuple[int, ...]:
         """Grid dimensions whose programs may run at the same time: the ones that vmap added too, and all on a GPU."""
-        if self.platform != "tpu":
+        if self.platform != "tpu" and self.pipeline == "pallas_call":
             return tuple(range(len(self.grid)))
         said = self.semantics or ("arbitrary",) * len(self.grid)
         return tuple(k for k, word in enumerate(said) if word != "arbitrary" or k in self.vmapped)

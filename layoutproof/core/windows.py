@@ -228,9 +228,10 @@ def _tied(table: Table, at: Index, value: Any, there: Index, second: Any, on: Nu
 
 
 def _range_of(table: Table) -> tuple[Extent, Extent]:
-    # nothing assumed: whatever a signed integer of that width can hold
-    low = -(1 << (table.bits - 1)) if table.low is None else table.low
-    high = 1 << (table.bits - 1) if table.high is None else table.high
+    # nothing assumed: whatever an integer of that width can hold
+    least, most = (-(1 << (table.bits - 1)), 1 << (table.bits - 1)) if table.signed else (0, 1 << table.bits)
+    low = least if table.low is None else table.low
+    high = most if table.high is None else table.high
     return low, high
 
 

@@ -74,6 +74,8 @@ def write_whole(path: Path, data: bytes) -> None:
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
         # a temporary file is private to its owner; a picture is not
         mask = os.umask(0)
         os.umask(mask)

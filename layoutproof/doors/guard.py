@@ -72,7 +72,8 @@ def guard(target: str | None = None, on: str = "raise") -> Iterator[Seen]:
     """Every Pallas call that is traced inside is judged when the block ends.
 
     target: also ask what this hardware demands, e.g. "v5e".  on: "raise" a KernelError for what is refuted, or "warn".
-    What is unknown is always a KernelWarning, and so is a block without any call. Warnings about cost and infos are in `calls` of what the guard gives.
+    What is unknown is always a KernelWarning, and so is a block without any call. What is only a warning or an info is
+    in `calls` of what the guard gives.
     An exception of the block itself goes on, with the report as a note.
     JAX traces a function once per shape: what a jit cache already holds when the guard starts is not traced again, and
     so not checked; `jax.clear_caches()` before the guard makes it trace. Of a call outside of any jit every output

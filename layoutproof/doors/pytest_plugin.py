@@ -1,6 +1,7 @@
 """`pytest --layoutproof`: every Pallas call that a test suite traces is checked, without a changed line of it.
 
-A test whose calls are wrong fails a second time, with the report. `--layoutproof-specs PATH` makes every claim in spec
+A test whose calls are wrong fails a second time, with the report; JAX traces a function once per shape, so that is the
+test that traces it first. `--layoutproof-specs PATH` makes every claim in spec
 files a test. Without these options nothing is hooked and nothing but pytest is imported; JAX is never imported here.
 """
 

@@ -279,5 +279,6 @@ def json_schema() -> dict[str, Any]:
     whole["title"] = "layoutproof spec"
     whole["properties"]["checks"]["items"] = {"anyOf": [{"$ref": f"#/$defs/{kind}"} for kind in definitions]}
     whole["properties"]["layouts"]["propertyNames"] = {"pattern": f"^{NAME.pattern}$"}
+    whole["properties"]["kernels"]["additionalProperties"] = KernelModel.model_json_schema()
     whole["$defs"] = definitions
     return whole

@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from layoutproof.engine.catalogue import properties
+from layoutproof.engine.catalogue import kernel_properties, properties
 from layoutproof.jobs.positions import read_file
 from layoutproof.jobs.spec import Check, load, loads
 from layoutproof.jobs.spec_model import FACTS, fields_of, json_schema, kinds, options_of
@@ -214,7 +214,7 @@ def test_an_invalid_layout_is_kept_as_written() -> None:
 
 def test_every_property_is_a_kind_with_its_own_options() -> None:
     """Kinds and options come from the property modules: nothing is listed twice."""
-    assert set(kinds()) == {*properties(), *FACTS}
+    assert set(kinds()) == {*properties(), *kernel_properties(), "kernel", *FACTS}
     assert "at_most" in fields_of("padding")
     assert "at_most" not in fields_of("injective")
     assert set(options_of("bitcast")) == {"permutation"}

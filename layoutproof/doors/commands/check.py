@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
 
 import click
 
-from layoutproof.doors.arguments import json_flag, print_json
-
-Progress = Callable[[int, int], None]
-PATIENCE = 1.0
-"""Seconds before a progress bar appears."""
+from layoutproof.doors.arguments import json_flag
+from layoutproof.doors.progress import progress_bar
+from layoutproof.jobs import cache
 
 
 @click.command()
@@ -22,41 +17,21 @@ PATIENCE = 1.0
 @click.option("--jobs", type=click.IntRange(min=0), default=1, show_default=True, help="Processes; 0: one per core.")
 @json_flag
 def command(paths: tuple[str, ...], jobs: int, as_json: bool) -> int:
-    """Prove every claim in spec files (default: the folder specs)."""
-    from layoutproof.jobs import report
-    from layoutproof.jobs.check import check_paths, exit_code
+    """Prove every claim in spec files (default: the folder specs).
 
-    with _progress(shown=sys.stderr.isatty() and not as_json) as progress:
-        outcomes = check_paths(paths or ("specs",), jobs, progress)
-    if as_json:
-        print_json(report.as_json(outcomes))
-    else:
-        click.echo(report.text(outcomes))
-    return exit_code(outcomes)
+    A run on files that have not changed since the last one repeats its answer; LAYOUTPROOF_CACHE=off proves anew.
+    """
 
+    def make() -> tuple[str, int]:
+        from layoutproof.jobs import report
+        from layoutproof.jobs.check import check_paths, exit_code
 
-@contextmanager
-def _progress(shown: bool) -> Iterator[Progress | None]:
-    """A progress bar on stderr for runs that take long; rich is imported only then."""
-    if not shown:
-        yield None
-        return
-    start = time.monotonic()
-    bar: list[Any] = []
+        with progress_bar("checks", sys.stderr.isatty() and not as_json) as progress:
+            outcomes = check_paths(paths or ("specs",), jobs, progress)
+        whole = report.as_json(outcomes) if as_json else None
+        text = json.dumps(whole, indent=2, ensure_ascii=False) if as_json else report.text(outcomes)
+        return text, exit_code(outcomes)
 
-    def progress(done: int, total: int) -> None:
-        if not bar and time.monotonic() - start > PATIENCE:
-            from rich.console import Console
-            from rich.progress import Progress as Bar
-
-            bar.append(Bar(console=Console(stderr=True), transient=True))
-            bar[0].add_task("checks", total=total)
-            bar[0].start()
-        if bar:
-            bar[0].update(bar[0].task_ids[0], completed=done)
-
-    try:
-        yield progress
-    finally:
-        if bar:
-            bar[0].stop()
+    text, code = cache.remembered(cache.key_of_paths(("check", as_json), paths or ("specs",)), make)
+    click.echo(text)
+    return code

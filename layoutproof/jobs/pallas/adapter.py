@@ -42,6 +42,9 @@ _OURS = str(Path(__file__).resolve().parents[2]) + os.sep
 
 def need_jax() -> Any:
     """The jax module. LayoutError where it is missing or of a version that nobody has tried."""
+    if "jax" not in sys.modules:
+        # shapes are traced on the CPU; looking for other devices takes time, and libtpu writes to the terminal
+        os.environ.setdefault("JAX_PLATFORMS", "cpu")
     try:
         import jax
     except ImportError as error:

@@ -10,7 +10,7 @@ from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Table, Unmodelled
 from layoutproof.core.size import symbol
 from layoutproof.core.term import Term
-from layoutproof.jobs.pallas.adapter import inner_jaxprs, opened, place_of_function
+from layoutproof.jobs.pallas.adapter import has_pipeline, inner_jaxprs, opened, place_of_function
 from layoutproof.jobs.pallas.jaxpr_terms import Reference, Unreadable, terms_of
 
 _SPACES = {
@@ -41,7 +41,8 @@ def kernel_of(params: Mapping[str, Any], source: str, live: Sequence[bool], plat
     avals = list(mapping.index_map_avals)[len(grid) :]
     for k, aval in enumerate(avals[: mapping.num_index_operands]):
         bits = int(getattr(aval.dtype, "itemsize", 4)) * 8
-        tables.append(Table(f"prefetch{k}", tuple(int(n) for n in aval.shape), bits))
+        signed = getattr(aval.dtype, "kind", "i") != "u"
+        tables.append(Table(f"prefetch{k}", tuple(int(n) for n in aval.shape), bits, signed=signed))
     arguments: list[Any] = [Term("name", n) for n in names] + [Reference(t.name) for t in tables]
     blocks = list(mapping.block_mappings)
     operands = []
@@ -55,8 +56,9 @@ def kernel_of(params: Mapping[str, Any], source: str, live: Sequence[bool], plat
     if vmapped and semantics and len(semantics) == len(grid) - len(vmapped):
         rest = iter(semantics)
         semantics = tuple("parallel" if k in vmapped else next(rest) for k in range(len(grid)))
-    skipped = mapping.num_index_operands + mapping.num_dynamic_grid_bounds
-    aliases = tuple((int(a) - skipped, int(b)) for a, b in params.get("input_output_aliases") or () if a >= skipped)
+    # numbers of aliases count the tables, and not the dynamic bounds of the grid; those of tables become negative
+    skipped = mapping.num_index_operands
+    aliases = tuple((int(a) - skipped, int(b)) for a, b in params.get("input_output_aliases") or ())
     windowed = any(o.windowed for o in operands)
     kernel = Kernel(
         name=name,
@@ -73,7 +75,7 @@ def kernel_of(params: Mapping[str, Any], source: str, live: Sequence[bool], plat
         runtime=tuple(f"grid{k}" for k, n in enumerate(mapping.grid) if type(n) is not int),
         accesses=tuple(sorted(_accesses(opened(params["jaxpr"])[0]))),
         source=source,
-        opaque="" if windowed or not operands else _BY_HAND,
+        opaque="" if windowed or not operands or has_pipeline([params["jaxpr"]]) else _BY_HAND,
     )
     odd = [w for w in semantics if w not in SEMANTICS]
     return Unmodelled(name, source, f"unknown dimension_semantics {odd[0]!r}") if odd else kernel
@@ -87,6 +89,10 @@ def pipeline_of(options: Mapping[str, Any], refs: Sequence[Any], source: str) ->
     specs = [*_flat(options.get("in_specs")), *_flat(options.get("out_specs"))]
     many_in = len(_flat(options.get("in_specs")))
     leaves = tree_leaves(list(refs), is_leaf=lambda r: hasattr(r, "shape"))[: len(specs)]
+    if len(leaves) < len(specs):
+        return Unmodelled(
+            "emit_pipeline", source, f"{len(specs)} specs, and it is called with {len(leaves)} references"
+        )
     grid_given = tuple(options["grid"])
     names = tuple(f"g{k}" for k in range(len(grid_given)))
     grid = tuple(n if type(n) is int else symbol(f"grid{k}") for k, n in enumerate(grid_given))
@@ -116,12 +122,21 @@ def pipeline_of(options: Mapping[str, Any], refs: Sequence[Any], source: str) ->
             )
         )  # fmt: skip
     tables = tuple(
-        Table(n, tuple(int(e) for e in ref.shape), int(ref.dtype.itemsize) * 8) for n, ref in captured.values()
+        Table(n, tuple(int(e) for e in ref.shape), int(ref.dtype.itemsize) * 8, signed=ref.dtype.kind != "u")
+        for n, ref in captured.values()
     )
     said = options.get("dimension_semantics") or ()
     semantics = tuple(_word(w) for w in said)
     return Kernel(
-        "emit_pipeline", grid, names, tuple(operands), semantics, tables=tables, pipeline="emit_pipeline", source=source,
+        "emit_pipeline",
+        grid,
+        names,
+        tuple(operands),
+        semantics,
+        tables=tables,
+        pipeline="emit_pipeline",
+        source=source,
+        platform=str(options.get("platform", "tpu")),
         runtime=tuple(f"grid{k}" for k, n in enumerate(grid_given) if type(n) is not int),
     )
 
@@ -160,7 +175,7 @@ def _pipeline_index(
             arguments.append(Reference(known[0]))
         else:
             raise Unreadable("a value of the kernel's body that is not known when tracing")
-    found = iter(terms_of(_without_constants(inner), arguments, grid, names))
+    found = iter(terms_of(_without_constants(inner), arguments))
     index: list[Term] = []
     sizes: list[Term | None] = []
     for sliced in parts:

@@ -120,9 +120,7 @@ def _calls(jaxpr: Any, pipelines: Sequence[Found]) -> tuple[Found, ...]:
     # a call outside of any jit is traced alone, without the user's frames
     place = _users_line()
     found = [call if call.source else replace(call, source=place) for call in found]
-    # a kernel that moves its data through pipelines is seen through them, as in `trace.kernels_of`
-    seen = [replace(k, opaque="") if isinstance(k, Kernel) and k.opaque and pipelines else k for k in found]
-    return (*seen, *pipelines)
+    return (*found, *pipelines)
 
 
 def _safely(look: Callable[[], Any], name: str, place: str) -> Any:

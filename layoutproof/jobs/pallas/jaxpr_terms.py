@@ -11,9 +11,19 @@ from typing import Any
 
 from layoutproof.core.numbers import INTS
 from layoutproof.core.term import CONDITIONS, Term, reads
-from layoutproof.jobs.pallas.adapter import opened
+from layoutproof.jobs.pallas.adapter import is_jaxs_own, opened
 
-_INLINED = ("pjit", "jit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "remat", "checkpoint")
+_INLINED = (
+    "pjit",
+    "jit",
+    "closed_call",
+    "core_call",
+    "custom_jvp_call",
+    "custom_vjp_call",
+    "remat",
+    "remat2",
+    "checkpoint",
+)
 _SAME = ("squeeze", "reshape", "broadcast_in_dim", "stop_gradient", "copy", "optimization_barrier")
 ONE, ZERO = Term("int", 1), Term("int", 0)
 
@@ -78,8 +88,12 @@ def _results(equation: Any, values: Mapping[Any, Any], context: tuple[Any, Any])
     if name == "cond":
         return _branches(params, operands, context)
     if name == "program_id":
+        if params["axis"] >= len(context[1]):
+            raise Unreadable("program_id, which here is of the call around the pipeline")
         return [Term("name", context[1][params["axis"]])]
     if name == "num_programs":
+        if not context[1]:
+            raise Unreadable("num_programs, which here is of the call around the pipeline")
         extent = context[0][params["axis"]]
         return [Term("int", extent) if type(extent) is int else extent.evaluate(lambda n: Term("name", n))]
     if name in _SAME and all(getattr(v.aval, "shape", None) == () for v in equation.outvars):
@@ -95,6 +109,8 @@ def _results(equation: Any, values: Mapping[Any, Any], context: tuple[Any, Any])
         return [power]
     if name in ("and", "or", "not", "xor") and equation.invars[0].aval.dtype.kind != "b":
         return [_masked(name, operands)]
+    if name == "shift_right_logical":
+        return [_shifted_right_logical(operands[0], operands[1], 8 * equation.invars[0].aval.dtype.itemsize)]
     if name not in _OPERATIONS:
         raise Unreadable(f"the operation {name}")
     if any(isinstance(o, Reference) for o in operands):
@@ -104,7 +120,8 @@ def _results(equation: Any, values: Mapping[Any, Any], context: tuple[Any, Any])
 
 def _inlined(params: Mapping[str, Any], operands: list[Any], context: tuple[Any, Any]) -> list[Any]:
     known = {"floor_divide": "//", "remainder": "%"}.get(str(params.get("name", "")))
-    if known and len(operands) == 2 and _constant(operands[1]) is not None:
+    jaxs = "jaxpr" in params and is_jaxs_own(params["jaxpr"])
+    if known and jaxs and len(operands) == 2 and _constant(operands[1]) is not None:
         by = _constant(operands[1])
         if by is not None and by > 0:
             # JAX writes them out with div, sign and select; the name says it better
@@ -234,8 +251,11 @@ def _shifted_right(value: Any, by: Any) -> Term:
     return _folded(Term("//", value, Term("int", 1 << bits)))
 
 
-def _shifted_right_logical(value: Any, by: Any) -> Term:
-    return _shifted_right(Term("%", value, Term("int", 1 << 32)), by)
+def _shifted_right_logical(value: Any, by: Any, width: int) -> Term:
+    """Zeros come in from the left: of a negative number as if it were unsigned."""
+    if _constant(by) == 0:
+        return value  # type: ignore[no-any-return]
+    return _shifted_right(Term("%", value, Term("int", 1 << width)), by)
 
 
 def _shifted_left(value: Any, by: Any) -> Term:
@@ -261,7 +281,7 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "neg": lambda a: _folded(Term("-", ZERO, _number(a))),
     "sign": _sign,
     "abs": lambda a: _folded(Term("max", a, Term("-", ZERO, a))),
-    "clamp": lambda low, x, high: _folded(Term("max", low, Term("min", x, high))),
+    "clamp": lambda low, x, high: _folded(Term("min", Term("max", low, x), high)),
     "lt": _compare("<"),
     "le": _compare("<="),
     "gt": _compare("<", turned=True),
@@ -275,7 +295,6 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "select_n": lambda which, *cases: _select(which, *_two(cases)),
     "shift_left": _shifted_left,
     "shift_right_arithmetic": _shifted_right,
-    "shift_right_logical": _shifted_right_logical,
 }
 
 

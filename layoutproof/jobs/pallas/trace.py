@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
@@ -19,6 +17,7 @@ from layoutproof.jobs.pallas.adapter import (
     opened,
     pipelines_traced,
     place_of,
+    skipped_frame,
 )
 from layoutproof.jobs.pallas.calls import kernel_of, pipeline_of
 
@@ -67,9 +66,8 @@ def kernels_of(
     inner, _ = opened(jaxpr)
     found: list[Found] = []
     walk(inner, [True] * len(inner.outvars), found)
-    # a kernel that moves its data through pipelines is seen through them
-    calls = [replace(k, opaque="") if isinstance(k, Kernel) and k.opaque and pipelines else k for k in found]
-    return tuple(with_assumptions(k, known, strict=False) if isinstance(k, Kernel) else k for k in [*calls, *pipelines])
+    every = [*found, *pipelines]
+    return tuple(with_assumptions(k, known, strict=False) if isinstance(k, Kernel) else k for k in every)
 
 
 def walk(jaxpr: Any, live: Sequence[bool], found: list[Found]) -> None:
@@ -103,8 +101,7 @@ def caller() -> str:
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        parts = file.split(os.sep)
-        if "jax" not in parts and "layoutproof" not in parts and not file.startswith("<"):
+        if not skipped_frame(file):
             return f"{file}:{frame.f_lineno}"
         frame = frame.f_back  # type: ignore[assignment]
     return ""
@@ -116,12 +113,13 @@ def raised_at(error: BaseException) -> str:
     trace = error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
-        parts = file.split(os.sep)
-        if "site-packages" not in parts and "layoutproof" not in parts and not file.startswith("<"):
+        if not skipped_frame(file):
             place = f" ({file}:{trace.tb_lineno})"
         trace = trace.tb_next
     return place
 
 
 def _is_array(value: Any) -> bool:
-    return hasattr(value, "shape") and hasattr(value, "dtype")
+    # a single number of NumPy's is a value that Python code may look at, and no array
+    scalar = type(value).__module__ == "numpy" and type(value).__name__ != "ndarray"
+    return hasattr(value, "shape") and hasattr(value, "dtype") and not scalar

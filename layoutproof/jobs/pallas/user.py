@@ -18,6 +18,7 @@ from typing import Any
 from layoutproof.core.element_types import element_bits
 from layoutproof.core.errors import InternalError, LayoutError, Undecided, shorten
 from layoutproof.core.kernel import Kernel, Unmodelled
+from layoutproof.engine.kernels import kernel_target
 
 _SHAPE = re.compile(r"\s*([A-Za-z]\w*)\s*\[([0-9,\s]*)\]\s*")
 _NAMES = {"pred": "bool", "bf16": "bfloat16", "c64": "complex64", "c128": "complex128"}
@@ -42,14 +43,17 @@ def calls_of(
     where, colon, name = place.rpartition(":")
     if not colon or not where or not name:
         raise LayoutError(f"a function is written MODULE:FUNCTION or FILE.py:FUNCTION, not {shorten(place, 80)!r}")
+    chip = "" if target is None else kernel_target(target).name
     values = [argument(value) if isinstance(value, str) else value for value in args]
     with _paths(where), _users_fault(place):
         function = _function(_module(where), where, name)
         named = dict(kwargs or {})
         _check_arity(function, place, values, named)
+        from layoutproof.jobs.pallas.adapter import KINDS
         from layoutproof.jobs.pallas.trace import kernels_of
 
-        options = {} if target is None else {"target": target}
+        # a GPU is no device that tracing could pretend to be
+        options = {} if chip not in KINDS else {"target": chip}
         found = tuple(kernels_of(function, tuple(values), named, assume=tuple(assume), **options))
     _check_assumptions(assume, found)
     return found

@@ -42,6 +42,10 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     found: list[Obligation] = []
     inputs, outputs = kernel.inputs, kernel.outputs
     for position, result in kernel.aliases:
+        if position < 0:
+            said = "a table shares its buffer with an output: when reads see what was written is not modelled"
+            found.append(Obligation(outputs[result].name, unknown=said))
+            continue
         operand, output = inputs[position], outputs[result]
         subject = f"{operand.name} -> {output.name}"
         if not (operand.windowed and output.windowed):

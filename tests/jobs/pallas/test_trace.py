@@ -257,3 +257,75 @@ def test_nothing_is_left_changed() -> None:
 def test_a_call_without_block_mappings_is_told_apart() -> None:
     assert kernels_of(lambda x: x + 1, (X,)) == ()
     assert Unmodelled("a", "b", "c").reason == "c"
+
+
+def test_an_alias_is_counted_without_the_dynamic_grid() -> None:
+    number = jax.ShapeDtypeStruct((), jnp.int32)
+    kernel = one(lambda n, x: copy(x, grid=(n,), input_output_aliases={0: 0}), number, X)
+    assert kernel.aliases == ((0, 0),)
+
+
+def test_a_table_that_shares_an_outputs_buffer_is_unknown() -> None:
+    def aliased(t: Any, x: Any) -> Any:
+        spec = pltpu.PrefetchScalarGridSpec(
+            num_scalar_prefetch=1,
+            grid=(1,),
+            in_specs=[pl.BlockSpec((8, 128), lambda i, t: (i, 0))],
+            out_specs=pl.BlockSpec((4,), lambda i, t: (0,), memory_space=pltpu.SMEM),
+        )
+        shape = jax.ShapeDtypeStruct((4,), jnp.int32)
+        return pl.pallas_call(lambda t, x, o: None, grid_spec=spec, out_shape=shape, input_output_aliases={0: 0})(t, x)
+
+    kernel = one(aliased, jax.ShapeDtypeStruct((4,), jnp.int32), jax.ShapeDtypeStruct((8, 128), jnp.float32))
+    assert [f.result.verdict for f in judge(kernel, names=["alias_hazard"])] == [Verdict.UNKNOWN]
+
+
+def test_a_pipeline_elsewhere_does_not_make_a_kernel_analysable() -> None:
+    def by_hand(x: Any) -> Any:
+        spec = pl.BlockSpec(memory_space=pl.ANY)
+        shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+        return pl.pallas_call(lambda x, o: pltpu.sync_copy(x, o), in_specs=[spec], out_specs=spec, out_shape=shape)(x)
+
+    def with_pipeline(x: Any) -> Any:
+        def kernel(x_hbm: Any, o_hbm: Any) -> None:
+            spec = pl.BlockSpec((8, 128), lambda i: (i, 0))
+            pltpu.emit_pipeline(body, grid=(4,), in_specs=[spec], out_specs=[spec])(x_hbm, o_hbm)
+
+        spec = pl.BlockSpec(memory_space=pl.ANY)
+        shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+        return pl.pallas_call(kernel, in_specs=[spec], out_specs=spec, out_shape=shape)(x)
+
+    first, second, _ = kernels_of(lambda x: with_pipeline(by_hand(x)), (X,))
+    assert isinstance(first, Kernel)
+    assert isinstance(second, Kernel)
+    assert "moves data by hand" in first.opaque
+    assert second.opaque == ""
+
+
+def test_a_users_function_named_floor_divide_is_not_taken_for_jaxs() -> None:
+    @jax.jit
+    def floor_divide(a: Any, b: Any) -> Any:
+        return a + b
+
+    kernel = one(lambda x: copy(x, lambda i: (floor_divide(i, 2), 0)))
+    assert kernel.inputs[0].index[0].evaluate({"g0": 3}, INTS) == 5
+
+
+def test_clamp_and_shifts_are_xlas() -> None:
+    kernel = one(lambda x: copy(x, lambda i: (jax.lax.clamp(5, i, 3), jax.lax.shift_right_logical(i - 2, 0))))
+    assert [t.evaluate({"g0": 1}, INTS) for t in kernel.inputs[0].index] == [3, -1]
+
+
+def test_program_id_of_the_call_around_is_refused_in_a_pipeline() -> None:
+    def outer(x: Any) -> Any:
+        def kernel(x_hbm: Any, o_hbm: Any) -> None:
+            spec = pl.BlockSpec((8, 128), lambda i: (2 * pl.program_id(0) + i, 0))
+            pltpu.emit_pipeline(body, grid=(2,), in_specs=[spec], out_specs=[spec])(x_hbm, o_hbm)
+
+        spec = pl.BlockSpec(memory_space=pl.ANY)
+        shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+        return pl.pallas_call(kernel, grid=(2,), in_specs=[spec], out_specs=spec, out_shape=shape)(x)
+
+    pipeline = kernels_of(outer, (X,))[1]
+    assert isinstance(pipeline, Kernel)
+    assert pipeline.inputs[0].unmodelled != ""
