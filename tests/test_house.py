@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 import layoutproof
-from layoutproof.engine.catalogue import properties, property_module
+from layoutproof.engine.catalogue import kernel_properties, properties, property_module
 from layoutproof.engine.read import UNMARKED, language, languages, read_layout
 
 PACKAGE = Path(layoutproof.__file__).parent
@@ -112,6 +112,17 @@ def test_each_property_is_complete(name: str) -> None:
     assert callable(module.claims)
     assert "Why it matters:" in module.__doc__
     assert "Refuted by:" in module.__doc__ or "Otherwise as" in module.__doc__
+
+
+@pytest.mark.parametrize("name", kernel_properties())
+def test_each_property_of_kernels_is_complete(name: str) -> None:
+    """It says whether it needs a target, has obligations, and a page like every property."""
+    module = property_module(name)
+    assert type(module.TARGET) is bool
+    assert callable(module.obligations)
+    assert "Why it matters:" in module.__doc__
+    assert "Refuted by:" in module.__doc__
+    assert "Example:" in module.__doc__ or "Mend:" in module.__doc__
 
 
 @pytest.mark.parametrize("name", languages())

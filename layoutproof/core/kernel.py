@@ -151,8 +151,8 @@ class Kernel:
     aliases: (position among the inputs, position among the outputs) that share a buffer; a table's is negative.
     tables: scalar-prefetch operands.  scratch: other memory.  vmem_limit: bytes the call asks for, None = the default.
     pipeline: "pallas_call" or "emit_pipeline".  platform: "tpu", "triton" or "mosaic_gpu".
-    runtime: size symbols that stand for numbers of the running program (dynamic grids), of which nothing is said; others
-    are meant for all values.
+    runtime: size symbols that stand for numbers of the running program (dynamic grids), of which nothing is said;
+    others are meant for all values.
     accesses: how many elements the body loads or stores at once, each number once; () = not known.
     source: file:line of the call.  opaque: why there is nothing to analyse (all data moved by hand), "" otherwise.
     """

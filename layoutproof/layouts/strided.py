@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
 from layoutproof.core.index_map import Index, IndexMap, Memory
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import Extent, surely_less
 from layoutproof.core.space import Space, dimension_names
-from layoutproof.core.element_types import ELEMENT_BITS
 
 _FORM = re.compile(
     r"\s*(?P<type>[a-z][a-z0-9]*)\s*\[(?P<shape>[^\]]*)\]\s*strides\s*\((?P<strides>[^)]*)\)"

@@ -79,7 +79,7 @@ WRONG_KERNELS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("changed", "message"), WRONG_KERNELS, ids=[str(c)[:40] for c, _ in WRONG_KERNELS])
+@pytest.mark.parametrize(("changed", "message"), WRONG_KERNELS, ids=[str(c).partition(" at 0x")[0][:40] for c, _ in WRONG_KERNELS])
 def test_what_is_wrong_with_a_kernel_is_said(changed: dict[str, Any], message: str) -> None:
     """What, where, and what is known."""
     with pytest.raises(LayoutError, match=message):
@@ -147,7 +147,7 @@ WRONG_OPERANDS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("changed", "message"), WRONG_OPERANDS, ids=[str(c)[:40] for c, _ in WRONG_OPERANDS])
+@pytest.mark.parametrize(("changed", "message"), WRONG_OPERANDS, ids=[str(c).partition(" at 0x")[0][:40] for c, _ in WRONG_OPERANDS])
 def test_what_is_wrong_with_an_operand_is_said(changed: dict[str, Any], message: str) -> None:
     """What, where (the operand), and what is known."""
     with pytest.raises(LayoutError, match=message) as raised:
