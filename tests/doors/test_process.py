@@ -117,14 +117,15 @@ def test_a_long_check_shows_progress_on_a_terminal_only(tmp_path: Path) -> None:
     """On a terminal a bar appears on stderr, and stdout is the same as without one."""
     code = """
 import sys
-from layoutproof.doors import cli
-from layoutproof.doors.commands import check
-check.PATIENCE = -1.0
+from layoutproof.doors import cli, progress
+progress.PATIENCE = -1.0
 sys.exit(cli.run(["check", sys.argv[1]]))
 """
     path = spec(tmp_path, *[f"injective: {SCORES}"] * 100)
     command = [sys.executable, "-c", code, path]
     master, slave = os.openpty()
+    # no bar fails below rather than waiting for one
+    os.write(slave, b"|")
     try:
         shown = subprocess.run(
             command, cwd=ROOT, stdout=subprocess.PIPE, stderr=slave, text=True, timeout=120, check=True

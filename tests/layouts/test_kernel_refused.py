@@ -29,6 +29,11 @@ def operand(**changed: Any) -> Any:
     return kernel(inputs=[{**X, **changed}]).operands[0]
 
 
+def _name(case: object) -> str:
+    """Of a case, the same in every process: without the addresses of what stands in it."""
+    return str(case).partition(" at 0x")[0][:40]
+
+
 WRONG_KERNELS: list[tuple[dict[str, Any], str]] = [
     ({"gird": 4}, r"a kernel has no 'gird'; did you mean 'grid'\?; known: name, grid, inputs"),
     ({"dimension_semantics": []}, "did you mean 'semantics'"),
@@ -79,7 +84,7 @@ WRONG_KERNELS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("changed", "message"), WRONG_KERNELS, ids=[str(c).partition(" at 0x")[0][:40] for c, _ in WRONG_KERNELS])
+@pytest.mark.parametrize(("changed", "message"), WRONG_KERNELS, ids=[_name(c) for c, _ in WRONG_KERNELS])
 def test_what_is_wrong_with_a_kernel_is_said(changed: dict[str, Any], message: str) -> None:
     """What, where, and what is known."""
     with pytest.raises(LayoutError, match=message):
@@ -147,7 +152,7 @@ WRONG_OPERANDS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("changed", "message"), WRONG_OPERANDS, ids=[str(c).partition(" at 0x")[0][:40] for c, _ in WRONG_OPERANDS])
+@pytest.mark.parametrize(("changed", "message"), WRONG_OPERANDS, ids=[_name(c) for c, _ in WRONG_OPERANDS])
 def test_what_is_wrong_with_an_operand_is_said(changed: dict[str, Any], message: str) -> None:
     """What, where (the operand), and what is known."""
     with pytest.raises(LayoutError, match=message) as raised:

@@ -18,7 +18,7 @@ from layoutproof.engine.kernels import kernel_target
 @click.command()
 @click.argument("place", metavar="MODULE:FUNCTION|FILE.py:FUNCTION")
 @click.option("--arg", "args", metavar="VALUE", multiple=True, help="bf16[4096,512], or a Python literal. In order.")
-@click.option("--kwarg", "kwargs", metavar="NAME=VALUE", multiple=True, help="The same, by name; arrays stay literals.")
+@click.option("--kwarg", "kwargs", metavar="NAME=VALUE", multiple=True, help="The same, by name, e.g. block=256.")
 @click.option("--target", metavar="NAME", help="Also ask what this hardware demands, e.g. v5e.")
 @click.option("--compiler", metavar="VERSION", help="Its compiler, where rules differ between versions.")
 @click.option("--assume", metavar="CONDITION", multiple=True, help='Of scalar prefetch, e.g. "0 <= prefetch0 < 8".')
@@ -81,12 +81,12 @@ def _calls(
 
 
 def _named(text: str) -> tuple[str, object]:
-    from layoutproof.jobs.pallas.user import literal
+    from layoutproof.jobs.pallas.user import argument
 
     name, equals, value = text.partition("=")
     if not equals or not name.strip().isidentifier():
         raise LayoutError(f"a keyword argument is written name=value, not {shorten(text, 60)!r}")
-    return name.strip(), literal(value, f"the value of {name.strip()} is a Python literal such as 256, 'text' or None")
+    return name.strip(), argument(value)
 
 
 def _compiled(path: Path) -> tuple[Kernel | Unmodelled, ...]:

@@ -1,8 +1,8 @@
 """One Pallas call with everything that was found out about it, and what all that means together.
 
 A call is refuted when something of severity `error` is, and unknown when it could not be modelled, when nothing was
-asked of it, or when something that would be an error is unknown. What can at worst be a warning or an info, refuted or
-unknown, is said and decides nothing.
+asked of it, when a target was given that knows nothing of its platform, or when something that would be an error is
+unknown. What can at worst be a warning or an info, refuted or unknown, is said and decides nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Judged:
         """The worst that is found of it, by the rule above."""
         if isinstance(self.call, Unmodelled) or not self.findings:
             return Verdict.UNKNOWN
-        return min((f.result.verdict for f in self.findings if f.severity == "error"), default=Verdict.PROVED)
+        best = Verdict.UNKNOWN if self.foreign else Verdict.PROVED
+        return min([best, *(f.result.verdict for f in self.findings if f.severity == "error")])
 
     def proved(self) -> tuple[str, ...]:
         """The properties of which every finding is proved."""

@@ -38,12 +38,14 @@ def one(call: Judged, everything: bool = False) -> str:
         return "\n".join([*lines, "  unknown  not modelled, so nothing of it is proved", f"  because  {kernel.reason}"])
     lines.append(f"  grid     ({', '.join(map(str, kernel.grid))}){_semantics(kernel)}")
     if call.target:
-        lines.append(f"  target   {call.target}, {call.compiler}" + (f"; {call.foreign}" if call.foreign else ""))
+        lines.append(f"  target   {call.target}, {call.compiler}")
     else:
         lines.append("  target   none given; what hardware demands is not asked")
     proved = call.proved()
     lines.append(f"  proved   {_many(len(proved), 'property')}" + (f": {', '.join(proved)}" if everything else ""))
-    if not call.findings:
+    if call.foreign:
+        lines.append(f"  unknown  what the hardware demands: {call.foreign}")
+    elif not call.findings:
         lines.append("  unknown  there is nothing in it to ask about")
     left = call if everything else without_proved(call)
     return "\n\n".join(["\n".join(lines), *(finding_text(f, kernel) for f in left.findings)])
@@ -97,7 +99,7 @@ def why_unknown(call: Judged) -> str:
         return f"{head}: {kernel.reason}"
     open_ones = [f for f in call.findings if f.result.verdict is Verdict.UNKNOWN and f.severity == "error"]
     if not open_ones:
-        return f"{head}: there is nothing in it to ask about"
+        return f"{head}: {call.foreign or 'there is nothing in it to ask about'}"
     more = f" (and {len(open_ones) - 1} more)" if len(open_ones) > 1 else ""
     return f"{head}: {open_ones[0].property} of {open_ones[0].subject}: {open_ones[0].result.reason}{more}"
 

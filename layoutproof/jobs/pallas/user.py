@@ -45,7 +45,8 @@ def calls_of(
         raise LayoutError(f"a function is written MODULE:FUNCTION or FILE.py:FUNCTION, not {shorten(place, 80)!r}")
     chip = "" if target is None else kernel_target(target).name
     values = [argument(value) if isinstance(value, str) else value for value in args]
-    with _paths(where), _users_fault(place):
+    # what user code prints is no result of ours
+    with contextlib.redirect_stdout(sys.stderr), _paths(where), _users_fault(place):
         function = _function(_module(where), where, name)
         named = dict(kwargs or {})
         _check_arity(function, place, values, named)
@@ -69,7 +70,7 @@ def argument(text: str) -> Any:
     """
     found = _SHAPE.fullmatch(text)
     if found is None:
-        return literal(text, "an argument is a shape such as bf16[4096,512] or a Python literal")
+        return _literal(text, "an argument is a shape such as bf16[4096,512] or a Python literal")
     element_bits(found[1])
     sizes = [part.strip() for part in found[2].split(",")] if found[2].strip() else []
     if not all(re.fullmatch(r"[0-9]{1,18}", part) for part in sizes):
@@ -87,7 +88,7 @@ def argument(text: str) -> Any:
         raise LayoutError(f"jax {jax.__version__} has no arrays of {found[1]}", text=text[:200]) from None
 
 
-def literal(text: str, rule: str) -> Any:
+def _literal(text: str, rule: str) -> Any:
     """A Python literal. LayoutError says `rule`."""
     try:
         return ast.literal_eval(text.strip())

@@ -16,6 +16,7 @@ from layoutproof.core.size import Extent
 COMBINE = -1
 """A `*` in a tile: this dimension is merged into the next more minor one before tiling (docs/tiled_layout.md)."""
 
+
 @dataclass(frozen=True, slots=True)
 class XlaLayout:
     """One array shape with its layout, e.g. `bf16[4096,11008]{1,0:T(8,128)(2,1)}`.
