@@ -1,0 +1,92 @@
+"""`layoutproof hlo FILE|DIR`: audit an HLO dump: padding, copies, bitcasts, entry layouts."""
+
+from __future__ import annotations
+
+import sys
+from itertools import islice
+from pathlib import Path
+
+import click
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.doors.arguments import json_flag, print_json
+
+_SUFFIXES = (".txt", ".hlo")
+_FIRST = 64
+"""Lines of a file in a folder that are looked at for the start of a dump."""
+
+
+@click.command()
+@click.argument("path", metavar="FILE|DIR", type=click.Path(path_type=Path))
+@click.option("--target", metavar="NAME", help="The TPU generation that better layouts are for; default v4 and later.")
+@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Lines of each table.")
+@json_flag
+def command(path: Path, target: str | None, top: int, as_json: bool) -> int:
+    """Audit an HLO dump (a file, or all dumps in a folder).
+
+    Padding and what would pad less, copies that change a layout, bitcasts proved or refuted, entry layouts, and whether
+    two places that name one buffer agree. A buffer assignment has each of XLA's sizes compared with ours.
+
+    Exit codes: 0 all proved, 1 something refuted, 2 the text is wrong or cut short (what was read is reported), 3
+    something unknown.
+    """
+    from layoutproof.jobs.hlo import report
+    from layoutproof.jobs.hlo.audit import audit_file
+
+    if target is not None:
+        from layoutproof.targets.tpu import generation
+
+        target = generation(target)
+    files, others = _dumps(path)
+    audits = []
+    for number, file in enumerate(files):
+        found = audit_file(file, target)
+        audits.append(found)
+        if not as_json:
+            _show(("\n" if number else "") + report.as_text(found, top, target))
+    if as_json:
+        shown = [report.as_json(found, top, target) for found in audits]
+        print_json({"files": shown, "not_dumps": others} if path.is_dir() else shown[0])
+    elif others:
+        click.echo(f"\nnot HLO text, not read: {', '.join(others[:top])}" + (" .." if len(others) > top else ""))
+    return report.exit_code(audits)
+
+
+def _dumps(path: Path) -> tuple[list[Path], list[str]]:
+    """The dumps that a path means, and the texts beside them that are none. LayoutError when there is no dump."""
+    if not path.is_dir():
+        return [path], []
+    texts = sorted(each for each in path.iterdir() if each.suffix in _SUFFIXES and each.is_file())
+    dumps = [each for each in texts if _is_dump(each)]
+    if not dumps:
+        raise LayoutError(f"{path}: no HLO dump here: no .txt or .hlo file has a line that starts with HloModule")
+    return dumps, [each.name for each in texts if each not in dumps]
+
+
+def _is_dump(path: Path) -> bool:
+    from layoutproof.jobs.hlo.lines import STARTS, open_text
+
+    with open_text(path) as stream:
+        return any(line.startswith(STARTS) for line in islice(stream, _FIRST))
+
+
+def _show(text: str) -> None:
+    if not sys.stdout.isatty():
+        click.echo(text)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    styled = Text(text)
+    for pattern, style in (
+        (r"(?m)^(refuted|error) ", "bold red"),
+        (r"(?m)^unknown ", "bold magenta"),
+        (r"(?m): proved$", "bold green"),
+        (r"(?m): (refuted|bad input)$", "bold red"),
+        (r"(?m): unknown$", "bold magenta"),
+        (r"(?m)^  [a-zX][^:\n]*", "bold"),
+        (r"(?m)^ +first .*$", "dim"),
+        (r"\bfix: ", "green"),
+    ):
+        styled.highlight_regex(pattern, style)
+    Console(highlight=False, soft_wrap=True).print(styled)

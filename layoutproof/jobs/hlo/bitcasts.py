@@ -1,0 +1,157 @@
+"""Whether an HLO bitcast keeps the bytes of every element, and what it stands for.
+
+HLO's bitcast is defined by addresses: the result is the operand's bytes under another shape. It is sound exactly when
+both are allotted the same bytes and the valid elements of both fill the same bytes: then each element of the result is
+one element of the operand. What it stands for is looked for in this order: a row-major reshape, a transpose, a reshape
+between transposes that keep the physical order of dimensions, and last any other reordering of the same slots.
+Source: 170 of 170 bitcasts in 45 programs of libtpu 0.0.42.1 keep exactly the valid slots, and not all are reshapes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.index_map import Index, IndexMap
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point, Result, Verdict, plain
+from layoutproof.core.space import Space
+from layoutproof.engine.ask import ask
+from layoutproof.jobs.hlo.shapes import Array, without_space
+from layoutproof.layouts.xla import XlaLayout
+
+
+@dataclass(frozen=True, slots=True)
+class Bitcast:
+    """The answer for one pair of shapes. how: what it stands for.  element: the smallest one that does not fit."""
+
+    verdict: Verdict
+    how: str
+    reason: str = ""
+    element: Point | None = None
+    decided_by: str = ""
+
+
+def judge(source: Array, target: Array) -> Bitcast:
+    """Whether a bitcast between two arrays is sound. Memory spaces are not looked at.
+
+    >>> from layoutproof.jobs.hlo.shapes import read_array
+    >>> def ask_two(a, b):
+    ...     found = judge(read_array(a), read_array(b))
+    ...     return found.verdict.value, found.how or found.reason
+    >>> ask_two("f32[4,8,128]{2,1,0:T(8,128)}", "f32[32,128]{1,0:T(8,128)}")
+    ('proved', 'reshape')
+    >>> ask_two("f32[8,256]{1,0:T(8,128)}", "f32[16,128]{1,0:T(8,128)}")
+    ('proved', 'reordering')
+    >>> ask_two("f32[8,100]{1,0:T(8,128)}", "f32[100,8]{1,0:T(8,128)}")[1]
+    '4096 bytes are allotted before and 53248 after'
+    """
+    if source.layout is None or target.layout is None:
+        why = source.unknown or target.unknown or f"{source.text} and {target.text} have no elements"
+        return Bitcast(Verdict.UNKNOWN, "", why)
+    if source.padded != target.padded:
+        why = f"{source.padded} bytes are allotted before and {target.padded} after"
+        return Bitcast(Verdict.REFUTED, "", why, {"bytes": (source.padded, target.padded)}, "arithmetic")
+    before, after = without_space(source.layout), without_space(target.layout)
+    if before == after:
+        return Bitcast(Verdict.PROVED, "identity", decided_by="the same text")
+    if not source.elements and not target.elements:
+        return Bitcast(Verdict.PROVED, "reshape", "neither has an element", decided_by="arithmetic")
+    try:
+        return _judge(before, after, source.elements == target.elements)
+    except LayoutError as error:
+        return Bitcast(Verdict.UNKNOWN, "", error.problem)
+
+
+def _judge(before: XlaLayout, after: XlaLayout, alike: bool) -> Bitcast:
+    narrowed = before.element_type != after.element_type
+    if alike or narrowed:
+        try:
+            found = ask("bitcast", before, after)
+        except LayoutError as error:
+            why = f"the element counts do not agree: {error.problem}"
+            return Bitcast(Verdict.REFUTED, "", why, {"elements": _counts(before, after)}, "arithmetic")
+        if found.verdict is Verdict.PROVED:
+            return Bitcast(Verdict.PROVED, "reshape", decided_by=found.decided_by)
+        if not alike:
+            # pieces of wider elements: XLA has only this order of them
+            return Bitcast(found.verdict, "", found.reason, found.counterexample, found.decided_by)
+    else:
+        counts = _counts(before, after)
+        why = f"{counts[0]} elements cannot be {counts[1]} elements"
+        return Bitcast(Verdict.REFUTED, "", why, {"elements": counts}, "arithmetic")
+    permutation = _permutation(before, after)
+    if permutation is not None:
+        found = ask("bitcast", before, after, permutation=permutation)
+        if found.verdict is Verdict.PROVED:
+            return Bitcast(Verdict.PROVED, f"transpose {permutation}", decided_by=found.decided_by)
+    found = ask("bitcast", _in_physical_order(before), _in_physical_order(after))
+    if found.verdict is Verdict.PROVED:
+        return Bitcast(Verdict.PROVED, "reshape between transposes", decided_by=found.decided_by)
+    return _same_slots(before, after)
+
+
+def _same_slots(before: XlaLayout, after: XlaLayout) -> Bitcast:
+    """Whether the valid elements of both fill the same places, whichever element is where."""
+    found = ask("same_map", _places(before), _places(after))
+    if found.verdict is Verdict.PROVED:
+        return Bitcast(Verdict.PROVED, "reordering", decided_by=found.decided_by)
+    return Bitcast(found.verdict, "", _slot_reason(found, before, after), _element(found), found.decided_by)
+
+
+def _slot_reason(found: Result, before: XlaLayout, after: XlaLayout) -> str:
+    point = found.counterexample
+    if found.verdict is not Verdict.REFUTED or point is None:
+        return found.reason
+    first = "first_copy" in point
+    at = point["first_copy" if first else "second_copy"]
+    own, other = (before, after) if first else (after, before)
+    flat = own.index_map().flat()
+    memory = flat.memory
+    byte = "" if memory is None else f" at byte {memory.byte_and_bit(flat.at(at)[0])[0]}"
+    side = "operand" if first else "result"
+    return f"element {plain(at)} of the {side}{byte} is in the padding of {other}"
+
+
+def _element(found: Result) -> Point | None:
+    point = found.counterexample
+    if point is None:
+        return None
+    for name, shown in (("first_copy", "operand"), ("second_copy", "result")):
+        if name in point:
+            return {shown: point[name]}
+    return point
+
+
+def _places(layout: XlaLayout) -> IndexMap:
+    """The set of a layout's places: one element with as many copies as the layout has elements."""
+    m = layout.index_map()
+    place = m.place
+
+    def copied(index: Index, copy: Index, on: Numbers) -> Index:
+        return place(copy, (), on)
+
+    return IndexMap(Space((), ()), m.range, copied, m.domain, m.memory)
+
+
+def _permutation(before: XlaLayout, after: XlaLayout) -> tuple[int, ...] | None:
+    """The transpose that keeps the physical order of dimensions (ShapeUtil::DeduceTransposeDimensionsForBitcast)."""
+    if len(before.dims) != len(after.dims):
+        return None
+    permutation = [0] * len(before.dims)
+    for source, target in zip(before.minor_to_major, after.minor_to_major, strict=True):
+        permutation[target] = source
+    same = all(after.dims[k] == before.dims[p] for k, p in enumerate(permutation))
+    return tuple(permutation) if same else None
+
+
+def _in_physical_order(layout: XlaLayout) -> XlaLayout:
+    """The same bytes with the dimensions in their physical order, the most major first."""
+    order = layout.minor_to_major[::-1]
+    dims = tuple([layout.dims[d] for d in order])
+    return replace(layout, dims=dims, minor_to_major=tuple(range(len(order) - 1, -1, -1)))
+
+
+def _counts(before: XlaLayout, after: XlaLayout) -> tuple[int, int]:
+    first, second = (int(layout.index_map().domain.count()) for layout in (before, after))
+    return first, second

@@ -1,0 +1,252 @@
+"""An HLO module as data. Texts stay as XLA printed them; what most readers do not need is taken apart when asked for.
+
+Source: `xla/hlo/ir/hlo_instruction.cc` (ToStringWithCanonicalNameMap) and `hlo_module.cc` (Print) of openxla/xla at
+183fa00cb5 (2026-08-22); dumps of libtpu 0.0.42.1 and jaxlib 0.10.2.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from layoutproof.core.errors import LayoutError
+
+_NAMED = re.compile(r"%([\w.\-]+)")
+_BARE = re.compile(r"(?:^|[\s,)\]}])([A-Za-z_][\w.\-]*)\s*(?=,|$)")
+_COMMENT = re.compile(r"/\*.*?\*/")
+_CALLED = re.compile(
+    r"\b(calls|to_apply|body|condition|true_computation|false_computation|branch_computations|called_computations"
+    r"|select|scatter)=(\{[^}]*\}|%?[\w.\-]+)"
+)
+_END_OF_CALLS = re.compile(r"(?:^|, )(?:sharding|frontend_attributes|metadata|backend_config)=")
+_TARGET = re.compile(r'custom_call_target="((?:[^"\\]|\\.)*)"')
+_OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
+_FRAME = re.compile(r"\bstack_frame_id=(\d+)")
+_SOURCE = re.compile(r'source_file="((?:[^"\\]|\\.)*)"(?: source_line=(\d+))?')
+_DIMENSIONS = re.compile(r"(?:^|, )dimensions=\{([\d,]*)\}")
+_INDEX = re.compile(r"(?:^|, )index=(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction as printed.
+
+    name: without `%`.  shape: the result's text, layout included.  inside: the text between the opcode's parentheses.
+    attributes: the text after them, without the comma.  line: 1-based in its file.  root: its computation's result.
+    operands: their names, in order; none for a constant or a parameter.
+    """
+
+    name: str
+    shape: str
+    opcode: str
+    inside: str
+    attributes: str
+    line: int
+    root: bool = False
+    operands: tuple[str, ...] = ()
+
+    @property
+    def number(self) -> int:
+        """Which parameter this is; -1 for anything else."""
+        text = self.inside.strip()
+        return int(text) if self.opcode == "parameter" and text.isdigit() else -1
+
+    @property
+    def calls(self) -> tuple[tuple[str, str], ...]:
+        """(attribute, computation) for each computation that the instruction names.
+
+        >>> Instruction("w", "s32[]", "while", "%x", "condition=%c.1, body=%b", 1).calls
+        (('condition', 'c.1'), ('body', 'b'))
+        """
+        text = self.attributes
+        if "=" not in text:
+            return ()
+        end = _END_OF_CALLS.search(text)
+        found = []
+        for match in _CALLED.finditer(text, 0, end.start() if end else len(text)):
+            names = match[2].strip("{}").split(",")
+            found += [(match[1], name.strip().removeprefix("%")) for name in names if name.strip()]
+        return tuple(found)
+
+    @property
+    def target(self) -> str:
+        """custom_call_target; "" for anything else."""
+        return _first(_TARGET, self.attributes)
+
+    @property
+    def op_name(self) -> str:
+        """metadata's op_name, as printed."""
+        return _first(_OP_NAME, self.attributes) if 'op_name="' in self.attributes else ""
+
+    @property
+    def dimensions(self) -> tuple[int, ...] | None:
+        """`dimensions={..}`, as of a transpose; None without it."""
+        found = _DIMENSIONS.search(self.attributes)
+        return None if found is None else tuple([int(part) for part in found[1].split(",") if part])
+
+    @property
+    def index(self) -> int:
+        """`index=`, as of get-tuple-element; -1 without it."""
+        found = _INDEX.search(self.attributes)
+        return int(found[1]) if found else -1
+
+    @property
+    def sharding(self) -> str:
+        """The text of `sharding={..}`, braces included; ""  without one."""
+        start = 0 if self.attributes.startswith("sharding={") else self.attributes.find(", sharding={") + 2
+        if start == 1:
+            return ""
+        return balanced(self.attributes, start + len("sharding="))
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The line `HloModule ..` and the tables after it.
+
+    attributes: the text after the name.  line: of HloModule.  files, locations, frames: id -> file name, id ->
+    (file id, source line), id -> location id.  tables: all that is known of source positions.
+    """
+
+    name: str
+    attributes: str = ""
+    line: int = 0
+    files: dict[int, str] = field(default_factory=dict)
+    locations: dict[int, tuple[int, int]] = field(default_factory=dict)
+    frames: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def scheduled(self) -> bool:
+        """Whether the compiler was done: its text then has the layouts that run."""
+        return "is_scheduled=true" in self.attributes
+
+    @property
+    def partitions(self) -> int:
+        """num_partitions, 1 without it: the number of devices that share the arrays."""
+        found = re.search(r"\bnum_partitions=(\d+)", self.attributes)
+        return int(found[1]) if found else 1
+
+    def entry_layout(self) -> tuple[tuple[str, ...], str] | None:
+        """Parameter shapes and result shape of `entry_computation_layout`; None without it. LayoutError if cut.
+
+        >>> Header("m", "entry_computation_layout={(f32[2]{0}, s32[])->(f32[2]{0})}").entry_layout()
+        (('f32[2]{0}', 's32[]'), '(f32[2]{0})')
+        """
+        key = "entry_computation_layout="
+        at = self.attributes.find(key + "{")
+        if at < 0:
+            return None
+        text = balanced(self.attributes, at + len(key))
+        inner = text[1:-1]
+        parameters = balanced(inner, 0)
+        if not parameters or not inner[len(parameters) :].startswith("->"):
+            raise LayoutError("entry_computation_layout is cut short or not of the form {(..)->..}", line=self.line)
+        return tuple(parts(parameters[1:-1])), inner[len(parameters) + 2 :]
+
+    def source(self, of: Instruction) -> str:
+        """`file:line` where the user's program asked for this; "" where the text does not say."""
+        frame = _FRAME.search(of.attributes) if "stack_frame_id=" in of.attributes else None
+        if frame is not None:
+            file, line = self.locations.get(self.frames.get(int(frame[1]), -1), (-1, 0))
+            return f"{self.files[file]}:{line}" if file in self.files else ""
+        found = _SOURCE.search(of.attributes) if "source_file=" in of.attributes else None
+        return "" if found is None else found[1] + (f":{found[2]}" if found[2] else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Computation:
+    """One computation: its instructions in order, by name in `by_name`."""
+
+    name: str
+    entry: bool
+    line: int
+    instructions: tuple[Instruction, ...] = ()
+
+    @property
+    def by_name(self) -> dict[str, Instruction]:
+        """Its instructions by name."""
+        return {each.name: each for each in self.instructions}
+
+    @property
+    def root(self) -> Instruction | None:
+        """What it returns; None in a text that was cut short."""
+        marked = [each for each in self.instructions if each.root]
+        return marked[-1] if marked else None
+
+    @property
+    def parameters(self) -> tuple[Instruction, ...]:
+        """Its parameters by their number."""
+        return tuple(sorted((p for p in self.instructions if p.opcode == "parameter"), key=lambda p: p.number))
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """One module, as far as it could be read: `errors` says what is wrong; what was read before it is here."""
+
+    header: Header
+    computations: tuple[Computation, ...]
+    errors: tuple[LayoutError, ...] = ()
+
+    @property
+    def entry(self) -> Computation | None:
+        """The computation that the program starts with; None in a text that was cut short."""
+        return next((each for each in self.computations if each.entry), None)
+
+
+def operand_names(inside: str) -> tuple[str, ...]:
+    """Names of the operands in the text between an opcode's parentheses; with or without `%`, with or without shapes.
+
+    >>> operand_names("f32[2]{0} %x.1, f32[2]{0} %y"), operand_names("x.1, /*index=1*/f32[2]{0:T(128)} y")
+    (('x.1', 'y'), ('x.1', 'y'))
+    """
+    named = _NAMED.findall(inside)
+    if named or not inside:
+        return tuple(named)
+    return tuple(_BARE.findall(_COMMENT.sub("", inside)))
+
+
+def balanced(text: str, start: int) -> str:
+    """The text from the bracket at `start` to the one that closes it, strings skipped; "" where none does.
+
+    >>> balanced('x={a="}", b={1}} y', 2)
+    '{a="}", b={1}}'
+    """
+    depth = 0
+    for found in _BRACKET.finditer(text, start):
+        sign = found[0]
+        if sign in "({[":
+            depth += 1
+        elif sign in ")}]":
+            depth -= 1
+            if depth <= 0:
+                return text[start : found.end()] if depth == 0 else ""
+    return ""
+
+
+def parts(text: str) -> list[str]:
+    """What stands between commas outside of brackets, comments left out.
+
+    >>> parts("f32[2,3]{1,0:T(8,128)}, /*index=1*/(s32[], f32[])")
+    ['f32[2,3]{1,0:T(8,128)}', '(s32[], f32[])']
+    """
+    if "/*" in text:
+        text = _COMMENT.sub("", text)
+    found, depth, begin = [], 0, 0
+    for match in _BRACKET_OR_COMMA.finditer(text):
+        sign = match[0]
+        if sign == ",":
+            if depth == 0:
+                found.append(text[begin : match.start()].strip())
+                begin = match.end()
+        else:
+            depth += 1 if sign in "([{" else -1
+    rest = text[begin:].strip()
+    return [*found, rest] if rest or found else found
+
+
+_BRACKET = re.compile(r'[(){}\[\]]|"(?:[^"\\]|\\.)*"')
+_BRACKET_OR_COMMA = re.compile(r"[(){}\[\],]")
+
+
+def _first(pattern: re.Pattern[str], text: str) -> str:
+    found = pattern.search(text)
+    return found[1] if found else ""
