@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import Point, Verdict
-from layoutproof.engine.ask import ask
+from layoutproof.jobs.cache import ask
 from layoutproof.jobs.hlo.shapes import Array, without_space
 
 OPCODES = frozenset(("copy", "copy-start", "transpose", "reshape"))
@@ -52,13 +52,11 @@ def judge(opcode: str, source: Array, target: Array, permutation: tuple[int, ...
         return Move("free", 0, "no elements")
     try:
         if opcode in ("copy", "copy-start"):
-            found = ask("same_map", before, after)
+            found = ask("same_map", str(before), str(after))
             kept = apart
         else:
-            permuted = opcode == "transpose" and permutation is not None
-            found = (
-                ask("bitcast", before, after, permutation=permutation) if permuted else ask("bitcast", before, after)
-            )
+            options = {"permutation": list(permutation)} if opcode == "transpose" and permutation is not None else {}
+            found = ask("bitcast", str(before), str(after), **options)
             kept = "free" if source.space == target.space else "space"
     except LayoutError as error:
         return Move("unknown", size, error.problem)

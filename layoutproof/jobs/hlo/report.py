@@ -8,6 +8,7 @@ from typing import Any
 
 from layoutproof.core.errors import shorten
 from layoutproof.core.result import plain
+from layoutproof.jobs.hlo.bitcasts import REORDERING
 from layoutproof.jobs.hlo.fixes import DEFAULT_TARGET, Fix, fix
 from layoutproof.jobs.hlo.found import Audit, Buffers, Moves, Place
 from layoutproof.jobs.report import error_json
@@ -37,7 +38,13 @@ def wasters(audit: Audit, top: int) -> list[Buffers]:
 def as_text(audit: Audit, top: int = 10, target: str | None = None) -> str:
     """One file's audit; what is wrong stands last, where a terminal shows it."""
     lines = [*_head(audit), *_sizes(audit), *_entries(audit, top)]
-    lines += [*_wasted(audit, top, target), *_moved(audit, top), *_cast(audit), *_rest(audit), *_trouble(audit, top)]
+    lines += [
+        *_wasted(audit, top, target),
+        *_moved(audit, top),
+        *_cast(audit, top),
+        *_rest(audit),
+        *_trouble(audit, top),
+    ]
     return "\n".join([*lines, f"{audit.file}: {WORDS[audit.exit_code]}"])
 
 
@@ -175,13 +182,19 @@ def _moved(audit: Audit, top: int) -> Iterator[str]:
         yield f"    .. {len(moved) - top} more; --json has them"
 
 
-def _cast(audit: Audit) -> Iterator[str]:
+def _cast(audit: Audit, top: int) -> Iterator[str]:
     if not audit.casts:
         return
     how: Counter[str] = Counter()
     for c in audit.casts.values():
         how[c.cast.how.split(" (")[0] or c.cast.verdict.value] += c.count
     yield "  bitcasts: " + ", ".join(f"{n} {kind}" for kind, n in how.most_common())
+    reordered = [c for c in audit.casts.values() if c.cast.how == REORDERING]
+    for c in reordered[:top]:
+        yield f"    {c.source.text} -> {c.target.text}: no reshape, yet no byte is lost"
+        yield f"               {c.cast.reason}; first {_where(c.first)}"
+    if len(reordered) > top:
+        yield f"    .. {len(reordered) - top} more; --json has them"
 
 
 def _rest(audit: Audit) -> Iterator[str]:

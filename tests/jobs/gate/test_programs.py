@@ -139,7 +139,7 @@ def test_one_more_of_several_alike() -> None:
         ("f32[6,4]{1,0}", "f32[4,6]{0,1}", Verdict.PROVED),
         ("f32[6,4]{1,0}", "f32[6,4]{0,1}", Verdict.REFUTED),
         ("f32[4,4,128]{2,1,0:T(8,128)}", "f32[16,128]{1,0:T(8,128)}", Verdict.REFUTED),
-        ("f32[0]{0}", "f32[0,1]{1,0}", Verdict.UNKNOWN),
+        ("f32[0]{0}", "f32[0,1]{1,0}", Verdict.PROVED),
     ],
 )
 def test_bitcasts(source: str, target: str, verdict: Verdict) -> None:
@@ -149,7 +149,7 @@ def test_bitcasts(source: str, target: str, verdict: Verdict) -> None:
 
 def test_a_guess_is_said() -> None:
     """Two possible partners on each side: matched in their order, and it is a guess."""
-    two = '  %%t.%d = f32[8,8]{1,0%s} tanh(%%y), metadata={op_name="tanh"}\n'
+    two = '  %%t.%d = f32[8,8]{1,0%s} tanh(%%negate.1), metadata={op_name="tanh"}\n'
     old = SMALL.replace("  ROOT %bitcast.10", two % (1, "") + two % (2, "") + "  ROOT %bitcast.10")
     new = SMALL.replace("  ROOT %bitcast.10", two % (1, ":T(8,128)") + two % (2, ":T(4,128)") + "  ROOT %bitcast.10")
     guesses = {f.guess for f in found(old, new)}
@@ -159,14 +159,14 @@ def test_a_guess_is_said() -> None:
 @pytest.mark.parametrize(
     ("text", "problem", "line"),
     [
-        (SMALL[: SMALL.index("negate.1 =") + 20], "the line ends in the middle of an instruction", 15),
+        (SMALL[: SMALL.index("negate.1 =") + 20], "not an instruction: '%negate.1 = f32[8,8,2'", 15),
         (
             SMALL[: SMALL.index("  ROOT %bitcast.10")],
-            "the text ends inside the computation 'main.4' that begins on",
-            16,
+            "the text ends inside the computation main.4, which begins on line 8",
+            15,
         ),
         (SMALL + SMALL, "a second module", 18),
-        ("nonsense\n", "no line starts with HloModule", 1),
+        ("nonsense\n", "not HLO text, which starts with HloModule: 'nonsense'", 1),
     ],
 )
 def test_a_broken_dump_is_an_error_with_its_line(text: str, problem: str, line: int) -> None:

@@ -66,7 +66,7 @@ def test_texts_that_are_no_hlo_are_said() -> None:
     report = compare(old, new, {}, today=TODAY)
     assert report.notes == ("not HLO and not compared: notes.txt",)
     assert report.exit_code == 2
-    assert report.findings[0].because == "no line starts with HloModule"
+    assert report.findings[0].because == "not HLO text, which starts with HloModule: 'broken'"
 
 
 def test_a_pointer_is_not_the_file() -> None:
