@@ -84,4 +84,4 @@ def _array(dtype: str, dims: tuple[Extent, ...]) -> str:
 
 
 def _table(table: Table) -> str:
-    return _array(f"s{table.bits}", table.dims)
+    return _array(f"{'s' if table.signed else 'u'}{table.bits}", table.dims)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.result import Point, Result, Verdict, plain, show_point
-from layoutproof.engine.ask import ask
 from layoutproof.engine.read import map_of, read_layout
+from layoutproof.jobs.cache import ask
 from layoutproof.jobs.pallas.claims import answer, is_traced, only_call
 from layoutproof.jobs.spec import Check, load
+from layoutproof.jobs.workers import Workers, spread
 
 CHUNK = 32
 """Checks sent to another process at once."""
@@ -26,6 +29,7 @@ class Status(enum.Enum):
     WRONG = 1
     ERROR = 2
     UNKNOWN = 3
+    INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ class Outcome:
 
     found: proved, refuted, unknown; of a fact `holds` or `wrong`; `error` when there is no answer.
     because: what is wrong, in numbers; "" when all is as expected.  result: the whole answer of a property.
-    place: file:line:column.  check: None when a file could not be read as checks.
+    place: file:line:column.  check: None when a file could not be read as checks, and where a run was interrupted.
     """
 
     status: Status
@@ -46,13 +50,16 @@ class Outcome:
 
 
 def check_paths(
-    paths: Sequence[str | Path], jobs: int = 1, progress: Callable[[int, int], None] | None = None
+    paths: Sequence[str | Path],
+    workers: Workers = Workers(),  # noqa: B008
+    progress: Callable[[int, int], None] | None = None,
 ) -> list[Outcome]:
     """The outcome of every check in the files and folders (`*.yaml`, `*.yml`, all levels), in the order of the files.
 
-    jobs: processes; 0 means one per core.  progress: called with how many are done, and of how many.
-    What is wrong with a file or a check is an outcome of its own and stops nothing else. Raises LayoutError when
-    there is no file or no check at all: nothing asked is nothing proved.
+    workers: where they are asked; the outcomes and their order are the same.  progress: called with how many are done,
+    and of how many. What is wrong with a file or a check is an outcome of its own and stops nothing else; an interrupt
+    is the last outcome, after those that are done. Raises LayoutError when there is no file or no check at all:
+    nothing asked is nothing proved.
     """
     items: list[Check | Outcome] = []
     for path in find(paths):
@@ -61,33 +68,52 @@ def check_paths(
         items += checks
     if not items:
         raise LayoutError(f"no check in {', '.join(map(str, paths)) or 'no path'}; nothing asked is nothing proved")
-    return list(_each(items, jobs, progress))
+    chunks = [items[start : start + CHUNK] for start in range(0, len(items), CHUNK)]
+    done: list[Outcome] = []
+    try:
+        for outcomes in spread(_run_chunk, chunks, workers):
+            done += outcomes
+            if progress is not None:
+                progress(len(done), len(items))
+    except KeyboardInterrupt:
+        why = f"after {len(done)} of {len(items)} checks, so this is a part"
+        done.append(Outcome(Status.INTERRUPTED, "", "interrupted", why))
+    return done
 
 
 def exit_code(outcomes: Iterable[Outcome]) -> int:
-    """0 all as expected; 1 something refuted or wrong; 2 bad input; 3 something unknown. Bad input before wrong
-    before unknown, because a gate that could not read its claims has not gated."""
+    """0 all as expected; 1 something refuted or wrong; 2 bad input; 3 something unknown; 130 interrupted. Bad input
+    before wrong before unknown, because a gate that could not read its claims has not gated."""
     seen = {outcome.status for outcome in outcomes}
-    for status in (Status.ERROR, Status.WRONG, Status.UNKNOWN):
+    for status in (Status.INTERRUPTED, Status.ERROR, Status.WRONG, Status.UNKNOWN):
         if status in seen:
             return int(status.value)
     return 0
 
 
 def find(paths: Sequence[str | Path]) -> list[Path]:
-    """The spec files at `paths`, sorted within each folder, none twice. LayoutError where there is none."""
+    """The spec files at `paths`, sorted within each folder, none twice. LayoutError where there is none.
+
+    Search files (a top-level key `search`) state problems, not claims: in a folder they are left out.
+    """
     found: dict[Path, None] = {}
     for given in map(Path, paths):
         if given.is_dir():
             inside = [p for p in given.rglob("*") if p.suffix in (".yaml", ".yml") and p.is_file()]
             if not inside:
                 raise LayoutError(f"{given}: no *.yaml or *.yml file in this folder")
-            found.update(dict.fromkeys(sorted(inside)))
+            found.update(dict.fromkeys(sorted(path for path in inside if not _is_search(path))))
         elif given.exists():
             found[given] = None
         else:
             raise LayoutError(f"{given}: no such file or folder")
     return list(found)
+
+
+def _is_search(path: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return re.search(rb"^search\s*:", path.read_bytes(), re.MULTILINE) is not None
+    return False
 
 
 def error_outcome(error: LayoutError) -> Outcome:
@@ -108,28 +134,8 @@ def run(check: Check) -> Outcome:
         return Outcome(Status.ERROR, check.place, "error", why, check)
 
 
-def _each(
-    items: Sequence[Check | Outcome], jobs: int, progress: Callable[[int, int], None] | None
-) -> Iterator[Outcome]:
-    chunks = [items[start : start + CHUNK] for start in range(0, len(items), CHUNK)]
-    done = 0
-    for outcomes in map(_run_chunk, chunks) if jobs == 1 else _in_processes(chunks, jobs):
-        yield from outcomes
-        done += len(outcomes)
-        if progress is not None:
-            progress(done, len(items))
-
-
 def _run_chunk(items: Sequence[Check | Outcome]) -> list[Outcome]:
     return [run(item) if isinstance(item, Check) else item for item in items]
-
-
-def _in_processes(chunks: Sequence[Sequence[Check | Outcome]], jobs: int) -> Iterator[list[Outcome]]:
-    # takes a quarter of a second to import, so only who asks for several processes pays
-    from joblib import Parallel, delayed
-
-    pool = Parallel(n_jobs=jobs or -1, return_as="generator")
-    yield from pool(delayed(_run_chunk)(chunk) for chunk in chunks)
 
 
 def _run_claim(check: Check) -> Outcome:

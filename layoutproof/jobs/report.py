@@ -1,18 +1,21 @@
-"""Outcomes as text for people and as JSON for programs."""
+"""Outcomes as text for people, as JSON for programs, and as findings for the other forms of reports."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.result import Result, plain
 from layoutproof.jobs.check import Outcome, Status, exit_code
+from layoutproof.jobs.formats import Finding, Report
+from layoutproof.jobs.gate.fingerprint import named
 
 
 def text(outcomes: Sequence[Outcome]) -> str:
     """Everything that is not as expected, then one line that counts; the worst is last, where a terminal shows it."""
-    late = {Status.UNKNOWN: 0, Status.WRONG: 1, Status.ERROR: 2}
+    late = {Status.UNKNOWN: 0, Status.WRONG: 1, Status.ERROR: 2, Status.INTERRUPTED: 3}
     shown = sorted((o for o in outcomes if o.status in late), key=lambda o: late[o.status])
     return "\n".join([*(f"{one(o)}\n" for o in shown), summary(outcomes)])
 
@@ -26,6 +29,8 @@ def one(outcome: Outcome) -> str:
       explain  layoutproof explain injective
     """
     check = outcome.check
+    if outcome.status is Status.INTERRUPTED:
+        return f"interrupted {outcome.because}"
     if check is None:
         return f"error    {outcome.place}\n  because  {outcome.because}"
     lines = [f"{_word(outcome):<8} {check.kind}  {_title(outcome)}   {outcome.place}"]
@@ -67,8 +72,54 @@ def as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     return {
         "exit_code": exit_code(outcomes),
         "summary": {"checks": len(outcomes), "as_expected": as_expected, **counts},
+        "partial": any(o.status is Status.INTERRUPTED for o in outcomes),
         "checks": [_entry(outcome) for outcome in outcomes],
     }
+
+
+def as_findings(outcomes: Sequence[Outcome]) -> Report:
+    """The same for `jobs.formats`: what is not as expected is a finding, the rest is held."""
+    found = [_finding(o) for o in outcomes if o.status not in (Status.AS_EXPECTED, Status.INTERRUPTED)]
+    held = [_finding(o) for o in outcomes if o.status is Status.AS_EXPECTED]
+    files = {f.file for f in (*found, *held)}
+    partial = any(o.status is Status.INTERRUPTED for o in outcomes)
+    return Report(
+        summary(outcomes), tuple(named(found)), len(files), partial=partial, held=tuple(held), nothing="as expected"
+    )
+
+
+def _finding(outcome: Outcome) -> Finding:
+    check, result = outcome.check, outcome.result
+    if check is None:
+        file, line, column = _split(outcome.place)
+        return Finding("error", "spec file", outcome.because, file, file, line, column, error=True)
+    return Finding(
+        check.kind,
+        _title(outcome),
+        outcome.because or outcome.found,
+        check.file,
+        check.file,
+        check.line,
+        check.column,
+        after=" , ".join(_layout(layout) if isinstance(layout, dict) else str(layout) for layout in check.layouts),
+        point=result.counterexample if result is not None else None,
+        figures=result.figures if result is not None else {},
+        decided_by=result.decided_by if result is not None else "",
+        undecided=outcome.status is Status.UNKNOWN,
+        error=outcome.status is Status.ERROR,
+        severity="allow" if outcome.status is Status.AS_EXPECTED else "deny",
+    )
+
+
+def _split(place: str) -> tuple[str, int, int]:
+    """File, line and column of a place, 0 where it does not say.
+
+    >>> _split("a.yaml:3:5"), _split("a.yaml:3"), _split("a.yaml")
+    (('a.yaml', 3, 5), ('a.yaml', 3, 0), ('a.yaml', 0, 0))
+    """
+    found = re.fullmatch(r"(.*?)(?::(\d+))?(?::(\d+))?", place)
+    assert found is not None
+    return found[1], int(found[2] or 0), int(found[3] or 0)
 
 
 def result_json(result: Result) -> dict[str, Any]:

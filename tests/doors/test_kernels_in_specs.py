@@ -14,6 +14,7 @@ from layoutproof.doors import cli
 from layoutproof.jobs.check import Outcome, Status, check_paths, run
 from layoutproof.jobs.spec import load, loads
 from layoutproof.jobs.spec_model import json_schema, kinds
+from layoutproof.jobs.workers import Workers
 from tests.doors.user_code import folder_with_kernels
 
 HEAD = """source: here
@@ -161,7 +162,7 @@ def test_in_several_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     folder_with_kernels(tmp_path)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.yaml").write_text(f"{HEAD}  - kernel: mm\n  - kernel: wrong\n")
-    assert [o.status for o in check_paths(["a.yaml"], jobs=2)] == [Status.AS_EXPECTED, Status.WRONG]
+    assert [o.status for o in check_paths(["a.yaml"], Workers(2))] == [Status.AS_EXPECTED, Status.WRONG]
 
 
 def test_the_command_shows_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

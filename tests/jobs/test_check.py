@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.jobs import report
 from layoutproof.jobs.check import _FACTS, Outcome, Status, check_paths, exit_code, find, run
+from layoutproof.jobs.formats import render
 from layoutproof.jobs.spec import Check, loads
 from layoutproof.jobs.spec_model import FACTS
+from layoutproof.jobs.workers import Workers
 
 HEAD = """\
 source: https://openxla.org/xla/tiled_layout
@@ -185,7 +189,8 @@ def test_our_own_failure_is_an_outcome_that_says_so() -> None:
 def test_bad_input_before_wrong_before_unknown() -> None:
     """The exit code is the gravest status; nothing but 0 means that all is as expected."""
     outcomes = {status: Outcome(status, "a", "x") for status in Status}
-    assert exit_code(outcomes.values()) == 2
+    assert exit_code(outcomes.values()) == 130
+    assert exit_code(o for o in outcomes.values() if o.status is not Status.INTERRUPTED) == 2
     assert exit_code([outcomes[Status.WRONG], outcomes[Status.UNKNOWN], outcomes[Status.AS_EXPECTED]]) == 1
     assert exit_code([outcomes[Status.UNKNOWN], outcomes[Status.AS_EXPECTED]]) == 3
     assert exit_code([outcomes[Status.AS_EXPECTED]]) == 0
@@ -222,11 +227,27 @@ def test_several_processes_give_the_same_in_the_same_order(tmp_path: Path) -> No
     """Processes change nothing but time."""
     folder = spec_folder(tmp_path)
     seen: list[tuple[int, int]] = []
-    outcomes = check_paths([folder], jobs=2, progress=lambda done, total: seen.append((done, total)))
+    outcomes = check_paths([folder], Workers(2), lambda done, total: seen.append((done, total)))
     alone = check_paths([folder])
     assert [(o.found, o.because, o.place) for o in outcomes] == [(o.found, o.because, o.place) for o in alone]
     assert seen == [(32, 74), (64, 74), (74, 74)]
     assert pickle.loads(pickle.dumps(alone)) == alone
+
+
+def test_an_interrupt_leaves_what_is_done(tmp_path: Path) -> None:
+    """Ctrl-C after the first part: its outcomes, then a last one that says how many are missing."""
+    folder = spec_folder(tmp_path)
+    whole = check_paths([folder])
+
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    part = check_paths([folder], progress=interrupt)
+    assert [o.place for o in part[:-1]] == [o.place for o in whole[:32]]
+    assert part[-1].status is Status.INTERRUPTED
+    assert exit_code(part) == 130
+    assert "interrupted after 32 of 74 checks, so this is a part" in report.text(part)
+    assert report.as_findings(part).partial
 
 
 def test_nothing_asked_is_nothing_proved(tmp_path: Path) -> None:
@@ -317,3 +338,24 @@ def test_json_holds_everything(tmp_path: Path) -> None:
     assert refuted["kind"] == "injective"
     assert refuted["result"]["counterexample"] == {"first": [0, 4], "second": [1, 0]}
     assert refuted["layouts"] == [{"strided": "f32[3,5] strides (4,1)"}]
+
+
+def test_the_other_forms_of_a_check(tmp_path: Path) -> None:
+    """Each check is a test case; what is not as expected is a finding with its place, in every form."""
+    outcomes = check_paths([spec_folder(tmp_path)])
+    whole = report.as_findings(outcomes)
+    assert whole.exit_code == exit_code(outcomes) == 2
+    assert (len(whole.findings), len(whole.held)) == (4, 70)
+    suite = ElementTree.fromstring(render("junit", whole)).find("testsuite")
+    assert suite is not None
+    assert len(suite.findall("testcase")) == 74 + 1
+    assert len(suite.findall("testcase/failure")) == 2
+    assert len(suite.findall("testcase/error")) == 2
+    places = re.findall(r"^::error file=(?:[^,]*),line=(\d+)", render("github", whole), re.MULTILINE)
+    assert places == [str(f.line) for f in whole.findings]
+    (run_,) = json.loads(render("sarif", whole))["runs"]
+    described = {rule["id"]: rule["shortDescription"]["text"] for rule in run_["tool"]["driver"]["rules"]}
+    assert described["injective"] == "Two different elements never share one place."
+    fine = report.as_findings([o for o in outcomes if o.status is Status.AS_EXPECTED])
+    assert fine.exit_code == 0
+    assert "as expected in 1 file" in render("text", fine)

@@ -4,34 +4,64 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 import click
 
-from layoutproof.doors.arguments import json_flag
+from layoutproof.doors.arguments import json_flag, write_whole
 from layoutproof.doors.progress import progress_bar
 from layoutproof.jobs import cache
+from layoutproof.jobs.formats import names
+from layoutproof.jobs.workers import BACKENDS, Workers
 
 
 @click.command()
 @click.argument("paths", nargs=-1)
+@click.option("--format", "form", type=click.Choice(names()), default="text", show_default=True)
+@click.option("--output", metavar="FILE", help="Write the report there and only its last line here.")
 @click.option("--jobs", type=click.IntRange(min=0), default=1, show_default=True, help="Processes; 0: one per core.")
+@click.option("--backend", type=click.Choice(BACKENDS), help="Work on a cluster that is already there.")
+@click.option("--scheduler", metavar="ADDRESS", default="", help="Its address, e.g. tcp://10.0.0.1:8786.")
 @json_flag
-def command(paths: tuple[str, ...], jobs: int, as_json: bool) -> int:
+def command(
+    paths: tuple[str, ...],
+    form: str,
+    output: str | None,
+    jobs: int,
+    backend: str | None,
+    scheduler: str,
+    as_json: bool,
+) -> int:
     """Prove every claim in spec files (default: the folder specs).
 
     A run on files that have not changed since the last one repeats its answer; LAYOUTPROOF_CACHE=off proves anew.
+    Interrupted, it reports what is done by then and ends with 130.
     """
+    if scheduler and not backend:
+        raise click.UsageError("--scheduler needs --backend")
+    form = "json" if as_json else form
 
     def make() -> tuple[str, int]:
         from layoutproof.jobs import report
         from layoutproof.jobs.check import check_paths, exit_code
 
-        with progress_bar("checks", sys.stderr.isatty() and not as_json) as progress:
-            outcomes = check_paths(paths or ("specs",), jobs, progress)
-        whole = report.as_json(outcomes) if as_json else None
-        text = json.dumps(whole, indent=2, ensure_ascii=False) if as_json else report.text(outcomes)
-        return text, exit_code(outcomes)
+        with progress_bar("checks", sys.stderr.isatty() and form == "text") as progress:
+            outcomes = check_paths(paths or ("specs",), Workers(jobs, backend or "", scheduler), progress)
+        if form == "text":
+            text = report.text(outcomes)
+        elif form == "json":
+            text = json.dumps(report.as_json(outcomes), indent=2, ensure_ascii=False)
+        else:
+            from layoutproof.jobs.formats import render
 
-    text, code = cache.remembered(cache.key_of_paths(("check", as_json), paths or ("specs",)), make)
-    click.echo(text)
+            text = render(form, report.as_findings(outcomes))
+        return json.dumps([text, report.summary(outcomes)]), exit_code(outcomes)
+
+    kept, code = cache.remembered(cache.key_of_paths(("check", form), paths or ("specs",)), make)
+    text, summary = json.loads(kept)
+    if output:
+        write_whole(Path(output), f"{text}\n".encode())
+        click.echo(summary)
+    else:
+        click.echo(text)
     return code

@@ -107,7 +107,9 @@ def _against_lock(
 def _write_lock(paths: tuple[str, ...]) -> int:
     from layoutproof.jobs.gate import drift, lock, states
 
-    files = states.here(paths).files
+    files = [file for file in states.here(paths).files if drift.known(file)]
+    if not files:
+        raise LayoutError(f"no spec file or HLO dump in {', '.join(paths)}: nothing to lock")
     write_whole(Path(drift.NAME), lock.write(files, paths).encode())
     click.echo(f"{drift.NAME}: {len(files)} file{'' if len(files) == 1 else 's'}")
     return 0

@@ -24,6 +24,7 @@ from layoutproof.engine.kernels import kernel_target
 @click.option("--assume", metavar="CONDITION", multiple=True, help='Of scalar prefetch, e.g. "0 <= prefetch0 < 8".')
 @click.option("--property", "names", metavar="NAME", multiple=True, help="Only this one; may be repeated.")
 @click.option("--effort", type=click.IntRange(1, 1000), default=1, show_default=True, help="Multiplies step budgets.")
+@click.option("--spec", is_flag=True, help="Print the calls as a spec file, to check and to gate without this code.")
 @click.option("--all", "everything", is_flag=True, help="Show what is proved one by one too.")
 @json_flag
 def command(
@@ -35,6 +36,7 @@ def command(
     assume: tuple[str, ...],
     names: tuple[str, ...],
     effort: int,
+    spec: bool,
     everything: bool,
     as_json: bool,
 ) -> int:
@@ -59,6 +61,11 @@ def command(
     found = _calls(place, args, kwargs, target, assume)
     if not found:
         raise Undecided(f"{place} makes no Pallas call; nothing asked is nothing proved")
+    if spec:
+        from layoutproof.jobs.pallas.spec_text import spec_text
+
+        click.echo(spec_text(found, f"layoutproof kernels {place}", target).rstrip())
+        return 0
     asked = list(names) or None
     calls = [judged(call, names=asked, target=target, compiler=compiler, effort=effort) for call in found]
     if as_json:

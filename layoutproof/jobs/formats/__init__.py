@@ -63,6 +63,8 @@ class Report:
     title: what was compared with what.  compared: how many files, the unchanged ones too.
     findings: what is shown, in the order of the files.  notes: what a reader must know besides.
     hidden: how many findings are left out because they are allowed or approved.  partial: it was interrupted.
+    held: what was asked and is as it should be, for forms that list it.
+    nothing: what to say where there is no finding.
     """
 
     title: str
@@ -71,6 +73,8 @@ class Report:
     notes: tuple[str, ...] = ()
     hidden: int = 0
     partial: bool = False
+    held: tuple[Finding, ...] = ()
+    nothing: str = "no change"
 
     @property
     def exit_code(self) -> int:
@@ -109,7 +113,7 @@ def summary(report: Report) -> str:
     """
     count = len(report.findings)
     if not count:
-        line = f"no change in {_files(report.compared)}"
+        line = f"{report.nothing} in {_files(report.compared)}"
     else:
         errors = sum(f.error for f in report.findings)
         unknown = sum(f.undecided for f in report.findings)

@@ -67,7 +67,7 @@ def render(report: Report) -> str:
     notes = "".join(f"<li>{escape(note)}</li>" for note in report.notes)
     head = f"<h1>{escape(report.title)}</h1>\n<p>{escape(summary(report))}</p>"
     head += f'\n<ul aria-label="Notes">{notes}</ul>' if notes else ""
-    body = "\n".join(sections) or "<p>No change.</p>"
+    body = "\n".join(sections) or f"<p>{escape(report.nothing.capitalize())}.</p>"
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

@@ -16,10 +16,11 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def render(report: Report) -> str:
-    """One suite: a case per finding, and one case that holds when there is none."""
+    """One suite: a case per finding and per thing that is held, one for the whole, which fails when it is a part."""
     failures = sum(word(f) in ("deny", "unknown") for f in report.findings)
     errors = sum(f.error for f in report.findings) + report.partial
     cases = [_case(finding) for finding in report.findings]
+    cases += [f"<testcase {_about(finding)}/>" for finding in report.held]
     inner = '<error message="interrupted, so this is a part"/>' if report.partial else ""
     cases.append(f'<testcase classname="layoutproof" name={_attribute(report.title)}>{inner}</testcase>')
     counts = f'tests="{len(cases)}" failures="{failures}" errors="{errors}"'
@@ -32,15 +33,19 @@ def render(report: Report) -> str:
 
 
 def _case(finding: Finding) -> str:
-    about = f"classname={_attribute(finding.unit or 'layoutproof')} name={_attribute(_name(finding))}"
-    where = f" file={_attribute(finding.file)}" if finding.file else ""
-    where += f' line="{finding.line}"' if finding.line else ""
+    about = _about(finding)
     body = escape(_clean(one(finding)))
     tag = {"error": "error", "deny": "failure", "unknown": "failure"}.get(word(finding))
     if tag is None:
-        return f"<testcase {about}{where}><system-out>{body}</system-out></testcase>"
+        return f"<testcase {about}><system-out>{body}</system-out></testcase>"
     what = f"message={_attribute(finding.because)} type={_attribute(finding.kind)}"
-    return f"<testcase {about}{where}><{tag} {what}>{body}</{tag}></testcase>"
+    return f"<testcase {about}><{tag} {what}>{body}</{tag}></testcase>"
+
+
+def _about(finding: Finding) -> str:
+    about = f"classname={_attribute(finding.unit or 'layoutproof')} name={_attribute(_name(finding))}"
+    about += f" file={_attribute(finding.file)}" if finding.file else ""
+    return about + (f' line="{finding.line}"' if finding.line else "")
 
 
 def _name(finding: Finding) -> str:

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from layoutproof import __version__
 from layoutproof.core.result import plain
+from layoutproof.engine.catalogue import properties, property_module
 from layoutproof.jobs.formats import Finding, Report, word
 from layoutproof.jobs.gate.classes import KINDS
 
@@ -18,7 +19,7 @@ _LEVEL = {"error": "error", "deny": "error", "unknown": "error", "warn": "warnin
 def render(report: Report) -> str:
     """One run. A result's fingerprint does not depend on line numbers; what was approved is a suppressed result."""
     kinds = sorted({finding.kind for finding in report.findings})
-    rules = [{"id": kind, "shortDescription": {"text": KINDS.get(kind, kind)}} for kind in kinds]
+    rules = [{"id": kind, "shortDescription": {"text": _described(kind)}} for kind in kinds]
     invocation: dict[str, Any] = {"executionSuccessful": not report.partial and report.exit_code != 2}
     if report.notes:
         invocation["toolExecutionNotifications"] = [{"level": "note", "message": {"text": n}} for n in report.notes]
@@ -31,6 +32,12 @@ def render(report: Report) -> str:
         "properties": {"title": report.title, "compared": report.compared, "partial": report.partial},
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)
+
+
+def _described(kind: str) -> str:
+    if kind in KINDS:
+        return KINDS[kind]
+    return (property_module(kind).__doc__ or kind).partition("\n")[0] if kind in properties() else kind
 
 
 def _result(finding: Finding, rule: int) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from layoutproof.jobs.workers import Workers, spread
 
 Progress = Callable[[int, int], None]
 
+_TRACED = re.compile(rb"^kernels\s*:", re.MULTILINE)
 _NUMBER = re.compile(r"(?:^|(?<=[/.]))(?:\d+\.)?module_\d+\.")
 
 
@@ -64,10 +65,14 @@ def compare(
     open_ = [pair for pair in pairs if _differs(pair)]
     work = Work(compare_pair, open_, [pair.unit for pair in open_], workers, progress)
     report = judged(f"{new.label} against {old.label}", work, len(pairs), rules, today, new_only, also)
-    if not skipped:
-        return report
-    more = f"not HLO and not compared: {', '.join(skipped[:5])}{' ..' if len(skipped) > 5 else ''}"
-    return replace(report, notes=(*report.notes, more))
+    notes = []
+    if skipped:
+        notes.append(f"not HLO and not compared: {_first(skipped)}")
+    traced = [pair.unit for pair in pairs if pair.new and pair.new.is_spec and _TRACED.search(pair.new.data)]
+    if traced:
+        why = "only user code that is here is run; layoutproof.lock, and kernels --spec, say what other code did"
+        notes.append(f"kernels of {_first(traced)}: {why}")
+    return replace(report, notes=(*report.notes, *notes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +206,10 @@ def _differs(pair: Pair) -> bool:
     if pair.old is None or pair.new is None or pair.old.data != pair.new.data:
         return True
     return pair.new.is_spec and b"gate:" in pair.new.data  # nothing changed; its approvals may have expired
+
+
+def _first(units: Sequence[str]) -> str:
+    return ", ".join(units[:5]) + (" .." if len(units) > 5 else "")
 
 
 def _unnumbered(file: File) -> str | None:

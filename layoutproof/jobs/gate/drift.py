@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.jobs import cache
-from layoutproof.jobs.formats import Report
+from layoutproof.jobs.formats import Finding, Report
 from layoutproof.jobs.gate.compare import Compared, Progress, Work, judged
 from layoutproof.jobs.gate.states import File, here
 from layoutproof.jobs.workers import Workers
@@ -35,25 +35,51 @@ def compare(
     except UnicodeDecodeError:
         raise LayoutError("not UTF-8 text", file=path.as_posix(), line=1) from None
     paths = paths_of(text, path.as_posix())
-    files = {f.unit: f for given in paths if Path(given).exists() for f in here([given]).files if f.is_spec}
+    files = {f.unit: f for given in paths if Path(given).exists() for f in here([given]).files if known(f)}
     key = cache.key_of_files(["drift"], {NAME: data, **{unit: f.data for unit, f in sorted(files.items())}})
-    if cache.get(key) == "none":
+    # what user code does is not in these files
+    settled = not any(f.is_spec and b"kernels" in f.data for f in files.values())
+    if settled and cache.get(key) == "none":
         return judged(_TITLE, Work(_compare, [], [], workers), len(files), rules, today, new_only)
-    from layoutproof.jobs.gate.lock import specs_of
+    from layoutproof.jobs.gate.lock import locked
 
-    old = specs_of(text, path.as_posix())
+    old = locked(text, path.as_posix())
     units = sorted({*old, *files})
     items = [(old.get(unit), files.get(unit), unit) for unit in units]
     report = judged(_TITLE, Work(_compare, items, units, workers, progress), len(units), rules, today, new_only)
-    if not report.findings and not report.notes and not report.hidden and not report.partial:
+    if settled and not report.findings and not report.notes and not report.hidden and not report.partial:
         cache.put(key, "none")
     return report
+
+
+def known(file: File) -> bool:
+    """Whether a lock says anything of a file."""
+    return file.is_spec or file.is_dump
 
 
 def _compare(item: tuple[Any, File | None, str]) -> Compared:
     from layoutproof.jobs.gate.lock import drift
 
-    findings, rules = drift(*item)
+    old, file, unit = item
+    try:
+        findings, rules = drift(old, file, unit)
+    except (LayoutError, Undecided) as error:
+        why = error.problem if isinstance(error, LayoutError) else str(error)
+        undecided = isinstance(error, Undecided)
+        path = unit if file is None else file.path
+        return Compared(
+            (
+                Finding(
+                    "unknown" if undecided else "error",
+                    "file",
+                    why,
+                    unit,
+                    path,
+                    undecided=undecided,
+                    error=not undecided,
+                ),
+            )
+        )
     return Compared(tuple(findings), rules)
 
 

@@ -4,8 +4,10 @@ One JSON array per line, sorted, so that changes of different things merge witho
 
     ["specs/a.yaml", "claim", {"kind": "injective", "labels": ["scores"], ..}, "proved"]
     ["specs/a.yaml", "layout", "scores", "f32[3,5]{1,0:T(2,2)}"]
+    ["dumps/step.txt", "parameter", 0, ["bf16[64,256]{1,0:T(8,128)(2,1)}", "", "x"]]
 
-A layout is kept in its normal form, the text that it prints, where that reads back as the same layout.
+A layout is kept in its normal form, the text that it prints, where that reads back as the same layout. Pallas calls of
+user code (`kernels:`) are kept as what they were when traced; of an HLO dump, what `lock_programs` says.
 """
 
 from __future__ import annotations
@@ -21,32 +23,42 @@ from layoutproof.engine.read import read_layout
 from layoutproof.jobs.check import run
 from layoutproof.jobs.formats import Finding
 from layoutproof.jobs.gate.drift import HEAD, paths_of
+from layoutproof.jobs.gate.lock_programs import Line, lines_of, program_of
+from layoutproof.jobs.gate.lock_programs import drift as of_dump
+from layoutproof.jobs.gate.program import Program
 from layoutproof.jobs.gate.specs import Claimed, Named, Spec, compare, read
 from layoutproof.jobs.gate.states import File
+from layoutproof.jobs.gate.traced import layouts_of
 from layoutproof.jobs.spec import Check
 
+_OF_DUMPS = ("parameter", "result", "copy", "bitcast")
 _FIELDS = ("kind", "labels", "layouts", "name", "options", "fact")
 
 
 def write(files: Iterable[File], paths: Sequence[str]) -> str:
-    """The text of a lock file for these spec files, which were found at `paths`.
+    """The text of a lock file for these spec files and dumps, which were found at `paths`.
 
     Raises LayoutError for a file with a mistake in it: what cannot be read is not locked.
     """
     lines = []
     for file in files:
-        spec = read(file.data, file.path)
-        if spec.errors:
-            raise spec.errors[0]
-        lines += [_line(file.unit, "layout", named.name, _normal(named.value)) for named in spec.layouts]
-        lines += [_line(file.unit, "claim", _fields(c.check), run(c.check).found) for c in spec.claims]
+        if file.is_dump:
+            lines += [_line(file.unit, *line) for line in lines_of(file)]
+        elif file.is_spec:
+            spec = read(file.data, file.path)
+            if spec.errors:
+                raise spec.errors[0]
+            named = [*spec.layouts, *layouts_of(spec.traced)]
+            lines += [_line(file.unit, "layout", each.name, _normal(each.value)) for each in named]
+            lines += [_line(file.unit, "claim", _fields(c.check), run(c.check).found) for c in spec.claims]
     return "\n".join([f"{HEAD} {json.dumps(list(paths))}", *sorted(lines)]) + "\n"
 
 
-def specs_of(text: str, file: str) -> dict[str, Spec]:
+def locked(text: str, file: str) -> dict[str, Spec | Program]:
     """The locked state: unit -> what was in that file. LayoutError with the line for what is not as `write` has it."""
     paths_of(text, file)
     specs: dict[str, Spec] = {}
+    dumps: dict[str, list[Line]] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if number == 1 or not line.strip():
             continue
@@ -54,6 +66,10 @@ def specs_of(text: str, file: str) -> dict[str, Spec]:
             raise LayoutError("a merge conflict that is not resolved; write anew with --lock", file=file, line=number)
         try:
             unit, kind, what, value = json.loads(line)
+            if kind in _OF_DUMPS:
+                program_of([(kind, what, value)])
+                dumps.setdefault(unit, []).append((kind, what, value))
+                continue
             spec = specs.setdefault(unit, Spec(file))
             if kind == "layout":
                 specs[unit] = replace(spec, layouts=(*spec.layouts, Named(what, value, number, 1)))
@@ -64,11 +80,13 @@ def specs_of(text: str, file: str) -> dict[str, Spec]:
                 raise ValueError(kind)
         except (ValueError, TypeError, KeyError):
             raise LayoutError(f"not a line of a lock file: {shorten(line, 80)}", file=file, line=number) from None
-    return specs
+    return {**specs, **{unit: program_of(lines) for unit, lines in dumps.items()}}
 
 
-def drift(old: Spec | None, file: File | None, unit: str) -> tuple[list[Finding], object]:
-    """What changed in one spec file since the lock was written, and the gate's rules that it has now."""
+def drift(old: Spec | Program | None, file: File | None, unit: str) -> tuple[list[Finding], object]:
+    """What changed in one file since the lock was written, and the gate's rules that it has now."""
+    if isinstance(old, Program) or (file is not None and file.is_dump):
+        return of_dump(old if isinstance(old, Program) else None, file, unit), None
     new = None if file is None else read(file.data, file.path)
     return compare(old, _normalised(old, new), unit), None if new is None else new.gate
 
@@ -78,7 +96,8 @@ def _normalised(old: Spec | None, new: Spec | None) -> Spec | None:
     if new is None:
         return None
     gate = None if old is None else old.gate  # a lock says nothing of rules
-    layouts = tuple(replace(named, value=_normal(named.value)) for named in new.layouts)
+    named = [*new.layouts, *layouts_of(new.traced)]
+    layouts = tuple(replace(each, value=_normal(each.value)) for each in named)
     claims = tuple(Claimed(replace(c.check, layouts=tuple(map(_normal, c.check.layouts)))) for c in new.claims)
     return replace(new, layouts=layouts, claims=claims, gate=gate)
 

@@ -7,7 +7,7 @@ run; where that leaves several possible, the match says that it is a guess.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -44,15 +44,29 @@ def compare(old: File | None, new: File | None, unit: str) -> list[Finding]:
     before = Program() if old is None else read(old.data, old.path)
     after = Program() if new is None else read(new.data, new.path)
     path = (new or old).path  # type: ignore[union-attr]
+    broken = list(map(_mistake, after.errors))
     if old is None or new is None:
-        kind, where = ("added", "before") if old is None else ("removed", "now")
-        found = [Finding(kind, f"program {after.name or before.name}", f"there is no such dump {where}", line=1)]
-        return [replace(f, unit=unit, file=path) for f in [*map(_mistake, after.errors), *found]]
-    found = [*map(_mistake, after.errors), *_entry(before, after), *_shardings(before, after)]
+        return placed([*broken, gone_or_new(old is None, after.name or before.name)], unit, path)
     if before.errors and not after.errors:
-        found.append(Finding("unknown", "dump", f"the old dump is broken: {before.errors[0]}", undecided=True))
-    found += [*_copies(before, after), *_bitcasts(before, after), *_layouts(before, after)]
-    return [replace(f, unit=unit, file=f.file or path) for f in found]
+        broken.append(Finding("unknown", "dump", f"the old dump is broken: {before.errors[0]}", undecided=True))
+    return placed([*broken, *changes(before, after)], unit, path)
+
+
+def changes(before: Program, after: Program, whole: bool = True) -> list[Finding]:
+    """Everything that changed between two programs. whole: whether every instruction of both is known."""
+    found = [*_entry(before, after), *_shardings(before, after), *_copies(before, after), *_bitcasts(before, after)]
+    return [*found, *_layouts(before, after)] if whole else found
+
+
+def gone_or_new(new: bool, name: str) -> Finding:
+    """A whole dump that one state lacks."""
+    kind, where = ("added", "before") if new else ("removed", "now")
+    return Finding(kind, f"program {name}", f"there is no such dump {where}", line=1)
+
+
+def placed(findings: Sequence[Finding], unit: str, path: str) -> list[Finding]:
+    """Findings with their unit and file."""
+    return [replace(f, unit=unit, file=f.file or path) for f in findings]
 
 
 def _mistake(error: LayoutError) -> Finding:
@@ -147,7 +161,7 @@ def _copies(before: Program, after: Program) -> list[Finding]:
         Round(key, alike=True),
     ]
     found = []
-    for pair in match(_relayouts(before), _relayouts(after), rounds):
+    for pair in match(relayouts(before), relayouts(after), rounds):
         if pair.old is None or pair.new is None:
             found.append(_copy(pair))
     return found
@@ -166,7 +180,8 @@ def _copy(pair: Match[Copy]) -> Finding:
     return Finding(kind, f"copy of {whose}", why, line=line, figures={"bytes": copy.size}, **sides)  # type: ignore[arg-type]
 
 
-def _relayouts(program: Program) -> list[Copy]:
+def relayouts(program: Program) -> list[Copy]:
+    """The copies that change a layout."""
     called = {i.calls: i for i in program.instructions if i.calls}
     found = []
     for what in program.instructions:
@@ -221,9 +236,9 @@ def _bytes(shape: str) -> int:
 
 def _bitcasts(before: Program, after: Program) -> list[Finding]:
     """Bitcasts between layouts that the old program did not have, and that are not what they stand for."""
-    known = {pair for _, pair in _bitcast_pairs(before)}
+    known = {pair for _, pair in bitcast_pairs(before)}
     found = []
-    for what, (source, target) in _bitcast_pairs(after):
+    for what, (source, target) in bitcast_pairs(after):
         if (source, target) in known:
             continue
         known.add((source, target))
@@ -237,7 +252,8 @@ def _bitcasts(before: Program, after: Program) -> list[Finding]:
     return found
 
 
-def _bitcast_pairs(program: Program) -> list[tuple[Instruction, tuple[str, str]]]:
+def bitcast_pairs(program: Program) -> list[tuple[Instruction, tuple[str, str]]]:
+    """Each bitcast of an array with its two shapes, memory spaces left out."""
     found = []
     for what in program.instructions:
         operand = program.operand(what) if what.opcode == "bitcast" else None

@@ -18,6 +18,7 @@ from layoutproof.jobs.check import Outcome, run
 from layoutproof.jobs.formats import Finding
 from layoutproof.jobs.gate.classes import layouts, text_of
 from layoutproof.jobs.gate.matching import Match, Round, match
+from layoutproof.jobs.pallas.claims import KEY
 from layoutproof.jobs.positions import Node, read_yaml
 from layoutproof.jobs.spec import Check, read_spec
 from layoutproof.jobs.spec_model import NAME
@@ -43,13 +44,17 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A spec file as far as it could be read. gate: its own rules as plain data, None where it has none."""
+    """A spec file as far as it could be read.
+
+    gate: its own rules as plain data, None where it has none.  traced: Pallas calls of user code that it names.
+    """
 
     file: str
     layouts: tuple[Named, ...] = ()
     claims: tuple[Claimed, ...] = ()
     errors: tuple[LayoutError, ...] = ()
     gate: object = None
+    traced: tuple[Named, ...] = ()
 
 
 def read(data: bytes, file: str) -> Spec:
@@ -67,7 +72,8 @@ def read(data: bytes, file: str) -> Spec:
         keys = {k: v for k, v in (root.keys or {}).items() if k != "gate"}
         root = root._replace(value={k: v for k, v in root.value.items() if k != "gate"}, keys=keys)
     checks, errors = read_spec(root, file)
-    return Spec(file, _named(root), tuple(map(Claimed, checks)), tuple(errors), gate)
+    traced = tuple(replace(each, value={KEY: each.value}) for each in _named(root, "kernels"))
+    return Spec(file, _named(root, "layouts"), tuple(map(Claimed, checks)), tuple(errors), gate, traced)
 
 
 def compare(old: Spec | None, new: Spec | None, unit: str) -> list[Finding]:
@@ -210,8 +216,8 @@ def _layouts(check: Check) -> str:
     return " , ".join(text_of(layout) for layout in check.layouts)
 
 
-def _named(root: Node) -> tuple[Named, ...]:
-    node = root.value.get("layouts") if type(root.value) is dict else None
+def _named(root: Node, section: str) -> tuple[Named, ...]:
+    node = root.value.get(section) if type(root.value) is dict else None
     if node is None or type(node.value) is not dict:
         return ()
     return tuple(Named(name, value.plain(), value.line, value.column) for name, value in node.value.items())

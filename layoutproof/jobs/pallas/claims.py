@@ -113,8 +113,11 @@ def _of_call(kind: str, call: Kernel | Unmodelled, options: Mapping[str, Any]) -
 
 
 def _calls(kind: str, layout: object) -> Sequence[Kernel | Unmodelled]:
-    if not is_traced(layout):
-        return [kernel_of(layout, kind)]
+    return calls_in(layout) if is_traced(layout) else [kernel_of(layout, kind)]
+
+
+def calls_in(layout: object) -> Sequence[Kernel | Unmodelled]:
+    """The calls of user code that a check's layout stands for. Undecided where there is none, LayoutError otherwise."""
     from layoutproof.jobs.pallas.user import calls_of
 
     wanted: Mapping[str, Any] = layout[KEY]  # type: ignore[index]

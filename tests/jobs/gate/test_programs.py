@@ -15,7 +15,7 @@ from layoutproof.jobs.formats import Finding
 from layoutproof.jobs.gate.bitcasts import implements
 from layoutproof.jobs.gate.classes import layouts
 from layoutproof.jobs.gate.program import read
-from layoutproof.jobs.gate.programs import _bitcast_pairs, compare
+from layoutproof.jobs.gate.programs import bitcast_pairs, compare
 from layoutproof.jobs.gate.states import File
 from tests.shared_data import FOLDER
 
@@ -210,7 +210,7 @@ def test_a_dump_against_itself(name: str) -> None:
 @pytest.mark.parametrize("name", DUMPS or ["-"])
 def test_bitcasts_of_real_programs_are_proved(name: str) -> None:
     """All of them: the compiler emits none that moves a byte."""
-    for what, pair in _bitcast_pairs(read(dump(name).encode(), name)):
+    for what, pair in bitcast_pairs(read(dump(name).encode(), name)):
         assert implements(*pair)[0] is Verdict.PROVED, (what.line, pair)
 
 

@@ -1,0 +1,48 @@
+"""Traced calls written as spec files: read back, they are the same kernels with the same verdicts."""
+
+from __future__ import annotations
+
+import pytest
+
+from layoutproof.core.errors import Undecided
+from layoutproof.core.kernel import Kernel, Unmodelled
+from layoutproof.core.kernel_print import mapping_of
+from layoutproof.engine.kernels import judge
+from layoutproof.engine.read import read_layout
+from layoutproof.jobs.pallas.spec_text import spec_text, wordless
+from layoutproof.jobs.spec import loads
+from tests.pallas.pitfalls import PITFALLS, Pitfall
+
+pytest.importorskip("jax", reason="JAX is not installed")
+
+
+@pytest.mark.parametrize("pitfall", PITFALLS, ids=lambda p: f"{p.number}-{p.what[:30]}")
+@pytest.mark.parametrize("side", ["wrong", "right"])
+def test_a_call_is_what_its_spec_says(pitfall: Pitfall, side: str) -> None:
+    from layoutproof.jobs.pallas.trace import kernels_of
+
+    function, arguments = getattr(pitfall, side)()
+    calls = kernels_of(function, arguments, assume=pitfall.assume)
+    if any(map(wordless, calls)):
+        with pytest.raises(Undecided, match="cannot be written as a spec"):
+            spec_text(calls, "here")
+        return
+    text = spec_text(calls, "here")
+    checks, errors = loads(text)
+    assert errors == []
+    assert len(checks) == len(calls)
+    for call, check in zip(calls, checks, strict=True):
+        assert isinstance(call, Kernel)
+        back = read_layout(check.layouts[0]).kernel
+        assert mapping_of(back) == mapping_of(call)
+        before, after = (
+            [(f.property, f.subject, f.result.verdict, f.result.counterexample) for f in judge(kernel, target="v5e")]
+            for kernel in (call, back)
+        )
+        assert before == after
+
+
+def test_what_has_no_words_is_refused() -> None:
+    """It is never left out."""
+    with pytest.raises(Undecided, match=r"k \(a.py:3\) cannot be written as a spec: a grid of floats"):
+        spec_text([Unmodelled("k", "a.py:3", "a grid of floats")], "here")
