@@ -17,39 +17,16 @@ from layoutproof.jobs.hlo.shapes import Shape
 
 ELEMENTWISE = frozenset(
     (
-        *(
-            "add",
-            "subtract",
-            "multiply",
-            "divide",
-            "maximum",
-            "minimum",
-            "and",
-            "or",
-            "xor",
-            "not",
-            "power",
-            "remainder",
-        ),
-        *(
-            "negate",
-            "abs",
-            "exponential",
-            "log",
-            "sqrt",
-            "rsqrt",
-            "tanh",
-            "sine",
-            "cosine",
-            "convert",
-            "compare",
-            "select",
-        ),
-        *("floor", "ceil", "sign", "shift-left", "shift-right-logical", "shift-right-arithmetic"),
+        *("add", "subtract", "multiply", "divide", "maximum", "minimum", "and", "or", "xor", "not", "power"),
+        *("remainder", "negate", "abs", "exponential", "log", "sqrt", "rsqrt", "tanh", "sine", "cosine", "convert"),
+        *("compare", "select", "floor", "ceil", "sign", "shift-left", "shift-right-logical", "shift-right-arithmetic"),
         *("exponential-minus-one", "log-plus-one", "logistic", "erf", "atan2", "is-finite"),
     )
 )
 """Opcodes whose operands and result have one order of dimensions (`layout_assignment.cc`, elementwise)."""
+
+TWICE = frozenset((*ELEMENTWISE, "get-tuple-element", "tuple", "copy-start", "copy-done"))
+"""Opcodes that say a layout which an operand has said already: those that `inside` looks at."""
 
 CALLERS = frozenset(("fusion", "call", "while", "conditional", "async-start"))
 """Opcodes that hand operands to the parameters of a computation and get its root back."""
@@ -106,7 +83,7 @@ def inside(of: Instruction, operands: Sequence[Shape], result: Shape) -> list[Co
             _same(found, of.line, f"the {'source' if opcode == 'copy-start' else 'result'} of {name}", one, other)
     elif opcode in ELEMENTWISE:
         for operand, shape in zip(of.operands, operands, strict=False):
-            if _order(shape) != _order(result) and len(_order(shape)) == len(_order(result)):
+            if shape is not result and _order(shape) != _order(result) and len(_order(shape)) == len(_order(result)):
                 found.append(
                     Contradiction(of.line, f"{opcode} {name} and its operand {operand}", shape.text, result.text)
                 )

@@ -108,7 +108,8 @@ class _Work:
             operands = [room.shape_of(of, k) for k in range(len(of.operands))]
             known = [operand for operand in operands if operand is not None]
             if len(known) == len(operands) and known:
-                self._contradicted(agree.inside(of, known, shape))
+                if opcode in agree.TWICE:
+                    self._contradicted(agree.inside(of, known, shape))
                 if opcode in agree.CALLERS:
                     self.open.calls.append(agree.Call(of.line, of.name, opcode, of.calls, tuple(known), shape))
         self.open.use(of, room)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.jobs.hlo import agree, memory
 from layoutproof.jobs.hlo.agree import Call, Contradiction, Signature
@@ -25,7 +27,7 @@ class Room:
     """One computation while it is read."""
 
     __slots__ = (
-        *("buffers", "entry", "line", "moves", "name", "origins"),
+        *("buffers", "entry", "given", "line", "moves", "name", "origins"),
         *("parameters", "respaced", "root", "root_opcode", "shapes"),
     )
 
@@ -35,7 +37,8 @@ class Room:
         self.origins: dict[str, int] = {}
         self.buffers: dict[tuple[str, str], tuple[Array, Instruction, int]] = {}
         self.moves: dict[Key, Moves] = {}
-        self.parameters: dict[int, tuple[Instruction, Shape]] = {}
+        self.parameters: dict[int, Shape] = {}
+        self.given: dict[int, Instruction] = {}
         self.respaced: list[Contradiction] = []
         self.root: Shape | None = None
         self.root_opcode = ""
@@ -45,7 +48,9 @@ class Room:
         self.shapes[of.name] = shape
         opcode = of.opcode
         if opcode == "parameter":
-            self.parameters[of.number] = (of, shape)
+            self.parameters[of.number] = shape
+            if self.entry:
+                self.given[of.number] = of
             self.origins[of.name] = of.number
         elif of.operands and of.operands[0] in self.origins and _handed_on(of):
             self.origins[of.name] = self.origins[of.operands[0]]
@@ -63,8 +68,9 @@ class Room:
         return self.shapes.get(of.operands[number]) if number < len(of.operands) else None
 
     def forget(self) -> None:
-        """The names are not needed any more once the computation ends."""
-        self.shapes, self.origins = {}, {}
+        """What is not needed any more once the computation ends: a program has many, and all are kept until its end."""
+        self.shapes = self.origins = _NONE
+        self.buffers = {key: (array, _place_only(of), n) for key, (array, of, n) in self.buffers.items()}
 
 
 class Open:
@@ -107,10 +113,7 @@ class Open:
                 raise LayoutError(f"{problem}: are lines missing?", line=line)
         if not self.header.scheduled:
             return []
-        signatures = {
-            name: Signature({n: shape for n, (_, shape) in room.parameters.items()}, room.root)
-            for name, room in self.rooms.items()
-        }
+        signatures = {name: Signature(room.parameters, room.root) for name, room in self.rooms.items()}
         # within a fusion the compiler leaves memory spaces out
         contradicted = [c for name, room in self.rooms.items() if not self._inside(name) for c in room.respaced]
         contradicted += [each for call in self.calls for each in agree.across(call, signatures)]
@@ -147,13 +150,22 @@ class Open:
 
     def _program(self, found: Audit, entry: Room | None, whole: bool) -> Program:
         given = []
-        for number, (of, shape) in sorted(entry.parameters.items() if entry else ()):
+        for number, of in sorted(entry.given.items() if entry else ()):
+            shape = entry.parameters[number]  # type: ignore[union-attr]
             unpadded, padded = (sum(getattr(a, which) for a in shape.arrays) for which in ("unpadded", "padded"))
             said = _sharding(found, of)
             given.append(Parameter(number, shape.text, self.place(of), unpadded, padded, said))
         root = entry.root.text if entry and entry.root else ""
         header = self.header
         return Program(header.name, header.line, header.scheduled, header.partitions, tuple(given), root, whole)
+
+
+_NONE: dict[str, Any] = {}
+
+
+def _place_only(of: Instruction) -> Instruction:
+    """An instruction without what says nothing of where it stands."""
+    return Instruction(of.name, "", "", "", of.attributes, of.line)
 
 
 def _handed_on(of: Instruction) -> bool:
