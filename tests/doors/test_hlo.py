@@ -61,6 +61,15 @@ def test_a_folder(run: Any) -> None:
     assert shown["not_dumps"] == ["notes.txt"]
 
 
+def test_a_folder_in_several_processes(run: Any, tmp_path: Path) -> None:
+    for k in range(4):
+        (tmp_path / f"{k}.txt").write_text(SMALL.replace("HloModule small", f"HloModule small{k}"))
+    alone = run(str(tmp_path))
+    assert alone[0] == 0
+    assert [f"small{k}" in alone[1] for k in range(4)] == [True] * 4
+    assert run(str(tmp_path), "--jobs", "2") == alone
+
+
 def test_refuted_is_one_and_names_the_line(run: Any) -> None:
     Path("wrong.txt").write_text(SMALL.replace("->f32[256,8]{1,0", "->f32[256,8]{0,1"))
     code, out, _ = run("wrong.txt")

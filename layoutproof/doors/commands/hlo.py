@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import sys
-from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.doors.arguments import json_flag, print_json
+from layoutproof.jobs.workers import Workers, spread
+
+if TYPE_CHECKING:
+    from layoutproof.jobs.hlo.found import Audit
 
 _SUFFIXES = (".txt", ".hlo")
 _FIRST = 64
@@ -23,8 +27,9 @@ _FIRST = 64
 @click.argument("path", metavar="FILE|DIR", type=click.Path(path_type=Path))
 @click.option("--target", metavar="NAME", help="The TPU generation that better layouts are for; default v4 and later.")
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Lines of each table.")
+@click.option("--jobs", type=click.IntRange(min=0), default=1, show_default=True, help="Processes; 0: one per core.")
 @json_flag
-def command(path: Path, target: str | None, top: int, as_json: bool) -> int:
+def command(path: Path, target: str | None, top: int, jobs: int, as_json: bool) -> int:
     """Audit an HLO dump (a file, or all dumps in a folder).
 
     Padding and what would pad less, copies that change a layout, bitcasts proved or refuted, entry layouts, and whether
@@ -34,20 +39,17 @@ def command(path: Path, target: str | None, top: int, as_json: bool) -> int:
     something unknown.
     """
     from layoutproof.jobs.hlo import report
-    from layoutproof.jobs.hlo.audit import audit_file
 
     if target is not None:
         from layoutproof.targets.tpu import generation
 
         target = generation(target)
     files, others = _dumps(path)
-    audits = []
-    for number, file in enumerate(files):
-        with _no_cycles():
-            found = audit_file(file, target)
-        audits.append(found)
+    audits: list[Audit] = []
+    for found in spread(partial(_audited, target=target), files, Workers(jobs)):
         if not as_json:
-            _show(("\n" if number else "") + report.as_text(found, top, target))
+            _show(("\n" if audits else "") + report.as_text(found, top, target))
+        audits.append(found)
     if as_json:
         shown = [report.as_json(found, top, target) for found in audits]
         print_json({"files": shown, "not_dumps": others} if path.is_dir() else shown[0])
@@ -56,13 +58,14 @@ def command(path: Path, target: str | None, top: int, as_json: bool) -> int:
     return report.exit_code(audits)
 
 
-@contextlib.contextmanager
-def _no_cycles() -> Iterator[None]:
-    """Nothing that an audit makes refers to itself, and looking for what does would take a third of its time."""
+def _audited(file: Path, target: str | None) -> Audit:
+    from layoutproof.jobs.hlo.audit import audit_file
+
     collecting = gc.isenabled()
+    # nothing that an audit makes refers to itself, and looking for what does would take a third of its time
     gc.disable()
     try:
-        yield
+        return audit_file(file, target)
     finally:
         if collecting:
             gc.enable()
