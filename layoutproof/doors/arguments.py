@@ -47,6 +47,11 @@ def _layout(text: str, target: str | None) -> Any:
     return read_layout(text)
 
 
+def notes_of(layout: Any) -> list[str]:
+    """A line for each thing that a layout's text spells in an old way, with what it is called today."""
+    return [f"note      {note}" for note in getattr(layout, "notes", ())]
+
+
 def integers(text: str, what: str) -> tuple[int, ...]:
     """Numbers separated by commas, brackets round them allowed; LayoutError for anything else.
 

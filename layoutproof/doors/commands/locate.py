@@ -7,7 +7,10 @@ from typing import Any
 import click
 
 from layoutproof.core.index_map import IndexMap
-from layoutproof.doors.arguments import integers, json_flag, layouts_of, print_json, target_option
+from layoutproof.doors.arguments import integers, json_flag, layouts_of, notes_of, print_json, target_option
+
+MOST_COPIES = 20
+"""Copies of one element that are printed."""
 
 
 @click.command()
@@ -33,9 +36,11 @@ def command(layout: str, index: str, target: str | None, as_json: bool) -> int:
     width = max((len(step["step"]) for step in steps), default=0)
     lines += [f"  {s['step']:<{width}}  {tuple(s['at'])} in {tuple(s['extents'])}" for s in steps]
     copies = [f"copy {k}  " for k in range(len(found))] if len(found) > 1 else [""]
-    for copy, place in zip(copies, found, strict=True):
+    for copy, place in zip(copies[:MOST_COPIES], found, strict=False):
         lines.append(f"  {copy}" + "  ".join(f"{axis} {value}" for axis, value in place.items()))
-    click.echo("\n".join(lines))
+    if len(found) > MOST_COPIES:
+        lines.append(f"  .. {len(found) - MOST_COPIES} more copies; --json has them")
+    click.echo("\n".join([*lines, *notes_of(read)]))
     return 0
 
 
