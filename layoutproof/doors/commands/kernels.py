@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -14,9 +12,12 @@ from layoutproof.doors.arguments import json_flag, print_json
 from layoutproof.engine.catalogue import kernel_properties
 from layoutproof.engine.kernels import kernel_target
 
+_PROGRAMS = (".hlo", ".txt", ".mlir")
+"""How the names of files end that hold the text of a program."""
+
 
 @click.command()
-@click.argument("place", metavar="MODULE:FUNCTION|FILE.py:FUNCTION")
+@click.argument("place", metavar="MODULE:FUNCTION|FILE.py:FUNCTION|FILE.hlo")
 @click.option("--arg", "args", metavar="VALUE", multiple=True, help="bf16[4096,512], or a Python literal. In order.")
 @click.option("--kwarg", "kwargs", metavar="NAME=VALUE", multiple=True, help="The same, by name, e.g. block=256.")
 @click.option("--target", metavar="NAME", help="Also ask what this hardware demands, e.g. v5e.")
@@ -43,7 +44,8 @@ def command(
     """Prove every Pallas call that a function makes.
 
     The function is imported and traced with shapes on the CPU; nothing is computed. A function without arguments
-    builds its own. Exit code 3 also where a call cannot be modelled, and where there is no call at all.
+    builds its own. A file (.hlo, .txt, .mlir) is a program that was lowered, exported or compiled. Exit code 3 also
+    where a call cannot be modelled, and where there is no call at all.
     """
     from layoutproof.jobs.pallas import report
     from layoutproof.jobs.pallas.findings import exit_code, judged
@@ -78,10 +80,12 @@ def command(
 def _calls(
     place: str, args: tuple[str, ...], kwargs: tuple[str, ...], target: str | None, assume: tuple[str, ...]
 ) -> tuple[Kernel | Unmodelled, ...]:
-    if place.endswith((".hlo", ".txt")):
+    if place.endswith(_PROGRAMS):
         if args or kwargs:
             raise click.UsageError("--arg and --kwarg are for a function; a compiled program has its arguments in it")
-        return _compiled(Path(place))
+        from layoutproof.jobs.pallas.mosaic_module import kernels_in_hlo
+
+        return kernels_in_hlo(Path(place).read_text("utf-8", errors="replace"), Path(place).as_posix(), assume)
     from layoutproof.jobs.pallas.user import calls_of
 
     return calls_of(place, args, dict(map(_named, kwargs)), target=target, assume=assume)
@@ -94,11 +98,3 @@ def _named(text: str) -> tuple[str, object]:
     if not equals or not name.strip().isidentifier():
         raise LayoutError(f"a keyword argument is written name=value, not {shorten(text, 60)!r}")
     return name.strip(), argument(value)
-
-
-def _compiled(path: Path) -> tuple[Kernel | Unmodelled, ...]:
-    name = "layoutproof.jobs.pallas.mosaic_module"
-    if importlib.util.find_spec(name) is None:
-        raise LayoutError("kernels in compiled programs are not read yet; name the function that was compiled")
-    read: Callable[[str, str], Sequence[Kernel | Unmodelled]] = importlib.import_module(name).kernels_in_hlo
-    return tuple(read(path.read_text("utf-8", errors="replace"), path.as_posix()))

@@ -7,11 +7,11 @@ from math import prod
 from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
-from layoutproof.core.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Table, Unmodelled
+from layoutproof.core.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Unmodelled
 from layoutproof.core.size import symbol
 from layoutproof.core.term import Term
 from layoutproof.jobs.pallas.adapter import has_pipeline, inner_jaxprs, opened, place_of_function
-from layoutproof.jobs.pallas.jaxpr_terms import Reference, Unreadable, terms_of
+from layoutproof.jobs.pallas.jaxpr_terms import ZERO, Reference, Unreadable, literal, table_of, terms_of
 
 _SPACES = {
     "default": "vmem",
@@ -40,9 +40,7 @@ def kernel_of(params: Mapping[str, Any], source: str, live: Sequence[bool], plat
     tables = []
     avals = list(mapping.index_map_avals)[len(grid) :]
     for k, aval in enumerate(avals[: mapping.num_index_operands]):
-        bits = int(getattr(aval.dtype, "itemsize", 4)) * 8
-        signed = getattr(aval.dtype, "kind", "i") != "u"
-        tables.append(Table(f"prefetch{k}", tuple(int(n) for n in aval.shape), bits, signed=signed))
+        tables.append(table_of(f"prefetch{k}", aval))
     arguments: list[Any] = [Term("name", n) for n in names] + [Reference(t.name) for t in tables]
     blocks = list(mapping.block_mappings)
     operands = []
@@ -121,10 +119,7 @@ def pipeline_of(options: Mapping[str, Any], refs: Sequence[Any], source: str) ->
                 unmodelled=unmodelled,
             )
         )  # fmt: skip
-    tables = tuple(
-        Table(n, tuple(int(e) for e in ref.shape), int(ref.dtype.itemsize) * 8, signed=ref.dtype.kind != "u")
-        for n, ref in captured.values()
-    )
+    tables = tuple(table_of(n, ref) for n, ref in captured.values())
     said = options.get("dimension_semantics") or ()
     semantics = tuple(_word(w) for w in said)
     return Kernel(
@@ -170,11 +165,14 @@ def _pipeline_index(
     inner, consts = opened(traced)
     arguments: list[Any] = [Term("name", n) for n in names]
     for constant in consts:
-        if getattr(constant, "shape", ()) != () or "Ref" in type(getattr(constant, "aval", None)).__name__:
-            known = captured.setdefault(id(constant), (f"captured{len(captured)}", constant))
-            arguments.append(Reference(known[0]))
-        else:
-            raise Unreadable("a value of the kernel's body that is not known when tracing")
+        whole = getattr(constant, "shape", ()) != () or "Ref" in type(getattr(constant, "aval", None)).__name__
+        if not whole and not isinstance(constant, jax.core.Tracer):
+            arguments.append(literal(constant))
+            continue
+        known = captured.setdefault(id(constant), (f"captured{len(captured)}", constant))
+        # one number that only the running kernel has is a table of one entry
+        number = Term("read", Term("name", known[0]), ZERO)
+        arguments.append(Reference(known[0]) if whole else number)
     found = iter(terms_of(_without_constants(inner), arguments))
     index: list[Term] = []
     sizes: list[Term | None] = []

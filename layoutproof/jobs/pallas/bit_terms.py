@@ -1,0 +1,104 @@
+"""Integers as machines hold them, in terms: masks, shifts, and what wraps around at a width.
+
+All of it is exact for two's complement: `x & 12` is `x // 4 % 4 * 4` for negative x too.
+"""
+
+from __future__ import annotations
+
+from layoutproof.core.numbers import INTS
+from layoutproof.core.term import CONDITIONS, Term, reads
+
+MOST_RUNS = 4
+"""Runs of ones in a mask that are written out."""
+
+
+class Unreadable(Exception):
+    """An index map does something that no term says; the text says what."""
+
+
+def constant(term: object) -> int | None:
+    """The value of a term that is a number, else None."""
+    return int(term.args[0]) if isinstance(term, Term) and term.op == "int" else None
+
+
+def folded(term: Term) -> Term:
+    """The term, or its value where nothing in it varies."""
+    if term.op in CONDITIONS or term.names() or reads((term,)):
+        return term
+    return Term("int", int(term.evaluate({}, INTS)))
+
+
+def wrapped(term: Term, bits: int, signed: bool) -> Term:
+    """The number that so many bits hold of a term.
+
+    >>> str(wrapped(Term("int", 300), 8, True)), str(wrapped(Term("name", "i"), 8, False))
+    ('44', 'i % 256')
+    """
+    half, whole = 1 << (bits - 1), Term("int", 1 << bits)
+    if not signed:
+        return folded(Term("%", term, whole))
+    value = constant(term)
+    if value is not None and -half <= value < half:
+        return term
+    return folded(Term("-", Term("%", Term("+", term, Term("int", half)), whole), Term("int", half)))
+
+
+def masked(term: Term, mask: int) -> Term:
+    """`term & mask`. Unreadable for masks with many holes.
+
+    >>> [str(masked(Term("name", "i"), mask)) for mask in (3, 12, -4)]
+    ['i % 4', 'i // 4 % 4 * 4', 'i - i % 4']
+    """
+    if mask < 0:
+        return term if mask == -1 else folded(Term("-", term, masked(term, ~mask)))
+    runs: list[Term] = []
+    low = 0
+    while mask >> low:
+        if not mask >> low & 1:
+            low += 1
+            continue
+        length = (~(mask >> low) & (mask >> low) + 1).bit_length() - 1
+        part = term if low == 0 else Term("//", term, Term("int", 1 << low))
+        part = Term("%", part, Term("int", 1 << length))
+        runs.append(part if low == 0 else Term("*", part, Term("int", 1 << low)))
+        low += length
+    if len(runs) > MOST_RUNS:
+        raise Unreadable(f"the bitwise and with {mask}, which has {len(runs)} runs of ones")
+    total = runs[0] if runs else Term("int", 0)
+    for part in runs[1:]:
+        total = Term("+", total, part)
+    return folded(total)
+
+
+def bitwise(name: str, operands: list[Term]) -> Term:
+    """`and`, `or`, `xor` with a constant, and `not`, of whole numbers. Unreadable where neither is a constant.
+
+    >>> str(bitwise("or", [Term("name", "i"), Term("int", 1)])), str(bitwise("not", [Term("name", "i")]))
+    ('i + 1 - i % 2', '(-1) - i')
+    """
+    if name == "not":
+        return folded(Term("-", Term("int", -1), operands[0]))
+    for term, other in (operands, operands[::-1]):
+        mask = constant(other)
+        if mask is None:
+            continue
+        both = masked(term, mask)
+        if name == "and":
+            return both
+        twice = both if name == "or" else Term("*", Term("int", 2), both)
+        return folded(Term("-", Term("+", term, other), twice))
+    raise Unreadable(f"the bitwise operation {name}")
+
+
+def shifted(term: Term, by: Term, bits: int, direction: str) -> Term:
+    """A shift by a constant below the width; "left", "right", or "logical": zeros come in from the left."""
+    count = constant(by)
+    if count is None or not 0 <= count < bits:
+        raise Unreadable(f"a shift by {by}, which is no constant from 0 to {bits - 1}")
+    factor = Term("int", 1 << count)
+    if direction == "left":
+        return folded(Term("*", term, factor))
+    if direction == "logical" and count > 0:
+        # of a negative number as if it were unsigned
+        term = wrapped(term, bits, signed=False)
+    return folded(Term("//", term, factor))

@@ -1,0 +1,171 @@
+"""Mosaic modules as plain data: a script that runs alone, because jaxlib's reader can abort its process on bad bytes.
+
+In: one JSON list of modules on stdin, each base64 of MLIR bytecode or of MLIR text. Out: one JSON object a line, each
+written before the next module is read: `{"attributes", "functions", "transfers"}`, `{"error"}`, or `{"missing"}` where
+jaxlib is not there; after those two it ends. Nothing here knows what index maps mean, and nothing of this package is
+imported; of jaxlib only what jaxlib 0.10.2 and 0.12.0 both have.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import re
+import sys
+from typing import Any
+
+MOST = 2000
+"""Operations of one function that are written out; index maps have a few dozen."""
+
+MARKS = ("window_params", "iteration_bounds", "scratch_operands", "dimension_semantics")
+"""Attributes of the function that is the kernel; its body is not written out."""
+
+MEMORY = 8 << 30
+"""Bytes of address space: bytes that are no module can claim to hold any number of things."""
+
+_PLACE = re.compile(r'"([^"]*)":([1-9]\d*):')
+
+
+def described(text: str) -> dict[str, Any]:
+    """One module. Its errors are jaxlib's own words."""
+    from jaxlib.mlir import ir
+    from jaxlib.mlir._mlir_libs import _jax_mlir_ext as dialects
+    from jaxlib.mosaic.python import tpu
+
+    context, registry = ir.Context(), ir.DialectRegistry()
+    # threads would each want a part of MEMORY
+    context.enable_multithreading(False)
+    dialects.register_dialects(registry)
+    context.append_dialect_registry(registry)
+    tpu.register_dialect(context)
+    context.load_all_available_dialects()
+    context.allow_unregistered_dialects = True
+    with context:
+        module = ir.Module.parse(base64.b64decode(text, validate=True))
+        functions = [function(operation.operation) for operation in module.body.operations]
+        moved = transfers(module.operation)
+        return {"attributes": attributes(module.operation), "functions": functions, "transfers": moved}
+
+
+def transfers(operation: Any) -> list[str]:
+    """Names of the operations in it, at any depth, that copy memory: `enqueue_dma` and others like it."""
+    found: set[str] = set()
+    left = [operation]
+    while left:
+        for region in left.pop().regions:
+            for block in region.blocks:
+                for entry in block.operations:
+                    inner = entry.operation
+                    if "enqueue" in inner.name:
+                        found.add(inner.name)
+                    if len(inner.regions):
+                        left.append(inner)
+    return sorted(found)
+
+
+def place(operations: list[Any]) -> str:
+    """`file:line` that the first operation with a location tells, its innermost frame; "" where none tells any."""
+    for operation in operations:
+        found = _PLACE.search(str(operation.location))
+        # MLIR calls a text that it was given "-"
+        if found is not None and found[1] not in ("", "-"):
+            return f"{found[1]}:{found[2]}"
+    return ""
+
+
+def function(operation: Any) -> dict[str, Any]:
+    """A function: its operations, or for the kernel itself only the types of its arguments."""
+    own = attributes(operation)
+    blocks = [block for region in operation.regions for block in region.blocks]
+    made: dict[str, Any] = {
+        "kind": operation.name,
+        "attributes": own,
+        "arguments": [str(a.type) for block in blocks[:1] for a in block.arguments],
+    }
+    if not any(mark in own for mark in MARKS):
+        made["body"] = [body(block, Numbers()) for block in blocks]
+        made["place"] = place([entry.operation for block in blocks for entry in list(block.operations)[:MOST]])
+    return made
+
+
+class Numbers:
+    """Values of one function by number, in the order in which they are met."""
+
+    def __init__(self) -> None:
+        self.known: dict[Any, int] = {}
+        self.operations = 0
+
+    def of(self, value: Any) -> int:
+        """The number of a value."""
+        return self.known.setdefault(value, len(self.known))
+
+
+def body(block: Any, numbers: Numbers) -> dict[str, Any]:
+    """A block: numbers of its arguments, and its operations."""
+    arguments = [numbers.of(a) for a in block.arguments]
+    operations = []
+    for entry in block.operations:
+        operation = entry.operation
+        numbers.operations += 1
+        if numbers.operations > MOST:
+            break
+        operations.append(
+            {
+                "name": operation.name,
+                "operands": [numbers.of(v) for v in operation.operands],
+                "operand_types": [str(v.type) for v in operation.operands],
+                "results": [numbers.of(v) for v in operation.results],
+                "types": [str(v.type) for v in operation.results],
+                "attributes": attributes(operation),
+                "regions": [[body(inner, numbers) for inner in region.blocks] for region in operation.regions],
+            }
+        )
+    return {"arguments": arguments, "operations": operations, "cut": numbers.operations > MOST}
+
+
+def attributes(operation: Any) -> dict[str, Any]:
+    """The attributes of an operation, as plain data."""
+    # iterating gives names in one version and named attributes in another
+    names = [getattr(entry, "name", entry) for entry in operation.attributes]
+    return {name: plain(operation.attributes[name]) for name in names}
+
+
+def plain(attribute: Any) -> Any:
+    """Numbers, texts, lists and dictionaries as such, names of functions as `@name`, everything else as MLIR text."""
+    from jaxlib.mlir import ir
+
+    if isinstance(attribute, ir.BoolAttr | ir.IntegerAttr | ir.StringAttr):
+        return attribute.value
+    if isinstance(attribute, ir.ArrayAttr):
+        return [plain(entry) for entry in attribute]
+    if isinstance(attribute, ir.DenseI64ArrayAttr):
+        return [int(attribute[k]) for k in range(len(attribute))]
+    if isinstance(attribute, ir.DictAttr):
+        return {entry.name: plain(entry.attr) for entry in attribute}
+    return str(attribute)
+
+
+def main() -> None:
+    """Answers all of stdin up to the first error, which is the last answer."""
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource  # not on every system
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for text in json.load(sys.stdin):
+        try:
+            answer = described(text)
+        except ImportError as error:
+            answer = {"missing": str(error) or "jaxlib"}
+        except Exception as error:
+            words = f"{type(error).__name__}: {error}"
+            answer = {"error": " ".join(words.split())[:300]}
+        os.write(1, json.dumps(answer).encode("ascii") + b"\n")
+        if "functions" not in answer:
+            return  # bytes that are no module may have spoilt the memory that the next one is read into
+
+
+if __name__ == "__main__":
+    main()
