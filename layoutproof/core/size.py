@@ -99,7 +99,8 @@ class Size:
             quotient, rest = divide(self, other)
             if type(rest) is int and rest == 0:
                 return quotient
-            raise Undecided(f"{self} // {other} has no closed form: the divisor is a run-time size")
+            above, below = (f"({size})" if len(size.terms) > 1 else str(size) for size in (self, other))
+            raise Undecided(f"{above} // {below} has no closed form: the divisor is a run-time size")
         if other <= 0:
             raise Undecided(f"{self} // {other}: only positive divisors")
         if other == 1:

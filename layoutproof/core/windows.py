@@ -7,15 +7,17 @@ that the table may hold there". `consistent` says which values can stand togethe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 from layoutproof.core.claim import At, Formula, When
 from layoutproof.core.errors import Undecided
-from layoutproof.core.index_map import Index, IndexMap, row_major
+from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.kernel import Block, Kernel, Operand, Table
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.size import Extent, ceil_div
+from layoutproof.core.size import Extent, as_size, ceil_div, divide
 from layoutproof.core.space import Space
+from layoutproof.core.table_ties import range_of, restricted, tied
 from layoutproof.core.term import Term, reads, replace_reads
 
 
@@ -38,6 +40,9 @@ def block_count(extent: Extent, block: Block) -> Extent:
         case "element":
             room: Any = block.low + extent + block.high - block.size + 1
             return max(room, 0) if type(room) is int else room
+        case "bounded":
+            # a slice of no elements may start where the array ends
+            return extent + 1
     return extent
 
 
@@ -46,7 +51,8 @@ def _quotient(extent: Any, by: Any) -> Any:
         raise Undecided(f"a block of {by} elements has no blocks to count")
     if type(by) is int:
         return ceil_div(extent, by)
-    return (extent + by - 1) // by
+    whole, rest = divide(as_size(extent), by)
+    return whole if type(rest) is int and rest == 0 else (extent + by - 1) // by
 
 
 def tables_read(kernel: Kernel, operand: Operand) -> tuple[Table, ...]:
@@ -71,7 +77,7 @@ def program_map(
     chosen = tuple(range(len(kernel.grid))) if dims is None else tuple(dims)
     others = tuple(k for k in range(len(kernel.grid)) if k not in chosen)
     found = reads(_terms(operand))
-    values = [_range_of(kernel.table(read.args[0].args[0])) for read in found]
+    values = [range_of(kernel.table(read.args[0].args[0])) for read in found]
     fresh = {str(read): Term("name", str(read)) for read in found}
     index = [replace_reads(term, fresh) for term in operand.index]
     sizes = [None if s is None else replace_reads(s, fresh) for s in operand.sizes or (None,) * len(operand.dims)]
@@ -120,34 +126,41 @@ def consistent(
 
     points: (point, copy) names as the claim has them, whose maps were made with the same `dims` and `elements`.
     """
-    found = reads(_terms(operand))
-    if not found:
-        return ()
-    # for each read in turn: its indices into the table, and the value there
-    m = terms_map(kernel, operand, [part for read in found for part in (*read.args[1:], read)], dims, elements)
-    tables = [kernel.table(read.args[0].args[0]) for read in found]
-    starts, start = [], 0
-    for read in found:
-        starts.append(start)
-        start += len(read.args)
-    several = len({t.name for t in tables}) < len(tables) or len(points) > 1
-    if not several:
+    return ties(kernel, [(operand, point, copy) for point, copy in points], dims, elements)
+
+
+def ties(
+    kernel: Kernel,
+    readers: Sequence[tuple[Operand, str, str]],
+    dims: Sequence[int] | None = None,
+    elements: bool = False,
+) -> tuple[Formula, ...]:
+    """As `consistent`, where the points belong to index maps of several operands: (operand, point, copy)."""
+    places: list[At] = []
+    tables: list[list[tuple[Table, int, int]]] = []
+    for operand, point, copy in readers:
+        found = reads(_terms(operand))
+        if not found:
+            continue
+        # for each read in turn: its indices into the table, and the value there
+        parts = [part for read in found for part in (*read.args[1:], read)]
+        ends = [*accumulate(len(read.args) for read in found)]
+        spans = zip(found, [0, *ends], ends, strict=False)
+        tables.append([(kernel.table(read.args[0].args[0]), start, end - 1) for read, start, end in spans])
+        places.append(At(terms_map(kernel, operand, parts, dims, elements), point, copy))
+    all_read = [table for of_point in tables for table, _, _ in of_point]
+    if len({t.name for t in all_read}) == len(all_read) and not any(map(restricted, all_read)):
         return ()
 
-    def condition(places: tuple[Index, ...], on: Numbers) -> Any:
-        held: Any = True
+    def condition(where: tuple[Index, ...], on: Numbers) -> Any:
         seen = [
-            (table, place[s : s + len(read.args) - 1], place[s + len(read.args) - 1])
-            for place in places
-            for table, read, s in zip(tables, found, starts, strict=True)
+            (table, place[start:end], place[end])
+            for place, of_point in zip(where, tables, strict=True)
+            for table, start, end in of_point
         ]
-        for k, (table, at, value) in enumerate(seen):
-            for other, there, second in seen[k + 1 :]:
-                if other is table:
-                    held = on.both(held, _tied(table, at, value, there, second, on))
-        return held
+        return tied(seen, on)
 
-    return (When(tuple(At(m, point, copy) for point, copy in points), condition),)
+    return (When(tuple(places), condition),)
 
 
 def terms_map(
@@ -161,7 +174,7 @@ def terms_map(
     found = reads(_terms(operand))
     fresh = {str(read): Term("name", str(read)) for read in found}
     parts = [replace_reads(term, fresh) for term in terms]
-    lows = [_range_of(kernel.table(read.args[0].args[0]))[0] for read in found]
+    lows = [range_of(kernel.table(read.args[0].args[0]))[0] for read in found]
 
     def place(at: Index, copy: Index, on: Numbers) -> Index:
         names: dict[str, Any] = dict(zip(m.domain.names, at, strict=True))
@@ -203,36 +216,6 @@ def settled_reads(kernel: Kernel, operand: Operand) -> tuple[IndexMap, str]:
                 f"'{table.name} is onto' (every value occurs) to settle it"
             )
     return m, ""
-
-
-def _tied(table: Table, at: Index, value: Any, there: Index, second: Any, on: Numbers) -> Any:
-    """What two reads of one table have to do with each other. Outside of the table no word about it binds."""
-    same: Any = True
-    for a, b in zip(at, there, strict=True):
-        same = on.both(same, on.equal(a, b))
-    equal = on.equal(value, second)
-    held = on.either(on.opposite(same), equal)
-    if not (table.injective or table.monotone):
-        return held
-    outside: Any = False
-    for entry, extent in zip((*at, *there), (*table.dims, *table.dims), strict=True):
-        outside = on.either(outside, on.either(on.less(entry, 0), on.opposite(on.less(entry, on.size(extent)))))
-    if table.injective:
-        held = on.both(held, on.either(outside, on.either(same, on.opposite(equal))))
-    if table.monotone:
-        here, later = row_major(at, table.dims, on), row_major(there, table.dims, on)
-        rising = on.either(on.opposite(on.less(here, later)), on.opposite(on.less(second, value)))
-        falling = on.either(on.opposite(on.less(later, here)), on.opposite(on.less(value, second)))
-        held = on.both(held, on.either(outside, on.both(rising, falling)))
-    return held
-
-
-def _range_of(table: Table) -> tuple[Extent, Extent]:
-    # nothing assumed: whatever an integer of that width can hold
-    least, most = (-(1 << (table.bits - 1)), 1 << (table.bits - 1)) if table.signed else (0, 1 << table.bits)
-    low = least if table.low is None else table.low
-    high = most if table.high is None else table.high
-    return low, high
 
 
 def _terms(operand: Operand) -> tuple[Term, ...]:

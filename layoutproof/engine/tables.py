@@ -8,7 +8,7 @@ from typing import Any
 
 from layoutproof.core.errors import Undecided
 from layoutproof.core.kernel import Kernel, Operand, Table
-from layoutproof.core.size import Size, product
+from layoutproof.core.size import Size, product, surely_less
 from layoutproof.core.windows import block_count, tables_read
 
 WORDS = ((), ("monotone",), ("injective",), ("onto",), ("monotone", "onto"), ("monotone", "injective"))
@@ -43,6 +43,17 @@ def impossible(table: Table) -> str:
     return f"{table.name} cannot be onto: {counts}" if table.onto and entries < values else ""
 
 
+def _possible(table: Table) -> bool:
+    """Whether there are such tables for all sizes: advice that few sizes can follow is none."""
+    if impossible(table):
+        return False
+    if table.low is None or table.high is None:
+        return True
+    entries, values = product(table.dims), table.high - table.low
+    enough = not table.injective or surely_less(entries, values + 1)
+    return enough and (not table.onto or surely_less(values, entries + 1))
+
+
 def candidates(tables: Sequence[Table], operands: Sequence[Operand]) -> Iterator[dict[str, Table]]:
     """Tables with more assumed than is: bounds that suit some dimension, then those with each further word."""
     highs: dict[Any, None] = {}
@@ -59,7 +70,7 @@ def candidates(tables: Sequence[Table], operands: Sequence[Operand]) -> Iterator
     for words in WORDS:
         for high in ordered:
             more = {t.name: _with(t, high, words) for t in tables}
-            if any(impossible(table) for table in more.values()):
+            if not all(map(_possible, more.values())):
                 continue
             if any(more[t.name].assumptions() != t.assumptions() for t in tables):
                 yield more

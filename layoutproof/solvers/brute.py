@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import prod
 from typing import Any
 
 from layoutproof.core.claim import (
@@ -34,7 +35,7 @@ CAP = 2_000_000
 """Combinations of points tried at effort 1."""
 
 CAP_SYMBOLIC = 100_000
-"""The same for a claim over size symbols, where trying proves nothing and small sizes are refuted early."""
+"""The same where trying all is out of reach and proves nothing: over size symbols, and of more than `CAP` points."""
 
 KEPT = 10_000
 """Places remembered. Pairs out of a longer box exceed the cap anyway, and single points never come back."""
@@ -48,8 +49,9 @@ Ints = tuple[int, ...]
 def decide(claim: Claim, effort: int = 1) -> Point | None:
     """The smallest violation, or None when no choice of points violates the claim.
 
-    Raises Undecided after `CAP * effort` combinations (`CAP_SYMBOLIC * effort` over size symbols), so for every claim
-    over size symbols that it cannot refute: no number of sizes tried proves one for all sizes.
+    Raises Undecided where there are more than `CAP * effort` combinations and none of the first `CAP_SYMBOLIC * effort`
+    is a violation. So it does for every claim over size symbols that it cannot refute: no number of sizes tried proves
+    one for all sizes.
 
     >>> from layoutproof.core.space import Space
     >>> line = IndexMap(Space(("i",), (5,)), Space(("o",), (3,)), lambda x, c, on: (x[0] % 3,))
@@ -58,7 +60,8 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
     {'first': (0,), 'second': (3,)}
     """
     names = claim.sizes()
-    cap = left = (CAP_SYMBOLIC if names else CAP) * effort
+    few = bool(names) or _count(claim) > CAP * effort
+    cap = left = (min(CAP, CAP_SYMBOLIC) if few else CAP) * effort
     for sizes in _assignments(len(names)):
         trial = _Trial(claim, dict(zip(names, sizes, strict=True)), cap)
         for points in trial.points() if trial.counts() else ():
@@ -77,7 +80,7 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
     if names:
         checked = f"all up to {max(sizes) - 1} were checked" if max(sizes) > 1 else "1 alone gives too many points"
         raise Undecided(f"the sizes {', '.join(names)} are symbolic: {checked}, which proves nothing for the others")
-    raise Undecided(f"there are more than {cap} combinations of points to try")
+    raise Undecided(f"there are more than {CAP * effort} combinations of points to try")
 
 
 def glance(claim: Claim, effort: float = 1) -> Point:
@@ -116,6 +119,11 @@ def violates(claim: Claim, point: Point, effort: int = 1) -> bool:
     trial = _Trial(claim, dict(zip(names, sizes, strict=True)), CAP * effort)
     points = {name: tuple(point[name]) for name in claim.points}
     return trial.counts() and trial.within(points) and trial.violates(points)
+
+
+def _count(claim: Claim) -> int:
+    """How many choices of points there are, of constant extents."""
+    return prod(max(0, int(extent)) for space in claim.points.values() for extent in space.extents)
 
 
 def _assignments(count: int) -> Iterator[Ints]:

@@ -21,6 +21,7 @@ from layoutproof.targets.tpu_alignment import believes
 from layoutproof.targets.tpu_chips import CHIPS
 from layoutproof.targets.tpu_layouts import packing_of, relayout, tile_of
 from layoutproof.targets.tpu_memory import memory
+from layoutproof.targets.tpu_pipelines import refuses_slices
 
 KERNEL_TARGETS = tuple(GENERATIONS)
 """Canonical names of the generations."""
@@ -176,6 +177,8 @@ class TpuKernels:
                 found.append(f"grid dimension {k} is core_parallel with {extent} programs on {cores} core(s)")
         for operand in kernel.operands:
             found += [f"{operand.name}: {why}" for why in _refused_operand(kernel, operand)]
+            cut = refuses_slices(operand, self.name) if kernel.pipeline == "emit_pipeline" else ""
+            found += [f"{operand.name}: {cut}"] if cut else []
         return tuple(found)
 
 

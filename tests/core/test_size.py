@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from layoutproof.core.errors import Undecided
+from layoutproof.core.kernel import Block
 from layoutproof.core.size import Size, as_size, ceil_div, divide, evaluate, product, surely_less, symbol, symbols_of
+from layoutproof.core.windows import block_count
 
 NAMES = ("N", "M")
 VALUES = (1, 2, 3, 5, 8, 13, 127)
@@ -166,3 +168,17 @@ def test_symbols_and_divisors() -> None:
     assert ((n + 7) // 8 * m).divisors() == (8,)
     assert product([n, 3, m]) == 3 * n * m
     assert product([]) == 1
+
+
+def test_a_quotient_without_a_closed_form_is_named_as_it_is_computed() -> None:
+    n, m = symbol("N"), symbol("M")
+    with pytest.raises(Undecided, match=r"^\(M \+ N - 1\) // M has no closed form"):
+        (n + m - 1) // m
+    with pytest.raises(Undecided, match=r"^N // \(M \+ 1\) has no closed form"):
+        n // (m + 1)
+
+
+def test_blocks_of_a_run_time_size_that_divides_are_counted() -> None:
+    n, m = symbol("N"), symbol("M")
+    assert block_count(n * m, Block("blocked", n)) == m
+    assert block_count(n, Block("bounded", 8)) == n + 1

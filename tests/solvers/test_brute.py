@@ -83,6 +83,16 @@ def test_the_cap_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert brute.decide(in_bounds(mapping((10**9, 10**9), lambda _, _i, j: j, (4,)))) == {"index": (0, 4)}
 
 
+def test_out_of_reach_only_the_first_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More points than the cap prove nothing, so fewer are looked at: a violation further on stays undecided."""
+    monkeypatch.setattr(brute, "CAP_SYMBOLIC", 10)
+    monkeypatch.setattr(brute, "CAP", 100)
+    late = mapping((101,), lambda _, i: i, (20,))
+    with pytest.raises(Undecided, match="more than 100 combinations"):
+        brute.decide(in_bounds(late))
+    assert brute.decide(in_bounds(mapping((100,), lambda _, i: i, (20,)))) == {"index": (20,)}
+
+
 def test_division_by_zero_is_undecided() -> None:
     """A map that divides by zero is nobody's verdict."""
     with pytest.raises(Undecided, match="zero"):

@@ -111,7 +111,8 @@ def _ends(kernel: Kernel, operand: Operand) -> Obligation:
 
     tied = consistent(kernel, operand, [("program", reads_)])
     claim = Claim(points, All((*tied, When((At(ends, "program", reads_),), too_long))), explain)
-    return Obligation(operand.name, claim, source=operand.source)
+    bounded = [term for k, size in enumerate(operand.sizes) if size is not None for term in (operand.index[k], size)]
+    return Obligation(operand.name, claim, reads=bool(reads(bounded)), source=operand.source)
 
 
 def _rows(place: Index, operand: Operand, on: Numbers) -> list[tuple[Any, ...]]:

@@ -3,6 +3,8 @@
 Why it matters: JAX computes index maps in int32 and wraps silently; our own integers never overflow, so `proved`
 elsewhere says nothing about this.
 Refuted by: the smallest `program` for which a part of the index map, or block index times block size, leaves int32.
+Grids of more programs than int32 counts are left out: the compiler takes none.
+Narrower and unsigned integers of a traced index map wrap in its terms; there is nothing left to ask of them here.
 Example: grid 2**20, index (i) -> (i * 4096,) is fine up to program 524287 and wraps at 524288.
 Mend: divide before multiplying, or split the dimension.
 """
@@ -10,15 +12,17 @@ Mend: divide before multiplying, or split the dimension.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from layoutproof.core.claim import At, Claim, Outside
+from layoutproof.core.claim import All, At, Claim, Formula, Outside, When
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.kernel import Kernel, Operand
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.obligation import Obligation, each
 from layoutproof.core.result import Point
+from layoutproof.core.size import surely_less
 from layoutproof.core.term import CONDITIONS, Term, size_term
-from layoutproof.core.windows import terms_map
+from layoutproof.core.windows import consistent, terms_map
 
 TARGET = False
 LIMIT = 1 << 31
@@ -30,7 +34,8 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
 
 
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
-    parts = [part for term in operand.index for part in _parts(term)]
+    sizes = [size for size in operand.sizes if size is not None]
+    parts = [part for term in (*operand.index, *sizes) for part in _parts(term)]
     for term, block in zip(operand.index, operand.block, strict=True):
         if block.kind == "blocked" and block.size != 1:
             parts.append(Term("*", term, size_term(block.size)))
@@ -52,8 +57,26 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
         return f"{operand.name} at program {at['program']}: {text} is {value}, and int32 ends at {LIMIT - 1}"
 
     points = {"program": m.domain} | ({"reads": m.copies} if reads else {})
-    claim = Claim(points, Outside(At(inside, "program", reads), (2 * LIMIT,) * len(distinct)), explain)
+    outside = Outside(At(inside, "program", reads), (2 * LIMIT,) * len(distinct))
+    beside = (*consistent(kernel, operand, [("program", reads)]), *_counted(kernel, m))
+    claim = Claim(points, All((*beside, outside)) if beside else outside, explain)
     yield Obligation(operand.name, claim, source=operand.source)
+
+
+def _counted(kernel: Kernel, m: IndexMap) -> tuple[Formula, ...]:
+    """A grid counts its programs in int32 too: sizes for which it could not are nobody's."""
+    doubtful = [k for k, extent in enumerate(kernel.grid) if not surely_less(extent, LIMIT)]
+    if not doubtful or all(type(extent) is int for extent in kernel.grid):
+        return ()
+    program = IndexMap(m.domain, m.domain, lambda index, copy, on: index)
+
+    def fits(places: tuple[Index, ...], on: Numbers) -> Any:
+        held: Any = True
+        for k in doubtful:
+            held = on.both(held, on.less(places[0][k], LIMIT - 1))
+        return held
+
+    return (When((At(program, "program"),), fits),)
 
 
 def _parts(term: Term) -> list[Term]:

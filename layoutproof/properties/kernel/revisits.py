@@ -4,6 +4,7 @@ Why it matters: on a TPU the window of an output is written back when the next p
 read in again. A second visit starts from whatever the buffer then holds; a reduction whose axis is not innermost adds
 up garbage.
 Refuted by: the smallest programs `first`, `between`, `last`: the first and the last have one block, the middle another.
+A bounded slice of another length is another block, even where it starts at the same element: it is copied anew.
 Example: grid (k, i) with output index (k, i) -> (i, 0): block 0 is left at program (0, 1) and visited again at (1, 0).
 Source: docs/pallas/tpu/details.rst of JAX; RevisitMode.IMMEDIATE in jax/_src/pallas/core.py (jax 0.10.2), which is the
 default; an operand with revisit "any" is not asked. `pltpu.InterpretParams` raises "Revisited block"; the compiler and
@@ -18,6 +19,7 @@ once.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from layoutproof.core.claim import All, At, Before, Claim, Differ, Formula, Same
@@ -27,8 +29,8 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.obligation import Obligation, each
 from layoutproof.core.result import Point
 from layoutproof.core.space import Space
-from layoutproof.core.term import reads
-from layoutproof.core.windows import consistent, program_map
+from layoutproof.core.term import Term, reads
+from layoutproof.core.windows import consistent, program_map, terms_map
 
 TARGET = False
 
@@ -43,9 +45,9 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
 
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     moving = [k for k in moving_dims(kernel, operand) if kernel.grid[k] != 1]
-    if not moving and not reads(operand.index):
+    if not moving and not reads(returned(operand)):
         return
-    m = program_map(kernel, operand)
+    m = _visits(kernel, operand)
     names = ("first", "between", "last")
     copies = tuple(f"{name}_reads" if m.copies.extents else "" for name in names)
     at = [At(m, name, copy) for name, copy in zip(names, copies, strict=True)]
@@ -75,9 +77,25 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     yield Obligation(operand.name, claim, severity=severity, mend=mend, source=operand.source)
 
 
+def _visits(kernel: Kernel, operand: Operand) -> IndexMap:
+    """Program -> what tells its block from others: of a bounded slice also how long it is."""
+    m = program_map(kernel, operand)
+    bounded = [k for k, size in enumerate(operand.sizes) if size is not None]
+    if not bounded:
+        return m
+    names = (*m.range.names, *(f"size{k}" for k in bounded))
+    extents = (*m.range.extents, *(operand.block[k].size + 1 for k in bounded))
+    return replace(terms_map(kernel, operand, returned(operand)), range=Space(names, extents))
+
+
+def returned(operand: Operand) -> tuple[Term, ...]:
+    """What an operand's index map returns: indices, then the sizes of bounded slices."""
+    return (*operand.index, *(size for size in operand.sizes if size is not None))
+
+
 def moving_dims(kernel: Kernel, operand: Operand) -> list[int]:
     """The grid dimensions that an operand's index map speaks of."""
-    used = {name for term in operand.index for name in term.names()}
+    used = {name for term in returned(operand) for name in term.names()}
     return [k for k, name in enumerate(kernel.grid_names) if name in used]
 
 
@@ -85,7 +103,7 @@ def leading_claim(kernel: Kernel, operand: Operand) -> Claim | None:
     """The claim that the block tells the indices of the leading grid dimensions; None where it may not."""
     moving = [k for k in moving_dims(kernel, operand) if kernel.grid[k] != 1]
     leading = [k for k in range(max(moving, default=-1) + 1) if kernel.grid[k] != 1]
-    if leading != moving or reads(operand.index):
+    if leading != moving or reads(returned(operand)):
         return None
     whole = program_map(kernel, operand)
     box = Space(tuple(kernel.grid_names[k] for k in leading), tuple(kernel.grid[k] for k in leading))

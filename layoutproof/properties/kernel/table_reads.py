@@ -46,4 +46,5 @@ def _read(kernel: Kernel, operand: Operand, read: Term) -> Obligation:
     outside = Outside(At(m, "program", "reads"), table.dims)
     tied = consistent(kernel, operand, [("program", "reads")])
     claim = Claim({"program": m.domain, "reads": m.copies}, All((*tied, outside)) if tied else outside, explain)
-    return Obligation(operand.name, claim, source=operand.source)
+    # a place that reads nothing is outside of the table whatever that holds
+    return Obligation(operand.name, claim, reads=bool(reads(read.args[1:])), source=operand.source)

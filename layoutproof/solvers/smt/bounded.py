@@ -225,7 +225,7 @@ def _minus(dialect: Dialect, left: Any, right: Any) -> Any:
 def _divide(dialect: Dialect, value: Any, by: Any) -> Any:
     if type(by) is int and by == 1:
         return value
-    value_low, value_high, by_low, by_high = _checked(dialect, value, by)
+    value_low, value_high, by_low, by_high, by = _checked(dialect, value, by)
     if value_low >= 0 and value_high < by_low:
         return 0
     if _must_lift(dialect, value_low, by):
@@ -242,7 +242,7 @@ def _divide(dialect: Dialect, value: Any, by: Any) -> Any:
 def _modulo(dialect: Dialect, value: Any, by: Any) -> Any:
     if type(by) is int and by == 1:
         return 0
-    value_low, value_high, by_low, by_high = _checked(dialect, value, by)
+    value_low, value_high, by_low, by_high, by = _checked(dialect, value, by)
     if value_low >= 0 and value_high < by_low:
         return value
     if _must_lift(dialect, value_low, by):
@@ -254,15 +254,15 @@ def _modulo(dialect: Dialect, value: Any, by: Any) -> Any:
     return Bounded(dialect, 0, high, dialect.remainder(value, by))
 
 
-def _checked(dialect: Dialect, value: Any, by: Any) -> tuple[Any, Any, Any, Any]:
-    """Bounds of both; the dialect hears of a divisor that the bounds alone do not show to be positive."""
+def _checked(dialect: Dialect, value: Any, by: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """Bounds of both, and the divisor; the dialect hears of one that the bounds alone do not show to be positive."""
     (value_low, value_high), (by_low, by_high) = bounds(value), bounds(by)
     if by_high < 1:
         raise Undecided("divides by a value that is never positive")
     if by_low < 1:
         dialect.positive(term_of(dialect, by))
-        by_low = 1
-    return value_low, value_high, by_low, by_high
+        by_low, by = 1, Bounded(dialect, 1, by_high, term_of(dialect, by))
+    return value_low, value_high, by_low, by_high, by
 
 
 def _must_lift(dialect: Dialect, value_low: Bound, by: Any) -> bool:

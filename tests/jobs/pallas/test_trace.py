@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import numpy as np
 import pytest
 
 jax = pytest.importorskip("jax", reason="finding Pallas calls needs the extra [jax]")
@@ -46,6 +47,10 @@ def one(function: Any, *arguments: Any, **how: Any) -> Kernel:
     return found
 
 
+def wide(*results: Any) -> tuple[Any, ...]:
+    return tuple(result.astype(jnp.int32) for result in results)
+
+
 MAPS: dict[str, Any] = {
     "affine": lambda i, j: (2 * i + j - 1, 7 - j),
     "floor division": lambda i, j: (i // 3, (i * 5 + j) // 4),
@@ -59,6 +64,14 @@ MAPS: dict[str, Any] = {
     "shifts": lambda i, j: (i << 2, (j + 4) >> 1),
     "logical shift": lambda i, j: (jax.lax.shift_right_logical(i + 8, 1), j),
     "mask": lambda i, j: ((i + 5) & 3, j & 1),
+    "masks with holes": lambda i, j: ((9 * i - 7) & -4, (7 * j + i) & 0b1011),
+    "bits": lambda i, j: ((i ^ 5) | 2, ~j ^ -3),
+    "narrow": lambda i, j: wide((i * 100).astype(jnp.int8) * jnp.int8(3), (j - 2).astype(jnp.uint8) + jnp.uint8(1)),
+    "unsigned": lambda i, j: wide((i.astype(jnp.uint32) - 2) >> 30, (j.astype(jnp.uint16) - 3) // 4096),
+    "constant that wraps": lambda i, j: (i + jnp.int32(65536) * jnp.int32(65537), j),
+    "switch": lambda i, j: (jax.lax.switch(i - 1, [lambda: j, lambda: 7 - i, lambda: i * j]), j),
+    "select of many": lambda i, j: (jax.lax.select_n(i % 3, i, j, i + j), j),
+    "square": lambda i, j: (jnp.square(i - 2), j),
     "sign and abs": lambda i, j: (jnp.sign(i - 2), jnp.abs(j - 3)),
     "powers": lambda i, j: (i**2, i * j),
     "conversions": lambda i, j: (i.astype(jnp.int32) + (j > 1).astype(jnp.int32), jnp.int32(3)),
@@ -87,8 +100,9 @@ def test_operations_of_index_maps_give_jaxs_numbers(name: str) -> None:
     ("index", "said"),
     [
         (lambda i: (jnp.sin(i.astype(jnp.float32)).astype(jnp.int32), 0), "float32, which is no integer"),
-        (lambda i: (i.astype(jnp.int8).astype(jnp.int32), 0), "int32 to int8, which may wrap"),
-        (lambda i: (i ^ 3, 0), "the bitwise operation xor"),
+        (lambda i: (i ^ (i + 1), 0), "the bitwise operation xor"),
+        (lambda i: (i & 0b10101010101, 0), "6 runs of ones"),
+        (lambda i: (8 >> i, 0), "a shift by g0, which is no constant"),
         (lambda i: (100 // (i + 1), 0), "which is no positive constant"),
     ],
 )
@@ -329,3 +343,77 @@ def test_program_id_of_the_call_around_is_refused_in_a_pipeline() -> None:
     pipeline = kernels_of(outer, (X,))[1]
     assert isinstance(pipeline, Kernel)
     assert pipeline.inputs[0].unmodelled != ""
+
+
+def pipelined(index: Any, out_index: Any = None) -> Kernel:
+    """The pipeline whose index maps are made of a number that only the running kernel has."""
+
+    def outer(x: Any) -> Any:
+        def kernel(x_hbm: Any, o_hbm: Any) -> None:
+            base = 2 * pl.program_id(0)
+            ins, outs = (pl.BlockSpec((8, 128), make(base)) for make in (index, out_index or index))
+            pltpu.emit_pipeline(body, grid=(2,), in_specs=[ins], out_specs=[outs])(x_hbm, o_hbm)
+
+        spec = pl.BlockSpec(memory_space=pl.ANY)
+        shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+        return pl.pallas_call(kernel, grid=(2,), in_specs=[spec], out_specs=spec, out_shape=shape)(x)
+
+    found = kernels_of(outer, (X,))[1]
+    assert isinstance(found, Kernel)
+    return found
+
+
+def test_a_number_of_the_kernels_body_is_one_unknown() -> None:
+    kernel = pipelined(lambda base: lambda i: (base + i, 0))
+    assert [str(o.index[0]) for o in kernel.operands] == ["captured0[0] + g0"] * 2
+    assert [(t.name, t.dims, t.bits) for t in kernel.tables] == [("captured0", (1,), 32)]
+    said = {f.property: f.result for f in judge(kernel, names=["blocks_in_bounds", "revisits", "table_reads"])}
+    assert said["blocks_in_bounds"].verdict is Verdict.UNKNOWN
+    assert "depends on what captured0 holds" in said["blocks_in_bounds"].reason
+    # whatever the number is, the two blocks are different ones
+    assert said["revisits"].verdict is Verdict.PROVED
+    assert said["table_reads"].verdict is Verdict.PROVED
+
+
+def test_a_number_known_when_tracing_is_that_number() -> None:
+    three = np.int32(3)
+    kernel = pipelined(lambda base: lambda i: (three + i, 0))
+    assert [str(o.index[0]) for o in kernel.operands] == ["3 + g0"] * 2
+    assert kernel.tables == ()
+
+
+def prefetched_as(dtype: Any, index: Any, dims: tuple[int, ...] = (4,)) -> Kernel:
+    spec = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1,
+        grid=(4,),
+        in_specs=[pl.BlockSpec((8, 128), index)],
+        out_specs=pl.BlockSpec((8, 128), lambda i, t: (i, 0)),
+    )
+    return one(
+        lambda t, x: pl.pallas_call(
+            lambda t, x, o: body(x, o), grid_spec=spec, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype)
+        )(t, x),
+        jax.ShapeDtypeStruct(dims, dtype),
+        X,
+    )
+
+
+def test_narrow_tables_wrap_as_they_do() -> None:
+    def verdict(dtype: Any, index: Any) -> Verdict:
+        kernel = prefetched_as(dtype, index)
+        assert kernel.inputs[0].unmodelled == ""
+        found = {f.subject: f.result.verdict for f in judge(kernel, names=["blocks_in_bounds"])}
+        return found[kernel.inputs[0].name]
+
+    # 0 - 1 is 255 in eight bits, and 255 // 64 is block 3
+    assert verdict(jnp.uint8, lambda i, t: ((t[i] - jnp.uint8(1)).astype(jnp.int32) // 64, 0)) is Verdict.PROVED
+    assert verdict(jnp.uint8, lambda i, t: ((t[i].astype(jnp.int32) - 1) // 64, 0)) is not Verdict.PROVED
+    assert verdict(jnp.int8, lambda i, t: (((t[i] + jnp.int8(127)) & 3).astype(jnp.int32), 0)) is Verdict.PROVED
+    assert verdict(jnp.bool_, lambda i, t: (jnp.where(t[i] & (i > 0), 3, i), 0)) is Verdict.PROVED
+    assert verdict(jnp.bool_, lambda i, t: (3 * t[i].astype(jnp.int32), 0)) is Verdict.PROVED
+
+
+def test_a_single_prefetched_number_is_a_table_of_one_entry() -> None:
+    kernel = prefetched_as(jnp.int32, lambda i, t: (t[...] * 0 + i, 0), ())
+    assert [(t.name, t.dims) for t in kernel.tables] == [("prefetch0", (1,))]
+    assert {f.result.verdict for f in judge(kernel, names=["table_reads", "blocks_in_bounds"])} == {Verdict.PROVED}
