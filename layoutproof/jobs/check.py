@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from layoutproof.core.result import Point, Result, Verdict, plain, show_point
 from layoutproof.engine.read import map_of, read_layout
 from layoutproof.jobs.cache import ask
 from layoutproof.jobs.pallas.claims import answer, is_traced, only_call
+from layoutproof.jobs.search import is_search
 from layoutproof.jobs.spec import Check, load
 from layoutproof.jobs.workers import Workers, spread
 
@@ -102,7 +102,7 @@ def find(paths: Sequence[str | Path]) -> list[Path]:
             inside = [p for p in given.rglob("*") if p.suffix in (".yaml", ".yml") and p.is_file()]
             if not inside:
                 raise LayoutError(f"{given}: no *.yaml or *.yml file in this folder")
-            found.update(dict.fromkeys(sorted(path for path in inside if not _is_search(path))))
+            found.update(dict.fromkeys(sorted(path for path in inside if not _states_a_problem(path))))
         elif given.exists():
             found[given] = None
         else:
@@ -110,9 +110,9 @@ def find(paths: Sequence[str | Path]) -> list[Path]:
     return list(found)
 
 
-def _is_search(path: Path) -> bool:
+def _states_a_problem(path: Path) -> bool:
     with contextlib.suppress(OSError):
-        return re.search(rb"^search\s*:", path.read_bytes(), re.MULTILINE) is not None
+        return is_search(path.read_bytes())
     return False
 
 

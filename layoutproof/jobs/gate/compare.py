@@ -67,7 +67,7 @@ def compare(
     report = judged(f"{new.label} against {old.label}", work, len(pairs), rules, today, new_only, also)
     notes = []
     if skipped:
-        notes.append(f"not HLO and not compared: {_first(skipped)}")
+        notes.append(f"neither claims nor HLO, not compared: {_first(skipped)}")
     traced = [pair.unit for pair in pairs if pair.new and pair.new.is_spec and _TRACED.search(pair.new.data)]
     if traced:
         why = "only user code that is here is run; layoutproof.lock, and kernels --spec, say what other code did"

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.jobs.search import is_search
 
 SPEC_ENDS = (".yaml", ".yml")
 DUMP_ENDS = (".txt", ".hlo")
@@ -30,13 +31,13 @@ class File:
 
     @property
     def is_spec(self) -> bool:
-        """Whether it is read as a spec file."""
-        return self.unit.endswith(SPEC_ENDS)
+        """Whether it is read as a spec file: a search file makes no claims."""
+        return self.unit.endswith(SPEC_ENDS) and not is_search(self.data)
 
     @property
     def is_dump(self) -> bool:
         """Whether it is the text of an HLO module: its first line that says anything starts with HloModule."""
-        return not self.is_spec and re.match(rb"(?:\s|//[^\n]*\n)*HloModule\b", self.data) is not None
+        return not self.unit.endswith(SPEC_ENDS) and re.match(rb"(?:\s|//[^\n]*\n)*HloModule\b", self.data) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,5 +181,7 @@ def _sorted(files: Iterable[File]) -> tuple[File, ...]:
 
 
 def unreadable(file: File) -> str:
-    """Why a file's contents are not here, or ""."""
+    """Why there is nothing in a file to compare, or ""."""
+    if file.unit.endswith(SPEC_ENDS) and not file.is_spec:
+        return "a search file states a problem and claims nothing: there is nothing to compare"
     return "a Git LFS pointer, not the file: fetch it with git lfs pull" if file.data.startswith(_POINTER) else ""

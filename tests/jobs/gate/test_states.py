@@ -64,7 +64,7 @@ def test_texts_that_are_no_hlo_are_said() -> None:
     """They are skipped with their names, also beside dumps; a dump that is broken now is not skipped."""
     old, new = state(a__txt=HLO, notes__txt=b"one"), state(a__txt=b"broken", notes__txt=b"two")
     report = compare(old, new, {}, today=TODAY)
-    assert report.notes == ("not HLO and not compared: notes.txt",)
+    assert report.notes == ("neither claims nor HLO, not compared: notes.txt",)
     assert report.exit_code == 2
     assert report.findings[0].because == "not HLO text, which starts with HloModule: 'broken'"
 
@@ -98,3 +98,15 @@ def test_rules_in_pyproject() -> None:
     for text in ("[", "tool = 3", '[tool]\nlayoutproof = "x"'):
         with pytest.raises(LayoutError, match=r"^p: "):
             rules_in(text, "p")
+
+
+def test_search_files_are_no_specs() -> None:
+    """They state problems: in a folder they are named and left alone, by themselves there is nothing to compare."""
+    problem = b"search: matmul\ntarget: v5e\n"
+    old, new = state(a__txt=HLO, s__yaml=problem), state(a__txt=HLO, s__yaml=problem + b"best: 3\n")
+    report = compare(old, new, {}, today=TODAY)
+    assert report.notes == ("neither claims nor HLO, not compared: s.yaml",)
+    assert report.exit_code == 0
+    alone = compare(state(s__yaml=problem), state(s__yaml=problem + b"#"), {}, today=TODAY)
+    assert alone.exit_code == 2
+    assert "claims nothing" in alone.findings[0].because
