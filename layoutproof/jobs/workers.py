@@ -67,7 +67,8 @@ def _backend(workers: Workers) -> Iterator[dict[str, Any]]:
             raise LayoutError(f"no Dask scheduler answers at {workers.scheduler}: {error}") from None
         try:
             with client.as_current():
-                yield {"backend": "dask", "scheduler_host": workers.scheduler}
+                # given an address, joblib would connect once more and never hang up
+                yield {"backend": "dask", "client": client}
         finally:
             client.close()
     elif workers.backend == "ray":
