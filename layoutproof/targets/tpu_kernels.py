@@ -1,8 +1,8 @@
 """What the TPU compiler accepts of a Pallas kernel: block shapes, Element starts, memory, buffering, grid.
 
 Two refuse: JAX's lowering, blind to the element type, and then Mosaic, which wants whole tiles of the operand's
-layout. Measured on libtpu 0.0.42.1 (jax 0.10.2) and, for what differs, 0.0.50.1: a rule speaks for the version it
-was measured on, and `kernel_target` takes the version. 913 recorded blocks and 27 Element windows agree, but for
+layout. Measured on libtpu 0.0.42.1 (jax 0.10.2) and, for what differs, 0.0.50.1 and 0.0.51: a rule speaks for the
+version it was measured on, and `kernel_target` takes the version. 913 recorded blocks and 27 Element windows agree, but for
 the ones that `tests/targets/test_tpu_kernels.py` names with their reason.
 """
 
@@ -26,11 +26,14 @@ from layoutproof.targets.tpu_pipelines import refuses_slices
 KERNEL_TARGETS = tuple(GENERATIONS)
 """Canonical names of the generations."""
 
-COMPILERS = ("libtpu 0.0.42.1", "libtpu 0.0.50.1")
+COMPILERS = ("libtpu 0.0.42.1", "libtpu 0.0.50.1", "libtpu 0.0.51")
 """Versions that rules were measured on, oldest first; the first one speaks unless asked otherwise."""
 
-_NARROW_ROWS_FREED = ("libtpu 0.0.50.1",)
+_NARROW_ROWS_FREED = ("libtpu 0.0.50.1", "libtpu 0.0.51")
 """Versions that take any 8 rows of 8- and 4-bit blocks where the array itself has tiles of 32 or 64 rows."""
+
+_SUMS_FOLLOWED = ("libtpu 0.0.51",)
+"""Versions whose prover of alignment follows sums; see `tpu_alignment`."""
 
 
 def kernel_target(name: str, compiler: str | None = None) -> TpuKernels:
@@ -122,7 +125,7 @@ class TpuKernels:
         """Why the compiler cannot prove that an Element window starts at a tile, or ""."""
         for d, tile in self.misaligned(operand):
             term = operand.index[d]
-            if not believes(term, tile):
+            if not believes(term, tile, self.compiler in _SUMS_FOLLOWED):
                 return (
                     f"dimension {d}: the compiler cannot prove that {tile} divides {term}; write it as a product with "
                     f"{tile}, or say pl.multiple_of(.., {tile})"
