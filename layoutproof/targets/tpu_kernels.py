@@ -2,8 +2,8 @@
 
 Two refuse: JAX's lowering, blind to the element type, and then Mosaic, which wants whole tiles of the operand's
 layout. Measured on libtpu 0.0.42.1 (jax 0.10.2) and, for what differs, 0.0.50.1 and 0.0.51: a rule speaks for the
-version it was measured on, and `kernel_target` takes the version. 913 recorded blocks and 27 Element windows agree, but for
-the ones that `tests/targets/test_tpu_kernels.py` names with their reason.
+version it was measured on, and `kernel_target` takes the version. 913 recorded blocks and 27 Element windows agree,
+but for the ones that `tests/targets/test_tpu_kernels.py` names with their reason.
 """
 
 from __future__ import annotations
