@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
+import os
 import random
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +25,7 @@ from layoutproof.engine.defaults import tpu_default
 from layoutproof.layouts import xla
 from layoutproof.layouts.xla.shape import XlaLayout
 from layoutproof.targets.tpu import GENERATIONS
+from tests.targets import compiler
 
 TYPES = ("f32", "bf16", "s8", "pred", "s4", "u2", "f64", "f8e4m3fn")
 
@@ -52,6 +58,34 @@ def test_tiles_of_an_order_are_the_compilers(target: str) -> None:
         default = tpu_default(text, target)
         if len(default.dims) > 1 and ELEMENT_BITS[default.element_type] >= 4:
             assert with_order(default, default.minor_to_major, target) == default, str(default)
+
+
+def test_the_compiler_gives_an_order_these_tiles_and_bytes() -> None:
+    # 600 of 600 such queries agreed in November 2026 (libtpu 0.0.42.1)
+    reason = compiler.available()
+    if reason:
+        pytest.skip(reason)
+    pick = random.Random(10)
+    names = {"f32": "float32", "bf16": "bfloat16", "s8": "int8", "pred": "bool", "f8e4m3fn": "float8_e4m3fn"}
+    queries, ours = [], []
+    for _ in range(60):
+        target, dtype = pick.choice(list(GENERATIONS)), pick.choice(list(names))
+        dims = [pick.choice((1, 2, 3, 5, 8, 9, 31, 32, 40, 100, 127, 128, 129, 300)) for _ in range(pick.randint(2, 4))]
+        order = tuple(pick.sample(range(len(dims)), len(dims)))
+        layout = with_order(tpu_default(f"{dtype}[{','.join(map(str, dims))}]", target), order, target)
+        queries.append([compiler.TOPOLOGIES[target][0], names[dtype], dims, order])
+        ours.append([list(order), [list(tile) for tile in layout.tiles], padded_bytes(layout)])
+    child = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("orders_asked.py"))],
+        input=json.dumps(queries),
+        env={**os.environ, **compiler.ENVIRONMENT},
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
+    )
+    assert child.returncode == 0, child.stderr[-500:]
+    assert json.loads(child.stdout) == ours
 
 
 def test_the_documented_case() -> None:

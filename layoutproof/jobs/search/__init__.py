@@ -8,7 +8,7 @@ _KEY = re.compile(rb"^search\s*:", re.MULTILINE)
 
 
 def is_search(data: bytes) -> bool:
-    """Whether a YAML text states a problem to search, and so no claims: its top level has the key `search`.
+    r"""Whether a YAML text states a problem to search, and so no claims: its top level has the key `search`.
 
     >>> is_search(b"# a matmul\nsearch: matmul\n"), is_search(b"source: x\n  search: y\n")
     (True, False)

@@ -10,20 +10,27 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import INTS
 from layoutproof.jobs.search.cost import figures
 from layoutproof.jobs.search.interval import Interval, IntervalNumbers, ends
-from layoutproof.jobs.search.problem import Problem
+from layoutproof.jobs.search.problem import UNDECIDED, Problem
 
 BUDGET = 300_000
 """Boxes looked at, at effort 1."""
+JUDGED = 4_000
+"""Single candidates found illegal, at effort 1: judging one may take as long as bounding many boxes."""
+OPEN = 16
+"""Single candidates that nobody could decide, at effort 1: each has spent a budget of its own."""
 
-_KIND = IntervalNumbers()
+UNBOUNDED = 1 << 200
+DIVIDES = "an expression of the file divides by 0"
+KIND = IntervalNumbers()
 Box = tuple[tuple[int, int], ...]
 Values = tuple[int, ...]
 
@@ -42,6 +49,7 @@ class Progress:
     """What happened to every candidate. refused: by reason, as whole boxes or one by one; counts candidates.
 
     bound: no candidate that is not in `found` and not refused costs less.  complete: the budget was enough.
+    cuts: how each box that was cut was cut: the variable's place, and the last index of the first part.
     """
 
     found: list[Candidate] = field(default_factory=list)
@@ -50,6 +58,7 @@ class Progress:
     looked_at: int = 0
     bound: int | None = None
     complete: bool = True
+    cuts: dict[Box, tuple[int, int]] = field(default_factory=dict)
 
 
 def search(
@@ -57,47 +66,73 @@ def search(
     legal: Callable[[Mapping[str, int]], str],
     best: int = 1,
     effort: int = 1,
-    conditions: Sequence[str] | None = None,
+    budget: int | None = None,
+    anyone: bool = False,
 ) -> Progress:
-    """The `best` cheapest legal candidates, in order of cost and then of values.
+    """The `best` cheapest legal candidates, in order of cost, then of bytes moved, then of values.
 
     legal: why a candidate is illegal, "" = it is legal; asked of single candidates only.
-    conditions: of the problem's constraints, those to keep (default: all); used to find conflicts.
+    budget: boxes looked at, at effort 1; default BUDGET.  anyone: whatever is legal will do, the first to be met;
+    smaller boxes are taken first then, and there is no bound.
     """
     progress = Progress()
     domains = list(problem.variables.values())
     names = list(problem.variables)
-    rules = [(c.text, c.condition) for c in problem.constraints if conditions is None or c.text in conditions]
+    rules = [(c.text, c.condition) for c in problem.constraints]
+    most = (BUDGET if budget is None else budget) * effort
     whole: Box = tuple((0, len(domain) - 1) for domain in domains)
-    queue: list[tuple[int, Values, Box]] = []
+    queue: list[tuple[int, int, Values, Box]] = []
+
+    undecided = 0
 
     def look(box: Box) -> None:
+        nonlocal undecided
         progress.boxes += 1
-        refused, bound = _bound(problem, names, domains, box, rules)
+        try:
+            refused, rows, values = bounded(problem, box, rules)
+            if not refused:
+                bound = int(ends(cost_of(problem, values, rows, KIND))[0])
+                moved = int(sum(ends(row["bytes"])[0] for row in rows))
+        except ZeroDivisionError:
+            # what is not the same for all candidates of the box would be an interval, and Undecided
+            refused = DIVIDES
+        except Undecided as unknown:
+            if all(low == high for low, high in box):
+                undecided += 1
+                refused = UNDECIDED + str(unknown)
+            else:
+                # no bound at all: it is cut before anything else
+                refused, bound, moved = "", -UNBOUNDED, 0
         if refused:
             progress.refused[refused] += prod(high - low + 1 for low, high in box)
-        else:
-            heapq.heappush(queue, (bound, tuple(low for low, _ in box), box))
+            return
+        if anyone:
+            bound = prod(high - low + 1 for low, high in box)
+        heapq.heappush(queue, (bound, moved, tuple(low for low, _ in box), box))
 
     if problem.count():
         look(whole)
     while queue and len(progress.found) < best:
-        if progress.boxes >= BUDGET * effort:
+        illegal = progress.looked_at - len(progress.found)
+        if progress.boxes >= most or illegal >= JUDGED * effort or undecided >= OPEN * effort:
             progress.complete = False
             break
-        _, _, box = heapq.heappop(queue)
+        _, _, _, box = heapq.heappop(queue)
         if all(low == high for low, high in box):
             progress.looked_at += 1
             values = {name: domain[low] for name, domain, (low, _) in zip(names, domains, box, strict=True)}
             why = legal(values)
             if why:
                 progress.refused[why] += 1
+                undecided += why.startswith(UNDECIDED)
             else:
                 progress.found.append(candidate(problem, values))
             continue
-        for half in _halves(box, domains):
-            look(half)
-    progress.bound = queue[0][0] if queue else None
+        k, last = progress.cuts[box] = cut(box, domains)
+        for part in ((box[k][0], last), (last + 1, box[k][1])):
+            look((*box[:k], part, *box[k + 1 :]))
+    if queue and not anyone and queue[0][0] > -UNBOUNDED:
+        progress.bound = queue[0][0]
     return progress
 
 
@@ -122,34 +157,34 @@ def cost_of(problem: Problem, values: Mapping[str, Any], rows: Sequence[Mapping[
     return total
 
 
-def _bound(
-    problem: Problem, names: Sequence[str], domains: Sequence[Sequence[int]], box: Box, rules: Sequence[tuple[str, Any]]
-) -> tuple[str, int]:
-    """(the condition that every candidate of the box breaks, or ""; what none of them costs less than)."""
+def bounded(
+    problem: Problem, box: Box, rules: Sequence[tuple[str, Any]]
+) -> tuple[str, tuple[Mapping[str, Any], ...], Mapping[str, Any]]:
+    """(the condition that every candidate of the box breaks, or ""; the figures of each shape; the variables).
+
+    Figures and variables are intervals that hold those of every candidate. rules: text and condition of constraints.
+    """
     values: dict[str, Any] = {}
-    for name, domain, (low, high) in zip(names, domains, box, strict=True):
+    for (name, domain), (low, high) in zip(problem.variables.items(), box, strict=True):
         values[name] = domain[low] if low == high else Interval(domain[low], domain[high])
     rows = []
     for shape in problem.shapes:
-        row = figures(problem.template, problem.flops, problem.machine, {**shape.sizes, **values}, _KIND)
+        row = figures(problem.template, problem.flops, problem.machine, {**shape.sizes, **values}, KIND)
         if ends(row["vmem"])[0] > problem.vmem:
-            return "VMEM", 0
+            return "VMEM", (), values
         for text, condition in rules:
-            if condition.evaluate({**shape.sizes, **values, **row}, _KIND) is False:
-                return text, 0
+            if condition.evaluate({**shape.sizes, **values, **row}, KIND) is False:
+                return text, (), values
         rows.append(row)
-    return "", int(ends(cost_of(problem, values, rows, _KIND))[0])
+    return "", tuple(rows), values
 
 
-def _halves(box: Box, domains: Sequence[Sequence[int]]) -> Iterator[Box]:
-    """The box cut in two where its values are the furthest apart, as a ratio."""
+def cut(box: Box, domains: Sequence[Sequence[int]]) -> tuple[int, int]:
+    """Where to cut a box in two: in the variable whose values are the furthest apart, as a ratio."""
 
     def spread(k: int) -> float:
         low, high = box[k]
         return domains[k][high] / max(1, domains[k][low]) if high > low else 0.0
 
     k = max(range(len(box)), key=spread)
-    low, high = box[k]
-    middle = (low + high) // 2
-    for part in ((low, middle), (middle + 1, high)):
-        yield (*box[:k], part, *box[k + 1 :])
+    return k, (box[k][0] + box[k][1]) // 2

@@ -1,8 +1,9 @@
 """Is the answer the best? Asked again of somebody who did not find it.
 
 `enumerated`: every candidate, cost by numpy, no bound and no box involved; each that would be cheaper is shown illegal.
-`z3`: no values of the variables within their domains meet the constraints and cost less (unsat).
-What neither reaches is `unknown`, and then the answer is the best found and no more than that.
+`bounds`: too many for that: the search's cuts are made again, and every piece bounded by other arithmetic (`cover`).
+`z3`: no values of the variables within their domains meet the constraints and cost less (unsat); a further opinion.
+What none of them reaches is `unknown`, and then the answer is the best found and no more than that.
 """
 
 from __future__ import annotations
@@ -16,25 +17,30 @@ from typing import Any
 from layoutproof.core.claim import At, Claim, When
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import Index, IndexMap
-from layoutproof.core.numbers import INTS, Numbers
+from layoutproof.core.numbers import Numbers
 from layoutproof.core.space import Space
-from layoutproof.engine.arrays import ArrayNumbers
 from layoutproof.engine.decide import decide
-from layoutproof.jobs.search.branch import candidate, cost_of
+from layoutproof.jobs.search.branch import DIVIDES, Box, candidate, cost_of
 from layoutproof.jobs.search.cost import figures
-from layoutproof.jobs.search.problem import Problem
+from layoutproof.jobs.search.cover import not_shown, pieces
+from layoutproof.jobs.search.problem import Problem, broken
+from layoutproof.jobs.search.walk import Floats
 
-MOST = 1 << 25
-"""Candidates that are enumerated; more are asked of z3."""
-CHUNK = 1 << 20
+MOST = 1 << 21
+"""Candidates that are enumerated; of more, boxes are bounded."""
+EXACTLY = 1 << 12
+"""The same where the cost is the user's own: what floats lose may be all that such an expression is about."""
+CHUNK = 1 << 19
 SLACK = 1e-9
 """What floats may be off by, relative to the cost plus 10**12: candidates within it are computed exactly."""
+Legal = Callable[[Mapping[str, int]], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """kind: "enumerated", "z3" or "unknown".  covered: candidates looked at, 0 for z3.
-    cheaper: candidates that would cost less than the answer and are illegal, by reason.
+    """kind: "enumerated", "bounds", "z3" or "unknown".  covered: candidates it speaks of, 0 for z3.
+    pieces: boxes and single candidates that were bounded, 0 = none.  cheaper: candidates that would cost less (of
+    boxes: that are refused as a whole) and are not feasible, by reason.
     counterexample: a legal candidate that costs less, None when there is none: then the answer is wrong.
     """
 
@@ -43,16 +49,44 @@ class Certificate:
     cheaper: Mapping[str, int] | None = None
     counterexample: Mapping[str, int] | None = None
     reason: str = ""
+    pieces: int = 0
 
 
-def certify(problem: Problem, cost: int, legal: Callable[[Mapping[str, int]], str], most: int = MOST) -> Certificate:
-    """Whether no legal candidate costs less than `cost`; `legal` as for `search`."""
-    if problem.count() <= most:
-        return _enumerated(problem, cost, legal)
-    return _by_z3(problem, cost)
+def certify(
+    problem: Problem,
+    cost: int,
+    legal: Legal,
+    most: int = MOST,
+    cuts: Mapping[Box, tuple[int, int]] | None = None,
+    listed: Sequence[Mapping[str, int]] = (),
+) -> Certificate:
+    """Whether no legal candidate but those `listed` costs less than `cost`; `legal` as for `search`.
+
+    most: candidates that may be enumerated.  cuts: of the search, where it has any; without them z3 is asked.
+    """
+    try:
+        if problem.count() <= (most if problem.cost is None else min(most, EXACTLY)):
+            return _enumerated(problem, cost, legal, listed)
+        if cuts is None:
+            return certified_by_z3(problem, cost, listed)
+        boxes = pieces(problem, cuts)
+        better, why, refused = not_shown(problem, boxes, cost, listed, legal)
+    except Undecided as undecided:
+        return Certificate("unknown", reason=str(undecided))
+    if why:
+        return _or_z3(problem, cost, legal, listed, why)
+    return Certificate("bounds", problem.count(), refused, better, pieces=len(boxes))
 
 
-def _enumerated(problem: Problem, cost: int, legal: Callable[[Mapping[str, int]], str]) -> Certificate:
+def _or_z3(problem: Problem, cost: int, legal: Legal, listed: Sequence[Mapping[str, int]], why: str) -> Certificate:
+    """Where bounds do not suffice, z3 may know; of properties it knows nothing, so what it finds may be illegal."""
+    answer = certified_by_z3(problem, cost, listed)
+    if answer.kind == "z3" and (answer.counterexample is None or not legal(answer.counterexample)):
+        return answer
+    return Certificate("unknown", reason=f"{why}; {answer.reason or 'z3 finds only illegal ones'}")
+
+
+def _enumerated(problem: Problem, cost: int, legal: Legal, listed: Sequence[Mapping[str, int]]) -> Certificate:
     import numpy as np
 
     names = list(problem.variables)
@@ -65,16 +99,19 @@ def _enumerated(problem: Problem, cost: int, legal: Callable[[Mapping[str, int]]
     for start in range(0, len(domains[0]), rows_at_once):
         values = dict(zip(names, [axes[0][start : start + rows_at_once], *axes[1:]], strict=True))
         shape = (len(values[names[0]]), *map(len, domains[1:]))
-        near, fits = _near(problem, values, cost, ArrayNumbers(np))
+        near, fits = _near(problem, values, cost, Floats(np))
         near, fits = np.broadcast_to(near, shape), np.broadcast_to(fits, shape)
         cheaper["VMEM"] += int(np.count_nonzero(near & ~fits))
         for where in zip(*np.nonzero(near & fits), strict=True):
             at = (int(where[0]) + start, *map(int, where[1:]))
             chosen = {name: int(domain[k]) for name, domain, k in zip(names, domains, at, strict=True)}
-            exact = candidate(problem, chosen)
-            if exact.cost >= cost:
-                continue
-            why = next(iter(broken(problem, exact.values, exact.figures)), "") or legal(chosen)
+            try:
+                exact = candidate(problem, chosen)
+                if exact.cost >= cost or chosen in listed:
+                    continue
+                why = next(iter(broken(problem, exact.values, exact.figures)), "") or legal(chosen)
+            except ZeroDivisionError:
+                why = DIVIDES
             if not why:
                 return Certificate("enumerated", problem.count(), dict(cheaper), chosen)
             cheaper[why] += 1
@@ -82,26 +119,22 @@ def _enumerated(problem: Problem, cost: int, legal: Callable[[Mapping[str, int]]
 
 
 def _near(problem: Problem, values: Mapping[str, Any], cost: int, on: Numbers) -> tuple[Any, Any]:
-    """(may cost less, fits into VMEM), in floats: numbers pass 64 bits, and floats lose their last digits alone."""
+    """(may cost less, fits into VMEM), in floats: numbers pass 64 bits, and floats lose their last digits alone.
+
+    Of a cost that is the user's own every candidate may be cheaper: each is then computed exactly.
+    """
     rows, fits = [], True
     for shape in problem.shapes:
         row = figures(problem.template, problem.flops, problem.machine, {**shape.sizes, **values}, on)
         fits = on.both(fits, row["vmem"] <= problem.vmem)
         rows.append(row)
+    if problem.cost is not None:
+        return True, fits
     return cost_of(problem, values, rows, on) < cost + SLACK * (abs(cost) + 10**12), fits
 
 
-def broken(problem: Problem, values: Mapping[str, int], rows: Sequence[Mapping[str, int]]) -> list[str]:
-    """The constraints that one candidate breaks."""
-    found = []
-    for shape, row in zip(problem.shapes, rows, strict=True):
-        names = {**shape.sizes, **values, **row}
-        found += [c.text for c in problem.constraints if not c.condition.evaluate(names, INTS)]
-        found += ["VMEM"] if row["vmem"] > problem.vmem else []
-    return list(dict.fromkeys(found))
-
-
-def _by_z3(problem: Problem, cost: int) -> Certificate:
+def certified_by_z3(problem: Problem, cost: int, listed: Sequence[Mapping[str, int]] = ()) -> Certificate:
+    """The same question as one formula for z3, which knows nothing of boxes: unsat, a better candidate, or unknown."""
     names = list(problem.variables)
     domains = list(problem.variables.values())
     steps = [_progression(domain) for domain in domains]
@@ -121,6 +154,11 @@ def _by_z3(problem: Problem, cost: int) -> Certificate:
             for constraint in problem.constraints:
                 held = on.both(held, constraint.condition.evaluate({**shape.sizes, **values, **row}, on))
             rows.append(row)
+        for chosen in listed:
+            same: Any = True
+            for name, value in chosen.items():
+                same = on.both(same, on.equal(values[name], value))
+            held = on.both(held, on.opposite(same))
         return on.both(held, on.less(cost_of(problem, values, rows, on), cost))
 
     claim = Claim({"tile": box}, When((At(m, "tile"),), better))

@@ -1,24 +1,42 @@
-"""Why there is no tiling: a smallest set of conditions that cannot hold together, and what would have to give."""
+"""Why there is no tiling: a smallest set of conditions that cannot hold together, and what would have to give.
+
+Conditions are what the file states (constraints, and every part of a variable's range), double buffering, the memory
+limit, whole blocks where they are asked for, and the target's own rules. One after the other is left out; it stays out
+where the rest still cannot be met. What is left cannot be met, and without any one of it can (a deletion filter).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+from layoutproof.core.errors import LayoutError
 from layoutproof.core.term import Term
+from layoutproof.engine.kernels import kernel_target
 from layoutproof.jobs.search.branch import search
+from layoutproof.jobs.search.legal import MEMORY, checker
+from layoutproof.jobs.search.narrow import narrowed
 from layoutproof.jobs.search.problem import Problem
+from layoutproof.jobs.search.template import read_template
+from layoutproof.targets.tpu import MEMORY as CHIPS
 
-VMEM = "VMEM"
-LEGAL = "legal for the target"
+BUDGET = 20_000
+"""Boxes looked at for each question, at effort 1."""
 MOST = 200
 """Single candidates that may be found illegal before a question of this file is given up."""
+UNLIMITED = 1 << 62
+LEGAL, VMEM, BUFFERS, WHOLE = "legal", "VMEM", "double buffering", "whole"
+
+Condition = tuple[str, ...]
+"""("constraint", text), ("range", variable, key), or one of the words above alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """conditions: none of them can be left out of the conflict.  enough: bytes of VMEM that would do, None = no amount.
-    complete: False where the budget ended first; the set may then be larger than needed.
+    """conditions: in words; without any one of them the others can be met.
+    enough: bytes of VMEM with which everything else that the problem asks can be met, None = no amount, or not asked.
+    complete: False where a budget ended first; the set is then larger than needed.
     """
 
     conditions: tuple[str, ...]
@@ -26,55 +44,140 @@ class Conflict:
     complete: bool = True
 
 
-def conflict(problem: Problem, legal: Callable[[Mapping[str, int]], str], effort: int = 1) -> Conflict:
-    """The conflict of a problem without a legal candidate, by leaving out one condition after the other."""
-    kept = [c.text for c in problem.constraints] + [VMEM, LEGAL]
-    complete = True
-    for text in list(kept):
-        without = [t for t in kept if t != text]
-        found = _possible(problem, legal, without, effort)
-        if found is None:
-            complete = False
-        elif not found:
+def conflict(problem: Problem, effort: int = 1) -> Conflict:
+    """The conflict of a problem without a legal candidate."""
+    conditions = stated(problem)
+    kept = list(conditions)
+    for condition in conditions:
+        without = [other for other in kept if other != condition]
+        possible = can_be_met(problem, without, effort)
+        if possible is None:
+            # the next questions are of the same kind, and would cost as much
+            return Conflict(tuple(_words(problem, condition) for condition in kept), None, complete=False)
+        if not possible:
             kept = without
     enough = None
-    if VMEM in kept:
-        enough = least_vmem(problem, legal if LEGAL in kept else lambda values: "", kept, effort)
-    return Conflict(tuple(_words(problem, text) for text in kept), enough, complete)
+    if (VMEM,) in kept:
+        enough = least_vmem(problem, [c for c in conditions if c != (VMEM,)], effort)
+    return Conflict(tuple(_words(problem, condition) for condition in kept), enough)
 
 
-def _possible(
-    problem: Problem, legal: Callable[[Mapping[str, int]], str], kept: Sequence[str], effort: int
-) -> bool | None:
+def stated(problem: Problem) -> tuple[Condition, ...]:
+    """Every condition of a problem. Those that are least worth telling come first, because they are left out first."""
+    # the rules first: without them the other questions are quick, and mostly it can do without
+    found: list[Condition] = [(LEGAL,)]
+    for key in ("to", "from", "powers_of", "divides", "multiple_of", ""):
+        for name, entry in problem.ranges.items():
+            if key in entry if isinstance(entry, Mapping) else not key:
+                found.append(("range", name, key))
+    found += [] if problem.partial else [(WHOLE,)]
+    found += [("constraint", text) for text in dict.fromkeys(c.text for c in problem.constraints)]
+    found += [(BUFFERS,)] if any(w.buffers != 1 and w.memory == "vmem" for w in problem.template.windows) else []
+    return (*found, (VMEM,))
+
+
+def can_be_met(problem: Problem, kept: Sequence[Condition], effort: int = 1) -> bool | None:
     """Whether some candidate meets these conditions; None = nobody knows within the budget."""
-    looked = 0
-    spent = False
+    relaxed, known = _relaxed(problem, kept)
+    found, sure = _smallest(relaxed, kept, effort, anyone=True)
+    if found is None and not (sure and known):
+        return None
+    return found is not None
+
+
+def least_vmem(problem: Problem, kept: Sequence[Condition], effort: int = 1) -> int | None:
+    """The least VMEM, in bytes, with which some candidate meets these conditions; None where that is not known."""
+    relaxed, _ = _relaxed(problem, kept)
+    found, sure = _smallest(relaxed, kept, effort)
+    return found if sure else None
+
+
+def _smallest(
+    problem: Problem, kept: Sequence[Condition], effort: int, anyone: bool = False
+) -> tuple[int | None, bool]:
+    """(the least VMEM of candidates that meet the conditions, or that of anyone of them; whether this is proved).
+
+    None and True: it is proved that there is none.
+    """
+    shapes = tuple(replace(shape, weight=1) for shape in problem.shapes)
+    small = replace(problem, cost=Term("name", "vmem"), worst=True, shapes=shapes)
+    legal = checker(small, but=() if (VMEM,) in kept else (MEMORY,), effort=effort)
+    if (LEGAL,) in kept:
+        small, _ = narrowed(small, kernel_target(problem.target, problem.compiler))
+    looked, spent = 0, False
 
     def check(values: Mapping[str, int]) -> str:
         nonlocal looked, spent
+        if (LEGAL,) not in kept:
+            return ""
         looked += 1
         spent = spent or looked > MOST * effort
         # over the budget every candidate passes, so that the search ends; `spent` says that this proves nothing
-        return "" if spent or LEGAL not in kept else legal(values)
+        return "" if spent else legal(values)
 
-    relaxed = problem if VMEM in kept else replace(problem, vmem=1 << 62)
-    progress = search(relaxed, check, 1, effort, [t for t in kept if t not in (VMEM, LEGAL)])
+    progress = search(small, check, 1, effort, BUDGET, anyone)
     if spent or not progress.complete:
-        return None
-    return bool(progress.found)
+        return None, False
+    return (progress.found[0].cost, True) if progress.found else (None, True)
 
 
-def least_vmem(
-    problem: Problem, legal: Callable[[Mapping[str, int]], str], kept: Sequence[str], effort: int
-) -> int | None:
-    """The least VMEM, in bytes, with which some candidate meets the other conditions; None where none does at all."""
-    names = tuple(c for c in problem.constraints if c.text in kept)
-    smallest = replace(problem, vmem=1 << 62, cost=Term("name", "vmem"), constraints=names, worst=True)
-    found = search(smallest, legal, 1, effort).found
-    return None if not found else max(row["vmem"] for row in found[0].figures)
+def _relaxed(problem: Problem, kept: Sequence[Condition]) -> tuple[Problem, bool]:
+    """(the problem with these conditions only, whether every range could be widened)."""
+    from layoutproof.jobs.search.read import domain
+
+    known, variables = True, dict(problem.variables)
+    for name, entry in problem.ranges.items():
+        left: Any = {key: value for key, value in entry.items() if ("range", name, key) in kept} if isinstance(
+            entry, Mapping
+        ) else entry if ("range", name, "") in kept else {}  # fmt: skip
+        if left != entry:
+            try:
+                variables[name] = domain(name, left, problem.shapes)
+            except LayoutError:
+                known = False
+    template = problem.template
+    if (BUFFERS,) not in kept and (BUFFERS,) in stated(problem):
+        rows = {
+            key: [{**operand, "buffers": 1} for operand in template.mapping[key]]
+            for key in ("inputs", "outputs", "operands")
+            if template.mapping.get(key)
+        }
+        template = read_template({**template.mapping, **rows})
+    relaxed = replace(
+        problem,
+        template=template,
+        variables=variables,
+        constraints=tuple(c for c in problem.constraints if ("constraint", c.text) in kept),
+        vmem=problem.vmem if (VMEM,) in kept else UNLIMITED,
+        partial=problem.partial or (WHOLE,) not in kept,
+    )
+    return relaxed, known
 
 
-def _words(problem: Problem, text: str) -> str:
-    if text == VMEM:
-        return f"windows and scratch within {problem.vmem} bytes of VMEM ({problem.vmem / 2**20:.2f} MiB)"
-    return f"{LEGAL} {problem.target}" if text == LEGAL else text
+def _words(problem: Problem, condition: Condition) -> str:
+    match condition:
+        case ("constraint", text):
+            return text
+        case ("range", name, key):
+            return _range_words(name, key, problem.ranges[name])
+        case ("VMEM",):
+            most = CHIPS[problem.target].vmem / 2**20
+            return f"{problem.vmem / 2**20:.2f} MiB of VMEM ({problem.target} has {most:.2f})"
+        case ("legal",):
+            return f"the rules of {problem.target}"
+        case ("whole",):
+            return "blocks that do not reach over an edge"
+    return "double buffering"
+
+
+def _range_words(name: str, key: str, entry: Any) -> str:
+    if not key:
+        return f"{name} in {entry}"
+    value = entry[key]
+    said = {
+        "from": f"{name} >= {value}",
+        "to": f"{name} <= {value}",
+        "multiple_of": f"{name} % {value} == 0",
+        "powers_of": f"{name} a power of {value}",
+    }
+    return said.get(key, f"{name} divides {value}")

@@ -19,14 +19,12 @@ from typing import Any
 
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.term import Term
-from layoutproof.jobs.search.template import Template, Window
+from layoutproof.core.tiles import LANES, vmem_bytes
+from layoutproof.jobs.search.template import Template, Window, vmem_bits
 from layoutproof.jobs.search.walk import walked
 
 FIGURES = ("time", "bytes", "flops", "steps", "vmem", "padding")
 """Names that a user's own cost or constraint may use besides sizes and tile variables."""
-
-LANES = 128
-SUBLANES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +58,8 @@ def figures(template: Template, flops: Term | None, machine: Machine, names: Map
             vmem = vmem + window_bytes(window, grid, names, on)
     for bits, dims, memory in template.scratch:
         if memory == "vmem":
-            vmem = vmem + tiled([term.evaluate(names, on) for term in dims], bits, on)
-    work: Any = 0 if flops is None else flops.evaluate(names, on)
+            vmem = vmem + vmem_bytes([term.evaluate(names, on) for term in dims], bits, on)
+    work: Any = 0 if flops is None else flops.evaluate({**names, "steps": steps}, on)
     time = steps * machine.overhead
     time = time + on.maximum(_ceil(moved * 10**12, machine.bandwidth), _ceil(work * 10**12, machine.peak))
     return {"time": time, "bytes": moved, "flops": work, "steps": steps, "vmem": vmem, "padding": moved - useful}
@@ -69,34 +67,15 @@ def figures(template: Template, flops: Term | None, machine: Machine, names: Map
 
 def window_bytes(window: Window, grid: list[Any], names: Mapping[str, Any], on: Numbers) -> Any:
     """Bytes of VMEM that one operand's windows take, buffers included."""
-    block = [1 if term is None else term.evaluate(names, on) for term in window.block]
-    one = tiled(block, window.bits, on)
+    block = [term.evaluate(names, on) for term in window.block if term is not None]
+    one = vmem_bytes(block, vmem_bits(window.dtype), on)
     if window.buffers == 1:
         return one
-    moves: Any = False
+    moves: Any = any(term.op == "read" for term in window.index)
     for used in window.uses:
         for k in used:
             moves = on.either(moves, on.less(1, grid[k]))
-    return on.select(moves, 2 * one, one) if window.buffers is None else on.select(moves, window.buffers * one, one)
-
-
-def tiled(dims: list[Any], bits: int, on: Numbers) -> Any:
-    """Bytes of an array in VMEM: columns rounded up to 128, rows to a power of two up to the tile's."""
-    packing = max(1, 32 // bits)
-    lead: Any = 1
-    for extent in dims[:-2]:
-        lead = lead * extent
-    rows: Any = dims[-2] if len(dims) > 1 else 1
-    columns: Any = dims[-1] if dims else 1
-    tile: Any = SUBLANES * packing if bits < 32 else SUBLANES
-    small = packing
-    sizes = []
-    while small < tile:
-        sizes.append(small)
-        small *= 2
-    for size in reversed(sizes):
-        tile = on.select(on.less(size, rows), tile, size)
-    return lead * _ceil(rows, tile) * tile * (_ceil(columns, LANES) * LANES) * bits // 8
+    return on.select(moves, (window.buffers or 2) * one, one)
 
 
 def _moved(
@@ -119,7 +98,7 @@ def _moved(
     for d, (dim, block, used) in enumerate(zip(window.dims, window.block, window.uses, strict=True)):
         extent = dim.evaluate(names, on)
         size = 1 if block is None else block.evaluate(names, on)
-        if used and d not in window.looked_up and _covers(template, window, d, used):
+        if used and d not in window.looked_up and covers(template, window, d, used):
             here = extent
         elif d in window.looked_up:
             here = size
@@ -146,7 +125,7 @@ def _in_tiles(length: Any, block: Any, unit: int, on: Numbers) -> Any:
     return on.maximum(length, full * (_ceil(block, unit) * unit) + _ceil(last, unit) * unit)
 
 
-def _covers(template: Template, window: Window, d: int, used: frozenset[int]) -> bool:
+def covers(template: Template, window: Window, d: int, used: frozenset[int]) -> bool:
     """Whether the grid extent is written as this dimension over its block, rounded up: then all of it is moved."""
     (k,) = used if len(used) == 1 else (None,)
     block = window.block[d]

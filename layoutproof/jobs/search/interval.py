@@ -52,6 +52,9 @@ class Interval:
 
     def __floordiv__(self, other: Any) -> Any:
         low, high = ends(other)
+        if low == high < 1:
+            # one number is divided by as Python does it, 0 included
+            return Interval(min(self.low // low, self.high // low), max(self.low // low, self.high // low))
         if low < 1:
             raise Undecided(f"divides by a number from {low} to {high}, which may be 0 or negative")
         quotients = (self.low // low, self.low // high, self.high // low, self.high // high)
@@ -62,6 +65,8 @@ class Interval:
 
     def __mod__(self, other: Any) -> Any:
         low, high = ends(other)
+        if low == high and self.low == self.high:
+            return Interval(self.low % low, self.low % low)
         if low < 1:
             raise Undecided(f"divides by a number from {low} to {high}, which may be 0 or negative")
         if low == high and self.low // low == self.high // low:
@@ -82,6 +87,10 @@ class IntervalNumbers(Numbers):
 
     def __init__(self, sizes: Mapping[str, Any] | None = None) -> None:
         super().__init__(sizes)
+
+    def between(self, low: Any, high: Any) -> Any:
+        """Some number of which only bounds are known."""
+        return Interval(ends(low)[0], max(ends(low)[0], ends(high)[1]))
 
     def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
         if condition is not None:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping
 
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.kernel import Kernel, KernelTarget
 from layoutproof.core.result import Verdict
+from layoutproof.engine.catalogue import kernel_properties
 from layoutproof.engine.kernels import Finding, judge, kernel_target
-from layoutproof.jobs.search.problem import Problem
+from layoutproof.jobs.search.problem import UNDECIDED, Problem
 
 COSTLY = frozenset({"relayout", "partial_blocks"})
 """Properties that are about cost, or about what the user chooses; `partial` of a problem decides on the second."""
 
 
-def checker(problem: Problem) -> Callable[[Mapping[str, int]], str]:
+MEMORY = "memory_budget"
+
+
+def checker(problem: Problem, but: Collection[str] = (), effort: int = 1) -> Callable[[Mapping[str, int]], str]:
     """A function that says why a candidate is illegal, "" = it is legal for every shape of the problem.
 
-    A property that nobody can decide is no licence: the candidate is refused with the reason. Block shapes are judged
-    once each, however many candidates share them.
+    A property that nobody can decide is no licence: the candidate is refused, with a reason that starts UNDECIDED.
+    Block shapes are judged once each, however many candidates share them.  but: properties that are not asked.
+    effort: multiplies the step budgets of each question.
     """
     target = kernel_target(problem.target, problem.compiler)
     blocks: dict[tuple[object, ...], str] = {}
@@ -30,7 +34,7 @@ def checker(problem: Problem) -> Callable[[Mapping[str, int]], str]:
                 kernel = problem.template.instance({**shape.sizes, **values})
             except LayoutError as error:
                 return f"the kernel language: {error.problem}"
-            refused = _blocks(kernel, target, blocks) or _properties(kernel, target, problem.partial)
+            refused = _blocks(kernel, target, blocks) or _properties(kernel, target, problem.partial, but, effort)
             if refused:
                 return refused
         return ""
@@ -38,55 +42,13 @@ def checker(problem: Problem) -> Callable[[Mapping[str, int]], str]:
     return why
 
 
-def findings_of(problem: Problem, values: Mapping[str, int]) -> tuple[Finding, ...]:
-    """What is proved of one candidate, for the first shape of the problem."""
-    kernel = problem.template.instance({**problem.shapes[0].sizes, **values})
-    return judge(kernel, target=kernel_target(problem.target, problem.compiler))
-
-
-def narrowed(problem: Problem) -> tuple[Problem, dict[str, str]]:
-    """The problem without values that no candidate can have, and why: "bm = 12" -> the rule.
-
-    A value is left out when it is illegal as the size of one dimension of one block while the block's other dimensions
-    are those of the whole array, which every target takes. Only block sizes that are a variable alone are looked at.
-    """
+def findings_of(problem: Problem, values: Mapping[str, int], effort: int = 1) -> tuple[tuple[Finding, ...], ...]:
+    """What is proved of one candidate, for each shape of the problem."""
     target = kernel_target(problem.target, problem.compiler)
-    kept, dropped = dict(problem.variables), dict[str, str]()
-    for window_at, window in enumerate(problem.template.windows):
-        for d, term in enumerate(window.block):
-            if term is None or term.op != "name" or term.args[0] not in kept:
-                continue
-            name = term.args[0]
-            good = []
-            for value in kept[name]:
-                refused = _alone(problem, target, window_at, d, {**_any(problem, kept), name: value})
-                if refused:
-                    dropped[f"{name} = {value}"] = refused
-                else:
-                    good.append(value)
-            kept[name] = tuple(good)
-    return replace(problem, variables=kept), dropped
-
-
-def _any(problem: Problem, domains: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
-    return {name: (domains[name] or values)[0] for name, values in problem.variables.items()}
-
-
-def _alone(problem: Problem, target: KernelTarget, at: int, dimension: int, values: Mapping[str, int]) -> str:
+    found = []
     for shape in problem.shapes:
-        try:
-            kernel = problem.template.instance({**shape.sizes, **values})
-            operand = (kernel.inputs + kernel.outputs)[at]
-            whole = tuple(
-                block if d == dimension or block.kind != "blocked" else replace(block, size=extent)
-                for d, (block, extent) in enumerate(zip(operand.block, operand.dims, strict=True))
-            )
-            refused = target.refuses_block(replace(operand, block=whole))
-        except (LayoutError, Undecided):
-            return ""
-        if refused:
-            return refused
-    return ""
+        found.append(judge(problem.template.instance({**shape.sizes, **values}), target=target, effort=effort))
+    return tuple(found)
 
 
 def _blocks(kernel: Kernel, target: KernelTarget, seen: dict[tuple[object, ...], str]) -> str:
@@ -96,19 +58,26 @@ def _blocks(kernel: Kernel, target: KernelTarget, seen: dict[tuple[object, ...],
             try:
                 seen[key] = target.refuses_block(operand)
             except Undecided as undecided:
-                seen[key] = str(undecided)
+                return f"{UNDECIDED}block_shape {operand.name}: {undecided}"
         if seen[key]:
-            return f"block_shape: {seen[key]}"
+            return f"block_shape {operand.name}: {seen[key]}"
     return ""
 
 
-def _properties(kernel: Kernel, target: KernelTarget, partial: bool) -> str:
-    for finding in judge(kernel, target=target):
-        verdict, info = finding.result.verdict, finding.severity == "info"
+def _properties(kernel: Kernel, target: KernelTarget, partial: bool, but: Collection[str], effort: int) -> str:
+    undecided = ""
+    # one property after the other: a refutation costs more than a proof, and one is enough
+    for finding in (
+        f for name in kernel_properties() for f in judge(kernel, names=(name,), target=target, effort=effort)
+    ):
+        verdict, why = finding.result.verdict, f"{finding.property} {finding.subject}: {finding.result.reason}"
         if finding.property == "partial_blocks" and not partial and verdict is Verdict.REFUTED:
-            return f"partial_blocks: {finding.result.reason}"
-        if verdict is Verdict.PROVED or finding.property in COSTLY or (info and verdict is Verdict.REFUTED):
+            return why
+        if verdict is Verdict.PROVED or finding.property in COSTLY or finding.severity != "error":
             continue
-        if finding.severity == "error":
-            return f"{finding.property} {finding.subject}: {verdict.value}, {finding.result.reason}"
-    return ""
+        if finding.property in but:
+            continue
+        if verdict is Verdict.REFUTED:
+            return why
+        undecided = undecided or UNDECIDED + why
+    return undecided

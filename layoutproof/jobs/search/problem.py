@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import prod
+from typing import Any
 
+from layoutproof.core.numbers import INTS
 from layoutproof.core.term import Term
 from layoutproof.jobs.search.cost import Machine
 from layoutproof.jobs.search.template import Template
+
+UNDECIDED = "undecided: "
+"""What the reason of an illegal candidate starts with where nobody can tell: nothing is proved of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,8 @@ class Problem:
     cost: over FIGURES and names, None = time.  worst: the largest cost over the shapes counts, not their weighted sum.
     partial: whether blocks may reach over the edge of an array (the kernel masks them).
     vmem: bytes that windows and scratch may take, headroom taken off.  target, compiler: whose rules are kept.
+    source: the file.  body: the kernel's Python function, needed to compile it.  overhead_given: by the file.
+    ranges: what the file says of every variable, as plain data: which of it conflicts when nothing is feasible.
     """
 
     name: str
@@ -49,7 +56,20 @@ class Problem:
     partial: bool = True
     constraints: tuple[Constraint, ...] = ()
     source: str = ""
+    body: str | None = None
+    overhead_given: bool = False
+    ranges: Mapping[str, Any] = field(default_factory=dict)
 
     def count(self) -> int:
         """How many candidates there are, legal or not."""
         return prod(len(values) for values in self.variables.values())
+
+
+def broken(problem: Problem, values: Mapping[str, int], rows: Sequence[Mapping[str, int]]) -> list[str]:
+    """The constraints that one candidate breaks."""
+    found = []
+    for shape, row in zip(problem.shapes, rows, strict=True):
+        names = {**shape.sizes, **values, **row}
+        found += [c.text for c in problem.constraints if not c.condition.evaluate(names, INTS)]
+        found += ["VMEM"] if row["vmem"] > problem.vmem else []
+    return list(dict.fromkeys(found))

@@ -1,26 +1,29 @@
 """Search files: YAML that states a problem once.
 
-    search: matmul                         a name
-    target: v5e                            and, if it matters, compiler: 0.0.42.1
-    kernel:                                the kernel language, with names where numbers will stand
-      grid: ["cdiv(M, bm)", "cdiv(N, bn)", "cdiv(K, bk)"]
-      inputs: [..]
-    sizes: {M: 8192, N: 8192, K: 8192}     or a list of them, each with an optional weight
-    tune:
-      bm: {from: 8, to: 4096, multiple_of: 8}      or powers_of: 2; or a list; or one number; or divides: M
-    constraints: [bm * bn <= 2**20]        over sizes, tile variables, time, bytes, flops, steps, vmem, padding
-    flops: steps * 2 * bm * bn * bk        of the whole kernel
-    cost: time                             what to make small (default: time)
-    over: worst                            or sum: of several sizes
-    partial: masked                        or none: may blocks reach over the edge of an array?
-    vmem: 16MiB                            the limit; default: what the target gives a kernel that asks for none
-    headroom: 10%                          of it, kept free for what the compiler itself needs
+search: matmul                         a name
+target: v5e                            and, if it matters, compiler: 0.0.42.1
+kernel:                                the kernel language, with names where numbers will stand
+  grid: ["cdiv(M, bm)", "cdiv(N, bn)", "cdiv(K, bk)"]
+  inputs: [..]
+sizes: {M: 8192, N: 8192, K: 8192}     or a list of them, each with an optional weight
+tune:
+  bm: {from: 8, to: 4096, multiple_of: 8}      or powers_of: 2; or a list; or one number; or divides: M
+constraints: [bm * bn <= 2**20]        over sizes, tile variables, time, bytes, flops, steps, vmem, padding
+flops: steps * 2 * bm * bn * bk        of the whole kernel
+cost: time                             what to make small (default: time, in picoseconds; bytes; ..)
+over: worst                            or sum: of several sizes
+partial: masked                        or none: may blocks reach over the edge of an array?
+vmem: 16MiB                            the limit; default: what the target gives a kernel that asks for none
+headroom: 10%                          of it, kept free for what the compiler itself needs
+step_overhead: 350ns                   of one grid step
+body: kernels.py:matmul                the kernel's Python function, in a file beside this one; for --compile only
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import gcd
 from pathlib import Path
 from typing import Any
@@ -29,15 +32,17 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_condition, parse_expression
 from layoutproof.core.numbers import INTS
 from layoutproof.core.term import Term
+from layoutproof.engine.kernels import kernel_target
 from layoutproof.jobs.positions import Node, read_file
 from layoutproof.jobs.search.cost import FIGURES
+from layoutproof.jobs.search.document import at_key, beside, placed
 from layoutproof.jobs.search.machines import machine, vmem_limit
 from layoutproof.jobs.search.problem import Constraint, Problem, Shape
 from layoutproof.jobs.search.template import Template, read_template
 
 KEYS = (
-    "search", "source", "target", "compiler", "kernel", "sizes", "tune", "constraints", "flops", "cost", "over",
-    "partial", "vmem", "headroom", "step_overhead", "note", "trace", "args", "layouts", "shardings",
+    "search", "source", "note", "target", "compiler", "kernel", "body", "sizes", "tune", "constraints", "flops", "cost",
+    "over", "partial", "vmem", "headroom", "step_overhead",
 )  # fmt: skip
 LARGEST_DOMAIN = 1 << 20
 """Values that one tile variable may take."""
@@ -63,29 +68,40 @@ def read_problem(root: Node, file: str = "search") -> Problem:
         if key not in root.value:
             raise LayoutError(f"{key!r} is missing", file=file, line=root.line, column=root.column)
 
-    def at(key: str, read: Any) -> Any:
+    def at(key: str, read: Callable[[Any], Any]) -> Any:
         node = root.value.get(key)
-        try:
-            return read(None if node is None else node.plain())
-        except LayoutError as error:
-            raise error.at(file, node.line, node.column) if node is not None and error.line is None else error from None
+        return read(None) if node is None else placed(node, file, read)
 
-    template: Template = at("kernel", read_template)
+    compiler: str | None = at("compiler", lambda value: None if value is None else str(value))
+    target: str = at("target", lambda value: _target(str(value), compiler))
+    limit: int | None = at("vmem", lambda value: None if value is None else _bytes(value))
+    template = _template(root.value["kernel"], file)
+    asked = template.mapping.get("vmem_limit")
+    own: int = placed(root.value["kernel"], file, lambda _: vmem_limit(target, asked))
+    if limit is not None and limit > own and asked is None:
+        # more than a kernel gets that asks for nothing: this one asks
+        own = at("vmem", lambda _: vmem_limit(target, limit))
+        template = read_template({**template.mapping, "vmem_limit": limit})
     shapes: tuple[Shape, ...] = at("sizes", _shapes)
-    target = str(root.value["target"].plain())
-    tune = at("tune", lambda value: _domains(value, shapes))
+    at("tune", _named)
+    ranges: Mapping[str, Node] = root.value["tune"].value
+    tune: dict[str, tuple[int, ...]]
+    tune = {name: placed(node, file, partial(domain, name, shapes=shapes)) for name, node in ranges.items()}
     known = {*tune, *shapes[0].sizes}
+    both = [name for name in tune if name in shapes[0].sizes]
+    if both:
+        raise at_key(root.value["tune"], both[0], file, f"{both[0]} is in sizes too; it is one or the other")
     for name in template.names():
         if name not in known:
-            raise LayoutError(f"the kernel speaks of {name}, which is neither in sizes nor in tune", file=file)
-    unused = [name for name in tune if name not in template.names()]
-    limit: int | None = at("vmem", lambda value: None if value is None else _bytes(value))
+            raise at_key(root, "kernel", file, f"the kernel speaks of {name}, which is neither in sizes nor in tune")
+    placed(root.value["kernel"], file, lambda _: _some_instance(template, tune, shapes[0]))
     headroom = at("headroom", _percent)
-    vmem = limit if limit is not None else vmem_limit(target, template.mapping.get("vmem_limit"))
+    vmem = own if limit is None else min(own, limit)
     names = known | set(FIGURES)
-    constraints = at("constraints", lambda value: tuple(_constraint(text, names) for text in value or ()))
-    if unused and not any(name in c.condition.names() for c in constraints for name in unused):
-        raise LayoutError(f"{', '.join(unused)} is tuned and appears nowhere in the kernel", file=file)
+    constraints = _constraints(root.value.get("constraints"), file, names)
+    for name in tune:
+        if name not in template.names() and not any(name in c.condition.names() for c in constraints):
+            raise at_key(root.value["tune"], name, file, f"{name} is tuned and appears nowhere in the kernel")
     return Problem(
         name=str(root.value["search"].plain()) if "search" in root.value else Path(file).stem,
         template=template,
@@ -94,14 +110,60 @@ def read_problem(root: Node, file: str = "search") -> Problem:
         machine=at("step_overhead", lambda value: machine(target, template, value)),
         target=target,
         vmem=vmem * (100 - headroom) // 100,
-        compiler=at("compiler", lambda value: None if value is None else str(value)),
+        compiler=compiler,
         flops=at("flops", lambda value: None if value is None else _expression(value, known | {"steps"})),
         cost=at("cost", lambda value: None if value is None else _expression(value, names)),
         worst=at("over", lambda value: _word(value, "over", ("worst", "sum"))) == "worst",
         partial=at("partial", lambda value: _word(value, "partial", ("masked", "none"))) == "masked",
         constraints=constraints,
         source=file,
+        body=at("body", lambda value: None if value is None else beside(value, file)),
+        overhead_given="step_overhead" in root.value,
+        ranges={name: node.plain() for name, node in ranges.items()},
     )
+
+
+def _target(name: str, compiler: str | None) -> str:
+    chip = kernel_target(name, compiler)
+    if chip.platform != "tpu":
+        raise LayoutError(f"tilings are searched for TPUs, and {chip.name} is none")
+    return chip.name
+
+
+def _template(node: Node, file: str) -> Template:
+    """The kernel; an error in one operand gets that operand's place."""
+    if type(node.value) is dict:
+        for key in ("inputs", "outputs", "operands"):
+            rows = node.value.get(key)
+            for row in rows.value if rows is not None and type(rows.value) is list else ():
+                placed(row, file, partial(_operand, key))
+    template: Template = placed(node, file, read_template)
+    clash = template.clear()
+    if clash:
+        raise LayoutError(clash, file=file, line=node.line, column=node.column)
+    return template
+
+
+def _some_instance(template: Template, tune: Mapping[str, tuple[int, ...]], shape: Shape) -> None:
+    """LayoutError where the kernel language takes neither the smallest nor the largest candidate."""
+    try:
+        template.instance({**shape.sizes, **{name: values[0] for name, values in tune.items()}})
+    except LayoutError as error:
+        try:
+            template.instance({**shape.sizes, **{name: values[-1] for name, values in tune.items()}})
+        except LayoutError:
+            raise error from None
+
+
+def _operand(key: str, value: Any) -> Template:
+    return read_template({"grid": [], key: [value]})
+
+
+def _constraints(node: Node | None, file: str, names: set[str]) -> tuple[Constraint, ...]:
+    if node is None:
+        return ()
+    entries = node.value if type(node.value) is list else [node]
+    return tuple(placed(entry, file, lambda value: _constraint(value, names)) for entry in entries)
 
 
 def _shapes(value: Any) -> tuple[Shape, ...]:
@@ -115,20 +177,30 @@ def _shapes(value: Any) -> tuple[Shape, ...]:
             if type(size) is not int or size < 1:
                 raise LayoutError(f"{name} is a whole number of at least 1, not {shorten(repr(size), 40)}")
         found.append(Shape(sizes, entry.get("weight", 1)))
-    if not found:
+    if not found or not all(shape.sizes for shape in found):
         raise LayoutError("sizes is empty")
     if any(set(shape.sizes) != set(found[0].sizes) for shape in found):
         raise LayoutError("every entry of sizes names the same sizes")
     return tuple(found)
 
 
-def _domains(value: Any, shapes: Sequence[Shape]) -> dict[str, tuple[int, ...]]:
+def _named(value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping) or not value:
         raise LayoutError("tune says what each tile variable may be, e.g. {bm: {from: 8, to: 1024, multiple_of: 8}}")
-    return {str(name): _domain(str(name), entry, shapes) for name, entry in value.items()}
+    for name in value:
+        if not str(name).isidentifier():
+            raise LayoutError(f"{shorten(str(name), 40)!r} is no name")
+        if name in FIGURES:
+            raise LayoutError(f"{name} is a figure of every candidate; give the variable another name")
+    return {str(name): entry for name, entry in value.items()}
 
 
-def _domain(name: str, entry: Any, shapes: Sequence[Shape]) -> tuple[int, ...]:
+def _domains(value: Any, shapes: Sequence[Shape]) -> dict[str, tuple[int, ...]]:
+    return {name: domain(name, entry, shapes) for name, entry in _named(value).items()}
+
+
+def domain(name: str, entry: Any, shapes: Sequence[Shape]) -> tuple[int, ...]:
+    """The values of one variable, rising. LayoutError for what is no range."""
     if type(entry) is int:
         entry = [entry]
     if isinstance(entry, list):

@@ -63,12 +63,27 @@ class Template:
             terms += [*window.dims, *(t for t in window.block if t is not None)]
         return tuple(dict.fromkeys(name for term in terms for name in term.names()))
 
+    def clear(self) -> str:
+        """Why its texts cannot be filled in, or "": a name of an index map is also a size or a variable."""
+        for window in self.windows:
+            for name in window.names:
+                if name in self.names():
+                    return f"{window.name}: {name} names a grid index and a size; rename one of them"
+        return ""
+
     def instance(self, values: Mapping[str, int]) -> Kernel:
         """The kernel with numbers put in. LayoutError where the kernel language refuses it."""
         from layoutproof.layouts.kernel import read
 
+        return read(self.filled(values)).kernel
+
+    def filled(self, values: Mapping[str, int]) -> dict[str, Any]:
+        """The mapping of the kernel language with numbers put in."""
         filled = {k: _filled(v, values) if k in _TEXTS else v for k, v in self.mapping.items()}
-        return read(filled).kernel
+        grid = self.mapping.get("grid")
+        if isinstance(grid, Mapping):
+            filled["grid"] = {name: _filled(extent, values) for name, extent in grid.items()}
+        return filled
 
 
 def read_template(mapping: object) -> Template:
@@ -126,7 +141,12 @@ def _scratch(entry: Any) -> tuple[int, tuple[Term, ...], str]:
     if not isinstance(entry, Mapping) or not isinstance(entry.get("array"), str):
         raise LayoutError(f"scratch is a list of {{array: 'f32[bm,bn]'}}; found {shorten(repr(entry), 60)}")
     dtype, dims = _array(entry["array"])
-    return element_bits(dtype), dims, str(entry.get("memory", "vmem"))
+    return vmem_bits(dtype), dims, str(entry.get("memory", "vmem"))
+
+
+def vmem_bits(dtype: str) -> int:
+    """Bits of one element in VMEM, where truth values take 32."""
+    return 32 if dtype == "pred" else element_bits(dtype)
 
 
 def _array(text: str) -> tuple[str, tuple[Term, ...]]:

@@ -10,12 +10,22 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import product
 from layoutproof.core.term import reads
 from layoutproof.engine.arrays import ArrayNumbers
-from layoutproof.jobs.search.interval import Interval, IntervalNumbers, ends
 from layoutproof.jobs.search.template import Window
 
 MOST = 1 << 22
 """Steps of a grid that are walked."""
 LANES = 128
+
+
+class Floats(ArrayNumbers):
+    """Arrays of float64 and nothing else: products of the model pass 64 bits, where integers would wrap."""
+
+    def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
+        made = self.library.float64
+        return self.library.where(condition, made(if_true), made(if_false))
+
+    def xor(self, left: Any, right: Any) -> Any:
+        raise Undecided("takes an xor of numbers that are kept as floats")
 
 
 def walked(window: Window, grid: Sequence[Any], names: Mapping[str, Any], on: Numbers) -> tuple[Any, Any]:
@@ -32,43 +42,77 @@ def walked(window: Window, grid: Sequence[Any], names: Mapping[str, Any], on: Nu
         return _between(0, most, on, window), _between(0, most, on, window)
     if reads(window.index):
         raise Undecided(f"{window.name}: how often its block changes depends on what its tables hold")
-    steps = product(grid)
+    outer = _apart(window)
+    steps = product(grid[len(outer) :])
     if steps > MOST:
         raise Undecided(f"{window.name}: {steps} steps are too many to walk, and its index map has no closed form")
-    return _counted(window, grid, dims, block, names)
+    return _counted(window, grid, dims, block, names, outer)
 
 
 def _between(low: Any, high: Any, on: Numbers, window: Window) -> Any:
     """Some number from low to high; arrays, of which the certificate asks what may be cheaper, get the lower one."""
-    if isinstance(on, IntervalNumbers):
-        return Interval(low, max(low, ends(high)[1]))
     if isinstance(on, ArrayNumbers):
         return low
+    between = getattr(on, "between", None)
+    if between is not None:
+        return between(low, high)
     raise Undecided(f"{window.name}: how often its block changes is counted, not written down")
 
 
+def _apart(window: Window) -> tuple[int, ...]:
+    """For each of the outermost grid dimensions, the array dimension whose block it chooses, as long as it chooses one
+    by itself and nothing else: with it everything inside starts anew, so its programs need not be walked.
+    """
+    found = []
+    for k, name in enumerate(window.names):
+        where = [d for d, used in enumerate(window.uses) if k in used]
+        if len(where) != 1 or window.index[where[0]].op != "name" or window.index[where[0]].args[0] != name:
+            break
+        found.append(where[0])
+    return tuple(found)
+
+
 def _counted(
-    window: Window, grid: Sequence[int], dims: Sequence[int], block: Sequence[int], names: Mapping[str, Any]
+    window: Window,
+    grid: Sequence[int],
+    dims: Sequence[int],
+    block: Sequence[int],
+    names: Mapping[str, Any],
+    outer: Sequence[int],
 ) -> tuple[int, int]:
     import numpy as np
 
-    steps = product(grid)
+    def held(at: Any, d: int) -> tuple[Any, Any]:
+        here = np.clip(dims[d] - at * block[d], 0, block[d])
+        unit = LANES if d == len(dims) - 1 else packing if d == len(dims) - 2 else 1
+        return here, -(-here // unit) * unit
+
+    packing = max(1, 32 // window.bits)
+    whole_outside = rounded_outside = 1
+    for d, extent in zip(outer, grid, strict=False):
+        here, rounded_here = held(np.arange(extent), d)
+        whole_outside, rounded_outside = whole_outside * int(here.sum()), rounded_outside * int(rounded_here.sum())
+    inner = list(zip(window.names, grid, strict=True))[len(outer) :]
+    steps = product([extent for _, extent in inner])
     position = np.arange(steps)
     index: dict[str, Any] = dict(names)
-    for name, extent in reversed(list(zip(window.names, grid, strict=True))):
+    for name, extent in reversed(inner):
         position, index[name] = np.divmod(position, extent)
     on = ArrayNumbers(np)
-    where = [np.broadcast_to(term.evaluate(index, on), (steps,)) for term in window.index]
+    left = [d for d in range(len(dims)) if d not in outer]
+    where = {d: np.broadcast_to(window.index[d].evaluate(index, on), (steps,)) for d in left}
     changed = np.zeros(steps, dtype=bool)
-    changed[0] = True
-    for coordinate in where:
+    changed[:1] = True
+    for coordinate in where.values():
         changed[1:] |= coordinate[1:] != coordinate[:-1]
-    whole = np.ones(int(np.count_nonzero(changed)), dtype=object)
+    # int64 holds the sum of all blocks unless they are absurd; then Python's own ints do
+    largest = steps * product([-(-size // LANES) * LANES for size in block])
+    whole = np.ones(int(np.count_nonzero(changed)), dtype=np.int64 if largest < 2**62 else object)
     rounded = whole.copy()
-    packing = max(1, 32 // window.bits)
-    for d, (coordinate, extent, size) in enumerate(zip(where, dims, block, strict=True)):
-        here = np.clip(extent - coordinate[changed] * size, 0, size)
-        unit = LANES if d == len(dims) - 1 else packing if d == len(dims) - 2 else 1
-        whole = whole * here
-        rounded = rounded * (-(-here // unit) * unit)
-    return int(whole.sum()) * window.bits // 8, int(rounded.sum()) * window.bits // 8
+    for d in left:
+        here, rounded_here = held(where[d][changed], d)
+        whole, rounded = whole * here, rounded * rounded_here
+    return (
+        whole_outside * int(whole.sum()) * window.bits // 8,
+        rounded_outside * int(rounded.sum()) * window.bits // 8,
+    )

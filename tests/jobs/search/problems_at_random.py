@@ -31,11 +31,18 @@ BATCHED: dict[str, Any] = {
     ],
     "outputs": [{"name": "o", "array": "f32[M,N]", "block": [1, "bn"], "index": "(b, i, j) -> (b, i)"}],
 }
-ORDERS = (("M", "N", "K"), ("K", "N", "M"), ("N", "M", "K"))
+CAUSAL: dict[str, Any] = {
+    "grid": ["M", "cdiv(N, bn)", "cdiv(K, bk)"],
+    "inputs": [
+        {"name": "q", "array": "bf16[M,N,K]", "block": [None, "bn", "bk"], "index": "(b, i, j) -> (b, i, min(i, j))"},
+        {"name": "k", "array": "f32[M,K]", "block": [2, "bk"], "index": "(b, i, j) -> (b, select(j <= i, j, 0))"},
+    ],
+    "outputs": [{"name": "o", "array": "f32[M,N]", "block": [1, "bn"], "index": "(b, i, j) -> (b, i)"}],
+}
 
 
 def any_problem(rng: random.Random) -> Problem:
-    kernel = rng.choice((MATMUL, BATCHED))
+    kernel = rng.choice((MATMUL, BATCHED, CAUSAL))
     names = ("bm", "bn", "bk") if kernel is MATMUL else ("bn", "bk")
     variables = {name: tuple(sorted(rng.sample(range(1, 40), rng.randint(1, 7)))) for name in names}
     shapes = tuple(

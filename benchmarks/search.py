@@ -1,0 +1,77 @@
+"""How long a search takes, its certificate included: problems read once, the best of three runs, in this process.
+
+python benchmarks/search.py        one line per problem: candidates, seconds, boxes, kind of certificate; then ratios
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from layoutproof.jobs.positions import read_yaml
+from layoutproof.jobs.search.problem import Problem, Shape
+from layoutproof.jobs.search.read import load, read_problem
+from layoutproof.jobs.search.solve import Tilings, solve
+
+SPECS = Path(__file__).resolve().parent.parent / "specs" / "search"
+READY = ("matmul", "flash_attention", "grouped_matmul", "batched_matmul", "quantised_matmul", "layer_norm", "softmax")
+FIVE = """
+search: five variables
+target: v6e
+kernel:
+  grid: ["cdiv(A, ba)", "cdiv(B, bb)", "cdiv(M, bm)", "cdiv(N, bn)", "cdiv(K, bk)"]
+  semantics: [parallel, parallel, parallel, parallel, arbitrary]
+  inputs:
+    - {name: x, array: "bf16[A,B,M,K]", block: [ba, bb, bm, bk], index: "(a, b, i, j, k) -> (a, b, i, k)"}
+    - {name: y, array: "bf16[A,B,K,N]", block: [ba, bb, bk, bn], index: "(a, b, i, j, k) -> (a, b, k, j)"}
+  outputs:
+    - {name: o, array: "bf16[A,B,M,N]", block: [ba, bb, bm, bn], index: "(a, b, i, j, k) -> (a, b, i, j)"}
+  scratch: [{array: "f32[ba,bb,bm,bn]"}]
+sizes: {A: 32, B: 32, M: 4096, N: 4096, K: 4096}
+tune:
+  ba: {from: 1, to: 32}
+  bb: {from: 1, to: 32}
+  bm: {from: 8, to: 4096, multiple_of: 8}
+  bn: {from: 128, to: 4096, multiple_of: 128}
+  bk: {from: 64, to: 4096, multiple_of: 64}
+constraints: [ba * bb <= 64]
+flops: steps * 2 * ba * bb * bm * bn * bk
+headroom: 25%
+"""
+
+
+def timed(problem: Problem, times: int = 3) -> tuple[float, Tilings]:
+    """Seconds of the fastest of so many searches, and its answer."""
+    best = float("inf")
+    for _ in range(times):
+        start = time.perf_counter()
+        answer = solve(problem, best=1)
+        best = min(best, time.perf_counter() - start)
+    return best, answer
+
+
+def measure(what: str, problem: Problem, times: int = 3) -> float:
+    """Searches, prints one line, and returns the seconds."""
+    seconds, answer = timed(problem, times)
+    kind = "none" if answer.certificate is None else answer.certificate.kind
+    said = answer.unknown or kind
+    print(f"{what:<24}{problem.count():>14} candidates{seconds:>8.2f} s  {answer.progress.boxes:>6} boxes  {said}")
+    return seconds
+
+
+def main() -> None:
+    """All measurements."""
+    for name in READY:
+        measure(name, load(SPECS / f"{name}.yaml"))
+    measure("five variables", read_problem(read_yaml(FIVE), "five"), times=1)
+    one = load(SPECS / "matmul.yaml")
+    shapes = [Shape({"M": 1024 * k, "N": 8192, "K": 8192}) for k in range(1, 17)]
+    alone = measure("matmul, 2 shapes", replace(one, shapes=tuple(shapes[:2])))
+    for count in (4, 8, 16):
+        several = measure(f"matmul, {count} shapes", replace(one, shapes=tuple(shapes[:count])))
+        print(f"{'':<24}{several / alone / (count / 2):.2f} times as long as linear in the number of shapes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+# %% [markdown]
+# # The best block sizes of a kernel, with a proof
+#
+# The matrix product that ships with JAX takes its block sizes as arguments. Which are best? Not by trying them on a
+# TPU: every candidate is traced with shapes, proved or refuted by all properties of kernels, and priced by the bytes
+# it moves, its flops and its grid steps. Needs jax; where libtpu is installed the real compiler confirms. No TPU.
+
+# %%
+import importlib.util
+
+import jax
+
+import layoutproof as lp
+from layoutproof.jobs.positions import read_yaml
+from layoutproof.jobs.search import arrays_file, traced_file
+
+MATMUL = """
+search: matrix product, {size} x {size}, bf16
+target: v5e
+trace: jax.experimental.pallas.ops.tpu.matmul:matmul
+sizes: {{N: {size}}}
+args: ["bf16[N,N]", "bf16[N,N]"]
+kwargs: {{block_shape: "(bm, bn)", block_k: bk}}
+tune: {tune}
+flops: 2 * N * N * N
+"""
+
+
+def search(size: int, tune: str, more: str = "", best: int = 3) -> traced_file.TracedAnswer:
+    problem = traced_file.read(read_yaml(MATMUL.format(size=size, tune=tune) + more))
+    answer = traced_file.answer(problem, best=best)
+    print(answer.text())
+    return answer
+
+
+# %% [markdown]
+# ## Naive
+# One block size of 128 in every direction: legal, and slow. The model says why: each block of the left matrix is
+# fetched again for every block of columns, and 32768 steps each cost something of their own. On the command line the
+# text above is a file, and `layoutproof search FILE` prints the same.
+
+# %%
+naive = search(4096, "{bm: 128, bn: 128, bk: 128}").result.found[0]
+assert naive.figures["steps"] == 32**3
+
+# %% [markdown]
+# ## Best
+# All 125 choices of powers of two from 256 on. Nothing is sampled: those that are not shown come later, or are refused
+# for the reason that is printed, so nothing better exists by this model.
+
+# %%
+POWERS = "{bm: &p {from: 256, to: 4096, powers_of: 2}, bn: *p, bk: *p}"
+answer = search(4096, POWERS)
+best = answer.result.found[0]
+assert answer.verdict is lp.Verdict.PROVED
+assert answer.result.looked_at == 5**3
+print(f"{naive.figures['bytes'] / best.figures['bytes']:.1f}x fewer bytes, {naive.cost / best.cost:.1f}x less time")
+
+# %% [markdown]
+# ## What the real compiler says
+# Windows and scratch of the best fill VMEM to the last byte, and the compiler needs some for the body of the kernel.
+# That is in no index map, so nobody but the compiler can say how much. `confirm: compiler` (or `headroom: 25%`, by
+# hand) has libtpu compile what is found, ahead of time, and take the next where it refuses.
+
+# %%
+if importlib.util.find_spec("libtpu"):
+    confirmed = search(4096, POWERS, "confirm: compiler\n", best=1)
+    assert confirmed.verdict is lp.Verdict.PROVED
+    assert any(why.startswith("the compiler") for why in confirmed.result.refused)
+    taken = confirmed.result.found[0]
+else:
+    print("libtpu is not installed: a quarter of VMEM is kept free instead")
+    taken = search(4096, POWERS, "headroom: 25%\n", best=1).result.found[0]
+assert best.cost <= taken.cost < naive.cost
+assert taken.figures["vmem"] < best.figures["vmem"]
+
+# %% [markdown]
+# ## No answer is an answer
+# At size 1000 no power of two divides, and this function forgets what is left over (the notebook before this one).
+# So every candidate that costs little is refuted, and the search says for what.
+
+# %%
+none = search(1000, "{bm: [128, 256, 512], bn: [128, 256, 512], bk: [128, 256, 512]}")
+assert none.verdict is lp.Verdict.REFUTED
+assert {why.split()[0] for why in none.result.refused} == {"outputs_covered"}
+
+# %% [markdown]
+# How far should the matrices grow, so that no byte of them is padding? Then there are blocks again.
+
+# %%
+grown = arrays_file.answer(
+    arrays_file.read(read_yaml("{target: v5e, padding: {x: 'bf16[1000,1000]{1,0:T(8,128)(2,1)}'}}"))
+)
+print(grown.text())
+rows, columns = grown.as_json()["padding"]["x"]["dims"]
+assert (rows, columns) == (1000, 1024)
+mended = search(columns, "{bm: [128, 256, 512], bn: [128, 256, 512], bk: [128, 256, 512]}", "headroom: 25%\n", best=1)
+assert mended.verdict is lp.Verdict.PROVED
+
+# %% [markdown]
+# The best really computes a product, in JAX's own interpreter for TPU kernels.
+
+# %%
+from jax.experimental.pallas import tpu as pltpu  # noqa: E402
+from jax.experimental.pallas.ops.tpu.matmul import matmul  # noqa: E402
+
+ones = jax.numpy.ones((columns, columns), "bfloat16")
+bm, bn, bk = (mended.result.found[0].values[name] for name in ("bm", "bn", "bk"))
+with pltpu.force_tpu_interpret_mode():
+    assert (matmul(ones, ones, block_shape=(bm, bn), block_k=bk) == columns).all()
+print(f"{columns} x {columns} by blocks of {bm} x {bn} x {bk}: right")

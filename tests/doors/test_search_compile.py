@@ -1,0 +1,46 @@
+"""`layoutproof search --compile`: the real TPU compiler takes the best, and refuses what does not fit."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.doors.test_search import SMALL, SPECS, run, words, write
+from tests.targets import compiler
+
+__all__ = ["run"]
+
+
+@pytest.mark.skipif(bool(compiler.available()), reason=compiler.available() or "it is")
+def test_the_compiler_accepts_and_refuses(run: Any) -> None:
+    code, out, _ = run(SPECS / "matmul.yaml", "--compile", "--best", "1")
+    assert code == 0
+    assert words(out)[2][-1] == "accepted"
+    assert "libtpu, ahead of time, with the kernel's own body" in out
+    # without headroom the best fills VMEM to the last byte: the body needs some too, and the next best takes its place
+    text = (SPECS / "matmul.yaml").read_text().replace("headroom: 25%", "headroom: 0%")
+    few = "tune: {bm: [1024], bn: [1024], bk: [512, 1024]}\nflops:"
+    write((SPECS / "bodies.py").read_text(), "bodies.py")
+    text = text[: text.index("tune:")] + few + text[text.index("flops:") + len("flops:") :]
+    code, out, _ = run(write(text), "--compile", "--best", "1", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["best"][0]["compiler"] == {"accepted": True, "message": ""}
+    assert found["best"][0]["values"]["bk"] == 512
+    assert found["refused_by_compiler"][0]["values"]["bk"] == 1024
+    assert "scoped vmem limit" in found["refused_by_compiler"][0]["message"]
+    assert any("the compiler: " in why for why in found["certificate"]["cheaper_but_not_legal"])
+
+
+@pytest.mark.skipif(bool(compiler.available()), reason=compiler.available() or "it is")
+def test_a_wrong_body_is_no_refusal(run: Any) -> None:
+    write("def matmul(x, y, o, acc):\n    o[...] = z\n", "bodies.py")
+    code, _, err = run(write(SMALL.replace("note: ", "body: ")), "--compile")
+    assert code == 2
+    assert "NameError" in err
+    write("", "bodies.py")
+    code, _, err = run(write(SMALL.replace("note: ", "body: ")), "--compile")
+    assert code == 2
+    assert "has no 'matmul'" in err

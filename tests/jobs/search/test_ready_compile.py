@@ -1,0 +1,33 @@
+"""The best tiling of every ready example on four chips, taken by the real TPU compiler with the example's own body."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from layoutproof.jobs.positions import read_yaml
+from layoutproof.jobs.search.compiled import asked
+from layoutproof.jobs.search.read import read_problem
+from layoutproof.jobs.search.solve import solve
+from tests.jobs.search.test_solve import READY, SPECS
+from tests.targets import compiler
+
+BEST = 1
+"""Of each example; asking about five takes minutes."""
+
+
+@pytest.mark.skipif(bool(compiler.available()), reason=compiler.available() or "it is")
+@pytest.mark.parametrize("target", ["v5e", "v5p", "v6e", "7x"])
+@pytest.mark.parametrize("name", READY)
+def test_the_compiler_accepts_the_best(name: str, target: str) -> None:
+    file = SPECS / f"{name}.yaml"
+    text = file.read_text().replace("target: v5e", f"target: {target}")
+    problem = read_problem(read_yaml(text, str(file)), Path(file).as_posix())
+    assert problem.target == target
+    assert problem.body is not None
+    answer = solve(problem, best=BEST)
+    assert answer.unknown == ""
+    said = asked(answer.problem, answer.progress.found)
+    assert [(one.refused, one.unknown) for one in said] == [("", "")] * len(said)
+    assert said

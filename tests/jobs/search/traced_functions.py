@@ -1,0 +1,115 @@
+"""Functions with block sizes as keyword arguments, for searches that trace them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def copy(x: Any, *, rows: int, columns: int = 128) -> Any:
+    """Copies a matrix by blocks; blocks have to divide it, and it says so."""
+    import jax
+    from jax.experimental import pallas as pl
+
+    if x.shape[0] % rows:
+        raise ValueError(f"{x.shape[0]} rows are no multiple of {rows}")
+    block = pl.BlockSpec((rows, columns), lambda i, j: (i, j))
+    return pl.pallas_call(
+        lambda a, b: b.__setitem__(..., a[...]),
+        grid=(x.shape[0] // rows, x.shape[1] // columns),
+        in_specs=[block],
+        out_specs=block,
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+    )(x)
+
+
+def truncated(x: Any, *, rows: int) -> Any:
+    """Forgets the rows after the last whole block."""
+    import jax
+    from jax.experimental import pallas as pl
+
+    block = pl.BlockSpec((rows, 128), lambda i: (i, 0))
+    return pl.pallas_call(
+        lambda a, b: b.__setitem__(..., a[...]),
+        grid=(x.shape[0] // rows,),
+        in_specs=[block],
+        out_specs=block,
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+    )(x)
+
+
+def looked_up(table: Any, x: Any, *, rows: int) -> Any:
+    """As many blocks as a table has entries, each the one that its entry says."""
+    import jax
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    steps = table.shape[0]
+    grid = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1,
+        grid=(steps,),
+        in_specs=[pl.BlockSpec((rows, 128), lambda i, t: (t[i], 0))],
+        out_specs=pl.BlockSpec((rows, 128), lambda i, t: (i, 0)),
+    )
+    shape = jax.ShapeDtypeStruct((steps * rows, 128), x.dtype)
+    return pl.pallas_call(lambda t, a, b: b.__setitem__(..., a[...]), grid_spec=grid, out_shape=shape)(table, x)
+
+
+def by_hand(x: Any, *, rows: int) -> Any:
+    """One operand stays where it is; the kernel would copy from it by hand."""
+    import jax
+    from jax.experimental import pallas as pl
+
+    block = pl.BlockSpec((rows, 128), lambda i: (i, 0))
+    return pl.pallas_call(
+        lambda a, b: b.__setitem__(..., b[...]),
+        grid=(x.shape[0] // rows,),
+        in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+        out_specs=block,
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+    )(x)
+
+
+def summed(x: Any, *, rows: int) -> Any:
+    """Two calls after one another."""
+    return copy(copy(x, rows=rows), rows=rows)
+
+
+def for_a_gpu(x: Any, *, rows: int) -> Any:
+    """Written for another platform."""
+    import jax
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import triton
+
+    block = pl.BlockSpec((rows, 128), lambda i: (i, 0))
+    return pl.pallas_call(
+        lambda a, b: b.__setitem__(..., a[...]),
+        grid=(x.shape[0] // rows,),
+        in_specs=[block],
+        out_specs=block,
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+        compiler_params=triton.CompilerParams(num_warps=4),
+    )(x)
+
+
+def nothing(x: Any, *, rows: int) -> Any:
+    """No Pallas call at all."""
+    return x * rows
+
+
+def deep(x: Any, *, rows: int) -> Any:
+    """Holds more than its windows show: a product of a block with itself, all of it at once."""
+    import jax
+    from jax.experimental import pallas as pl
+
+    def body(a: Any, b: Any) -> None:
+        scores = jax.numpy.dot(a[...], a[...].T, preferred_element_type="float32")
+        b[...] = jax.numpy.dot(jax.numpy.exp(scores), a[...], preferred_element_type="float32")
+
+    block = pl.BlockSpec((rows, 128), lambda i: (i, 0))
+    return pl.pallas_call(
+        body,
+        grid=(x.shape[0] // rows,),
+        in_specs=[block],
+        out_specs=block,
+        out_shape=jax.ShapeDtypeStruct(x.shape, "float32"),
+    )(x)
