@@ -178,7 +178,7 @@ def test_assumptions_about_prefetched_values(run: Any) -> None:
         (["users_kernels:copy", "--arg", "f32[8,8,8]"], "users_kernels.py:"),
         (["users_kernels:copy", "--arg", "'text'"], "AttributeError: 'str' object has no attribute 'shape'"),
         (["program.hlo"], ""),
-        (["program.hlo", "--arg", "f32[8]"], "--arg and --kwarg are for a function"),
+        (["program.hlo", "--arg", "f32[8]"], "--arg, --args and --kwarg are for a function"),
     ],
 )
 def test_wrong_input(arguments: list[str], said: str, run: Any) -> None:

@@ -8,17 +8,20 @@ import click
 
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.kernel import Kernel, Unmodelled
+from layoutproof.core.kernel_parts import parts_of
 from layoutproof.doors.arguments import json_flag, print_json
 from layoutproof.engine.catalogue import kernel_properties
 from layoutproof.engine.kernels import kernel_target
 
 _PROGRAMS = (".hlo", ".txt", ".mlir")
 """How the names of files end that hold the text of a program."""
+_SPECS = (".yaml", ".yml")
 
 
 @click.command()
-@click.argument("place", metavar="MODULE:FUNCTION|FILE.py:FUNCTION|FILE.hlo")
+@click.argument("place", metavar="MODULE:FUNCTION|FILE.py:FUNCTION|FILE")
 @click.option("--arg", "args", metavar="VALUE", multiple=True, help="bf16[4096,512], or a Python literal. In order.")
+@click.option("--args", "together", metavar="VALUES", help="All of them in one text: 'f32[8,128], f32[128,8], True'.")
 @click.option("--kwarg", "kwargs", metavar="NAME=VALUE", multiple=True, help="The same, by name, e.g. block=256.")
 @click.option("--target", metavar="NAME", help="Also ask what this hardware demands, e.g. v5e.")
 @click.option("--compiler", metavar="VERSION", help="Its compiler, where rules differ between versions.")
@@ -31,6 +34,7 @@ _PROGRAMS = (".hlo", ".txt", ".mlir")
 def command(
     place: str,
     args: tuple[str, ...],
+    together: str | None,
     kwargs: tuple[str, ...],
     target: str | None,
     compiler: str | None,
@@ -44,8 +48,9 @@ def command(
     """Prove every Pallas call that a function makes.
 
     The function is imported and traced with shapes on the CPU; nothing is computed. A function without arguments
-    builds its own. A file (.hlo, .txt, .mlir) is a program that was lowered, exported or compiled. Exit code 3 also
-    where a call cannot be modelled, and where there is no call at all.
+    builds its own. A file is a program that was lowered, exported or compiled (.hlo, .txt, .mlir), or a spec file, of
+    which every kernel is proved that it names. Exit code 3 also where a call cannot be modelled, and where there is no
+    call at all.
     """
     from layoutproof.jobs.pallas import report
     from layoutproof.jobs.pallas.findings import exit_code, judged
@@ -60,7 +65,8 @@ def command(
 
             near = closest(name, kernel_properties()) or f"; known: {', '.join(kernel_properties())}"
             raise LayoutError(f"{shorten(name, 60)!r} is no property of kernels{near}")
-    found = _calls(place, args, kwargs, target, assume)
+    given = args if together is None else (*parts_of(f"({together})"), *args)
+    found = _calls(place, given, kwargs, target, assume)
     if not found:
         raise Undecided(f"{place} makes no Pallas call; nothing asked is nothing proved")
     if spec:
@@ -80,12 +86,18 @@ def command(
 def _calls(
     place: str, args: tuple[str, ...], kwargs: tuple[str, ...], target: str | None, assume: tuple[str, ...]
 ) -> tuple[Kernel | Unmodelled, ...]:
+    if place.endswith((*_PROGRAMS, *_SPECS)) and (args or kwargs):
+        raise click.UsageError("--arg, --args and --kwarg are for a function; a file has its arguments in it")
     if place.endswith(_PROGRAMS):
-        if args or kwargs:
-            raise click.UsageError("--arg and --kwarg are for a function; a compiled program has its arguments in it")
         from layoutproof.jobs.pallas.mosaic_module import kernels_in_hlo
 
         return kernels_in_hlo(Path(place).read_text("utf-8", errors="replace"), Path(place).as_posix(), assume)
+    if place.endswith(_SPECS):
+        if assume:
+            raise click.UsageError("--assume is for traced and compiled calls; a spec file says what its tables hold")
+        from layoutproof.jobs.pallas.claims import kernels_named_in
+
+        return kernels_named_in(Path(place))
     from layoutproof.jobs.pallas.user import calls_of
 
     return calls_of(place, args, dict(map(_named, kwargs)), target=target, assume=assume)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, Undecided, shorten
@@ -12,7 +13,7 @@ from layoutproof.core.kernel import Kernel, Unmodelled
 from layoutproof.core.result import Result, Verdict
 from layoutproof.engine.catalogue import kernel_properties, options_of
 from layoutproof.engine.kernels import judge, kernel_of, summary
-from layoutproof.jobs.positions import Node
+from layoutproof.jobs.positions import Node, read_file
 from layoutproof.jobs.spec_model import NAME
 
 KEY = "pallas"
@@ -90,6 +91,33 @@ def only_call(layout: object) -> Kernel:
     if isinstance(calls[0], Unmodelled):
         raise Undecided(f"{calls[0].name} ({calls[0].source}) is not modelled: {calls[0].reason}")
     return calls[0]
+
+
+def kernels_named_in(path: Path) -> tuple[Kernel | Unmodelled, ...]:
+    """Every kernel that a spec file names, in its order: whole kernels among `layouts`, then the calls of `kernels`.
+
+    LayoutError for what is no spec file, with its place. What its checks say of them is `layoutproof check`'s business.
+    """
+    root, file = read_file(path), path.as_posix()
+    sections = root.value if type(root.value) is dict else None
+    if sections is None or not {"layouts", "kernels"} & sections.keys():
+        raise LayoutError("not a spec file that names layouts or kernels", file=file, line=1)
+    found: list[Kernel | Unmodelled] = []
+    for name, node in _entries(sections.get("layouts")):
+        value = node.plain()
+        if isinstance(value, Mapping) and set(value) == {"kernel"}:
+            source = f"{file}:{node.line}"
+            try:
+                found.append(replace(kernel_of(value, ALL), source=source))
+            except LayoutError as error:
+                raise LayoutError(f"{name}: {error.problem}", text=error.text).at(file, node.line) from None
+    for _, node in _entries(sections.get("kernels")):
+        found += calls_in({KEY: node.plain()})
+    return tuple(found)
+
+
+def _entries(node: Node | None) -> Sequence[tuple[str, Node]]:
+    return tuple(node.value.items()) if node is not None and type(node.value) is dict else ()
 
 
 def _of_call(kind: str, call: Kernel | Unmodelled, options: Mapping[str, Any]) -> Result:
