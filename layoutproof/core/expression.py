@@ -108,7 +108,7 @@ _BINARY = {
     ast.BitXor: "xor",
 }
 _COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!="}
-_CALLS = {"min": 2, "max": 2, "xor": 2, "select": 3, "truncdiv": 2, "truncrem": 2, "multiple_of": 2}
+_CALLS = {"min": 2, "max": 2, "xor": 2, "select": 3, "truncdiv": 2, "truncrem": 2, "multiple_of": 2, "shl": 2}
 
 
 def _build(node: ast.expr, text: str, start: int, depth: int = 0) -> Term:
@@ -143,6 +143,8 @@ def _build(node: ast.expr, text: str, start: int, depth: int = 0) -> Term:
             if len(known) < len(links):
                 raise _error("only < <= > >= == != compare here", node, text, start)
             return reduce(lambda a, b: Term("and", a, b), known)
+        case ast.Call(func=ast.Name(id="shl"), args=[_, by]) if not isinstance(by, ast.Constant):
+            raise _error("shl shifts by a constant from 0 to 63", by, text, start)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if _CALLS.get(name) == len(args):
             return Term(name, *(build(a) for a in args))
         case ast.Call(func=ast.Name(id="cdiv"), args=[over, by], keywords=[]):

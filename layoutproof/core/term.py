@@ -166,6 +166,7 @@ _APPLY: dict[str, Callable[..., Any]] = {
     "truncdiv": lambda on, a, b: _towards_zero(on, a, b),
     "truncrem": lambda on, a, b: a - _towards_zero(on, a, b) * b,
     "multiple_of": lambda on, a, b: a,
+    "shl": lambda on, a, b: a * (1 << _shift(b)),
     "select": lambda on, c, a, b: on.select(c, a, b),
     "<": lambda on, a, b: on.less(a, b),
     "<=": lambda on, a, b: on.opposite(on.less(b, a)),

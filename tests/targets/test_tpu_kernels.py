@@ -60,6 +60,7 @@ def _block(entry: Any) -> Block:
 def _plain(text: str) -> str:
     text = re.sub(r"\bds\((.*),\d+\)$", r"\1", text.replace("rem(", "truncrem(").replace("div(", "truncdiv("))
     text = re.sub(r"pl\.|jnp\.|jax\.lax\.|lax\.", "", text)
+    text = re.sub(r"(\w+)<<(\d)", r"shl(\1,\2)", text)
     return text.replace("minimum(", "min(").replace("where(", "select(").replace("maximum(", "max(")
 
 
@@ -183,6 +184,7 @@ STARTS = {
     "pl.multiple_of(g0*4,8)": True, "jnp.where(g0>2,16,8*g0)": True, "(g0*4+2)*2": False, "(g0*8)%12": False,
     "jnp.where(g0>2,12,8*g0)": False, "(g0+1)*8": True, "(g0*8)*1": True, "(g0*2)*(g0*4)": False, "g0*8+g1*4": False,
     "jnp.minimum(g0*8,60)": False, "(g0*2+2)*(g1*4+4)": False, "(g0*16)//2": False,
+    "g0<<3": False, "(g0<<2)*2": False, "(g0<<3)+8": False,
 }  # fmt: skip
 LATER = (
     "g0*8+8", "8-g0*8", "jnp.minimum(g0*8,56)", "jnp.maximum(g0*8-8,0)", "(g0*2+2)*4",

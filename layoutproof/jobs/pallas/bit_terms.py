@@ -47,7 +47,7 @@ def masked(term: Term, mask: int) -> Term:
     """`term & mask`. Unreadable for masks with many holes.
 
     >>> [str(masked(Term("name", "i"), mask)) for mask in (3, 12, -4)]
-    ['i % 4', 'i // 4 % 4 * 4', 'i - i % 4']
+    ['i % 4', 'shl(i // 4 % 4, 2)', 'i - i % 4']
     """
     if mask < 0:
         return term if mask == -1 else folded(Term("-", term, masked(term, ~mask)))
@@ -60,7 +60,7 @@ def masked(term: Term, mask: int) -> Term:
         length = (~(mask >> low) & (mask >> low) + 1).bit_length() - 1
         part = term if low == 0 else Term("//", term, Term("int", 1 << low))
         part = Term("%", part, Term("int", 1 << length))
-        runs.append(part if low == 0 else Term("*", part, Term("int", 1 << low)))
+        runs.append(part if low == 0 else Term("shl", part, Term("int", low)))
         low += length
     if len(runs) > MOST_RUNS:
         raise Unreadable(f"the bitwise and with {mask}, which has {len(runs)} runs of ones")
@@ -95,9 +95,10 @@ def shifted(term: Term, by: Term, bits: int, direction: str) -> Term:
     count = constant(by)
     if count is None or not 0 <= count < bits:
         raise Unreadable(f"a shift by {by}, which is no constant from 0 to {bits - 1}")
-    factor = Term("int", 1 << count)
     if direction == "left":
-        return folded(Term("*", term, factor))
+        # no product: the compiler's prover of alignment tells them apart
+        return folded(Term("shl", term, Term("int", count))) if count else term
+    factor = Term("int", 1 << count)
     if direction == "logical" and count > 0:
         # of a negative number as if it were unsigned
         term = wrapped(term, bits, signed=False)
