@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.jobs.hlo import module
 from layoutproof.jobs.hlo.events import Begin, End, Over
 from layoutproof.jobs.hlo.lines import events
-from layoutproof.jobs.hlo.module import Header
+from layoutproof.jobs.hlo.module import Header, element_of, element_text
 
 _ARRAY = re.compile(r"[a-z]\w*\[[^\]]*\](?:\{[^}]*\})?")
 _SUFFIX = re.compile(r"(?:\.(?:\d+|clone|remat\d*))+$")
@@ -63,7 +63,12 @@ class Program:
         """The instruction that an operand names; None where the text does not have it."""
         if number >= len(of.operands):
             return None
-        return self.shapes.get((of.computation, of.operands[number]))
+        name, indices = element_of(of.operands[number])
+        found = self.shapes.get((of.computation, name))
+        if found is None or not indices:
+            return found
+        shape = element_text(found.shape, indices)
+        return replace(found, opcode="get-tuple-element", shape=shape, operands=(name,)) if shape else None
 
 
 def read(data: bytes, file: str) -> Program:

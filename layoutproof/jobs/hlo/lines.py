@@ -17,7 +17,7 @@ from typing import TextIO
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.jobs.hlo.events import Allocation, Begin, End, Event, Over, Value
 from layoutproof.jobs.hlo.header import TABLES, computation_line, module_line, table_line
-from layoutproof.jobs.hlo.module import Computation, Header, Instruction, Module, balanced, operand_names
+from layoutproof.jobs.hlo.module import Computation, Header, Instruction, Module, balanced, element_of, operand_names
 
 _SHAPE = r"(?:[a-z]\w*\[[^\]]*\](?:\{[^}]*\})?|b?\(.*?\))"
 _INSTRUCTION = re.compile(rf"\s*(ROOT )?%?([\w.\-]+) = ({_SHAPE}) ([a-z][\w\-]*)\(")
@@ -216,7 +216,7 @@ class _Reader:
             operands = () if opcode in ("constant", "parameter") else operand_names(inside)
             for operand in operands:
                 if operand not in defined:
-                    missing.setdefault(operand, number)
+                    missing.setdefault(element_of(operand)[0], number)
             rooted = rooted or root is not None
             yield Instruction(own, shape, opcode, inside, attributes[2:], number, root is not None, operands)
         else:

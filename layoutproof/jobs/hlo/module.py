@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from layoutproof.core.errors import LayoutError
 
-_NAMED = re.compile(r"%([\w.\-]+)")
-_BARE = re.compile(r"(?:^|[\s,)\]}])([A-Za-z_][\w.\-]*)\s*(?=,|$)")
+_NAMED = re.compile(r"%([\w.\-]+(?:#\d+)*)")
+_BARE = re.compile(r"(?:^|[\s,)\]}])([A-Za-z_][\w.\-]*(?:#\d+)*)\s*(?=,|$)")
 _COMMENT = re.compile(r"/\*.*?\*/")
 _CALLED = re.compile(
     r"\b(calls|to_apply|body|condition|true_computation|false_computation|branch_computations|called_computations"
@@ -33,7 +33,7 @@ class Instruction:
 
     name: without `%`.  shape: the result's text, layout included.  inside: the text between the opcode's parentheses.
     attributes: the text after them, without the comma.  line: 1-based in its file.  root: its computation's result.
-    operands: their names, in order; none for a constant or a parameter.
+    operands: their names, in order, `x#1` for element 1 of the tuple x; none for a constant or a parameter.
     """
 
     name: str
@@ -197,11 +197,39 @@ def operand_names(inside: str) -> tuple[str, ...]:
 
     >>> operand_names("f32[2]{0} %x.1, f32[2]{0} %y"), operand_names("x.1, /*index=1*/f32[2]{0:T(128)} y")
     (('x.1', 'y'), ('x.1', 'y'))
+    >>> operand_names("%while.2#1, %x")
+    ('while.2#1', 'x')
     """
     named = _NAMED.findall(inside)
     if named or not inside:
         return tuple(named)
     return tuple(_BARE.findall(_COMMENT.sub("", inside)))
+
+
+def element_of(operand: str) -> tuple[str, tuple[int, ...]]:
+    """The instruction that an operand names, and which element of its tuple, from the outermost.
+
+    jaxlib 0.12.0.1 prints so what earlier versions print as a get-tuple-element of its own.
+
+    >>> element_of("while.2#1"), element_of("x")
+    (('while.2', (1,)), ('x', ()))
+    """
+    if "#" not in operand:
+        return operand, ()
+    name, *indices = operand.split("#")
+    return name, tuple(map(int, indices))
+
+
+def element_text(shape: str, indices: tuple[int, ...]) -> str:
+    """The text of an element of a tuple's shape; "" where it has none.
+
+    >>> element_text("(s32[], (f32[2]{0}, u8[]))", (1, 0)), element_text("f32[2]{0}", (1,))
+    ('f32[2]{0}', '')
+    """
+    for index in indices:
+        inner = parts(shape[1:-1]) if shape.startswith("(") and shape.endswith(")") else []
+        shape = inner[index] if index < len(inner) else ""
+    return shape
 
 
 def balanced(text: str, start: int) -> str:

@@ -8,7 +8,7 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.jobs.hlo import agree, memory
 from layoutproof.jobs.hlo.agree import Call, Contradiction, Signature
 from layoutproof.jobs.hlo.found import Audit, Buffers, Moves, Parameter, Place, Program
-from layoutproof.jobs.hlo.module import Header, Instruction
+from layoutproof.jobs.hlo.module import Header, Instruction, element_of
 from layoutproof.jobs.hlo.shapes import Array, Shape, Shapes
 from layoutproof.layouts import sharding
 
@@ -65,7 +65,17 @@ class Room:
 
     def shape_of(self, of: Instruction, number: int) -> Shape | None:
         """The shape of an operand; None where it was not read."""
-        return self.shapes.get(of.operands[number]) if number < len(of.operands) else None
+        if number >= len(of.operands):
+            return None
+        shape = self.shapes.get(of.operands[number])
+        if shape is not None:
+            return shape
+        name, indices = element_of(of.operands[number])
+        shape = self.shapes.get(name)
+        for index in indices:
+            elements = shape.elements if shape is not None else None
+            shape = elements[index] if elements is not None and index < len(elements) else None
+        return shape
 
     def forget(self) -> None:
         """What is not needed any more once the computation ends: a program has many, and all are kept until its end."""

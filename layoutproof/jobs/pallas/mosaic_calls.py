@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.jobs.hlo.module import Computation, Instruction, Module, balanced, parts
+from layoutproof.jobs.hlo.module import Computation, Instruction, Module, balanced, element_of, element_text, parts
 
 TARGET = "tpu_custom_call"
 """The target of a Mosaic kernel for TPU."""
@@ -162,7 +162,8 @@ def call_of(instruction: Instruction, file: str, around: Computation | None = No
             operands = _arrays(parts(balanced(text, constraints.end() - 1)[1:-1]))
         else:
             known = {} if around is None else around.by_name
-            shapes = [known[n].shape for n in instruction.operands if n in known] or parts(instruction.inside)
+            named = [element_of(operand) for operand in instruction.operands]
+            shapes = [element_text(known[n].shape, k) for n, k in named if n in known] or parts(instruction.inside)
             operands = _arrays(shapes)
         if len(operands) != len(instruction.operands):
             raise LayoutError(f"{len(instruction.operands)} operands, and the text tells the shapes of {len(operands)}")
@@ -176,11 +177,18 @@ def call_of(instruction: Instruction, file: str, around: Computation | None = No
 
 
 def _live(instruction: Instruction, around: Computation | None, many: int) -> tuple[bool, ...]:
-    users = [] if around is None else [i for i in around.instructions if instruction.name in i.operands]
-    picks = [i for i in users if i.opcode == "get-tuple-element" and i.index >= 0]
-    if around is None or instruction.root or not instruction.shape.startswith("(") or len(picks) < len(users):
+    if around is None or instruction.root or not instruction.shape.startswith("("):
         return (True,) * many
-    return tuple(any(pick.index == k for pick in picks) for k in range(many))
+    picked: set[int] = set()
+    for user in around.instructions:
+        for name, indices in map(element_of, user.operands):
+            if name != instruction.name:
+                continue
+            index = indices[0] if indices else user.index if user.opcode == "get-tuple-element" else -1
+            if index < 0:
+                return (True,) * many
+            picked.add(index)
+    return tuple(k in picked for k in range(many))
 
 
 def _arrays(shapes: Sequence[str]) -> tuple[Array, ...]:
