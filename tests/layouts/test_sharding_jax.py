@@ -103,5 +103,6 @@ def test_jax_refuses_what_is_not_even() -> None:
     )
     environment = {**os.environ, **PLATFORMS["cpu"]}
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
-    assert run.stdout.split() == ["refused", "True"], run.stderr[-2000:]
+    # jax 0.12 prints a warning before
+    assert run.stdout.splitlines()[-1:] == ["refused True"], run.stderr[-2000:]
     assert lp.ask("even", "[5] sharded {devices=[8]<=[8]}").verdict is lp.Verdict.REFUTED

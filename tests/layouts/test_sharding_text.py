@@ -17,6 +17,7 @@ from layoutproof.layouts.sharding import NamedSharding, TileSharding, looks_like
 from layoutproof.layouts.sharding.mesh import to_tiles
 from layoutproof.layouts.sharding.tiles import listed
 from tests.layouts import shardings_at_random as at_random
+from tests.versions import jaxlib_measured
 
 CHILD = Path(__file__).with_name("sharding_in_jaxlib.py")
 
@@ -38,6 +39,7 @@ def ours(text: str, mode: str) -> Any:
         return error
 
 
+@jaxlib_measured
 def test_random_shardings_print_as_in_jaxlib() -> None:
     """Sound random texts: printed text, V2 form of a mesh and device of every tile are jaxlib's, in both modes."""
     rng = random.Random(20260922)
@@ -61,6 +63,7 @@ def test_random_shardings_print_as_in_jaxlib() -> None:
     assert accepted > 1400
 
 
+@jaxlib_measured
 def test_spoiled_shardings_are_judged_as_in_jaxlib() -> None:
     """One character wrong: mode "xla" takes and prints what jaxlib does, save the three garbage readings named here."""
     rng = random.Random(7)

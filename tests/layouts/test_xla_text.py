@@ -18,6 +18,7 @@ from layoutproof.core.size import symbol
 from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout, XlaOpaque, XlaShape, XlaTuple
 from layoutproof.layouts.xla.text import _parse, parse, to_text
 from tests.shared_data import rows
+from tests.versions import jaxlib_measured
 
 TYPES = sorted(ELEMENT_BITS)
 
@@ -532,6 +533,7 @@ def test_strict_is_part_of_xla() -> None:
     assert accepted > 100
 
 
+@jaxlib_measured
 def test_agrees_with_jaxlib() -> None:
     """Mode xla accepts and prints exactly what jaxlib's HLO parser does, on random texts and mutations of them."""
     if importlib.util.find_spec("jaxlib") is None or sys.platform == "win32":
