@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +132,79 @@ def test_rules_that_change_along_with_what_they_judge(repository: Any) -> None:
     code, out, _ = repository("--against", "main")
     assert code == 0
     assert "warn     policy  the gate's rules   pyproject.toml:1" in out
+
+
+@pytest.mark.parametrize("where", ["pyproject.toml", "specs/s.yaml"])
+def test_new_rules_cannot_allow_themselves(where: str, repository: Any) -> None:
+    """Whether the rules may change is for the rules of the old state to say."""
+    strict, loose = '[tool.layoutproof.gate]\npolicy = "{}"\n', "gate: {policy: allow, moved: allow}\n"
+    write("pyproject.toml", strict.format("deny"))
+    git("add", ".")
+    git("commit", "-qm", "strict")
+    if where == "pyproject.toml":
+        write(where, strict.format("allow"))
+    else:
+        write(where, MOVED + loose)
+    code, out, _ = repository("--against", "main")
+    assert code == 1
+    assert "deny     policy  the gate's rules" in out
+
+
+def test_rules_that_are_deleted_or_covered(repository: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old state's rules are those that were nearest then: a nearer empty file does not do away with them unseen."""
+    write("pyproject.toml", '[tool.layoutproof.gate]\npolicy = "deny"\nremoved = "deny"\n')
+    git("add", ".")
+    git("commit", "-qm", "strict")
+    assert repository("--against", "main")[0] == 0
+    write("specs/pyproject.toml", "")
+    monkeypatch.chdir("specs")
+    code, out, _ = repository("--against", "main", "s.yaml")
+    assert code == 1
+    assert "deny     policy  the gate's rules" in out
+    monkeypatch.chdir("..")
+    Path("pyproject.toml").unlink()
+    code, out, _ = repository("--against", "main")
+    assert code == 1
+    assert "deny     policy  the gate's rules" in out
+
+
+def test_links_are_read_on_both_sides(repository: Any) -> None:
+    """A spec file that is a link is compared with what it led to; one that leads nowhere is none."""
+    write("shared/t.yaml", OLD)
+    Path("specs/t.yaml").symlink_to("../shared/t.yaml")
+    Path("specs/none.yaml").symlink_to("../shared/none.yaml")
+    Path("specs/out.yaml").symlink_to("/nowhere/at all.yaml")
+    git("add", ".")
+    git("commit", "-qm", "links")
+    assert repository("--against", "HEAD")[0] == 0
+    write("shared/t.yaml", MOVED)
+    code, out, _ = repository("--against", "HEAD")
+    assert code == 1
+    assert "deny     moved  layout a   specs/t.yaml:3:6" in out
+
+
+def test_a_text_beside_the_only_spec_file(repository: Any) -> None:
+    """It is neither claims nor HLO, and no mistake."""
+    write("specs/notes.txt", "to do")
+    code, out, _ = repository("--against", "main")
+    assert code == 0
+    assert "not compared: specs/notes.txt" in out
+
+
+def test_a_file_name_that_is_no_text(run: Any) -> None:
+    """Bytes that are no UTF-8 in a name break no form, no lock and no fingerprint."""
+    name = os.fsdecode(b"\xff\n.yaml")
+    write(f"old/{name}", OLD)
+    write(f"new/{name}", MOVED)
+    for form in ("text", "json", "sarif", "junit", "github", "html"):
+        code, out, err = run("old", "new", "--format", form)
+        assert (code, err) == (1, "")
+        assert out.encode()
+    (found,) = json.loads(run("old", "new", "--json")[1])["findings"]
+    stanza = run("old", "new", "--approve", found["fingerprint"])[1]
+    assert len(tomllib.loads(stanza)["tool"]["layoutproof"]["gate"]["approvals"]) == 1
+    assert run("--lock", "new")[0] == 0
+    assert run()[0] == 0
 
 
 def test_approving_one_finding(run: Any) -> None:

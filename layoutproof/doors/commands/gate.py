@@ -77,19 +77,21 @@ def _report(
     today = datetime.datetime.now(tz=datetime.UTC).date()
     config = gate.pyproject()
     rules = gate.rules_in(config.read_text("utf-8"), str(config)) if config else {}
-    also = []
+    before = None
     if against is not None:
         old, new = states.against(against, paths or ("specs",))
-        then = states.text_at(against, str(config)) if config else None
-        before = gate.rules_in(then.decode(errors="replace"), f"{config} at {against}") if then else {}
-        also = gate.rules_changed(before, rules, "pyproject.toml")
+        # the nearest one of the old state, which need not be where the nearest is now
+        then = states.nearest_at(against, "pyproject.toml")
+        before = gate.rules_in(then[1].decode(errors="replace"), f"{then[0]} at {against}") if then else {}
     elif len(paths) == 2:
         old, new = states.pair(*paths)
     elif not paths:
         return _against_lock(rules, today, workers, progress, new_only)
     else:
         raise click.UsageError("give OLD NEW, or --against REF [PATHS], or nothing to compare with layoutproof.lock")
-    return gate.compare(old, new, rules, today=today, workers=workers, progress=progress, new_only=new_only, also=also)
+    return gate.compare(
+        old, new, rules, today=today, workers=workers, progress=progress, new_only=new_only, before=before
+    )
 
 
 def _against_lock(
@@ -110,7 +112,8 @@ def _write_lock(paths: tuple[str, ...]) -> int:
     files = [file for file in states.here(paths).files if drift.known(file)]
     if not files:
         raise LayoutError(f"no spec file or HLO dump in {', '.join(paths)}: nothing to lock")
-    write_whole(Path(drift.NAME), lock.write(files, paths).encode())
+    # half a surrogate pair, of a file's name that is no UTF-8, becomes the escape that JSON has for it
+    write_whole(Path(drift.NAME), lock.write(files, paths).encode(errors="backslashreplace"))
     click.echo(f"{drift.NAME}: {len(files)} file{'' if len(files) == 1 else 's'}")
     return 0
 

@@ -102,7 +102,8 @@ def render(form: str, report: Report) -> str:
     if form not in names():
         raise LayoutError(f"unknown format {form!r}; known: {', '.join(names())}")
     text: str = importlib.import_module(f"{__name__}.{form}").render(report)
-    return text
+    # half a surrogate pair, as a file's name has for a byte that is no UTF-8, can be written nowhere
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def summary(report: Report) -> str:

@@ -51,7 +51,7 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
         "partialFingerprints": {"layoutproof/v1": finding.fingerprint},
     }
     if finding.file:
-        spot: dict[str, Any] = {"artifactLocation": {"uri": quote(finding.file)}}
+        spot: dict[str, Any] = {"artifactLocation": {"uri": quote(finding.file, errors="surrogateescape")}}
         if finding.line:
             column = {"startColumn": finding.column} if finding.column else {}
             spot["region"] = {"startLine": finding.line, **column}

@@ -35,6 +35,7 @@ KINDS = {
     "new_copy": "A copy that changes the layout was not there before.",
     "vanished_copy": "A copy that changed the layout is not there any more.",
     "bitcast_refuted": "A bitcast does not implement the reshape or transpose that it stands for.",
+    "contradiction": "The new dump gives one buffer two layouts: it was edited, or mixed from two.",
     "kernel": "Something of a kernel changed besides its blocks: semantics, scratch memory, aliases, grid.",
     "policy": "The rules of the gate itself changed.",
     "unknown": "Nobody could tell.",
@@ -112,11 +113,13 @@ def _bytes(before: IndexMap, after: IndexMap, sides: dict[str, Any]) -> list[Fin
     old, new = before.memory.bytes(), after.memory.bytes()
     if old == new:
         return []
-    figures = {"bytes_before": plain(old), "bytes_after": plain(new)}
+    figures: dict[str, Any] = {"bytes_before": plain(old), "bytes_after": plain(new)}
     if isinstance(old, int) and isinstance(new, int):
-        percent = 100 * (new - old) / old if old else float("inf")
-        why = f"{old} bytes before, {new} after: {percent:+.4g} %"
-        return [Finding("grew" if new > old else "shrank", "", why, figures={**figures, "percent": percent}, **sides)]
+        why = f"{old} bytes before, {new} after"
+        if old:  # of nothing there is no share, and a bound that nobody can compare with is exceeded
+            figures["percent"] = 100 * (new - old) / old
+            why += f": {figures['percent']:+.4g} %"
+        return [Finding("grew" if new > old else "shrank", "", why, figures=figures, **sides)]
     return _symbolic_bytes(old, new, figures, sides)
 
 

@@ -36,10 +36,11 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What came of one pair. rules: those of the gate that the new file itself has, as plain data, or None."""
+    """What came of one pair. rules, before: of the gate in the new and the old file itself, as plain data, or None."""
 
     findings: tuple[Finding, ...] = ()
     rules: object = None
+    before: object = None
 
 
 def compare(
@@ -51,11 +52,12 @@ def compare(
     workers: Workers = Workers(),  # noqa: B008
     progress: Progress | None = None,
     new_only: bool = False,
-    also: Sequence[Finding] = (),
+    before: Mapping[str, Any] | None = None,
 ) -> Report:
     """What changed from one state to the other, judged.
 
-    rules: of pyproject.toml.  also: findings of the caller.  new_only: leave out what is allowed or approved.
+    rules: of pyproject.toml.  before: those of the old state, where that has its own; they judge whether the rules may
+    change.  new_only: leave out what is allowed or approved.
     An interrupt ends the work and gives what has been found so far, said to be a part. Raises LayoutError when there
     is nothing to compare and for rules that cannot be read.
     """
@@ -64,7 +66,7 @@ def compare(
         raise LayoutError(f"no spec file or HLO dump in {old.label} and {new.label}: nothing to compare")
     open_ = [pair for pair in pairs if _differs(pair)]
     work = Work(compare_pair, open_, [pair.unit for pair in open_], workers, progress)
-    report = judged(f"{new.label} against {old.label}", work, len(pairs), rules, today, new_only, also)
+    report = judged(f"{new.label} against {old.label}", work, len(pairs), rules, today, new_only, before)
     notes = []
     if skipped:
         notes.append(f"neither claims nor HLO, not compared: {_first(skipped)}")
@@ -93,10 +95,11 @@ def judged(
     rules: Mapping[str, Any],
     today: datetime.date,
     new_only: bool,
-    also: Sequence[Finding] = (),
+    before: Mapping[str, Any] | None = None,
 ) -> Report:
     """The report of some work, done and judged by the rules. An interrupt gives the part that was done."""
     general = policy.read(rules, "pyproject.toml [tool.layoutproof.gate]")
+    also = [] if before is None else _rules_changed(before, rules, "pyproject.toml")
     done: list[Compared] = []
     partial = False
     try:
@@ -112,7 +115,8 @@ def judged(
         for unit, one in zip(work.units, done, strict=False)
         if one.rules is not None
     }
-    found, notes = policy.judge(findings, own, general, today)
+    then = {unit: _old(one.before) for unit, one in zip(work.units, done, strict=False) if one.before is not None}
+    found, notes = policy.judge(findings, own, general, today, (then, general if before is None else _old(before)))
     if partial:
         # an approval of what was not reached is not an idle one
         notes = [f"interrupted after {len(done)} of {len(work.items)} changed files"]
@@ -136,7 +140,9 @@ def pairs_of(old: State, new: State) -> tuple[list[Pair], list[str]]:
     gone, fresh = ([f for f in (side(m) for m in by_name) if f] for side in (_gone, _fresh))
     rest = match(gone, fresh, rounds)
     pairs += [Pair((m.new or m.old).unit, m.old, m.new, m.guess) for m in rest]  # type: ignore[union-attr]
-    known = [p for p in pairs if any(f and (f.is_spec or f.is_dump or len(old.files) == 1) for f in (p.old, p.new))]
+    # two files that were given by name are to be compared, whatever they are
+    given = len(old.files) == len(new.files) == len(pairs) == 1
+    known = [p for p in pairs if given or any(f and (f.is_spec or f.is_dump) for f in (p.old, p.new))]
     skipped = [p.unit for p in pairs if p not in known]
     return sorted(known, key=lambda p: p.unit), skipped
 
@@ -174,7 +180,15 @@ def pyproject() -> Path | None:
     return next((p for p in (folder / "pyproject.toml" for folder in (here, *here.parents)) if p.is_file()), None)
 
 
-def rules_changed(before: Mapping[str, Any], after: Mapping[str, Any], file: str) -> list[Finding]:
+def _old(rules: object) -> policy.Policy:
+    """The old state's rules; the defaults where they could not be read, for which the new state is not to blame."""
+    try:
+        return policy.read(rules, "the old state")
+    except LayoutError:
+        return policy.Policy()
+
+
+def _rules_changed(before: Mapping[str, Any], after: Mapping[str, Any], file: str) -> list[Finding]:
     """A finding when the gate's rules are not those of the old state: who changes them changes what is denied."""
     if before == after:
         return []
@@ -192,7 +206,8 @@ def _compare_pair(pair: Pair) -> Compared:
 
         before, after = (None if f is None else specs.read(f.data, f.path) for f in (old, new))
         found = specs.compare(before, after, pair.unit)
-        return Compared(_guessed(found, pair.guess), None if after is None else after.gate)
+        gates = [None if spec is None else spec.gate for spec in (after, before)]
+        return Compared(_guessed(found, pair.guess), *gates)
     from layoutproof.jobs.gate import programs
 
     return Compared(_guessed(programs.compare(old, new, pair.unit), pair.guess))

@@ -39,6 +39,10 @@ def compare(
     key = cache.key_of_files(["drift"], {NAME: data, **{unit: f.data for unit, f in sorted(files.items())}})
     # what user code does is not in these files
     settled = not any(f.is_spec and b"kernels" in f.data for f in files.values())
+    if not files and not text.partition("\n")[2].strip():
+        where = shorten(", ".join(paths_of(text, path.as_posix())))
+        problem = f"it locks nothing, and there is no spec file or HLO dump in {where}: nothing to compare"
+        raise LayoutError(problem, file=path.as_posix(), line=1)
     if settled and cache.get(key) == "none":
         return judged(_TITLE, Work(_compare, [], [], workers), len(files), rules, today, new_only)
     from layoutproof.jobs.gate.lock import locked

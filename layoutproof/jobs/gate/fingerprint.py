@@ -27,7 +27,7 @@ def named(findings: Iterable[Finding]) -> list[Finding]:
     done = []
     for finding in findings:
         parts = (finding.kind, finding.unit, finding.subject, finding.before, finding.after)
-        digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        digest = hashlib.sha256("\0".join(parts).encode(errors="backslashreplace")).hexdigest()
         seen[digest] += 1
         if seen[digest] > 1:
             digest = hashlib.sha256(f"{digest} {seen[digest]}".encode()).hexdigest()

@@ -66,19 +66,21 @@ def locked(text: str, file: str) -> dict[str, Spec | Program]:
             raise LayoutError("a merge conflict that is not resolved; write anew with --lock", file=file, line=number)
         try:
             unit, kind, what, value = json.loads(line)
+            if not isinstance(unit, str):
+                raise TypeError(unit)
             if kind in _OF_DUMPS:
                 program_of([(kind, what, value)])
                 dumps.setdefault(unit, []).append((kind, what, value))
                 continue
             spec = specs.setdefault(unit, Spec(file))
-            if kind == "layout":
+            if kind == "layout" and isinstance(what, str):
                 specs[unit] = replace(spec, layouts=(*spec.layouts, Named(what, value, number, 1)))
             elif kind == "claim":
                 claimed = Claimed(_check(what, file, number), value)
                 specs[unit] = replace(spec, claims=(*spec.claims, claimed))
             else:
                 raise ValueError(kind)
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             raise LayoutError(f"not a line of a lock file: {shorten(line, 80)}", file=file, line=number) from None
     return {**specs, **{unit: program_of(lines) for unit, lines in dumps.items()}}
 

@@ -12,11 +12,13 @@ from typing import Any
 from layoutproof.core.errors import LayoutError
 from layoutproof.jobs.formats import Finding
 from layoutproof.jobs.gate.program import Instruction, Program, read
-from layoutproof.jobs.gate.programs import bitcast_pairs, changes, gone_or_new, placed, relayouts
+from layoutproof.jobs.gate.programs import bitcast_pairs, changes, gone_or_new, inconsistent, placed, relayouts
 from layoutproof.jobs.gate.states import File
 
 Line = tuple[str, Any, Any]
 """(kind, what, value), as one line of the lock file has it after the unit."""
+MOST_ALIKE = 100_000
+"""Copies alike in one program; each is a thing of its own to be matched."""
 
 
 def lines_of(file: File) -> list[Line]:
@@ -50,6 +52,8 @@ def program_of(lines: Iterable[Line]) -> Program:
     for kind, what, count in lines:
         if kind == "copy":
             base, op_name, source, target, parameter = what
+            if not 0 < int(count) <= MOST_ALIKE:
+                raise ValueError(count)
             for _ in range(int(count)):
                 # as if another memory had it: so the copy is traced back to the parameter that it copies
                 origin = (f"parameter{parameter}",) if int(parameter) >= 0 else ()
@@ -69,6 +73,7 @@ def drift(old: Program | None, file: File | None, unit: str) -> list[Finding]:
         return placed([gone_or_new(False, unit)], unit, unit)
     after = read(file.data, file.path)
     errors = [Finding("error", "dump", e.problem, line=e.line or 0, error=True) for e in after.errors]
+    errors = errors or inconsistent(file)
     found = [gone_or_new(True, unit)] if old is None else changes(old, after, whole=False)
     return placed([*errors, *found], unit, file.path)
 

@@ -42,6 +42,7 @@ DEFAULTS = {
     "new_copy": "deny",
     "vanished_copy": "allow",
     "bitcast_refuted": "deny",
+    "contradiction": "deny",
     "kernel": "warn",
     "policy": "warn",
 }
@@ -102,11 +103,16 @@ def read(value: object, place: str) -> Policy:
 
 
 def judge(
-    findings: Sequence[Finding], policies: Mapping[str, Policy], general: Policy, today: datetime.date
+    findings: Sequence[Finding],
+    policies: Mapping[str, Policy],
+    general: Policy,
+    today: datetime.date,
+    before: tuple[Mapping[str, Policy], Policy] | None = None,
 ) -> tuple[list[Finding], list[str]]:
     """The findings with their severities, and what is to be said of approvals: expired, or of nothing.
 
-    policies: of single units, over the general one. What nobody could tell and what is wrong input stays denied.
+    policies: of single units, over the general one.  before: both as they were in the old state, which judge a change
+    of the rules: new rules cannot allow themselves. What nobody could tell and what is wrong input stays denied.
     """
     used: set[str] = set()
     expired: dict[str, Approval] = {}
@@ -115,7 +121,8 @@ def judge(
         if finding.error or finding.undecided:
             judged.append(finding)
             continue
-        policy = policies[finding.unit].over(general) if finding.unit in policies else general
+        own, base = before if before is not None and finding.kind == "policy" else (policies, general)
+        policy = own[finding.unit].over(base) if finding.unit in own else base
         severity, said = _severity(finding, policy)
         mine = [a for a in policy.approvals if a.fingerprint == finding.fingerprint]
         good = [a for a in mine if today <= a.until]
@@ -136,6 +143,8 @@ def stanza(finding: Finding, today: datetime.date) -> str:
     """What to paste into pyproject.toml to approve one finding; a reason is left to be written."""
     until = today + datetime.timedelta(days=APPROVED_DAYS)
     about = f"# {finding.kind}: {finding.subject} in {finding.unit}: {shorten(finding.because, 90)}"
+    # a comment ends with its line, and what follows would be a rule
+    about = "".join([sign if sign.isprintable() else "?" for sign in about])
     lines = ["[[tool.layoutproof.gate.approvals]]", about, f'fingerprint = "{finding.fingerprint}"']
     return "\n".join([*lines, 'reason = ""  # say why; an empty reason is refused', f"until = {until}"])
 

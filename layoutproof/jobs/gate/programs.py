@@ -24,7 +24,10 @@ from layoutproof.jobs.gate.global_shape import resharded
 from layoutproof.jobs.gate.matching import Match, Round, match
 from layoutproof.jobs.gate.program import MOVERS, Instruction, Program, arrays, logical, read, without_space
 from layoutproof.jobs.gate.states import File
+from layoutproof.jobs.hlo.audit import audit
 
+MOST_CONTRADICTIONS = 10
+"""A dump that contradicts itself more often says nothing more by that."""
 _HARMLESS = ("respelled",)
 
 
@@ -44,7 +47,7 @@ def compare(old: File | None, new: File | None, unit: str) -> list[Finding]:
     before = Program() if old is None else read(old.data, old.path)
     after = Program() if new is None else read(new.data, new.path)
     path = (new or old).path  # type: ignore[union-attr]
-    broken = list(map(_mistake, after.errors))
+    broken = list(map(_mistake, after.errors)) or ([] if new is None else inconsistent(new))
     if old is None or new is None:
         return placed([*broken, gone_or_new(old is None, after.name or before.name)], unit, path)
     if before.errors and not after.errors:
@@ -71,6 +74,16 @@ def placed(findings: Sequence[Finding], unit: str, path: str) -> list[Finding]:
 
 def _mistake(error: LayoutError) -> Finding:
     return Finding("error", "dump", error.problem, line=error.line or 0, error=True)
+
+
+def inconsistent(file: File) -> list[Finding]:
+    """What is wrong with a dump in itself: lines that are missing, and two layouts for one buffer."""
+    found = audit(file.data.decode("utf-8", "replace").splitlines(keepends=True), file.path)
+    wrong = []
+    for each in found.contradictions[:MOST_CONTRADICTIONS]:
+        sides: dict[str, Any] = {"before": each.first, "after": each.second, "line": each.line}
+        wrong.append(Finding("contradiction", each.what, "the new dump gives one buffer two layouts", **sides))
+    return [*map(_mistake, found.errors), *wrong]
 
 
 def _entry(before: Program, after: Program) -> list[Finding]:

@@ -110,13 +110,18 @@ def against(reference: str, paths: Sequence[str]) -> tuple[State, State]:
     return State(shown, _sorted(then)), State("the work tree", _sorted(now))
 
 
-def text_at(reference: str, path: str) -> bytes | None:
-    """One file as a git revision has it; None where it has none."""
-    try:
-        top = Path(_git([], "rev-parse", "--show-toplevel").decode().rstrip("\n"))
-        return _git(["-C", str(top)], "cat-file", "blob", f"{reference}:{_unit(path, top, Path.cwd())}")
-    except LayoutError:
-        return None
+def nearest_at(reference: str, name: str) -> tuple[str, bytes] | None:
+    """(path, contents) of the nearest file of a name that a git revision has, from the current folder upwards."""
+    here = Path.cwd()
+    top = Path(_git([], "rev-parse", "--show-toplevel").decode().rstrip("\n"))
+    for folder in (here, *here.parents):
+        try:
+            unit = _unit(str(folder / name), top, here)
+            return unit, _git(["-C", str(top)], "cat-file", "blob", f"{reference}:{unit}")
+        except LayoutError:
+            if folder.resolve() == top.resolve():
+                break
+    return None
 
 
 def _tree(top: Path, here: Path, commit: str, units: Sequence[str]) -> list[File]:
@@ -127,27 +132,40 @@ def _tree(top: Path, here: Path, commit: str, units: Sequence[str]) -> list[File
     for line in listing.decode("utf-8", "surrogateescape").split("\0")[:-1]:
         about, _, name = line.partition("\t")
         mode, _, identity = about.split()
-        wanted = name.endswith(SPEC_ENDS + DUMP_ENDS) or name in units
-        if wanted and mode.startswith("100"):  # neither a link nor another repository
+        if not (name.endswith(SPEC_ENDS + DUMP_ENDS) or name in units):
+            continue
+        if mode.startswith("100"):
             blobs.append((name, identity))
-    data = _blobs(top, [identity for _, identity in blobs])
+        elif mode == "120000" and "\n" not in name:
+            # what is here now is read through its links, so what was there is too
+            blobs.append((name, f"{commit}:{name}"))
     shown = [Path(os.path.relpath(top / name, here)).as_posix() for name, _ in blobs]
-    return [File(name, path, each) for (name, _), path, each in zip(blobs, shown, data, strict=True)]
+    data = _blobs(top, [identity for _, identity in blobs])
+    return [
+        File(name, path, each) for (name, _), path, each in zip(blobs, shown, data, strict=True) if each is not None
+    ]
 
 
-def _blobs(top: Path, identities: Sequence[str]) -> list[bytes]:
-    """The contents of many blobs from one process."""
+def _blobs(top: Path, identities: Sequence[str]) -> list[bytes | None]:
+    """The contents of many blobs from one process; None for a link that leads to no file of the revision."""
     if not identities:
         return []
-    out = _git(["-C", str(top)], "cat-file", "--batch", given="".join(f"{i}\n" for i in identities).encode())
-    found, at = [], 0
+    given = "".join(f"{i}\n" for i in identities).encode(errors="surrogateescape")
+    out = _git(["-C", str(top)], "cat-file", "--batch", "--follow-symlinks", given=given)
+    found: list[bytes | None] = []
+    at = 0
     for identity in identities:
         end = out.index(b"\n", at)
         head = out[at:end].split()
-        if head[1:2] != [b"blob"]:
+        is_link = ":" in identity
+        if head[1:2] != [b"blob"] and not is_link:
             raise LayoutError(f"git does not have the contents of {identity}: a partial clone? fetch it first")
-        size = int(head[2])
-        found.append(out[end + 1 : end + 1 + size])
+        if head[-1:] == [b"missing"]:
+            found.append(None)
+            at = end + 1
+            continue
+        size = int(head[-1])
+        found.append(out[end + 1 : end + 1 + size] if head[1:2] == [b"blob"] else None)
         at = end + size + 2
     return found
 

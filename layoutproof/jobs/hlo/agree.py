@@ -25,7 +25,7 @@ ELEMENTWISE = frozenset(
 )
 """Opcodes whose operands and result have one order of dimensions (`layout_assignment.cc`, elementwise)."""
 
-TWICE = frozenset((*ELEMENTWISE, "get-tuple-element", "tuple", "copy-start", "copy-done"))
+TWICE = frozenset((*ELEMENTWISE, "get-tuple-element", "tuple", "copy", "copy-start", "copy-done"))
 """Opcodes that say a layout which an operand has said already: those that `inside` looks at."""
 
 CALLERS = frozenset(("fusion", "call", "while", "conditional", "async-start"))
@@ -81,9 +81,12 @@ def inside(of: Instruction, operands: Sequence[Shape], result: Shape) -> list[Co
         if parts is not None and len(parts) > 1:
             one, other = (operands[0], parts[1]) if opcode == "copy-start" else (parts[0], result)
             _same(found, of.line, f"the {'source' if opcode == 'copy-start' else 'result'} of {name}", one, other)
-    elif opcode in ELEMENTWISE:
-        for operand, shape in zip(of.operands, operands, strict=False):
-            if shape is not result and _order(shape) != _order(result) and len(_order(shape)) == len(_order(result)):
+            if opcode == "copy-start" and not _of_one_size(parts[0], parts[1]):
+                found.append(Contradiction(of.line, f"{opcode} {name}", parts[1].text, parts[0].text))
+    elif opcode in ELEMENTWISE or opcode == "copy":
+        for operand, shape in dict(zip(of.operands, operands, strict=False)).items():
+            alike = shape is result or (opcode == "copy" or _order(shape) == _order(result))
+            if not alike or not _of_one_size(shape, result):
                 found.append(
                     Contradiction(of.line, f"{opcode} {name} and its operand {operand}", shape.text, result.text)
                 )
@@ -128,6 +131,14 @@ def entry(
 def _same(found: list[Contradiction], line: int, what: str, one: Shape, other: Shape) -> None:
     if one.text != other.text:
         found.append(Contradiction(line, what, one.text, other.text))
+
+
+def _of_one_size(one: Shape, other: Shape) -> bool:
+    """Whether two arrays have the same dimensions; True where one of them is no array, or not a known one."""
+    if len(one.arrays) != 1 or len(other.arrays) != 1:
+        return True
+    first, second = one.arrays[0].layout, other.arrays[0].layout
+    return first is None or second is None or first.dims == second.dims
 
 
 def _order(shape: Shape) -> tuple[int, ...]:

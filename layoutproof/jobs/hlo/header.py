@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.jobs.hlo.module import Header, balanced
@@ -10,6 +11,7 @@ from layoutproof.jobs.hlo.module import Header, balanced
 TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 _MODULE = re.compile(r"HloModule ([^\s,]+)(?:, (.*))?")
 _COMPUTATION = re.compile(r"(ENTRY )?%?([\w.\-]+) (?:\(.*\) -> .* )?\{")
+_ATTRIBUTE = re.compile(r'([A-Za-z_]\w*)=(?:(?=\{)|"(?:[^"\\]|\\.)*"|[^\s,{}"]+)')
 _FILE = re.compile(r'(\d+) "(.*)"')
 _FIELD = re.compile(r"(\w+)=(\d+)")
 
@@ -22,7 +24,31 @@ def module_line(line: str, number: int, file: str) -> Header:
     attributes = found[2] or ""
     if attributes.count("{") != attributes.count("}") and not balanced("{" + attributes + "}", 0):
         raise LayoutError("the line HloModule is cut short: a bracket in it is not closed", file=file, line=number)
+    wrong = _wrong_attributes(attributes)
+    if wrong:
+        raise LayoutError(wrong, file=file, line=number)
     return Header(found[1], attributes, number)
+
+
+def _wrong_attributes(text: str) -> str:
+    """What is wrong with `name=value, name={..}, ..`; "" for nothing.
+
+    >>> _wrong_attributes('is_scheduled=true, a={{0}: (1, {})}, b="x, y"'), _wrong_attributes("a={1}, {0}")
+    ('', "the line HloModule has no name=value at '{0}': cut short, or lines mixed?")
+    """
+    at, seen = 0, set[str]()
+    while at < len(text):
+        found = _ATTRIBUTE.match(text, at)
+        end = -1 if found is None else found.end()
+        if found is not None and text[end : end + 1] == "{":
+            end += len(balanced(text, end)) or len(text)
+        if found is None or (end < len(text) and not text.startswith(", ", end)):
+            return f"the line HloModule has no name=value at {shorten(text[at:], 40)!r}: cut short, or lines mixed?"
+        if found[1] in seen:
+            return f"the line HloModule says {shorten(found[1], 40)} twice: lines mixed?"
+        seen.add(found[1])
+        at = end + 2
+    return ""
 
 
 def computation_line(line: str) -> tuple[str, bool] | None:
@@ -53,3 +79,13 @@ def table_line(header: Header, table: str, line: str) -> bool:
     else:
         return False
     return rest.endswith("}")
+
+
+def gaps(header: Header, sizes: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """(table, number) for what a line of the tables names and no line has. sizes: how many lines each table has."""
+    for file, _ in header.locations.values():
+        if file > sizes["FileNames"]:
+            yield "FileNames", file
+    for location in header.frames.values():
+        if location > sizes["FileLocations"]:
+            yield "FileLocations", location

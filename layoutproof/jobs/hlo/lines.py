@@ -16,13 +16,16 @@ from typing import TextIO
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.jobs.hlo.events import Allocation, Begin, End, Event, Over, Value
-from layoutproof.jobs.hlo.header import TABLES, computation_line, module_line, table_line
+from layoutproof.jobs.hlo.header import TABLES, computation_line, gaps, module_line, table_line
 from layoutproof.jobs.hlo.module import Computation, Header, Instruction, Module, balanced, element_of, operand_names
 
 _SHAPE = r"(?:[a-z]\w*\[[^\]]*\](?:\{[^}]*\})?|b?\(.*?\))"
 _INSTRUCTION = re.compile(rf"\s*(ROOT )?%?([\w.\-]+) = ({_SHAPE}) ([a-z][\w\-]*)\(")
 _ALLOCATION = re.compile(r"allocation (\d+): size (\d+)(.*?):?\s*")
 _VALUE = re.compile(r"\s*value: <(\d+) (.*?)(?: @(\d+))?> \(size=(\d+),offset=(\d+)\): (.*?)\s*")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_NEEDS = {"fusion": "calls=", "call": "to_apply=", "while": "body="}
+"""What says which computation an instruction runs, without which XLA's own parser refuses it."""
 STARTS = ("HloModule", "BufferAssignment")
 """What the first line of a module, or of a buffer assignment, starts with."""
 _TOTAL = re.compile(r"\s*Total bytes used: \d+")
@@ -164,13 +167,22 @@ class _Reader:
 
     def _tables(self, header: Header) -> None:
         table = ""
+        sizes = dict.fromkeys(TABLES, 0)
         while self.line:
             word = self.line.strip()
             if word in TABLES:
                 table = word
             elif word and not (table and table_line(header, table, word)):
                 break
+            elif word:
+                sizes[table] += 1
+                if not word.startswith(f"{sizes[table]} "):
+                    raise self.wrong(
+                        f"line {sizes[table]} of {table} is numbered {word.split()[0]}: are lines missing?"
+                    )
             self.step()
+        for table, key in gaps(header, sizes):
+            raise self.wrong(f"{table} is without the {key} that another table names: are lines missing?")
 
     def _computation(self, name: str) -> Iterator[Event]:
         """The instructions after the line that begins a computation, and its End."""
@@ -207,6 +219,8 @@ class _Reader:
                 problem = (
                     f"{shorten(own, 60)} is defined a second time; first on line {defined[own]}: two texts in one?"
                 )
+            if opcode in _NEEDS and _NEEDS[opcode] not in attributes:
+                problem = f"the {opcode} {shorten(own, 60)} says no {_NEEDS[opcode]}: is text missing?"
             if problem:
                 self.number = number
                 yield self.wrong(problem)
@@ -215,8 +229,8 @@ class _Reader:
             defined[own] = number
             operands = () if opcode in ("constant", "parameter") else operand_names(inside)
             for operand in operands:
-                if operand not in defined:
-                    missing.setdefault(element_of(operand)[0], number)
+                if operand not in defined and (whole := element_of(operand)[0]) not in defined:
+                    missing.setdefault(whole, number)
             rooted = rooted or root is not None
             yield Instruction(own, shape, opcode, inside, attributes[2:], number, root is not None, operands)
         else:
@@ -224,12 +238,13 @@ class _Reader:
             yield self.wrong(f"the text ends inside the computation {shorten(name, 60)}, which begins on line {first}")
             return
         for operand, where in missing.items():
-            if operand not in defined:
-                shown = (
-                    f"{shorten(operand, 60)}, an operand on line {where}, is not in the computation {shorten(name, 60)}"
-                )
-                yield LayoutError(f"{shown}: are lines missing?", file=file, line=where)
-                return
+            shown = f"{shorten(operand, 60)}, an operand on line {where},"
+            # XLA prints what an instruction needs before it, scheduled or not, and its own parser wants that
+            why = f"is not in the computation {shorten(name, 60)}: are lines missing?"
+            if operand in defined:
+                why = f"is defined after it, on line {defined[operand]}: are lines out of order?"
+            yield LayoutError(f"{shown} {why}", file=file, line=where)
+            return
         if not rooted:
             yield self.wrong(f"the computation {shorten(name, 60)} has no ROOT: are lines missing?")
             return
@@ -281,6 +296,8 @@ def _wrong_attributes(text: str) -> str:
     if not text.startswith(", "):
         return f"expected ', ' and attributes after the operands, found {shorten(text, 40)!r}"
     if text.count("{") == text.count("}"):
+        if text.count('"') % 2 and '"' in _STRING.sub("", text):
+            return f"a string in the attributes does not end: {shorten(text[-60:], 60)!r}: is text missing?"
         return ""
     whole = "{" + text + "}"
     if balanced(whole, 0) != whole:

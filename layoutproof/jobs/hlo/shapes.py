@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from layoutproof.core.element_types import ELEMENT_BITS
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.size import product
 from layoutproof.jobs.hlo.module import parts
 from layoutproof.layouts import xla
@@ -51,6 +51,10 @@ class Shape:
     elements: tuple[Shape, ...] | None = None
 
 
+MOST_NESTED = 100
+"""Tuples within one another; XLA's own programs have a handful."""
+
+
 class Shapes:
     """Shapes by their text, for one audit."""
 
@@ -59,7 +63,7 @@ class Shapes:
     def __init__(self) -> None:
         self._known: dict[str, Shape] = {}
 
-    def of(self, text: str) -> Shape:
+    def of(self, text: str, depth: int = 0) -> Shape:
         """The shape that a text writes. LayoutError where it writes none.
 
         >>> [(a.text, a.unpadded, a.padded) for a in Shapes().of("(f32[3,5]{1,0:T(8,128)}, token[])").arrays]
@@ -67,16 +71,18 @@ class Shapes:
         """
         known = self._known.get(text)
         if known is None:
-            known = self._known[text] = self._read(text)
+            known = self._known[text] = self._read(text, depth)
         return known
 
-    def _read(self, text: str) -> Shape:
+    def _read(self, text: str, depth: int) -> Shape:
         if not text.startswith("("):
             array = read_array(text)
             return Shape(array.text, (array,))
         if not text.endswith(")"):
             raise LayoutError("a tuple that is not closed", text=text)
-        elements = tuple([self.of(part) for part in parts(text[1:-1])])
+        if depth >= MOST_NESTED:
+            raise LayoutError(f"more than {MOST_NESTED} tuples within one another", text=shorten(text))
+        elements = tuple([self.of(part, depth + 1) for part in parts(text[1:-1])])
         arrays = tuple([array for element in elements for array in element.arrays])
         return Shape(f"({', '.join([element.text for element in elements])})", arrays, elements)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from layoutproof.core.errors import LayoutError
 from layoutproof.engine.evaluate import locate
 from layoutproof.jobs.gate.classes import KINDS, layouts
-from layoutproof.jobs.gate.policy import DEFAULTS
+from layoutproof.jobs.gate.policy import DEFAULTS, judge, read
 
 SHARDED = "f32[64,128]{1,0:T(8,128)} sharded "
 
@@ -70,6 +71,15 @@ def test_figures_of_padding() -> None:
     moved, grew = layouts("f32[16,100]{1,0}", "f32[16,100]{1,0:T(8,128)}")
     assert moved.kind == "moved"
     assert grew.figures == {"bytes_before": 6400, "bytes_after": 8192, "percent": 28.0}
+
+
+def test_growth_from_nothing_has_no_percent() -> None:
+    """A share of 0 bytes is no number: JSON has none for it, and every bound in percent is exceeded."""
+    grew = layouts("f32[0,4]{1,0}", "f32[4,4]{1,0}")[-1]
+    assert grew.kind == "grew"
+    assert grew.figures == {"bytes_before": 0, "bytes_after": 64}
+    (judged,), _ = judge([grew], {}, read({"grew": "warn, deny above 1000%"}, "here"), datetime.date(2026, 11, 21))
+    assert judged.severity == "deny"
 
 
 def test_growth_of_unknown_sizes_says_at_which() -> None:

@@ -119,7 +119,16 @@ def test_dumps_that_come_and_go() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ['["a.txt", "copy", ["copy"], 1]', '["a.txt", "parameter", 0, 7]', '["a.txt", "x", 1, 2]']
+    "line",
+    [
+        '["a.txt", "copy", ["copy"], 1]',
+        '["a.txt", "parameter", 0, 7]',
+        '["a.txt", "x", 1, 2]',
+        '["a.txt", "copy", ["copy", "", "f32[2]", "f32[2]", -1], 1000000000]',
+        '[1, "layout", "a", "f32[2]"]',
+        '["s.yaml", "layout", ["a"], "f32[2]"]',
+        "[" * 3000,
+    ],
 )
 def test_lines_that_no_lock_has(line: str) -> None:
     """Refused with their number."""
@@ -128,6 +137,13 @@ def test_lines_that_no_lock_has(line: str) -> None:
     with pytest.raises(LayoutError, match=r"not a line of a lock file") as error:
         lock.locked(f"{text}{line}\n", "x.lock")
     assert error.value.line == len(text.splitlines()) + 1
+
+
+def test_a_lock_of_nothing_is_not_green(folder: Path) -> None:
+    """Nothing locked and nothing there: nothing was compared."""
+    Path(drift.NAME).write_text(f'{drift.HEAD} ["nowhere"]\n')
+    with pytest.raises(LayoutError, match="locks nothing, and there is no spec file or HLO dump in nowhere"):
+        drifted()
 
 
 @needs_data

@@ -14,7 +14,7 @@ from layoutproof.jobs.hlo.audit import audit, audit_file
 from layoutproof.jobs.hlo.found import Audit
 from layoutproof.jobs.hlo.lines import read_hlo
 from layoutproof.jobs.hlo.report import as_text
-from layoutproof.jobs.hlo.shapes import Shapes, read_array
+from layoutproof.jobs.hlo.shapes import Array, Shapes, read_array
 from tests.jobs.hlo.dumps import NAMES, SMALL, dump_on_cpu, text_of
 
 
@@ -43,12 +43,7 @@ def test_bitcasts_by_enumeration(name: str) -> None:
         one, other = read_array(source), read_array(target)
         if one.elements > 20_000 or one.layout is None or other.layout is None:
             continue
-        slots = []
-        for layout in (one.layout, other.layout):
-            flat = layout.index_map().flat()
-            every = itertools.product(*[range(int(n)) for n in layout.dims])
-            slots.append({flat.at(index)[0] for index in every})
-        assert slots[0] == slots[1]
+        assert slots(one) == slots(other)
 
 
 def test_the_small_program() -> None:
@@ -94,7 +89,21 @@ MUTANTS = {
         "fusion fusion and double, parameter 0",
     ),
     "the entry's layout": (("->f32[256,8]{1,0", "->f32[256,8]{0,1"), 1, "entry result and entry_computation_layout"),
-    "another count": ((f"{BITCAST}:T(8,128)}} bitcast", "f32[255,8]{0,1:T(8,128)} bitcast"), 1, "2048 elements cannot"),
+    "another count": (
+        (f"{BITCAST}:T(8,128)}} bitcast", "f32[255,8]{0,1:T(8,128)} bitcast"),
+        1,
+        "copy copy.1 and its operand bitcast.1: f32[255,8]{0,1:T(8,128)} is not f32[256,8]{1,0:T(8,128)}",
+    ),
+    "a dimension of an operand": (
+        ("%p = f32[8,256]", "%p = f32[8,255]"),
+        1,
+        "add add.1 and its operand p: f32[8,255]{1,0:T(8,128)} is not f32[8,256]{1,0:T(8,128)}",
+    ),
+    "a dimension more of an operand": (
+        ("%p = f32[8,256]{1,0:T(8,128)}", "%p = f32[1,8,256]{2,1,0:T(8,128)}"),
+        1,
+        "add add.1 and its operand p",
+    ),
     "another memory": (("{0,1:T(8,128)} bitcast", "{0,1:T(8,128)S(1)} bitcast"), 1, "cannot change the memory space"),
     "an unknown type": ((f"{BITCAST}:T(8,128)}} bitcast", "f31[256,8]{0,1} bitcast"), 3, "unknown element type 'f31'"),
     "a split": (("f32[256,8]{0,1:T(8,128)} bitcast", "f32[256,8]{0,1:T(8,128)SC(0:4)} bitcast"), 3, "SC(..)"),
@@ -141,7 +150,13 @@ REFUTED = {
     ("f32[4,128]{1,0:T(8,128)}", "f32[4,128]{1,0:T(8,128)E(64)}"): "4096 bytes are allotted before and 8192 after",
     # the same bytes and as many elements, but not in the same slots: (4, 0) of the first is where the other has none
     ("f32[4,128]{1,0:T(8,128)}", "f32[128,4]{1,0:T(128,8)}"): "in the padding of",
-    ("f32[5]{0:T(8)}", "f32[6]{0:T(8)}"): "5 elements cannot be 6 elements",
+    # the second row of each is where the other has none
+    ("f32[2,100]{1,0:T(2,128)}", "f32[1,200]{1,0:T(1,128)}"): "is in the padding of",
+    # fewer elements, and still one in what was padding: (0, 5)
+    ("f32[8,5]{1,0:T(8,128)}", "f32[6,6]{1,0:T(8,128)}"): (
+        "40 elements cannot be 36 elements: element [0, 5] of the result at byte 20 is in the padding of f32[8,5]"
+    ),
+    ("f32[6,6]{1,0:T(8,128)}", "f32[8,5]{1,0:T(8,128)}"): "element [0, 5] of the operand at byte 20 is in the padding",
 }
 
 
@@ -150,6 +165,52 @@ def test_bitcasts_refuted(pair: tuple[str, str]) -> None:
     found = bitcasts.judge(*map(read_array, pair))
     assert found.verdict is Verdict.REFUTED
     assert REFUTED[pair] in found.reason
+
+
+SLICED = {
+    ("f32[12,16]{1,0:T(8,128)S(1)}", "f32[12,9]{1,0:T(8,128)S(1)}"): "slice",
+    ("s32[4]{0:T(128)S(1)}", "s32[3]{0:T(128)S(1)}"): "slice",
+    ("f32[5]{0:T(8)}", "f32[6]{0:T(8)}"): "pad",
+    ("f32[4,8,8,128]{3,1,2,0:T(8,128)}", "f32[30,1024]{1,0:T(8,128)}"): "slice with reshape",
+    ("f32[17,3072]{1,0:T(8,128)}", "f32[3,8,24,128]{3,1,2,0:T(8,128)}"): "pad with reshape",
+    ("f32[3,8,24,128]{3,1,2,0:T(8,128)}", "f32[3072,17]{0,1:T(8,128)}"): "slice with reshape before a transpose",
+}
+"""Bitcasts of a sort, an FFT, an eigh, a ragged dot and a cumulative sum, as libtpu 0.0.42.1 compiles them for v5e."""
+
+
+@pytest.mark.parametrize("pair", SLICED)
+def test_bitcasts_that_slice_or_pad(pair: tuple[str, str]) -> None:
+    one, other = map(read_array, pair)
+    found = bitcasts.judge(one, other)
+    assert (found.verdict, found.how) == (Verdict.PROVED, SLICED[pair])
+    fewer, more = sorted((one, other), key=lambda array: array.elements)
+    assert slots(fewer) < slots(more)
+
+
+MASKS = [
+    ("pred[512]{0:T(512)(128)(4,1)}", "u32[1,1,128]{2,1,0:T(1,128)}"),
+    ("u32[1,1,128]{2,1,0:T(1,128)}", "pred[32]{0:T(512)(128)(4,1)}"),
+]
+
+
+@pytest.mark.parametrize("pair", MASKS)
+def test_bitcasts_of_packed_masks(pair: tuple[str, str]) -> None:
+    """As libtpu 0.0.42.1 compiles a sharded take for v5e: no byte moves, and no reshape explains it."""
+    found = bitcasts.judge(*map(read_array, pair))
+    assert (found.verdict, found.how) == (Verdict.PROVED, bitcasts.REORDERING)
+
+
+def test_masks_that_do_not_fill_the_same_bytes() -> None:
+    found = bitcasts.judge(read_array("pred[500]{0:T(1024)}"), read_array("u32[2,100]{1,0:T(2,128)}"))
+    assert found.verdict is Verdict.REFUTED
+
+
+def slots(array: Array) -> set[int]:
+    """Every place of an array, one element after the other."""
+    assert array.layout is not None
+    flat = array.layout.index_map().flat()
+    every = itertools.product(*[range(int(n)) for n in array.layout.dims])
+    return {flat.at(index)[0] for index in every}
 
 
 def test_programs_compiled_on_cpu(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -117,6 +118,26 @@ FAULTS = {
         24,
         "bitcast.1, an operand on line 24, is not in",
     ),
+    "lines out of order": (
+        re.sub(r"(  %fusion = .*\n)(  %bitcast.1 = .*\n)", r"\2\1", SMALL),
+        23,
+        "fusion, an operand on line 23, is defined after it, on line 24",
+    ),
+    "a piece of a string is missing": (
+        SMALL.replace('"x"}\n', '"x}\n'),
+        22,
+        "a string in the attributes does not end",
+    ),
+    "a line of a table is missing": (
+        SMALL.replace('1 "model.py"', '2 "model.py"'),
+        4,
+        "line 1 of FileNames is numbered 2",
+    ),
+    "the only line of a table is missing": (SMALL.replace('1 "model.py"\n', ""), 15, "FileNames is without the 1"),
+    "what a fusion runs is missing": (SMALL.replace("calls=%double", "cdouble"), 23, "fusion fusion says no calls="),
+    "a piece of the header is missing": (SMALL.replace("entry_computation_layout={(f32[8,256]", ""), 1, "cut short"),
+    "a name of the header is missing": (SMALL.replace("is_scheduled=", ""), 1, "no name=value at 'true, entry_"),
+    "two headers in one": (SMALL.replace("=true,", "=true, is_scheduled=true,"), 1, "says is_scheduled twice"),
     "a computation is missing": (
         SMALL[: SMALL.index("%double")] + SMALL[SMALL.index("ENTRY") :],
         18,
@@ -124,6 +145,13 @@ FAULTS = {
     ),
     "no root": (SMALL.replace("ROOT %copy", "%copy"), 26, "no ROOT"),
     "no layout at all": (SMALL.replace("{0,1:T(8,128)} bitcast", "{0,0:T(8,128)} bitcast"), 24, "minor_to_major"),
+    "tuples without end": (
+        SMALL.replace(
+            "f32[8,256]{1,0:T(8,128)} fusion", "(" * 3000 + "f32[8,256]{1,0:T(8,128)}" + ")" * 3000 + " fusion"
+        ),
+        23,
+        "more than 100 tuples within one another",
+    ),
     "an unknown table": (SMALL.replace("StackFrames", "StackTrees"), 12, "neither a computation nor a table"),
     "two entries": (SMALL.replace("%double (p", "ENTRY %double (p"), 21, "second ENTRY"),
     "something else": ("Compiling with XLA\n", 1, "not HLO text"),
