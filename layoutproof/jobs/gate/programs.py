@@ -25,6 +25,7 @@ from layoutproof.jobs.gate.matching import Match, Round, match
 from layoutproof.jobs.gate.program import MOVERS, Instruction, Program, arrays, logical, read, without_space
 from layoutproof.jobs.gate.states import File
 from layoutproof.jobs.hlo.audit import audit
+from layoutproof.jobs.hlo.collector import uncollected
 
 MOST_CONTRADICTIONS = 10
 """A dump that contradicts itself more often says nothing more by that."""
@@ -44,15 +45,16 @@ class Copy:
 
 def compare(old: File | None, new: File | None, unit: str) -> list[Finding]:
     """The findings of one dump; None where a state lacks the file."""
-    before = Program() if old is None else read(old.data, old.path)
-    after = Program() if new is None else read(new.data, new.path)
-    path = (new or old).path  # type: ignore[union-attr]
-    broken = list(map(_mistake, after.errors)) or ([] if new is None else inconsistent(new))
-    if old is None or new is None:
-        return placed([*broken, gone_or_new(old is None, after.name or before.name)], unit, path)
-    if before.errors and not after.errors:
-        broken.append(Finding("unknown", "dump", f"the old dump is broken: {before.errors[0]}", undecided=True))
-    return placed([*broken, *changes(before, after)], unit, path)
+    with uncollected():
+        before = Program() if old is None else read(old.data, old.path)
+        after = Program() if new is None else read(new.data, new.path)
+        path = (new or old).path  # type: ignore[union-attr]
+        broken = list(map(_mistake, after.errors)) or ([] if new is None else inconsistent(new))
+        if old is None or new is None:
+            return placed([*broken, gone_or_new(old is None, after.name or before.name)], unit, path)
+        if before.errors and not after.errors:
+            broken.append(Finding("unknown", "dump", f"the old dump is broken: {before.errors[0]}", undecided=True))
+        return placed([*broken, *changes(before, after)], unit, path)
 
 
 def changes(before: Program, after: Program, whole: bool = True) -> list[Finding]:
