@@ -125,7 +125,7 @@ def test_expressions_of_any_kind(run: Any, said: str, code: int, why: str) -> No
 def test_a_division_by_nothing_but_0(run: Any) -> None:
     code, _, err = run(write(SMALL.replace("headroom: 25%", "cost: bytes // (M - 1024)")))
     assert code == 2
-    assert err.startswith("s.yaml: an expression of the file divides by 0, whatever the candidate")
+    assert err.startswith("s.yaml:2:1: an expression of the file divides by 0, whatever the candidate")
 
 
 def test_what_is_moved_by_hand_is_not_counted_and_so_unknown(run: Any) -> None:

@@ -32,7 +32,7 @@ from layoutproof.jobs.search.arrays import ArrayAnswer, best_layouts, shared_ord
 from layoutproof.jobs.search.arrays_text import layouts_rows, padding_rows, sharding_rows, shared_rows
 from layoutproof.jobs.search.document import placed
 from layoutproof.jobs.search.padding import PaddingAnswer, nearest_full
-from layoutproof.jobs.search.read import _bytes as read_bytes
+from layoutproof.jobs.search.ranges import amount
 from layoutproof.jobs.search.shardings import MOST, ShardingAnswer, best_shardings
 from layoutproof.layouts import xla
 from layoutproof.layouts.xla.shape import XlaLayout
@@ -136,7 +136,7 @@ def _read(root: Node, file: str) -> ArraysProblem:
         sections=sections,
         shared=shared,
         mesh=at(root.value["mesh"], _mesh) if "mesh" in root.value else {},
-        memory=tpu.MEMORY[target].hbm if written is None else at(written, read_bytes),
+        memory=tpu.MEMORY[target].hbm if written is None else at(written, amount),
         root=root,
         file=file,
     )

@@ -99,7 +99,8 @@ def _enumerated(problem: Problem, cost: int, legal: Legal, listed: Sequence[Mapp
     for start in range(0, len(domains[0]), rows_at_once):
         values = dict(zip(names, [axes[0][start : start + rows_at_once], *axes[1:]], strict=True))
         shape = (len(values[names[0]]), *map(len, domains[1:]))
-        near, fits = _near(problem, values, cost, Floats(np))
+        with np.errstate(all="ignore"):  # what divides by 0 is computed exactly, and refused then
+            near, fits = _near(problem, values, cost, Floats(np))
         near, fits = np.broadcast_to(near, shape), np.broadcast_to(fits, shape)
         cheaper["VMEM"] += int(np.count_nonzero(near & ~fits))
         for where in zip(*np.nonzero(near & fits), strict=True):

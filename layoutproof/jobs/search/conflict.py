@@ -8,16 +8,20 @@ where the rest still cannot be met. What is left cannot be met, and without any 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from math import lcm
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.core.size import ceil_div
 from layoutproof.core.term import Term
 from layoutproof.engine.kernels import kernel_target
 from layoutproof.jobs.search.branch import search
-from layoutproof.jobs.search.legal import MEMORY, checker
+from layoutproof.jobs.search.legal import MEMORY, checker, whole
 from layoutproof.jobs.search.narrow import narrowed
 from layoutproof.jobs.search.problem import Problem
+from layoutproof.jobs.search.ranges import domain
 from layoutproof.jobs.search.template import read_template
 from layoutproof.targets.tpu import MEMORY as CHIPS
 
@@ -25,8 +29,10 @@ BUDGET = 20_000
 """Boxes looked at for each question, at effort 1."""
 MOST = 200
 """Single candidates that may be found illegal before a question of this file is given up."""
-UNLIMITED = 1 << 62
-LEGAL, VMEM, BUFFERS, WHOLE = "legal", "VMEM", "double buffering", "whole"
+UNLIMITED = 1 << 1000
+FAR = 256
+"""Values above the largest size that are tried where a range gives no end."""
+LEGAL, VMEM, BUFFERS, WHOLE, CAP = "legal", "VMEM", "double buffering", "whole", "cap"
 
 Condition = tuple[str, ...]
 """("constraint", text), ("range", variable, key), or one of the words above alone."""
@@ -35,7 +41,8 @@ Condition = tuple[str, ...]
 @dataclass(frozen=True, slots=True)
 class Conflict:
     """conditions: in words; without any one of them the others can be met.
-    enough: bytes of VMEM with which everything else that the problem asks can be met, None = no amount, or not asked.
+    enough: bytes of VMEM, headroom included, with which everything else that the problem asks can be met, None = no
+    amount, or not asked.
     complete: False where a budget ended first; the set is then larger than needed.
     """
 
@@ -47,19 +54,23 @@ class Conflict:
 def conflict(problem: Problem, effort: int = 1) -> Conflict:
     """The conflict of a problem without a legal candidate."""
     conditions = stated(problem)
-    kept = list(conditions)
+    kept, unsure = list(conditions), False
     for condition in conditions:
         without = [other for other in kept if other != condition]
         possible = can_be_met(problem, without, effort)
-        if possible is None:
+        if possible is None and CAP in condition:
+            unsure = True
+        elif possible is None:
             # the next questions are of the same kind, and would cost as much
             return Conflict(tuple(_words(problem, condition) for condition in kept), None, complete=False)
-        if not possible:
+        elif not possible:
             kept = without
     enough = None
     if (VMEM,) in kept:
         enough = least_vmem(problem, [c for c in conditions if c != (VMEM,)], effort)
-    return Conflict(tuple(_words(problem, condition) for condition in kept), enough)
+        # what is kept free comes on top
+        enough = None if enough is None else ceil_div(enough * 100, 100 - problem.headroom)
+    return Conflict(tuple(_words(problem, condition) for condition in kept), enough, complete=not unsure)
 
 
 def stated(problem: Problem) -> tuple[Condition, ...]:
@@ -70,6 +81,8 @@ def stated(problem: Problem) -> tuple[Condition, ...]:
         for name, entry in problem.ranges.items():
             if key in entry if isinstance(entry, Mapping) else not key:
                 found.append(("range", name, key))
+    open_ended = [name for name, entry in problem.ranges.items() if isinstance(entry, Mapping) and "to" not in entry]
+    found += [("range", name, CAP) for name in open_ended]
     found += [] if problem.partial else [(WHOLE,)]
     found += [("constraint", text) for text in dict.fromkeys(c.text for c in problem.constraints)]
     found += [(BUFFERS,)] if any(w.buffers != 1 and w.memory == "vmem" for w in problem.template.windows) else []
@@ -101,19 +114,19 @@ def _smallest(
     """
     shapes = tuple(replace(shape, weight=1) for shape in problem.shapes)
     small = replace(problem, cost=Term("name", "vmem"), worst=True, shapes=shapes)
-    legal = checker(small, but=() if (VMEM,) in kept else (MEMORY,), effort=effort)
-    if (LEGAL,) in kept:
-        small, _ = narrowed(small, kernel_target(problem.target, problem.compiler))
+    rules = (LEGAL,) in kept
+    refuses = checker(small, but=() if (VMEM,) in kept else (MEMORY,), effort=effort) if rules else whole(small, effort)
+    small, _ = narrowed(small, kernel_target(problem.target, problem.compiler) if rules else None)
     looked, spent = 0, False
 
     def check(values: Mapping[str, int]) -> str:
         nonlocal looked, spent
-        if (LEGAL,) not in kept:
+        if (LEGAL,) not in kept and small.partial:
             return ""
         looked += 1
         spent = spent or looked > MOST * effort
         # over the budget every candidate passes, so that the search ends; `spent` says that this proves nothing
-        return "" if spent else legal(values)
+        return "" if spent else refuses(values)
 
     progress = search(small, check, 1, effort, BUDGET, anyone)
     if spent or not progress.complete:
@@ -123,16 +136,18 @@ def _smallest(
 
 def _relaxed(problem: Problem, kept: Sequence[Condition]) -> tuple[Problem, bool]:
     """(the problem with these conditions only, whether every range could be widened)."""
-    from layoutproof.jobs.search.read import domain
-
     known, variables = True, dict(problem.variables)
     for name, entry in problem.ranges.items():
         left: Any = {key: value for key, value in entry.items() if ("range", name, key) in kept} if isinstance(
             entry, Mapping
         ) else entry if ("range", name, "") in kept else {}  # fmt: skip
-        if left != entry:
+        bounded = isinstance(entry, Mapping) and "to" not in entry and ("range", name, CAP) in kept
+        beyond = not bounded
+        if left != entry or beyond:
             try:
                 variables[name] = domain(name, left, problem.shapes)
+                if beyond and isinstance(left, Mapping) and "to" not in left:
+                    variables[name] += _beyond(name, left, problem)
             except LayoutError:
                 known = False
     template = problem.template
@@ -154,11 +169,30 @@ def _relaxed(problem: Problem, kept: Sequence[Condition]) -> tuple[Problem, bool
     return relaxed, known
 
 
+def _beyond(name: str, left: Mapping[str, Any], problem: Problem) -> tuple[int, ...]:
+    """Some values above the largest size, up to which a variable goes that nobody bounds: those next to it, and far
+    ones. They are there to be found: a conflict that one of them ends needs that bound.
+    """
+    largest, step, found = _largest(problem), left.get("multiple_of", 1), set[int]()
+    far = {"multiple_of": lcm(step, largest), "to": lcm(step, largest) * FAR}
+    for more in ({"to": largest + FAR * step}, far):
+        low = max(left.get("from", 1), largest + 1)
+        with suppress(LayoutError):
+            found.update(domain(name, {**left, **more, "from": low}, problem.shapes))
+    return tuple(sorted(found))
+
+
+def _largest(problem: Problem) -> int:
+    return max(max(shape.sizes.values()) for shape in problem.shapes)
+
+
 def _words(problem: Problem, condition: Condition) -> str:
     match condition:
         case ("constraint", text):
             return text
         case ("range", name, key):
+            if key == CAP:
+                return f"{name} <= {_largest(problem)}, the largest size"
             return _range_words(name, key, problem.ranges[name])
         case ("VMEM",):
             most = CHIPS[problem.target].vmem / 2**20

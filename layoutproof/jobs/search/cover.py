@@ -28,7 +28,7 @@ class Ends:
     __slots__ = ("high", "low")
 
     def __init__(self, low: Any, high: Any) -> None:
-        self.low, self.high = low, high
+        self.low, self.high = _exact(low), _exact(high)
 
     def __add__(self, other: Any) -> Ends:
         low, high = _ends(other)
@@ -82,21 +82,17 @@ class EndsNumbers(Numbers):
         import numpy as np
 
         may, may_not = _truth(condition)
-        (low, high), (other_low, other_high) = _ends(if_true), _ends(if_false)
-        lowest = np.where(may_not, np.where(may, np.minimum(low, other_low), other_low), low)
-        return Ends(lowest, np.where(may_not, np.where(may, np.maximum(high, other_high), other_high), high))
+        (low, high), (other_low, other_high) = map(_exact, _ends(if_true)), map(_exact, _ends(if_false))
+        lowest = np.where(may_not, np.where(may, _smaller(low, other_low), other_low), low)
+        return Ends(lowest, np.where(may_not, np.where(may, _larger(high, other_high), other_high), high))
 
     def minimum(self, left: Any, right: Any) -> Ends:
-        import numpy as np
-
         (low, high), (other_low, other_high) = _ends(left), _ends(right)
-        return Ends(np.minimum(low, other_low), np.minimum(high, other_high))
+        return Ends(_smaller(low, other_low), _smaller(high, other_high))
 
     def maximum(self, left: Any, right: Any) -> Ends:
-        import numpy as np
-
         (low, high), (other_low, other_high) = _ends(left), _ends(right)
-        return Ends(np.maximum(low, other_low), np.maximum(high, other_high))
+        return Ends(_larger(low, other_low), _larger(high, other_high))
 
     def xor(self, left: Any, right: Any) -> Any:
         raise Undecided("takes an xor of numbers that vary")
@@ -211,8 +207,29 @@ def _bounded(problem: Problem, boxes: Sequence[Box], cost: int) -> tuple[dict[st
             may, _ = _truth(constraint.condition.evaluate({**names, **row}, on))
             refuse(constraint.text, np.logical_not(may))
         rows.append(row)
+    if done.all():
+        return reasons, done
     least = _ends(cost_of(problem, values, rows, on))[0]
     return reasons, done | (np.asarray(least >= cost, dtype=bool) & everything)
+
+
+def _smaller(left: Any, right: Any) -> Any:
+    import numpy as np
+
+    return _exact(np.minimum(_exact(left), _exact(right)))
+
+
+def _larger(left: Any, right: Any) -> Any:
+    import numpy as np
+
+    return _exact(np.maximum(_exact(left), _exact(right)))
+
+
+def _exact(value: Any) -> Any:
+    """Python's own ints in an array: numpy makes machine integers of them in `where` and `minimum`, and those wrap."""
+    import numpy as np
+
+    return np.asarray(value).astype(object, copy=False)
 
 
 def _ends(value: Any) -> tuple[Any, Any]:
@@ -234,10 +251,8 @@ def _positive(value: Any) -> Ends:
 
 def _spanned(left: Any, right: Any, function: Callable[[Any, Any], Any]) -> Ends:
     """The ends of a function that rises or falls in each of its arguments: at the corners."""
-    import numpy as np
-
     corners = [function(a, b) for a in _ends(left) for b in _ends(right)]
     low, high = corners[0], corners[0]
     for corner in corners[1:]:
-        low, high = np.minimum(low, corner), np.maximum(high, corner)
+        low, high = _smaller(low, corner), _larger(high, corner)
     return Ends(low, high)

@@ -71,11 +71,21 @@ def prune(path: Path, rows: Path) -> Answer:
     root, file = read_file(path), path.as_posix()
     kind = kind_of(root, file)
     if kind == "arrays":
-        raise LayoutError(f"--prune is for tilings of kernels; {file} has none")
+        raise LayoutError(
+            "--prune is for tilings of kernels; here are none", file=file, line=root.line, column=root.column
+        )
     given = pruning.read_rows(rows)
     if kind == "kernel":
-        return pruning.prune(read.read_problem(root, file), given, rows.as_posix())
-    return pruning.prune_traced(traced_file.read(root, file), given, rows.as_posix())
+        problem = read.read_problem(root, file)
+        try:
+            return pruning.prune(problem, given, rows.as_posix())
+        except LayoutError as error:
+            raise error if error.file else _placed(error, root, file) from None
+    traced = traced_file.read(root, file)
+    try:
+        return pruning.prune_traced(traced, given, rows.as_posix())
+    except LayoutError as error:
+        raise error if error.file else _placed(error, root, file) from None
 
 
 def read_and_answer(path: Path, best: int, effort: int, pareto: bool = False, compiling: bool = False) -> Answer:
@@ -88,18 +98,35 @@ def read_and_answer(path: Path, best: int, effort: int, pareto: bool = False, co
     if kind == "kernel":
         from layoutproof.jobs.search.read import read_problem
 
-        return TilingsAnswer(solve(read_problem(root, file), best, effort, pareto, compiling))
+        problem = read_problem(root, file)
+        try:
+            return TilingsAnswer(solve(problem, best, effort, pareto, compiling))
+        except LayoutError as error:
+            raise _placed(error, root, file) from None
     if pareto:
-        raise LayoutError(f"--pareto is for tilings of a declared kernel; {file} has none")
+        raise LayoutError(
+            "--pareto is for tilings of a declared kernel; here is none", file=file, line=root.line, column=root.column
+        )
     if kind == "trace":
         from layoutproof.jobs.search import traced_file
 
-        return traced_file.answer(traced_file.read(root, file), best, effort, compiling)
+        traced = traced_file.read(root, file)
+        try:
+            return traced_file.answer(traced, best, effort, compiling)
+        except LayoutError as error:
+            raise _placed(error, root, file) from None
     if compiling:
-        raise LayoutError(f"--compile is for tilings of kernels; {file} has none")
+        raise LayoutError(
+            "--compile is for tilings of kernels; here are none", file=file, line=root.line, column=root.column
+        )
     from layoutproof.jobs.search import arrays_file
 
     return arrays_file.answer(arrays_file.read(root, file), best, effort)
+
+
+def _placed(error: LayoutError, root: Node, file: str) -> LayoutError:
+    """An error that appeared while searching, with the place of the problem where it has none of its own."""
+    return error if error.line is not None else error.at(error.file or file, root.line, root.column)
 
 
 def picture(answer: Answer) -> bytes | None:

@@ -103,7 +103,8 @@ def missing(problem: Problem, points: Sequence[Point], legal: Legal) -> Mapping[
         shape = (len(axes[0][start : start + rows_at_once]), *map(len, domains[1:]))
         on = Floats(np)
         priced = partial(figures, problem.template, problem.flops, problem.machine, on=on)
-        rows = [priced({**s.sizes, **values}) for s in problem.shapes]
+        with np.errstate(all="ignore"):  # what divides by 0 is computed exactly, and left out then
+            rows = [priced({**s.sizes, **values}) for s in problem.shapes]
         # what is beaten by clearly more than floats may be off is beaten; the rest is computed exactly
         left = np.ones(shape, dtype=bool)
         # of a cost that is the user's own all are: what floats lose may be all that it is about

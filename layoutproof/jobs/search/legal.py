@@ -51,6 +51,33 @@ def findings_of(problem: Problem, values: Mapping[str, int], effort: int = 1) ->
     return tuple(found)
 
 
+def whole(problem: Problem, effort: int = 1) -> Callable[[Mapping[str, int]], str]:
+    """A function that says which blocks of a candidate reach over an edge, and nothing else; "" = none."""
+    target = kernel_target(problem.target, problem.compiler)
+
+    def why(values: Mapping[str, int]) -> str:
+        for shape in problem.shapes:
+            try:
+                kernel = problem.template.instance({**shape.sizes, **values})
+            except LayoutError:
+                return ""  # what is no kernel is for the rules to say
+            for finding in judge(kernel, names=("partial_blocks",), target=target, effort=effort):
+                if finding.result.verdict is not Verdict.PROVED:
+                    unknown = finding.result.verdict is Verdict.UNKNOWN
+                    return (UNDECIDED if unknown else "") + f"partial_blocks {finding.subject}"
+        return ""
+
+    return why
+
+
+def _other_memory(kernel: Kernel, target: KernelTarget) -> bool:
+    """Whether a memory that no limit of the problem speaks of is too small."""
+    try:
+        return any(memory.name != "VMEM" and memory.used > memory.limit for memory in target.memory(kernel))
+    except Undecided:
+        return False
+
+
 def _blocks(kernel: Kernel, target: KernelTarget, seen: dict[tuple[object, ...], str]) -> str:
     for operand in kernel.operands:
         key = (operand.name, operand.dims, operand.dtype, operand.block, tuple(map(str, operand.index)))
@@ -75,7 +102,7 @@ def _properties(kernel: Kernel, target: KernelTarget, partial: bool, but: Collec
             return why
         if verdict is Verdict.PROVED or finding.property in COSTLY or finding.severity != "error":
             continue
-        if finding.property in but:
+        if finding.property in but and not (finding.property == MEMORY and _other_memory(kernel, target)):
             continue
         if verdict is Verdict.REFUTED:
             return why

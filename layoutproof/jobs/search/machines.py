@@ -16,7 +16,7 @@ STEP_OVERHEAD = 350_000
 """Picoseconds per grid step where the user says nothing: an assumption of ours, measured by nobody here. It breaks
 ties towards fewer steps; a file may say better with `step_overhead`."""
 
-_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ps|ns|us)")
+_TIME = re.compile(r"([0-9]{1,40}(?:\.[0-9]{1,40})?)\s*(ps|ns|us)")
 _UNITS = {"ps": 1, "ns": 1_000, "us": 1_000_000}
 _WHOLE = re.compile(r"[su]\d+|pred")
 

@@ -70,7 +70,10 @@ def narrowed(problem: Problem, target: KernelTarget | None) -> tuple[Problem, tu
 
 def _left_over(problem: Problem, window: Window, d: int, value: int) -> str:
     for shape in problem.shapes:
-        extent = window.dims[d].evaluate(shape.sizes, INTS)
+        try:
+            extent = window.dims[d].evaluate(shape.sizes, INTS)
+        except ZeroDivisionError:
+            return DIVIDES
         if extent % value:
             return f"blocks of {value} reach over the edge of {extent} (partial: none)"
     return ""

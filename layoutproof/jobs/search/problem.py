@@ -39,6 +39,7 @@ class Problem:
     partial: whether blocks may reach over the edge of an array (the kernel masks them).
     vmem: bytes that windows and scratch may take, headroom taken off.  target, compiler: whose rules are kept.
     source: the file.  body: the kernel's Python function, needed to compile it.  overhead_given: by the file.
+    headroom: percent that `vmem` is less than what was given.
     ranges: what the file says of every variable, as plain data: which of it conflicts when nothing is feasible.
     """
 
@@ -58,6 +59,7 @@ class Problem:
     source: str = ""
     body: str | None = None
     overhead_given: bool = False
+    headroom: int = 0
     ranges: Mapping[str, Any] = field(default_factory=dict)
 
     def count(self) -> int:

@@ -68,17 +68,27 @@ class Pruned:
 def read_rows(path: Path) -> tuple[Row, ...]:
     """The list in a JSON file. LayoutError, with line and column, for anything but a list of objects."""
     try:
-        rows = json.loads(path.read_text("utf-8"))
+        rows = json.loads(path.read_text("utf-8"), object_pairs_hook=_object)
+    except LayoutError as error:
+        raise LayoutError(error.problem, file=path.as_posix()) from None
     except json.JSONDecodeError as error:
         words = f"this is no JSON: {error.msg}"
         raise LayoutError(words, file=path.as_posix(), line=error.lineno, column=error.colno) from None
-    except (UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # UnicodeDecodeError too, and numbers of thousands of digits
         raise LayoutError(f"this is no JSON: {error}", file=path.as_posix()) from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise LayoutError("candidates are a JSON list of objects such as {'bm': 128, 'bn': 256}", file=path.as_posix())
     if not rows:
         raise LayoutError("there is no candidate in the list", file=path.as_posix())
     return tuple(rows)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Row:
+    found = dict(pairs)
+    for name, _ in pairs if len(found) < len(pairs) else ():
+        if [other for other, _ in pairs].count(name) > 1:
+            raise LayoutError(f"a candidate has {shorten(name, 40)!r} twice")
+    return found
 
 
 def prune(problem: Problem, rows: Sequence[Row], file: str = "") -> Pruned:
@@ -91,13 +101,16 @@ def prune(problem: Problem, rows: Sequence[Row], file: str = "") -> Pruned:
     for at, row in enumerate(rows):
         values = values_of(problem.variables, row, at, file)
         why = _outside(problem.variables, values)
+        if why:
+            dropped.append((at, why))
+            continue
         try:
             one = candidate(problem, values)
-            why = why or _limits(problem, values, one.figures) or legal(values)
+            why = _limits(problem, values, one.figures) or legal(values)
         except Undecided as undecided:
-            why = why or UNDECIDED + str(undecided)
+            why = UNDECIDED + str(undecided)
         except ZeroDivisionError:
-            why = why or DIVIDES
+            why = DIVIDES
         if why:
             dropped.append((at, why))
         else:

@@ -59,9 +59,11 @@ class Template:
     def names(self) -> tuple[str, ...]:
         """Every size and tile variable that stands in it."""
         terms = [*self.grid, *(t for _, dims, _ in self.scratch for t in dims)]
+        own: list[str] = []
         for window in self.windows:
             terms += [*window.dims, *(t for t in window.block if t is not None)]
-        return tuple(dict.fromkeys(name for term in terms for name in term.names()))
+            own += [name for term in window.index for name in term.names() if name not in window.names]
+        return tuple(dict.fromkeys([*(name for term in terms for name in term.names()), *own]))
 
     def clear(self) -> str:
         """Why its texts cannot be filled in, or "": a name of an index map is also a size or a variable."""
@@ -75,7 +77,10 @@ class Template:
         """The kernel with numbers put in. LayoutError where the kernel language refuses it."""
         from layoutproof.layouts.kernel import read
 
-        return read(self.filled(values)).kernel
+        try:
+            return read(self.filled(values)).kernel
+        except ZeroDivisionError:
+            raise LayoutError("a size of the kernel divides by 0") from None
 
     def filled(self, values: Mapping[str, int]) -> dict[str, Any]:
         """The mapping of the kernel language with numbers put in."""
@@ -92,27 +97,47 @@ def read_template(mapping: object) -> Template:
         raise LayoutError(f"kernel: a mapping with grid, inputs and outputs; found {shorten(repr(mapping), 60)}")
     grid = mapping.get("grid", [])
     names = tuple(grid) if isinstance(grid, Mapping) else None
-    entries = list(grid.values()) if isinstance(grid, Mapping) else grid if isinstance(grid, Sequence) else [grid]
-    terms = tuple(_term(entry) for entry in entries)
+    terms = _terms(list(grid.values()) if isinstance(grid, Mapping) else grid)
     windows = []
     for key, role in (("inputs", "in"), ("outputs", "out"), ("operands", "")):
-        for operand in mapping.get(key) or ():
-            windows.append(_window(operand, role or str(operand.get("role", "in")), len(terms), names))
-    scratch = tuple(_scratch(entry) for entry in mapping.get("scratch") or ())
+        for operand in _rows(mapping, key):
+            windows.append(_window(operand, role, len(terms), names))
+    # the language puts inputs before outputs, and what is at the same place is the same operand
+    windows.sort(key=lambda window: window.role != "in")
+    scratch = tuple(_scratch(entry) for entry in _rows(mapping, "scratch"))
     return Template(mapping, terms, tuple(windows), scratch)
+
+
+def _rows(mapping: Mapping[Any, Any], key: str) -> Sequence[Any]:
+    rows = mapping.get(key)
+    if rows is None:
+        return ()
+    if not isinstance(rows, list | tuple):
+        raise LayoutError(f"{key} is a list, not {shorten(repr(rows), 60)}")
+    return rows
 
 
 def _window(operand: Any, role: str, rank: int, names: tuple[str, ...] | None) -> Window:
     if not isinstance(operand, Mapping) or not isinstance(operand.get("array"), str):
         raise LayoutError(f"an operand is a mapping with array, block and index; found {shorten(repr(operand), 60)}")
     dtype, dims = _array(operand["array"])
-    block = operand.get("block")
-    sizes: tuple[Term | None, ...] = dims if block is None else tuple(_block(entry) for entry in block)
+    role = role or str(operand.get("role", "in"))
     name = str(operand.get("name", role))
+    if operand.get("indexing_mode") is not None:
+        raise LayoutError(f"{name}: what an Unblocked operand moves is not modelled here; write its block in blocks")
+    block = operand.get("block")
+    if block is not None and not isinstance(block, list | tuple):
+        raise LayoutError(f"{name}: block is a list of sizes such as [bm, bk], not {shorten(repr(block), 60)}")
+    buffers = operand.get("buffers")
+    if buffers is not None and (type(buffers) is not int or buffers < 1):
+        raise LayoutError(f"{name}: buffers is a number of at least 1, not {shorten(repr(buffers), 40)}")
+    sizes: tuple[Term | None, ...] = dims if block is None else tuple(_block(entry) for entry in block)
     text = operand.get("index")
     own: tuple[str, ...] = names or tuple(f"g{k}" for k in range(rank))
     index: tuple[Term, ...] = (Term("int", 0),) * len(dims)
     if text is not None:
+        if not isinstance(text, str):
+            raise LayoutError(f"{name}: index is a map such as (i, j) -> (i, j), not {shorten(repr(text), 60)}")
         own, index = parse_map(text)
     if not len(sizes) == len(dims) == len(index):
         raise LayoutError(f"{name}: {len(dims)} dimensions, {len(sizes)} block sizes and {len(index)} block indices")
@@ -132,7 +157,7 @@ def _window(operand: Any, role: str, rank: int, names: tuple[str, ...] | None) -
         uses=uses,
         straight=all(plain) and len(chosen) == len(set(chosen)),
         looked_up=frozenset(d for d, term in enumerate(index) if term.op == "read"),
-        buffers=operand.get("buffers"),
+        buffers=buffers,
         memory=str(operand.get("memory", "vmem")),
     )
 
@@ -164,6 +189,14 @@ def _block(entry: Any) -> Term | None:
     if entry is None or entry in ("squeezed", "None", "Squeezed()"):
         return None
     return _term(entry)
+
+
+def _terms(grid: Any) -> tuple[Term, ...]:
+    """The extents of a grid: a list, one extent, or a tuple as text."""
+    text = grid.strip() if isinstance(grid, str) else ""
+    if text[:1] in ("(", "["):
+        return parse_map(f"() -> {text}" if text[0] == "(" else f"() -> ({text[1:-1]},)")[1]
+    return tuple(_term(entry) for entry in (grid if isinstance(grid, list | tuple) else [grid]))
 
 
 def _term(entry: Any) -> Term:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,7 @@ def png(answer: Tilings) -> bytes:
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
+        from matplotlib.text import Text
     except ImportError:
         raise LayoutError("a picture needs matplotlib: pip install 'layoutproof[viz]'") from None
     problem, found = answer.problem, answer.progress.found
@@ -39,8 +41,12 @@ def png(answer: Tilings) -> bytes:
     if front is not None:
         _front(axes[1], problem, front)
     figure.suptitle(f"{problem.name}, {problem.target}")
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)  # a name is a name, whatever it has of dollars
     out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=120)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # a letter that the font lacks is drawn as a box
+        figure.savefig(out, format="png", dpi=120)
     return out.getvalue()
 
 

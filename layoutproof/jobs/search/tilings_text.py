@@ -157,9 +157,15 @@ def _none(answer: Tilings) -> list[str]:
         lines.append(_line("", f"the compiler refused {len(answer.refusals)} that the model allows"))
     if why is None:
         return lines
+    if not why.conditions:
+        return [*lines, _line("conflict", "the kernel itself: no condition that could be left out is needed for it")]
     *most, last = why.conditions
     if not why.complete:
-        lines.append(_line("conflict", "which conditions conflict is not known within the budget; --effort raises it"))
+        said = f"{', '.join(most)} and {last}" if most else last
+        lines.append(_line("conflict", f"{shorten(said, 600)} cannot all be met"))
+        lines.append(
+            _line("", "perhaps fewer of them conflict, which is not known within the budget; --effort raises it")
+        )
     elif not most:
         lines.append(_line("conflict", f"{last} cannot be met"))
     else:

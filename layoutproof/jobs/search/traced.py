@@ -22,6 +22,7 @@ from layoutproof.core.numbers import INTS
 from layoutproof.core.result import Verdict
 from layoutproof.core.term import Term, reads
 from layoutproof.engine.kernels import judge, kernel_target
+from layoutproof.jobs.search.branch import DIVIDES
 from layoutproof.jobs.search.cost import FIGURES, figures
 from layoutproof.jobs.search.legal import COSTLY
 from layoutproof.jobs.search.machines import machine
@@ -49,7 +50,7 @@ class TracedProblem:
 
     vmem: bytes that a kernel may use, None = what each kernel asks for, or the target's default.  headroom: percent of
     it that is kept free.  sizes: other names of the expressions.  confirm: asks the compiler, None = nobody can;
-    confirmed: whether it is asked.
+    confirmed: whether it is asked.  source: file, line and column of the function's name.
     The rest as in `problem.Problem`.
     """
 
@@ -68,6 +69,7 @@ class TracedProblem:
     constraints: tuple[Constraint, ...] = ()
     confirm: Confirm | None = None
     confirmed: bool = False
+    source: tuple[str, int, int] = ("", 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +141,8 @@ def search_traced(problem: TracedProblem, best: int = 1, effort: int = 1) -> Tra
             result.ranked.append(priced(problem, values, calls))
         except Undecided as undecided:
             result.undecided[str(undecided)] += 1
-    alike = next(iter(result.refused), "")
-    if alike.startswith(FUNCTION) and result.refused[alike] == result.count:
-        result.alike = alike
+        except ZeroDivisionError:
+            result.refused[DIVIDES] += 1
     result.cheaper = result.undecided.total()
     result.ranked.sort(key=lambda one: (one.cost, one.figures["bytes"], tuple(one.values.values())))
     waiting: list[Traced] = []
@@ -157,6 +158,9 @@ def search_traced(problem: TracedProblem, best: int = 1, effort: int = 1) -> Tra
             waiting = []
         if len(result.found) == best:
             break
+    alike = next(iter(result.refused), "")
+    if (alike.startswith(FUNCTION) or alike.endswith(DIVIDES)) and result.refused[alike] == result.count:
+        result.alike = alike
     return result
 
 
@@ -248,8 +252,13 @@ def illegal(problem: TracedProblem, one: Traced, target: KernelTarget) -> tuple[
 def _broken(problem: TracedProblem, names: Mapping[str, int]) -> str:
     """A constraint that does not hold, among those that speak of these names only; "" = none."""
     for constraint in problem.constraints:
-        if set(constraint.condition.names()) <= set(names) and not constraint.condition.evaluate(names, INTS):
-            return constraint.text
+        if not set(constraint.condition.names()) <= set(names):
+            continue
+        try:
+            if not constraint.condition.evaluate(names, INTS):
+                return constraint.text
+        except ZeroDivisionError:
+            return f"{constraint.text}: {DIVIDES}"
     return ""
 
 

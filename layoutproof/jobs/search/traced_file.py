@@ -25,6 +25,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.engine.kernels import kernel_target
 from layoutproof.jobs.positions import Node, read_file
+from layoutproof.jobs.search import ranges
 from layoutproof.jobs.search import read as kernel_file
 from layoutproof.jobs.search.cost import FIGURES
 from layoutproof.jobs.search.document import beside, placed
@@ -65,7 +66,9 @@ def answer(problem: TracedProblem, best: int = 3, effort: int = 1, confirm: bool
     result = search_traced(problem, best, effort)
     if result.alike:
         # whatever the block sizes: a wrong call, and no answer about block sizes
-        raise LayoutError(f"all {result.count} candidates fail alike: {result.alike.removeprefix(FUNCTION)}")
+        words = f"all {result.count} candidates fail alike: {result.alike.removeprefix(FUNCTION)}"
+        file, line, column = problem.source
+        raise LayoutError(words, file=file, line=line, column=column)
     return TracedAnswer(problem, result)
 
 
@@ -91,6 +94,7 @@ def _read(root: Node, file: str) -> TracedProblem:
     shapes: tuple[Shape, ...] = at("sizes", lambda value: (Shape({"": 1}),) if value is None else _one_shape(value))
     sizes = {name: size for name, size in shapes[0].sizes.items() if name}
     tune: dict[str, tuple[int, ...]] = at("tune", lambda value: kernel_file._domains(value, shapes))
+    kernel_file.apart(root.value["tune"], tune, sizes, file)
     known = {*tune, *sizes}
     names = known | set(FIGURES)
     trace, compiles = _calls(root, at, file, tune, sizes, target)
@@ -101,15 +105,16 @@ def _read(root: Node, file: str) -> TracedProblem:
         target=target,
         compiler=compiler,
         sizes=sizes,
-        vmem=at("vmem", lambda value: None if value is None else kernel_file._bytes(value)),
-        headroom=at("headroom", kernel_file._percent),
+        vmem=at("vmem", lambda value: None if value is None else ranges.amount(value)),
+        headroom=at("headroom", ranges.percent),
         step_overhead=at("step_overhead", lambda value: value),
-        flops=at("flops", lambda v: None if v is None else kernel_file._expression(v, known | {"steps"})),
-        cost=at("cost", lambda v: None if v is None else kernel_file._expression(v, names)),
-        partial=at("partial", lambda v: kernel_file._word(v, "partial", ("masked", "none"))) == "masked",
-        constraints=at("constraints", lambda v: tuple(kernel_file._constraint(text, names) for text in v or ())),
+        flops=at("flops", lambda v: None if v is None else ranges.expression(v, known | {"steps"})),
+        cost=at("cost", lambda v: None if v is None else ranges.expression(v, names)),
+        partial=at("partial", lambda v: ranges.word(v, "partial", ("masked", "none"))) == "masked",
+        constraints=kernel_file.constraints(root.value.get("constraints"), file, names),
         confirm=compiles,
         confirmed=at("confirm", _confirm),
+        source=(file, *root.value["trace"][1:3]),
     )
 
 

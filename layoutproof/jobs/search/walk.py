@@ -36,7 +36,8 @@ def walked(window: Window, grid: Sequence[Any], names: Mapping[str, Any], on: Nu
     """
     dims = [term.evaluate(names, on) for term in window.dims]
     block = [1 if term is None else term.evaluate(names, on) for term in window.block]
-    if not all(type(n) is int for n in (*grid, *dims, *block)):
+    beside = [names[n] for term in window.index for n in term.names() if n in names and n not in window.names]
+    if not all(type(n) is int for n in (*grid, *dims, *block, *beside)):
         # a block of one row and one column still moves its packed rows and its lanes
         most = product(grid) * product(block) * window.bits * LANES * 32
         return _between(0, most, on, window), _between(0, most, on, window)

@@ -12,6 +12,7 @@ import pytest
 
 import layoutproof.jobs.search.branch as branch
 import layoutproof.jobs.search.certificate as certificate
+from layoutproof.core.numbers import INTS
 from layoutproof.core.result import Verdict
 from layoutproof.engine.kernels import kernel_target
 from layoutproof.jobs.positions import read_yaml
@@ -121,7 +122,21 @@ def met(problem: Problem, kept: Sequence[tuple[str, ...]]) -> bool:
     assert known
     if ("legal",) in kept:
         return bool(feasible(relaxed))
-    return bool(_unjudged(relaxed))
+    unjudged = _unjudged(relaxed)
+    return bool(unjudged if relaxed.partial else [one for one in unjudged if _whole(relaxed, one)])
+
+
+def _whole(problem: Problem, one: Candidate) -> bool:
+    """Whether no block reaches over an edge, program by program."""
+    for shape in problem.shapes:
+        kernel = problem.template.instance({**shape.sizes, **one.values})
+        for program in itertools.product(*map(range, kernel.grid)):
+            names = dict(zip(kernel.grid_names, program, strict=True))
+            for operand in kernel.operands:
+                for term, block, extent in zip(operand.index, operand.block, operand.dims, strict=True):
+                    if (term.evaluate(names, INTS) + 1) * block.size > extent:
+                        return False
+    return True
 
 
 def _unjudged(problem: Problem) -> list[Candidate]:
