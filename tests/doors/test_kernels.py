@@ -14,30 +14,19 @@ import pytest
 import layoutproof
 from layoutproof.core.kernel import Kernel, Unmodelled
 from layoutproof.core.result import Result, Verdict
-from layoutproof.doors import cli
 from layoutproof.engine.kernels import Finding, kernel_of
 from layoutproof.jobs.pallas.findings import Judged, exit_code, judged, without_proved
 from layoutproof.jobs.pallas.report import as_json, place, summary, text, why_unknown
-from tests.doors.user_code import CALL_LINE, SPEC_LINE, folder_with_kernels
+from tests.doors.user_code import CALL_LINE, SPEC_LINE, kernels_command
 
 ROOT = Path(layoutproof.__file__).parents[1]
-Run = tuple[int, str, str]
 
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """One command line in a folder with user code: its exit code, stdout and stderr."""
     pytest.importorskip("jax", reason="JAX is not installed")
-    folder_with_kernels(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delitem(sys.modules, "users_kernels", raising=False)
-
-    def run_one(*arguments: str) -> Run:
-        code = cli.run(("kernels", *arguments))
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run_one
+    return kernels_command(capsys, tmp_path, monkeypatch)
 
 
 def test_a_proof(run: Any) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from layoutproof.doors import cli
-from tests.doors.user_code import folder_with_kernels
+from tests.doors.user_code import kernels_command
 
 SPEC = """\
 source: x
@@ -20,22 +19,11 @@ layouts:
 """
 TRACED = 'kernels:\n  mine: {trace: "users_kernels.py:copy", args: ["f32[1000,128]"]}\n'
 
-Run = tuple[int, str, str]
-
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """One command line in a folder with user code: its exit code, stdout and stderr."""
-    folder_with_kernels(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delitem(sys.modules, "users_kernels", raising=False)
-
-    def run_one(*arguments: str) -> Run:
-        code = cli.run(("kernels", *arguments))
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run_one
+    return kernels_command(capsys, tmp_path, monkeypatch)
 
 
 def test_a_spec_file(run: Any) -> None:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
+
+from layoutproof.doors import cli
 
 KERNELS = '''
 print("imported")
@@ -104,3 +110,19 @@ def folder_with_kernels(folder: Path, name: str = "users_kernels") -> Path:
     path = folder / f"{name}.py"
     path.write_text(KERNELS)
     return path
+
+
+def kernels_command(
+    capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[int, str, str]]:
+    """`layoutproof kernels` in a folder with user code: exit code, stdout and stderr for some arguments."""
+    folder_with_kernels(folder)
+    monkeypatch.chdir(folder)
+    monkeypatch.delitem(sys.modules, "users_kernels", raising=False)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = cli.run(("kernels", *arguments))
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run

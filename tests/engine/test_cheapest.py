@@ -22,6 +22,7 @@ from layoutproof.engine.cheapest import (
     with_order,
 )
 from layoutproof.engine.defaults import tpu_default
+from layoutproof.jobs.search.traced_compile import ENVIRONMENT
 from layoutproof.layouts import xla
 from layoutproof.layouts.xla.shape import XlaLayout
 from layoutproof.targets.tpu import GENERATIONS
@@ -78,7 +79,7 @@ def test_the_compiler_gives_an_order_these_tiles_and_bytes() -> None:
     child = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("orders_asked.py"))],
         input=json.dumps(queries),
-        env={**os.environ, **compiler.ENVIRONMENT},
+        env={**os.environ, **ENVIRONMENT},
         capture_output=True,
         text=True,
         timeout=250,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ jax = pytest.importorskip("jax", reason="reading Mosaic kernels needs the extra 
 
 from layoutproof.core.kernel import Kernel  # noqa: E402
 from layoutproof.core.term import Term  # noqa: E402
-from layoutproof.jobs.pallas.jaxpr_terms import Unreadable  # noqa: E402
+from layoutproof.jobs.pallas.bit_terms import Unreadable  # noqa: E402
 from layoutproof.jobs.pallas.mosaic_child import read_modules  # noqa: E402
 from layoutproof.jobs.pallas.mosaic_module import kernels_in_hlo  # noqa: E402
 from layoutproof.jobs.pallas.mosaic_terms import index_terms  # noqa: E402
@@ -68,11 +69,10 @@ def expression(draw: random.Random, depth: int = 3) -> str:
     return f"({made})"
 
 
-def kernel_with(texts: list[str]) -> Kernel:
-    """The kernel read back out of a call with one input for each index expression."""
+def kernel_with(texts: Sequence[str], names: dict[str, Any]) -> Kernel:
+    """The kernel read back out of a call with one input for each index expression over JAX's `names`."""
     from jax.experimental import pallas as pl
 
-    names = on_jax()
     maps = [eval(f"lambda i, j: ({text}, 0)", names) for text in texts]
     array = jax.ShapeDtypeStruct((64, 128), "float32")
     call = pl.pallas_call(
@@ -91,7 +91,7 @@ def kernel_with(texts: list[str]) -> Kernel:
 def test_maps_are_what_python_computes(seed: int) -> None:
     draw = random.Random(seed)
     texts = [expression(draw) for _ in range(50)]
-    kernel = kernel_with(texts)
+    kernel = kernel_with(texts, on_jax())
     assert [(t, o.unmodelled) for t, o in zip(texts, kernel.inputs, strict=True) if o.unmodelled] == []
     for text, operand in zip(texts, kernel.inputs, strict=True):
         for i in range(GRID[0]):
@@ -101,7 +101,7 @@ def test_maps_are_what_python_computes(seed: int) -> None:
 
 
 def test_python_division_is_read_back_as_such() -> None:
-    kernel = kernel_with(["i // 3", "(i - j) % 4", "i + j // 2 - 1"])
+    kernel = kernel_with(["i // 3", "(i - j) % 4", "i + j // 2 - 1"], on_jax())
     assert [str(o.index[0]) for o in kernel.inputs] == ["g0 // 3", "(g0 - g1) % 4", "g0 + g1 // 2 - 1"]
 
 
@@ -118,19 +118,7 @@ REFUSED = {
 
 
 def test_what_is_no_integer_arithmetic_is_refused_by_name() -> None:
-    from jax.experimental import pallas as pl
-
-    maps = [eval(f"lambda i, j: ({text}, 0)", {"jax": jax}) for text in REFUSED]
-    array = jax.ShapeDtypeStruct((64, 128), "float32")
-    call = pl.pallas_call(
-        lambda *refs: None,
-        grid=GRID,
-        in_specs=[pl.BlockSpec((8, 128), index_map) for index_map in maps],
-        out_specs=pl.BlockSpec((8, 128), lambda i, j: (i, 0)),
-        out_shape=array,
-    )
-    (kernel,) = kernels_in_hlo(lowered((call, [array] * len(maps))))
-    assert isinstance(kernel, Kernel)
+    kernel = kernel_with(tuple(REFUSED), {"jax": jax})
     for text, operand in zip(REFUSED, kernel.inputs, strict=True):
         assert REFUSED[text] in operand.unmodelled, text
 

@@ -13,6 +13,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from layoutproof.jobs.search.traced_compile import ENVIRONMENT
+
 TOPOLOGIES: dict[str, tuple[str, dict[str, str]]] = {
     "v2": ("v2:1x1", {}),
     "v3": ("v3:1x1", {}),
@@ -25,16 +27,6 @@ TOPOLOGIES: dict[str, tuple[str, dict[str, str]]] = {
     "7x": ("tpu7x:1x1x1", {}),
 }
 """One chip of each generation: the compiler's own name for it, and further options."""
-
-ENVIRONMENT = {
-    "JAX_PLATFORMS": "cpu",
-    "TPU_SKIP_MDS_QUERY": "1",
-    "TPU_ACCELERATOR_TYPE": "v5litepod-4",
-    "TPU_WORKER_HOSTNAMES": "localhost",
-    "TPU_LOG_DIR": "disabled",
-    # without this the compiler serves one process of a machine only, and the others fail on its lock file
-    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
-}
 
 Query = tuple[str, str, Sequence[int]]
 """(generation, numpy or ml_dtypes name, shape)."""

@@ -11,7 +11,8 @@ from layoutproof.core.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, 
 from layoutproof.core.size import symbol
 from layoutproof.core.term import Term
 from layoutproof.jobs.pallas.adapter import has_pipeline, inner_jaxprs, opened, place_of_function
-from layoutproof.jobs.pallas.jaxpr_terms import ZERO, Reference, Unreadable, literal, table_of, terms_of
+from layoutproof.jobs.pallas.bit_terms import Unreadable
+from layoutproof.jobs.pallas.jaxpr_terms import ZERO, Reference, literal, table_of, terms_of
 
 _SPACES = {
     "default": "vmem",

@@ -15,8 +15,6 @@ from layoutproof.core.term import CONDITIONS, Term
 from layoutproof.jobs.pallas.adapter import is_jaxs_own, opened
 from layoutproof.jobs.pallas.bit_terms import Unreadable, bitwise, constant, folded, shifted, wrapped
 
-__all__ = ["ONE", "ZERO", "Reference", "Unreadable", "literal", "table_of", "terms_of"]
-
 _INLINED = (
     "pjit",
     "jit",

@@ -19,7 +19,8 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Table, Unmodelled
 from layoutproof.core.size import symbol
 from layoutproof.core.term import Term
-from layoutproof.jobs.pallas.jaxpr_terms import ZERO, Unreadable
+from layoutproof.jobs.pallas.bit_terms import Unreadable
+from layoutproof.jobs.pallas.jaxpr_terms import ZERO
 from layoutproof.jobs.pallas.mosaic_calls import Array, Call
 from layoutproof.jobs.pallas.mosaic_config import Config
 from layoutproof.jobs.pallas.mosaic_terms import PREFIX, index_terms

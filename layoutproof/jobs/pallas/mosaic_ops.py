@@ -13,7 +13,8 @@ from typing import Any
 
 from layoutproof.core.numbers import INTS
 from layoutproof.core.term import CONDITIONS, Term
-from layoutproof.jobs.pallas.jaxpr_terms import ONE, ZERO, Unreadable
+from layoutproof.jobs.pallas.bit_terms import Unreadable, constant, folded
+from layoutproof.jobs.pallas.jaxpr_terms import ONE, ZERO
 
 TRUE, FALSE = Term("==", ZERO, ZERO), Term("==", ZERO, ONE)
 
@@ -49,17 +50,12 @@ def _truth(condition: Term) -> bool | None:
     return None
 
 
-def _int(term: Term) -> int | None:
-    return int(term.args[0]) if term.op == "int" else None
-
-
 def _binary(op: str) -> Callable[[Term, Term], Term]:
     def build(left: Term, right: Term) -> Term:
         left, right = number(left), number(right)
-        if op in ("truncdiv", "truncrem", "//") and (_int(right) or 0) <= 0:
+        if op in ("truncdiv", "truncrem", "//") and (constant(right) or 0) <= 0:
             raise Unreadable(f"a division by {right}, which is no positive constant")
-        term = Term(op, left, right)
-        return Term("int", int(term.evaluate({}, INTS))) if left.op == right.op == "int" else term
+        return folded(Term(op, left, right))
 
     return build
 
@@ -155,14 +151,14 @@ def masked(name: str, operands: list[Term]) -> Term:
     """Bits: x & (2**k - 1) is a remainder."""
     if name == "and":
         for value, mask in (operands, operands[::-1]):
-            bits = _int(mask)
+            bits = constant(mask)
             if bits is not None and bits >= 0 and bits & (bits + 1) == 0:
                 return _binary("%")(value, Term("int", bits + 1))
     raise Unreadable(f"the bitwise operation {name}")
 
 
 def _shift(by: Term) -> Term:
-    bits = _int(by)
+    bits = constant(by)
     if bits is None or not 0 <= bits < 32:
         raise Unreadable(f"a shift by {by}, which is no constant from 0 to 31")
     return Term("int", 1 << bits)
@@ -171,7 +167,7 @@ def _shift(by: Term) -> Term:
 def _shifted_left(value: Term, by: Term) -> Term:
     """No product: the compiler's prover of alignment tells them apart."""
     _shift(by)
-    if value.op == "int" or _int(by) == 0:
+    if value.op == "int" or constant(by) == 0:
         return _times(value, _shift(by))
     return Term("shl", value, by)
 
@@ -179,7 +175,7 @@ def _shifted_left(value: Term, by: Term) -> Term:
 def _shifted_right(operands: list[Term], width: int, _: int) -> Term:
     """Zeros come in from the left: of a negative number as if it were unsigned."""
     value, by = operands
-    return value if _int(by) == 0 else _floor(_unsigned(value, width), _shift(by))
+    return value if constant(by) == 0 else _floor(_unsigned(value, width), _shift(by))
 
 
 def _unsigned(value: Term, width: int) -> Term:
@@ -187,7 +183,7 @@ def _unsigned(value: Term, width: int) -> Term:
 
 
 def _narrowed(operands: list[Term], old: int, new: int) -> Term:
-    value = _int(operands[0])
+    value = constant(operands[0])
     if value is None or not -(1 << (new - 1)) <= value < 1 << (new - 1) or new == 1:
         raise Unreadable(f"a conversion from i{old} to i{new}, which may wrap")
     return operands[0]

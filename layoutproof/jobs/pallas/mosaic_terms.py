@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from layoutproof.core.term import Term
-from layoutproof.jobs.pallas.jaxpr_terms import Unreadable
+from layoutproof.jobs.pallas.bit_terms import Unreadable
 from layoutproof.jobs.pallas.mosaic_ops import (
     BITS,
     OPERATIONS,

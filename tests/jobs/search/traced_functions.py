@@ -24,17 +24,7 @@ def copy(x: Any, *, rows: int, columns: int = 128) -> Any:
 
 def truncated(x: Any, *, rows: int) -> Any:
     """Forgets the rows after the last whole block."""
-    import jax
-    from jax.experimental import pallas as pl
-
-    block = pl.BlockSpec((rows, 128), lambda i: (i, 0))
-    return pl.pallas_call(
-        lambda a, b: b.__setitem__(..., a[...]),
-        grid=(x.shape[0] // rows,),
-        in_specs=[block],
-        out_specs=block,
-        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
-    )(x)
+    return _by_rows(x, rows)
 
 
 def looked_up(table: Any, x: Any, *, rows: int) -> Any:
@@ -76,19 +66,9 @@ def summed(x: Any, *, rows: int) -> Any:
 
 def for_a_gpu(x: Any, *, rows: int) -> Any:
     """Written for another platform."""
-    import jax
-    from jax.experimental import pallas as pl
     from jax.experimental.pallas import triton
 
-    block = pl.BlockSpec((rows, 128), lambda i: (i, 0))
-    return pl.pallas_call(
-        lambda a, b: b.__setitem__(..., a[...]),
-        grid=(x.shape[0] // rows,),
-        in_specs=[block],
-        out_specs=block,
-        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
-        compiler_params=triton.CompilerParams(num_warps=4),
-    )(x)
+    return _by_rows(x, rows, compiler_params=triton.CompilerParams(num_warps=4))
 
 
 def nothing(x: Any, *, rows: int) -> Any:
@@ -112,4 +92,19 @@ def deep(x: Any, *, rows: int) -> Any:
         in_specs=[block],
         out_specs=block,
         out_shape=jax.ShapeDtypeStruct(x.shape, "float32"),
+    )(x)
+
+
+def _by_rows(x: Any, rows: int, **more: Any) -> Any:
+    import jax
+    from jax.experimental import pallas as pl
+
+    block = pl.BlockSpec((rows, 128), lambda i: (i, 0))
+    return pl.pallas_call(
+        lambda a, b: b.__setitem__(..., a[...]),
+        grid=(x.shape[0] // rows,),
+        in_specs=[block],
+        out_specs=block,
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+        **more,
     )(x)
