@@ -85,12 +85,6 @@ def test_solver_libraries_are_imported_by_solvers_only(path: Path) -> None:
         assert not names & set(HEAVY)
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_files_stay_small(path: Path) -> None:
-    """A file has one reason to exist; past 320 lines it has two."""
-    assert len(path.read_text().splitlines()) <= 320
-
-
 def test_import_is_light() -> None:
     """`import layoutproof` loads no library at all, and the first constant question loads no solver library."""
     code = (
