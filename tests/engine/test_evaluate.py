@@ -22,7 +22,7 @@ from layoutproof.engine.pad_reshape import pad_reshape_transpose
 from layoutproof.engine.read import map_of, read_layout
 from layoutproof.layouts.xla.shape import XlaLayout
 from tests.engine.layouts_at_random import xla_layouts
-from tests.shared_data import rows
+from tests.recorded import rows
 
 REPLICATED = IndexMap(
     Space(("i", "j"), (4, 2)),

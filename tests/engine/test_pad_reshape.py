@@ -12,7 +12,7 @@ from layoutproof.engine.pad_reshape import pad_reshape_transpose
 from layoutproof.layouts.xla import parse
 from layoutproof.layouts.xla.shape import COMBINE, XlaLayout
 from tests.engine.layouts_at_random import xla_layouts
-from tests.shared_data import rows
+from tests.recorded import rows
 
 
 def numbered(layout: XlaLayout) -> np.ndarray:

@@ -17,7 +17,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.size import symbol
 from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout, XlaOpaque, XlaShape, XlaTuple
 from layoutproof.layouts.xla.text import _parse, parse, to_text
-from tests.shared_data import rows
+from tests.recorded import rows
 from tests.versions import jaxlib_measured
 
 TYPES = sorted(ELEMENT_BITS)

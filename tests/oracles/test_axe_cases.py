@@ -36,7 +36,7 @@ from tests.oracles.axe_rows import (
     rejected,
     span,
 )
-from tests.shared_data import rows
+from tests.recorded import rows
 
 FILE = "axe_cases.jsonl"
 

@@ -20,7 +20,7 @@ from layoutproof.layouts.sharding.lexer import cursor_at
 from layoutproof.layouts.sharding.mesh import to_tiles
 from layoutproof.layouts.sharding.mesh_text import read_mesh
 from layoutproof.layouts.sharding.tiles import Tiles, canonical, iota, listed
-from tests.shared_data import rows
+from tests.recorded import rows
 
 Row = dict[str, Any]
 

@@ -19,7 +19,7 @@ from layoutproof.core.result import Point, Verdict
 from layoutproof.engine.read import read_layout
 from layoutproof.layouts.xla.shape import XlaLayout
 from tests.oracles import plain
-from tests.shared_data import rows
+from tests.recorded import rows
 
 FILE = "tpu_bitcasts.jsonl"
 ONE_STEP = ("reshape", "squeeze", "expand", "identity", "bitcast_convert", "transpose")

@@ -10,7 +10,7 @@ import layoutproof as lp
 from layoutproof.engine.read import read_layout
 from layoutproof.layouts.xla.sizes import sizes
 from tests.oracles import plain
-from tests.shared_data import rows
+from tests.recorded import rows
 
 DEFAULTS = "tpu_padded_bytes.jsonl"
 CUSTOM = "tpu_custom_sizes.jsonl"

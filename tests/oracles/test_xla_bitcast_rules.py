@@ -25,7 +25,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.core.space import Space
 from layoutproof.engine.read import read_layout
 from layoutproof.layouts.xla.shape import XlaLayout
-from tests.shared_data import rows
+from tests.recorded import rows
 
 FILE = "xla_bitcast_cases.jsonl"
 Row = dict[str, Any]

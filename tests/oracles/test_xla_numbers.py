@@ -11,7 +11,7 @@ import layoutproof as lp
 from layoutproof.engine.read import read_layout
 from layoutproof.layouts.xla.sizes import sizes
 from tests.oracles import plain
-from tests.shared_data import rows
+from tests.recorded import rows
 
 FILE = "xla_linear_index_and_size_cases.jsonl"
 

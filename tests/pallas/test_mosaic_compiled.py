@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +18,7 @@ from layoutproof.jobs.search.traced_compile import ENVIRONMENT  # noqa: E402
 from tests.pallas.mosaic_compiler import Case, compiled  # noqa: E402
 from tests.pallas.mosaic_texts import as_compiled, verdicts, windows  # noqa: E402
 from tests.pallas.pitfalls import PITFALLS  # noqa: E402
-from tests.shared_data import FOLDER  # noqa: E402
+from tests.recorded import dump  # noqa: E402
 from tests.targets.compiler import available  # noqa: E402
 
 CASES: list[Case] = [
@@ -79,13 +78,10 @@ def test_an_audited_program_has_its_kernels_judged() -> None:
         assert dict(found.kernels) == {"refuted" if case[1] == "wrong" else "proved": 1}
 
 
-@pytest.mark.parametrize("name", ["transformer_bf16_v5e.txt", "transformer_bf16_v6e.txt"])
+@pytest.mark.parametrize("name", ["transformer_bf16_v5e", "transformer_bf16_v6e"])
 def test_a_kernel_that_xla_wrote(name: str) -> None:
     """XLA's own attention kernel in a real program; its module is MLIR text."""
-    path = Path(FOLDER) / "hlo" / name
-    if not path.is_file():
-        pytest.skip(f"reference data hlo/{name} is not beside this checkout")
-    (kernel,) = kernels_in_hlo(path.read_text(), name)
+    (kernel,) = kernels_in_hlo(dump(name), name)
     assert isinstance(kernel, Kernel)
     assert str(kernel) == "online-softmax grid (4, 8, 1, 1)"
     assert kernel.semantics == ("parallel", "parallel", "parallel", "arbitrary")
@@ -95,4 +91,4 @@ def test_a_kernel_that_xla_wrote(name: str) -> None:
         "outputs[0] bf16[4,8,512,64] block (1, 1, 512, 64) index (g0, g1, g2, 0)",
     ]
     assert [s.dims for s in kernel.scratch] == [(1, 1, 512, 1)] * 2
-    assert judged(kernel, target=name.partition("_bf16_")[2].removesuffix(".txt")).verdict.value == "proved"
+    assert judged(kernel, target=name.partition("_bf16_")[2]).verdict.value == "proved"

@@ -20,7 +20,7 @@ from layoutproof.core.result import Result, Verdict
 from layoutproof.engine.count import count, one_by_one
 from layoutproof.engine.decide import ENGINES
 from tests.properties.places import axe, collision, hole, holes, missing, outside, repeated
-from tests.shared_data import rows
+from tests.recorded import rows
 
 FIG2_SHARD = [(8, 4, "lane"), (2, 1, "warp"), (4, 1, "lane"), (2, 1, "reg")]
 SHARDED_SHARD = [(2, 1, "gpuid"), (32, 128, "m"), (2, 2, "gpuid"), (64, 1, "m")]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Sequence
 from importlib.metadata import version
 from math import prod
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,9 +22,8 @@ from layoutproof.targets.tpu import (
     default_layout,
     generation,
 )
+from tests.recorded import rows
 from tests.targets import compiler
-
-RECORDED = Path(__file__).resolve().parents[3] / "shared" / "data" / "tpu_default_layouts.jsonl"
 
 BITS = {
     **dict.fromkeys(("int1", "uint1"), 1),
@@ -71,12 +68,6 @@ EDGES = (
 )
 
 
-def recorded() -> list[dict[str, Any]]:
-    if not RECORDED.exists():
-        pytest.skip("the recorded answers of the TPU compiler (shared/data/tpu_default_layouts.jsonl) are not here")
-    return [json.loads(line) for line in RECORDED.read_text().splitlines()]
-
-
 def random_query(rng: random.Random) -> tuple[str, str, tuple[int, ...]]:
     shape = tuple(
         rng.choice(EDGES[1:]) if rng.random() < 0.6 else rng.choice((rng.randint(1, 40), rng.randint(0, 1025)))
@@ -90,7 +81,7 @@ def random_query(rng: random.Random) -> tuple[str, str, tuple[int, ...]]:
 def test_equals_every_recorded_answer() -> None:
     """Each row the real compiler answered: same order, tiles and element bits, and the same text."""
     wrong = []
-    for row in recorded():
+    for row in rows("tpu_default_layouts.jsonl"):
         ours = default_layout(row["shape"], BITS[row["dtype"]], row["generation"])
         fields = (list(ours.minor_to_major), [list(tile) for tile in ours.tiles], ours.element_bits)
         if (*fields, str(ours)) != (row["minor_to_major"], row["tiling"], row["element_bits"], row["text"]):
@@ -116,9 +107,9 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_recorded_answers_catch_a_wrong_rule(fault: str) -> None:
     """A planted fault must disagree with the recorded answers somewhere, else they could not find a real one."""
-    rows = [row for row in recorded() if len(row["shape"]) == 2]
-    wrong = [r for r in rows if FAULTS[fault](r["shape"], BITS[r["dtype"]], r["generation"]) != r["text"]]
-    assert 0 < len(wrong) < len(rows)
+    matrices = [row for row in rows("tpu_default_layouts.jsonl") if len(row["shape"]) == 2]
+    wrong = [r for r in matrices if FAULTS[fault](r["shape"], BITS[r["dtype"]], r["generation"]) != r["text"]]
+    assert 0 < len(wrong) < len(matrices)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from layoutproof.core.tiles import vmem_bytes
 from layoutproof.engine.kernels import kernel_target
 from layoutproof.targets.tpu import default_layout
 from layoutproof.targets.tpu_kernels import COMPILERS
-from tests.shared_data import rows
+from tests.recorded import rows
 from tests.targets import compiler
 
 TYPES = {

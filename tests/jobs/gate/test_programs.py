@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import random
 import re
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,7 @@ from layoutproof.jobs.gate.classes import layouts
 from layoutproof.jobs.gate.program import read
 from layoutproof.jobs.gate.programs import bitcast_pairs, compare
 from layoutproof.jobs.gate.states import File
-from tests.shared_data import FOLDER
+from tests.recorded import DUMPS, dump
 
 SMALL = """\
 HloModule jit_f, entry_computation_layout={(f32[64,256]{1,0:T(8,128)}, f32[256]{0:T(256)})->f32[64,256]{1,0:T(8,128)}}
@@ -185,18 +184,10 @@ def test_a_broken_old_dump_is_unknown() -> None:
 
 # -- real compiler output --
 
-DUMPS = sorted(path.name for path in (FOLDER / "hlo").glob("*.txt"))
 PAIRS = [(n, n.replace("v5e", "v6e")) for n in DUMPS if "v5e" in n and n.replace("v5e", "v6e") in DUMPS]
-needs_data = pytest.mark.skipif(not DUMPS, reason="the dumps are not beside this checkout")
 
 
-def dump(name: str) -> str:
-    """One real dump."""
-    return (Path(FOLDER) / "hlo" / name).read_text()
-
-
-@needs_data
-@pytest.mark.parametrize("name", DUMPS or ["-"])
+@pytest.mark.parametrize("name", DUMPS)
 def test_a_dump_against_itself(name: str) -> None:
     """Nothing, and nothing when every number of an instruction is another one."""
     text = dump(name)
@@ -206,26 +197,23 @@ def test_a_dump_against_itself(name: str) -> None:
     assert found(text, renamed) == []
 
 
-@needs_data
-@pytest.mark.parametrize("name", DUMPS or ["-"])
+@pytest.mark.parametrize("name", DUMPS)
 def test_bitcasts_of_real_programs_are_proved(name: str) -> None:
     """All of them: the compiler emits none that moves a byte."""
     for what, pair in bitcast_pairs(read(dump(name).encode(), name)):
         assert implements(*pair)[0] is Verdict.PROVED, (what.line, pair)
 
 
-@needs_data
-@pytest.mark.parametrize(("old", "new"), PAIRS or [("-", "-")])
+@pytest.mark.parametrize(("old", "new"), PAIRS)
 def test_one_program_for_two_generations(old: str, new: str) -> None:
     """v5e against v6e: the same entry layout and copies; at most, an array is kept in another memory space."""
     assert {f.kind for f in found(dump(old), dump(new))} <= {"memory_space"}
 
 
-@needs_data
 @pytest.mark.parametrize("name", ["reshard_v5e", "sharded_matmul_v5e", "sharded_reduce_v5e"])
 def test_one_program_on_two_meshes(name: str) -> None:
     """2x2 against 4x4: each device's part is smaller, which is the ABI, and elements are on other devices."""
-    changes = found(dump(f"{name}_2x2.txt"), dump(f"{name}_4x4.txt"))
+    changes = found(dump(f"{name}_2x2"), dump(f"{name}_4x4"))
     assert {f.kind for f in changes} == {"abi", "resharded"}
     moved = next(f for f in changes if f.kind == "resharded")
     assert re.search(r"\(0, \d+\) goes from devices? 0.* to devices? ", moved.because)
@@ -253,8 +241,7 @@ def mutants(text: str, many: int) -> list[tuple[str, str, str]]:
     return [(what, new, whole) for what, new, whole in made]
 
 
-@needs_data
-@pytest.mark.parametrize("name", DUMPS or ["-"])
+@pytest.mark.parametrize("name", DUMPS)
 def test_mutants_are_caught_with_the_right_class(name: str) -> None:
     """Each instruction whose layout was changed is found where it stands, in the class that its two layouts have."""
     text = dump(name)
@@ -280,8 +267,7 @@ def test_mutants_are_caught_with_the_right_class(name: str) -> None:
 _SHAPE_ANY = re.compile(r"(?<== )[a-z]\w*\[[\d,]*\](?:\{[^}]*\})?")
 
 
-@needs_data
-@pytest.mark.parametrize("name", DUMPS or ["-"])
+@pytest.mark.parametrize("name", DUMPS)
 def test_an_added_copy_is_caught(name: str) -> None:
     """After each of some instructions of the entry a copy to another order of dimensions: found, with its bytes."""
     text = dump(name)

@@ -9,10 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.shared_data import FOLDER
-
-NAMES = tuple(sorted(each.stem for each in (FOLDER / "hlo").glob("*.txt")))
-
 SMALL = """HloModule small, is_scheduled=true, entry_computation_layout=\
 {(f32[8,256]{1,0:T(8,128)})->f32[256,8]{1,0:T(8,128)}}
 
@@ -42,14 +38,6 @@ ENTRY %main (x: f32[8,256]) -> f32[256,8] {
 }
 """
 """A fusion, a bitcast that is a transpose, and a copy to another layout."""
-
-
-def text_of(name: str) -> str:
-    """A real dump's text; skips where the reference data is not beside this checkout."""
-    path = FOLDER / "hlo" / f"{name}.txt"
-    if not path.is_file():
-        pytest.skip(f"reference data {path.name} is not beside this checkout (looked in {FOLDER})")
-    return path.read_text("utf-8")
 
 
 PROGRAM = """

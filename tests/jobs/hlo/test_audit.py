@@ -15,16 +15,17 @@ from layoutproof.jobs.hlo.found import Audit
 from layoutproof.jobs.hlo.lines import read_hlo
 from layoutproof.jobs.hlo.report import as_text
 from layoutproof.jobs.hlo.shapes import Array, Shapes, read_array
-from tests.jobs.hlo.dumps import NAMES, SMALL, dump_on_cpu, text_of
+from tests.jobs.hlo.dumps import SMALL, dump_on_cpu
+from tests.recorded import DUMPS, dump
 
 
 def audited(text: str) -> Audit:
     return audit(text.splitlines(keepends=True), "dump.txt")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", DUMPS)
 def test_real_dumps(name: str) -> None:
-    text = text_of(name)
+    text = dump(name)
     found = audited(text)
     assert not found.errors
     assert not found.contradictions
@@ -36,10 +37,10 @@ def test_real_dumps(name: str) -> None:
     assert found.exit_code == (3 if found.kernels["unknown"] else 0)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", DUMPS)
 def test_bitcasts_by_enumeration(name: str) -> None:
     # every valid slot of both sides, counted by hand, where the arrays are small enough
-    for source, target in audited(text_of(name)).casts:
+    for source, target in audited(dump(name)).casts:
         one, other = read_array(source), read_array(target)
         if one.elements > 20_000 or one.layout is None or other.layout is None:
             continue
@@ -128,9 +129,9 @@ def test_a_copy_more_is_counted() -> None:
     assert (before.count, after.count) == (1, 2)
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n.startswith(("transformer_bf16", "embedding", "while"))])
+@pytest.mark.parametrize("name", [n for n in DUMPS if n.startswith(("transformer_bf16", "embedding", "while"))])
 def test_each_swapped_layout_of_a_bitcast_or_fusion_is_seen(name: str) -> None:
-    lines = text_of(name).splitlines(keepends=True)
+    lines = dump(name).splitlines(keepends=True)
     pattern = re.compile(r" = \w+\[(\d+),(\d+)\]\{(1,0|0,1):T[^}]*\} (fusion|bitcast|get-tuple-element)\(")
     tried = 0
     for number, line in enumerate(lines):
@@ -250,8 +251,8 @@ def test_sizes_that_differ_and_assignments_cut_short(tmp_path: Path) -> None:
 def test_shapes_agree_with_the_definition() -> None:
     # padded bytes of every array of the real dumps, by tiling extents by hand
     shapes = Shapes()
-    for name in NAMES:
-        for module in read_hlo(text_of(name).splitlines(keepends=True), name):
+    for name in DUMPS:
+        for module in read_hlo(dump(name).splitlines(keepends=True), name):
             for computation in module.computations:
                 for instruction in computation.instructions:
                     for array in shapes.of(instruction.shape).arrays:

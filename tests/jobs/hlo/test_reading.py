@@ -14,7 +14,8 @@ from layoutproof.jobs.hlo.audit import audit
 from layoutproof.jobs.hlo.lines import read_hlo
 from layoutproof.jobs.hlo.module import Module
 from layoutproof.jobs.hlo.shapes import Shapes
-from tests.jobs.hlo.dumps import NAMES, SMALL, text_of
+from tests.jobs.hlo.dumps import SMALL
+from tests.recorded import DUMPS, dump
 
 LISTING = """
 import json, sys
@@ -75,9 +76,9 @@ def test_several_modules_in_one_file() -> None:
     assert (found.exit_code, len(found.programs), found.instructions) == (0, 2, 12)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", DUMPS)
 def test_jaxlib_reads_the_same(name: str) -> None:
-    text = text_of(name)
+    text = dump(name)
     pytest.importorskip("jaxlib", reason="the extra jax is not installed")
     # a process of its own: XLA's parser aborts on some texts
     done = subprocess.run([sys.executable, "-c", LISTING], input=text, capture_output=True, text=True, check=True)
@@ -178,9 +179,9 @@ def test_what_was_read_before_is_kept_and_the_next_module_read() -> None:
     assert sum(c.count for c in found.casts.values()) == 2
 
 
-@pytest.mark.parametrize("name", NAMES[:8])
+@pytest.mark.parametrize("name", DUMPS[:8])
 def test_cut_anywhere_is_never_green(name: str) -> None:
-    text = text_of(name)
+    text = dump(name)
     for part in range(1, 40):
         cut = text[: len(text.rstrip()) * part // 40]
         assert audit(cut.splitlines(keepends=True), name).exit_code == 2, part

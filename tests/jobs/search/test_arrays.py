@@ -14,7 +14,7 @@ from layoutproof.jobs.search.arrays import MOST_NAMES, best_layouts, shared_orde
 from layoutproof.layouts import xla
 from layoutproof.layouts.xla.shape import XlaLayout
 from layoutproof.targets.tpu import GENERATIONS
-from tests.shared_data import rows
+from tests.recorded import rows
 
 TYPES = ("f32", "bf16", "s8", "s4", "pred")
 EXTENTS = (1, 2, 3, 5, 8, 9, 40, 64, 100, 128, 129, 300, 640)

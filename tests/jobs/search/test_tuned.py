@@ -18,7 +18,7 @@ from layoutproof.jobs.search.legal import checker
 from layoutproof.jobs.search.problem import Problem, broken
 from layoutproof.jobs.search.read import read_problem
 from layoutproof.jobs.search.tuned import standing
-from tests.shared_data import rows
+from tests.recorded import rows
 
 ROOT = Path(__file__).resolve().parents[3]
 PRODUCT = {
