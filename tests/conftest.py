@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 os.environ.setdefault("LAYOUTPROOF_CACHE", "off")
 # shapes are traced on the CPU; without this libtpu looks for TPUs and writes to the terminal
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Helper modules have no doctests, and importing one may need an extra that is not installed."""
+    helper = collection_path.suffix == ".py" and not collection_path.name.startswith("test_")
+    return True if helper and collection_path.name != "conftest.py" else None

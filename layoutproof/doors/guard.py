@@ -87,7 +87,7 @@ def guard(target: str | None = None, on: str = "raise") -> Iterator[Seen]:
 
         kernel_target(target)
     if "jax" not in sys.modules and importlib.util.find_spec("jax") is None:
-        raise LayoutError("a guard checks what JAX traces, and jax is not installed: pip install 'layoutproof[jax]'")
+        raise LayoutError("a guard checks what JAX traces, and jax is not installed: pip install jax")
     from layoutproof.jobs.pallas.hook import traced
 
     seen, found = Seen(), list["Kernel | Unmodelled"]()

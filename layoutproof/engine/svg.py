@@ -62,7 +62,7 @@ def svg_picture(layout: object) -> str:
 
 
 def png_bytes(layout: object) -> bytes:
-    """The same picture as PNG, drawn with matplotlib (`pip install layoutproof[viz]`).
+    """The same picture as PNG, drawn with matplotlib (`pip install matplotlib`).
 
     Raises LayoutError as `text_picture` does, and when matplotlib is not installed.
     """
@@ -72,7 +72,7 @@ def png_bytes(layout: object) -> bytes:
         from matplotlib.figure import Figure
         from matplotlib.patches import Rectangle
     except ImportError:
-        raise LayoutError("a PNG needs matplotlib: pip install layoutproof[viz]") from None
+        raise LayoutError("a PNG needs matplotlib: pip install matplotlib") from None
     box = _Box(grid)
     # one unit of the picture is one point of type, so that text fits its cell as it does in the SVG
     figure = Figure(figsize=(box.width / 72, box.height / 72), dpi=108, facecolor="white")

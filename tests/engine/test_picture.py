@@ -189,5 +189,5 @@ def test_png_without_matplotlib_says_what_to_install(monkeypatch: pytest.MonkeyP
     """The extra that has matplotlib is named."""
     for name in ("matplotlib.figure", "matplotlib.backends.backend_agg"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(LayoutError, match=re.escape("pip install layoutproof[viz]")):
+    with pytest.raises(LayoutError, match=re.escape("pip install matplotlib")):
         png_bytes("f32[3,5]{1,0:T(2,2)}")

@@ -537,7 +537,7 @@ def test_strict_is_part_of_xla() -> None:
 def test_agrees_with_jaxlib() -> None:
     """Mode xla accepts and prints exactly what jaxlib's HLO parser does, on random texts and mutations of them."""
     if importlib.util.find_spec("jaxlib") is None or sys.platform == "win32":
-        pytest.skip("needs jaxlib (pip install layoutproof[jax]) and fork")
+        pytest.skip("needs jaxlib (pip install jaxlib) and fork")
     texts = [*QUIRKS, *(f"({text})" for text in [*QUIRKS, *REFUSED_IN_TUPLES]), *REFUSED_IN_TUPLES, *some_texts(3, 600)]
     child = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("jaxlib_parser.py"))],

@@ -48,7 +48,7 @@ def need_jax() -> Any:
     try:
         import jax
     except ImportError as error:
-        raise LayoutError(f"finding Pallas calls needs jax: pip install 'layoutproof[jax]' ({error})") from None
+        raise LayoutError(f"finding Pallas calls needs jax: pip install jax ({error})") from None
     version = tuple(int(part) for part in jax.__version__.split(".")[:2])
     if version not in KNOWN:
         known = ", ".join(f"{a}.{b}" for a, b in KNOWN)

@@ -38,7 +38,7 @@ def read_modules(
             answers.append({"error": f"jaxlib's reader of Mosaic modules {ended}"})
         missing = next((str(each["missing"]) for each in found if "missing" in each), "")
         if missing:
-            words = f"reading Mosaic kernels needs jax: pip install 'layoutproof[jax]' ({shorten(missing, 200)})"
+            words = f"reading Mosaic kernels needs jax: pip install jax ({shorten(missing, 200)})"
             raise LayoutError(words)
     return tuple(answers)
 

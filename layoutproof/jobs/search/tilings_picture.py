@@ -29,7 +29,7 @@ def png(answer: Tilings) -> bytes:
         from matplotlib.figure import Figure
         from matplotlib.text import Text
     except ImportError:
-        raise LayoutError("a picture needs matplotlib: pip install 'layoutproof[viz]'") from None
+        raise LayoutError("a picture needs matplotlib: pip install matplotlib") from None
     problem, found = answer.problem, answer.progress.found
     first, second = drawn(problem)
     front = answer.front

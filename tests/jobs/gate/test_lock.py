@@ -13,7 +13,8 @@ from layoutproof.jobs.formats import Report
 from layoutproof.jobs.gate import drift, lock
 from layoutproof.jobs.gate.states import here
 from layoutproof.jobs.workers import Workers
-from tests.jobs.gate.test_programs import DUMPS, SMALL, dump, needs_data
+from tests.jobs.gate.test_programs import SMALL
+from tests.recorded import DUMPS, dump
 
 USER = """
 import jax
@@ -146,8 +147,7 @@ def test_a_lock_of_nothing_is_not_green(folder: Path) -> None:
         drifted()
 
 
-@needs_data
-@pytest.mark.parametrize("name", DUMPS or ["-"])
+@pytest.mark.parametrize("name", DUMPS)
 def test_real_dumps_in_step(name: str) -> None:
     """The compiler's own output against its lock: nothing."""
     locked("a.txt", dump(name))
