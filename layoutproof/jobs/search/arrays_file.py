@@ -11,6 +11,7 @@
     shardings: {w: "bf16[h,f]"}            arrays that share names are cut alike there
     mesh: {data: 4, model: 2}
     memory: 8GiB                           for all of them on one device; default: what the target's HBM holds
+    require: [even]                        of every shard: even, whole (tiles), both, or [] = nothing; default: [even]
 Any of layouts, padding and shardings may be there. A shape with a comma inside [..] is quoted in {..}.
 
 For doors, here and in `traced_file` alike: `SECTIONS` are the keys that mark such a file, `read(node or path, file)`
@@ -33,7 +34,7 @@ from layoutproof.jobs.search.arrays_text import layouts_rows, padding_rows, shar
 from layoutproof.jobs.search.document import placed
 from layoutproof.jobs.search.padding import PaddingAnswer, nearest_full
 from layoutproof.jobs.search.ranges import amount
-from layoutproof.jobs.search.shardings import MOST, ShardingAnswer, best_shardings
+from layoutproof.jobs.search.shardings import MOST, REQUIRED, RESTRICTIONS, ShardingAnswer, best_shardings
 from layoutproof.layouts import xla
 from layoutproof.layouts.xla.shape import XlaLayout
 from layoutproof.targets import tpu
@@ -41,7 +42,7 @@ from layoutproof.targets import tpu
 EXIT = {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNKNOWN: 3}
 SECTIONS = ("layouts", "padding", "shardings")
 """A file with one of these keys, and no `kernel` and no `trace`, is read here."""
-KEYS = ("search", "source", "note", "target", "sizes", "order", "mesh", "memory", *SECTIONS)
+KEYS = ("search", "source", "note", "target", "sizes", "order", "mesh", "memory", "require", *SECTIONS)
 MOST_DEVICES = 1 << 24
 
 Shapes = Mapping[str, tuple[XlaLayout, tuple[str, ...], bool, Node]]
@@ -51,7 +52,7 @@ Shapes = Mapping[str, tuple[XlaLayout, tuple[str, ...], bool, Node]]
 class ArraysProblem:
     """sections: shapes by name, by key of SECTIONS.  shared: one order for all arrays.  memory: bytes of a device.
 
-    root, file: where it was written, for errors.
+    require: restrictions of shards.  root, file: where it was written, for errors.
     """
 
     name: str
@@ -60,6 +61,7 @@ class ArraysProblem:
     shared: bool
     mesh: Mapping[str, int]
     memory: int
+    require: tuple[str, ...]
     root: Node
     file: str
 
@@ -137,6 +139,7 @@ def _read(root: Node, file: str) -> ArraysProblem:
         shared=shared,
         mesh=at(root.value["mesh"], _mesh) if "mesh" in root.value else {},
         memory=tpu.MEMORY[target].hbm if written is None else at(written, amount),
+        require=at(root.value.get("require"), _restrictions),
         root=root,
         file=file,
     )
@@ -219,7 +222,8 @@ def _shardings(problem: ArraysProblem, best: int, effort: int) -> Section:
     arrays = {array: (shape, own) for array, (shape, own, _, _) in shapes.items()}
 
     def work(_: object) -> ShardingAnswer:
-        return best_shardings(arrays, problem.mesh, problem.memory, problem.target, best, MOST * effort)
+        most = MOST * effort
+        return best_shardings(arrays, problem.mesh, problem.memory, problem.target, best, most, problem.require)
 
     found = at(problem.root.value["shardings"], work)
     rows, lines = sharding_rows(found)
@@ -282,6 +286,14 @@ def _mesh(value: Any) -> Mapping[str, int]:
     if devices > MOST_DEVICES:
         raise LayoutError(f"a mesh of {devices} devices; at most {MOST_DEVICES}")
     return value
+
+
+def _restrictions(value: Any) -> tuple[str, ...]:
+    words = REQUIRED if value is None else tuple(value) if isinstance(value, list) else (value,)
+    if not all(isinstance(word, str) and word in RESTRICTIONS for word in words):
+        known = ", ".join(RESTRICTIONS)
+        raise LayoutError(f"require is a list of restrictions ({known}), or [], not {shorten(repr(value), 40)}")
+    return words
 
 
 def _word(value: Any, words: tuple[str, ...]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from layoutproof.jobs.search.arrays import ArrayAnswer, SharedAnswer, Sized
 from layoutproof.jobs.search.padding import PaddingAnswer
-from layoutproof.jobs.search.shardings import Shard, ShardingAnswer
+from layoutproof.jobs.search.shardings import RESTRICTIONS, Shard, ShardingAnswer
 
 Rows = tuple[dict[str, object], list[str]]
 
@@ -81,31 +81,60 @@ def sharding_rows(answer: ShardingAnswer) -> Rows:
     for rank, shards in enumerate(answer.best, 1):
         total = sum(shard.bytes for shard in shards.values())
         lines.append(f"  {rank}.  {_bytes(total)} a device, of {answer.memory}")
-        lines += [f"    {n}  P({_spec(s)})  a shard is {s.layout}  {_bytes(s.bytes)}" for n, s in shards.items()]
+        lines += [
+            f"    {n}  P({_spec(s)})  a shard is {s.layout}  {_bytes(s.bytes)}{'' if s.even else ', uneven'}"
+            for n, s in shards.items()
+        ]
+    required = " and ".join(RESTRICTIONS[word] for word in answer.require)
     if answer.reason:
         lines.append(f"  unknown  {answer.reason}")
     elif answer.conflict:
         demands = f" for {' and '.join(answer.conflict[1:])}" if answer.conflict[1:] else ", however they are cut"
         lines.append(f"  none  {answer.conflict[0]} are not enough{demands}")
-        lines.append(f"    {_bytes(answer.least)} a device would do with even shards of whole tiles")
+        with_them = f" with {required}" if required else ""
+        lines.append(f"    {_bytes(answer.least)} a device would do{with_them}")
         lines += [f"    without {word} {_bytes(size)} a device would do" for word, size in answer.enough]
     if not answer.reason:
-        lines.append(f"    certificate  enumerated: all {answer.covered} assignments of mesh axes")
+        lines.append(f"    restriction  {_restriction(answer, required)}")
+        among = f"; the best of those with {required}" if required else "; the best of all"
+        among = "" if answer.conflict else among
+        lines.append(f"    certificate  enumerated: all {answer.covered} assignments of mesh axes{among}")
         lines.append("    not counted  what the devices then send one another")
     kind = "unknown" if answer.reason else "enumerated"
+    restrictions = list(answer.require)
     data: dict[str, object] = {
         "best": [{name: _shard(shard) for name, shard in shards.items()} for shards in answer.best],
         "memory": answer.memory,
+        "require": restrictions,
         "least_bytes": None if answer.reason else answer.least,
+        "least_bytes_unrestricted": None if answer.reason else answer.least_of_all,
         "conflict": list(answer.conflict),
         "enough": dict(answer.enough),
-        "certificate": {"kind": kind, "covered": 0 if answer.reason else answer.covered, "reason": answer.reason},
+        "certificate": {
+            "kind": kind,
+            "covered": 0 if answer.reason else answer.covered,
+            "require": restrictions,
+            "reason": answer.reason,
+        },
     }
     return data, lines
 
 
+def _restriction(answer: ShardingAnswer, required: str) -> str:
+    """What was required of every shard, what that costs, and how it is lifted."""
+    if not required:
+        return "none; JAX takes uneven shards inside of a jitted function only"
+    without = "no fewer bytes" if answer.least == answer.least_of_all else f"{_bytes(answer.least_of_all)} a device"
+    return f"{required}; {without} without (write require: [] to lift it)"
+
+
 def _shard(shard: Shard) -> dict[str, object]:
-    return {"spec": [list(axes) or None for axes in shard.spec], "shard": str(shard.layout), "bytes": shard.bytes}
+    return {
+        "spec": [list(axes) or None for axes in shard.spec],
+        "shard": str(shard.layout),
+        "bytes": shard.bytes,
+        "even": shard.even,
+    }
 
 
 def _spec(shard: Shard) -> str:

@@ -2,9 +2,12 @@
 
 A mesh axis cuts at most one dimension of an array, or the array is replicated along it. Arrays that name their
 dimensions are cut alike where they share a name, as rules for logical axes do; dimensions without a name are free.
-    even       the devices divide every dimension that they cut; otherwise XLA pads the last shards
+    memory     all shards of one device together, padding to tiles included
+    even       the devices divide every dimension that they cut. JAX refuses any other sharding of an array that goes
+               into or comes out of a jitted function; inside of one XLA pads the last shards
     whole      in a shard's own default layout every cut dimension is a whole number of tiles: no cut adds padding
-    memory     all shards of one device together
+The last two are restrictions: a problem requires any of them or none, and every answer says which, and what the best
+assignment of all would take.
 The order in which several axes cut one dimension changes no size; they are given in the mesh's order. What the devices
 then have to send one another is not counted.
 """
@@ -23,6 +26,12 @@ from layoutproof.layouts.xla.shape import XlaLayout
 
 MOST = 1 << 18
 """Assignments of one group of arrays that are enumerated."""
+
+RESTRICTIONS = {"even": "even shards", "whole": "shards of whole tiles"}
+"""What a problem may require of every shard, with the words for it."""
+
+REQUIRED = ("even",)
+"""What is required unless the problem says otherwise: the assignments that JAX takes."""
 
 Spec = tuple[tuple[str, ...], ...]
 Arrays = Mapping[str, tuple[XlaLayout, tuple[str, ...]]]
@@ -43,15 +52,18 @@ class Shard:
 class ShardingAnswer:
     """best: shards by array, fewest bytes per device first, those within the memory only.  covered: assignments.
 
-    least: bytes of the best one, also where it does not fit.  conflict: conditions of which none can be left out,
-    () = there is an answer.  enough: (condition, bytes per device without it) of those that could be left out.
-    reason: why nobody can tell, "" = somebody can.
+    require: the restrictions that were kept.  least: bytes of the best one that keeps them, also where it does not fit.
+    least_of_all: bytes of the best assignment without any restriction.
+    conflict: conditions of which none can be left out, () = there is an answer.  enough: (condition, bytes per device
+    without it) of those that could be left out.  reason: why nobody can tell, "" = somebody can.
     """
 
     best: tuple[Mapping[str, Shard], ...]
     covered: int
     memory: int
+    require: tuple[str, ...] = ()
     least: int = 0
+    least_of_all: int = 0
     conflict: tuple[str, ...] = ()
     enough: tuple[tuple[str, int], ...] = ()
     reason: str = ""
@@ -61,13 +73,20 @@ Ranked = list[tuple[int, dict[str, Shard]]]
 
 
 def best_shardings(
-    arrays: Arrays, mesh: Mapping[str, int], memory: int, target: str, best: int = 3, most: int = MOST
+    arrays: Arrays,
+    mesh: Mapping[str, int],
+    memory: int,
+    target: str,
+    best: int = 3,
+    most: int = MOST,
+    require: Sequence[str] = REQUIRED,
 ) -> ShardingAnswer:
-    """The `best` assignments that are even, whole and within `memory` bytes a device.
+    """The `best` assignments within `memory` bytes a device, of all those that keep the restrictions in `require`.
 
     arrays: shape, and the name of each dimension ("" for none).  mesh: devices per axis.  most: assignments of one
-    group of arrays that are enumerated.
+    group of arrays that are enumerated.  require: of RESTRICTIONS; () = every assignment is a candidate.
     """
+    required = tuple(word for word in RESTRICTIONS if word in require)
     groups = _groups(arrays)
     covered = 1
     evaluated: list[Ranked] = []
@@ -77,28 +96,29 @@ def best_shardings(
         covered *= count
         if count > most:
             what = f"{', '.join(group)}: {count} assignments; at most {most} are enumerated"
-            return ShardingAnswer((), covered, memory, reason=f"{what}. Name fewer dimensions alike, or fewer axes")
+            reason = f"{what}. Name fewer dimensions alike, or fewer axes"
+            return ShardingAnswer((), covered, memory, required, reason=reason)
         evaluated.append(_every(group, choices, mesh, target))
-    subsets: tuple[tuple[str, ...], ...] = (("even", "whole"), ("even",), ("whole",), ())
-    totals = {kept: _least(evaluated, kept) for kept in subsets}
-    if totals["even", "whole"] <= memory:
-        ranked = _combined([_kept(every, ("even", "whole")) for every in evaluated], best)
+    totals = {
+        kept: _least(evaluated, kept) for n in range(len(required) + 1) for kept in itertools.combinations(required, n)
+    }
+    least, least_of_all = totals[required], totals[()]
+    if least <= memory:
+        ranked = _combined([_kept(every, required) for every in evaluated], best)
         fitting = tuple(found for size, found in ranked if size <= memory)
-        return ShardingAnswer(fitting, covered, memory, totals["even", "whole"])
-    return _none(totals, covered, memory)
-
-
-def _none(totals: Mapping[tuple[str, ...], int], covered: int, memory: int) -> ShardingAnswer:
-    # replicating everything is even and whole, so without the limit of memory there is always an answer
-    conflict = ["even", "whole"]
-    for word in list(conflict):
-        without = tuple(w for w in conflict if w != word)
-        if totals[without] > memory:
+        return ShardingAnswer(fitting, covered, memory, required, least, least_of_all)
+    # replicating everything keeps every restriction, so without the limit of memory there is always an answer
+    conflict = list(required)
+    for word in required:
+        if totals[_but(conflict, word)] > memory:
             conflict.remove(word)
-    words = {"even": "even shards", "whole": "shards of whole tiles"}
-    enough = tuple((words[word], totals[tuple(w for w in conflict if w != word)]) for word in conflict)
-    said = (f"{memory} bytes a device", *(words[word] for word in conflict))
-    return ShardingAnswer((), covered, memory, totals["even", "whole"], said, enough)
+    enough = tuple((RESTRICTIONS[word], totals[_but(conflict, word)]) for word in conflict)
+    said = (f"{memory} bytes a device", *(RESTRICTIONS[word] for word in conflict))
+    return ShardingAnswer((), covered, memory, required, least, least_of_all, said, enough)
+
+
+def _but(words: Sequence[str], one: str) -> tuple[str, ...]:
+    return tuple(word for word in words if word != one)
 
 
 def _groups(arrays: Arrays) -> list[dict[str, tuple[XlaLayout, tuple[str, ...]]]]:

@@ -54,6 +54,12 @@ def test_none_and_unknown() -> None:
     ("text", "where", "what"),
     [
         ("target: v5e\nlayout: {}", (2, 1), "unknown key 'layout'"),
+        (
+            "target: v5e\nrequire: [even, [1]]\nlayouts: {a: 'f32[8]'}",
+            (2, 10),
+            r"a list of restrictions \(even, whole\)",
+        ),
+        ("target: v5e\nrequire: square\nlayouts: {a: 'f32[8]'}", (2, 10), "not 'square'"),
         ("layouts: {a: 'f32[8]'}", (1, 1), "'target' is missing"),
         ("target: v9\nlayouts: {a: 'f32[8]'}", (1, 9), "unknown TPU generation"),
         ("target: v5e", (1, 1), "nothing is asked"),
