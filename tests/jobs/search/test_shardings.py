@@ -42,13 +42,12 @@ def any_problem(rng: random.Random) -> tuple[dict[str, tuple[XlaLayout, tuple[st
     return arrays, mesh
 
 
-def held_bytes(element_type: str, held: list[int], target: str) -> tuple[int, bool]:
-    """Bytes of one shard in the compiler's own layout, and whether its tiles are full: each tiled dimension rounded up."""
+def held_bytes(element_type: str, held: list[int], target: str) -> tuple[int, dict[int, int]]:
+    """Bytes of one shard in the compiler's own layout, and the tile size of each tiled dimension."""
     layout = tpu_default(f"{element_type}[{','.join(map(str, held))}]", target)
-    padded = list(held)
-    for size, d in zip(reversed(layout.tiles[0]), layout.minor_to_major, strict=False):
-        padded[d] = -(-held[d] // size) * size
-    return prod(padded) * {"f32": 4, "bf16": 2, "s8": 1}[element_type], padded == held
+    tile = dict(zip(layout.minor_to_major, reversed(layout.tiles[0]), strict=False))
+    padded = [-(-extent // tile.get(d, 1)) * tile.get(d, 1) for d, extent in enumerate(held)]
+    return prod(padded) * {"f32": 4, "bf16": 2, "s8": 1}[element_type], tile
 
 
 def plainly(arrays: Arrays, mesh: dict[str, int], target: str) -> list[dict[str, int]]:
@@ -67,11 +66,10 @@ def plainly(arrays: Arrays, mesh: dict[str, int], target: str) -> list[dict[str,
                         alike = alike and cuts.setdefault((name, axis), at == d) == (at == d)
                     parts[d] *= mesh[axis] if at == d else 1
             held = [-(-int(n) // p) for n, p in zip(given.dims, parts, strict=True)]
-            row["bytes"] += held_bytes(given.element_type, held, target)[0]
+            size, tile = held_bytes(given.element_type, held, target)
+            row["bytes"] += size
             row["even"] &= all(int(n) % p == 0 for n, p in zip(given.dims, parts, strict=True))
-            layout = tpu_default(f"{given.element_type}[{','.join(map(str, held))}]", target)
-            for size, d in zip(reversed(layout.tiles[0]), layout.minor_to_major, strict=False):
-                row["whole"] &= parts[d] == 1 or held[d] % size == 0
+            row["whole"] &= all(parts[d] == 1 or held[d] % size == 0 for d, size in tile.items())
         if alike:
             found.append(row)
     return found
