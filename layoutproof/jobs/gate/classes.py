@@ -35,6 +35,7 @@ KINDS = {
     "new_copy": "A copy that changes the layout was not there before.",
     "vanished_copy": "A copy that changed the layout is not there any more.",
     "bitcast_refuted": "A bitcast does not implement the reshape or transpose that it stands for.",
+    "reordered": "A new bitcast keeps every byte, and is no reshape with transposes of whole dimensions.",
     "contradiction": "The new dump gives one buffer two layouts: it was edited, or mixed from two.",
     "kernel": "Something of a kernel changed besides its blocks: semantics, scratch memory, aliases, grid.",
     "policy": "The rules of the gate itself changed.",

@@ -12,7 +12,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError
 from layoutproof.jobs.formats import Finding
 from layoutproof.jobs.gate.program import Instruction, Program, read
-from layoutproof.jobs.gate.programs import bitcast_pairs, changes, gone_or_new, inconsistent, placed, relayouts
+from layoutproof.jobs.gate.programs import bitcast_pairs, changes, gone_or_new, placed, read_and_audited, relayouts
 from layoutproof.jobs.gate.states import File
 
 Line = tuple[str, Any, Any]
@@ -71,9 +71,7 @@ def drift(old: Program | None, file: File | None, unit: str) -> list[Finding]:
     """What changed in one dump since the lock was written."""
     if file is None:
         return placed([gone_or_new(False, unit)], unit, unit)
-    after = read(file.data, file.path)
-    errors = [Finding("error", "dump", e.problem, line=e.line or 0, error=True) for e in after.errors]
-    errors = errors or inconsistent(file)
+    after, errors = read_and_audited(file)
     found = [gone_or_new(True, unit)] if old is None else changes(old, after, whole=False)
     return placed([*errors, *found], unit, file.path)
 

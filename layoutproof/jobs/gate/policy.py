@@ -42,6 +42,7 @@ DEFAULTS = {
     "new_copy": "deny",
     "vanished_copy": "allow",
     "bitcast_refuted": "deny",
+    "reordered": "warn",
     "contradiction": "deny",
     "kernel": "warn",
     "policy": "warn",

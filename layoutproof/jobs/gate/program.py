@@ -6,12 +6,12 @@ Read by the same reader as the audit's (`jobs.hlo`). Shapes stay texts until one
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.jobs.hlo import module
-from layoutproof.jobs.hlo.events import Begin, End, Over
+from layoutproof.jobs.hlo.events import Begin, End, Event, Over
 from layoutproof.jobs.hlo.lines import events
 from layoutproof.jobs.hlo.module import Header, element_of, element_text
 
@@ -74,9 +74,24 @@ class Program:
 def read(data: bytes, file: str) -> Program:
     """A module from its text. What is wrong is in `errors`, with its line; what was read before it is kept."""
     program = Program()
-    computation, entry, root = "", False, ""
-    for event in events(data.decode("utf-8", "replace").splitlines(keepends=True), file):
+    for _ in recorded(events(lines_of(data), file), program, file):
+        pass
+    return program
+
+
+def lines_of(data: bytes) -> list[str]:
+    """The lines of a dump."""
+    return data.decode("utf-8", "replace").splitlines(keepends=True)
+
+
+def recorded(given: Iterable[Event], program: Program, file: str) -> Iterator[Event]:
+    """The events themselves, for whoever else reads them; what they say of one module goes into `program`."""
+    computation, entry, root, over = "", False, "", False
+    for event in given:
+        yield event
         kind = type(event)
+        if over:
+            continue
         if kind is module.Instruction:
             found = _placed(event, computation, entry)  # type: ignore[arg-type]
             program.instructions.append(found)
@@ -89,19 +104,19 @@ def read(data: bytes, file: str) -> Program:
             if program.name:
                 problem = f"a second module, {shorten(event.name, 60)!r}: one file holds one"
                 program.errors.append(LayoutError(problem, file=file, line=event.line))
-                break
+                over = True
+                continue
             _interface(program, event, file)
         elif isinstance(event, LayoutError):
             program.errors.append(event)
-            break
+            over = True
         elif not isinstance(event, End | Over):
             problem = "a buffer assignment: the gate compares modules"
             program.errors.append(LayoutError(problem, file=file, line=event.line))
-            break
+            over = True
     if not program.parameters and not program.results:
         entered = sorted((i for i in program.instructions if i.entry and i.number >= 0), key=lambda i: i.number)
         program.parameters, program.results = [i.shape for i in entered], list(arrays(root))
-    return program
 
 
 def arrays(shape: str) -> Iterator[str]:

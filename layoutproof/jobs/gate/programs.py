@@ -16,16 +16,29 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Verdict
 from layoutproof.engine.read import map_of, read_layout
-from layoutproof.jobs.cache import ask
 from layoutproof.jobs.formats import Finding
-from layoutproof.jobs.gate.bitcasts import implements
 from layoutproof.jobs.gate.classes import layouts
 from layoutproof.jobs.gate.global_shape import resharded
 from layoutproof.jobs.gate.matching import Match, Round, match
-from layoutproof.jobs.gate.program import MOVERS, Instruction, Program, arrays, logical, read, without_space
+from layoutproof.jobs.gate.program import (
+    MOVERS,
+    Instruction,
+    Program,
+    arrays,
+    lines_of,
+    logical,
+    read,
+    recorded,
+    without_space,
+)
 from layoutproof.jobs.gate.states import File
-from layoutproof.jobs.hlo.audit import audit
+from layoutproof.jobs.hlo import bitcasts, copies
+from layoutproof.jobs.hlo.audit import audit_events
+from layoutproof.jobs.hlo.bitcasts import REORDERING, Bitcast
 from layoutproof.jobs.hlo.collector import uncollected
+from layoutproof.jobs.hlo.copies import Move
+from layoutproof.jobs.hlo.lines import events
+from layoutproof.jobs.hlo.shapes import read_array
 
 MOST_CONTRADICTIONS = 10
 """A dump that contradicts itself more often says nothing more by that."""
@@ -47,14 +60,27 @@ def compare(old: File | None, new: File | None, unit: str) -> list[Finding]:
     """The findings of one dump; None where a state lacks the file."""
     with uncollected():
         before = Program() if old is None else read(old.data, old.path)
-        after = Program() if new is None else read(new.data, new.path)
+        after, broken = (Program(), []) if new is None else read_and_audited(new)
         path = (new or old).path  # type: ignore[union-attr]
-        broken = list(map(_mistake, after.errors)) or ([] if new is None else inconsistent(new))
         if old is None or new is None:
             return placed([*broken, gone_or_new(old is None, after.name or before.name)], unit, path)
         if before.errors and not after.errors:
             broken.append(Finding("unknown", "dump", f"the old dump is broken: {before.errors[0]}", undecided=True))
         return placed([*broken, *changes(before, after)], unit, path)
+
+
+def read_and_audited(file: File) -> tuple[Program, list[Finding]]:
+    """A dump, read once, and what is wrong with it in itself: broken or missing lines, two layouts for one buffer."""
+    program = Program()
+    found = audit_events(recorded(events(lines_of(file.data), file.path), program, file.path), file.path)
+    errors = program.errors or found.errors
+    if errors:
+        return program, list(map(_mistake, errors))
+    wrong = []
+    for each in found.contradictions[:MOST_CONTRADICTIONS]:
+        sides: dict[str, Any] = {"before": each.first, "after": each.second, "line": each.line}
+        wrong.append(Finding("contradiction", each.what, "the new dump gives one buffer two layouts", **sides))
+    return program, wrong
 
 
 def changes(before: Program, after: Program, whole: bool = True) -> list[Finding]:
@@ -76,16 +102,6 @@ def placed(findings: Sequence[Finding], unit: str, path: str) -> list[Finding]:
 
 def _mistake(error: LayoutError) -> Finding:
     return Finding("error", "dump", error.problem, line=error.line or 0, error=True)
-
-
-def inconsistent(file: File) -> list[Finding]:
-    """What is wrong with a dump in itself: lines that are missing, and two layouts for one buffer."""
-    found = audit(file.data.decode("utf-8", "replace").splitlines(keepends=True), file.path)
-    wrong = []
-    for each in found.contradictions[:MOST_CONTRADICTIONS]:
-        sides: dict[str, Any] = {"before": each.first, "after": each.second, "line": each.line}
-        wrong.append(Finding("contradiction", each.what, "the new dump gives one buffer two layouts", **sides))
-    return [*map(_mistake, found.errors), *wrong]
 
 
 def _entry(before: Program, after: Program) -> list[Finding]:
@@ -190,9 +206,11 @@ def _copy(pair: Match[Copy]) -> Finding:
     whose = f"parameter {copy.parameter}" if copy.parameter >= 0 else _named(copy.what)
     verb = "copies" if fresh else "no longer copies"
     why = f"the program {verb} {copy.size} bytes from {copy.source} to {copy.target}"
-    sides = {"before": copy.source, "after": copy.target}
-    line = copy.what.line if fresh else 0
-    return Finding(kind, f"copy of {whose}", why, line=line, figures={"bytes": copy.size}, **sides)  # type: ignore[arg-type]
+    sides: dict[str, Any] = {"before": copy.source, "after": copy.target, "line": copy.what.line if fresh else 0}
+    move = _move(copy.source, copy.target)
+    if fresh and move.kind == "unknown":
+        return Finding("unknown", f"copy of {whose}", f"{why}: {move.reason}", undecided=True, **sides)
+    return Finding(kind, f"copy of {whose}", why, figures={"bytes": copy.size}, **sides)
 
 
 def relayouts(program: Program) -> list[Copy]:
@@ -207,7 +225,7 @@ def relayouts(program: Program) -> list[Copy]:
         if operand is None or operand.shape == target:
             continue
         source, target = without_space(operand.shape), without_space(target)
-        if source != target and _moves(source, target):
+        if source != target and _move(source, target).kind in ("relayout", "unknown"):
             found.append(Copy(what, source, target, _bytes(target), _parameter(program, operand, called)))
     return found
 
@@ -230,14 +248,21 @@ def _parameter(program: Program, operand: Instruction | None, called: dict[str, 
 
 
 @lru_cache(maxsize=4096)
-def _moves(source: str, target: str) -> bool:
-    """Whether a copy between two layouts changes where elements are; also where nobody can tell."""
+def _move(source: str, target: str) -> Move:
+    """What the audit says of a copy between two layouts."""
     try:
-        if ask("same_map", source, target).verdict is not Verdict.PROVED:
-            return True
-        return _bytes(source) != _bytes(target)
-    except LayoutError:
-        return logical(source) != logical(target) or source != target
+        return copies.judge("copy", read_array(source), read_array(target), None)
+    except LayoutError as error:
+        return Move("unknown", 0, error.problem)
+
+
+@lru_cache(maxsize=4096)
+def _cast(source: str, target: str) -> Bitcast:
+    """What the audit says of a bitcast between two shapes."""
+    try:
+        return bitcasts.judge(read_array(source), read_array(target))
+    except LayoutError as error:
+        return Bitcast(Verdict.UNKNOWN, "", error.problem)
 
 
 @lru_cache(maxsize=4096)
@@ -250,21 +275,34 @@ def _bytes(shape: str) -> int:
 
 
 def _bitcasts(before: Program, after: Program) -> list[Finding]:
-    """Bitcasts between layouts that the old program did not have, and that are not what they stand for."""
+    """Bitcasts between layouts that the old program did not have, as the audit judges them."""
     known = {pair for _, pair in bitcast_pairs(before)}
+    gone = known - {pair for _, pair in bitcast_pairs(after)}
     found = []
     for what, (source, target) in bitcast_pairs(after):
         if (source, target) in known:
             continue
         known.add((source, target))
-        verdict, why, point = implements(source, target)
-        if verdict is Verdict.PROVED:
+        cast = _cast(source, target)
+        if cast.verdict is Verdict.PROVED and cast.how != REORDERING:
             continue
-        undecided = verdict is Verdict.UNKNOWN
-        kind = "unknown" if undecided else "bitcast_refuted"
-        sides: dict[str, Any] = {"before": source, "after": target, "undecided": undecided, "point": point}
-        found.append(Finding(kind, f"bitcast {_named(what)}", why, line=what.line, **sides))
+        kind = {Verdict.UNKNOWN: "unknown", Verdict.REFUTED: "bitcast_refuted", Verdict.PROVED: "reordered"}[
+            cast.verdict
+        ]
+        if kind == "reordered" and any(_instead(pair, (source, target)) for pair in gone):
+            kind = "moved"
+        sides: dict[str, Any] = {"before": source, "after": target, "line": what.line, "decided_by": cast.decided_by}
+        undecided = cast.verdict is Verdict.UNKNOWN
+        named = f"bitcast {_named(what)}"
+        found.append(Finding(kind, named, cast.reason, point=cast.element, undecided=undecided, **sides))
     return found
+
+
+def _instead(old: tuple[str, str], new: tuple[str, str]) -> bool:
+    """Whether a bitcast that reordered nothing had one side of this one, and on the other the same array."""
+    if _cast(*old).how == REORDERING:
+        return False
+    return any(old[k] == new[k] and logical(old[1 - k]) == logical(new[1 - k]) for k in (0, 1))
 
 
 def bitcast_pairs(program: Program) -> list[tuple[Instruction, tuple[str, str]]]:

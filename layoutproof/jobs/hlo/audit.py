@@ -9,7 +9,7 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.result import Verdict
 from layoutproof.jobs.hlo import agree, bitcasts, buffers, copies, kernels
 from layoutproof.jobs.hlo.copies import Move
-from layoutproof.jobs.hlo.events import Allocation, Begin, End, Over, Value
+from layoutproof.jobs.hlo.events import Allocation, Begin, End, Event, Over, Value
 from layoutproof.jobs.hlo.found import Audit, Casts, Moves
 from layoutproof.jobs.hlo.lines import events, open_text
 from layoutproof.jobs.hlo.module import Header, Instruction
@@ -30,8 +30,13 @@ def audit_file(path: Path, target: str | None = None) -> Audit:
 
 def audit(lines: Iterable[str], file: str = "", target: str | None = None) -> Audit:
     """The audit of a text, line by line. target: the hardware that Mosaic kernels are judged for, where it is known."""
+    return audit_events(events(lines, file), file, target)
+
+
+def audit_events(given: Iterable[Event], file: str = "", target: str | None = None) -> Audit:
+    """The audit of a text that someone else reads too: what `hlo.lines.events` gives, in its order."""
     work = _Work(file, target)
-    for event in events(lines, file):
+    for event in given:
         kind = type(event)
         if kind is Instruction:
             work.instruction(event)  # type: ignore[arg-type]

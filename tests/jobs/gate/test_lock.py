@@ -85,7 +85,7 @@ DRIFTS = {
     ),
     "a bitcast that reorders": (
         ("%bitcast.9 = f32[8,8,256]{2,1,0:T(8,128)}", "%bitcast.9 = f32[8,8,256]{2,1,0:T(4,128)}"),
-        [("bitcast_refuted", "bitcast bitcast")],
+        [("moved", "bitcast bitcast")],
         [],
     ),
 }
