@@ -62,10 +62,10 @@ class Result:
 def show_point(point: Point) -> str:
     """A point as a message shows it.
 
-    >>> show_point({"first": (0, 4), "second": (1, 0)})
-    'first=(0, 4) second=(1, 0)'
+    >>> show_point({"first": (0, 4), "sizes": (5000,)})
+    'first=(0, 4) sizes=(5000)'
     """
-    return " ".join(f"{name}={tuple(value)}" for name, value in point.items())
+    return " ".join(f"{name}=({', '.join(map(str, value))})" for name, value in point.items())
 
 
 def plain(value: Any) -> Any:

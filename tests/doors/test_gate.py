@@ -102,8 +102,8 @@ def test_against_from_a_folder_below(repository: Any, monkeypatch: pytest.Monkey
     assert [f["file"] for f in below] == ["s.yaml"]
     Path("s.yaml").unlink()
     code, out, _ = repository("--against", "HEAD", ".")
-    assert code == 0
-    assert out.count("warn     removed") == 3
+    assert code == 1
+    assert out.count("deny     removed") == 3
 
 
 @pytest.mark.parametrize(
@@ -126,12 +126,13 @@ def test_outside_a_repository(run: Any, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_rules_that_change_along_with_what_they_judge(repository: Any) -> None:
-    """A loosened rule is a finding beside what it lets through."""
+    """A loosened rule is a finding beside what it would let through."""
     write("specs/s.yaml", MOVED)
     write("pyproject.toml", '[tool.layoutproof.gate]\nmoved = "allow"\n')
     code, out, _ = repository("--against", "main")
-    assert code == 0
-    assert "warn     policy  the gate's rules   pyproject.toml:1" in out
+    assert code == 1
+    assert "deny     policy  the gate's rules   pyproject.toml:1" in out
+    assert "deny     moved  layout a" in out
 
 
 @pytest.mark.parametrize("where", ["pyproject.toml", "specs/s.yaml"])
@@ -152,7 +153,7 @@ def test_new_rules_cannot_allow_themselves(where: str, repository: Any) -> None:
 
 def test_rules_that_are_deleted_or_covered(repository: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The old state's rules are those that were nearest then: a nearer empty file does not do away with them unseen."""
-    write("pyproject.toml", '[tool.layoutproof.gate]\npolicy = "deny"\nremoved = "deny"\n')
+    write("pyproject.toml", '[tool.layoutproof.gate]\npolicy = "deny"\ngrew = "deny"\n')
     git("add", ".")
     git("commit", "-qm", "strict")
     assert repository("--against", "main")[0] == 0

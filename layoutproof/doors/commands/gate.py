@@ -24,6 +24,12 @@ from layoutproof.jobs.workers import BACKENDS, Workers
 @click.option("--output", metavar="FILE", help="Write the report there and only its last line here.")
 @click.option("--new-only", is_flag=True, help="Leave out what is allowed or approved.")
 @click.option("--approve", metavar="FINGERPRINT", help="Print what to add to pyproject.toml to approve one finding.")
+@click.option(
+    "--accept-approvals",
+    "accept",
+    is_flag=True,
+    help="Approvals that only the new state has count too; for a protected workflow or a reviewer's label to set.",
+)
 @click.option("--jobs", type=click.IntRange(min=0), default=1, show_default=True, help="Processes; 0: one per core.")
 @click.option("--backend", type=click.Choice(BACKENDS), help="Work on a cluster that is already there.")
 @click.option("--scheduler", metavar="ADDRESS", default="", help="Its address, e.g. tcp://10.0.0.1:8786.")
@@ -36,6 +42,7 @@ def command(
     output: str | None,
     new_only: bool,
     approve: str | None,
+    accept: bool,
     jobs: int,
     backend: str | None,
     scheduler: str,
@@ -43,8 +50,8 @@ def command(
 ) -> int:
     """Compare two states of layouts: OLD NEW (files or folders of specs or HLO dumps), or --against a git revision.
 
-    Without either, what is now is compared with layoutproof.lock. Every change is classed with its proof; pyproject's
-    [tool.layoutproof.gate] says which classes are allowed.
+    Without either, what is now is compared with layoutproof.lock. Every change is classed with its proof; the old
+    state's [tool.layoutproof.gate] in pyproject.toml says which classes are allowed, and holds the approvals.
 
     Exit codes: 0 nothing denied, 1 something denied, 2 bad input or usage, 3 nothing denied but something unknown,
     130 interrupted (the report is a part).
@@ -56,7 +63,7 @@ def command(
     form = "json" if as_json else form
     workers = Workers(jobs, backend or "", scheduler)
     with progress_bar("files", sys.stderr.isatty() and form == "text") as progress:
-        report = _report(paths, against, workers, progress, new_only and not approve)
+        report = _report(paths, against, workers, progress, new_only and not approve, accept)
     if approve:
         return _approve(report, approve)
     text = render(form, report)
@@ -69,28 +76,47 @@ def command(
 
 
 def _report(
-    paths: tuple[str, ...], against: str | None, workers: Workers, progress: Progress | None, new_only: bool
+    paths: tuple[str, ...],
+    against: str | None,
+    workers: Workers,
+    progress: Progress | None,
+    new_only: bool,
+    accept: bool,
 ) -> Report:
     from layoutproof.jobs.gate import compare as gate
     from layoutproof.jobs.gate import states
 
     today = datetime.datetime.now(tz=datetime.UTC).date()
     config = gate.pyproject()
-    rules = gate.rules_in(config.read_text("utf-8"), str(config)) if config else {}
-    before = None
+    before: gate.Rules | None = None
     if against is not None:
         old, new = states.against(against, paths or ("specs",))
         # the nearest one of the old state, which need not be where the nearest is now
-        then = states.nearest_at(against, "pyproject.toml")
-        before = gate.rules_in(then[1].decode(errors="replace"), f"{then[0]} at {against}") if then else {}
+        then = states.nearest_at(against, gate.PYPROJECT)
+        before = gate.rules_in(then[1], f"{then[0]} at {against}") if then else {}
     elif len(paths) == 2:
         old, new = states.pair(*paths)
+        first, second = map(gate.pyproject, map(Path, paths))
+        if first == second:
+            config = first or config
+        else:
+            # rules that neither state holds are nobody's change
+            before = gate.rules_of(first if first or config == second else config)
+            config = second
     elif not paths:
-        return _against_lock(rules, today, workers, progress, new_only)
+        return _against_lock(gate.rules_of(config), today, workers, progress, new_only)
     else:
         raise click.UsageError("give OLD NEW, or --against REF [PATHS], or nothing to compare with layoutproof.lock")
     return gate.compare(
-        old, new, rules, today=today, workers=workers, progress=progress, new_only=new_only, before=before
+        old,
+        new,
+        gate.rules_of(config),
+        today=today,
+        workers=workers,
+        progress=progress,
+        new_only=new_only,
+        before=before,
+        accept=accept,
     )
 
 

@@ -32,6 +32,6 @@ def one(finding: Finding) -> str:
         ("by", finding.decided_by),
         ("guess", finding.guess),
         ("policy", finding.said),
-        ("print", finding.fingerprint if finding.severity == "deny" and not finding.error else ""),
+        ("fingerprint", finding.fingerprint if finding.severity == "deny" and not finding.error else ""),
     )
     return "\n".join([*lines, *(f"  {name:<8} {value}" for name, value in rows if value)])

@@ -27,8 +27,11 @@ KINDS = {
     "resharded": "An element is on another device.",
     "lost": "A claim that was proved no longer is.",
     "gained": "A claim that was not proved now is.",
+    "refuted": "A claim that is new or changed does not hold, or a stated kernel breaks a rule that it kept before.",
+    "loosened": "A claim demands less: a wider bound, fewer sizes, another expectation, fewer figures.",
+    "tightened": "A claim or a rule of the gate demands more.",
     "added": "Not there before.",
-    "removed": "Not there any more.",
+    "removed": "Not there any more: a layout, a claim, a kernel, a program that nobody watches now.",
     "memory_space": "Laid out as before, in another memory space.",
     "abi": "A parameter or result of the program is laid out differently.",
     "relaid_parameter": "The program copies a parameter to another layout at every call.",
@@ -38,7 +41,9 @@ KINDS = {
     "reordered": "A new bitcast keeps every byte, and is no reshape with transposes of whole dimensions.",
     "contradiction": "The new dump gives one buffer two layouts: it was edited, or mixed from two.",
     "kernel": "Something of a kernel changed besides its blocks: semantics, scratch memory, aliases, grid.",
-    "policy": "The rules of the gate itself changed.",
+    "policy": "The rules of the gate itself would let more through; the old ones judge until they are approved.",
+    "approval_added": "The change approves itself: who, what, until. It counts once it is in the old state, or with "
+    "--accept-approvals.",
     "unknown": "Nobody could tell.",
     "error": "The input is wrong.",
 }

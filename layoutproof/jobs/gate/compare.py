@@ -13,14 +13,20 @@ from typing import Any
 from layoutproof.core.errors import LayoutError
 from layoutproof.jobs.formats import Finding, Report
 from layoutproof.jobs.gate import policy
+from layoutproof.jobs.gate.classes import text_of
 from layoutproof.jobs.gate.fingerprint import named
 from layoutproof.jobs.gate.matching import Round, match
 from layoutproof.jobs.gate.states import File, State, unreadable
 from layoutproof.jobs.workers import Workers, spread
 
 Progress = Callable[[int, int], None]
+Rules = Mapping[str, Any] | LayoutError
+"""The gate's table of a pyproject.toml as plain data, or why there is none to be read."""
+PYPROJECT = "pyproject.toml"
 
 _TRACED = re.compile(rb"^kernels\s*:", re.MULTILINE)
+_ONE = re.compile(r"\((-?\d+),\)")
+"""A tuple of one number as Python writes it; people do without the comma."""
 _NUMBER = re.compile(r"(?:^|(?<=[/.]))(?:\d+\.)?module_\d+\.")
 
 
@@ -36,7 +42,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What came of one pair. rules, before: of the gate in the new and the old file itself, as plain data, or None."""
+    """What came of one file. rules, before: of the gate in the new and the old file itself, as plain data, or None."""
 
     findings: tuple[Finding, ...] = ()
     rules: object = None
@@ -46,27 +52,29 @@ class Compared:
 def compare(
     old: State,
     new: State,
-    rules: Mapping[str, Any],
+    rules: Rules,
     *,
     today: datetime.date,
     workers: Workers = Workers(),  # noqa: B008
     progress: Progress | None = None,
     new_only: bool = False,
-    before: Mapping[str, Any] | None = None,
+    before: Rules | None = None,
+    accept: bool = False,
 ) -> Report:
     """What changed from one state to the other, judged.
 
-    rules: of pyproject.toml.  before: those of the old state, where that has its own; they judge whether the rules may
-    change.  new_only: leave out what is allowed or approved.
+    rules: of the new state's pyproject.toml.  before: of the old one's, which judge; None where both have the same.
+    new_only: leave out what is allowed or approved.  accept: whether approvals that only the new state has count.
     An interrupt ends the work and gives what has been found so far, said to be a part. Raises LayoutError when there
-    is nothing to compare and for rules that cannot be read.
+    is nothing to compare and for rules that cannot be read where there are no others.
     """
     pairs, skipped = pairs_of(old, new)
     if not pairs:
         raise LayoutError(f"no spec file or HLO dump in {old.label} and {new.label}: nothing to compare")
     open_ = [pair for pair in pairs if _differs(pair)]
     work = Work(compare_pair, open_, [pair.unit for pair in open_], workers, progress)
-    report = judged(f"{new.label} against {old.label}", work, len(pairs), rules, today, new_only, before)
+    judges = Judges(rules, before, today, accept)
+    report = judged(f"{new.label} against {old.label}", work, len(pairs), judges, new_only)
     notes = []
     if skipped:
         notes.append(f"neither claims nor HLO, not compared: {_first(skipped)}")
@@ -88,18 +96,23 @@ class Work:
     progress: Progress | None = None
 
 
-def judged(
-    title: str,
-    work: Work,
-    files: int,
-    rules: Mapping[str, Any],
-    today: datetime.date,
-    new_only: bool,
-    before: Mapping[str, Any] | None = None,
-) -> Report:
+@dataclass(frozen=True, slots=True)
+class Judges:
+    """Whose rules judge. rules: of the new state.  before: of the old one, None where both have the same.
+
+    accept: whether approvals count that only the new state has.
+    """
+
+    rules: Rules
+    before: Rules | None
+    today: datetime.date
+    accept: bool = False
+
+
+def judged(title: str, work: Work, files: int, judges: Judges, new_only: bool) -> Report:
     """The report of some work, done and judged by the rules. An interrupt gives the part that was done."""
-    general = policy.read(rules, "pyproject.toml [tool.layoutproof.gate]")
-    also = [] if before is None else _rules_changed(before, rules, "pyproject.toml")
+    both = judges.before is None
+    general = _read(judges.rules) if both else _old(judges.before)
     done: list[Compared] = []
     partial = False
     try:
@@ -109,19 +122,37 @@ def judged(
                 work.progress(len(done), len(work.items))
     except KeyboardInterrupt:
         partial = True
-    findings = named([*also, *(finding for one in done for finding in one.findings)])
-    own = {
-        unit: policy.read(one.rules, f"{unit}: gate")
-        for unit, one in zip(work.units, done, strict=False)
-        if one.rules is not None
-    }
-    then = {unit: _old(one.before) for unit, one in zip(work.units, done, strict=False) if one.before is not None}
-    found, notes = policy.judge(findings, own, general, today, (then, general if before is None else _old(before)))
+    findings = [replace(f, because=_ONE.sub(r"(\1)", f.because)) for one in done for f in one.findings]
+    sides = [("", PYPROJECT, general, _new(judges.rules, PYPROJECT))] if not both else []
+    own: dict[str, policy.Policy] = {}
+    for unit, one in zip(work.units, done, strict=False):
+        if one.before is not None:
+            own[unit] = _old(one.before)
+        if one.rules != one.before:
+            sides.append((unit, unit, own.get(unit, policy.Policy()).over(general), _new(one.rules, unit, general)))
+    changes = [(unit, file, then, now) for unit, file, then, now in sides if isinstance(now, policy.Policy)]
+    findings = named(
+        [
+            *(now for _, _, _, now in sides if isinstance(now, Finding)),
+            *(found for _, file, then, now in changes for found in _rules_changed(then, now, file)),
+            *findings,
+        ]
+    )
+    known = {f.fingerprint: f for f in findings}
+    for unit, file, then, now in changes:
+        added, found = policy.approvals_added(then, now, known, file, judges.today)
+        findings += named(found)
+        if judges.accept and unit:
+            mine = own.get(unit, policy.Policy())
+            own[unit] = replace(mine, approvals=(*mine.approvals, *added))
+        elif judges.accept:
+            general = replace(general, approvals=(*general.approvals, *added))
+    result, notes = policy.judge(findings, own, general, judges.today, judges.accept)
     if partial:
         # an approval of what was not reached is not an idle one
         notes = [f"interrupted after {len(done)} of {len(work.items)} changed files"]
-    shown = [f for f in found if f.severity != "allow"] if new_only else found
-    return Report(title, tuple(shown), files, tuple(notes), len(found) - len(shown), partial)
+    shown = [f for f in result if f.severity != "allow"] if new_only else result
+    return Report(title, tuple(shown), files, tuple(notes), len(result) - len(shown), partial)
 
 
 def pairs_of(old: State, new: State) -> tuple[list[Pair], list[str]]:
@@ -161,39 +192,65 @@ def compare_pair(pair: Pair) -> Compared:
         return Compared((Finding("error", "file", why, pair.unit, error=True),))
 
 
-def rules_in(text: str, place: str) -> Mapping[str, Any]:
-    """The gate's rules in the text of a pyproject.toml; empty where it has none. LayoutError where it is no TOML."""
+def rules_in(text: str | bytes, place: str) -> Rules:
+    """The gate's rules in a pyproject.toml; empty where it has none, a LayoutError where it is no TOML."""
     try:
-        found = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise LayoutError(f"{place}: not TOML: {error}") from None
+        found: Any = tomllib.loads(text.decode() if isinstance(text, bytes) else text)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return LayoutError(f"{place}: not TOML: {error}")
     for key in ("tool", "layoutproof", "gate"):
         found = found.get(key, {})
         if not isinstance(found, dict):
-            raise LayoutError(f"{place}: {key} is a table, not {found!r}")
-    return found
+            return LayoutError(f"{place}: {key} is a table, not {text_of(found)}")
+    return found  # type: ignore[no-any-return]
 
 
-def pyproject() -> Path | None:
-    """The nearest pyproject.toml, from the current folder upwards."""
-    here = Path.cwd()
-    return next((p for p in (folder / "pyproject.toml" for folder in (here, *here.parents)) if p.is_file()), None)
+def pyproject(above: Path | None = None) -> Path | None:
+    """The nearest pyproject.toml, from a file or folder upwards, the current folder where none is given."""
+    start = (above or Path()).absolute()
+    found = (folder / PYPROJECT for folder in (start, *start.parents))
+    return next((p for p in found if p.is_file()), None)
+
+
+def rules_of(path: Path | None) -> Rules:
+    """The gate's rules in a pyproject.toml on disk; empty without one."""
+    return {} if path is None else rules_in(path.read_bytes(), path.as_posix())
+
+
+def _read(rules: object, place: str = f"{PYPROJECT} [tool.layoutproof.gate]") -> policy.Policy:
+    if isinstance(rules, LayoutError):
+        raise rules
+    return policy.read(rules, place)
 
 
 def _old(rules: object) -> policy.Policy:
     """The old state's rules; the defaults where they could not be read, for which the new state is not to blame."""
     try:
-        return policy.read(rules, "the old state")
+        return _read(rules)
     except LayoutError:
         return policy.Policy()
 
 
-def _rules_changed(before: Mapping[str, Any], after: Mapping[str, Any], file: str) -> list[Finding]:
-    """A finding when the gate's rules are not those of the old state: who changes them changes what is denied."""
-    if before == after:
-        return []
-    sides: dict[str, Any] = {"before": str(dict(before)), "after": str(dict(after))}
-    return [Finding("policy", "the gate's rules", "they changed along with what they judge", file, file, 1, **sides)]
+def _new(rules: object, place: str, general: policy.Policy | None = None) -> policy.Policy | Finding:
+    """The new state's rules, over the general ones; what is wrong with them is a finding: the old ones judge."""
+    try:
+        if general is None:
+            return _read(rules)
+        return _read(rules or {}, f"{place}: gate").over(general)
+    except LayoutError as error:
+        return Finding("error", "the gate's rules", error.problem, place, place, error=True)
+
+
+def _rules_changed(before: policy.Policy, after: policy.Policy, file: str) -> list[Finding]:
+    """What the rules now deny less, or only more."""
+    looser, tighter = policy.changed(before, after)
+    if looser:
+        why = f"the old rules judge; the new ones would let more through: {'; '.join(looser)}"
+        return [Finding("policy", "the gate's rules", why, file, file, 1, after="; ".join(looser))]
+    if tighter:
+        why = f"they ask more: {'; '.join(tighter)}"
+        return [Finding("tightened", "the gate's rules", why, file, file, 1, after="; ".join(tighter))]
+    return []
 
 
 def _compare_pair(pair: Pair) -> Compared:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.jobs import cache
 from layoutproof.jobs.formats import Finding, Report
-from layoutproof.jobs.gate.compare import Compared, Progress, Work, judged
+from layoutproof.jobs.gate.compare import Compared, Judges, Progress, Rules, Work, judged
 from layoutproof.jobs.gate.states import File, here
 from layoutproof.jobs.workers import Workers
 
@@ -22,13 +21,14 @@ _TITLE = "what is here against layoutproof.lock"
 
 def compare(
     path: Path,
-    rules: Mapping[str, Any],
+    rules: Rules,
     today: datetime.date,
     workers: Workers,
     progress: Progress | None = None,
     new_only: bool = False,
 ) -> Report:
     """The report on everything that the lock file is of. LayoutError for what is no lock file, with its line."""
+    judges = Judges(rules, None, today)
     data = path.read_bytes()
     try:
         text = data.decode()
@@ -44,13 +44,13 @@ def compare(
         problem = f"it locks nothing, and there is no spec file or HLO dump in {where}: nothing to compare"
         raise LayoutError(problem, file=path.as_posix(), line=1)
     if settled and cache.get(key) == "none":
-        return judged(_TITLE, Work(_compare, [], [], workers), len(files), rules, today, new_only)
+        return judged(_TITLE, Work(_compare, [], [], workers), len(files), judges, new_only)
     from layoutproof.jobs.gate.lock import locked
 
     old = locked(text, path.as_posix())
     units = sorted({*old, *files})
     items = [(old.get(unit), files.get(unit), unit) for unit in units]
-    report = judged(_TITLE, Work(_compare, items, units, workers, progress), len(units), rules, today, new_only)
+    report = judged(_TITLE, Work(_compare, items, units, workers, progress), len(units), judges, new_only)
     if settled and not report.findings and not report.notes and not report.hidden and not report.partial:
         cache.put(key, "none")
     return report
@@ -84,7 +84,8 @@ def _compare(item: tuple[Any, File | None, str]) -> Compared:
                 ),
             )
         )
-    return Compared(tuple(findings), rules)
+    # a lock says nothing of rules, so those that are here judge
+    return Compared(tuple(findings), rules, rules)
 
 
 def paths_of(text: str, file: str) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.kernel import Kernel, Operand
+from layoutproof.core.kernel import Kernel, Operand, Scratch, Table
 from layoutproof.engine.read import read_layout
 from layoutproof.jobs.formats import Finding
 from layoutproof.jobs.gate.matching import Round, match
@@ -43,7 +43,7 @@ def kernels(old: Any, new: Any, layouts: Compare) -> list[Finding]:
     names = [f.name for f in fields(Kernel) if f.name not in _SAYS_NOTHING]
     rest = [name for name in names if getattr(one, name) != getattr(other, name)]
     if rest:
-        said = "; ".join(f"{name} was {getattr(one, name)}, is {getattr(other, name)}" for name in rest)
+        said = "; ".join(f"{name} was {_words(getattr(one, name))}, is {_words(getattr(other, name))}" for name in rest)
         found.append(Finding("kernel", "", said, **sides))  # type: ignore[arg-type]
     return found or [Finding("respelled", "", "the same kernel, operand by operand", decided_by="normal form", **sides)]  # type: ignore[arg-type]
 
@@ -59,6 +59,22 @@ def _operand(old: Any, new: Any, before: Operand, after: Operand, layouts: Compa
     except LayoutError as error:
         return [Finding("unknown", "", error.problem, undecided=True, before=str(before), after=str(after))]
     return [replace(change, before=texts[0], after=texts[1]) for change in changes]
+
+
+def _words(value: object) -> str:
+    """A part of a kernel as people write it.
+
+    >>> _words((4, 2)), _words(("parallel", "arbitrary")), _words(()), _words(None)
+    ('(4, 2)', '(parallel, arbitrary)', 'none', 'none')
+    """
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_words, value))})" if value else "none"
+    if isinstance(value, Scratch):
+        return f"{value.dtype}[{','.join(map(str, value.dims))}] in {value.memory}"
+    if isinstance(value, Table):
+        said = "".join(f", {text}" for text in value.assumptions())
+        return f"{value.name} [{','.join(map(str, value.dims))}]{said}"
+    return "none" if value is None or value == "" else str(value)
 
 
 def _kernel(value: Any) -> Kernel:

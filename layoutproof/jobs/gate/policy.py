@@ -7,20 +7,25 @@ In `[tool.layoutproof.gate]` of pyproject.toml, or under `gate:` in a spec file 
     [[tool.layoutproof.gate.approvals]]   one finding by its fingerprint, by whom it concerns, for a time
     fingerprint = "0123456789abcdef"
     reason = "measured: 3 % slower, fits now"
-    until = 2027-01-31
+    by = "a person"                       who answers for it; may be left out
+    until = 2027-01-31                    at most 180 days from the day of the run
 
+The rules of the old state judge: what protects is not loosened by the change that it judges. An approval that the
+change itself adds counts only where the run accepts approvals, and is a finding of its own, `approval_added`.
 What nobody could tell is not a matter of policy: it is never allowed and cannot be approved.
 """
 
 from __future__ import annotations
 
 import datetime
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.result import plain
 from layoutproof.jobs.formats import SEVERITIES, Finding
 from layoutproof.jobs.gate.fingerprint import FORM
 
@@ -34,8 +39,11 @@ DEFAULTS = {
     "resharded": "deny",
     "lost": "deny",
     "gained": "allow",
+    "refuted": "deny",
+    "loosened": "deny",
+    "tightened": "allow",
     "added": "allow",
-    "removed": "warn",
+    "removed": "deny",
     "memory_space": "warn",
     "abi": "deny",
     "relaid_parameter": "deny",
@@ -45,9 +53,13 @@ DEFAULTS = {
     "reordered": "warn",
     "contradiction": "deny",
     "kernel": "warn",
-    "policy": "warn",
+    "policy": "deny",
 }
+"""What is said of each class where no rule does. `unknown`, `error` and `approval_added` are no matter of policy."""
 APPROVED_DAYS = 90
+MOST_DAYS = 180
+"""An approval that lasts longer is none: nobody looks at it again."""
+ACCEPT = "--accept-approvals"
 _UNITS = {"bytes": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _STEP = re.compile(r"(allow|warn|deny)(?:\s+above\s+(\d{1,15}(?:\.\d{1,6})?)\s*(%|bytes|B|KiB|MiB|GiB))?")
 
@@ -63,11 +75,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """Someone's word for one finding, until a day (that day included)."""
+    """Someone's word for one finding, until a day (that day included). by: who, "" where nobody is named."""
 
     fingerprint: str
     reason: str
     until: datetime.date
+    by: str = ""
+
+    def __str__(self) -> str:
+        return f"approved{f' by {self.by}' if self.by else ''} until {self.until}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,36 +124,85 @@ def judge(
     policies: Mapping[str, Policy],
     general: Policy,
     today: datetime.date,
-    before: tuple[Mapping[str, Policy], Policy] | None = None,
+    accept: bool = False,
 ) -> tuple[list[Finding], list[str]]:
-    """The findings with their severities, and what is to be said of approvals: expired, or of nothing.
+    """The findings with their severities, and what is to be said of approvals: expired, too long, or of nothing.
 
-    policies: of single units, over the general one.  before: both as they were in the old state, which judge a change
-    of the rules: new rules cannot allow themselves. What nobody could tell and what is wrong input stays denied.
+    policies: of single units, over the general one.  accept: whether approvals that the change adds count; the
+    policies then hold them. What nobody could tell and what is wrong input stays denied.
     """
     used: set[str] = set()
-    expired: dict[str, Approval] = {}
+    idle: dict[str, str] = {}
     judged = []
     for finding in findings:
         if finding.error or finding.undecided:
             judged.append(finding)
             continue
-        own, base = before if before is not None and finding.kind == "policy" else (policies, general)
-        policy = own[finding.unit].over(base) if finding.unit in own else base
+        if finding.kind == "approval_added":
+            judged.append(_added(finding, accept))
+            continue
+        policy = policies[finding.unit].over(general) if finding.unit in policies else general
         severity, said = _severity(finding, policy)
         mine = [a for a in policy.approvals if a.fingerprint == finding.fingerprint]
-        good = [a for a in mine if today <= a.until]
+        good = [a for a in mine if 0 <= (a.until - today).days <= MOST_DAYS]
         used.update(a.fingerprint for a in mine)
         if good and severity != "allow":
-            severity, said = "allow", f"approved until {good[0].until}: {good[0].reason}"
+            severity, said = "allow", str(good[0])
         elif mine and severity != "allow":
-            expired[finding.fingerprint] = mine[0]
+            idle[finding.fingerprint] = _why_idle(mine[0], today)
         judged.append(replace(finding, severity=severity, said=said))
-    notes = [f"the approval {a.fingerprint} expired on {a.until}: {a.reason}" for a in expired.values()]
     everyone = [*general.approvals, *(a for p in policies.values() for a in p.approvals)]
-    idle = {a.fingerprint: a for a in everyone if a.fingerprint not in used}
-    notes += [f"the approval {a.fingerprint} is of nothing that is found: {a.reason}" for a in idle.values()]
+    unused = {a.fingerprint: a for a in everyone if a.fingerprint not in used}
+    notes = [*idle.values()]
+    notes += [f"the approval {a.fingerprint} is of nothing that is found: {a.reason}" for a in unused.values()]
     return judged, notes
+
+
+def approvals_added(
+    before: Policy, after: Policy, found: Mapping[str, Finding], file: str, today: datetime.date
+) -> tuple[list[Approval], list[Finding]]:
+    """The approvals that a change adds or makes longer, and a finding for each: who, what, until.
+
+    found: the findings by fingerprint.  file: where the approvals are written.
+    """
+    added = [
+        a
+        for a in after.approvals
+        if not any(b.fingerprint == a.fingerprint and b.until >= a.until for b in before.approvals)
+    ]
+    findings = []
+    for each in added:
+        of = found.get(each.fingerprint)
+        what = f"{of.kind} {of.subject} in {of.unit}" if of is not None else "nothing that is found"
+        why = f"{each.by or 'someone who is not named'} approves until {each.until} ({each.fingerprint}: {what}): "
+        days = (each.until - today).days
+        why += each.reason + ("" if days <= MOST_DAYS else f"; {_too_long(today)}")
+        subject = f"approval {each.fingerprint}"
+        sides: dict[str, Any] = {"after": str(each), "figures": {"days": days}}
+        findings.append(Finding("approval_added", subject, why, file, file, **sides))
+    return added, findings
+
+
+def changed(before: Policy, after: Policy) -> tuple[list[str], list[str]]:
+    """What the new rules deny or warn of less, and what more, class by class; nothing where only the words differ.
+
+    Two rules are compared on every amount that a bound of either tells apart.
+
+    >>> changed(read({"grew": "deny above 4 MiB"}, ""), read({"grew": "deny above 4096 KiB"}, ""))
+    ([], [])
+    >>> changed(read({}, ""), read({"grew": "deny above 2%"}, ""))[0]
+    ['grew: warn before, deny above 2% now']
+    """
+    looser, tighter = [], []
+    for kind in DEFAULTS:
+        old, new = _steps_of(kind, before), _steps_of(kind, after)
+        pairs = [tuple(SEVERITIES.index(_worst(s, at)[0]) for s in (old, new)) for at in _amounts(kind, (*old, *new))]
+        said = f"{kind}: {_words(old)} before, {_words(new)} now"
+        if any(now < then for then, now in pairs):
+            looser.append(said)
+        elif any(now > then for then, now in pairs):
+            tighter.append(said)
+    return looser, tighter
 
 
 def stanza(finding: Finding, today: datetime.date) -> str:
@@ -150,15 +215,63 @@ def stanza(finding: Finding, today: datetime.date) -> str:
     return "\n".join([*lines, 'reason = ""  # say why; an empty reason is refused', f"until = {until}"])
 
 
+def _added(finding: Finding, accept: bool) -> Finding:
+    if finding.figures["days"] > MOST_DAYS:
+        return replace(finding, severity="deny", said=f"for more than {MOST_DAYS} days")
+    if accept:
+        return replace(finding, severity="allow", said=f"accepted with {ACCEPT}")
+    return replace(finding, severity="deny", said=f"counts once it is in the old state, or with {ACCEPT}")
+
+
+def _why_idle(approval: Approval, today: datetime.date) -> str:
+    if approval.until < today:
+        return f"the approval {approval.fingerprint} expired on {approval.until}: {approval.reason}"
+    return f"the approval {approval.fingerprint} does not count: {_too_long(today)}"
+
+
+def _too_long(today: datetime.date) -> str:
+    return f"an approval lasts {MOST_DAYS} days at most, today until {today + datetime.timedelta(days=MOST_DAYS)}"
+
+
 def _severity(finding: Finding, policy: Policy) -> tuple[str, str]:
-    own = policy.steps.get(finding.kind)
-    steps = own if own is not None else _steps(DEFAULTS.get(finding.kind, "deny"), finding.kind)
+    return _worst(_steps_of(finding.kind, policy), finding)
+
+
+def _steps_of(kind: str, policy: Policy) -> tuple[Step, ...]:
+    own = policy.steps.get(kind)
+    return own if own is not None else _steps(DEFAULTS.get(kind, "deny"), kind)
+
+
+def _worst(steps: Sequence[Step], finding: Finding) -> tuple[str, str]:
+    """The severity that applies, and the bound that says so."""
     best, said = "allow", ""
     for step in steps:
         if _applies(step, finding) and SEVERITIES.index(step.severity) >= SEVERITIES.index(best):
             best = step.severity
             said = f"{step.severity} above {step.above:g}{_spaced(step.unit)}" if step.above is not None else ""
     return best, said
+
+
+def _amounts(kind: str, steps: Sequence[Step]) -> list[Finding]:
+    """A finding on, between and beyond all bounds, in percent and in bytes, known and not."""
+    shares = [step.above for step in steps if step.above is not None and step.unit == "%"]
+    sizes = [step.above * _UNITS[step.unit] for step in steps if step.above is not None and step.unit != "%"]
+    # bytes are whole: one more than a bound is beyond it
+    percents = [{}, {"percent": 0.0}, *({"percent": p} for p in (*shares, *_between(sorted(shares))))]
+    amounts = [{}, {"bytes": 0}, *({"bytes": int(b) + k} for b in sizes for k in (0, 1))]
+    return [Finding(kind, "", "", figures={**p, **b}) for p in percents for b in amounts]
+
+
+def _between(bounds: Sequence[float]) -> list[float]:
+    nexts = [*bounds[1:], bounds[-1] + 2] if bounds else []
+    return [(low + high) / 2 for low, high in zip(bounds, nexts, strict=True)]
+
+
+def _words(steps: Sequence[Step]) -> str:
+    shown = (
+        f"{s.severity} above {s.above:g}{_spaced(s.unit).replace(' %', '%')}" if s.unit else s.severity for s in steps
+    )
+    return ", ".join(shown)
 
 
 def _applies(step: Step, finding: Finding) -> bool:
@@ -191,14 +304,18 @@ def _steps(text: object, place: str) -> tuple[Step, ...]:
 
 def _approval(value: object, place: str) -> Approval:
     wanted = {"fingerprint", "reason", "until"}
-    if not isinstance(value, Mapping) or set(value) != wanted:
-        raise LayoutError(f"{place}: an approval has fingerprint, reason and until, nothing else; not {_shown(value)}")
-    fingerprint, reason, until = value["fingerprint"], value["reason"], value["until"]
+    if not isinstance(value, Mapping) or set(value) - {"by"} != wanted:
+        have = "fingerprint, reason, until and perhaps by"
+        raise LayoutError(f"{place}: an approval has {have}, nothing else; not {_shown(value)}")
+    fingerprint, reason, until, by = value["fingerprint"], value["reason"], value["until"], value.get("by", "")
     if not isinstance(fingerprint, str) or not FORM.fullmatch(fingerprint):
         raise LayoutError(f"{place}: a fingerprint is 16 digits from 0 to f, not {_shown(fingerprint)}")
     if not isinstance(reason, str) or not reason.strip():
         raise LayoutError(f"{place}: the approval {fingerprint} says no reason")
-    return Approval(fingerprint, " ".join(reason.split()), _day(until, f"{place}: the approval {fingerprint}"))
+    if not isinstance(by, str):
+        raise LayoutError(f"{place}: the approval {fingerprint}: by is a text, not {_shown(by)}")
+    day = _day(until, f"{place}: the approval {fingerprint}")
+    return Approval(fingerprint, " ".join(reason.split()), day, " ".join(by.split()))
 
 
 def _day(value: Any, place: str) -> datetime.date:
@@ -217,4 +334,4 @@ def _spaced(unit: str) -> str:
 
 
 def _shown(value: object) -> str:
-    return shorten(repr(value), 60)
+    return shorten(repr(value) if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False), 60)

@@ -87,9 +87,6 @@ def compare(old: Spec | None, new: Spec | None, unit: str) -> list[Finding]:
         found += _layout(pair, before.file)
     for claim in match(before.claims, after.claims, _CLAIMS):
         found += _claim(claim, before.file)
-    if before.gate != after.gate:
-        sides: dict[str, Any] = {"before": text_of(before.gate or {}), "after": text_of(after.gate or {})}
-        found.append(Finding("policy", "the gate's rules in this file", "they changed along with it", line=1, **sides))
     return [replace(finding, unit=unit, file=finding.file or after.file) for finding in found]
 
 

@@ -34,7 +34,7 @@ def drop(kernel: dict[str, Any]) -> None:
         (lambda k: k["inputs"][0].update(index="(i, j, k) -> (i + 0*j, k)"), ["respelled"], ""),
         (lambda k: k["inputs"][0].update(index="(i, j, k) -> (k, i)"), ["moved"], "operand x: (0, 0, 1), copy (0, 0)"),
         (lambda k: k["outputs"][0].update(block=[128, 256]), ["moved"], "operand o: (0, 0, 0), copy (128, 0)"),
-        (lambda k: k.update(semantics=["parallel"] * 3), ["kernel"], "semantics was ()"),
+        (lambda k: k.update(semantics=["parallel"] * 3), ["kernel"], "semantics was none, is (parallel, "),
         (drop, ["removed"], "operand y is no longer there"),
     ],
 )

@@ -115,7 +115,8 @@ def test_rules_of_a_file_are_over_the_general_ones() -> None:
         (approval(until=3), "until is a day such as"),
         (approval(fingerprint="xyz"), "a fingerprint is 16 digits"),
         (approval(fingerprint=1234567890123456), "a fingerprint is 16 digits"),
-        (approval(by="me"), "nothing else"),
+        (approval(team="mine"), "nothing else"),
+        (approval(by=3), "by is a text"),
         ({"approvals": "all"}, "approvals is a list"),
     ],
 )

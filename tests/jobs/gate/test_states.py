@@ -92,12 +92,11 @@ def test_a_defect_of_ours_is_one_finding(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_rules_in_pyproject() -> None:
-    """The gate's table, empty where there is none; what is no TOML or no table is refused."""
+    """The gate's table, empty where there is none; of what is no TOML or no table, why."""
     assert rules_in('[tool.layoutproof.gate]\nmoved = "warn"\n', "p") == {"moved": "warn"}
     assert rules_in("[tool.other]\n", "p") == {}
     for text in ("[", "tool = 3", '[tool]\nlayoutproof = "x"'):
-        with pytest.raises(LayoutError, match=r"^p: "):
-            rules_in(text, "p")
+        assert str(rules_in(text, "p")).startswith("p: ")
 
 
 def test_search_files_are_no_specs() -> None:
