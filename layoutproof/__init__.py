@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from layoutproof.engine.evaluate import table as table
     from layoutproof.engine.evaluate import unpack as unpack
     from layoutproof.engine.read import read_layout as read_layout
+    from layoutproof.jobs.pallas.assume import assume as assume
     from layoutproof.layouts.map import index_map as index_map
 
 _WHERE = {
@@ -46,6 +47,7 @@ _WHERE = {
     "engine.defaults": ("tpu_default",),
     "engine.evaluate": ("locate", "pack", "table", "unpack"),
     "engine.read": ("read_layout",),
+    "jobs.pallas.assume": ("assume",),
     "layouts.map": ("index_map",),
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}

@@ -39,6 +39,11 @@ def with_assumptions(kernel: Kernel, texts: Sequence[str], strict: bool = True) 
     return replace(kernel, tables=tuple(tables.values()))
 
 
+def check_assumption(text: Any) -> None:
+    """Raises LayoutError for a text that is no assumption about a table, with the forms there are."""
+    _assumption(text)
+
+
 def _assumption(text: Any) -> tuple[str, dict[str, Any]]:
     shown = shorten(repr(text), 60)
     said = _IS.fullmatch(text) if isinstance(text, str) else None

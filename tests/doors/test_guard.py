@@ -123,6 +123,24 @@ def test_unknown_is_a_warning_and_never_silent(mine: Any) -> None:
             traced()
 
 
+def test_assumptions_said_by_a_decorator(mine: Any) -> None:
+    """They settle the question for what is traced while the function runs, with their words, and for nothing else."""
+    arguments = (jax.ShapeDtypeStruct((8,), jax.numpy.int32), zeros(64, 128))
+    gather = layoutproof.assume("0 <= prefetch0 < 8")(jax.jit(mine.gather))
+    with layoutproof.guard() as seen:
+        jax.eval_shape(gather, *arguments)
+    assert [call.verdict for call in seen.calls] == [Verdict.PROVED]
+    assert "0 <= prefetch0 < 8" in {said for f in seen.calls[0].findings for said in f.assumes}
+    with pytest.warns(layoutproof.KernelWarning), layoutproof.guard(on="warn") as seen:
+        jax.eval_shape(layoutproof.assume("0 <= prefetch0 < 9")(mine.gather), *arguments)
+    assert [call.verdict for call in seen.calls] == [Verdict.REFUTED]
+    jax.clear_caches()
+    with pytest.warns(layoutproof.KernelWarning, match="unknown"), layoutproof.guard():
+        jax.eval_shape(mine.gather, *arguments)
+    with pytest.raises(LayoutError, match="an assumption is '0 <= t < 8'"):
+        layoutproof.assume("prefetch0")
+
+
 def test_pipelines_inside_of_kernels(mine: Any) -> None:
     """A kernel that moves its data by emit_pipeline is judged by what the pipeline does."""
     with device_of("v5e"), layoutproof.guard() as seen:

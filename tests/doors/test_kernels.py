@@ -133,6 +133,7 @@ def test_assumptions_about_prefetched_values(run: Any) -> None:
     assert code == 3
     assert "0 <= prefetch0 < 8" in out
     assert run(*arguments, "--assume", "0 <= prefetch0 < 8")[0] == 0
+    assert run("users_kernels:gather_below_8", *arguments[1:])[0] == 0
     code, _, err = run(*arguments, "--assume", "0 <= t < 8")
     assert code == 2
     assert "about no table; the calls have prefetch0" in err

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -50,10 +51,11 @@ def suite(folder: Path, *options: str, source: str = SUITE) -> subprocess.Comple
     """A test suite run as users run it."""
     (folder / "test_suite.py").write_text(source)
     (folder / "pytest.ini").write_text("[pytest]\n")
-    # an installed layoutproof brings the plugin by itself; the same plugin twice is an error
-    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "JAX_PLATFORMS": "cpu"}
+    # the plugin comes by the entry point of the installed package, as users get it; others stay out
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     environment["PYTHONPATH"] = os.pathsep.join((str(ROOT), str(folder)))
-    plugins = ("-p", "no:cacheprovider", "-p", "layoutproof.doors.pytest_plugin")
+    others = sorted({e.name for e in entry_points(group="pytest11")} - {"layoutproof", "xdist", "xdist.looponfail"})
+    plugins = [word for name in ("cacheprovider", *others) for word in ("-p", f"no:{name}")]
     command = [sys.executable, "-m", "pytest", *plugins, *options]
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=200
@@ -81,7 +83,8 @@ def test_wrong_calls_fail_their_tests(tmp_path: Path) -> None:
     assert "by hand" in done.stdout
     without = suite(tmp_path)
     assert outcomes(without.stdout) == {"failed": 1, "passed": 5}
-    assert "layoutproof" not in without.stdout
+    assert "Pallas call" not in without.stdout
+    assert "[layoutproof]" not in without.stdout
 
 
 def test_with_several_processes(tmp_path: Path) -> None:
@@ -89,7 +92,7 @@ def test_with_several_processes(tmp_path: Path) -> None:
     pytest.importorskip("jax", reason="JAX is not installed")
     pytest.importorskip("xdist", reason="pytest-xdist is not installed")
     folder_with_kernels(tmp_path)
-    done = suite(tmp_path, "--layoutproof", "--layoutproof-target", "v5e", "-p", "xdist.plugin", "-n", "2")
+    done = suite(tmp_path, "--layoutproof", "--layoutproof-target", "v5e", "-n", "2")
     assert outcomes(done.stdout) == {"failed": 3, "passed": 5}, done.stdout + done.stderr
     assert "4 Pallas calls in 4 tests: 1 proved, 2 refuted, 1 unknown" in done.stdout
     assert "target   v5e, libtpu 0.0.42.1" in done.stdout

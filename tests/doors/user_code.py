@@ -18,6 +18,8 @@ import jax.numpy as jnp
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 
+import layoutproof
+
 
 def body(x_ref, o_ref):
     o_ref[...] = x_ref[...]
@@ -56,6 +58,9 @@ def gather(table, x):
         out_specs=pl.BlockSpec((8, 128), lambda i, t: (i, 0)),
     )
     return pl.pallas_call(kernel, grid_spec=specs, out_shape=jax.ShapeDtypeStruct((64, 128), x.dtype))(table, x)
+
+
+gather_below_8 = layoutproof.assume("0 <= prefetch0 < 8")(gather)
 
 
 def pipelined(x, steps):

@@ -19,6 +19,7 @@ from layoutproof.jobs.pallas.adapter import (
     place_of,
     skipped_frame,
 )
+from layoutproof.jobs.pallas.assume import said_in
 from layoutproof.jobs.pallas.calls import kernel_of, pipeline_of
 
 Found = Kernel | Unmodelled
@@ -35,12 +36,11 @@ def kernels_of(
     """The Pallas calls of `function(*args, **kwargs)`, in the order in which they are traced.
 
     args: arrays and `jax.ShapeDtypeStruct`s are traced, everything else is passed as it is. target: the generation that
-    the function shall believe it runs on.  assume: of tables, as `core.tables` reads them; those that a function was
-    decorated with by `layoutproof.assume` are added.
+    the function shall believe it runs on.  assume: of tables, as `core.tables` reads them; what
+    `layoutproof.assume` says in the code is added.
     Raises LayoutError where jax is missing, where the function raises (with its file and line), for bad assumptions.
     """
     jax = need_jax()
-    known = (*assume, *getattr(function, "__layoutproof_assume__", ()))
     pipelines: list[Found] = []
     kept = dict(kwargs or {})
     traced = [k for k, value in enumerate(args) if _is_array(value)]
@@ -67,17 +67,22 @@ def kernels_of(
     found: list[Found] = []
     walk(inner, [True] * len(inner.outvars), found)
     every = [*found, *pipelines]
-    return tuple(with_assumptions(k, known, strict=False) if isinstance(k, Kernel) else k for k in every)
+    return tuple(with_assumptions(k, assume, strict=False) if isinstance(k, Kernel) else k for k in every)
 
 
-def walk(jaxpr: Any, live: Sequence[bool], found: list[Found]) -> None:
-    """The Pallas calls of a jaxpr and of every jaxpr inside of it. live: which of its results somebody uses."""
+def walk(jaxpr: Any, live: Sequence[bool], found: list[Found], assumed: Sequence[str] = ()) -> None:
+    """The Pallas calls of a jaxpr and of every jaxpr inside of it.
+
+    live: which of its results somebody uses. assumed: what `layoutproof.assume` says around it.
+    """
     used = {id(v) for equation in jaxpr.eqns for v in equation.invars if not hasattr(v, "val")}
     used |= {id(v) for v, alive in zip(jaxpr.outvars, live, strict=True) if alive and not hasattr(v, "val")}
     for equation in jaxpr.eqns:
         needed = [id(v) in used and type(v).__name__ != "DropVar" for v in equation.outvars]
+        said = (*assumed, *said_in(str(equation.source_info.name_stack)))
         if is_pallas_call(equation.params):
-            found.append(kernel_of(equation.params, place_of(equation.source_info), needed))
+            call = kernel_of(equation.params, place_of(equation.source_info), needed)
+            found.append(with_assumptions(call, said, strict=False) if isinstance(call, Kernel) else call)
             # pipelines inside are seen where they are traced, loops and calls in a kernel's body hold no further call
             continue
         if equation.primitive.name == "mpmd_map":
@@ -93,6 +98,7 @@ def walk(jaxpr: Any, live: Sequence[bool], found: list[Found]) -> None:
                 inner,
                 needed if same and equation.primitive.name not in ("scan", "while") else [True] * len(inner.outvars),
                 found,
+                said,
             )
 
 
