@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ class Outcome:
     found: proved, refuted, unknown; of a fact `holds` or `wrong`; `error` when there is no answer.
     because: what is wrong, in numbers; "" when all is as expected.  result: the whole answer of a property.
     place: file:line:column.  check: None when a file could not be read as checks, and where a run was interrupted.
+    seconds: how long it took to ask.
     """
 
     status: Status
@@ -47,6 +49,7 @@ class Outcome:
     because: str = ""
     check: Check | None = None
     result: Result | None = None
+    seconds: float = field(default=0.0, compare=False)
 
 
 def check_paths(
@@ -135,7 +138,12 @@ def run(check: Check) -> Outcome:
 
 
 def _run_chunk(items: Sequence[Check | Outcome]) -> list[Outcome]:
-    return [run(item) if isinstance(item, Check) else item for item in items]
+    done = []
+    for item in items:
+        start = time.perf_counter()
+        outcome = run(item) if isinstance(item, Check) else item
+        done.append(replace(outcome, seconds=time.perf_counter() - start))
+    return done
 
 
 def _run_claim(check: Check) -> Outcome:

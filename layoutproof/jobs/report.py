@@ -13,11 +13,46 @@ from layoutproof.jobs.formats import Finding, Report
 from layoutproof.jobs.gate.fingerprint import named
 
 
-def text(outcomes: Sequence[Outcome]) -> str:
-    """Everything that is not as expected, then one line that counts; the worst is last, where a terminal shows it."""
+def text(outcomes: Sequence[Outcome], everything: bool = False) -> str:
+    """What is not as stated, a line per file, one line that counts; the worst is last, where a terminal shows it.
+
+    everything: first a line for each check that is as stated.
+    """
     late = {Status.UNKNOWN: 0, Status.WRONG: 1, Status.ERROR: 2, Status.INTERRUPTED: 3}
     shown = sorted((o for o in outcomes if o.status in late), key=lambda o: late[o.status])
-    return "\n".join([*(f"{one(o)}\n" for o in shown), summary(outcomes)])
+    held = [_held(o) for o in outcomes if o.status is Status.AS_EXPECTED] if everything else []
+    blocks = ["\n".join(held), "\n".join(_files(outcomes)), *map(one, shown), summary(outcomes)]
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _held(outcome: Outcome) -> str:
+    """One line of a check that is as stated."""
+    check, result = outcome.check, outcome.result
+    assert check is not None
+    engine = f"  by {result.decided_by}" if result is not None and result.decided_by else ""
+    word = "counterexample" if outcome.found == "refuted" else outcome.found
+    return f"{word:<14} {check.kind}  {_title(outcome)}{engine}, {_seconds(outcome.seconds)}   {outcome.place}"
+
+
+def _files(outcomes: Sequence[Outcome]) -> list[str]:
+    """A line per file: how many checks, what they showed, how long it took."""
+    files: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        if outcome.status is not Status.INTERRUPTED:
+            files.setdefault(_split(outcome.place)[0], []).append(outcome)
+    if len(files) < 2:
+        # the last line says the same
+        return []
+    wide = max(map(len, files))
+    return [f"{name:<{wide}}  {tally(found)}; {_seconds(_total(found))}" for name, found in files.items()]
+
+
+def _total(outcomes: Iterable[Outcome]) -> float:
+    return sum(outcome.seconds for outcome in outcomes)
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds * 1e3:.1f} ms" if seconds < 0.1 else f"{seconds:.1f} s"
 
 
 def one(outcome: Outcome) -> str:
@@ -48,21 +83,46 @@ def one(outcome: Outcome) -> str:
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
-    """One line that counts; "(1 expected)" stands behind the refuted and unknown that the files expect.
+    """One line that counts, over all files.
 
     >>> summary([Outcome(Status.AS_EXPECTED, "a.yaml:1:1", "proved"), Outcome(Status.WRONG, "a.yaml:2:1", "refuted")])
-    '2 claims: 1 proved, 1 refuted, 0 unknown'
+    '1 of 2 claims as stated: 1 proved; 1 NOT as stated'
     """
-    claims = [o for o in outcomes if o.found in ("proved", "refuted", "unknown")]
+    files = len({_split(o.place)[0] for o in outcomes if o.place})
+    return tally(outcomes) + (f"; in {files} files" if files > 1 else "")
+
+
+def tally(outcomes: Sequence[Outcome]) -> str:
+    """What some checks showed. A claim that states a refutation is as stated when its counterexample is found."""
+    claims = [o for o in outcomes if o.found in _VERDICTS]
+    held = [o for o in claims if o.status is Status.AS_EXPECTED]
     facts = [o for o in outcomes if o.found in ("holds", "wrong")]
-    errors = sum(o.found == "error" for o in outcomes)
-    parts = [f"{_count(claims, verdict)} {verdict}{_expectations(claims, verdict)}" for verdict in _VERDICTS]
-    line = f"{len(claims)} claim{_s(len(claims))}: {', '.join(parts)}"
+    refuted = _count(held, "refuted")
+    shown = {
+        "proved": _count(held, "proved"),
+        f"counterexample{_s(refuted)} as expected": refuted,
+        "unknown and accepted": _count(held, "unknown"),
+    }
+    parts = []
+    if claims or not facts:
+        all_of = f"{len(held)} of " if len(held) < len(claims) else ""
+        line = f"{all_of}{len(claims)} claim{_s(len(claims))} as stated"
+        numbers = ", ".join(f"{count} {what}" for what, count in shown.items() if count)
+        parts.append(f"{line}: {numbers}" if numbers else line)
     if facts:
-        line += f"; {len(facts)} fact{_s(len(facts))}: {_count(facts, 'holds')} hold"
-        wrong = _count(facts, "wrong")
-        line += f", {wrong} wrong" if wrong else ""
-    return line + (f"; {errors} error{_s(errors)}" if errors else "")
+        holds = _count(facts, "holds")
+        parts.append(
+            f"{holds} of {len(facts)} facts hold"
+            if holds < len(facts)
+            else f"{holds} {'fact holds' if holds == 1 else 'facts hold'}"
+        )
+    late = {
+        "NOT as stated": sum(o.status is Status.WRONG for o in claims),
+        "WRONG": _count(facts, "wrong"),
+        "UNKNOWN": sum(o.status is Status.UNKNOWN for o in outcomes),
+        "NOT readable": sum(o.status is Status.ERROR for o in outcomes),
+    }
+    return "; ".join([*parts, *(f"{count} {what}" for what, count in late.items() if count)])
 
 
 def as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -84,7 +144,7 @@ def as_findings(outcomes: Sequence[Outcome]) -> Report:
     files = {f.file for f in (*found, *held)}
     partial = any(o.status is Status.INTERRUPTED for o in outcomes)
     return Report(
-        summary(outcomes), tuple(named(found)), len(files), partial=partial, held=tuple(held), nothing="as expected"
+        summary(outcomes), tuple(named(found)), len(files), partial=partial, held=tuple(held), nothing="all as stated"
     )
 
 
@@ -185,15 +245,6 @@ def _layout(layout: object) -> str:
 
 def _count(outcomes: Iterable[Outcome], found: str) -> int:
     return sum(outcome.found == found for outcome in outcomes)
-
-
-def _expectations(outcomes: Sequence[Outcome], verdict: str) -> str:
-    """How many refuted or unknown were expected to be, and how many proved were not."""
-    expected = sum(o.found == verdict and o.status is Status.AS_EXPECTED for o in outcomes)
-    if verdict == "proved":
-        other = _count(outcomes, verdict) - expected
-        return f" ({other} not as expected)" if other else ""
-    return f" ({expected} expected)" if expected else ""
 
 
 def _s(count: int) -> str:

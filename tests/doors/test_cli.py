@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -45,17 +46,19 @@ def spec(folder: Path, *checks: str) -> str:
 @pytest.mark.parametrize(
     ("checks", "code", "last"),
     [
-        ([f"injective: {SCORES}"], 0, "1 claim: 1 proved, 0 refuted, 0 unknown"),
-        ([f"injective: {OVERLAP}\n    expect: refuted"], 0, "1 claim: 0 proved, 1 refuted (1 expected), 0 unknown"),
-        ([f"injective: {OVERLAP}"], 1, "1 claim: 0 proved, 1 refuted, 0 unknown"),
-        ([f"injective: {SCORES}", "injectve: x"], 2, "1 claim: 1 proved, 0 refuted, 0 unknown; 1 error"),
-        ([f"covers: {OVERLAP}\n    engine: smt"], 3, "1 claim: 0 proved, 0 refuted, 1 unknown"),
+        ([f"injective: {SCORES}"], 0, "1 claim as stated: 1 proved"),
+        ([f"injective: {OVERLAP}\n    expect: refuted"], 0, "1 claim as stated: 1 counterexample as expected"),
+        ([f"injective: {OVERLAP}"], 1, "0 of 1 claim as stated; 1 NOT as stated"),
+        ([f"injective: {SCORES}", "injectve: x"], 2, "1 claim as stated: 1 proved; 1 NOT readable"),
+        ([f"covers: {OVERLAP}\n    engine: smt"], 3, "0 of 1 claim as stated; 1 UNKNOWN"),
     ],
 )
 def test_check_exit_codes(checks: list[str], code: int, last: str, run: Any, tmp_path: Path) -> None:
     """0 as expected, 1 refuted, 2 bad input, 3 unknown."""
     found, out, err = run("check", spec(tmp_path, *checks))
-    assert (found, out.splitlines()[-1], err) == (code, last, "")
+    counted, _, seconds = out.splitlines()[-1].rpartition("; ")
+    assert (found, counted, err) == (code, last, "")
+    assert re.fullmatch(r"\d+\.\d s", seconds)
 
 
 def test_check_without_anything_to_check(run: Any, tmp_path: Path) -> None:

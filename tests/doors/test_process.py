@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -36,13 +37,13 @@ def test_check_as_users_run_it(tmp_path: Path) -> None:
     done = process("check", str(tmp_path))
     assert done.returncode == 1
     assert done.stderr == ""
-    assert done.stdout == (
+    assert re.sub(r"\d+\.\d m?s", "TIME", done.stdout) == (
         f"refuted  injective  {OVERLAP}   {path}:4:5\n"
         f"  layout   {OVERLAP}\n"
         "  because  (0, 4) and (1, 0) are both stored at offset 4\n"
         "  explain  layoutproof explain injective\n"
         "\n"
-        "2 claims: 1 proved, 1 refuted, 0 unknown\n"
+        "1 of 2 claims as stated: 1 proved; 1 NOT as stated; TIME\n"
     )
 
 
@@ -136,8 +137,9 @@ sys.exit(cli.run(["check", sys.argv[1]]))
         os.close(master)
     silent = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True)
     assert "checks" in bar
-    assert (silent.stdout, silent.stderr) == (shown.stdout, "")
-    assert shown.stdout == "100 claims: 100 proved, 0 refuted, 0 unknown\n"
+    assert silent.stdout.splitlines()[-1].startswith("100 claims as stated: 100 proved; ")
+    assert shown.stdout.splitlines()[-1].startswith("100 claims as stated: 100 proved; ")
+    assert silent.stderr == ""
 
 
 def test_interrupted_is_130() -> None:
@@ -152,3 +154,16 @@ cli.main([])
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
+def test_verbose_lists_each_claim(tmp_path: Path) -> None:
+    """A line for each that is as stated, a counterexample that was wanted by that name; an unchanged run says so."""
+    path = spec(tmp_path, f"injective: {SCORES}", f"injective: {OVERLAP}\n    expect: refuted")
+    environment = {**os.environ, "LAYOUTPROOF_CACHE": str(tmp_path / "cache")}
+    first = process("check", "-v", path, env=environment).stdout.splitlines()
+    assert [line.split()[:2] for line in first[:2]] == [["proved", "injective"], ["counterexample", "injective"]]
+    assert first[0].endswith(f"{path}:3:5")
+    assert first[-1].startswith("2 claims as stated: 1 proved, 1 counterexample as expected; ")
+    assert len(process("check", path, env=environment).stdout.splitlines()) == len(first) - 3
+    again = process("check", "-v", path, env=environment).stdout.splitlines()
+    assert again[-1] == "2 claims as stated: 1 proved, 1 counterexample as expected; nothing changed since the last run"

@@ -298,9 +298,15 @@ def test_a_verdict_that_was_expected_is_not_the_headline() -> None:
 def test_the_text_ends_with_a_line_that_counts(tmp_path: Path) -> None:
     """Only what is not as expected is shown, the gravest last, then the sum."""
     shown = report.text(check_paths([spec_folder(tmp_path)]))
-    heads = [line.split()[0] for line in shown.splitlines()[:-1] if line and not line.startswith(" ")]
+    files, *others, last = shown.split("\n\n")
+    assert re.sub(r"\d+\.\d m?s", "TIME", files).replace(f"{tmp_path}/", "").splitlines() == [
+        "a.yaml   70 claims as stated: 70 proved; TIME",
+        "b/c.yml  0 of 2 claims as stated; 1 NOT as stated; 1 UNKNOWN; 1 NOT readable; TIME",
+        "z.yaml   0 claims as stated; 1 NOT readable; TIME",
+    ]
+    heads = [block.split()[0] for block in others]
     assert heads == ["unknown", "refuted", "error", "error"]
-    assert shown.splitlines()[-1] == "72 claims: 70 proved, 1 refuted, 1 unknown; 2 errors"
+    assert last == "70 of 72 claims as stated: 70 proved; 1 NOT as stated; 1 UNKNOWN; 2 NOT readable"
     assert "unknown key 'injectve'; did you mean 'injective'?" in shown
 
 
@@ -315,8 +321,10 @@ def test_the_sum_tells_the_expected_from_the_rest() -> None:
         "locate: scores\n    index: [2, 3]\n    is: {offset: 16}",
     ]
     line = report.summary([outcome_of(check) for check in checks])
-    assert line == "4 claims: 2 proved (1 not as expected), 2 refuted (1 expected), 0 unknown; 2 facts: 1 hold, 1 wrong"
-    assert report.summary([]) == "0 claims: 0 proved, 0 refuted, 0 unknown"
+    assert line == (
+        "2 of 4 claims as stated: 1 proved, 1 counterexample as expected; 1 of 2 facts hold; 2 NOT as stated; 1 WRONG"
+    )
+    assert report.summary([]) == "0 claims as stated"
 
 
 def test_json_holds_everything(tmp_path: Path) -> None:
@@ -358,4 +366,8 @@ def test_the_other_forms_of_a_check(tmp_path: Path) -> None:
     assert described["injective"] == "Two different elements never share one place."
     fine = report.as_findings([o for o in outcomes if o.status is Status.AS_EXPECTED])
     assert fine.exit_code == 0
-    assert "as expected in 1 file" in render("text", fine)
+    assert "all as stated in 1 file" in render("text", fine)
+    for form in ("html", "markdown"):
+        listed = render(form, fine)
+        assert listed.count("proved") >= 70, form
+        assert "scores" in listed

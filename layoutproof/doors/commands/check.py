@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -18,6 +19,7 @@ from layoutproof.jobs.workers import BACKENDS, Workers
 @click.command()
 @click.argument("paths", nargs=-1)
 @click.option("--format", "form", type=click.Choice(names()), default="text", show_default=True)
+@click.option("-v", "--verbose", is_flag=True, help="Also a line for each check that is as stated.")
 @click.option("--output", metavar="FILE", help="Write the report there and only its last line here.")
 @click.option("--jobs", type=click.IntRange(min=0), default=1, show_default=True, help="Processes; 0: one per core.")
 @click.option("--backend", type=click.Choice(BACKENDS), help="Work on a cluster that is already there.")
@@ -26,6 +28,7 @@ from layoutproof.jobs.workers import BACKENDS, Workers
 def command(
     paths: tuple[str, ...],
     form: str,
+    verbose: bool,
     output: str | None,
     jobs: int,
     backend: str | None,
@@ -40,15 +43,18 @@ def command(
     if scheduler and not backend:
         raise click.UsageError("--scheduler needs --backend")
     form = "json" if as_json else form
+    made = False
 
     def make() -> tuple[str, int]:
+        nonlocal made
+        made = True
         from layoutproof.jobs import report
         from layoutproof.jobs.check import check_paths, exit_code
 
         with progress_bar("checks", sys.stderr.isatty() and form == "text") as progress:
             outcomes = check_paths(paths or ("specs",), Workers(jobs, backend or "", scheduler), progress)
         if form == "text":
-            text = report.text(outcomes)
+            text = report.text(outcomes, verbose)
         elif form == "json":
             text = json.dumps(report.as_json(outcomes), indent=2, ensure_ascii=False)
         else:
@@ -57,11 +63,13 @@ def command(
             text = render(form, report.as_findings(outcomes))
         return json.dumps([text, report.summary(outcomes)]), exit_code(outcomes)
 
-    kept, code = cache.remembered(cache.key_of_paths(("check", form), paths or ("specs",)), make)
+    start = time.perf_counter()
+    kept, code = cache.remembered(cache.key_of_paths(("check", form, verbose), paths or ("specs",)), make)
     text, summary = json.loads(kept)
+    took = f"; {time.perf_counter() - start:.1f} s" if made else "; nothing changed since the last run"
     if output:
         write_whole(Path(output), f"{text}\n".encode())
-        click.echo(summary)
+        click.echo(summary + took)
     else:
-        click.echo(text)
+        click.echo(text + took if form == "text" else text)
     return code

@@ -46,6 +46,8 @@ dt { color: var(--faint); } dd { margin: 0; }
 figure { margin: .5rem 0; flex: 1 1 28rem; min-width: 0; max-width: 100%; padding: .5rem;
   border: 1px solid var(--line); border-radius: .4rem; }
 .scroll { overflow: auto; max-height: 32rem; }
+table { border-collapse: collapse; width: 100%; } th, td { text-align: left; padding: .15rem .75rem .15rem 0;
+  border-bottom: 1px solid var(--line); vertical-align: top; } .scroll-x { overflow-x: auto; }
 figcaption { color: var(--faint); font-size: .9rem; }
 """
 
@@ -67,6 +69,7 @@ def render(report: Report) -> str:
     notes = "".join(f"<li>{escape(note)}</li>" for note in report.notes)
     head = f"<h1>{escape(report.title)}</h1>\n<p>{escape(summary(report))}</p>"
     head += f'\n<ul aria-label="Notes">{notes}</ul>' if notes else ""
+    sections += _held(report)
     body = "\n".join(sections) or f"<p>{escape(report.nothing.capitalize())}.</p>"
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -75,6 +78,23 @@ def render(report: Report) -> str:
         f'<a class="skip" href="#findings">Skip to the findings</a>\n<header>\n{head}\n</header>\n'
         f'<main id="findings" tabindex="-1">\n{body}\n</main>\n</body>\n</html>\n'
     )
+
+
+def _held(report: Report) -> list[str]:
+    """What was asked and is as stated, a row each; all of it stands in one table that opens where nothing is wrong."""
+    if not report.held:
+        return []
+    rows = "\n".join(
+        f"<tr><td>{escape(f.because)}</td><td>{escape(f.kind)}</td><td>{_code(f.subject)}</td>"
+        f'<td>{escape(f.decided_by)}</td><td class="mono">{escape(f.place)}</td></tr>'
+        for f in report.held
+    )
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("found", "what", "of", "decided by", "place"))
+    return [
+        f"<details{'' if report.findings else ' open'}>\n<summary>{len(report.held)} as stated</summary>\n"
+        f'<div class="scroll-x"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table></div>\n'
+        "</details>"
+    ]
 
 
 def _entry(finding: Finding, number: int, opened: bool) -> str:

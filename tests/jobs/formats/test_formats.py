@@ -51,7 +51,7 @@ def test_every_form_says_everything(form: str) -> None:
         assert finding.kind in text
     assert "f32[3,5]{0,1:T(2,2)}" in text
     assert render(form, EMPTY)
-    with pytest.raises(LayoutError, match="known: github, html, json, junit, sarif, text"):
+    with pytest.raises(LayoutError, match="known: github, html, json, junit, markdown, sarif, text"):
         render("pdf", EMPTY)
 
 
