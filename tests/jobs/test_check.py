@@ -306,7 +306,7 @@ def test_the_text_ends_with_a_line_that_counts(tmp_path: Path) -> None:
     ]
     heads = [block.split()[0] for block in others]
     assert heads == ["unknown", "refuted", "error", "error"]
-    assert last == "70 of 72 claims as stated: 70 proved; 1 NOT as stated; 1 UNKNOWN; 2 NOT readable"
+    assert last == "70 of 72 claims as stated: 70 proved; 1 NOT as stated; 1 UNKNOWN; 2 NOT readable; in 3 files"
     assert "unknown key 'injectve'; did you mean 'injective'?" in shown
 
 
