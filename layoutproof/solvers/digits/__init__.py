@@ -4,7 +4,8 @@ Applies when divisors nest (tiles do). Cost depends on the number of digits, nev
 are decided both ways with the smallest counterexample; for symbolic sizes it only proves, and proves for all sizes.
 
 The facts used: digits of different indices and positions vary independently over a box that contains every valid
-index, and each single digit can be 1 while all others are 0.
+index, in the order of the indices; and each single digit can be 1 while all others are 0. So nothing in the box proves
+a claim, and the box's smallest violation is the claim's own if it is an index; if not, another engine is asked.
 """
 
 from __future__ import annotations
@@ -126,12 +127,6 @@ def _leaves(roots: list[Digit]) -> list[Digit]:
     return [leaf for root in roots for leaf in root.leaves()]
 
 
-def _fits(found: tuple[int, ...], extents: Iterable[Any], on: DigitNumbers) -> tuple[int, ...]:
-    if any(entry >= on.size(extent) for entry, extent in zip(found, extents, strict=True)):
-        raise Undecided("the smallest digits that violate the claim belong to padding")
-    return found
-
-
 def _shared(m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
     """Two indices, and a copy of each if there are any, with one place."""
     roots, coordinates = placed(m, on)
@@ -144,15 +139,13 @@ def _shared(m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
         return None
     if not waiting and all(type(leaf.extent) is int for leaf in hidden):
         # every digit that shows is known, so two indices collide iff they differ in hidden digits only
-        return (0,) * rank + index_of(rank, {hidden[-1]: 1}) + (0,) * (2 * more)
+        return (0,) * rank + index_of(rank + more, roots, {hidden[-1]: 1})[:rank] + (0,) * (2 * more)
     free = [leaf for leaf in leaves if leaf.dimension >= rank]
     found = sets.collision(sets.forms_of(coordinates, roots), moving, free)
     if found is None:
         return None
-    first, second = (index_of(rank, values) for values in found[:2])
-    copies = [index_of(rank + more, values)[rank:] for values in found[2:]]
-    box = (*m.domain.extents, *m.domain.extents, *m.copies.extents, *m.copies.extents)
-    return _fits((*first, *second, *copies[0], *copies[1]), box, on)
+    first, second, one, other = (index_of(rank + more, roots, values) for values in found)
+    return (*first[:rank], *second[:rank], *one[rank:], *other[rank:])
 
 
 def _repeated(m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
@@ -167,14 +160,15 @@ def _repeated(m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
     found = sets.collision(sets.forms_of(coordinates, roots), moving, ())
     if found is None:
         return None
-    first, second = (index_of(rank + more, values)[rank:] for values in found[:2])
-    return _fits((*(0,) * rank, *first, *second), (*m.domain.extents, *m.copies.extents, *m.copies.extents), on)
+    first, second = (index_of(rank + more, roots, values)[rank:] for values in found[:2])
+    return (*(0,) * rank, *first, *second)
 
 
 def _outside(m: IndexMap, extents: tuple[Any, ...], on: DigitNumbers) -> tuple[int, ...] | None:
     roots, coordinates = placed(m, on)
     box = m.domain.extents + m.copies.extents
-    violations: list[tuple[int, ...]] = []
+    leaves = _leaves(roots)
+    violations: list[sets.Values] = []
     for coordinate, extent in zip(coordinates, extents, strict=True):
         form, constant = _form(coordinate)
         low, high = bounds(form, constant) if form else (constant, constant)
@@ -187,20 +181,19 @@ def _outside(m: IndexMap, extents: tuple[Any, ...], on: DigitNumbers) -> tuple[i
             continue
         if not all(type(n) is int for n in (low, high, extent)):
             raise Undecided("digits cannot bound a coordinate for all sizes")
-        leaves = _leaves(roots)
         if high >= extent:
-            violations.append(_smallest_above(form, extent - constant, leaves, len(box)))
+            violations.append(_smallest_above(form, extent - constant, leaves))
         if low < 0:
             flipped = {d: -c for d, c in form.items()}
-            violations.append(_smallest_above(flipped, constant + 1, leaves, len(box)))
+            violations.append(_smallest_above(flipped, constant + 1, leaves))
     if not violations:
         return None
     if not all(type(extent) is int for extent in box):
         raise Undecided("digits do not look for the smallest sizes")
-    return _fits(min(violations), box, on)
+    return index_of(len(box), roots, min(violations, key=lambda values: sets.order(values, leaves)))
 
 
-def _smallest_above(form: dict[Digit, int], bound: int, leaves: list[Digit], rank: int) -> tuple[int, ...]:
+def _smallest_above(form: dict[Digit, int], bound: int, leaves: list[Digit]) -> sets.Values:
     """The lexicographically smallest digits with sum >= bound, given that the largest sum reaches it."""
     reach = sum(c * (d.extent - 1) for d, c in form.items() if c > 0)
     values: dict[Digit, int] = {}
@@ -213,7 +206,7 @@ def _smallest_above(form: dict[Digit, int], bound: int, leaves: list[Digit], ran
         if value:
             values[leaf] = value
             bound -= coefficient * value
-    return index_of(rank, values)
+    return values
 
 
 def _differ(left: At, right: At, on: DigitNumbers) -> tuple[int, ...] | None:
@@ -243,7 +236,7 @@ def _differ(left: At, right: At, on: DigitNumbers) -> tuple[int, ...] | None:
     if not all(type(root.extent) is int for root in roots):
         raise Undecided("digits cannot rule out a difference for all sizes")
     # everything smaller has all differing digits 0, and there the maps agree
-    return index_of(len(index) + len(copy), {leaves[-1]: 1})
+    return index_of(len(index) + len(copy), roots, {leaves[-1]: 1})
 
 
 def _not_among(place: At, m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
@@ -266,7 +259,7 @@ def _not_among(place: At, m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | No
     if not all(sets.is_exact(root) for root in chosen):
         raise Undecided("digits cannot split the copies evenly")
     found = sets.missing(forms, _leaves(roots), _leaves(chosen))
-    return None if found is None else _fits(index_of(len(point), found), given, on)
+    return None if found is None else index_of(len(point), roots, found)
 
 
 def _covers(m: IndexMap, box: tuple[Any, ...], on: DigitNumbers) -> tuple[int, ...] | None:

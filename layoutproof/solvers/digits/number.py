@@ -11,7 +11,7 @@ sizes, and one that would not is not taken.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cmp_to_key
 from operator import itemgetter
 from typing import Any
@@ -54,6 +54,20 @@ class Digit:
         if self.split is None:
             return [self]
         return self.split[1].leaves() + self.split[2].leaves()
+
+    def value(self, values: Mapping[Digit, int]) -> int:
+        """What its leaves make together, those without a value being 0.
+
+        Raises Undecided where the values belong to the padding of a split: no number has those digits. Each split is
+        looked at, because 7 split by 3 has a value 8, which within a larger whole may look like another index.
+        """
+        if self.split is None:
+            return values.get(self, 0)
+        by, high, low = self.split
+        whole = by * high.value(values) + low.value(values)
+        if not surely_less(whole, self.extent):
+            raise Undecided("the smallest digits that violate the claim belong to padding")
+        return whole
 
 
 class Sum:
@@ -233,11 +247,11 @@ def _between(difference: Any) -> tuple[Any, Any]:
     return difference, difference
 
 
-def index_of(dimensions: int, values: Mapping[Digit, int]) -> tuple[int, ...]:
-    """The index whose digits have these values, all others 0."""
+def index_of(dimensions: int, roots: Iterable[Digit], values: Mapping[Digit, int]) -> tuple[int, ...]:
+    """The index whose digits have these values, all others 0; Undecided where no index has them."""
     index = [0] * dimensions
-    for digit, value in values.items():
-        index[digit.dimension] += digit.weight * value
+    for root in roots:
+        index[root.dimension] = root.value(values)
     return tuple(index)
 
 

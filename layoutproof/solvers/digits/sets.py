@@ -118,7 +118,7 @@ def missing(forms: Sequence[Form], given: Sequence[Digit], chosen: Sequence[Digi
     best: Values | None = None
     for form, constant in lines(forms):
         found = _smallest_missing(form, constant, [d for d in given if d in form], [d for d in chosen if d in form])
-        if found is not None and (best is None or _order(found, given) < _order(best, given)):
+        if found is not None and (best is None or order(found, given) < order(best, given)):
             best = found
     return best
 
@@ -237,9 +237,10 @@ def _steps(form: dict[Digit, int]) -> list[Step]:
     return [(coefficient, digit.extent) for digit, coefficient in form.items()]
 
 
-def _order(values: Values, digits: Sequence[Digit]) -> list[int]:
+def order(values: Values, digits: Sequence[Digit]) -> list[int]:
+    """The values in the order of the digits: what smallest means."""
     return [values.get(digit, 0) for digit in digits]
 
 
 def _key(found: tuple[Values, ...], moving: Sequence[Digit], free: Sequence[Digit]) -> list[int]:
-    return [v for part, digits in zip(found, (moving, moving, free, free), strict=True) for v in _order(part, digits)]
+    return [v for part, digits in zip(found, (moving, moving, free, free), strict=True) for v in order(part, digits)]
