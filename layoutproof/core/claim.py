@@ -12,7 +12,7 @@ from typing import Any
 
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.result import Point, show_point
+from layoutproof.core.result import Counterexample, Point, show_point
 from layoutproof.core.size import Extent, symbols_of
 from layoutproof.core.space import Space
 from layoutproof.core.term import Term
@@ -91,6 +91,13 @@ class When:
     condition: Callable[[tuple[Index, ...], Numbers], Any]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """At these sizes no choice of the claim's points violates it (its own `where` aside)."""
+
+    claim: Claim
+
+
 @dataclass(frozen=True, slots=True)
 class All:
     """Every part holds."""
@@ -105,7 +112,7 @@ class Any_:
     parts: tuple[Formula, ...]
 
 
-Formula = Before | Same | Differ | Outside | Unreached | NotAmong | Holds | When | All | Any_
+Formula = Before | Same | Differ | Outside | Unreached | NotAmong | Holds | When | Kept | All | Any_
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,12 +137,17 @@ class Claim:
         """Plain ints that know the sizes of a point."""
         return Numbers(dict(zip(self.sizes(), point.get("sizes", ()), strict=True)))
 
+    def counterexample(self, point: Point) -> Counterexample:
+        """A violating point and the witness as people see them, the sizes by name."""
+        sizes = {"sizes": dict(self.numbers(point).sizes)} if "sizes" in point else {}
+        return {**point, **sizes, **self.witness}
+
     def sizes(self) -> tuple[str, ...]:
         """Size symbols of the claim: `symbols` first, then others in order of first appearance."""
         seen = dict.fromkeys(self.symbols)
         seen.update(dict.fromkeys(symbols_of(e for space in self.points.values() for e in space.extents)))
         for m in maps_of(self.violation):
-            seen.update(dict.fromkeys(symbols_of(m.range.extents)))
+            seen.update(dict.fromkeys((*symbols_of(m.range.extents), *m.symbols)))
         for name in names_of(self.violation) + (self.where.names() if self.where is not None else ()):
             seen[name] = None
         return tuple(seen)

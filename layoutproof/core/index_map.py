@@ -40,6 +40,7 @@ What comes with it
     `domain`  the box of logical indices          `copies`  the box of copies (empty: one place each)
     `range`   the box that places must lie in      `memory`  bits per element and what is allotted, if the range is
                                                              one memory in row-major order
+    `symbols` size symbols that `place` uses, for those that stand in no extent (a stride N within a given size)
 """
 
 from __future__ import annotations
@@ -111,6 +112,7 @@ class IndexMap:
     place: Place
     copies: Space = Space()
     memory: Memory | None = None
+    symbols: tuple[str, ...] = ()
 
     def at(self, index: Sequence[int], copy: Sequence[int] = ()) -> tuple[int, ...]:
         """The coordinates of one index on plain ints. LayoutError where the map divides by zero.
@@ -135,7 +137,8 @@ class IndexMap:
 
     def sizes(self) -> tuple[str, ...]:
         """The size symbols it depends on."""
-        return symbols_of((*self.domain.extents, *self.range.extents, *self.copies.extents))
+        extents = symbols_of((*self.domain.extents, *self.range.extents, *self.copies.extents))
+        return tuple(dict.fromkeys((*extents, *self.symbols)))
 
     def show_place(self, index: Index, copy: Index = (), on: Numbers = INTS) -> str:
         """A place in words: the offset in a memory, the coordinates otherwise."""

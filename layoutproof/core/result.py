@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 Point = Mapping[str, tuple[int, ...]]
-"""Named points as plain ints: `{"first": (0, 4), "second": (1, 0)}`; `"sizes"` holds run-time sizes."""
+"""Named points as plain ints: `{"first": (0, 4), "second": (1, 0)}`; `"sizes"` holds the claim's sizes in order."""
+
+Counterexample = Mapping[str, Any]
+"""Named points as people see them: tuples of ints, and `"sizes"` as a mapping from size symbol to int."""
 
 
 class Verdict(enum.Enum):
@@ -33,16 +36,16 @@ _RANK = {Verdict.REFUTED: 0, Verdict.UNKNOWN: 1, Verdict.PROVED: 2}
 class Result:
     """The answer to one question.
 
-    `counterexample` is there iff refuted (points in the order of the claim), `reason` iff refuted or unknown (one
-    sentence of plain words), `decided_by` names the engine that proved or refuted ("digits", "isl", ...; two
-    joined by "+" when confirmed), `figures` the exact numbers of the claim (ints, or closed forms as text when
-    sizes are symbolic).
+    `counterexample` is there iff refuted (points in the order of the claim; `sizes`, where some are symbolic, maps
+    each symbol to its value), `reason` iff refuted or unknown (one sentence of plain words), `decided_by` names the
+    engine that proved or refuted ("digits", "isl", ...; two joined by "+" when confirmed), `figures` the exact numbers
+    of the claim (ints, or closed forms as text when sizes are symbolic).
     """
 
     property: str
     subject: str
     verdict: Verdict
-    counterexample: Point | None = None
+    counterexample: Counterexample | None = None
     reason: str = ""
     decided_by: str = ""
     figures: Mapping[str, object] = field(default_factory=dict)
@@ -59,13 +62,26 @@ class Result:
         return "\n".join(lines)
 
 
-def show_point(point: Point) -> str:
+def show_point(point: Counterexample) -> str:
     """A point as a message shows it.
 
-    >>> show_point({"first": (0, 4), "sizes": (5000,)})
-    'first=(0, 4) sizes=(5000)'
+    >>> show_point({"sizes": {"N": 5}, "first": (0, 4), "second": (1,)})
+    'sizes=(N = 5) first=(0, 4) second=(1)'
     """
-    return " ".join(f"{name}=({', '.join(map(str, value))})" for name, value in point.items())
+    return " ".join(f"{name}=({_shown(value)})" for name, value in point.items())
+
+
+def _shown(value: Any) -> str:
+    return show_sizes(value) if isinstance(value, Mapping) else ", ".join(map(str, value))
+
+
+def show_sizes(sizes: Mapping[str, int]) -> str:
+    """Sizes as a message shows them.
+
+    >>> show_sizes({"N": 5, "M": 1})
+    'N = 5, M = 1'
+    """
+    return ", ".join(f"{name} = {value}" for name, value in sizes.items())
 
 
 def plain(value: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 from layoutproof.core.claim import Claim, Outside
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.index_map import IndexMap
-from layoutproof.core.result import Point, Result, Verdict
+from layoutproof.core.result import Result, Verdict, show_sizes
 from layoutproof.core.term import Term
 from layoutproof.engine.assumed import vacuous, where_term
 from layoutproof.engine.catalogue import check_options, kernel_properties, property_module
@@ -38,7 +38,8 @@ def ask(
     engine: force one of digits, bits, isl, smt, brute.  confirm: demand that two engines agree.
     effort: multiplies the step budgets.  options: the property's own, e.g. at_most="2%", permutation=(1, 0).
     The figures of a claim about symbolic sizes that is not proved for all of them say, where a condition of a simple
-    form is found, under which it is: `holds_when`, and whether that is exact, `holds_when_is`.
+    form is found, under which it is: `holds_when`, and in `holds_when_is` whether that is "exact" (proved: the
+    property fails for all other sizes) or only "sufficient".
     Raises LayoutError for bad input, never a library's error.
 
     >>> ask("injective", "f32[3,5] strides (4,1)").counterexample
@@ -86,10 +87,10 @@ def ask(
     for claim in claims:
         point, by, reason = decide(claim, engines, confirm, effort)
         if point is not None:
-            shown = {**point, **claim.witness}
+            shown = claim.counterexample(point)
             why = claim.explain(point, claim.numbers(point)) + (f" ({reason})" if reason else "")
             if "sizes" in point:
-                why = f"with {_sizes(claim, point)}: {why}"
+                why = f"with {show_sizes(shown['sizes'])}: {why}"
             return Result(name, subject, Verdict.REFUTED, shown, why, by, _guarded(figures, claims, condition))
         decided.update(dict.fromkeys(by.split("+")))
         unknown = unknown or reason
@@ -123,7 +124,3 @@ def _subject(layout: Any) -> str:
     if isinstance(layout, IndexMap):
         return f"map of ({layout.domain})"
     return str(layout)
-
-
-def _sizes(claim: Claim, point: Point) -> str:
-    return ", ".join(f"{n} = {v}" for n, v in zip(claim.sizes(), point["sizes"], strict=True))

@@ -1,8 +1,8 @@
 """Under which condition on run-time sizes a property holds that does not hold for all of them.
 
 Candidates are what tiling cares about: a size divisible by a divisor of the tiles, or a size of 1. Each alternative
-of the answer is proved for all sizes by the structural engine; that no other sizes work is then compared on a grid
-of small sizes, so the answer says "exactly" only where that held.
+of the answer is proved for all sizes by the structural engine. It is called exact only where it is also proved that
+the property fails for all other sizes; that is a question of its own, which mostly isl can answer.
 """
 
 from __future__ import annotations
@@ -13,22 +13,23 @@ from dataclasses import replace
 from functools import reduce
 from math import lcm
 
-from layoutproof.core.claim import Claim, maps_of
+from layoutproof.core.claim import All, Claim, Kept, maps_of
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.size import Size
 from layoutproof.core.term import Term
+from layoutproof.engine.decide import decide
 from layoutproof.solvers import digits
 
 GRID = (1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 128, 130, 256)
-"""Sizes tried for "and for no other", a second multiple of each usual tile among them; at most `MOST` combinations."""
+"""Sizes tried for others that work too, a second multiple of each usual tile among them; `MOST` combinations."""
 MOST = 600
 LARGEST = 4096
 """Largest divisor tried."""
 
 
 def holds_when(claims: Sequence[Claim], where: Term | None) -> dict[str, str]:
-    """Figures `holds_when` (a condition, proved sufficient) and `holds_when_is` ("exact on .." or "sufficient").
+    """Figures `holds_when` (a condition, proved sufficient) and `holds_when_is` ("exact", proved, or "sufficient ..").
 
     Empty when no condition of the forms tried is enough.
     """
@@ -83,17 +84,27 @@ def _proved(claims: Sequence[Claim], where: Term | None) -> bool:
 
 
 def _compare(claims: Sequence[Claim], where: Term | None, condition: Term, names: Sequence[str]) -> str:
-    tried = 0
+    kept = All(tuple([Kept(claim) for claim in claims]))
+    elsewhere = Claim({}, kept, where=_both(where, Term("not", condition)), symbols=tuple(names))
+    found, _, reason = decide(elsewhere, ("isl",))
+    if found is None and not reason:
+        return "exact"
+    if found is not None:
+        return _not_necessary(names, found["sizes"])
     grid = sorted(itertools.product(GRID, repeat=min(len(names), 4)), key=lambda v: (max(v), v))
     for values in grid[:MOST] if len(names) <= 4 else []:
         on = Numbers(dict(zip(names, values, strict=True)))
         if where is not None and not where.evaluate({}, on):
             continue
-        point = _both(None, *(_equals(n, v) for n, v in zip(names, values, strict=True)))
+        point = _both(*[_equals(n, v) for n, v in zip(names, values, strict=True)])
         if not condition.evaluate({}, on) and _proved(claims, point):
-            return f"sufficient, not necessary: it also holds for {point}"
-        tried += 1
-    return f"exact on the {tried} sizes tried" if tried else "sufficient"
+            return _not_necessary(names, values)
+    return "sufficient"
+
+
+def _not_necessary(names: Sequence[str], sizes: Sequence[int]) -> str:
+    point = _both(*[_equals(name, value) for name, value in zip(names, sizes, strict=True)])
+    return f"sufficient, not necessary: it also holds for {point}"
 
 
 def _meets(condition: Term, where: Term | None, names: Sequence[str]) -> bool:

@@ -16,7 +16,7 @@ from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.kernel import Kernel, KernelTarget
 from layoutproof.core.numbers import INTS
 from layoutproof.core.obligation import Obligation
-from layoutproof.core.result import Result, Verdict
+from layoutproof.core.result import Result, Verdict, show_sizes
 from layoutproof.core.size import symbols_of
 from layoutproof.core.term import Term
 from layoutproof.engine.assumed import unsatisfied, where_term
@@ -218,9 +218,8 @@ def _finding(
         return answer(Verdict.UNKNOWN, f"{what} ({claim.explain(point, on)})")
     why = claim.explain(point, on) + (f" ({reason})" if reason else "")
     if "sizes" in point:
-        values = zip(claim.sizes(), point["sizes"], strict=True)
-        why = f"with {', '.join(f'{n} = {v}' for n, v in values)}: {why}"
-    return answer(Verdict.REFUTED, why, by, {**point, **claim.witness}, asked.mend(point, on))
+        why = f"with {show_sizes(on.sizes)}: {why}"
+    return answer(Verdict.REFUTED, why, by, claim.counterexample(point), asked.mend(point, on))
 
 
 def _or_unknown(finding: Finding, again: Callable[[Kernel], Finding | None], kernel: Kernel) -> Finding:

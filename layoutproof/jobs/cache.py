@@ -179,7 +179,9 @@ def _entry(answer: Result) -> dict[str, Any] | None:
         "property": answer.property,
         "subject": answer.subject,
         "verdict": answer.verdict.value,
-        "counterexample": None if point is None else [[k, list(v)] for k, v in point.items()],
+        "counterexample": None
+        if point is None
+        else [[k, v if isinstance(v, dict) else list(v)] for k, v in point.items()],
         "reason": answer.reason,
         "decided_by": answer.decided_by,
         "figures": plain(answer.figures),
@@ -199,7 +201,7 @@ def _result(entry: Any) -> Result | None:
             entry["property"],
             entry["subject"],
             Verdict(entry["verdict"]),
-            None if point is None else {k: tuple(v) for k, v in point},
+            None if point is None else {k: v if isinstance(v, dict) else tuple(v) for k, v in point},
             entry["reason"],
             entry["decided_by"],
             entry["figures"],

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, Undecided, shorten
-from layoutproof.core.result import Point, Result, Verdict, plain, show_point
+from layoutproof.core.result import Counterexample, Result, Verdict, plain, show_point
 from layoutproof.engine.read import map_of, read_layout
 from layoutproof.jobs.cache import ask
 from layoutproof.jobs.pallas.claims import answer, is_traced, only_call
@@ -169,8 +169,8 @@ def _run_claim(check: Check) -> Outcome:
     return Outcome(status if problem else Status.AS_EXPECTED, check.place, found, problem, check, result)
 
 
-def _same_point(found: Point | None, expected: Point) -> bool:
-    return {k: tuple(v) for k, v in (found or {}).items()} == dict(expected)
+def _same_point(found: Counterexample | None, expected: Counterexample) -> bool:
+    return plain(found or {}) == plain(expected)  # type: ignore[no-any-return]
 
 
 def _figures(check: Check, result: Result) -> str:

@@ -87,7 +87,7 @@ class Check:
     options: Mapping[str, object] = field(default_factory=dict)
     fact: Mapping[str, object] = field(default_factory=dict)
     expect: str = "proved"
-    counterexample: Mapping[str, tuple[int, ...]] | None = None
+    counterexample: Mapping[str, Any] | None = None
     figures: Mapping[str, object] = field(default_factory=dict)
     reason: str = ""
 
@@ -198,7 +198,7 @@ def _check(
         values,
         options={k: plain[k] for k in (*_OF_ASK, *_options(kind)) if k in plain},
         expect=plain.get("expect", "proved"),
-        counterexample=None if point is None else {k: tuple(v) for k, v in point.items()},
+        counterexample=None if point is None else {k: v if isinstance(v, dict) else tuple(v) for k, v in point.items()},
         figures=plain.get("figures", {}),
         reason=plain.get("reason", ""),
         **common,

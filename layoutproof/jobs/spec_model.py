@@ -121,7 +121,7 @@ class PropertyCheck(CheckModel):
     """What every check of a property may say; `jobs.check` says when the expectation is met."""
 
     expect: Literal["proved", "refuted", "unknown"] = "proved"
-    counterexample: dict[str, list[int]] | None = None
+    counterexample: dict[str, list[int] | dict[str, int]] | None = None
     reason: str = ""
     figures: dict[str, Exact] = {}
     where: str | None = None

@@ -20,7 +20,7 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
 from layoutproof.core.index_map import Index, IndexMap, Memory
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.size import Extent, surely_less
+from layoutproof.core.size import Extent, surely_less, symbols_of
 from layoutproof.core.space import Space, dimension_names
 
 _FORM = re.compile(
@@ -74,6 +74,7 @@ class StridedLayout:
             Space(("offset",), (size,)),
             place,
             memory=Memory(max(8, bits), max(8, bits), size),
+            symbols=symbols_of((*strides, start)),
         )
 
 

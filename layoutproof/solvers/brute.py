@@ -19,6 +19,7 @@ from layoutproof.core.claim import (
     Differ,
     Formula,
     Holds,
+    Kept,
     NotAmong,
     Outside,
     Same,
@@ -42,6 +43,9 @@ KEPT = 10_000
 
 FIRST = 20_000
 """Indices looked at by a glance."""
+
+LOOKED_AT = 100_000
+"""Combinations of points of a claim within a claim."""
 
 Ints = tuple[int, ...]
 
@@ -216,6 +220,8 @@ class _Trial:
                 return bool(_on_ints(condition.evaluate, {}, self.on))
             case When(places, condition):
                 return bool(_on_ints(condition, tuple(self.at(place, points) for place in places), self.on))
+            case Kept(claim):
+                return not self.breaks(claim)
             case All(parts):
                 # every part is looked at: a map that divides by zero has no place there, whatever the others say
                 held = [self.holds(part, points) for part in parts]
@@ -234,6 +240,17 @@ class _Trial:
         if len(self.known) < KEPT:
             self.known[key] = place
         return place
+
+    def breaks(self, claim: Claim) -> bool:
+        """Whether some choice of the points of another claim, at the same sizes, violates that claim."""
+        trial = _Trial(claim, self.on.sizes, self.cap)
+        for number, points in enumerate(trial.points()):
+            if number == LOOKED_AT:
+                raise Undecided(f"there are more than {LOOKED_AT} combinations of points to look at")
+            self.placed += 1
+            if trial.violates(points):
+                return True
+        return False
 
     def image(self, index_map: IndexMap) -> set[Ints]:
         if id(index_map) not in self.reached:

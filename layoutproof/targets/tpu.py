@@ -149,37 +149,65 @@ def default_layout(dims: Sequence[int], bits: int, target: str) -> DefaultLayout
     Raises LayoutError on an unknown target, a width not in `WIDTHS`, a negative or symbolic extent, or more than
     2**48 elements.
     """
-    chip = GENERATIONS[generation(target)]
-    if bits not in WIDTHS:
-        raise LayoutError(_bad_width(bits))
     shape = _numbers(dims)
-    row_major = tuple(range(len(shape) - 1, -1, -1))
-    stored = bits if chip.sub_byte else max(bits, 8)
+    order = tuple(range(len(shape) - 1, -1, -1))
+    if len(shape) < 2 or 0 in shape:
+        return layout_in_order(shape, bits, target, order)
+    chip, stored = _stored(bits, target)
+    tile_rows = [_tile_rows(extent, bits, stored, chip) for extent in shape]
+    minor, second = _cheapest_pair(shape, tile_rows)
+    return layout_in_order(shape, bits, target, (minor, second, *(d for d in order if d not in (minor, second))))
+
+
+def layout_in_order(dims: Sequence[int], bits: int, target: str, minor_to_major: Sequence[int]) -> DefaultLayout:
+    """The layout the TPU compiler gives one array whose order of dimensions is settled: its tiles and stored width.
+
+    Kernels get their operands in row-major order, whatever the default order is. Parameters and errors as for
+    `default_layout`, of which this is the part that chooses the tile.
+
+    >>> print(layout_in_order((105, 100), 32, "v5e", (1, 0)), layout_in_order((64, 256), 4, "v2", (1, 0)))
+    {1,0:T(8,128)} {1,0:T(8,128)(4,1)}
+    """
+    chip, stored = _stored(bits, target)
+    shape, order = _numbers(dims), tuple(minor_to_major)
     element_bits = stored if stored < 8 else 0
     if 0 in shape:
-        return DefaultLayout(row_major, (), element_bits)
+        return DefaultLayout(order, (), element_bits)
     if prod(shape) > MOST_ELEMENTS:
         raise LayoutError(f"{list(shape)} has more than 2**48 elements; no default layout is known above that")
-
-    packing = 32 // min(stored, 32)
-    # a sub-byte type that is stored in whole bytes still asks for the row counts of its own width
-    own_packing = 32 // min(bits, 32)
+    packing = _packing(stored)
     fewest = chip.packed_rows * packing
     if not shape:
         return DefaultLayout((), ((fewest * LANES,),), element_bits)
     if len(shape) == 1:
-        most = max(SUBLANES, own_packing)
+        most = max(SUBLANES, _packing(bits))
         tile: tuple[int, ...] = (_rows(shape[0], fewest * LANES, most * LANES),)
         inner: tuple[tuple[int, ...], ...] = ((LANES,), (packing, 1))
     else:
-        fewest = max(fewest, own_packing)
-        tile_rows = [_rows(extent, fewest, SUBLANES) for extent in shape]
-        minor, second = _cheapest_pair(shape, tile_rows)
-        row_major = (minor, second, *(d for d in row_major if d not in (minor, second)))
-        large = SUBLANES * packing
-        tile = (large if bits in chip.large_tiles and shape[second] % large == 0 else tile_rows[second], LANES)
+        rows, large = shape[order[1]], SUBLANES * packing
+        whole = bits in chip.large_tiles and rows % large == 0
+        tile = (large if whole else _tile_rows(rows, bits, stored, chip), LANES)
         inner = ((packing, 1),)
-    return DefaultLayout(row_major, (tile, *inner) if packing > 1 else (tile,), element_bits)
+    return DefaultLayout(order, (tile, *inner) if packing > 1 else (tile,), element_bits)
+
+
+def _stored(bits: int, target: str) -> tuple[Generation, int]:
+    """The generation, and the bits that one element takes there."""
+    chip = GENERATIONS[generation(target)]
+    if bits not in WIDTHS:
+        raise LayoutError(_bad_width(bits))
+    return chip, bits if chip.sub_byte else max(bits, 8)
+
+
+def _packing(bits: int) -> int:
+    """How many elements share 32 bits; 1 for wider ones."""
+    return max(1, 32 // bits)
+
+
+def _tile_rows(extent: int, bits: int, stored: int, chip: Generation) -> int:
+    """Rows of the tile over a second-minor extent, the growth to 8 packed rows aside."""
+    # a sub-byte type that is stored in whole bytes still asks for the row counts of its own width
+    return _rows(extent, max(chip.packed_rows * _packing(stored), _packing(bits)), SUBLANES)
 
 
 def _cheapest_pair(shape: Sequence[int], tile_rows: Sequence[int]) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from math import prod
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.kernel import Operand
-from layoutproof.targets.tpu import GENERATIONS, LANES, SUBLANES, DefaultLayout, default_layout
+from layoutproof.targets.tpu import DefaultLayout, default_layout, layout_in_order
 
 
 def packing_of(bits: int) -> int:
@@ -22,16 +22,16 @@ def tile_of(dims: Sequence[int], bits: int, target: str) -> tuple[int, ...]:
     An operand with another default order is copied first; of narrow types XLA then sometimes, not always, picks tiles
     of 8 rows (4 of 12 recorded cases), so that a smaller block passes. The rule here is the stricter one.
     """
-    chip = GENERATIONS[target]
-    packing = packing_of(bits)
-    if len(dims) == 1:
-        least, most = chip.packed_rows * packing * LANES, max(SUBLANES, packing) * LANES
-        return (max(least, min(_power(dims[0]), most)),)
-    rows = max(chip.packed_rows * packing, min(_power(dims[-2]), max(SUBLANES, packing)))
-    large = SUBLANES * packing
-    if bits in chip.large_tiles and dims[-2] % large == 0:
-        rows = large
-    return (rows, LANES)
+    try:
+        # an array of no elements is not tiled; its blocks are held against the smallest tile
+        return row_major([extent or 1 for extent in dims], bits, target).tiles[0]
+    except LayoutError as error:
+        raise Undecided(error.problem) from None
+
+
+def row_major(dims: Sequence[int], bits: int, target: str) -> DefaultLayout:
+    """The layout of an array in row-major order, as kernels get it."""
+    return layout_in_order(dims, bits, target, tuple(reversed(range(len(dims)))))
 
 
 def relayout(operand: Operand, target: str) -> tuple[int, str]:
@@ -52,8 +52,7 @@ def relayout(operand: Operand, target: str) -> tuple[int, str]:
         raise Undecided(error.problem) from None
     if default.minor_to_major == tuple(reversed(range(len(dims)))):
         return 0, ""
-    row_major = DefaultLayout(tuple(reversed(range(len(dims)))), (tile_of(dims, bits, target),), 0)
-    read, write = _bytes(dims, default, bits), _bytes(dims, row_major, bits)
+    read, write = _bytes(dims, default, bits), _bytes(dims, row_major(dims, bits, target), bits)
     when = "after" if operand.role == "out" else "before"
     text = f"{operand.dtype}[{','.join(map(str, dims))}]"
     return read + write, (
@@ -67,7 +66,3 @@ def _bytes(dims: Sequence[int], layout: DefaultLayout, bits: int) -> int:
     for tile, dimension in zip(reversed(layout.tiles[0] if layout.tiles else ()), layout.minor_to_major, strict=False):
         padded[dimension] = -(-padded[dimension] // tile) * tile
     return -(-prod(padded) * (layout.element_bits or max(bits, 8)) // 8)
-
-
-def _power(extent: int) -> int:
-    return 1 << max(0, extent - 1).bit_length()

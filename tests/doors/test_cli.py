@@ -43,6 +43,24 @@ def spec(folder: Path, *checks: str) -> str:
     return str(path)
 
 
+def test_sizes_of_a_counterexample_are_named(run: Any, tmp_path: Path) -> None:
+    """In every output, and in the order of the text nowhere: the claim's own order is M first here."""
+    pair = ("same_map", "f32[M,N] strides (N,1)", "f32[M,N] strides (1,M)")
+    named = {"M": 2, "N": 2}
+    assert layoutproof.ask(*pair).counterexample == {"sizes": named, "element": (0, 1)}
+    code, out, _ = run("ask", *pair)
+    assert (code, "sizes=(M = 2, N = 2) element=(0, 1)" in out) == (1, True)
+    assert json.loads(run("ask", *pair, "--json")[1])["counterexample"] == {"sizes": named, "element": [0, 1]}
+    claim = f"same_map: ['{pair[1]}', '{pair[2]}']\n    expect: refuted\n    counterexample: "
+    right = spec(tmp_path, claim + "{sizes: {N: 2, M: 2}, element: [0, 1]}")
+    assert run("check", right)[0] == 0
+    (checked,) = json.loads(run("check", right, "--json")[1])["checks"]
+    assert checked["result"]["counterexample"] == {"sizes": named, "element": [0, 1]}
+    wrong = spec(tmp_path, claim + "{sizes: {N: 2, M: 3}, element: [0, 1]}")
+    code, out, _ = run("check", wrong)
+    assert (code, "sizes=(M = 2, N = 2) element=(0, 1), not sizes=(N = 2, M = 3) element=(0, 1)" in out) == (1, True)
+
+
 @pytest.mark.parametrize(
     ("checks", "code", "last"),
     [

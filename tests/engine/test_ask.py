@@ -63,12 +63,37 @@ def test_a_permutation_from_numpy() -> None:
         lp.ask("bitcast", *pair, permutation="10")
 
 
-def test_a_condition_said_to_be_exact_was_compared() -> None:
-    """Under M >= 1,000,000 no size of the grid counts, and M == 128 is not all that works under the second one."""
+def test_a_condition_said_to_be_exact_was_proved() -> None:
+    """For all M >= 1,000,000, no grid of small ones; and M == 128 is not all that works under the second one."""
     alone = lp.ask("covers", "f32[M]{0:T(8)}", where="M > 1000000")
-    assert alone.figures == {"holds_when": "M % 8 == 0", "holds_when_is": "sufficient"}
+    assert alone.figures == {"holds_when": "M % 8 == 0", "holds_when_is": "exact"}
     more = lp.ask("covers", "f32[N,M]{1,0:T(8,128)}", where="N % 8 == 0 and (M % 128 == 0 or M % 256 == 3)")
     assert more.figures["holds_when_is"] == "sufficient, not necessary: it also holds for N == 8 and M == 256"
+
+
+@pytest.mark.parametrize(
+    ("question", "where", "verdict", "counterexample"),
+    [
+        (("in_bounds", "f32[4,4] strides (N,1) in 16"), "N == 4", Verdict.PROVED, None),
+        (("in_bounds", "f32[4,4] strides (N,1) in 16"), "N > 4", Verdict.REFUTED, {"N": 5}),
+        (("in_bounds", "f32[4] strides (1) offset N in 8"), "N < 5", Verdict.PROVED, None),
+        (("in_bounds", "f32[4] strides (1) offset N in 8"), None, Verdict.REFUTED, {"N": 5}),
+        (
+            ("same_map", "f32[4,4] strides (N,1) in 16", "f32[4,4] strides (M,1) in 16"),
+            "N <= 4 and M <= 4",
+            Verdict.REFUTED,
+            {"N": 1, "M": 2},
+        ),
+        (("injective", "f32[4,4] strides (N,1) in 16"), "N < 4", Verdict.REFUTED, {"N": 1}),
+    ],
+)
+def test_sizes_that_stand_in_strides_and_offsets_alone(
+    question: tuple[str, ...], where: str | None, verdict: Verdict, counterexample: dict[str, int] | None
+) -> None:
+    """They are sizes of the layout like those of its shape, and a counterexample names them."""
+    result = lp.ask(*question, where=where)
+    assert result.verdict is verdict
+    assert (result.counterexample or {}).get("sizes") == counterexample
 
 
 @pytest.mark.parametrize("target", [None, 5])

@@ -90,7 +90,7 @@ def test_all_shapes_are_proved_at_once() -> None:
     rounded_down = Kernel("k", (m // 128, (n + 511) // 512), ("i", "j"), (x, o), ("parallel", "parallel"))
     hole = only(rounded_down, "outputs_covered", "o").result
     assert hole.verdict is Verdict.REFUTED
-    assert hole.counterexample == {"sizes": (1, 1), "block": (0, 0)}
+    assert hole.counterexample == {"sizes": {"M": 1, "N": 1}, "block": (0, 0)}
     assert only(rounded_down, "outputs_covered", "o", where="M % 128 == 0").result.verdict is Verdict.PROVED
 
 

@@ -199,7 +199,7 @@ def test_run_time_sizes() -> None:
     assert lp.ask("owned", "f32[N,M] sharded {devices=[4,1]<=[4]}").verdict is lp.Verdict.PROVED
     assert lp.ask("even", "f32[4*N,M]{1,0} sharded {devices=[4,1]<=[4]}").verdict is lp.Verdict.PROVED
     refuted = lp.ask("even", "f32[N,M]{1,0} sharded {devices=[4,1]<=[4]}", where="N >= 4")
-    assert refuted.counterexample == {"sizes": (5, 1)}
+    assert refuted.counterexample == {"sizes": {"N": 5, "M": 1}}
     assert "tile 2 holds 1 of 2, and the last tile 0" in refuted.reason
 
 

@@ -429,7 +429,13 @@ def test_sizes_that_are_not_known() -> None:
         assert lp.ask(question, text).verdict is Verdict.PROVED
     assert lp.ask("same_map", text, text).verdict is Verdict.PROVED
     close = lp.ask("injective", "S[N:1@m] + R[2:3@m]")
-    assert smallest(close) == {"sizes": (4,), "first": (0,), "second": (3,), "first_copy": (1,), "second_copy": (0,)}
+    assert smallest(close) == {
+        "sizes": {"N": 4},
+        "first": (0,),
+        "second": (3,),
+        "first_copy": (1,),
+        "second_copy": (0,),
+    }
 
 
 def test_known_facts_about_layouts_in_the_wild() -> None:

@@ -607,11 +607,11 @@ def test_repacking_moves_elements(before: str, after_: str, smallest: Point) -> 
 @pytest.mark.parametrize(
     ("name", "layouts", "where", "smallest"),
     [
-        ("same_map", ("f32[N,4]", "f32[N,4]{0,1}"), "N == 4", {"sizes": (4,), "element": (0, 1)}),
-        ("injective", ("f32[N,4] strides (0,1)",), "N == 4", {"sizes": (4,), "first": (0, 0), "second": (1, 0)}),
-        ("in_bounds", ("f32[N] strides (2) in 6",), "N == 4", {"sizes": (4,), "element": (3,)}),
-        ("in_bounds", ("f32[N] strides (2) in 2*N-2",), None, {"sizes": (1,), "element": (0,)}),
-        ("fits_int32", ("f32[N]",), f"N == {2**31 + 5}", {"sizes": (2**31 + 5,), "element": (2**31,)}),
+        ("same_map", ("f32[N,4]", "f32[N,4]{0,1}"), "N == 4", {"sizes": {"N": 4}, "element": (0, 1)}),
+        ("injective", ("f32[N,4] strides (0,1)",), "N == 4", {"sizes": {"N": 4}, "first": (0, 0), "second": (1, 0)}),
+        ("in_bounds", ("f32[N] strides (2) in 6",), "N == 4", {"sizes": {"N": 4}, "element": (3,)}),
+        ("in_bounds", ("f32[N] strides (2) in 2*N-2",), None, {"sizes": {"N": 1}, "element": (0,)}),
+        ("fits_int32", ("f32[N]",), f"N == {2**31 + 5}", {"sizes": {"N": 2**31 + 5}, "element": (2**31,)}),
     ],
 )
 def test_sizes_fixed_by_a_condition(name: str, layouts: tuple[str, ...], where: str | None, smallest: Point) -> None:
@@ -623,10 +623,10 @@ def test_sizes_fixed_by_a_condition(name: str, layouts: tuple[str, ...], where: 
 @pytest.mark.parametrize(
     ("name", "layout", "smallest"),
     [
-        ("in_bounds", "(i < N) -> (4,) in [4]", {"sizes": (1,), "element": (0,)}),
-        ("in_bounds", "f32[N] strides (0) offset 4 in 4", {"sizes": (1,), "element": (0,)}),
-        ("in_bounds", "(i < N) -> (2 // N,) in [2]", {"sizes": (1,), "element": (0,)}),
-        ("injective", "f32[4] strides (0) in N", {"sizes": (1,), "first": (0,), "second": (1,)}),
+        ("in_bounds", "(i < N) -> (4,) in [4]", {"sizes": {"N": 1}, "element": (0,)}),
+        ("in_bounds", "f32[N] strides (0) offset 4 in 4", {"sizes": {"N": 1}, "element": (0,)}),
+        ("in_bounds", "(i < N) -> (2 // N,) in [2]", {"sizes": {"N": 1}, "element": (0,)}),
+        ("injective", "f32[4] strides (0) in N", {"sizes": {"N": 1}, "first": (0,), "second": (1,)}),
     ],
 )
 def test_constants_among_symbols(name: str, layout: str, smallest: Point) -> None:

@@ -97,7 +97,7 @@ def test_a_grid_that_is_empty_for_some_sizes() -> None:
     operand = {"array": "f32[N]", "block": [8], "index": "(i) -> (i,)"}
     given = {"grid": {"i": "N // 8"}, "inputs": [], "outputs": [{"name": "o", **operand}]}
     found = asked("grid_positive", "grid", **given)
-    assert (found.result.verdict, found.result.counterexample) == (REFUTED, {"sizes": (1,)})
+    assert (found.result.verdict, found.result.counterexample) == (REFUTED, {"sizes": {"N": 1}})
     assert "grid dimension 0 has 0 programs" in found.result.reason
     assert asked("grid_positive", "grid", "N >= 8", **given).result.verdict is PROVED
     assert asked("grid_positive", "grid", **{**given, "grid": {"i": "cdiv(N, 8)"}}).result.verdict is PROVED
@@ -117,7 +117,7 @@ def test_grids_of_products_of_sizes_are_an_answer() -> None:
     )
     assert (found.result.verdict, found.result.counterexample) == (
         REFUTED,
-        {"sizes": (3, 4), "writer": (0, 0, 0), "reader": (1, 0, 0)},
+        {"sizes": {"N": 3, "M": 4}, "writer": (0, 0, 0), "reader": (1, 0, 0)},
     )
 
 
@@ -149,7 +149,7 @@ def test_int32_is_asked_of_grids_that_can_be() -> None:
     assert verdict("max(i - 1, 0)").verdict is PROVED
     found = verdict("i * 2")
     assert found.verdict is REFUTED
-    assert found.counterexample == {"sizes": (1073741825,), "program": (1073741824,)}
+    assert found.counterexample == {"sizes": {"N": 1073741825}, "program": (1073741824,)}
 
 
 def test_what_reads_no_table_does_not_depend_on_one() -> None:

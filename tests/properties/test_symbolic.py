@@ -184,12 +184,12 @@ def test_no_smaller_sizes_refute(question: Question) -> None:
             assert question.with_sizes(smaller).verdict is Verdict.PROVED, smaller
 
 
-def claim_sizes(question: Question, values: tuple[int, ...]) -> dict[str, int]:
+def claim_sizes(question: Question, values: dict[str, int]) -> dict[str, int]:
     """The counterexample's sizes by name, read from its sentence `with N = 2, M = 1: ...`."""
     shown = re.match(r"with ((?:\w+ = \d+(?:, )?)+): ", question.ask().reason)
     assert shown, question.ask().reason
     named = {name: int(value) for name, value in re.findall(r"(\w+) = (\d+)", shown[1])}
-    assert tuple(named.values()) == tuple(values)
+    assert named == values
     return named
 
 
@@ -197,7 +197,7 @@ def claim_sizes(question: Question, values: tuple[int, ...]) -> dict[str, int]:
 def test_the_edge_of_32_bits(first_offset: int) -> None:
     """One row fewer than the refuted number of rows fits."""
     question = REFUTED[-1]
-    (rows,) = (question.ask().counterexample or {})["sizes"]
+    (rows,) = (question.ask().counterexample or {})["sizes"].values()
     assert (rows - 1) * 128 == first_offset
     assert question.with_sizes({"N": rows - 1}).verdict is Verdict.PROVED
 
@@ -218,7 +218,8 @@ def test_merging_rows_is_free_exactly_when(before: str, after: str, condition: s
     result = question.ask()
     assert result.verdict is Verdict.REFUTED
     assert result.figures["holds_when"] == condition
-    assert str(result.figures["holds_when_is"]).startswith("exact on the ")
+    # it is exact, and said to be only where that is proved: the places are products of two sizes here
+    assert result.figures["holds_when_is"] == "sufficient"
     for alternative in condition.split(" or "):
         assert Question("bitcast", (before, after), where=alternative).ask().verdict is Verdict.PROVED
     when = Question("bitcast", (before, after), where=condition)
@@ -228,6 +229,37 @@ def test_merging_rows_is_free_exactly_when(before: str, after: str, condition: s
         free = bool((one == other).all()) and plain.allotted(arrays[0]) == plain.allotted(arrays[1])
         assert when.allows(sizes) == free, sizes
         assert (question.with_sizes(sizes).verdict is Verdict.PROVED) == free, sizes
+
+
+@pytest.mark.parametrize(
+    ("property_name", "texts", "condition", "exact"),
+    [
+        ("covers", ("f32[N,M]{1,0:T(8,128)}",), "N % 8 == 0 and M % 128 == 0", True),
+        ("covers", ("f32[N]{0:T(8)}",), "N % 8 == 0", True),
+        ("injective", ("f32[N,4] strides (3,1)",), "N == 1", True),
+        ("in_bounds", ("f32[4,4] strides (N,1) in 16",), "N == 1", False),
+        ("same_map", ("f32[N,M]{1,0:T(8,128)}", "f32[N,M]{1,0:T(4,128)}"), "M == 1", False),
+        ("covers", ("(i < N) -> (i % 8,) in [4]",), "", False),
+    ],
+)
+def test_a_condition_is_called_exact_iff_that_is_proved(
+    property_name: str, texts: tuple[str, ...], condition: str, exact: bool
+) -> None:
+    """Exact: at every other size the property is refuted; not exact: the size that is named shows it."""
+    question = Question(property_name, texts)
+    figures = question.ask().figures
+    assert figures.get("holds_when", "") == condition
+    if not condition:
+        return
+    said = str(figures["holds_when_is"])
+    assert said == "exact" if exact else said.startswith("sufficient, not necessary: it also holds for ")
+    if not exact:
+        more = said.rpartition(" for ")[2]
+        assert lp.ask(property_name, *texts, where=more).verdict is Verdict.PROVED
+        return
+    when = Question(property_name, texts, where=condition)
+    for sizes in assignments(question.symbols(), (1, 2, 3, 7, 8, 9, 16, 128, 130, 256), 100):
+        assert (question.with_sizes(sizes).verdict is Verdict.PROVED) == when.allows(sizes), sizes
 
 
 @pytest.mark.parametrize("question", [*PROVED[:17:4], *REFUTED[:12:3]], ids=str)

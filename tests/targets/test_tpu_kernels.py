@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 from dataclasses import replace
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import layoutproof as lp
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_expression
@@ -19,6 +21,7 @@ from layoutproof.core.tiles import vmem_bytes
 from layoutproof.engine.kernels import kernel_target
 from layoutproof.targets.tpu import default_layout
 from layoutproof.targets.tpu_kernels import COMPILERS
+from layoutproof.targets.tpu_layouts import tile_of
 from tests.recorded import rows
 from tests.targets import compiler
 
@@ -240,3 +243,38 @@ def test_memory_is_added_up() -> None:
     assert (vmem.used, vmem.limit) == (2 * 2**21 + 4096, 16 * 2**20)
     assert (smem.used, smem.limit) == (4 * 2**20, 2**20)
     assert kernel_target("v5e").memory(replace(k, grid=(1,)))[0].used == 2**21 + 4096
+
+
+@pytest.mark.parametrize("target", ["v2", "v3", "v4", "v4lite", "v5e", "v5p", "v6e", "7x"])
+@pytest.mark.parametrize("bits", [1, 2, 4, 8, 16, 32, 64])
+def test_one_rule_for_tiles(target: str, bits: int) -> None:
+    """Where an array's default order is row-major, a kernel's operand has the default layout's own tile."""
+    met = 0
+    for dims in itertools.product((1, 2, 7, 8, 16, 24, 32, 64, 100, 128, 256), repeat=2):
+        default = default_layout(dims, bits, target)
+        if default.minor_to_major == (1, 0):
+            met += 1
+            assert tile_of(dims, bits, target) == default.tiles[0], dims
+    for extent in (1, 17, 128, 300, 1024, 3000, 5000):
+        assert tile_of((extent,), bits, target) == default_layout((extent,), bits, target).tiles[0]
+    assert met > 30
+
+
+@pytest.mark.parametrize(
+    ("target", "dtype", "read", "written"),
+    [
+        ("v2", "s4", 16384, 1000 * 128),
+        ("v2", "s2", 16384, 1008 * 128),
+        ("v5e", "s4", 8192, 1000 * 128 // 2),
+        ("v5e", "s2", 4096, 1008 * 128 // 4),
+        ("v5e", "f32", 65536, 1000 * 128 * 4),
+    ],
+)
+def test_what_a_copy_to_row_major_costs(target: str, dtype: str, read: int, written: int) -> None:
+    """Rows are padded to the tile that the row-major array has, and elements take the bits that they are stored in."""
+    operands = {
+        "inputs": [{"name": "x", "array": f"{dtype}[1000,16]", "block": [1000, 16], "index": "(i) -> (0, 0)"}],
+        "outputs": [{"name": "o", "array": "f32[8,128]", "block": [8, 128], "index": "(i) -> (0, 0)"}],
+    }
+    result = lp.ask("relayout", {"kernel": {"name": "k", "grid": {"i": 1}, **operands}}, target=target)
+    assert f"before the kernel {read} bytes are read and {written} written" in result.reason

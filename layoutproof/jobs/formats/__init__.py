@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.result import Point
+from layoutproof.core.result import Counterexample
 
 SEVERITIES = ("allow", "warn", "deny")
 INTERRUPTED = 130
@@ -40,7 +40,7 @@ class Finding:
     column: int = 0
     before: str = ""
     after: str = ""
-    point: Point | None = None
+    point: Counterexample | None = None
     figures: Mapping[str, Any] = field(default_factory=dict)
     decided_by: str = ""
     guess: str = ""

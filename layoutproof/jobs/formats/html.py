@@ -10,7 +10,7 @@ import re
 from html import escape
 
 from layoutproof.core.errors import LayoutError, Undecided
-from layoutproof.core.result import Point, show_point
+from layoutproof.core.result import Counterexample, show_point
 from layoutproof.jobs.formats import Finding, Report, summary, word
 
 MOST_PICTURES = 60
@@ -130,7 +130,7 @@ def _pictures(finding: Finding, number: int) -> str:
     return f'<div class="pictures">\n{inner}\n</div>' if inner else ""
 
 
-def _picture(text: str, side: str, point: Point | None, key: str) -> str:
+def _picture(text: str, side: str, point: Counterexample | None, key: str) -> str:
     """One side as a figure with the counterexample's element marked; "" for what cannot be drawn."""
     from layoutproof.engine.read import read_layout
     from layoutproof.engine.svg import svg_picture

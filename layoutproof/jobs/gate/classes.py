@@ -11,7 +11,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.index_map import IndexMap
-from layoutproof.core.result import Result, Verdict, plain
+from layoutproof.core.result import Result, Verdict, plain, show_sizes
 from layoutproof.engine.read import map_of, read_layout
 from layoutproof.jobs.cache import ask
 from layoutproof.jobs.formats import Finding
@@ -141,10 +141,12 @@ def _symbolic_bytes(old: Any, new: Any, figures: dict[str, Any], sides: dict[str
         claim = Claim({}, Holds(Term("<", size_term(less), size_term(more))), symbols=symbols)
         point, by, reason = decide(claim)
         if point is not None:
-            at = ", ".join(f"{n} = {v}" for n, v in zip(symbols, point["sizes"], strict=True))
             on = claim.numbers(point)
+            at = show_sizes(on.sizes)
             why = f"{plain(old)} bytes before, {plain(new)} after; with {at}: {on.size(old)} and {on.size(new)}"
-            found.append(Finding(kind, "", why, point=point, figures=figures, decided_by=by, **sides))
+            found.append(
+                Finding(kind, "", why, point=claim.counterexample(point), figures=figures, decided_by=by, **sides)
+            )
         elif reason:
             found.append(_unknown(f"{plain(old)} bytes before, {plain(new)} after: {reason}", sides))
     return found

@@ -64,7 +64,7 @@ class Digit:
         if self.split is None:
             return values.get(self, 0)
         by, high, low = self.split
-        whole = by * high.value(values) + low.value(values)
+        whole: int = by * high.value(values) + low.value(values)
         if not surely_less(whole, self.extent):
             raise Undecided("the smallest digits that violate the claim belong to padding")
         return whole

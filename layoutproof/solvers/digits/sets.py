@@ -9,7 +9,7 @@ counterexample is the smallest of the lines' own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import gcd, prod
 from typing import Any
 
@@ -237,7 +237,7 @@ def _steps(form: dict[Digit, int]) -> list[Step]:
     return [(coefficient, digit.extent) for digit, coefficient in form.items()]
 
 
-def order(values: Values, digits: Sequence[Digit]) -> list[int]:
+def order(values: Mapping[Digit, int], digits: Sequence[Digit]) -> list[int]:
     """The values in the order of the digits: what smallest means."""
     return [values.get(digit, 0) for digit in digits]
 

@@ -17,6 +17,7 @@ from layoutproof.core.claim import (
     Differ,
     Formula,
     Holds,
+    Kept,
     NotAmong,
     Outside,
     Same,
@@ -125,6 +126,8 @@ class Statement:
                 return reduce(on.both, [on.opposite(self._all_equal(here, there)) for there in places], True)
             case Unreached():
                 raise Undecided("an unreached place needs for-all inside exists; isl or brute decide that")
+            case Kept():
+                raise Undecided("that no point violates a claim needs for-all inside exists; isl decides that")
             case Holds(condition):
                 return condition.evaluate({}, on)
             case When(places, condition):
