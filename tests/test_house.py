@@ -146,3 +146,19 @@ def test_public_names_all_load() -> None:
         assert getattr(layoutproof, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         layoutproof.nonsense  # noqa: B018
+
+
+def names_called(source: str) -> set[str]:
+    """The last names of everything a module calls: {"read_text", "echo"} of `path.read_text(); click.echo(1)`."""
+    calls = [node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    return {f.attr if isinstance(f, ast.Attribute) else f.id for f in calls if isinstance(f, ast.Attribute | ast.Name)}
+
+
+def test_one_place_reads_files() -> None:
+    """A user's file is opened by `core.files` alone, which hangs on nothing; the cache reads its own beside it."""
+    openers = {"open", "read_text", "read_bytes", "fdopen"}
+    found = {p.relative_to(PACKAGE).as_posix(): openers & names_called(p.read_text()) for p in PACKAGE.rglob("*.py")}
+    reading = {name for name, called in found.items() if called}
+    # `read_text` of the sharding language reads no file; the others write
+    others = {"layouts/sharding/__init__.py", "jobs/cache.py", "doors/arguments.py", "doors/cli.py"}
+    assert reading == {"core/files.py", *others}

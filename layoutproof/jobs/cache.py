@@ -22,6 +22,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.files import MAX_YAML, YAML_ENDS, files_in, read
+
 if TYPE_CHECKING:
     from layoutproof.core.result import Result
 
@@ -140,11 +143,10 @@ def key_of_paths(what: Sequence[object], paths: Sequence[str]) -> list[object] |
     """
     files: dict[str, bytes] = {}
     for given in map(Path, paths):
-        inside = sorted(p for p in given.rglob("*") if p.suffix in (".yaml", ".yml")) if given.is_dir() else [given]
-        for path in inside:
+        for path in files_in(given, YAML_ENDS) if given.is_dir() else [given]:
             try:
-                files[str(path)] = path.read_bytes()
-            except OSError:
+                files[str(path)] = read(path, MAX_YAML)
+            except LayoutError:
                 return None
     if not files or any(b"kernels" in data for data in files.values()):
         return None

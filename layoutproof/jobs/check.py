@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, Undecided, shorten
+from layoutproof.core.files import MAX_YAML, YAML_ENDS, files_in, read
 from layoutproof.core.result import Counterexample, Result, Verdict, plain, show_point
 from layoutproof.engine.read import map_of, read_layout
 from layoutproof.jobs.cache import ask
@@ -102,11 +104,11 @@ def find(paths: Sequence[str | Path]) -> list[Path]:
     found: dict[Path, None] = {}
     for given in map(Path, paths):
         if given.is_dir():
-            inside = [p for p in given.rglob("*") if p.suffix in (".yaml", ".yml") and p.is_file()]
+            inside = files_in(given, YAML_ENDS)
             if not inside:
                 raise LayoutError(f"{given}: no *.yaml or *.yml file in this folder")
-            found.update(dict.fromkeys(sorted(path for path in inside if not _states_a_problem(path))))
-        elif given.exists():
+            found.update(dict.fromkeys(path for path in inside if not _states_a_problem(path)))
+        elif os.path.lexists(given):
             found[given] = None
         else:
             raise LayoutError(f"{given}: no such file or folder")
@@ -114,8 +116,8 @@ def find(paths: Sequence[str | Path]) -> list[Path]:
 
 
 def _states_a_problem(path: Path) -> bool:
-    with contextlib.suppress(OSError):
-        return is_search(path.read_bytes())
+    with contextlib.suppress(LayoutError):
+        return is_search(read(path, MAX_YAML))
     return False
 
 

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.files import MAX_YAML, read
 
-MAX_BYTES = 4 * 1024 * 1024
 MAX_DEPTH = 64
 MAX_NODES = 100_000
 """Values in one file, each alias counted with everything it stands for."""
@@ -157,14 +157,7 @@ class _Reader:
 
 def read_file(path: str | Path) -> Node:
     """The one YAML document of a file; errors as those of `read_yaml`, and LayoutError when it cannot be read."""
-    file = Path(path).as_posix()
-    try:
-        with open(path, "rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise LayoutError(f"{file}: {error.strerror or error}") from error
-    if len(data) > MAX_BYTES:
-        raise LayoutError(f"larger than {MAX_BYTES // 1024 // 1024} MiB", file=file, line=1)
+    data, file = read(path, MAX_YAML), Path(path).as_posix()
     try:
         return read_yaml(data.decode("utf-8-sig"), file)
     except UnicodeDecodeError as error:

@@ -21,6 +21,7 @@ Each check becomes a `Check`, plain data with its place in the file. All mistake
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -127,6 +128,10 @@ def loads(text: str, file: str = "spec") -> tuple[list[Check], list[LayoutError]
 
 def read_spec(root: Node, file: str) -> tuple[list[Check], list[LayoutError]]:
     """The checks in a document, and its mistakes in the order of the file. Checks without a mistake are all there."""
+    if type(root.value) is dict and root.keys is not None and "search" in root.keys and "checks" not in root.keys:
+        what = "a search file: it states a problem and makes no claims; solve it with: layoutproof search"
+        line, column = root.keys["search"]
+        return [], [LayoutError(f"{what} {shlex.quote(file)}", file=file, line=line, column=column)]
     errors = _mistakes(SpecFile, root, root.plain(), file, tuple(SpecFile.model_fields))
     if type(root.value) is not dict:
         return [], errors

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.core.files import MAX_YAML
 from layoutproof.jobs import positions
-from layoutproof.jobs.positions import MAX_BYTES, MAX_DEPTH, MAX_NODES, Node, read_file, read_yaml
+from layoutproof.jobs.positions import MAX_DEPTH, MAX_NODES, Node, read_file, read_yaml
 
 
 @pytest.fixture(params=["libyaml", "python"])
@@ -178,10 +179,10 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     with pytest.raises(LayoutError, match=r"a\.yaml: No such file"):
         read_file(path)
-    with pytest.raises(LayoutError, match="directory"):
+    with pytest.raises(LayoutError, match="a folder, not a file"):
         read_file(tmp_path)
-    path.write_bytes(b"a" * (MAX_BYTES + 1))
-    with pytest.raises(LayoutError, match=r"a\.yaml:1: larger than 4 MiB"):
+    path.write_bytes(b"a" * (MAX_YAML + 1))
+    with pytest.raises(LayoutError, match=r"a\.yaml: larger than 4 MiB"):
         read_file(path)
     path.write_bytes(b"a: 1\nb: \xff")
     with pytest.raises(LayoutError, match=r"a\.yaml:2: not UTF-8 text: byte 0xff"):

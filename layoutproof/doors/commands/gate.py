@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -125,7 +126,7 @@ def _against_lock(
 ) -> Report:
     from layoutproof.jobs.gate import drift
 
-    if not Path(drift.NAME).is_file():
+    if not os.path.lexists(drift.NAME):
         raise click.UsageError(
             "nothing to compare with: give OLD NEW or --against REF, or write layoutproof.lock with --lock"
         )

@@ -1,4 +1,4 @@
-"""`layoutproof hlo FILE|DIR`: audit an HLO dump: padding, copies, bitcasts, entry layouts."""
+"""`layoutproof hlo FILE|DIR|-`: audit an HLO dump: padding, copies, bitcasts, entry layouts."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING
 import click
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.core.files import DUMP_ENDS, lines
 from layoutproof.doors.arguments import json_flag, print_json
 from layoutproof.jobs.workers import Workers, spread
 
 if TYPE_CHECKING:
     from layoutproof.jobs.hlo.found import Audit
 
-_SUFFIXES = (".txt", ".hlo")
 _FIRST = 64
 """Lines of a file in a folder that are looked at for the start of a dump."""
 
 
 @click.command()
-@click.argument("path", metavar="FILE|DIR", type=click.Path(path_type=Path))
+@click.argument("path", metavar="FILE|DIR|-", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--target", metavar="NAME", help="The TPU generation that better layouts are for; default v4 and later.")
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Lines of each table.")
 @click.option("--jobs", type=click.IntRange(min=0), default=1, show_default=True, help="Processes; 0: one per core.")
 @json_flag
 def command(path: Path, target: str | None, top: int, jobs: int, as_json: bool) -> int:
-    """Audit an HLO dump (a file, or all dumps in a folder).
+    """Audit an HLO dump (a file, packed by gzip or not; - for standard input; or all dumps in a folder).
 
     Padding and what would pad less, copies that change a layout, bitcasts proved or refuted, entry layouts, and whether
     two places that name one buffer agree. A buffer assignment has each of XLA's sizes compared with ours.
@@ -45,7 +45,8 @@ def command(path: Path, target: str | None, top: int, jobs: int, as_json: bool) 
         target = generation(target)
     files, others = _dumps(path)
     audits: list[Audit] = []
-    for found in spread(partial(_audited, target=target), files, Workers(jobs)):
+    work = partial(_audited, target=target, alone=files == [path])
+    for found in spread(work, files, Workers(jobs)):
         if not as_json:
             _show(("\n" if audits else "") + report.as_text(found, top, target))
         audits.append(found)
@@ -57,19 +58,26 @@ def command(path: Path, target: str | None, top: int, jobs: int, as_json: bool) 
     return report.exit_code(audits)
 
 
-def _audited(file: Path, target: str | None) -> Audit:
+def _audited(file: Path, target: str | None, alone: bool) -> Audit:
     from layoutproof.jobs.hlo.audit import audit_file
     from layoutproof.jobs.hlo.collector import uncollected
+    from layoutproof.jobs.hlo.found import Audit
 
-    with uncollected():
-        return audit_file(file, target)
+    try:
+        with uncollected():
+            return audit_file(file, target)
+    except LayoutError as error:
+        if alone:
+            raise
+        # what cannot be read hides nothing of what lies beside it
+        return Audit(file.as_posix(), errors=[error])
 
 
 def _dumps(path: Path) -> tuple[list[Path], list[str]]:
     """The dumps that a path means, and the texts beside them that are none. LayoutError when there is no dump."""
     if not path.is_dir():
         return [path], []
-    texts = sorted(each for each in path.iterdir() if each.suffix in _SUFFIXES and each.is_file())
+    texts = sorted(each for each in path.iterdir() if each.name.endswith(DUMP_ENDS) and not each.is_dir())
     dumps = [each for each in texts if _is_dump(each)]
     if not dumps:
         raise LayoutError(f"{path}: no HLO dump here: no .txt or .hlo file has a line that starts with HloModule")
@@ -77,10 +85,13 @@ def _dumps(path: Path) -> tuple[list[Path], list[str]]:
 
 
 def _is_dump(path: Path) -> bool:
-    from layoutproof.jobs.hlo.lines import STARTS, open_text
+    from layoutproof.jobs.hlo.lines import STARTS
 
-    with open_text(path) as stream:
-        return any(line.startswith(STARTS) for line in islice(stream, _FIRST))
+    try:
+        with lines(path) as text:
+            return any(line.startswith(STARTS) for line in islice(text, _FIRST))
+    except LayoutError:
+        return True  # nobody can tell; the audit says why
 
 
 def _show(text: str) -> None:

@@ -7,15 +7,15 @@ from pathlib import Path
 import click
 
 from layoutproof.core.errors import LayoutError, Undecided, shorten
+from layoutproof.core.files import DUMP_ENDS, YAML_ENDS, lines
 from layoutproof.core.kernel import Kernel, Unmodelled
 from layoutproof.core.kernel_parts import parts_of
 from layoutproof.doors.arguments import json_flag, print_json
 from layoutproof.engine.catalogue import kernel_properties
 from layoutproof.engine.kernels import kernel_target
 
-_PROGRAMS = (".hlo", ".txt", ".mlir")
+_PROGRAMS = (*DUMP_ENDS, ".mlir", ".mlir.gz")
 """How the names of files end that hold the text of a program."""
-_SPECS = (".yaml", ".yml")
 
 
 @click.command()
@@ -86,13 +86,14 @@ def command(
 def _calls(
     place: str, args: tuple[str, ...], kwargs: tuple[str, ...], target: str | None, assume: tuple[str, ...]
 ) -> tuple[Kernel | Unmodelled, ...]:
-    if place.endswith((*_PROGRAMS, *_SPECS)) and (args or kwargs):
+    if place.endswith((*_PROGRAMS, *YAML_ENDS)) and (args or kwargs):
         raise click.UsageError("--arg, --args and --kwarg are for a function; a file has its arguments in it")
     if place.endswith(_PROGRAMS):
         from layoutproof.jobs.pallas.mosaic_module import kernels_in_hlo
 
-        return kernels_in_hlo(Path(place).read_text("utf-8", errors="replace"), Path(place).as_posix(), assume)
-    if place.endswith(_SPECS):
+        with lines(place) as text:
+            return kernels_in_hlo("".join(text), Path(place).as_posix(), assume)
+    if place.endswith(YAML_ENDS):
         if assume:
             raise click.UsageError("--assume is for traced and compiled calls; a spec file says what its tables hold")
         from layoutproof.jobs.pallas.claims import kernels_named_in

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.core.files import MIB, read
 from layoutproof.jobs.formats import Finding, Report
 from layoutproof.jobs.gate import policy
 from layoutproof.jobs.gate.classes import text_of
@@ -24,6 +26,7 @@ Rules = Mapping[str, Any] | LayoutError
 """The gate's table of a pyproject.toml as plain data, or why there is none to be read."""
 PYPROJECT = "pyproject.toml"
 
+MAX_CONFIG = 4 * MIB
 _TRACED = re.compile(rb"^kernels\s*:", re.MULTILINE)
 _ONE = re.compile(r"\((-?\d+),\)")
 """A tuple of one number as Python writes it; people do without the comma."""
@@ -209,12 +212,15 @@ def pyproject(above: Path | None = None) -> Path | None:
     """The nearest pyproject.toml, from a file or folder upwards, the current folder where none is given."""
     start = (above or Path()).absolute()
     found = (folder / PYPROJECT for folder in (start, *start.parents))
-    return next((p for p in found if p.is_file()), None)
+    return next((p for p in found if os.path.lexists(p)), None)
 
 
 def rules_of(path: Path | None) -> Rules:
     """The gate's rules in a pyproject.toml on disk; empty without one."""
-    return {} if path is None else rules_in(path.read_bytes(), path.as_posix())
+    try:
+        return {} if path is None else rules_in(read(path, MAX_CONFIG), path.as_posix())
+    except LayoutError as error:
+        return error
 
 
 def _read(rules: object, place: str = f"{PYPROJECT} [tool.layoutproof.gate]") -> policy.Policy:
@@ -275,7 +281,7 @@ def _guessed(findings: Sequence[Finding], guess: str) -> tuple[Finding, ...]:
 
 
 def _differs(pair: Pair) -> bool:
-    if pair.old is None or pair.new is None or pair.old.data != pair.new.data:
+    if pair.old is None or pair.new is None or pair.old.data != pair.new.data or pair.old.problem or pair.new.problem:
         return True
     return pair.new.is_spec and b"gate:" in pair.new.data  # nothing changed; its approvals may have expired
 

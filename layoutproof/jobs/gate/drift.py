@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, Undecided, shorten
+from layoutproof.core.files import MIB, read
 from layoutproof.jobs import cache
 from layoutproof.jobs.formats import Finding, Report
 from layoutproof.jobs.gate.compare import Compared, Judges, Progress, Rules, Work, judged
-from layoutproof.jobs.gate.states import File, here
+from layoutproof.jobs.gate.states import File, here, unreadable
 from layoutproof.jobs.workers import Workers
 
 NAME = "layoutproof.lock"
 HEAD = "# layoutproof.lock 1: written by layoutproof gate --lock, of"
+MAX_LOCK = 64 * MIB
 _TITLE = "what is here against layoutproof.lock"
 
 
@@ -29,13 +32,13 @@ def compare(
 ) -> Report:
     """The report on everything that the lock file is of. LayoutError for what is no lock file, with its line."""
     judges = Judges(rules, None, today)
-    data = path.read_bytes()
+    data = read(path, MAX_LOCK)
     try:
         text = data.decode()
     except UnicodeDecodeError:
         raise LayoutError("not UTF-8 text", file=path.as_posix(), line=1) from None
     paths = paths_of(text, path.as_posix())
-    files = {f.unit: f for given in paths if Path(given).exists() for f in here([given]).files if known(f)}
+    files = {f.unit: f for given in paths if os.path.lexists(given) for f in here([given]).files if known(f)}
     key = cache.key_of_files(["drift"], {NAME: data, **{unit: f.data for unit, f in sorted(files.items())}})
     # what user code does is not in these files
     settled = not any(f.is_spec and b"kernels" in f.data for f in files.values())
@@ -66,6 +69,8 @@ def _compare(item: tuple[Any, File | None, str]) -> Compared:
 
     old, file, unit = item
     try:
+        if file is not None and unreadable(file):
+            raise LayoutError(unreadable(file))
         findings, rules = drift(old, file, unit)
     except (LayoutError, Undecided) as error:
         why = error.problem if isinstance(error, LayoutError) else str(error)

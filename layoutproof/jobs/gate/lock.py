@@ -27,7 +27,7 @@ from layoutproof.jobs.gate.lock_programs import Line, lines_of, program_of
 from layoutproof.jobs.gate.lock_programs import drift as of_dump
 from layoutproof.jobs.gate.program import Program
 from layoutproof.jobs.gate.specs import Claimed, Named, Spec, compare, read
-from layoutproof.jobs.gate.states import File
+from layoutproof.jobs.gate.states import File, unreadable
 from layoutproof.jobs.gate.traced import layouts_of
 from layoutproof.jobs.spec import Check
 
@@ -42,6 +42,8 @@ def write(files: Iterable[File], paths: Sequence[str]) -> str:
     """
     lines = []
     for file in files:
+        if unreadable(file):
+            raise LayoutError(unreadable(file), file=file.path)
         if file.is_dump:
             lines += [_line(file.unit, *line) for line in lines_of(file)]
         elif file.is_spec:

@@ -10,34 +10,44 @@ import os
 import re
 import subprocess
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.files import DUMP_ENDS, MAX_YAML, MIB, YAML_ENDS, files_in, read, unpacked
 from layoutproof.jobs.search import is_search
 
-SPEC_ENDS = (".yaml", ".yml")
-DUMP_ENDS = (".txt", ".hlo")
+MAX_DUMP = 256 * MIB
+"""Bytes of a dump that is compared: both are held whole, with everything in them."""
 _POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file of a state. unit: its name within the state.  path: how a person finds it."""
+    """One file of a state. unit: its name within the state.  path: how a person finds it.
+
+    data: of a dump, unpacked.  problem: why it could not be read, so that `data` says nothing of it.
+    """
 
     unit: str
     path: str
     data: bytes
+    problem: str = ""
 
     @property
     def is_spec(self) -> bool:
         """Whether it is read as a spec file: a search file makes no claims."""
-        return self.unit.endswith(SPEC_ENDS) and not is_search(self.data)
+        return self.unit.endswith(YAML_ENDS) and not is_search(self.data)
 
     @property
     def is_dump(self) -> bool:
-        """Whether it is the text of an HLO module: its first line that says anything starts with HloModule."""
-        return not self.unit.endswith(SPEC_ENDS) and re.match(rb"(?:\s|//[^\n]*\n)*HloModule\b", self.data) is not None
+        """Whether it is the text of an HLO module: its first line that says anything starts with HloModule.
+
+        So is what cannot be read: it may be one, and nothing is passed over that may have changed.
+        """
+        if self.unit.endswith(YAML_ENDS):
+            return False
+        return bool(self.problem) or re.match(rb"(?:\s|//[^\n]*\n)*HloModule\b", self.data) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +62,23 @@ def on_disk(given: str) -> State:
     """The state that a file or a folder holds. LayoutError where there is none."""
     path = Path(given)
     if path.is_dir():
-        found = [p for p in path.rglob("*") if p.suffix in SPEC_ENDS + DUMP_ENDS and p.is_file()]
-        files = [File(p.relative_to(path).as_posix(), p.as_posix(), p.read_bytes()) for p in found]
+        # a link that leads nowhere is none, as it is in a revision
+        found = [p for p in files_in(path, YAML_ENDS + DUMP_ENDS) if p.exists()]
+        files = [_read(p.relative_to(path).as_posix(), p) for p in found]
         return State(given, tuple(sorted(files, key=lambda f: f.unit)))
-    if not path.exists():
+    if not os.path.lexists(path):
         raise LayoutError(f"{given}: no such file or folder")
     # two files given by name are meant as one and the same thing, whatever they are called
-    return State(given, (File("", path.as_posix(), path.read_bytes()),))
+    return State(given, (_read("", path),))
+
+
+def _read(unit: str, path: Path) -> File:
+    is_yaml = path.name.endswith(YAML_ENDS)
+    try:
+        data = read(path, MAX_YAML if is_yaml else MAX_DUMP)
+        return File(unit, path.as_posix(), data if is_yaml else unpacked(data, MAX_DUMP))
+    except LayoutError as error:
+        return File(unit, path.as_posix(), b"", error.problem)
 
 
 def pair(old: str, new: str) -> tuple[State, State]:
@@ -68,7 +88,7 @@ def pair(old: str, new: str) -> tuple[State, State]:
     before, after = on_disk(old), on_disk(new)
     if len(after.files) == 1 and not after.files[0].unit:
         unit = Path(new).name
-        before, after = (State(s.label, (File(unit, s.files[0].path, s.files[0].data),)) for s in (before, after))
+        before, after = (State(s.label, (replace(s.files[0], unit=unit),)) for s in (before, after))
     return before, after
 
 
@@ -77,7 +97,7 @@ def here(paths: Sequence[str]) -> State:
     files = []
     for given in paths:
         for file in on_disk(given).files:
-            files.append(File(file.path, file.path, file.data))
+            files.append(replace(file, unit=file.path))
     return State("what is here", _sorted(files))
 
 
@@ -99,10 +119,10 @@ def against(reference: str, paths: Sequence[str]) -> tuple[State, State]:
     units = [_unit(given, top, here) for given in paths]
     now = []
     for given, unit in zip(paths, units, strict=True):
-        if Path(given).exists():
+        if os.path.lexists(given):
             for file in on_disk(given).files:
                 whole = (PurePosixPath(unit) / file.unit).as_posix() if file.unit else unit
-                now.append(File(whole, file.path, file.data))
+                now.append(replace(file, unit=whole))
     then = _tree(top, here, commit, units)
     if not now and not then:
         raise LayoutError(f"{', '.join(paths)}: no spec file or HLO dump, neither now nor at {reference}")
@@ -132,7 +152,7 @@ def _tree(top: Path, here: Path, commit: str, units: Sequence[str]) -> list[File
     for line in listing.decode("utf-8", "surrogateescape").split("\0")[:-1]:
         about, _, name = line.partition("\t")
         mode, _, identity = about.split()
-        if not (name.endswith(SPEC_ENDS + DUMP_ENDS) or name in units):
+        if not (name.endswith(YAML_ENDS + DUMP_ENDS) or name in units):
             continue
         if mode.startswith("100"):
             blobs.append((name, identity))
@@ -142,8 +162,15 @@ def _tree(top: Path, here: Path, commit: str, units: Sequence[str]) -> list[File
     shown = [Path(os.path.relpath(top / name, here)).as_posix() for name, _ in blobs]
     data = _blobs(top, [identity for _, identity in blobs])
     return [
-        File(name, path, each) for (name, _), path, each in zip(blobs, shown, data, strict=True) if each is not None
+        _kept(name, path, each) for (name, _), path, each in zip(blobs, shown, data, strict=True) if each is not None
     ]
+
+
+def _kept(name: str, path: str, data: bytes) -> File:
+    try:
+        return File(name, path, data if name.endswith(YAML_ENDS) else unpacked(data, MAX_DUMP))
+    except LayoutError as error:
+        return File(name, path, b"", error.problem)
 
 
 def _blobs(top: Path, identities: Sequence[str]) -> list[bytes | None]:
@@ -200,6 +227,8 @@ def _sorted(files: Iterable[File]) -> tuple[File, ...]:
 
 def unreadable(file: File) -> str:
     """Why there is nothing in a file to compare, or ""."""
-    if file.unit.endswith(SPEC_ENDS) and not file.is_spec:
+    if file.problem:
+        return file.problem
+    if file.unit.endswith(YAML_ENDS) and not file.is_spec:
         return "a search file states a problem and claims nothing: there is nothing to compare"
     return "a Git LFS pointer, not the file: fetch it with git lfs pull" if file.data.startswith(_POINTER) else ""

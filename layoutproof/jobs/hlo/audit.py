@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.files import lines as text_of
 from layoutproof.core.result import Verdict
 from layoutproof.jobs.hlo import agree, bitcasts, buffers, copies, kernels
 from layoutproof.jobs.hlo.copies import Move
 from layoutproof.jobs.hlo.events import Allocation, Begin, End, Event, Over, Value
 from layoutproof.jobs.hlo.found import Audit, Casts, Moves
-from layoutproof.jobs.hlo.lines import events, open_text
+from layoutproof.jobs.hlo.lines import events
 from layoutproof.jobs.hlo.module import Header, Instruction
 from layoutproof.jobs.hlo.program import Key, Open, Room
 from layoutproof.jobs.hlo.shapes import Shape, Shapes
@@ -23,9 +24,9 @@ MOST_ERRORS = 100
 
 
 def audit_file(path: Path, target: str | None = None) -> Audit:
-    """The audit of a file. OSError where it cannot be read."""
-    with open_text(path) as stream:
-        return audit(stream, str(path), target)
+    """The audit of a file, packed by gzip or not, or of standard input for `-`. LayoutError where there is none."""
+    with text_of(path) as lines:
+        return audit(lines, str(path), target)
 
 
 def audit(lines: Iterable[str], file: str = "", target: str | None = None) -> Audit:

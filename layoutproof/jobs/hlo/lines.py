@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TextIO
 
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.files import lines as text_of
 from layoutproof.jobs.hlo.events import Allocation, Begin, End, Event, Over, Value
 from layoutproof.jobs.hlo.header import TABLES, computation_line, gaps, module_line, table_line
 from layoutproof.jobs.hlo.module import Computation, Header, Instruction, Module, balanced, element_of, operand_names
@@ -44,7 +44,9 @@ def events(lines: Iterable[str], file: str = "") -> Iterator[Event]:
         else:
             yield reader.wrong(f"not HLO text, which starts with HloModule: {shorten(reader.line, 60)!r}")
             reader.skip()
-    if not reader.found:
+    if reader.broken is not None:
+        yield reader.broken
+    elif not reader.found:
         yield LayoutError("no line starts with HloModule or BufferAssignment", file=file, line=reader.number or 1)
 
 
@@ -54,8 +56,8 @@ def read_hlo(source: Path | str | Iterable[str], file: str = "") -> Iterator[Mod
     Broken modules come with what was read of them and their `errors`; a text without any module gives one such, empty.
     """
     if isinstance(source, Path | str):
-        with open_text(Path(source)) as stream:
-            yield from read_hlo(stream, file or str(source))
+        with text_of(source) as lines:
+            yield from read_hlo(lines, file or str(source))
         return
     header, done, inside, errors = Header(""), list[Computation](), list[Instruction](), list[LayoutError]()
     begin: Begin | None = None
@@ -79,20 +81,23 @@ def read_hlo(source: Path | str | Iterable[str], file: str = "") -> Iterator[Mod
         yield Module(header, (), tuple(errors))
 
 
-def open_text(path: Path) -> TextIO:
-    """The file as lines of text; bytes that are no UTF-8 become replacement characters, line ends `\\n`."""
-    return path.open(encoding="utf-8", errors="replace")
-
-
 class _Reader:
     """Where the text is: `line` with its `number`; an empty line is the end."""
 
-    __slots__ = ("cut", "file", "found", "line", "lines", "number")
+    __slots__ = ("broken", "cut", "file", "found", "line", "lines", "number")
 
     def __init__(self, lines: Iterator[str], file: str) -> None:
-        self.lines, self.file = lines, file
+        self.lines, self.file = self._until_broken(lines), file
+        self.broken: LayoutError | None = None
         self.line, self.number, self.found, self.cut = "", 0, False, False
         self.step()
+
+    def _until_broken(self, lines: Iterator[str]) -> Iterator[str]:
+        """The lines up to where the file cannot be read any further; what came before stays good."""
+        try:
+            yield from lines
+        except LayoutError as error:
+            self.broken = error
 
     def step(self) -> None:
         """To the next line."""

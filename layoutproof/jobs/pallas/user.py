@@ -17,9 +17,11 @@ from typing import Any
 
 from layoutproof.core.element_types import element_bits
 from layoutproof.core.errors import InternalError, LayoutError, Undecided, shorten
+from layoutproof.core.files import MIB, read
 from layoutproof.core.kernel import Kernel, Unmodelled
 from layoutproof.engine.kernels import kernel_target
 
+MAX_MODULE = 16 * MIB
 _SHAPE = re.compile(r"\s*([A-Za-z]\w*)\s*\[([0-9,\s]*)\]\s*")
 _NAMES = {"pred": "bool", "bf16": "bfloat16", "c64": "complex64", "c128": "complex128"}
 _WIDE = {"s": "int", "u": "uint", "f": "float"}
@@ -124,8 +126,7 @@ def _module(where: str) -> ModuleType:
         _must_exist(where)
         return importlib.import_module(where)
     path = Path(where)
-    if not path.is_file():
-        raise LayoutError(f"{where}: no such file")
+    read(path, MAX_MODULE)  # the import would wait for a pipe, and read whatever size
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise LayoutError(f"{where} cannot be imported")

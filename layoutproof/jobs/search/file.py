@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -56,7 +57,10 @@ def kind_of(root: Node, file: str) -> str:
     if len(found) == 1:
         return found[0]
     line, column = (root.line, root.column)
-    if not found:
+    if not found and "checks" in keys:
+        (line, column), path = (root.keys or {})["checks"], shlex.quote(file)
+        what = f"a spec file: it makes claims and states no problem; prove them with: layoutproof check {path}"
+    elif not found:
         what = f"a search file has kernel, trace, or one of {', '.join(SECTIONS)}; here is none of them"
     else:
         what = f"a search file states one problem; here are {' and '.join(found)}"

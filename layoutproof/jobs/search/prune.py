@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, Undecided, shorten
+from layoutproof.core.files import MIB, read
 from layoutproof.jobs.search.branch import DIVIDES, candidate
 from layoutproof.jobs.search.legal import checker
 from layoutproof.jobs.search.problem import UNDECIDED, Problem, broken
@@ -17,6 +18,7 @@ from layoutproof.jobs.search.tilings_text import table
 from layoutproof.jobs.search.traced import TracedProblem, search_traced
 
 Row = Mapping[str, Any]
+MAX_ROWS = 16 * MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +70,9 @@ class Pruned:
 def read_rows(path: Path) -> tuple[Row, ...]:
     """The list in a JSON file. LayoutError, with line and column, for anything but a list of objects."""
     try:
-        rows = json.loads(path.read_text("utf-8"), object_pairs_hook=_object)
+        rows = json.loads(read(path, MAX_ROWS).decode(), object_pairs_hook=_object)
     except LayoutError as error:
-        raise LayoutError(error.problem, file=path.as_posix()) from None
+        raise error if error.file else LayoutError(error.problem, file=path.as_posix()) from None
     except json.JSONDecodeError as error:
         words = f"this is no JSON: {error.msg}"
         raise LayoutError(words, file=path.as_posix(), line=error.lineno, column=error.colno) from None

@@ -1,0 +1,193 @@
+"""Files that somebody else wrote: regular ones only, never more than a bound, and words for everything else.
+
+Every door reads a user's file through here. A pipe nobody writes to would make a plain `open` wait for ever, a device
+may never end, and a sparse file of a few bytes on disk may be of any size: what a path leads to and how large it is
+are looked at before anything is read.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from layoutproof.core.errors import LayoutError
+
+MIB = 1 << 20
+STDIN = "-"
+"""The path that means standard input, where a door reads texts by the line."""
+MAX_TEXT = 512 * MIB
+"""Bytes of a program's text, unpacked."""
+MAX_LINE = 32 * MIB
+"""Characters of one line of it; constants of real programs reach some MiB."""
+
+YAML_ENDS = (".yaml", ".yml")
+"""How the names of spec and search files end."""
+MAX_YAML = 4 * MIB
+DUMP_ENDS = (".txt", ".hlo", ".txt.gz", ".hlo.gz")
+"""How the names of dumps end."""
+
+_GZIP = b"\x1f\x8b"
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+def read(path: str | Path, most: int) -> bytes:
+    """The contents of a regular file of at most `most` bytes.
+
+    Raises LayoutError, with the file, for everything else: no file, a pipe, a device, a larger file, one that the
+    system does not let us read.
+    """
+    with _opened(path, most) as stream:
+        try:
+            # what /proc calls an empty file may go on for ever
+            data = stream.read(most + 1)
+        except OSError as error:
+            raise _refused(path, _said(error)) from error
+    if data is None:
+        raise _refused(path, "it has nothing to read now")
+    if len(data) > most:
+        raise _refused(path, _too_large(most))
+    return data
+
+
+def files_in(folder: Path, ends: Sequence[str]) -> list[Path]:
+    """What lies in a folder and the folders in it with a name that ends so, sorted; links to folders are not followed.
+
+    Files that cannot be read are among them, and so are folders that cannot be listed: whoever reads one is told why,
+    and nothing that should have been looked at is passed over in silence.
+    """
+    unlisted: list[Path] = []
+    walk = os.walk(folder, onerror=lambda error: unlisted.append(Path(error.filename)))
+    found = [Path(where, name) for where, _, names in walk for name in names if name.endswith(tuple(ends))]
+    return sorted([*found, *unlisted])
+
+
+@contextmanager
+def lines(path: str | Path) -> Iterator[Iterator[str]]:
+    """The lines of a program's text, one at a time, line ends as `\\n`: a file's, or standard input's for `-`.
+
+    What gzip packed is unpacked on the way; marks of UTF-8 and UTF-16 at the start are understood, other bytes that are
+    no UTF-8 become replacement characters. Raises LayoutError as `read` does, and in the middle of the lines where a
+    line is longer than `MAX_LINE`, the whole than `MAX_TEXT`, or a packed file broken.
+    """
+    with _stdin() if str(path) == STDIN else _opened(path, MAX_TEXT) as stream, _text(stream, path) as text:
+        yield _bounded(text, path)
+
+
+def unpacked(data: bytes, most: int = MAX_TEXT) -> bytes:
+    """The bytes of a program's text as UTF-8 without a mark, unpacked where gzip packed it; equal texts, equal bytes.
+
+    LayoutError for a broken packed file, and for one that unpacks to more than `most` bytes.
+
+    >>> unpacked(gzip.compress(b"HloModule m")), unpacked("\\ufeffHloModule m".encode("utf-16"))
+    (b'HloModule m', b'HloModule m')
+    """
+    if data.startswith(_GZIP):
+        try:
+            with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+                data = stream.read(most + 1)
+        except (OSError, EOFError, zlib.error) as error:
+            raise LayoutError(f"not a whole gzip file: {error}") from None
+        if len(data) > most:
+            raise LayoutError(f"unpacked, it is {_too_large(most)}")
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return data.decode(encoding, "replace").removeprefix("\ufeff").encode()
+    return data
+
+
+def _opened(path: str | Path, most: int) -> BinaryIO:
+    """A regular file of at most `most` bytes, open. LayoutError for anything else."""
+    flags = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"))
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError) as error:
+        raise _refused(path, _said(error)) from error
+    # before it is opened: opening a device can do something
+    _regular(path, found, most)
+    try:
+        stream = os.fdopen(os.open(path, os.O_RDONLY | flags), "rb")
+    except (OSError, ValueError) as error:
+        raise _refused(path, _said(error)) from error
+    try:
+        # it may have been exchanged in between
+        _regular(path, os.fstat(stream.fileno()), most)
+    except BaseException:
+        stream.close()
+        raise
+    return stream
+
+
+def _stdin() -> BinaryIO:
+    """Standard input as a stream of its own: closing it is for whoever opened it."""
+    if sys.stdin is None:
+        raise LayoutError("there is no standard input to read")
+    try:
+        return os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+    except (OSError, ValueError):  # a test's or a notebook's stream, which is no file
+        return io.BytesIO(sys.stdin.buffer.read(MAX_TEXT))
+
+
+def _regular(path: str | Path, found: os.stat_result, most: int) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        kind = next((name for is_kind, name in _KINDS if is_kind(found.st_mode)), "nothing that holds text")
+        raise _refused(path, f"{kind}, not a file")
+    if found.st_size > most:
+        raise _refused(path, _too_large(most))
+
+
+def _text(stream: BinaryIO, path: str | Path) -> io.TextIOWrapper:
+    try:
+        buffered: Any = io.BufferedReader(stream)  # type: ignore[type-var]
+        if buffered.peek(2)[:2] == _GZIP:
+            buffered = io.BufferedReader(gzip.GzipFile(fileobj=buffered))  # type: ignore[type-var]
+        first = buffered.peek(3)
+    except (OSError, EOFError, zlib.error) as error:
+        raise _refused(path, f"not a whole file: {_said(error)}") from None
+    encoding = next((encoding for mark, encoding in _MARKS if first.startswith(mark)), "utf-8")
+    return io.TextIOWrapper(buffered, encoding=encoding, errors="replace")
+
+
+def _bounded(text: io.TextIOWrapper, path: str | Path) -> Iterator[str]:
+    number, total = 0, 0
+    while True:
+        try:
+            line = text.readline(MAX_LINE + 1)
+        except (OSError, EOFError, zlib.error) as error:
+            raise _refused(path, f"not a whole file: {_said(error)}", number + 1) from None
+        if not line:
+            return
+        number += 1
+        total += len(line)
+        if len(line) > MAX_LINE:
+            raise _refused(path, f"a line of more than {MAX_LINE // MIB} MiB", number)
+        if total > MAX_TEXT:
+            raise _refused(path, _too_large(MAX_TEXT), number)
+        yield line
+
+
+def _too_large(most: int) -> str:
+    return f"larger than {most // MIB} MiB"
+
+
+def _said(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+
+
+def _refused(path: str | Path, why: str, line: int | None = None) -> LayoutError:
+    return LayoutError(why, file="<stdin>" if str(path) == STDIN else Path(path).as_posix(), line=line)
