@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import hypothesis
+import pytest
 
 os.environ.setdefault("LAYOUTPROOF_CACHE", "off")
 # shapes are traced on the CPU; without this libtpu looks for TPUs and writes to the terminal
@@ -21,3 +22,11 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Helper modules have no doctests, and importing one may need an extra that is not installed."""
     helper = collection_path.suffix == ".py" and not collection_path.name.startswith("test_")
     return True if helper and collection_path.name != "conftest.py" else None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Writes what was skipped, a line each, where LAYOUTPROOF_SKIPPED names a file: to be run where extras are."""
+    file = os.environ.get("LAYOUTPROOF_SKIPPED")
+    if file:
+        skipped = {report.nodeid for report in terminalreporter.stats.get("skipped", ())}
+        Path(file).write_text("".join(f"{name}\n" for name in sorted(skipped)), "utf-8")
