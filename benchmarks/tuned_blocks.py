@@ -63,7 +63,7 @@ def page(found: Sequence[Answered]) -> str:
         "# Tuned block sizes of others, judged",
         "",
         f"{len(found)} published block sizes; {len(modelled)} are of kernels whose grid and BlockSpecs are declared in",
-        f"`benchmarks/tuned_kernels.py`. Of these **{len(legal)} are legal**: every property of kernels is proved, and",
+        f"`benchmarks/tuned_kernels.py`. Of these **{len(legal)} are allowed by the rules**: every property of kernels is proved, and",
         "they fit into VMEM by the rules measured on libtpu 0.0.42.1. The others break the constraint that is named.",
         "",
         "The sizes were found on hardware; the ranking is by the model of bytes, flops and steps that",
@@ -73,7 +73,7 @@ def page(found: Sequence[Answered]) -> str:
         "",
         "VMEM: more than the chip's default limit; these tables do not say whether their callers raise it.",
         "",
-        "| kernel | rows | legal | refused | the best | best 5% | best 10% | best 25% | cheaper, median | worst | "
+        "| kernel | rows | allowed | refused | the best | best 5% | best 10% | best 25% | cheaper, median | worst | "
         "cost by the best: median | 90% | worst |",
         "|---|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]

@@ -154,6 +154,7 @@ class Kernel:
     runtime: size symbols that stand for numbers of the running program (dynamic grids), of which nothing is said;
     others are meant for all values.
     accesses: how many elements the body loads or stores at once, each number once; () = not known.
+    inside: of a pipeline, whether it was seen inside of a call, which then counts its buffers among its scratch.
     source: file:line of the call.  opaque: why there is nothing to analyse (all data moved by hand), "" otherwise.
     """
 
@@ -173,6 +174,7 @@ class Kernel:
     accesses: tuple[int, ...] = ()
     source: str = ""
     opaque: str = ""
+    inside: bool = False
 
     @property
     def inputs(self) -> tuple[Operand, ...]:
@@ -201,18 +203,35 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What one memory must hold. parts: (what, bytes). limit: what may be used, in bytes; limit_from: who says so."""
+    """What one memory must hold. parts: (what, bytes). limit: what may be used, in bytes; limit_from: who says so.
+
+    kinds: what the parts are, in words.  most: the largest ratio of a compiler's own total to these parts that was
+    measured, with its source; (0, "") where the compiler adds nothing.
+    """
 
     name: str
     parts: tuple[tuple[str, int], ...]
     limit: int
     capacity: int
     limit_from: str
+    kinds: str = "windows + scratch"
+    most: tuple[float, str] = (0.0, "")
 
     @property
     def used(self) -> int:
         """All parts together, in bytes."""
         return sum(size for _, size in self.parts)
+
+    def __str__(self) -> str:
+        return f"{self.kinds} = {self.used} of {self.limit} bytes; spills not counted"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the compiler said of one whole kernel, body included. refused: its words, "" = it takes it.  by: its name."""
+
+    refused: str
+    by: str
 
 
 class KernelTarget(Protocol):
@@ -245,6 +264,12 @@ class KernelTarget(Protocol):
 
     def refuses_kernel(self, kernel: Kernel) -> tuple[str, ...]:
         """Everything else the compiler refuses: grid, semantics, buffering, mixes of block kinds."""
+
+    def answered(self, kernel: Kernel) -> Answer | None:
+        """What the compiler itself said of the kernel, None where nobody has asked it."""
+
+    def told(self, answer: Answer) -> KernelTarget:
+        """The same target, which now knows what its compiler said of one kernel."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,11 @@ from layoutproof.core.result import Point
 SEVERITIES = ("error", "warning", "info")
 """error: wrong numbers, or refused by the compiler.  warning: costs.  info: legal, only said."""
 
+NOT_ASKED = "not asked: "
+"""Starts the reason of an unknown that nobody was asked to settle (only the compiler could, or another call's claim does).
+Its severity is info: it is shown and counted as not asked, it is never proved, and it decides no exit code unless it is
+all that was asked."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Obligation:
@@ -26,7 +31,7 @@ class Obligation:
     if_refuted: likewise, why its refutation refutes nothing.
     reads: whether the answer may depend on what the subject's index map reads from tables.
     severity: what a violation is worth.  mend: what to do, from the counterexample.  source: file:line.
-    point: for a settled violation, the numbers that show it.  figures: exact numbers to show.
+    point: for a settled violation, the numbers that show it.  figures: exact numbers to show.  by: who settled it.
     """
 
     subject: str
@@ -41,6 +46,7 @@ class Obligation:
     source: str = ""
     point: Point = field(default_factory=dict)
     figures: Mapping[str, object] = field(default_factory=dict)
+    by: str = "rule"
 
 
 def each(operands: Iterable[Operand], make: Callable[[Operand], Iterable[Obligation]]) -> tuple[Obligation, ...]:

@@ -15,7 +15,7 @@ from layoutproof.core.claim import Claim
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.kernel import Kernel, KernelTarget
 from layoutproof.core.numbers import INTS
-from layoutproof.core.obligation import Obligation
+from layoutproof.core.obligation import NOT_ASKED, Obligation
 from layoutproof.core.result import Result, Verdict, show_sizes
 from layoutproof.core.size import symbols_of
 from layoutproof.core.term import Term
@@ -42,6 +42,11 @@ class Finding:
     source: str = ""
     mend: str = ""
     assumes: tuple[str, ...] = ()
+
+    @property
+    def asked(self) -> bool:
+        """Whether anybody was asked; if not, it is unknown, shown as not asked, and counted so."""
+        return not self.result.reason.startswith(NOT_ASKED)
 
 
 def judge(
@@ -100,6 +105,15 @@ def judge(
     return tuple(found)
 
 
+def with_parts(names: Sequence[str]) -> tuple[str, ...]:
+    """These properties of kernels, and those that each of them stands for where it is asked by its name.
+
+    >>> with_parts(["revisits", "legal_for_target"])[:3]
+    ('revisits', 'legal_for_target', 'block_shape')
+    """
+    return tuple(dict.fromkeys(part for name in names for part in (name, *getattr(_kernel_module(name), "WITH", ()))))
+
+
 def summary(name: str, kernel: Kernel, findings: Sequence[Finding]) -> Result:
     """One answer for the whole kernel: its worst finding; those that are info count where nothing weightier is."""
     weighty = [f for f in findings if f.severity != "info"] or list(findings)
@@ -107,8 +121,9 @@ def summary(name: str, kernel: Kernel, findings: Sequence[Finding]) -> Result:
         return Result(name, str(kernel), Verdict.PROVED, None, "", "rule", {"asked": 0})
     worst = min(weighty, key=lambda f: f.result.verdict)
     mend = f"; mend: {worst.mend}" if worst.mend else ""
-    reason = worst.result.reason + (mend if worst.result.reason else "")
-    return replace(worst.result, subject=str(kernel), reason=reason)
+    part = f"{worst.property}: " if worst.property != name else ""
+    reason = part + worst.result.reason + mend if worst.result.reason else ""
+    return replace(worst.result, property=name, subject=str(kernel), reason=reason)
 
 
 def kernel_of(value: object, asked: str) -> Kernel:
@@ -195,11 +210,11 @@ def _finding(
         return Finding(name, asked.subject, result, asked.severity, asked.source or kernel.source, mend, assumed)
 
     if asked.broken:
-        return answer(Verdict.REFUTED, asked.broken, "rule", asked.point, asked.mend(asked.point, INTS))
+        return answer(Verdict.REFUTED, asked.broken, asked.by, asked.point, asked.mend(asked.point, INTS))
     if asked.unknown:
         return answer(Verdict.UNKNOWN, asked.unknown)
     if asked.claim is None:
-        return answer(Verdict.PROVED, by="rule")
+        return answer(Verdict.PROVED, by=asked.by)
     claim: Claim = replace(asked.claim, where=where, symbols=symbols) if symbols else asked.claim
     if any(type(e) is int and e <= 0 for space in claim.points.values() for e in space.extents):
         # no program, nothing read or written: `grid_positive` says what is wrong with that

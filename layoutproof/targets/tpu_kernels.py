@@ -9,12 +9,12 @@ but for the ones that `tests/targets/test_tpu_kernels.py` names with their reaso
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, Undecided, shorten
-from layoutproof.core.kernel import Kernel, Memory, Operand
+from layoutproof.core.kernel import Answer, Kernel, Memory, Operand
 from layoutproof.core.size import Size, divide
 from layoutproof.targets.tpu import GENERATIONS, generation
 from layoutproof.targets.tpu_alignment import believes
@@ -55,11 +55,12 @@ def kernel_target(name: str, compiler: str | None = None) -> TpuKernels:
 
 @dataclass(frozen=True, slots=True)
 class TpuKernels:
-    """One generation and one compiler version; see `core.kernel.KernelTarget`."""
+    """One generation and one compiler version; see `core.kernel.KernelTarget`. answer: of the compiler, about one kernel."""
 
     name: str
     compiler: str
     platform: str = "tpu"
+    answer: Answer | None = None
 
     def refuses_block(self, operand: Operand) -> str:
         """Why JAX or Mosaic refuses the block, or "". A squeezed dimension counts as a block of 1."""
@@ -159,6 +160,14 @@ class TpuKernels:
     def memory(self, kernel: Kernel) -> tuple[Memory, ...]:
         """VMEM and SMEM: every window, table and scratch, against what the kernel may use."""
         return memory(kernel, self.name)
+
+    def answered(self, kernel: Kernel) -> Answer | None:
+        """What this compiler said of the kernel that it was asked about."""
+        return self.answer
+
+    def told(self, answer: Answer) -> TpuKernels:
+        """The same target with that answer."""
+        return replace(self, answer=answer)
 
     def refuses_kernel(self, kernel: Kernel) -> tuple[str, ...]:
         """What else is refused: the grid, the semantics, buffers, mixes of block kinds."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.core.kernel import Kernel, Memory, Operand
+from layoutproof.core.kernel import Answer, Kernel, Memory, Operand
 
 KERNEL_TARGETS = ("triton",)
 COMPILER = "jax 0.10.2"
@@ -58,6 +58,14 @@ class TritonKernels:
     def memory(self, kernel: Kernel) -> tuple[Memory, ...]:
         """Nothing is known: shared memory and registers are the compiler's choice."""
         return ()
+
+    def answered(self, kernel: Kernel) -> Answer | None:
+        """Nobody asks a compiler for GPUs here."""
+        return None
+
+    def told(self, answer: Answer) -> TritonKernels:
+        """The same: no compiler is asked."""
+        return self
 
     def refuses_kernel(self, kernel: Kernel) -> tuple[str, ...]:
         """Loads and stores of other sizes than powers of two, and what only TPUs have (lowering.py:291-321).

@@ -36,7 +36,7 @@ def test_a_proof(run: Any) -> None:
     assert (code, err) == (0, "imported\n")
     assert lines[:3] == [f"body   users_kernels.py:{CALL_LINE}", "  grid     (4)", "  target   v5e, libtpu 0.0.42.1"]
     assert lines[3].startswith("  proved   ")
-    assert lines[-1] == "1 Pallas call: 1 proved, 0 refuted, 0 unknown"
+    assert lines[-1] == "1 Pallas call: 1 proved, 0 refuted, 0 unknown; 1 not asked"
     assert "refuted" not in "\n".join(lines[:-1])
 
 
@@ -58,7 +58,7 @@ def test_json_has_every_finding(run: Any) -> None:
     code, out, err = run("users_kernels:copy", "--arg", "f32[1000,128]", "--json")
     found = json.loads(out)
     assert (code, err, found["exit_code"]) == (1, "imported\n", 1)
-    assert found["summary"] == {"calls": 1, "proved": 0, "refuted": 1, "unknown": 0}
+    assert found["summary"] == {"calls": 1, "proved": 0, "refuted": 1, "unknown": 0, "not_asked": 0}
     (call,) = found["calls"]
     verdicts = {finding["property"]: finding["verdict"] for finding in call["findings"]}
     assert verdicts["outputs_covered"] == "refuted"

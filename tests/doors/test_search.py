@@ -62,7 +62,7 @@ def test_the_table_and_the_certificate(run: Any) -> None:
         "0%",
     ]
     assert lines[3][0] == "2"
-    assert "certificate     enumerated: nothing legal outside of the table costs less than 5.94 ms" in out
+    assert "certificate     enumerated: nothing outside of the table that the rules allow costs less than 5.94 ms" in out
     assert "all 28672 candidates enumerated" in out
     assert "an assumption of this tool, measured by nobody here" in out
     assert "nothing here was measured on a chip" in out
@@ -111,7 +111,7 @@ def test_several_shapes_and_a_cost_of_ones_own(run: Any) -> None:
         ("cost: bytes // (bm - 128)", 0, "an expression of the file divides by 0"),
         ("constraints: [bytes % (bm - 128) == 0]", 0, "an expression of the file divides by 0"),
         ("constraints: [1024 % (bm - 128) == 0]", 0, "an expression of the file divides by 0"),
-        ("cost: 0 - vmem", 0, "nothing legal outside of the table costs less than -"),
+        ("cost: 0 - vmem", 0, "nothing outside of the table that the rules allow costs less than -"),
         ("cost: bytes + (bm ^ bn)", 0, "all 256 candidates enumerated"),
         ("cost: (time * bk) % 1000003", 0, "all 256 candidates enumerated"),
     ],
@@ -163,7 +163,7 @@ def test_pruning(run: Any) -> None:
     names = write(json.dumps(rows), "c.json")
     code, out, _ = run(SPECS / "matmul.yaml", "--prune", names)
     assert code == 0
-    assert "1 of 3 candidates are legal" in out
+    assert "1 of 3 candidates are allowed by the rules" in out
     assert "VMEM: 23068672 bytes needed, 12582912 allowed" in out
     assert "bm = 100 is not among its values, 128, 256 .. 8192" in out
     code, out, _ = run(SPECS / "matmul.yaml", "--prune", names, "--json")
@@ -243,7 +243,7 @@ def test_files_about_functions(run: Any) -> None:
     assert found["figures"][0]["steps"] == 8 * 8 * 4
     assert "bm = 100 is not among its values" in found["dropped"][0]["reason"]
     code, out, _ = run(write(text), "--prune", "c.json")
-    assert "1 of 2 candidates are legal" in out
+    assert "1 of 2 candidates are allowed by the rules" in out
 
 
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="pictures need matplotlib")

@@ -19,6 +19,7 @@ def test_the_compiler_accepts_and_refuses(run: Any) -> None:
     assert code == 0
     assert words(out)[2][-1] == "accepted"
     assert "libtpu, ahead of time, with the kernel's own body" in out
+    assert "vmem_total" in next(line for line in out.splitlines() if line.startswith("proved of each"))
     # without headroom the best fills VMEM to the last byte: the body needs some too, and the next best takes its place
     text = (SPECS / "matmul.yaml").read_text().replace("headroom: 25%", "headroom: 0%")
     few = "tune: {bm: [1024], bn: [1024], bk: [512, 1024]}\nflops:"

@@ -36,6 +36,8 @@ def row(op: Op) -> str:
             said[f"{call.reason}"] = None
             continue
         for finding in judge(call, target=op.target):
+            if not finding.asked:
+                continue
             verdict = finding.result.verdict.value
             verdicts[verdict if verdict != "refuted" else finding.severity] += 1
             if verdict == "unknown":

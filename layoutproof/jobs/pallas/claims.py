@@ -12,7 +12,7 @@ from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.kernel import Kernel, Unmodelled
 from layoutproof.core.result import Result, Verdict
 from layoutproof.engine.catalogue import kernel_properties, options_of
-from layoutproof.engine.kernels import judge, kernel_of, summary
+from layoutproof.engine.kernels import judge, kernel_of, summary, with_parts
 from layoutproof.jobs.positions import Node, read_file
 from layoutproof.jobs.spec_model import NAME
 
@@ -124,7 +124,7 @@ def _of_call(kind: str, call: Kernel | Unmodelled, options: Mapping[str, Any]) -
     if isinstance(call, Unmodelled):
         return Result(kind, call.name, Verdict.UNKNOWN, None, f"not modelled ({call.source}): {call.reason}")
     if kind != ALL:
-        result = summary(kind, call, judge(call, names=[kind], **options))
+        result = summary(kind, call, judge(call, names=with_parts([kind]), **options))
         if call.opaque and not result.counterexample:
             return Result(kind, str(call), Verdict.UNKNOWN, None, call.opaque)
         return result
@@ -133,7 +133,7 @@ def _of_call(kind: str, call: Kernel | Unmodelled, options: Mapping[str, Any]) -
         return Result(kind, str(call), Verdict.UNKNOWN, None, "there is nothing in it to ask about")
     weighty = [f for f in findings if f.severity == "error"] or list(findings[:1])
     worst = summary(kind, call, weighty)
-    asked = len(dict.fromkeys(f.property for f in findings))
+    asked = len(dict.fromkeys(f.property for f in findings if f.asked))
     if worst.verdict is Verdict.PROVED:
         return Result(kind, str(call), Verdict.PROVED, None, "", worst.decided_by, {"properties": asked})
     reason = f"{worst.property}: {worst.reason}"

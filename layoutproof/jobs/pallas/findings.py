@@ -2,7 +2,9 @@
 
 A call is refuted when something of severity `error` is, and unknown when it could not be modelled, when nothing was
 asked of it, when a target was given that knows nothing of its platform, or when something that would be an error is
-unknown. What can at worst be a warning or an info, refuted or unknown, is said and decides nothing.
+unknown. What can at worst be a warning or an info, refuted or unknown, is said and decides nothing; where nothing
+else was asked, and it is unknown, so is the call. What only the compiler could settle (`vmem_total`) is such an info: it
+is shown and counted as not asked, and never as proved.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from layoutproof.core.kernel import Kernel, Unmodelled
 from layoutproof.core.result import Verdict
-from layoutproof.engine.kernels import Finding, judge, kernel_target, summary
+from layoutproof.engine.kernels import Finding, judge, kernel_target, summary, with_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,9 @@ class Judged:
         """The worst that is found of it, by the rule above."""
         if isinstance(self.call, Unmodelled) or not self.findings:
             return Verdict.UNKNOWN
-        best = Verdict.UNKNOWN if self.foreign else Verdict.PROVED
-        return min([best, *(f.result.verdict for f in self.findings if f.severity == "error")])
+        decisive = [f.result.verdict for f in self.findings if f.severity == "error"]
+        idle = not decisive and any(f.result.verdict is Verdict.UNKNOWN for f in self.findings)
+        return min([Verdict.UNKNOWN if self.foreign or idle else Verdict.PROVED, *decisive])
 
     def proved(self) -> tuple[str, ...]:
         """The properties of which every finding is proved."""
@@ -67,7 +70,8 @@ def judged(
     foreign = ""
     if chip is not None and chip.platform != call.platform:
         foreign = f"the kernel is for {call.platform}, and {chip.name} knows kernels for {chip.platform}"
-    found = judge(call, names=names, target=chip, where=where, effort=effort)
+    asked = None if names is None else with_parts(names)
+    found = judge(call, names=asked, target=chip, where=where, effort=effort)
     for name in names or ():
         if all(finding.property != name for finding in found):
             found += (Finding(name, call.name, summary(name, call, ()), source=call.source),)

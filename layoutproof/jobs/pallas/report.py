@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from layoutproof.core.kernel import Kernel, Unmodelled
+from layoutproof.core.obligation import NOT_ASKED
 from layoutproof.core.result import Verdict, plain, show_point
 from layoutproof.engine.kernels import Finding
 from layoutproof.jobs.pallas.findings import Judged, exit_code, without_proved
@@ -57,10 +58,11 @@ def finding_text(finding: Finding, kernel: Kernel) -> str:
     where = place(finding.source or kernel.source)
     lines = [f"{_word(finding):<8} {finding.property}  {_subject(finding, kernel)}   {where}".rstrip()]
     if result.reason:
-        lines.append(f"  because  {result.reason}")
+        lines.append(f"  because  {result.reason.removeprefix(NOT_ASKED)}")
     if result.counterexample:
         lines.append(f"  at       {show_point(result.counterexample)}")
-    lines += [f"  {name:<8} {plain(value)}" for name, value in result.figures.items() if result.reason]
+    said = [(name, value) for name, value in result.figures.items() if result.reason or name == "proved"]
+    lines += [f"  {name:<8} {plain(value)}" for name, value in said]
     if finding.mend:
         lines.append(f"  mend     {finding.mend}")
     lines += [f"  assumes  {assumption}" for assumption in finding.assumes]
@@ -84,7 +86,8 @@ def summary(calls: Sequence[Judged]) -> str:
     for severity in ("warning", "info"):
         said = sum(f.severity == severity and f.result.verdict is Verdict.REFUTED for c in calls for f in c.findings)
         line += f"; {said} {severity}" + ("s" if said != 1 and severity == "warning" else "") if said else ""
-    return line
+    idle = sum(not f.asked for c in calls for f in c.findings)
+    return line + (f"; {idle} not asked" if idle else "")
 
 
 def why_unknown(call: Judged) -> str:
@@ -109,7 +112,7 @@ def as_json(calls: Sequence[Judged]) -> dict[str, Any]:
     counts = {verdict.value: _count(calls, verdict) for verdict in (Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN)}
     return {
         "exit_code": exit_code(calls),
-        "summary": {"calls": len(calls), **counts},
+        "summary": {"calls": len(calls), **counts, "not_asked": sum(not f.asked for c in calls for f in c.findings)},
         "calls": [_call_json(call) for call in calls],
     }
 
@@ -140,12 +143,15 @@ def _call_json(call: Judged) -> dict[str, Any]:
 
 
 def _finding_json(finding: Finding) -> dict[str, Any]:
-    entry: dict[str, Any] = {"severity": finding.severity, "source": finding.source, "mend": finding.mend}
+    entry: dict[str, Any] = {"severity": finding.severity, "asked": finding.asked, "source": finding.source}
+    entry["mend"] = finding.mend
     return result_json(finding.result) | {"subject": finding.subject, "assumes": list(finding.assumes)} | entry
 
 
 def _word(finding: Finding) -> str:
-    """The verdict, or what a violation is worth where that is less than an error."""
+    """The verdict, or what a violation is worth where that is less than an error, or that nobody was asked."""
+    if not finding.asked:
+        return "not asked"
     refuted = finding.result.verdict is Verdict.REFUTED
     return finding.severity if refuted and finding.severity != "error" else finding.result.verdict.value
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 
 from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.kernel import Answer
 from layoutproof.jobs.search.branch import Candidate
 from layoutproof.jobs.search.problem import Problem
 
@@ -59,6 +61,13 @@ def asked(problem: Problem, found: Sequence[Candidate], known: Sequence[Compiled
         unknown = "the TPU compiler aborted, or did not end" if message is None else ""
         said[tuple(values.values())] = Compiled(values, message or "", unknown)
     return tuple(said[tuple(one.values.values())] for one in found)
+
+
+def answer_of(problem: Problem, compiled: Compiled) -> Answer | None:
+    """What the compiler said of the user's kernel; None where it was not asked, or about another body than the user's."""
+    if compiled.unknown or problem.body is None:
+        return None
+    return Answer(compiled.refused, f"libtpu {version('libtpu')}, ahead of time")
 
 
 def refusing(refused: Mapping[tuple[int, ...], tuple[Candidate, str]], values: Mapping[str, int]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from layoutproof.core.errors import LayoutError, Undecided
-from layoutproof.core.kernel import Kernel, KernelTarget
+from layoutproof.core.kernel import Answer, Kernel, KernelTarget
 from layoutproof.core.result import Verdict
 from layoutproof.engine.catalogue import kernel_properties
 from layoutproof.engine.kernels import Finding, judge, kernel_target
@@ -42,9 +42,12 @@ def checker(problem: Problem, but: Collection[str] = (), effort: int = 1) -> Cal
     return why
 
 
-def findings_of(problem: Problem, values: Mapping[str, int], effort: int = 1) -> tuple[tuple[Finding, ...], ...]:
-    """What is proved of one candidate, for each shape of the problem."""
+def findings_of(
+    problem: Problem, values: Mapping[str, int], effort: int = 1, answer: Answer | None = None
+) -> tuple[tuple[Finding, ...], ...]:
+    """What is proved of one candidate, for each shape of the problem. answer: what the compiler said of it, if asked."""
     target = kernel_target(problem.target, problem.compiler)
+    target = target if answer is None else target.told(answer)
     found = []
     for shape in problem.shapes:
         found.append(judge(problem.template.instance({**shape.sizes, **values}), target=target, effort=effort))

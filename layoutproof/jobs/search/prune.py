@@ -45,7 +45,7 @@ class Pruned:
 
     def text(self) -> str:
         """What is kept, with its figures, and why the rest is not."""
-        head = f"{self.name}, {self.target}: {len(self.kept)} of {len(self.rows)} candidates are legal"
+        head = f"{self.name}, {self.target}: {len(self.kept)} of {len(self.rows)} candidates are allowed by the rules"
         lines = [head, *(["", *self.lines] if self.lines else []), ""]
         for at, why in self.dropped:
             word = "undecided" if at in self.unknown else "dropped"

@@ -9,7 +9,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.engine.kernels import Finding, kernel_target
 from layoutproof.jobs.search.branch import DIVIDES, Candidate, Progress, search
 from layoutproof.jobs.search.certificate import Certificate, certify
-from layoutproof.jobs.search.compiled import Compiled, asked, refusing
+from layoutproof.jobs.search.compiled import Compiled, answer_of, asked, refusing
 from layoutproof.jobs.search.conflict import Conflict, conflict
 from layoutproof.jobs.search.front import Front, front_of
 from layoutproof.jobs.search.legal import checker, findings_of
@@ -117,7 +117,8 @@ def solve(problem: Problem, best: int = 5, effort: int = 1, pareto: bool = False
         return Tilings(small, problem.count(), dropped, progress, nothing, why, refusals=refusals)
     listed = [one.values for one in progress.found]
     certificate = certify(small, progress.found[-1].cost, allowed, cuts=progress.cuts, listed=listed)
-    findings = tuple(findings_of(small, values, effort) for values in listed)
+    answers = [None] * len(listed) if compiled is None else [answer_of(small, one) for one in compiled]
+    findings = tuple(findings_of(small, values, effort, said) for values, said in zip(listed, answers, strict=True))
     front = front_of(small, allowed, effort) if pareto else None
     return Tilings(small, problem.count(), dropped, progress, certificate, None, findings, front, compiled, refusals)
 

@@ -86,7 +86,7 @@ def certificate(answer: Tilings) -> list[str]:
         return [*_none(answer), *_because(progress.refused)]
     if found is None:
         return []
-    what = f"nothing legal outside of the table costs less than {cost_text(problem, progress.found[-1].cost)}"
+    what = f"nothing outside of the table that the rules allow costs less than {cost_text(problem, progress.found[-1].cost)}"
     if found.kind == "enumerated":
         who = f"all {found.covered} candidates enumerated"
     elif found.kind == "bounds":
@@ -96,7 +96,7 @@ def certificate(answer: Tilings) -> list[str]:
     lines = [_line("certificate", f"{found.kind}: {what}; {who}")]
     if count != answer.asked:
         lines.append(_line("", f"{answer.asked - count} of the {answer.asked} are left out first, see below"))
-    return lines + _because(Counter(found.cheaper or {}), "cheaper, but not legal")
+    return lines + _because(Counter(found.cheaper or {}), "cheaper, but refused by the rules")
 
 
 def model(problem: Problem, compiled: bool = False) -> list[str]:
