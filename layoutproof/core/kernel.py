@@ -228,7 +228,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the compiler said of one whole kernel, body included. refused: its words, "" = it takes it.  by: its name."""
+    """What the compiler said of one whole kernel, body included. refused: its words, "" = it takes it.  by: who."""
 
     refused: str
     by: str

@@ -17,7 +17,6 @@ from layoutproof.core.tiles import vmem_bytes
 from layoutproof.targets.tpu import MEMORY
 from layoutproof.targets.tpu_chips import CHIPS
 
-
 SPILLS = (2.18, "jax's flash attention with blocks of 1024 on v5e, libtpu 0.0.52")
 """The largest measured ratio of what a compiled kernel takes to its windows and scratch, and whose it is."""
 

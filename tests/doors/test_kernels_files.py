@@ -83,4 +83,7 @@ def test_the_calls_as_a_spec_file(run: Any) -> None:
     assert code == 0
     Path("b.yaml").write_text(out)
     assert cli.run(["check", "b.yaml"]) == 1
-    assert run("b.yaml", "--target", "v5e")[1].splitlines()[-1] == "1 Pallas call: 0 proved, 1 refuted, 0 unknown; 1 not asked"
+    assert (
+        run("b.yaml", "--target", "v5e")[1].splitlines()[-1]
+        == "1 Pallas call: 0 proved, 1 refuted, 0 unknown; 1 not asked"
+    )

@@ -16,7 +16,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--best", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many to show.")
 @click.option("--pareto", is_flag=True, help="Also all that no other beats in time, VMEM and padding at once.")
 @click.option("--compile", "compiling", is_flag=True, help="Ask the real TPU compiler about the best ones too.")
-@click.option("--prune", type=_FILE, metavar="JSON", help="Which candidates of this JSON list the rules allow, and why not.")
+@click.option("--prune", type=_FILE, metavar="JSON", help="Which of these candidates the rules allow, and why not.")
 @click.option("--png", type=_FILE, help="Draw the cost over two variables, and the Pareto front, to this file.")
 @click.option("--effort", type=click.IntRange(1, 1000), default=1, show_default=True, help="Multiplies step budgets.")
 @json_flag

@@ -3,8 +3,8 @@
 A call is refuted when something of severity `error` is, and unknown when it could not be modelled, when nothing was
 asked of it, when a target was given that knows nothing of its platform, or when something that would be an error is
 unknown. What can at worst be a warning or an info, refuted or unknown, is said and decides nothing; where nothing
-else was asked, and it is unknown, so is the call. What only the compiler could settle (`vmem_total`) is such an info: it
-is shown and counted as not asked, and never as proved.
+else was asked, and it is unknown, so is the call. What only the compiler could settle (`vmem_total`) is such an info:
+shown, and counted as not asked, never as proved.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def asked(problem: Problem, found: Sequence[Candidate], known: Sequence[Compiled
 
 
 def answer_of(problem: Problem, compiled: Compiled) -> Answer | None:
-    """What the compiler said of the user's kernel; None where it was not asked, or about another body than the user's."""
+    """What the compiler said of the user's kernel; None where it was not asked, or of another body."""
     if compiled.unknown or problem.body is None:
         return None
     return Answer(compiled.refused, f"libtpu {version('libtpu')}, ahead of time")

@@ -45,7 +45,7 @@ def checker(problem: Problem, but: Collection[str] = (), effort: int = 1) -> Cal
 def findings_of(
     problem: Problem, values: Mapping[str, int], effort: int = 1, answer: Answer | None = None
 ) -> tuple[tuple[Finding, ...], ...]:
-    """What is proved of one candidate, for each shape of the problem. answer: what the compiler said of it, if asked."""
+    """What is proved of one candidate, for each shape of the problem. answer: what the compiler said of it."""
     target = kernel_target(problem.target, problem.compiler)
     target = target if answer is None else target.told(answer)
     found = []

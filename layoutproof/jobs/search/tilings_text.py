@@ -86,7 +86,8 @@ def certificate(answer: Tilings) -> list[str]:
         return [*_none(answer), *_because(progress.refused)]
     if found is None:
         return []
-    what = f"nothing outside of the table that the rules allow costs less than {cost_text(problem, progress.found[-1].cost)}"
+    dearest = cost_text(problem, progress.found[-1].cost)
+    what = f"nothing outside of the table that the rules allow costs less than {dearest}"
     if found.kind == "enumerated":
         who = f"all {found.covered} candidates enumerated"
     elif found.kind == "bounds":

@@ -67,11 +67,16 @@ def test_over_the_budget_is_refuted_in_the_same_words() -> None:
 @pytest.mark.parametrize(
     ("kernel", "part"),
     [
-        ({"grid": [2], "outputs": [{"array": "f32[14,128]", "block": [7, 128], "index": "i -> (i, 0)"}]}, "block_shape"),
+        (
+            {"grid": [2], "outputs": [{"array": "f32[14,128]", "block": [7, 128], "index": "i -> (i, 0)"}]},
+            "block_shape",
+        ),
         (
             {
                 "grid": [2],
-                "outputs": [{"array": "f32[32,128]", "block": ["Element(8)", "Element(128)"], "index": "i -> (i*4, 0)"}],
+                "outputs": [
+                    {"array": "f32[32,128]", "block": ["Element(8)", "Element(128)"], "index": "i -> (i*4, 0)"}
+                ],
             },
             "element_alignment",
         ),
@@ -103,7 +108,9 @@ def test_only_the_compilers_answer_decides() -> None:
 def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shown and counted as not asked, never as proved; alone it is unknown, and so is the exit code."""
     monkeypatch.chdir(tmp_path)
-    Path("k.yaml").write_text(json.dumps({"source": "here", "layouts": {"k": softmax()}, "checks": [{"kernel": "k", "target": "v5e"}]}))
+    Path("k.yaml").write_text(
+        json.dumps({"source": "here", "layouts": {"k": softmax()}, "checks": [{"kernel": "k", "target": "v5e"}]})
+    )
 
     def run(*words: str) -> tuple[int, str]:
         return cli.run([*words]), capsys.readouterr().out
