@@ -55,7 +55,7 @@ def kernel_target(name: str, compiler: str | None = None) -> TpuKernels:
 
 @dataclass(frozen=True, slots=True)
 class TpuKernels:
-    """One generation and one compiler version; see `core.kernel.KernelTarget`. answer: the compiler's, about one kernel."""
+    """One generation and one compiler version; see `core.kernel.KernelTarget`. answer: of its compiler."""
 
     name: str
     compiler: str
