@@ -64,7 +64,7 @@ def page(found: Sequence[Answered]) -> str:
         "",
         f"{len(found)} published block sizes; {len(modelled)} are of kernels whose grid and BlockSpecs are declared in",
         f"`benchmarks/tuned_kernels.py`. Of these **{len(legal)} are allowed by the rules**: every property of grids",
-        "and BlockSpecs is proved, and windows + scratch fit into VMEM by the rules measured on libtpu 0.0.42.1; spills",
+        "and BlockSpecs is proved, and windows + scratch fit into VMEM by the rules of libtpu 0.0.42.1; spills",
         "are not counted. The others break the constraint that is named.",
         "",
         "The sizes were found on hardware; the ranking is by the model of bytes, flops and steps that",
