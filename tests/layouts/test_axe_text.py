@@ -74,14 +74,15 @@ def test_spellings(text: str, printed: str) -> None:
     [
         ("S[(8,4):(1,)]", "S has 2 extents but 1 strides; each extent has one stride", 2),
         ("S[8:1]+S[4:1@laneid]", "S stands once, and first", 8),
-        ("R[8:1]", "an Axe layout starts with S[extents:strides]", 1),
+        ("2 + R[8:1]", "an Axe layout starts with S[extents:strides], or R[..] for one element", 1),
+        ("R[8:1] + S[4:1]", "S stands once, and first", 10),
         ("S[0:1]", "the extent 0 must be at least 1", 3),
         ("S[(8,-2):(1,1)]", "the extent -2 must be at least 1", 6),
         ("S[N - 1:1]", "the extent N - 1 must be at least 1 for all sizes", 3),
         ("S[8:1@]", "'' is no axis; an axis is a name such as lane or m", 5),
         ("S[8:1@2]", "'2' is no axis; an axis is a name such as lane or m", 5),
         ("S[8:]", "a number is missing", 5),
-        ("S[]", "a number is missing", 3),
+        ("S[]", "the layout says nothing of any axis; a single element is written S[1:1]", 1),
         ("S[8:1", "'[' is not closed", 6),
         ("S[8:1)]", "')' closes nothing", 6),
         ("S[8:1] +", "a summand is missing", 9),
@@ -108,8 +109,8 @@ def test_bad_texts(text: str, problem: str, column: int) -> None:
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        ({"R": []}, "an Axe layout needs D, a list of [extent, stride, axis]"),
-        ({"D": []}, "D has no iter; a single element is written S[1:1]"),
+        ({"O": {}}, "an Axe layout needs D, a list of [extent, stride, axis], or at least R"),
+        ({"D": []}, "the layout says nothing of any axis; a single element is written S[1:1]"),
         ({"D": [[8]]}, "an iter of D is [extent, stride, axis], not [8]"),
         ({"D": [[8, 1, 5]]}, "an axis is a name such as lane or m, not 5"),
         ({"D": [[8, 1.5, "m"]]}, "D holds 1.5; integers or size expressions may stand there"),
@@ -194,3 +195,30 @@ def test_empty_parts_of_a_mapping_read_back(mapping: dict[str, Any]) -> None:
     layout = axe.read(mapping)
     assert axe.read(str(layout)) == layout
     assert str(axe.read("S[1:1] on ()")) == "S[1:1] on ()"
+
+
+@pytest.mark.parametrize(
+    ("value", "printed", "places"),
+    [
+        ("R[2:4@gpu]", "S[1:1@gpu] + R[2:4@gpu]", [{"gpu": 0}, {"gpu": 4}]),
+        ("S[] + R[2:4@gpu] + 3@m", "S[1:1@gpu] + R[2:4@gpu] + 3@m", [{"gpu": 0, "m": 3}, {"gpu": 4, "m": 3}]),
+        ("S[():()] + 3@m", "S[1:1] + 3", [{"m": 3}]),
+        ({"axe": {"R": [[2, 1, "m"]]}}, "S[1:1] + R[2:1]", [{"m": 0}, {"m": 1}]),
+        ({"axe": {"D": [], "R": [[2, 1, "m"]]}}, "S[1:1] + R[2:1]", [{"m": 0}, {"m": 1}]),
+    ],
+)
+def test_one_element_with_copies(value: Any, printed: str, places: list[dict[str, int]]) -> None:
+    """A layout without D is one element: TVM makes and prints such ones, `T.TileLayout(T.R[2:4])`."""
+    layout = lp.read_layout(value)
+    assert str(layout) == printed
+    assert lp.locate(layout, (0,)) == places
+    assert lp.ask("same_map", layout, printed).verdict is lp.Verdict.PROVED
+    fewer = "S[1:1@gpu]" if "gpu" in printed else "S[1:1]"
+    assert lp.ask("refines", layout, fewer).verdict is lp.Verdict.REFUTED
+
+
+def test_tvm_layouts_of_copies_alone() -> None:
+    """Where TVM is installed, its own object."""
+    layout = pytest.importorskip("tvm.tirx.layout")
+    alone = layout.TileLayout.from_iters([], [layout.Iter(2, 4, layout.Axis.get("m"))], {})
+    assert str(lp.read_layout({"axe": alone})) == "S[1:1] + R[2:4]"

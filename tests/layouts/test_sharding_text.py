@@ -112,6 +112,16 @@ def test_what_is_printed_reads_back() -> None:
     assert exceptions < 40
 
 
+def test_new_forms_place_elements() -> None:
+    """How unreduced values combine moves none of them; a mesh without axes is one device, which has everything."""
+    both = [{"device": k, "local_i": 1, "local_j": 2} for k in (0, 1)]
+    for text in ("{unreduced=max} on 2 devices", "{mesh['x'=2], unreduced=min}", "{mesh['x'=2], [{}, {}]}"):
+        assert lp.locate(f"f32[4,4] sharded {text}", (1, 2)) == both
+    for device, text in ((5, "device_ids=(5), [{}, {}]"), (5, "device_ids=(5), replicated"), (0, "[{}, {}]")):
+        assert lp.locate(f"f32[4,4] sharded {{mesh[], {text}}}", (1, 2)) == [{**both[0], "device": device}]
+    assert parse("{unreduced=max}") != parse("{unreduced}")
+
+
 @pytest.mark.parametrize(
     ("text", "printed"),
     [
@@ -125,6 +135,12 @@ def test_what_is_printed_reads_back() -> None:
         ("{{replicated},{manual},{unknown},{unreduced},{maximal device=1},{replicated}}",
          "{{replicated}, {manual}, {unknown}, {unreduced}, {maximal device=1}, /*index=5*/{replicated}}"),
         ("{mesh['x'=2], [{}], unreduced=max{'x'}}", "{mesh['x'=2], [{}], unreduced=max{'x'}}"),
+        ("{mesh['x'=2], [], unreduced=max{'x'}}", "{mesh['x'=2], unreduced=max}"),
+        ("{unreduced=max}", "{unreduced=max}"),
+        ("{shard_as 3 unreduced=min}", "{unreduced=min shard_as 3}"),
+        ("{mesh[], []}", "{mesh[], replicated}"),
+        ("{mesh[], device_ids=(5), [{}, {}]}", "{maximal_mesh[device_id=5]}"),
+        ("{mesh[], device_ids=([1]), replicated}", "{maximal_mesh[device_id=0]}"),
         ("{mesh['x'=2], [{'x'}], metadata={op_name=\"q\"}}", "{mesh['x'=2], [{'x'}], metadata={{op_name=\"q\"}}}"),
         ("{mesh['x'=2,'y'=1], [], manual={'x'}}", "{mesh['x'=2,'y'=1], manual}"),
         ("{maximal_mesh[device_id=5]}", "{maximal_mesh[device_id=5]}"),

@@ -24,7 +24,8 @@ Piece = tuple[str, int]
 def parse(text: str) -> AxeLayout:
     """The layout that `text` writes.
 
-    Several `R[..]` make one multiset, several offsets on one axis their sum. Raises LayoutError with the column.
+    Several `R[..]` make one multiset, several offsets on one axis their sum. `R[2:4@gpu]` alone, or `S[] + ..`, is one
+    element with copies. Raises LayoutError with the column.
 
     >>> parse("S[(8,2):(4@lane,1)] + R[2:4@lane] + R[2:8@lane] + 3").R
     ((2, 4, 'lane'), (2, 8, 'lane'))
@@ -41,22 +42,24 @@ def parse(text: str) -> AxeLayout:
     shard: list[Iter] = []
     copies: list[Iter] = []
     offset: dict[str, Extent] = {}
+    started = False
     for number, (sign, piece) in enumerate(_terms(body, text)):
         letter = piece[0][:1]
         if piece[0][:2] in ("S[", "R["):
             if sign < 0:
                 raise LayoutError(f"{letter} cannot be subtracted", text=text, column=piece[1] + 1)
+            started = True
             if letter == "S" and number > 0:
                 raise LayoutError("S stands once, and first", text=text, column=piece[1] + 1)
             (shard if letter == "S" else copies).extend(_bracket(piece, text))
             continue
-        if not shard:
+        if not started:
             break
         value, axis = _on_axis(piece, text)
         total = offset.get(axis, 0) + sign * value
         offset[axis] = total
-    if not shard:
-        raise LayoutError("an Axe layout starts with S[extents:strides]", text=text, column=1)
+    if not started:
+        raise LayoutError("an Axe layout starts with S[extents:strides], or R[..] for one element", text=text, column=1)
     swizzle = _swizzle(clauses["swizzle"], text) if "swizzle" in clauses else None
     within = _within(clauses["within"], text) if "within" in clauses else None
     at = clauses["swizzle"][1] if swizzle is not None else 0
@@ -113,6 +116,8 @@ def _bracket(piece: Piece, text: str) -> list[Iter]:
     if end != len(part) - 1:
         raise LayoutError(f"'+' or the end must follow {letter}[..]", text=text, column=start + end + 2)
     inside = _split((part[2:-1], start + 2), ":", text)
+    if all("".join(part.split()) in ("", "()") for part, _ in inside):
+        return []
     if len(inside) > 2:
         raise LayoutError(f"{letter}[..] has one ':', between extents and strides", text=text, column=inside[2][1])
     extents = [_size(p, text, positive_=True) for p in _tuple(inside[0], text)]

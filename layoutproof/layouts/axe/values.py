@@ -26,11 +26,15 @@ def checked(
 ) -> AxeLayout:
     """The layout, after looking at everything a layout must satisfy.
 
-    Raises LayoutError: no iter in D; an extent below 1; a shape that is not admitted; a swizzle with swizzle_len
-    above atom_len, or of a layout with other axes than `m`.
+    Without an iter in D there is one element, as with one of extent 1, which is what is kept.
+    Raises LayoutError: nothing in D, R and O; an extent below 1; a shape that is not admitted; a swizzle with
+    swizzle_len above atom_len, or of a layout with other axes than `m`.
     """
     if not shard:
-        raise LayoutError("D has no iter; a single element is written S[1:1]")
+        axes = [*[axis for _, _, axis in copies], *(offset or {})]
+        if not axes:
+            raise LayoutError("the layout says nothing of any axis; a single element is written S[1:1]")
+        shard = [(1, 1, axes[0])]
     for letter, iters in (("D", shard), ("R", copies)):
         for extent, _, _ in iters:
             positive(extent, f"the extent {extent} in {letter}")
@@ -67,11 +71,11 @@ def from_mapping(value: Mapping[str, object]) -> AxeLayout:
     for key in value:
         if key not in _KEYS:
             raise LayoutError(f"an Axe layout has {', '.join(_KEYS[:-1])}; got {shorten(str(key), 40)!r}")
-    if "D" not in value:
-        raise LayoutError("an Axe layout needs D, a list of [extent, stride, axis]")
+    if "D" not in value and "R" not in value:
+        raise LayoutError("an Axe layout needs D, a list of [extent, stride, axis], or at least R")
     shape, within, swizzle = value.get("shape"), value.get("within"), value.get("swizzle")
     return checked(
-        _iters(value["D"], "D"),
+        _iters(value.get("D") or (), "D"),
         _iters(value.get("R") or (), "R"),
         _per_axis(value.get("O") or {}, "O"),
         None if shape is None else [_size(e, "shape") for e in _list(shape, "shape")],

@@ -1,7 +1,9 @@
 """Reading the mesh form of shardings (V3): `{mesh['a'=2,'b'=4], [{'a'}, {'b':(2)2, ?}], replicated={'b':(1)2}}`.
 
 Source: openxla/xla `xla/hlo/parser/hlo_parser.cc` (ParseMesh, ParseAxisRef, ParseDimensionSharding, and the
-ParseSingleSharding of NamedSharding), checked against jaxlib 0.10.2; `unreduced=max{..}` is newer than that.
+ParseSingleSharding of NamedSharding), checked against jaxlib 0.10.2; `unreduced=max{..}` is newer than that, and so is
+a mesh without axes on a device other than 0, `{mesh[], device_ids=(5), []}`, which is Shardy's way to say maximal.
+Which function combines unreduced values is kept and printed; places do not depend on it, so nothing is proved of it.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from dataclasses import replace
 from layoutproof.core.size import product
 from layoutproof.layouts.sharding.lexer import integers, iota_parts, metadata, quoted, take
 from layoutproof.layouts.sharding.mesh import wrong_axes, wrong_mesh
-from layoutproof.layouts.sharding.model import Axis, Mesh, NamedSharding
+from layoutproof.layouts.sharding.model import REDUCTIONS, Axis, Mesh, NamedSharding
 from layoutproof.layouts.sharding.tiles import Tiles, iota
 from layoutproof.layouts.xla.lexer import MAX_RANK, Cursor
 
@@ -20,20 +22,22 @@ _GROUPS = ("replicated=", "unreduced=", "manual=")
 
 def read_named(cursor: Cursor) -> NamedSharding:
     """The sharding at the cursor, whose opening brace is read already; LayoutError for everything XLA aborts on."""
-    start = cursor.start
+    start, word = cursor.start, cursor.word
     mesh, comma = read_mesh(cursor)
     sharding = NamedSharding(mesh)
     everything = tuple(Axis(k) for k in range(len(mesh.names)))
-    if mesh.maximal:
+    if mesh.maximal and word == "maximal_mesh":
         if comma:
             sharding = replace(sharding, metadata=_metadata(cursor))
-    elif cursor.word in ("replicated", "unreduced", "manual"):
-        word = cursor.word
+    elif cursor.word in ("replicated", "unreduced", "unreduced=", "manual"):
+        word = cursor.word.removesuffix("=")
         if word != "replicated" and not everything:
             raise cursor.refuse(f"{word} over a mesh without axes (XLA aborts)")
+        combined = cursor.word.endswith("=")
         cursor.advance()
+        reduction = _reduction(cursor, True) if combined else ""
         if word != "replicated":
-            sharding = NamedSharding(mesh, **{word: everything})  # type: ignore[arg-type]
+            sharding = NamedSharding(mesh, reduction=reduction, **{word: everything})  # type: ignore[arg-type]
         if cursor.kind == ",":
             cursor.advance()
             sharding = replace(sharding, metadata=_metadata(cursor))
@@ -45,9 +49,11 @@ def read_named(cursor: Cursor) -> NamedSharding:
         word = sharding.word()
         if word:
             whole = {} if word == "replicated" else {word: everything}
-            sharding = NamedSharding(mesh, metadata=sharding.metadata, **whole)  # type: ignore[arg-type]
+            kept = {"metadata": sharding.metadata, "reduction": sharding.reduction}
+            sharding = NamedSharding(mesh, **kept, **whole)  # type: ignore[arg-type]
     take(cursor, "}", "after the sharding")
-    return sharding
+    # one device without axes: nothing can be split over it, so all that is said is which device
+    return NamedSharding(mesh, metadata=sharding.metadata) if mesh.maximal else sharding
 
 
 def read_mesh(cursor: Cursor) -> tuple[Mesh, bool]:
@@ -81,6 +87,11 @@ def read_mesh(cursor: Cursor) -> tuple[Mesh, bool]:
     if comma and cursor.word == "device_ids=":
         tiles = _device_ids(cursor, sizes)
         comma = _comma(cursor)
+        if not names:
+            (device,) = tiles.devices or (0,)
+            if device < 0:
+                raise cursor.refuse(f"device {device} is negative", start)
+            return Mesh((), Tiles((1,), devices=(device,)), maximal=True), comma
     elif comma and not cursor.strict:
         # where XLA looks for device_ids= it takes any attribute, and then another comma
         if cursor.kind == "name" and cursor.word.endswith("="):
@@ -137,11 +148,21 @@ def _dimensions(cursor: Cursor, mesh: Mesh) -> NamedSharding:
         if cursor.strict and word[:-1] in groups:
             raise cursor.refuse(f"{word} is given twice")
         cursor.advance()
-        if word == "unreduced=" and cursor.word in ("max", "min"):
-            reduction = cursor.word
-            cursor.advance()
+        if word == "unreduced=":
+            reduction = _reduction(cursor, False)
         groups[word[:-1]] = groups.get(word[:-1], ()) + _axes(cursor, mesh, False)[0]
     return NamedSharding(mesh, tuple(dims), tuple(unconstrained), reduction=reduction, metadata=shown, **groups)
+
+
+def _reduction(cursor: Cursor, needed: bool) -> str:
+    """How unreduced values combine, where the text says so or has to."""
+    if cursor.word not in REDUCTIONS:
+        if needed:
+            raise cursor.expected(f"how values combine, one of {', '.join(REDUCTIONS)}")
+        return ""
+    word = cursor.word
+    cursor.advance()
+    return word
 
 
 def _axes(cursor: Cursor, mesh: Mesh, dimension: bool) -> tuple[tuple[Axis, ...], bool]:

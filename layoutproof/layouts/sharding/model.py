@@ -16,6 +16,9 @@ from layoutproof.layouts.xla.shape import XlaLayout
 KINDS = ("replicated", "maximal", "manual", "unknown", "unreduced")
 """Shardings without tiles, in the order in which XLA's parser prefers them."""
 
+REDUCTIONS = ("max", "min")
+"""How unreduced values may combine where it is not their sum; newer than jaxlib 0.10.2."""
+
 
 @dataclass(frozen=True, slots=True)
 class TileSharding:
@@ -23,6 +26,7 @@ class TileSharding:
 
     kind: "tiled" or one of `KINDS`.  tiles: of a tiled one; its last dimensions are the `subgroups`, one each.
     device: of a maximal one.  group: ("shard_as" or "shard_like", number).
+    reduction: "", "max" or "min", how the values of an unreduced one combine; places do not depend on it.
     metadata: the text between the braces, one per operation; it says nothing of places and is not compared.
     count: devices it is over, where that is known although the text no longer says so; not compared either.
     """
@@ -34,9 +38,11 @@ class TileSharding:
     group: tuple[str, int] | None = None
     metadata: tuple[str, ...] = field(default=(), compare=False)
     count: int | None = field(default=None, compare=False)
+    reduction: str = ""
 
     def __str__(self) -> str:
         head = f"maximal device={self.device}" if self.kind == "maximal" else self.kind
+        head += f"={self.reduction}" if self.reduction else ""
         if self.tiles is not None:
             head = str(self.tiles)
         parts = [head]
@@ -111,7 +117,7 @@ class NamedSharding:
         parts = [str(self.mesh)]
         word = self.word()
         if word:
-            parts.append(word)
+            parts.append(f"{word}={self.reduction}" if self.reduction else word)
         elif not self.mesh.maximal:
             entries = []
             for axes, is_open in zip(self.dims, self.open, strict=True):
@@ -129,7 +135,7 @@ class NamedSharding:
 
     def word(self) -> str:
         """The one word that stands for all of it when no dimension is spoken of, or ""."""
-        if self.mesh.maximal or self.dims or self.reduction:
+        if self.mesh.maximal or self.dims:
             return ""
         if not self.unreduced and not self.manual:
             return "" if self.replicated else "replicated"

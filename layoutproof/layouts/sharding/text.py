@@ -12,12 +12,21 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.size import product
 from layoutproof.layouts.sharding.lexer import cursor_at, extents, integers, iota_parts, metadata, take
 from layoutproof.layouts.sharding.mesh_text import read_named
-from layoutproof.layouts.sharding.model import KINDS, NamedSharding, Sharding, ShardingTuple, TileSharding
+from layoutproof.layouts.sharding.model import (
+    KINDS,
+    REDUCTIONS,
+    NamedSharding,
+    Sharding,
+    ShardingTuple,
+    TileSharding,
+)
 from layoutproof.layouts.sharding.normal import ORDER, subgrouped
 from layoutproof.layouts.sharding.tiles import MOST_LISTED, Tiles, iota
 from layoutproof.layouts.xla.lexer import Cursor
 
 MAX_TEXT = 1_000_000
+
+_OF_TILES = ("devices=", "last_tile_dim_replicate", "last_tile_dims=")
 
 
 @dataclass(slots=True)
@@ -25,6 +34,7 @@ class _Found:
     """What one `{..}` says, before it is checked."""
 
     words: list[str] = field(default_factory=list)
+    reduction: str = ""
     device: list[int] = field(default_factory=list)
     tiles: list[tuple[list[int], list[int], list[int], list[int]]] = field(default_factory=list)
     replicate_last: bool = False
@@ -102,6 +112,12 @@ def _attribute(cursor: Cursor, found: _Found) -> None:
     cursor.advance()
     if word in KINDS:
         found.words.append(word)
+    elif word == "unreduced=":
+        if cursor.word not in REDUCTIONS:
+            raise cursor.expected(f"how values combine, one of {', '.join(REDUCTIONS)}: {{unreduced=max}}")
+        found.words.append("unreduced")
+        found.reduction = cursor.word
+        cursor.advance()
     elif word == "device=":
         found.device = [cursor.integer("the device number of a maximal sharding")]
     elif word == "devices=":
@@ -152,7 +168,7 @@ def _untiled(cursor: Cursor, found: _Found, start: int) -> TileSharding:
     kind = next(k for k in KINDS if k in found.words)
     devices = found.device + [d for *_, listed in found.tiles for d in listed]
     if cursor.strict:
-        extra = [w for w in found.seen if w in KINDS or w in ("devices=", "last_tile_dim_replicate", "last_tile_dims=")]
+        extra = [w for w in found.seen if w.removesuffix("=") in KINDS or w in _OF_TILES]
         if len(extra) > 1:
             raise cursor.refuse(f"{extra[0]} and {extra[1]} contradict each other: a sharding is of one kind", start)
     if kind == "maximal":
@@ -163,7 +179,7 @@ def _untiled(cursor: Cursor, found: _Found, start: int) -> TileSharding:
         return TileSharding("maximal", device=devices[0])
     if devices:
         raise cursor.refuse(f"a {kind} sharding names no devices", start)
-    return TileSharding(kind)
+    return TileSharding(kind, reduction=found.reduction if kind == "unreduced" else "")
 
 
 def _tiled(cursor: Cursor, found: _Found, start: int) -> TileSharding:
