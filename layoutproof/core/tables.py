@@ -9,7 +9,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
-from layoutproof.core.kernel import Kernel
+from layoutproof.core.kernel import Kernel, Table
 
 WORDS = ("monotone", "injective", "onto")
 _IS = re.compile(r"\s*([A-Za-z_]\w*)(?:\s*\[[^\]]*\])?\s+is\s+(\w+)\s*")
@@ -42,6 +42,19 @@ def with_assumptions(kernel: Kernel, texts: Sequence[str], strict: bool = True) 
 def check_assumption(text: Any) -> None:
     """Raises LayoutError for a text that is no assumption about a table, with the forms there are."""
     _assumption(text)
+
+
+def tables_said(texts: Sequence[str]) -> dict[str, Table]:
+    """What texts assume, by the name of the table, without a kernel that has it.
+
+    >>> tables_said(["0 <= t[i] < 8", "t is monotone"])["t"].assumptions()
+    ('0 <= t < 8', 't is monotone')
+    """
+    tables: dict[str, Table] = {}
+    for text in texts:
+        name, changed = _assumption(text)
+        tables[name] = replace(tables.get(name, Table(name)), **changed)
+    return tables
 
 
 def _assumption(text: Any) -> tuple[str, dict[str, Any]]:

@@ -255,3 +255,178 @@ def test_a_process_of_its_own(gate: Gate) -> None:
         done = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
         assert done.returncode == code, done.stdout + done.stderr
         assert "approval_added" in done.stdout
+
+
+SYMBOLIC = """\
+source: here
+layouts:
+  s: f32[N,M]{1,0:T(8,128)}
+  bad: {strided: "f32[3,5] strides (4,1)"}
+  lanes: "(i < 32) -> (i) in [64]"
+checks:
+  - padding: s
+    at_most: 0%
+    where: N % 8 == 0 and M % 128 == 0
+  - injective: bad
+    expect: refuted
+    counterexample: {first: [0, 4], second: [1, 0]}
+  - padding: scores
+    at_most: 40%
+    figures: {elements: 15, bytes: 96}
+  - same_map: [scores, "f32[3,5]{1,0:T(2,2)(1,2)}"]
+    confirm: true
+  - sizes: scores
+    is: {definition: 96}
+  - invalid: "f32[3"
+    error: "]"
+  - padding: "bf16[8,128]{1,0:T(8,128)(2,1)}"
+    at_most: 1.5x
+""".replace("layouts:\n", "layouts:\n  scores: f32[3,5]{1,0:T(2,2)}\n")
+LOOSE = {"deny loosened"}
+WRONG = {"deny loosened", "deny refuted"}
+TIGHT = {"allow tightened"}
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "expected"),
+    [
+        # bounds
+        (SPEC, "at_most: 40%", "at_most: 99%", LOOSE),
+        (SPEC, "at_most: 40%", "at_most: 40.000001%", LOOSE),
+        (SPEC, "    at_most: 40%\n", "", LOOSE),
+        (SPEC, "at_most: 40%", "at_most: 1.7x", LOOSE),
+        (SPEC, "at_most: 40%", "at_most: 1.6x", TIGHT),
+        (SPEC, "at_most: 40%", "at_most: 40.0%", set()),
+        (SPEC, "at_most: 40%", "at_most: 39.9%", TIGHT),
+        (SYMBOLIC, "at_most: 1.5x", "at_most: 34%", LOOSE),
+        (SYMBOLIC, "at_most: 1.5x", "at_most: 33.333333%", TIGHT),
+        (SPEC.replace("40%", "50%"), "at_most: 50%", "at_most: 2x", set()),
+        (SPEC.replace("40%", "50%"), "at_most: 50%", "at_most: 100%", LOOSE),
+        # sizes
+        (SYMBOLIC, "where: N % 8 == 0 and", "where: N % 16 == 0 and", LOOSE),
+        (SYMBOLIC, "where: N % 8 == 0 and", "where: N == 8 and", LOOSE),
+        (SYMBOLIC, "M % 128 == 0", "M % 128 == 0 and N < 1000000", LOOSE),
+        (SYMBOLIC, "N % 8 == 0 and M % 128 == 0", "M % 128 == 0 and (N % 16 == 0 or N % 16 == 8)", set()),
+        (SYMBOLIC, "where: N % 8 == 0 and M % 128 == 0", "where: N % 8 == 0 and M % 128 < 1", set()),
+        (SYMBOLIC, "where: N % 8 == 0 and", "where: (N % 8 == 0 or N % 24 == 0) and", set()),
+        # expectations
+        (SPEC, "- injective: scores\n", "- injective: scores\n    expect: refuted\n", WRONG),
+        (SPEC, "- injective: scores\n", "- injective: scores\n    expect: unknown\n", WRONG),
+        (SYMBOLIC, "expect: refuted\n    counterexample: {first: [0, 4], second: [1, 0]}", "expect: refuted", LOOSE),
+        (SYMBOLIC, "counterexample: {first: [0, 4], second: [1, 0]}", "reason: offset 4", LOOSE),
+        (SYMBOLIC, "    counterexample: {first", "    reason: offset 4\n    counterexample: {first", TIGHT),
+        (SYMBOLIC, "second: [1, 0]", "second: [1, 1]", {"deny refuted"}),
+        (SYMBOLIC, "figures: {elements: 15, bytes: 96}", "figures: {elements: 15}", LOOSE),
+        (SYMBOLIC, "figures: {elements: 15, bytes: 96}", "figures: {bytes: 96, elements: 15}", set()),
+        (SYMBOLIC, "bytes: 96", "bytes: 97", {"deny refuted"}),
+        (SYMBOLIC, "    confirm: true\n", "", LOOSE),
+        (SYMBOLIC, 'error: "]"', 'error: ""', LOOSE),
+        # claims that come and go
+        (SPEC, "  - injective: scores\n", "", {"deny removed"}),
+        (SPEC, "  - injective: scores\n", "  - covers: wide\n", {"deny removed", "deny refuted"}),
+        (SPEC, "  - injective: scores\n", "  - injective: wide\n", {"deny removed", "allow added"}),
+        (SPEC, "index: [2, 3]\n    is: {offset: 17}", "index: [0, 0]\n    is: {offset: 0}", LOOSE),
+        (SPEC, "is: {offset: 17}", "is: {offset: 18}", {"deny refuted"}),
+        (SPEC, "checks:\n", "checks:\n  - covers: wide\n", {"deny refuted"}),
+        (SPEC, "checks:\n", "checks:\n  - covers: wide\n    expect: refuted\n", {"allow added"}),
+        (SPEC, "checks:\n", "checks:\n  - injective: f32[0,8]{1,0}\n", {"unknown unknown"}),
+        (SPEC, "checks:\n", "checks:\n  - injective: wide\n", {"allow added"}),
+        (SPEC, "- injective: scores\n", "- injective: wide\n  - injective: scores\n    name: x\n", {"allow added"}),
+        (SYMBOLIC, '"bf16[8,128]{1,0:T(8,128)(2,1)}"', '"f32[1]{0}"', {"deny removed", "allow added"}),
+        # layouts
+        (SPEC, "wide: f32[16,200]{1,0", "broad: f32[16,200]{0,1", {"error error", "deny removed", "allow added"}),
+        (SPEC.replace("wide", "broad"), "f32[16,200]{1,0:T(8,128)}", "f32[16,200]{1,0:T(4,128)}", {"deny moved"}),
+        (SPEC, "  scores: f32[3,5]{1,0:T(2,2)}\n  wide: f32[16,200]{1,0:T(8,128)}\n",
+         "  wide: f32[16,200]{1,0:T(8,128)}\n  scores: f32[3,5]{1,0:T(2,2)}\n", set()),
+        (SPEC + "  - injective: wide\n", "  - injective: scores\n", "", {"deny removed"}),
+        (SPEC + "  - injective: scores\n", "  - injective: scores\n  - padding", "  - padding", {"allow respelled"}),
+    ],
+)  # fmt: skip
+def test_one_edit_of_a_spec_file(text: str, old: str, new: str, expected: set[str], gate: Gate) -> None:
+    """What demands less is denied, what demands as much or more is not; decided, not read off the text."""
+    assert text.count(old) >= 1
+    commit({"specs/a.yaml": text})
+    write({"specs/a.yaml": text.replace(old, new, 1)})
+    code, found = gate()
+    assert said(found) == expected, found
+    codes = {"error": 2, "deny": 1, "unknown": 3}
+    assert code == next((codes[word] for word in codes if any(s.startswith(word) for s in expected)), 0)
+
+
+def test_renamed_and_relaid_in_one_edit(gate: Gate) -> None:
+    """The old name and its claims are gone, whatever is new; a new name alone is no harm."""
+    commit({"specs/a.yaml": SPEC})
+    write({"specs/a.yaml": SPEC.replace("wide", "broad")})
+    assert gate()[0] == 0
+    assert said(gate()[1]) == {"allow respelled"}
+    write({"specs/a.yaml": MOVED.replace("wide", "broad")})
+    code, found = gate()
+    assert code == 1
+    assert [f["subject"] for f in found if f["kind"] == "removed"] == ["layout wide", "claim padding wide"]
+    write({"specs/a.yaml": MOVED.replace("wide", "WIDE")})
+    assert gate()[0] == 1
+
+
+def test_the_smallest_size_that_a_claim_no_longer_speaks_of(gate: Gate) -> None:
+    """The proof of a narrowed `where` is a size."""
+    commit({"specs/a.yaml": SYMBOLIC})
+    write({"specs/a.yaml": SYMBOLIC.replace("N % 8 == 0", "N % 24 == 0")})
+    (found,) = gate()[1]
+    assert found["because"].endswith("it says nothing any more of N = 8, M = 128")
+    assert found["counterexample"] == {"sizes": [8, 128]}
+
+
+TWO = {"specs/a.yaml": SPEC, "specs/b.yaml": "source: here\nchecks:\n  - injective: f32[8]{0}\n"}
+TAIL = SPEC[SPEC.index("  - padding") : SPEC.index("  - locate")]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        # what is there no more
+        ({"specs/a.yaml": None}, {"deny removed"}),
+        ({"specs/a.yaml": None, "other/a.yaml": SPEC}, {"deny removed"}),
+        ({"specs/a.yaml": None, "specs/a.yaml.bak": SPEC}, {"deny removed"}),
+        ({"specs/a.yaml": None, "specs/a.txt": SPEC}, {"deny removed"}),
+        ({"specs/a.yaml": None, "specs/a.txt": "HloModule x\n"}, {"deny removed", "allow added", "error error"}),
+        ({"specs/a.yaml": "search: matmul\n" + SPEC}, {"error error"}),
+        ({"specs/a.yaml": None, "specs/c.yaml": MOVED}, {"deny removed", "allow added", "allow respelled"}),
+        ({"specs/a.yaml": ""}, {"error error"}),
+        ({"specs/a.yaml": "checks: [\n"}, {"error error"}),
+        ({"specs/a.yaml": SPEC.replace(TAIL, ""), "specs/b.yaml": TWO["specs/b.yaml"] + TAIL.replace(
+            "wide", "f32[16,200]{1,0:T(4,128)}")}, {"deny removed", "allow added"}),
+        # twins
+        ({"specs/a.yaml": None, "specs/a.yml": SPEC}, set()),
+        ({"specs/a.yaml": None, "specs/A.yaml": SPEC}, set()),
+        ({"specs/a.yaml": None, "specs/deep/a.yaml": SPEC}, set()),
+        ({"specs/a.yaml": None, "specs/c.yaml": "# moved\n" + SPEC}, {"allow respelled"}),
+        ({"specs/a.yaml": None, "specs/c.yaml": SPEC.replace("40%", "30%")}, {"allow respelled"}),
+        ({"specs/a.yaml": SPEC.replace(TAIL, ""), "specs/b.yaml": TWO["specs/b.yaml"] + TAIL.replace(
+            "wide", "f32[16,200]{1,0:T(8,128)}")}, {"allow respelled"}),
+    ],
+)  # fmt: skip
+def test_files_that_come_and_go(change: dict[str, str | None], expected: set[str], gate: Gate) -> None:
+    """A claim may move between the files that are gated, and out of them it may not."""
+    commit(dict(TWO))
+    write(change)
+    code, found = gate()
+    assert said(found) == expected, found
+    assert code == (2 if "error error" in expected else 1 if "deny removed" in expected else 0)
+
+
+def test_a_folder_that_is_gone(gate: Gate) -> None:
+    """All of it is removed."""
+    commit(dict(TWO))
+    shutil.rmtree("specs")
+    code, found = gate()
+    assert (code, said(found), len(found)) == (1, {"deny removed"}, 6)
+
+
+def test_moved_to_a_file_with_looser_rules(gate: Gate) -> None:
+    """Two files, two rules: what moves to the looser one is not watched as it was."""
+    strict = SPEC + "gate: {grew: deny}\n"
+    loose = TWO["specs/b.yaml"] + "gate: {grew: allow}\n"
+    commit({"specs/a.yaml": strict, "specs/b.yaml": loose})
+    claim = TAIL.replace("wide", "f32[16,200]{1,0:T(8,128)}")
+    write({"specs/a.yaml": strict.replace(TAIL, ""), "specs/b.yaml": loose.replace("gate:", claim + "gate:")})
+    assert said(gate()[1]) == {"deny removed", "allow added"}

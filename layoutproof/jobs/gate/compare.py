@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.files import MIB, read
@@ -20,6 +20,9 @@ from layoutproof.jobs.gate.fingerprint import named
 from layoutproof.jobs.gate.matching import Round, match
 from layoutproof.jobs.gate.states import File, State, unreadable
 from layoutproof.jobs.workers import Workers, spread
+
+if TYPE_CHECKING:
+    from layoutproof.jobs.gate.specs import Changes, Loose, Spec
 
 Progress = Callable[[int, int], None]
 Rules = Mapping[str, Any] | LayoutError
@@ -45,11 +48,16 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What came of one file. rules, before: of the gate in the new and the old file itself, as plain data, or None."""
+    """What came of one file. rules, before: of the gate in the new and the old file itself, as plain data, or None.
+
+    gone, fresh: what of a spec file only the old and only the new state has; other files may have it.
+    """
 
     findings: tuple[Finding, ...] = ()
     rules: object = None
     before: object = None
+    gone: tuple[Loose, ...] = ()
+    fresh: tuple[Loose, ...] = ()
 
 
 def compare(
@@ -125,7 +133,6 @@ def judged(title: str, work: Work, files: int, judges: Judges, new_only: bool) -
                 work.progress(len(done), len(work.items))
     except KeyboardInterrupt:
         partial = True
-    findings = [replace(f, because=_ONE.sub(r"(\1)", f.because)) for one in done for f in one.findings]
     sides = [("", PYPROJECT, general, _new(judges.rules, PYPROJECT))] if not both else []
     own: dict[str, policy.Policy] = {}
     for unit, one in zip(work.units, done, strict=False):
@@ -133,6 +140,7 @@ def judged(title: str, work: Work, files: int, judges: Judges, new_only: bool) -
             own[unit] = _old(one.before)
         if one.rules != one.before:
             sides.append((unit, unit, own.get(unit, policy.Policy()).over(general), _new(one.rules, unit, general)))
+    findings = [replace(f, because=_ONE.sub(r"(\1)", f.because)) for f in _found(work.units, done, own, general)]
     changes = [(unit, file, then, now) for unit, file, then, now in sides if isinstance(now, policy.Policy)]
     findings = named(
         [
@@ -158,6 +166,30 @@ def judged(title: str, work: Work, files: int, judges: Judges, new_only: bool) -
     return Report(title, tuple(shown), files, tuple(notes), len(result) - len(shown), partial)
 
 
+def _found(
+    units: Sequence[str], done: Sequence[Compared], own: Mapping[str, policy.Policy], general: policy.Policy
+) -> list[Finding]:
+    """The findings of all files; what one of them lost and another got is one finding, unless looser rules await it."""
+    from layoutproof.jobs.gate.specs import moved
+
+    named_ = [*zip(units, done, strict=False)]
+    gone = [(unit, each) for unit, one in named_ for each in one.gone]
+    fresh = [(unit, each) for unit, one in named_ for each in one.fresh]
+    rules = {unit: _new(one.rules, unit, general) for unit, one in named_}
+    instead: dict[int, list[Finding]] = {}
+    for old, new, finding in moved(gone, fresh) if gone and fresh else ():
+        was = own.get(old.finding.unit, policy.Policy()).over(general)
+        now = rules[new.finding.unit]
+        if isinstance(now, policy.Policy) and not policy.changed(was, now)[0]:
+            instead |= {id(old): [], id(new): [finding]}
+    found: list[Finding] = []
+    for one in done:
+        found += one.findings
+        for each in (*one.fresh, *one.gone):
+            found += instead.get(id(each), [each.finding])
+    return found
+
+
 def pairs_of(old: State, new: State) -> tuple[list[Pair], list[str]]:
     """The files to compare, and the units of text files that are no HLO in either state.
 
@@ -168,7 +200,8 @@ def pairs_of(old: State, new: State) -> tuple[list[Pair], list[str]]:
     by_name = match(old.files, new.files, [unit])
     pairs = [Pair(m.new.unit, m.old, m.new) for m in by_name if m.old and m.new]
     rounds: list[Round[File]] = [
-        Round(lambda f: f.data, guess="by its contents: the file's name is new", ordered=False),
+        # a spec file under a name that no command reads as one is gone
+        Round(lambda f: (f.is_spec, f.data), guess="by its contents: the file's name is new", ordered=False),
         Round(_unnumbered, guess="by its name without the module's number"),
     ]
     gone, fresh = ([f for f in (side(m) for m in by_name) if f] for side in (_gone, _fresh))
@@ -268,12 +301,17 @@ def _compare_pair(pair: Pair) -> Compared:
         from layoutproof.jobs.gate import specs
 
         before, after = (None if f is None else specs.read(f.data, f.path) for f in (old, new))
-        found = specs.compare(before, after, pair.unit)
-        gates = [None if spec is None else spec.gate for spec in (after, before)]
-        return Compared(_guessed(found, pair.guess), *gates)
+        return of_specs(specs.compare(before, after, pair.unit), before, after, pair.guess)
     from layoutproof.jobs.gate import programs
 
     return Compared(_guessed(programs.compare(old, new, pair.unit), pair.guess))
+
+
+def of_specs(changes: Changes, before: Spec | None, after: Spec | None, guess: str = "") -> Compared:
+    """What came of a spec file, with its rules; the rules of one that is gone are nobody's change."""
+    old, new = (None if spec is None else spec.gate for spec in (before, after))
+    findings = _guessed(changes.findings, guess)
+    return Compared(findings, old if after is None else new, old, changes.gone, changes.fresh)
 
 
 def _guessed(findings: Sequence[Finding], guess: str) -> tuple[Finding, ...]:

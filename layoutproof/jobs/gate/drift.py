@@ -71,7 +71,7 @@ def _compare(item: tuple[Any, File | None, str]) -> Compared:
     try:
         if file is not None and unreadable(file):
             raise LayoutError(unreadable(file))
-        findings, rules = drift(old, file, unit)
+        return drift(old, file, unit)
     except (LayoutError, Undecided) as error:
         why = error.problem if isinstance(error, LayoutError) else str(error)
         undecided = isinstance(error, Undecided)
@@ -89,8 +89,6 @@ def _compare(item: tuple[Any, File | None, str]) -> Compared:
                 ),
             )
         )
-    # a lock says nothing of rules, so those that are here judge
-    return Compared(tuple(findings), rules, rules)
 
 
 def paths_of(text: str, file: str) -> list[str]:

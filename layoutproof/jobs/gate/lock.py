@@ -21,7 +21,7 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.result import plain
 from layoutproof.engine.read import read_layout
 from layoutproof.jobs.check import run
-from layoutproof.jobs.formats import Finding
+from layoutproof.jobs.gate.compare import Compared, of_specs
 from layoutproof.jobs.gate.drift import HEAD, paths_of
 from layoutproof.jobs.gate.lock_programs import Line, lines_of, program_of
 from layoutproof.jobs.gate.lock_programs import drift as of_dump
@@ -32,7 +32,7 @@ from layoutproof.jobs.gate.traced import layouts_of
 from layoutproof.jobs.spec import Check
 
 _OF_DUMPS = ("parameter", "result", "copy", "bitcast")
-_FIELDS = ("kind", "labels", "layouts", "name", "options", "fact")
+_FIELDS = ("kind", "labels", "layouts", "name", "options", "fact", "expect", "counterexample", "figures", "reason")
 
 
 def write(files: Iterable[File], paths: Sequence[str]) -> str:
@@ -78,7 +78,7 @@ def locked(text: str, file: str) -> dict[str, Spec | Program]:
             if kind == "layout" and isinstance(what, str):
                 specs[unit] = replace(spec, layouts=(*spec.layouts, Named(what, value, number, 1)))
             elif kind == "claim":
-                claimed = Claimed(_check(what, file, number), value)
+                claimed = Claimed(_check(what, value, file, number), value)
                 specs[unit] = replace(spec, claims=(*spec.claims, claimed))
             else:
                 raise ValueError(kind)
@@ -87,23 +87,24 @@ def locked(text: str, file: str) -> dict[str, Spec | Program]:
     return {**specs, **{unit: program_of(lines) for unit, lines in dumps.items()}}
 
 
-def drift(old: Spec | Program | None, file: File | None, unit: str) -> tuple[list[Finding], object]:
+def drift(old: Spec | Program | None, file: File | None, unit: str) -> Compared:
     """What changed in one file since the lock was written, and the gate's rules that it has now."""
     if isinstance(old, Program) or (file is not None and file.is_dump):
-        return of_dump(old if isinstance(old, Program) else None, file, unit), None
+        return Compared(tuple(of_dump(old if isinstance(old, Program) else None, file, unit)))
     new = None if file is None else read(file.data, file.path)
-    return compare(old, _normalised(old, new), unit), None if new is None else new.gate
+    compared = of_specs(compare(old, _normalised(new), unit), old, new)
+    # a lock says nothing of rules, so those that are here judge
+    return replace(compared, before=compared.rules)
 
 
-def _normalised(old: Spec | None, new: Spec | None) -> Spec | None:
+def _normalised(new: Spec | None) -> Spec | None:
     """The new spec with layouts in normal form, so that the spelling of what was locked is no difference."""
     if new is None:
         return None
-    gate = None if old is None else old.gate  # a lock says nothing of rules
     named = [*new.layouts, *layouts_of(new.traced)]
     layouts = tuple(replace(each, value=_normal(each.value)) for each in named)
     claims = tuple(Claimed(replace(c.check, layouts=tuple(map(_normal, c.check.layouts)))) for c in new.claims)
-    return replace(new, layouts=layouts, claims=claims, gate=gate)
+    return replace(new, layouts=layouts, claims=claims, traced=())
 
 
 def _normal(value: object) -> object:
@@ -119,12 +120,16 @@ def _normal(value: object) -> object:
 def _fields(check: Check) -> dict[str, Any]:
     whole = {name: plain(getattr(check, name)) for name in _FIELDS}
     whole["layouts"] = [_normal(layout) for layout in check.layouts] if not check.is_fact else plain(check.layouts)
-    return {name: value for name, value in whole.items() if value}
+    return {name: value for name, value in whole.items() if value and (name, value) != ("expect", "proved")}
 
 
-def _check(fields: dict[str, Any], file: str, line: int) -> Check:
+def _check(fields: dict[str, Any], verdict: object, file: str, line: int) -> Check:
     labels, layouts = tuple(fields["labels"]), tuple(fields["layouts"])
-    more = {name: fields[name] for name in ("name", "options", "fact") if name in fields}
+    more = {name: fields[name] for name in _FIELDS[3:] if name in fields}
+    # a file with another expectation than its lock could not have been locked in step
+    more.setdefault("expect", verdict if verdict in ("refuted", "unknown") else "proved")
+    if "counterexample" in more:
+        more["counterexample"] = {name: tuple(point) for name, point in more["counterexample"].items()}
     return Check(file, line, 1, fields["kind"], labels, layouts, **more)
 
 

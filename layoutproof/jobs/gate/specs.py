@@ -1,24 +1,29 @@
 """What changed between two spec files: named layouts, and what is claimed of them.
 
 A claim is *lost* when it was proved of the old layouts and is not of the new ones; it is the old claim that is asked of
-both, so that a bound cannot be loosened along with the layout unseen. What is written alike on both sides is not asked
-again: the same tool gives the same answer.
+both, so that a bound cannot be loosened along with the layout unseen. It is *loosened* when the new one demands less,
+whatever the layouts are (`demands`), and *removed* when nobody claims it any more, here or in another file. A claim
+that is new or changed is asked too: one that is false protects nothing. What is written alike on both sides is not
+asked again: the same tool gives the same answer.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import plain
+from layoutproof.core.tables import tables_said
 from layoutproof.engine.read import read_layout
-from layoutproof.jobs.check import Outcome, run
+from layoutproof.jobs.check import Outcome, Status, run
 from layoutproof.jobs.formats import Finding
 from layoutproof.jobs.gate.classes import layouts, text_of
-from layoutproof.jobs.gate.matching import Match, Round, match
-from layoutproof.jobs.pallas.claims import KEY
+from layoutproof.jobs.gate.demands import assumed, difference
+from layoutproof.jobs.gate.matching import Round, match
+from layoutproof.jobs.pallas.claims import KEY, is_traced
 from layoutproof.jobs.positions import Node, read_yaml
 from layoutproof.jobs.spec import Check, read_spec
 from layoutproof.jobs.spec_model import NAME
@@ -76,54 +81,207 @@ def read(data: bytes, file: str) -> Spec:
     return Spec(file, _named(root, "layouts"), tuple(map(Claimed, checks)), tuple(errors), gate, traced)
 
 
-def compare(old: Spec | None, new: Spec | None, unit: str) -> list[Finding]:
-    """The findings of one file, in its order; None where a state lacks the file."""
+@dataclass(frozen=True, slots=True)
+class Loose:
+    """What only one state of a file has, with what is said of it unless another file has it in the other state."""
+
+    what: Named | Claimed
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What changed in one file. gone, fresh: what only the old and only the new state has."""
+
+    findings: tuple[Finding, ...] = ()
+    gone: tuple[Loose, ...] = ()
+    fresh: tuple[Loose, ...] = ()
+
+    def all(self) -> list[Finding]:
+        """Every finding, what is gone last."""
+        return [*self.findings, *(each.finding for each in (*self.fresh, *self.gone))]
+
+
+def compare(old: Spec | None, new: Spec | None, unit: str) -> Changes:
+    """What changed in one file, in its order; None where a state lacks the file."""
     before, after = old or Spec(unit), new or Spec(unit)
     found = [_mistake(error) for error in after.errors]
-    if after.errors and not after.layouts and not after.claims:
+    gone: list[Loose] = []
+    fresh: list[Loose] = []
+    if after.errors and not after.layouts and not after.claims and not after.traced:
         # nothing of it could be read, which says nothing about what was removed
-        return [replace(finding, unit=unit, file=after.file) for finding in found]
-    for pair in match(before.layouts, after.layouts, _NAMES):
-        found += _layout(pair, before.file)
-    for claim in match(before.claims, after.claims, _CLAIMS):
-        found += _claim(claim, before.file)
-    return [replace(finding, unit=unit, file=finding.file or after.file) for finding in found]
+        return Changes(tuple(replace(finding, unit=unit, file=after.file) for finding in found))
+    renamed: dict[str, str] = {}
+    for section in ("layouts", "traced"):
+        for pair in match(getattr(before, section), getattr(after, section), _NAMES):
+            if pair.new is None and pair.old is not None:
+                gone.append(Loose(pair.old, _gone_layout(pair.old, before.file)))
+            elif pair.old is None and pair.new is not None:
+                fresh.append(Loose(pair.new, _new_layout(pair.new)))
+            elif pair.old is not None and pair.new is not None:
+                renamed[pair.old.name] = pair.new.name
+                found += _layout(pair.old, pair.new, pair.guess)
+    matched = match([_about(c, renamed) for c in before.claims], [_about(c, {}) for c in after.claims], _CLAIMS)
+    kept = [m.new.claimed.check for m in matched if m.new is not None]
+    for claim in matched:
+        one, other = (None if side is None else side.claimed for side in (claim.old, claim.new))
+        if one is not None and other is not None:
+            changes = _claim(one, other, claim.guess)
+            if claim.guess and any(f.kind == "reshaped" for f in changes):
+                fresh.append(Loose(other, _new_claim(other)))  # a guess that matched two claims of different things
+            else:
+                found += changes
+                continue
+        elif other is not None:
+            fresh.append(Loose(other, _new_claim(other)))
+        if one is not None:
+            said = next((c for c in kept if _says_as_much(one.check, c)), None)
+            gone.append(Loose(one, _gone_claim(one, before.file, said)))
+    return Changes(
+        tuple(_placed(found, unit, after.file)), _loose(gone, unit, after.file), _loose(fresh, unit, after.file)
+    )
+
+
+def moved(gone: Sequence[tuple[str, Loose]], fresh: Sequence[tuple[str, Loose]]) -> list[tuple[Loose, Loose, Finding]]:
+    """What one file lost and another got, alike or as a claim that says at least as much: (gone, fresh, what to say).
+
+    gone, fresh: with the unit of their file.
+    """
+    rounds: list[Round[tuple[str, Loose]]] = [
+        Round(lambda each: _identity(each[1].what, whole=True), alike=True),
+        Round(lambda each: _identity(each[1].what, whole=False), alike=True),
+    ]
+    found = []
+    for pair in match(gone, fresh, rounds):
+        if pair.old is None or pair.new is None:
+            continue
+        (unit, old), (_, new) = pair.old, pair.new
+        if isinstance(old.what, Claimed) and not _says_as_much(old.what.check, new.what.check, named=False):  # type: ignore[union-attr]
+            continue
+        why = f"moved here from {unit}, unchanged"
+        by = {"before": old.finding.before, "after": new.finding.after, "decided_by": "the same text"}
+        found.append(
+            (old, new, replace(new.finding, kind="respelled", because=why, undecided=False, error=False, **by))
+        )  # type: ignore[arg-type]
+    return found
+
+
+def _identity(what: Named | Claimed, whole: bool) -> str:
+    """What makes two things of different files the same; with `whole`, their names and demands too."""
+    if isinstance(what, Named):
+        return _json(["layout", *([what.name] if whole else []), what.value])
+    check = what.check
+    rest = [check.labels, check.name, *_asked(check), *_expected(check)] if whole else []
+    return _json(["claim", check.kind, plain(check.layouts), *rest])
+
+
+def _says_as_much(old: Check, new: Check, named: bool = True) -> bool:
+    """Whether a claim of the same layouts demands at least what another does. named: under the same names."""
+    alike = old.kind == new.kind and (old.labels == new.labels or not named)
+    return alike and plain(old.layouts) == plain(new.layouts) and difference(old, new).harmless
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    """A claim, and the names of the layouts that it is about as the new state has them; "" for a text."""
+
+    claimed: Claimed
+    names: tuple[str, ...]
+
+    @property
+    def check(self) -> Check:
+        return self.claimed.check
+
+
+def _about(claimed: Claimed, renamed: Mapping[str, str]) -> _About:
+    check = claimed.check
+    names = []
+    for label, layout in zip(check.labels, check.layouts, strict=False):
+        name, bracket, call = label.partition("[") if is_traced(layout) else (label, "", "")
+        names.append(renamed.get(name, name) + bracket + call if NAME.fullmatch(name) else "")
+    return _About(claimed, tuple(names))
 
 
 _NAMES: list[Round[Named]] = [
     Round(lambda named: named.name),
     Round(lambda named: _json(named.value), guess="by its text: the name is new", ordered=False),
 ]
-_CLAIMS: list[Round[Claimed]] = [
-    Round(lambda c: _json([c.check.kind, c.check.name, c.check.labels, plain(c.check.layouts), *_asked(c.check)])),
-    Round(lambda c: (c.check.kind, c.check.name) if c.check.name else None, ordered=False),
-    Round(lambda c: _json([c.check.kind, c.check.labels, *_asked(c.check)])),
-    Round(lambda c: (c.check.kind, c.check.labels)),
-    Round(lambda c: None if _about_names(c.check) else c.check.kind, guess="by its property: the layout is new"),
+_CLAIMS: list[Round[_About]] = [
+    Round(lambda c: _json([c.check.kind, c.check.name, c.names, _texts(c), *_asked(c.check), *_expected(c.check)])),
+    Round(lambda c: _json([c.check.kind, c.names, _texts(c), *_asked(c.check), *_expected(c.check)])),
+    Round(lambda c: _json([c.check.kind, c.check.name, c.names]) if c.check.name else None, ordered=False),
+    Round(lambda c: _json([c.check.kind, c.names, _texts(c), *_asked(c.check)])),
+    Round(lambda c: _json([c.check.kind, c.names, _texts(c)])),
+    Round(
+        lambda c: None if c.check.is_fact or any(c.names) else c.check.kind, guess="by its property: the layout is new"
+    ),
 ]
 
 
-def _about_names(check: Check) -> bool:
-    """Whether a claim is about named layouts, or about a published fact: then it is not that of another layout."""
-    return check.is_fact or any(NAME.fullmatch(label) for label in check.labels)
+def _texts(about: _About) -> list[object]:
+    """The layouts that a claim writes out itself."""
+    parts = zip(about.names, about.check.layouts, strict=False)
+    return [plain(layout) for name, layout in parts if not name]
 
 
-def _layout(pair: Match[Named], old_file: str) -> list[Finding]:
-    old, new = pair.old, pair.new
-    if new is None:
-        assert old is not None
-        gone = Finding("removed", f"layout {old.name}", "it is no longer named", before=text_of(old.value))
-        return [replace(gone, file=old_file, line=old.line, column=old.column)]
+def _gone_layout(old: Named, file: str) -> Finding:
+    what = "the Pallas calls are" if is_traced(old.value) else "it is"
+    gone = Finding("removed", _called(old), f"{what} no longer named", before=text_of(old.value))
+    return replace(gone, file=file, line=old.line, column=old.column)
+
+
+def _new_layout(new: Named) -> Finding:
     at: dict[str, Any] = {"line": new.line, "column": new.column}
-    if old is None:
-        fresh = Finding("added", f"layout {new.name}", "it was not named before", after=text_of(new.value))
-        return [replace(fresh, **at)]
-    subject = f"layout {new.name}" if old.name == new.name else f"layout {new.name}, before {old.name}"
-    found = _classes(old.value, new.value)
+    fresh = Finding("added", _called(new), "it was not named before", after=text_of(new.value))
+    return replace(fresh, **at)
+
+
+def _called(named: Named) -> str:
+    return f"{'kernel' if is_traced(named.value) else 'layout'} {named.name}"
+
+
+def _layout(old: Named, new: Named, guess: str) -> list[Finding]:
+    at: dict[str, Any] = {"line": new.line, "column": new.column}
+    subject = _called(new) if old.name == new.name else f"{_called(new)}, before {old.name}"
+    found = _traced(old, new) if is_traced(old.value) and is_traced(new.value) else _classes(old.value, new.value)
     if old.name != new.name:
         sides: dict[str, Any] = {"before": text_of(old.value), "after": text_of(new.value)}
         found = found or [Finding("respelled", "", "only its name is new", decided_by="the same text", **sides)]
-    return [replace(f, subject=subject, guess=pair.guess, **at) for f in found]
+    return [replace(f, subject=subject, guess=guess, **at) for f in found]
+
+
+def _traced(old: Named, new: Named) -> list[Finding]:
+    """What changed in how Pallas calls of user code are traced; what the code does is for `layoutproof.lock` to say."""
+    was, now = (dict(side.value[KEY]) for side in (old, new))  # type: ignore[index]
+    found = []
+    try:
+        tables = assumed(*(tables_said(side.pop("assume", ())) for side in (was, now)))
+    except LayoutError as error:
+        return [Finding("error", "", error.problem, error=True)]
+    sides: dict[str, Any] = {"before": text_of(old.value[KEY]), "after": text_of(new.value[KEY])}  # type: ignore[index]
+    looser = [*tables.looser]
+    looser += [
+        f"{key} was {text_of(was[key])}, is {text_of(now.get(key, 'none'))}"
+        for key in ("target", "compiler", "call")
+        if key in was and was.get(key) != now.get(key)
+    ]
+    if "call" in now and "call" not in was:
+        looser.append(f"only call {now['call']} is meant now")
+    tighter = [
+        *tables.tighter,
+        *(f"{key} {now[key]} is given" for key in ("target", "compiler") if key in now and key not in was),
+    ]
+    if looser:
+        found.append(Finding("loosened", "", "; ".join(looser), **sides))
+    elif tighter:
+        found.append(Finding("tightened", "", "; ".join(tighter), **sides))
+    rest = [key for key in ("trace", "args", "kwargs") if was.get(key) != now.get(key)]
+    if rest:
+        why = "; ".join(
+            f"{key} was {text_of(was.get(key, 'none'))}, is {text_of(now.get(key, 'none'))}" for key in rest
+        )
+        found.append(Finding("kernel", "", why, **sides))
+    return found
 
 
 def _classes(old: object, new: object) -> list[Finding]:
@@ -140,47 +298,83 @@ def _classes(old: object, new: object) -> list[Finding]:
     return layouts(old, new)
 
 
-def _claim(pair: Match[Claimed], old_file: str) -> list[Finding]:
-    if pair.new is None:
-        assert pair.old is not None
-        old = pair.old.check
-        was = pair.old.verdict or run(old).found
-        if was not in _GREEN:
-            return []  # nothing was proved, so nothing is lost with it
-        why = f"it was {'true' if old.is_fact else was}, and nobody claims it any more"
-        gone = Finding("removed", _subject(old), why, before=_layouts(old))
-        return [replace(gone, file=old_file, line=old.line, column=old.column)]
-    new = pair.new.check
-    at: dict[str, Any] = {"subject": _subject(new), "guess": pair.guess, "line": new.line, "column": new.column}
-    if pair.old is None:
-        return [replace(Finding("added", "", "it was not claimed before", after=_layouts(new)), **at)]
-    old = pair.old.check
-    same = _same(old, new)
-    if same and not pair.old.verdict:
+def _gone_claim(old: Claimed, file: str, said: Check | None) -> Finding:
+    check = old.check
+    at: dict[str, Any] = {"file": file, "line": check.line, "column": check.column, "before": _layouts(check)}
+    if said is not None:
+        why = f"{_subject(said)} on line {said.line} says as much of the same layouts"
+        return Finding("respelled", _subject(check), why, decided_by="the same text", **at)
+    return Finding("removed", _subject(check), f"nobody claims it any more: {_claimed(check)}", **at)
+
+
+def _new_claim(new: Claimed) -> Finding:
+    """A claim that was not there before, which is asked: what nobody holds against anything is no protection."""
+    check = new.check
+    at: dict[str, Any] = {"line": check.line, "column": check.column, "after": _layouts(check)}
+    return _unless_as_expected(run(check), at) or Finding("added", _subject(check), "it was not claimed before", **at)
+
+
+def _unless_as_expected(outcome: Outcome, at: Mapping[str, Any]) -> Finding | None:
+    """The finding of a new or changed claim that is not what it says; None where all is as expected."""
+    assert outcome.check is not None
+    if outcome.status is Status.AS_EXPECTED:
+        return None
+    result = outcome.result
+    more: dict[str, Any] = dict(at)
+    if result is not None:
+        more |= {"point": result.counterexample, "decided_by": result.decided_by}
+    subject, why = _subject(outcome.check), f"{_claimed(outcome.check)}: {outcome.found}"
+    why += f": {_why(outcome)}" if _why(outcome) else ""
+    if outcome.status is Status.ERROR:
+        return Finding("error", subject, why, error=True, **more)
+    if outcome.status is Status.UNKNOWN:
+        return Finding("unknown", subject, why, undecided=True, **more)
+    return Finding("refuted", subject, why, **more)
+
+
+def _claim(before: Claimed, after: Claimed, guess: str) -> list[Finding]:
+    old, new = before.check, after.check
+    at: dict[str, Any] = {"subject": _subject(new), "guess": guess, "line": new.line, "column": new.column}
+    if _same(old, new) and not before.verdict:
         return []
     found: list[Finding] = []
-    for before, after, label in zip(old.layouts, new.layouts, new.labels, strict=False):
-        if not NAME.fullmatch(label) and not old.is_fact:
-            found += _classes(before, after)  # a named layout is compared where it is named
-    return [replace(f, **at) for f in [*found, *_verdicts(pair.old, new)]]
+    for one, other, label in zip(old.layouts, new.layouts, new.labels, strict=False):
+        if not NAME.fullmatch(label) and not old.is_fact and not is_traced(other):
+            found += _classes(one, other)  # a named layout is compared where it is named
+    return [replace(f, **at) for f in [*found, *_demanded(old, new), *_verdicts(before, new)]]
+
+
+def _demanded(old: Check, new: Check) -> list[Finding]:
+    """Whether the new claim demands less than the old one, or more."""
+    than = difference(old, new)
+    sides: dict[str, Any] = {"before": f"{_layouts(old)} {_claimed(old)}", "after": f"{_layouts(new)} {_claimed(new)}"}
+    if than.looser:
+        return [Finding("loosened", "", "; ".join((*than.looser, *than.unknown)), point=than.point, **sides)]
+    if than.unknown:
+        return [Finding("unknown", "", "; ".join(than.unknown), undecided=True, **sides)]
+    return [Finding("tightened", "", "; ".join(than.tighter), **sides)] if than.tighter else []
 
 
 def _verdicts(claimed: Claimed, new: Check) -> list[Finding]:
-    """Whether the old claim still holds of the new layouts."""
+    """Whether the old claim still holds of the new layouts, and whether the new one holds at all."""
     old = claimed.check
     sides: dict[str, Any] = {"before": _layouts(old), "after": _layouts(new)}
-    was = claimed.verdict or run(old).found
+    first = None if claimed.verdict else run(old)
+    was = claimed.verdict if first is None else first.found
     outcome = run(replace(old, layouts=new.layouts, labels=new.labels))
-    now = outcome.found
-    result = outcome.result
+    now, result = outcome.found, outcome.result
     by = result.decided_by if result is not None else ""
-    if was in _GREEN and now not in _GREEN:
+    proved = now in _GREEN and (outcome.status is Status.AS_EXPECTED or old.expect != "proved")
+    if was in _GREEN and (first is None or first.status is Status.AS_EXPECTED or old.expect != "proved") and not proved:
         why = f"{_claimed(old)} was {was}, now it is {now}" + (f": {_why(outcome)}" if _why(outcome) else "")
         point = result.counterexample if result is not None else None
         return [Finding("lost", "", why, point=point, decided_by=by, undecided=now == "unknown", **sides)]
     if now in _GREEN and was not in _GREEN:
         return [Finding("gained", "", f"{_claimed(old)} was {was}, now it is {now}", decided_by=by, **sides)]
-    return []
+    if first is not None and first.status is not Status.AS_EXPECTED:
+        return []  # it was wrong before this change, which `check` says
+    wrong = _unless_as_expected(run(new), sides)
+    return [] if wrong is None else [wrong]
 
 
 _GREEN = ("proved", "holds")
@@ -192,7 +386,7 @@ def _why(outcome: Outcome) -> str:
 
 
 def _same(old: Check, new: Check) -> bool:
-    parts = ((_json([plain(c.layouts), *_asked(c)])) for c in (old, new))
+    parts = ((_json([plain(c.layouts), *_asked(c), *_expected(c)])) for c in (old, new))
     return len(set(parts)) == 1
 
 
@@ -200,9 +394,22 @@ def _asked(check: Check) -> list[object]:
     return [plain(check.options), plain(check.fact)]
 
 
+def _expected(check: Check) -> list[object]:
+    return [check.expect, plain(check.counterexample), plain(check.figures), check.reason]
+
+
 def _claimed(check: Check) -> str:
-    options = " ".join(f"{name} {value}" for name, value in check.options.items())
-    return f"{check.kind} {options}".strip()
+    """A claim without its layouts, e.g. `padding at_most 40%`."""
+    asked = {**check.options, **check.fact, **({} if check.expect == "proved" else {"expect": check.expect})}
+    return " ".join([check.kind, *(f"{name} {text_of(plain(value))}" for name, value in asked.items())])
+
+
+def _placed(findings: Sequence[Finding], unit: str, file: str) -> list[Finding]:
+    return [replace(finding, unit=unit, file=finding.file or file) for finding in findings]
+
+
+def _loose(each: Sequence[Loose], unit: str, file: str) -> tuple[Loose, ...]:
+    return tuple(replace(one, finding=_placed([one.finding], unit, file)[0]) for one in each)
 
 
 def _subject(check: Check) -> str:
