@@ -430,3 +430,15 @@ def test_moved_to_a_file_with_looser_rules(gate: Gate) -> None:
     claim = TAIL.replace("wide", "f32[16,200]{1,0:T(8,128)}")
     write({"specs/a.yaml": strict.replace(TAIL, ""), "specs/b.yaml": loose.replace("gate:", claim + "gate:")})
     assert said(gate()[1]) == {"deny removed", "allow added"}
+
+
+def test_what_a_file_expects_is_locked_too(gate: Gate, capsys: pytest.CaptureFixture[str]) -> None:
+    """An expected refutation is in step with its lock; one that is expected no more is not, nor a lost figure."""
+    write({"specs/a.yaml": SYMBOLIC})
+    assert cli.run(["gate", "--lock"]) == 0
+    assert cli.run(["gate"]) == 0
+    for old, new in (("figures: {elements: 15, bytes: 96}", "figures: {bytes: 96}"), ("M % 128 == 0", "M == 128")):
+        write({"specs/a.yaml": SYMBOLIC.replace(old, new)})
+        capsys.readouterr()
+        assert cli.run(["gate", "--json"]) == 1
+        assert said(json.loads(capsys.readouterr().out)["findings"]) == {"deny loosened"}
