@@ -162,3 +162,9 @@ def test_one_place_reads_files() -> None:
     # `read_text` of the sharding language reads no file; the others write
     others = {"layouts/sharding/__init__.py", "jobs/cache.py", "doors/arguments.py", "doors/cli.py"}
     assert reading == {"core/files.py", *others}
+
+
+def test_one_place_prints() -> None:
+    """What a user sees goes through `doors.arguments`, which makes it harmless."""
+    printing = [p for p in PACKAGE.rglob("*.py") if {"echo", "secho", "print"} & names_called(p.read_text())]
+    assert [p.relative_to(PACKAGE).as_posix() for p in printing] == ["doors/arguments.py"]

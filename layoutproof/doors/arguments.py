@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
+import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.visible import json_text, visible_lines
 
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON value and nothing else.")
 target_option = click.option(
@@ -68,7 +70,33 @@ def integers(text: str, what: str) -> tuple[int, ...]:
 
 def print_json(value: Any) -> None:
     """One JSON value on stdout."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    click.echo(json_text(value))
+
+
+def say(text: str, styles: Sequence[tuple[str, str]] = (), *, err: bool = False) -> None:
+    """Text for people, harmless for terminals and build servers, on stdout or stderr.
+
+    styles: (pattern, rich's style) for what a terminal shows in colour.
+    """
+    text = visible_lines(text)
+    if not styles or not sys.stdout.isatty():
+        click.echo(text, err=err)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    styled = Text(text)
+    for pattern, style in styles:
+        styled.highlight_regex(pattern, style)
+    Console(highlight=False, soft_wrap=True, stderr=err).print(styled)
+
+
+def print_report(text: str, form: str, styles: Sequence[tuple[str, str]] = ()) -> None:
+    """A report in one of the forms of `jobs.formats`; those that are not for people are harmless by their own rules."""
+    if form == "text":
+        say(text, styles)
+    else:
+        click.echo(text)
 
 
 def write_whole(path: Path, data: bytes) -> None:

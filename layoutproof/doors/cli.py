@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import os
 import pkgutil
 import sys
@@ -19,6 +20,7 @@ import click
 import layoutproof
 import layoutproof.doors.commands
 from layoutproof.core.errors import InternalError, LayoutError, Undecided
+from layoutproof.doors.arguments import print_json, say
 
 BAD_INPUT = 2
 UNKNOWN = 3
@@ -68,9 +70,9 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if code == BAD_INPUT:
-            click.echo(_message(error), err=True)
+            say(_message(error), err=True)
     except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
+        say("interrupted", err=True)
     sys.exit(code)
 
 
@@ -108,15 +110,15 @@ def run(arguments: Sequence[str]) -> int:
 def _fail(error: Exception, kind: str, as_json: bool, code: int = BAD_INPUT) -> int:
     message = _message(error)
     if as_json:
-        import json
-
         from layoutproof.jobs.report import error_json
 
-        click.echo(json.dumps(error_json(error, kind, message)))
+        print_json(error_json(error, kind, message))
     elif isinstance(error, click.ClickException):
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        say(shown.getvalue().rstrip("\n"), err=True)
     else:
-        click.echo(message, err=True)
+        say(message, err=True)
     return code
 
 

@@ -172,12 +172,13 @@ class _Specs:
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
         """Adds them after the collected tests, before -k and -m choose."""
         from layoutproof.core.errors import LayoutError
+        from layoutproof.core.visible import visible_lines
         from layoutproof.jobs.check import find
 
         try:
             files = find(self.paths)
         except LayoutError as error:
-            raise pytest.UsageError(str(error)) from None
+            raise pytest.UsageError(visible_lines(str(error))) from None
         for path in files:
             items += SpecFile.from_parent(session, path=path.resolve()).collect()
 
@@ -188,6 +189,7 @@ class SpecFile(pytest.File):
     def collect(self) -> list[pytest.Item]:
         """One item per check, and one per mistake in the file; a file without either is a mistake too."""
         from layoutproof.core.errors import LayoutError
+        from layoutproof.core.visible import visible
         from layoutproof.jobs.check import error_outcome
         from layoutproof.jobs.spec import load
 
@@ -200,7 +202,7 @@ class SpecFile(pytest.File):
             Claim.from_parent(self, name=f"error:{error.line or 0}", question=error_outcome(error)) for error in errors
         ]
         for check in checks:
-            name = f"{check.kind}:{check.name or ','.join(check.labels)}:{check.line}"
+            name = visible(f"{check.kind}:{check.name or ','.join(check.labels)}:{check.line}")
             items.append(Claim.from_parent(self, name=name, question=check))
         return items
 

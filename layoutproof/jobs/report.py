@@ -8,6 +8,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.result import Result, plain
+from layoutproof.core.visible import visible
 from layoutproof.jobs.check import Outcome, Status, exit_code
 from layoutproof.jobs.formats import Finding, Report
 from layoutproof.jobs.gate.fingerprint import named
@@ -31,7 +32,7 @@ def _held(outcome: Outcome) -> str:
     assert check is not None
     engine = f"  by {result.decided_by}" if result is not None and result.decided_by else ""
     word = "counterexample" if outcome.found == "refuted" else outcome.found
-    return f"{word:<14} {check.kind}  {_title(outcome)}{engine}, {_seconds(outcome.seconds)}   {outcome.place}"
+    return visible(f"{word:<14} {check.kind}  {_title(outcome)}{engine}, {_seconds(outcome.seconds)}   {outcome.place}")
 
 
 def _files(outcomes: Sequence[Outcome]) -> list[str]:
@@ -39,7 +40,7 @@ def _files(outcomes: Sequence[Outcome]) -> list[str]:
     files: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         if outcome.status is not Status.INTERRUPTED:
-            files.setdefault(_split(outcome.place)[0], []).append(outcome)
+            files.setdefault(visible(_split(outcome.place)[0]), []).append(outcome)
     if len(files) < 2:
         # the last line says the same
         return []
@@ -67,7 +68,7 @@ def one(outcome: Outcome) -> str:
     if outcome.status is Status.INTERRUPTED:
         return f"interrupted {outcome.because}"
     if check is None:
-        return f"error    {outcome.place}\n  because  {outcome.because}"
+        return f"error    {visible(outcome.place)}\n  because  {visible(outcome.because)}"
     lines = [f"{_word(outcome):<8} {check.kind}  {_title(outcome)}   {outcome.place}"]
     lines += [f"  layout   {shorten(_layout(layout), 160)}" for layout in check.layouts]
     if "where" in check.options:
@@ -79,7 +80,7 @@ def one(outcome: Outcome) -> str:
         lines.append(f"  source   {shorten(check.source)}")
     elif outcome.status is not Status.ERROR:
         lines.append(f"  explain  layoutproof explain {check.kind}")
-    return "\n".join(lines)
+    return "\n".join(map(visible, lines))
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
@@ -177,7 +178,7 @@ def _split(place: str) -> tuple[str, int, int]:
     >>> _split("a.yaml:3:5"), _split("a.yaml:3"), _split("a.yaml")
     (('a.yaml', 3, 5), ('a.yaml', 3, 0), ('a.yaml', 0, 0))
     """
-    found = re.fullmatch(r"(.*?)(?::(\d+))?(?::(\d+))?", place)
+    found = re.fullmatch(r"(?s)(.*?)(?::(\d+))?(?::(\d+))?", place)
     assert found is not None
     return found[1], int(found[2] or 0), int(found[3] or 0)
 

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import click
 
 from layoutproof.core.result import Result, Verdict
-from layoutproof.doors.arguments import integers, json_flag, layouts_of, print_json, target_option
+from layoutproof.doors.arguments import integers, json_flag, layouts_of, print_json, say, target_option
 from layoutproof.engine.ask import ask
 from layoutproof.engine.catalogue import kernel_properties, options_of, properties
 from layoutproof.engine.decide import ENGINES
@@ -65,7 +65,7 @@ def command(
 
         print_json(result_json(result))
     else:
-        click.echo(_text(result))
+        say(_text(result))
     return _CODES[result.verdict]
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 
-from layoutproof.doors.arguments import json_flag, write_whole
+from layoutproof.core.visible import json_text
+from layoutproof.doors.arguments import json_flag, print_report, say, write_whole
 from layoutproof.doors.progress import progress_bar
 from layoutproof.jobs import cache
 from layoutproof.jobs.formats import names
@@ -56,7 +57,7 @@ def command(
         if form == "text":
             text = report.text(outcomes, verbose)
         elif form == "json":
-            text = json.dumps(report.as_json(outcomes), indent=2, ensure_ascii=False)
+            text = json_text(report.as_json(outcomes))
         else:
             from layoutproof.jobs.formats import render
 
@@ -69,7 +70,7 @@ def command(
     took = f"; {time.perf_counter() - start:.1f} s" if made else "; nothing changed since the last run"
     if output:
         write_whole(Path(output), f"{text}\n".encode())
-        click.echo(summary + took)
+        say(summary + took)
     else:
-        click.echo(text + took if form == "text" else text)
+        print_report(text + took if form == "text" else text, form)
     return code

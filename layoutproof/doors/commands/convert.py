@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from layoutproof.core.result import Verdict
-from layoutproof.doors.arguments import json_flag, layouts_of, print_json, target_option
+from layoutproof.doors.arguments import json_flag, layouts_of, print_json, say, target_option
 
 _CODES = {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNKNOWN: 3}
 
@@ -31,7 +31,7 @@ def command(layout: str, to: str, target: str | None, as_json: bool) -> int:
         shown = {"layout": str(found.layout) if proved else None, "nearest": str(found.layout)}
         print_json({"from": str(read), "to": to, **shown, "proof": result_json(found.result)})
     elif proved:
-        click.echo(str(found.layout))
+        say(str(found.layout))
     else:
-        click.echo(str(found.result))
+        say(str(found.result))
     return _CODES[found.result.verdict]

@@ -7,7 +7,7 @@ import inspect
 import click
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.doors.arguments import json_flag, print_json
+from layoutproof.doors.arguments import json_flag, print_json, say
 
 
 @click.command()
@@ -21,14 +21,14 @@ def command(name: str | None, as_json: bool) -> int:
         if as_json:
             print_json(firsts)
         else:
-            click.echo("\n\n".join(_list(kind, found) for kind, found in firsts.items()))
+            say("\n\n".join(_list(kind, found) for kind, found in firsts.items()))
         return 0
     for kind, found in pages.items():
         if name in found:
             if as_json:
                 print_json({"name": name, "kind": kind, "page": found[name]})
             else:
-                click.echo(f"{name}\n\n{found[name]}")
+                say(f"{name}\n\n{found[name]}")
             return 0
     from layoutproof.jobs.spec_model import closest
 

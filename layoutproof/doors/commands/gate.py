@@ -11,10 +11,18 @@ from typing import Any
 import click
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.doors.arguments import json_flag, write_whole
+from layoutproof.doors.arguments import json_flag, print_report, say, write_whole
 from layoutproof.doors.progress import Progress, progress_bar
 from layoutproof.jobs.formats import Report, names, render, summary
 from layoutproof.jobs.workers import BACKENDS, Workers
+
+_STYLES = (
+    (r"(?m)^(deny|error)\b", "bold red"),
+    (r"(?m)^unknown\b", "bold magenta"),
+    (r"(?m)^warn\b", "yellow"),
+    (r"(?m)^allow\b", "green"),
+    (r"(?m)^  \w+ ", "dim"),
+)
 
 
 @click.command()
@@ -70,9 +78,9 @@ def command(
     text = render(form, report)
     if output:
         write_whole(Path(output), text.encode())
-        click.echo(summary(report))
+        say(summary(report))
     else:
-        _show(text, form)
+        print_report(text, form, _STYLES)
     return report.exit_code
 
 
@@ -141,7 +149,7 @@ def _write_lock(paths: tuple[str, ...]) -> int:
         raise LayoutError(f"no spec file or HLO dump in {', '.join(paths)}: nothing to lock")
     # half a surrogate pair, of a file's name that is no UTF-8, becomes the escape that JSON has for it
     write_whole(Path(drift.NAME), lock.write(files, paths).encode(errors="backslashreplace"))
-    click.echo(f"{drift.NAME}: {len(files)} file{'' if len(files) == 1 else 's'}")
+    say(f"{drift.NAME}: {len(files)} file{'' if len(files) == 1 else 's'}")
     return 0
 
 
@@ -152,22 +160,7 @@ def _approve(report: Report, fingerprint: str) -> int:
         if finding.fingerprint == fingerprint:
             if finding.undecided or finding.error:
                 raise LayoutError("what nobody could tell and what is wrong input cannot be approved")
-            click.echo(stanza(finding, datetime.datetime.now(tz=datetime.UTC).date()))
+            say(stanza(finding, datetime.datetime.now(tz=datetime.UTC).date()))
             return 0
     have = ", ".join(f.fingerprint for f in report.findings if f.fingerprint) or "none"
     raise LayoutError(f"no finding has the fingerprint {fingerprint}; there are {have}")
-
-
-def _show(text: str, form: str) -> None:
-    if form != "text" or not sys.stdout.isatty():
-        click.echo(text)
-        return
-    from rich.console import Console
-    from rich.text import Text
-
-    styled = Text(text)
-    for word, style in (("deny", "bold red"), ("error", "bold red"), ("unknown", "bold magenta"), ("warn", "yellow")):
-        styled.highlight_regex(rf"(?m)^{word}\b", style)
-    styled.highlight_regex(r"(?m)^allow\b", "green")
-    styled.highlight_regex(r"(?m)^  \w+ ", "dim")
-    Console(highlight=False, soft_wrap=True).print(styled)

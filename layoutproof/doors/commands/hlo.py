@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -12,7 +11,7 @@ import click
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.files import DUMP_ENDS, lines
-from layoutproof.doors.arguments import json_flag, print_json
+from layoutproof.doors.arguments import json_flag, print_json, say
 from layoutproof.jobs.workers import Workers, spread
 
 if TYPE_CHECKING:
@@ -20,6 +19,17 @@ if TYPE_CHECKING:
 
 _FIRST = 64
 """Lines of a file in a folder that are looked at for the start of a dump."""
+
+_STYLES = (
+    (r"(?m)^(refuted|error) ", "bold red"),
+    (r"(?m)^unknown ", "bold magenta"),
+    (r"(?m): proved$", "bold green"),
+    (r"(?m): (refuted|bad input)$", "bold red"),
+    (r"(?m): unknown$", "bold magenta"),
+    (r"(?m)^  [a-zX][^:\n]*", "bold"),
+    (r"(?m)^ +first .*$", "dim"),
+    (r"\bfix: ", "green"),
+)
 
 
 @click.command()
@@ -48,13 +58,13 @@ def command(path: Path, target: str | None, top: int, jobs: int, as_json: bool) 
     work = partial(_audited, target=target, alone=files == [path])
     for found in spread(work, files, Workers(jobs)):
         if not as_json:
-            _show(("\n" if audits else "") + report.as_text(found, top, target))
+            say(("\n" if audits else "") + report.as_text(found, top, target), _STYLES)
         audits.append(found)
     if as_json:
         shown = [report.as_json(found, top, target) for found in audits]
         print_json({"files": shown, "not_dumps": others} if path.is_dir() else shown[0])
     elif others:
-        click.echo(f"\nnot HLO text, not read: {', '.join(others[:top])}" + (" .." if len(others) > top else ""))
+        say(f"\nnot HLO text, not read: {', '.join(others[:top])}" + (" .." if len(others) > top else ""))
     return report.exit_code(audits)
 
 
@@ -92,25 +102,3 @@ def _is_dump(path: Path) -> bool:
             return any(line.startswith(STARTS) for line in islice(text, _FIRST))
     except LayoutError:
         return True  # nobody can tell; the audit says why
-
-
-def _show(text: str) -> None:
-    if not sys.stdout.isatty():
-        click.echo(text)
-        return
-    from rich.console import Console
-    from rich.text import Text
-
-    styled = Text(text)
-    for pattern, style in (
-        (r"(?m)^(refuted|error) ", "bold red"),
-        (r"(?m)^unknown ", "bold magenta"),
-        (r"(?m): proved$", "bold green"),
-        (r"(?m): (refuted|bad input)$", "bold red"),
-        (r"(?m): unknown$", "bold magenta"),
-        (r"(?m)^  [a-zX][^:\n]*", "bold"),
-        (r"(?m)^ +first .*$", "dim"),
-        (r"\bfix: ", "green"),
-    ):
-        styled.highlight_regex(pattern, style)
-    Console(highlight=False, soft_wrap=True).print(styled)

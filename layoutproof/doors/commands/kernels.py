@@ -10,7 +10,7 @@ from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.files import DUMP_ENDS, YAML_ENDS, lines
 from layoutproof.core.kernel import Kernel, Unmodelled
 from layoutproof.core.kernel_parts import parts_of
-from layoutproof.doors.arguments import json_flag, print_json
+from layoutproof.doors.arguments import json_flag, print_json, say
 from layoutproof.engine.catalogue import kernel_properties
 from layoutproof.engine.kernels import kernel_target
 
@@ -72,14 +72,14 @@ def command(
     if spec:
         from layoutproof.jobs.pallas.spec_text import spec_text
 
-        click.echo(spec_text(found, f"layoutproof kernels {place}", target).rstrip())
+        say(spec_text(found, f"layoutproof kernels {place}", target).rstrip())
         return 0
     asked = list(names) or None
     calls = [judged(call, names=asked, target=target, compiler=compiler, effort=effort) for call in found]
     if as_json:
         print_json(report.as_json(calls))
     else:
-        click.echo(report.text(calls, everything))
+        say(report.text(calls, everything))
     return exit_code(calls)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from layoutproof.core.index_map import IndexMap
-from layoutproof.doors.arguments import integers, json_flag, layouts_of, notes_of, print_json, target_option
+from layoutproof.doors.arguments import integers, json_flag, layouts_of, notes_of, print_json, say, target_option
 
 MOST_COPIES = 20
 """Copies of one element that are printed."""
@@ -40,7 +40,7 @@ def command(layout: str, index: str, target: str | None, as_json: bool) -> int:
         lines.append(f"  {copy}" + "  ".join(f"{axis} {value}" for axis, value in place.items()))
     if len(found) > MOST_COPIES:
         lines.append(f"  .. {len(found) - MOST_COPIES} more copies; --json has them")
-    click.echo("\n".join([*lines, *notes_of(read)]))
+    say("\n".join([*lines, *notes_of(read)]))
     return 0
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from layoutproof.doors.arguments import json_flag, print_json, write_whole
+from layoutproof.doors.arguments import json_flag, print_json, say, write_whole
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -48,5 +48,5 @@ def command(
     if as_json:
         print_json(answer.as_json() | ({} if png is None else {"written": [str(png)] if drawn else []}))
     else:
-        click.echo(answer.text() + ("" if png is None else f"\nwritten         {png if drawn else 'nothing to draw'}"))
+        say(answer.text() + ("" if png is None else f"\nwritten         {png if drawn else 'nothing to draw'}"))
     return answer.exit_code

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from layoutproof.core.result import plain
-from layoutproof.doors.arguments import json_flag, layouts_of, notes_of, print_json, target_option, write_whole
+from layoutproof.doors.arguments import json_flag, layouts_of, notes_of, print_json, say, target_option, write_whole
 
 
 @click.command()
@@ -33,7 +33,7 @@ def command(layout: str, target: str | None, formula: bool, svg: Path | None, pn
         print_json({**shown, "written": written})
         return 0
     top = _numbers(shown) if _symbols(read) else [_picture(read)]
-    click.echo("\n".join([*top, *_details(shown), *notes_of(read), *(f"written   {path}" for path in written)]))
+    say("\n".join([*top, *_details(shown), *notes_of(read), *(f"written   {path}" for path in written)]))
     return 0
 
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import Counterexample
+from layoutproof.core.visible import visible, visible_data
 
 SEVERITIES = ("allow", "warn", "deny")
 INTERRUPTED = 130
+_DATA = ("json", "sarif")
+"""Forms for programs: texts stay as they are, what no terminal should see is spelled in JSON's own way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +104,27 @@ def render(form: str, report: Report) -> str:
     """
     if form not in names():
         raise LayoutError(f"unknown format {form!r}; known: {', '.join(names())}")
-    text: str = importlib.import_module(f"{__name__}.{form}").render(report)
-    # half a surrogate pair, as a file's name has for a byte that is no UTF-8, can be written nowhere
-    return text.encode("utf-8", "backslashreplace").decode()
+    shown = report if form in _DATA else harmless(report)
+    text: str = importlib.import_module(f"{__name__}.{form}").render(shown)
+    return text
+
+
+def harmless(report: Report) -> Report:
+    """The report with every text in it as `core.visible` shows it, for the forms that people and build servers read."""
+    return replace(
+        report,
+        title=visible(report.title),
+        notes=tuple(map(visible, report.notes)),
+        findings=tuple(map(_harmless, report.findings)),
+        held=tuple(map(_harmless, report.held)),
+    )
+
+
+def _harmless(finding: Finding) -> Finding:
+    given = {f.name: getattr(finding, f.name) for f in fields(finding)}
+    # a layout or a reason on several lines is one on one line
+    given |= {name: " ".join(given[name].split()) for name in ("because", "before", "after", "guess")}
+    return Finding(**visible_data(given))
 
 
 def summary(report: Report) -> str:

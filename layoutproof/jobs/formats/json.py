@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
+from layoutproof.core.visible import json_text
 from layoutproof.jobs.formats import Report, as_dict, summary
 
 
@@ -19,4 +18,4 @@ def render(report: Report) -> str:
         "notes": list(report.notes),
         "findings": [as_dict(finding) for finding in report.findings],
     }
-    return json.dumps(whole, indent=2, ensure_ascii=False)
+    return json_text(whole)

@@ -5,14 +5,10 @@ Source: the Jenkins xUnit schema, https://github.com/jenkinsci/xunit-plugin (jun
 
 from __future__ import annotations
 
-import re
 from xml.sax.saxutils import escape, quoteattr
 
 from layoutproof.jobs.formats import Finding, Report, summary, word
 from layoutproof.jobs.formats.text import one
-
-# what XML 1.0 cannot hold, not even escaped
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render(report: Report) -> str:
@@ -24,7 +20,7 @@ def render(report: Report) -> str:
     inner = '<error message="interrupted, so this is a part"/>' if report.partial else ""
     cases.append(f'<testcase classname="layoutproof" name={_attribute(report.title)}>{inner}</testcase>')
     counts = f'tests="{len(cases)}" failures="{failures}" errors="{errors}"'
-    out = escape(_clean("\n".join([*report.notes, summary(report)])))
+    out = escape("\n".join([*report.notes, summary(report)]))
     return (
         f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites {counts}>\n<testsuite name="layoutproof" {counts}>\n'
         + "\n".join(cases)
@@ -34,7 +30,7 @@ def render(report: Report) -> str:
 
 def _case(finding: Finding) -> str:
     about = _about(finding)
-    body = escape(_clean(one(finding)))
+    body = escape(one(finding))
     tag = {"error": "error", "deny": "failure", "unknown": "failure"}.get(word(finding))
     if tag is None:
         return f"<testcase {about}><system-out>{body}</system-out></testcase>"
@@ -52,9 +48,5 @@ def _name(finding: Finding) -> str:
     return f"{finding.kind} {finding.subject} {finding.fingerprint}".rstrip()
 
 
-def _clean(text: str) -> str:
-    return _FORBIDDEN.sub("?", text)
-
-
 def _attribute(text: str) -> str:
-    return quoteattr(_clean(text), {"\n": "&#10;"})
+    return quoteattr(text, {"\n": "&#10;"})

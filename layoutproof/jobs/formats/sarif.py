@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 from urllib.parse import quote
 
 from layoutproof import __version__
 from layoutproof.core.result import plain
+from layoutproof.core.visible import json_text, visible_lines
 from layoutproof.engine.catalogue import properties, property_module
 from layoutproof.jobs.formats import Finding, Report, word
 from layoutproof.jobs.gate.classes import KINDS
@@ -22,7 +22,9 @@ def render(report: Report) -> str:
     rules = [{"id": kind, "shortDescription": {"text": _described(kind)}} for kind in kinds]
     invocation: dict[str, Any] = {"executionSuccessful": not report.partial and report.exit_code != 2}
     if report.notes:
-        invocation["toolExecutionNotifications"] = [{"level": "note", "message": {"text": n}} for n in report.notes]
+        invocation["toolExecutionNotifications"] = [
+            {"level": "note", "message": {"text": visible_lines(n)}} for n in report.notes
+        ]
     driver = {"name": "layoutproof", "version": __version__, "rules": rules}
     run = {
         "tool": {"driver": driver},
@@ -31,7 +33,7 @@ def render(report: Report) -> str:
         "results": [_result(finding, kinds.index(finding.kind)) for finding in report.findings],
         "properties": {"title": report.title, "compared": report.compared, "partial": report.partial},
     }
-    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)
+    return json_text({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
 def _described(kind: str) -> str:
@@ -47,7 +49,7 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
         "ruleId": finding.kind,
         "ruleIndex": rule,
         "level": _LEVEL[word(finding)],
-        "message": {"text": text},
+        "message": {"text": visible_lines(text)},
         "partialFingerprints": {"layoutproof/v1": finding.fingerprint},
     }
     if finding.file:

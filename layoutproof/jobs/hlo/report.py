@@ -8,6 +8,7 @@ from typing import Any
 
 from layoutproof.core.errors import shorten
 from layoutproof.core.result import plain
+from layoutproof.core.visible import visible
 from layoutproof.jobs.hlo.bitcasts import REORDERING
 from layoutproof.jobs.hlo.fixes import DEFAULT_TARGET, Fix, fix
 from layoutproof.jobs.hlo.found import Audit, Buffers, Moves, Place
@@ -45,7 +46,7 @@ def as_text(audit: Audit, top: int = 10, target: str | None = None) -> str:
         *_rest(audit),
         *_trouble(audit, top),
     ]
-    return "\n".join([*lines, f"{audit.file}: {WORDS[audit.exit_code]}"])
+    return "\n".join(map(visible, [*lines, f"{audit.file}: {WORDS[audit.exit_code]}"]))
 
 
 def as_json(audit: Audit, top: int = 10, target: str | None = None) -> dict[str, Any]:
@@ -218,7 +219,7 @@ def _trouble(audit: Audit, top: int) -> Iterator[str]:
     for text in audit.wrong_kernels[:top]:
         yield f"refuted  {text}"
     for error in audit.errors[:top]:
-        yield f"error    {error}"
+        yield from f"error    {error}".split("\n")
 
 
 def _by_size(audit: Audit) -> list[Moves]:

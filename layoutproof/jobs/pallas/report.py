@@ -9,6 +9,7 @@ from typing import Any
 from layoutproof.core.kernel import Kernel, Unmodelled
 from layoutproof.core.obligation import NOT_ASKED
 from layoutproof.core.result import Verdict, plain, show_point
+from layoutproof.core.visible import visible
 from layoutproof.engine.kernels import Finding
 from layoutproof.jobs.pallas.findings import Judged, exit_code, without_proved
 from layoutproof.jobs.report import result_json
@@ -36,7 +37,8 @@ def one(call: Judged, everything: bool = False) -> str:
     kernel = call.call
     lines = [f"{kernel.name}   {place(kernel.source)}".rstrip()]
     if isinstance(kernel, Unmodelled):
-        return "\n".join([*lines, "  unknown  not modelled, so nothing of it is proved", f"  because  {kernel.reason}"])
+        lines += ["  unknown  not modelled, so nothing of it is proved", f"  because  {kernel.reason}"]
+        return "\n".join(map(visible, lines))
     lines.append(f"  grid     ({', '.join(map(str, kernel.grid))}){_semantics(kernel)}")
     if call.target:
         lines.append(f"  target   {call.target}, {call.compiler}")
@@ -49,7 +51,7 @@ def one(call: Judged, everything: bool = False) -> str:
     elif not call.findings:
         lines.append("  unknown  there is nothing in it to ask about")
     left = call if everything else without_proved(call)
-    return "\n\n".join(["\n".join(lines), *(finding_text(f, kernel) for f in left.findings)])
+    return "\n\n".join(["\n".join(map(visible, lines)), *(finding_text(f, kernel) for f in left.findings)])
 
 
 def finding_text(finding: Finding, kernel: Kernel) -> str:
@@ -70,7 +72,7 @@ def finding_text(finding: Finding, kernel: Kernel) -> str:
         lines.append(f"  by       {result.decided_by}")
     elif finding.property != "analysable":
         lines.append(f"  explain  layoutproof explain {finding.property}")
-    return "\n".join(lines)
+    return "\n".join(map(visible, lines))
 
 
 def summary(calls: Sequence[Judged]) -> str:
@@ -99,12 +101,12 @@ def why_unknown(call: Judged) -> str:
     kernel = call.call
     head = f"unknown  {kernel.name} {place(kernel.source)}".rstrip()
     if isinstance(kernel, Unmodelled):
-        return f"{head}: {kernel.reason}"
+        return visible(f"{head}: {kernel.reason}")
     open_ones = [f for f in call.findings if f.result.verdict is Verdict.UNKNOWN and f.severity == "error"]
     if not open_ones:
-        return f"{head}: {call.foreign or 'there is nothing in it to ask about'}"
+        return visible(f"{head}: {call.foreign or 'there is nothing in it to ask about'}")
     more = f" (and {len(open_ones) - 1} more)" if len(open_ones) > 1 else ""
-    return f"{head}: {open_ones[0].property} of {open_ones[0].subject}: {open_ones[0].result.reason}{more}"
+    return visible(f"{head}: {open_ones[0].property} of {open_ones[0].subject}: {open_ones[0].result.reason}{more}")
 
 
 def as_json(calls: Sequence[Judged]) -> dict[str, Any]:

@@ -1,0 +1,61 @@
+"""Text that nobody vouches for, made harmless where it is shown.
+
+A name in a spec file, in a dump, of a kernel, a file or a git revision may hold characters that a terminal obeys
+(escape sequences, also the one-byte ones of C1), that turn the order of a line (bidirectional overrides), that nobody
+sees, or that end the line; and a build server obeys whole lines: GitHub's runner takes `::error ..` at the start of a
+line, blanks before it allowed, and `##[..]` anywhere in one (`ActionCommand.cs` of actions/runner). Shown are their
+numbers instead, as Python writes them. Data for programs stays what it is: JSON spells such characters as escapes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+_COMMAND = re.compile(r"(?m)^(\s*):(?=:)")
+_UNUSUAL = re.compile("[^\n -~]")
+
+
+def visible(text: str) -> str:
+    r"""One line of text without any character that a reader does not see as it is.
+
+    >>> visible("a\x1b[31m\nb\u202ec"), visible("f32[3,5]{1,0} -> ok")
+    ('a\\x1b[31m\\nb\\u202ec', 'f32[3,5]{1,0} -> ok')
+    """
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return text.replace("##[", "#\\x23[")
+
+
+def visible_lines(text: str) -> str:
+    r"""Some lines of text, each as `visible` shows it and none that a build server takes for a command.
+
+    >>> visible_lines("all proved\n ::stop-commands::x")
+    'all proved\n \\x3a:stop-commands::x'
+    """
+    return _COMMAND.sub(r"\1\\x3a", "\n".join(map(visible, text.split("\n"))))
+
+
+def visible_data(value: Any) -> Any:
+    """Plain data with every text in it, keys too, as `visible` shows it."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {visible_data(key): visible_data(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(visible_data, value))
+    return value
+
+
+def json_text(value: Any) -> str:
+    r"""A value as JSON that a terminal can show: the same data, with unseen characters spelled as escapes.
+
+    >>> print(json_text({"name": "a\u202eb\x9b"}))
+    {
+      "name": "a\u202eb\u009b"
+    }
+    """
+    # outside of strings there are only blanks and ends of lines, which stay
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    return _UNUSUAL.sub(lambda c: c[0] if c[0].isprintable() else json.dumps(c[0])[1:-1], text)
