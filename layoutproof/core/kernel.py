@@ -105,6 +105,7 @@ class Operand:
     buffers: of the pipeline, None = the default (2).  revisit: "immediate" (a block may be visited again only in the
     next step) or "any".  live: of an output, whether somebody uses its value.  source: file:line of the BlockSpec's
     index map, "" = unknown.  unmodelled: why the index map is beyond the model, "" = it is not.
+    pipelined: of an operand without windows, whether pipelines in the body move all of it, and nothing else does.
     """
 
     name: str
@@ -121,6 +122,7 @@ class Operand:
     live: bool = True
     source: str = ""
     unmodelled: str = ""
+    pipelined: bool = False
 
     @property
     def windowed(self) -> bool:
@@ -155,7 +157,7 @@ class Kernel:
     others are meant for all values.
     accesses: how many elements the body loads or stores at once, each number once; () = not known.
     inside: of a pipeline, whether it was seen inside of a call, which then counts its buffers among its scratch.
-    source: file:line of the call.  opaque: why there is nothing to analyse (all data moved by hand), "" otherwise.
+    source: file:line of the call.
     """
 
     name: str
@@ -173,7 +175,6 @@ class Kernel:
     runtime: tuple[str, ...] = ()
     accesses: tuple[int, ...] = ()
     source: str = ""
-    opaque: str = ""
     inside: bool = False
 
     @property
@@ -185,6 +186,11 @@ class Kernel:
     def outputs(self) -> tuple[Operand, ...]:
         """The operands that are written, in order."""
         return tuple(o for o in self.operands if o.role == "out")
+
+    @property
+    def by_hand(self) -> tuple[Operand, ...]:
+        """The operands whose data the body itself moves: no block says what a program reads or writes of them."""
+        return tuple(o for o in self.operands if not (o.windowed or o.pipelined or o.memory == "semaphore"))
 
     def table(self, name: str) -> Table:
         """The scalar-prefetch operand of this name. KeyError where there is none."""

@@ -49,7 +49,8 @@ _KERNEL = (
     *("name", "grid", "inputs", "outputs", "operands", "semantics", "vmapped", "aliases", "tables", "scratch"),
     *("vmem_limit", "pipeline", "platform"),
 )
-_OPERAND = ("name", "array", "block", "index", "memory", "buffers", "lookahead", "revisit", "live", "indexing_mode")
+_OPERAND = ("name", "array", "block", "index", "memory", "buffers", "lookahead", "revisit", "live", "pipelined")
+_OPERAND += ("indexing_mode",)
 _NAME = re.compile(r"[A-Za-z_][\w.\[\]-]{0,99}")
 
 
@@ -170,6 +171,7 @@ def _operand(row: _Row, scope: Scope) -> Operand:
             _truth(row.given, "lookahead", False),
             word_of(row.given.get("revisit", REVISITS[0]), REVISITS, "revisit"),
             _truth(row.given, "live", True),
+            pipelined=_truth(row.given, "pipelined", False),
         )
 
 

@@ -39,7 +39,8 @@ class Result:
     `counterexample` is there iff refuted (points in the order of the claim; `sizes`, where some are symbolic, maps
     each symbol to its value), `reason` iff refuted or unknown (one sentence of plain words), `decided_by` names the
     engine that proved or refuted ("digits", "isl", ...; two joined by "+" when confirmed), `figures` the exact numbers
-    of the claim (ints, or closed forms as text when sizes are symbolic).
+    of the claim (ints, or closed forms as text when sizes are symbolic). `scope` says what was looked at, where that is
+    not all there is: of a kernel never its body.
     """
 
     property: str
@@ -49,6 +50,7 @@ class Result:
     reason: str = ""
     decided_by: str = ""
     figures: Mapping[str, object] = field(default_factory=dict)
+    scope: str = ""
 
     def __bool__(self) -> NoReturn:
         raise TypeError("a Result has three outcomes; compare .verdict with lp.Verdict.PROVED")
@@ -59,6 +61,8 @@ class Result:
             lines.append(f"  because  {self.reason}")
         if self.counterexample:
             lines.append(f"  at       {show_point(self.counterexample)}")
+        if self.scope:
+            lines.append(f"  scope    {self.scope}")
         return "\n".join(lines)
 
 

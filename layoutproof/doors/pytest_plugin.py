@@ -70,6 +70,7 @@ class _Calls:
         self.tests = 0
         self.counts = dict.fromkeys(("calls", "proved", "refuted", "unknown"), 0)
         self.unknown: dict[str, str] = {}
+        self.scopes: dict[str, str] = {}
         self.outside = ""
         self.hooks = ExitStack()
 
@@ -109,8 +110,10 @@ class _Calls:
 
     def _count(self, found: Iterable[Judged]) -> None:
         from layoutproof.core.result import Verdict
-        from layoutproof.jobs.pallas.report import why_unknown
+        from layoutproof.jobs.pallas.report import scopes, why_unknown
 
+        found = tuple(found)
+        self.scopes |= dict.fromkeys(scopes(found), "")
         for call in found:
             self.counts["calls"] += 1
             self.counts[call.verdict.value] += 1
@@ -124,7 +127,8 @@ class _Calls:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         output = getattr(session.config, "workeroutput", None)
         if output is not None:
-            output[_XDIST] = {"tests": self.tests, "counts": self.counts, "unknown": list(self.unknown)}
+            said = {"unknown": list(self.unknown), "scopes": list(self.scopes)}
+            output[_XDIST] = {"tests": self.tests, "counts": self.counts, **said}
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -134,6 +138,7 @@ class _Calls:
             self.tests += given["tests"]
             self.counts = {name: count + given["counts"][name] for name, count in self.counts.items()}
             self.unknown |= dict.fromkeys(given["unknown"], "")
+            self.scopes |= dict.fromkeys(given["scopes"], "")
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """How many calls there were, and what nobody can tell of them."""
@@ -146,7 +151,7 @@ class _Calls:
         verdicts = ", ".join(f"{self.counts[name]} {name}" for name in ("proved", "refuted", "unknown"))
         many = f"{self.counts['calls']} Pallas call{'' if self.counts['calls'] == 1 else 's'}"
         tests = f"{self.tests} test{'' if self.tests == 1 else 's'}"
-        terminalreporter.line(f"{many} in {tests}: {verdicts}")
+        terminalreporter.line("; ".join((f"{many} in {tests}: {verdicts}", *self.scopes)))
 
 
 def _failed(item: pytest.Item, text: str) -> pytest.TestReport:

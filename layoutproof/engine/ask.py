@@ -112,12 +112,11 @@ def _guarded(figures: dict[str, object], claims: tuple[Claim, ...], where: Term 
 
 
 def _of_kernel(name: str, layouts: tuple[object, ...], how: dict[str, Any]) -> Result:
-    from layoutproof.engine.kernels import judge, kernel_of, summary, with_parts
+    from layoutproof.engine.kernels import answer, kernel_of
 
     if len(layouts) != 1:
         raise LayoutError(f"{name} is about one kernel; got {len(layouts)}")
-    kernel = kernel_of(layouts[0], name)
-    return summary(name, kernel, judge(kernel, names=with_parts([name]), **how))
+    return answer(name, kernel_of(layouts[0], name), **how)
 
 
 def _subject(layout: Any) -> str:

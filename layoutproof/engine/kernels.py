@@ -26,6 +26,10 @@ from layoutproof.engine.guards import holds_when
 from layoutproof.engine.read import read_layout
 from layoutproof.engine.tables import about, candidates, impossible, tables_of
 
+ANALYSABLE = "analysable"
+"""The property that is unknown where the body moves data by hand."""
+BODY = "body not looked at"
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -64,7 +68,6 @@ def judge(
 
     names: the properties, all by default; those about a target are then left out where no target of the kernel's
     platform is given. where: a condition on size symbols.  engine, confirm, effort: as for `ask`.
-    A kernel that moves all its data by hand gets one finding more, `analysable`, which is unknown.
     Raises LayoutError for an unknown property or target, and for a target property without a target.
     """
     chip = kernel_target(target, compiler) if isinstance(target, str) else target
@@ -74,9 +77,6 @@ def judge(
     nothing = nothing or next((f"vacuous: {why}" for why in map(impossible, kernel.tables) if why), "")
     how = (ENGINES if engine is None else (engine,), confirm, effort)
     found: list[Finding] = []
-    if kernel.opaque and names is None:
-        result = Result("analysable", str(kernel), Verdict.UNKNOWN, None, kernel.opaque)
-        found.append(Finding("analysable", kernel.name, result, source=kernel.source))
     for name in kernel_properties() if names is None else names:
         module = _kernel_module(name)
         if module.TARGET and (chip is None or chip.platform != kernel.platform):
@@ -112,6 +112,37 @@ def with_parts(names: Sequence[str]) -> tuple[str, ...]:
     ('revisits', 'legal_for_target', 'block_shape')
     """
     return tuple(dict.fromkeys(part for name in names for part in (name, *getattr(_kernel_module(name), "WITH", ()))))
+
+
+def scope(names: Sequence[str] | None, verdict: Verdict = Verdict.PROVED) -> str:
+    """What an answer about a kernel speaks of, in words: what was asked, all properties by default, and of what.
+
+    >>> scope(None)
+    'grid and BlockSpecs proved; body not looked at'
+    >>> scope(["revisits"])
+    'revisits proved of the grid and BlockSpecs; body not looked at'
+    """
+    if verdict is not Verdict.PROVED:
+        return BODY
+    return f"{f'{_listed(names)} proved of the grid and BlockSpecs' if names else 'grid and BlockSpecs proved'}; {BODY}"
+
+
+def beside(names: Sequence[str]) -> tuple[str, ...]:
+    """What has to be asked beside some properties, so that what the body moves by hand leaves their answer unknown.
+
+    What a target demands of windows and memory holds whatever the body does.
+    """
+    rests = any(not _kernel_module(name).TARGET for name in names)
+    return (ANALYSABLE,) if rests and ANALYSABLE not in names else ()
+
+
+def answer(name: str, kernel: Kernel, **how: Any) -> Result:
+    """One answer to one property of a kernel. how: as for `judge`."""
+    result = summary(name, kernel, judge(kernel, names=with_parts([name]), **how))
+    if result.verdict is Verdict.PROVED:
+        held = judge(kernel, names=beside([name]))
+        result = summary(name, kernel, held) if held else result
+    return replace(result, property=name, scope=scope([name], result.verdict))
 
 
 def summary(name: str, kernel: Kernel, findings: Sequence[Finding]) -> Result:
@@ -178,6 +209,10 @@ def _target_modules() -> tuple[ModuleType, ...]:
     names = [m.name for m in pkgutil.iter_modules(layoutproof.targets.__path__)]
     found = [importlib.import_module(f"layoutproof.targets.{name}") for name in names]
     return tuple(module for module in found if hasattr(module, "KERNEL_TARGETS"))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _kernel_module(name: str) -> ModuleType:

@@ -187,6 +187,7 @@ def _entry(answer: Result) -> dict[str, Any] | None:
         "reason": answer.reason,
         "decided_by": answer.decided_by,
         "figures": plain(answer.figures),
+        "scope": answer.scope,
     }
     try:
         return entry if json.loads(json.dumps(entry)) == entry else None
@@ -207,6 +208,7 @@ def _result(entry: Any) -> Result | None:
             entry["reason"],
             entry["decided_by"],
             entry["figures"],
+            entry["scope"],
         )
     except (KeyError, TypeError, ValueError):
         return None

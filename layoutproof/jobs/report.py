@@ -9,6 +9,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.result import Result, plain
 from layoutproof.core.visible import visible
+from layoutproof.engine.kernels import scope
 from layoutproof.jobs.check import Outcome, Status, exit_code
 from layoutproof.jobs.formats import Finding, Report
 from layoutproof.jobs.gate.fingerprint import named
@@ -32,7 +33,8 @@ def _held(outcome: Outcome) -> str:
     assert check is not None
     engine = f"  by {result.decided_by}" if result is not None and result.decided_by else ""
     word = "counterexample" if outcome.found == "refuted" else outcome.found
-    return visible(f"{word:<14} {check.kind}  {_title(outcome)}{engine}, {_seconds(outcome.seconds)}   {outcome.place}")
+    line = f"{word:<14} {check.kind}  {_title(outcome)}{engine}, {_seconds(outcome.seconds)}   {outcome.place}"
+    return visible("; ".join((line, *scopes([outcome]))))
 
 
 def _files(outcomes: Sequence[Outcome]) -> list[str]:
@@ -90,7 +92,7 @@ def summary(outcomes: Sequence[Outcome]) -> str:
     '1 of 2 claims as stated: 1 proved; 1 NOT as stated'
     """
     files = len({_split(o.place)[0] for o in outcomes if o.place})
-    return tally(outcomes) + (f"; in {files} files" if files > 1 else "")
+    return "; ".join([tally(outcomes), *([f"in {files} files"] if files > 1 else []), *scopes(outcomes)])
 
 
 def tally(outcomes: Sequence[Outcome]) -> str:
@@ -126,6 +128,14 @@ def tally(outcomes: Sequence[Outcome]) -> str:
     return "; ".join([*parts, *(f"{count} {what}" for what, count in late.items() if count)])
 
 
+def scopes(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+    """What was looked at of kernels that are proved, in words; () where no kernel is."""
+    proved = (o.result for o in outcomes if o.found == "proved" and o.result is not None)
+    said = tuple(dict.fromkeys(result.scope for result in proved if result.scope))
+    # claims say themselves which property they are about
+    return said if len(said) < 2 else (scope(None),)
+
+
 def as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """The same for programs: `exit_code`, `summary` and one entry per check."""
     counts = {verdict: _count(outcomes, verdict) for verdict in (*_VERDICTS, "holds", "wrong", "error")}
@@ -157,7 +167,7 @@ def _finding(outcome: Outcome) -> Finding:
     return Finding(
         check.kind,
         _title(outcome),
-        outcome.because or outcome.found,
+        outcome.because or "; ".join((outcome.found, *scopes([outcome]))),
         check.file,
         check.file,
         check.line,
@@ -193,6 +203,7 @@ def result_json(result: Result) -> dict[str, Any]:
         "reason": result.reason,
         "decided_by": result.decided_by,
         "figures": plain(result.figures),
+        **({"scope": result.scope} if result.scope else {}),
     }
 
 

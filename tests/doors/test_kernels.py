@@ -36,7 +36,8 @@ def test_a_proof(run: Any) -> None:
     assert (code, err) == (0, "imported\n")
     assert lines[:3] == [f"body   users_kernels.py:{CALL_LINE}", "  grid     (4)", "  target   v5e, libtpu 0.0.42.1"]
     assert lines[3].startswith("  proved   ")
-    assert lines[-1] == "1 Pallas call: 1 proved, 0 refuted, 0 unknown; 1 not asked"
+    counted = "1 Pallas call: 1 proved, 0 refuted, 0 unknown; 1 not asked"
+    assert lines[-1] == f"{counted}; grid and BlockSpecs proved; body not looked at"
     assert "refuted" not in "\n".join(lines[:-1])
 
 
@@ -89,7 +90,10 @@ def test_several_calls(run: Any) -> None:
     code, out, _ = run("users_kernels:two", "--arg", "f32[1024,128]", "--all")
     assert code == 0
     assert out.index("grid     (8)") < out.index("grid     (16)")
-    assert out.splitlines()[-1] == "2 Pallas calls: 2 proved, 0 refuted, 0 unknown"
+    assert (
+        out.splitlines()[-1]
+        == "2 Pallas calls: 2 proved, 0 refuted, 0 unknown; grid and BlockSpecs proved; body not looked at"
+    )
     assert "proved   blocks_in_bounds  args[0] f32[1024,128]" in out
 
 
@@ -283,7 +287,7 @@ def test_words_of_the_report() -> None:
     assert "warning  blocks_in_bounds  x" in shown
     assert "  mend     do so" in shown
     assert "  assumes  0 <= t < 8" in shown
-    assert shown.endswith("1 Pallas call: 1 proved, 0 refuted, 0 unknown; 1 warning")
+    assert "1 Pallas call: 1 proved, 0 refuted, 0 unknown; 1 warning; " in shown
     assert why_unknown(Judged(kernel(), (finding(Verdict.UNKNOWN),))).endswith("blocks_in_bounds of x: a reason")
     assert summary([]) == "no Pallas call; nothing asked is nothing proved"
 

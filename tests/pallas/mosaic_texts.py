@@ -76,7 +76,6 @@ def as_compiled(kernel: Kernel) -> Kernel:
         scratch=tuple(replace(s, dtype="") if s.memory == "semaphore" else s for s in kernel.scratch),
         accesses=(),
         source="",
-        opaque="by hand" if kernel.opaque else "",
     )
 
 

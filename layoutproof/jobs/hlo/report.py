@@ -9,6 +9,7 @@ from typing import Any
 from layoutproof.core.errors import shorten
 from layoutproof.core.result import plain
 from layoutproof.core.visible import visible
+from layoutproof.engine.kernels import scope
 from layoutproof.jobs.hlo.bitcasts import REORDERING
 from layoutproof.jobs.hlo.fixes import DEFAULT_TARGET, Fix, fix
 from layoutproof.jobs.hlo.found import Audit, Buffers, Moves, Place
@@ -46,7 +47,14 @@ def as_text(audit: Audit, top: int = 10, target: str | None = None) -> str:
         *_rest(audit),
         *_trouble(audit, top),
     ]
-    return "\n".join(map(visible, [*lines, f"{audit.file}: {WORDS[audit.exit_code]}"]))
+    scope = _scope(audit)
+    last = f"{audit.file}: {WORDS[audit.exit_code]}" + (f"; Mosaic kernels: {scope}" if scope else "")
+    return "\n".join(map(visible, [*lines, last]))
+
+
+def _scope(audit: Audit) -> str:
+    """What was proved of the Mosaic kernels that are proved, "" where none is."""
+    return scope(None) if audit.kernels["proved"] else ""
 
 
 def as_json(audit: Audit, top: int = 10, target: str | None = None) -> dict[str, Any]:
@@ -71,6 +79,7 @@ def as_json(audit: Audit, top: int = 10, target: str | None = None) -> dict[str,
         "fusion_roots": dict(audit.roots),
         "custom_calls": dict(audit.targets),
         "mosaic_kernels": dict(audit.kernels),
+        "mosaic_kernels_scope": _scope(audit),
         "refuted_kernels": list(audit.wrong_kernels),
         "contradictions": [c._asdict() for c in audit.contradictions],
         "contradictions_in_all": audit.contradicted,

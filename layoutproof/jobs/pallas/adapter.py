@@ -8,6 +8,7 @@ what a kernel is told of the chip comes from `jax/_src/pallas/mosaic/tpu_info.py
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import os
 import sys
@@ -29,7 +30,11 @@ KINDS = {
 """Generation -> (device kind as JAX spells it, cores that one call may use)."""
 
 MARK = "layoutproof_pipeline"
-"""Scope put round a pipeline that was seen, so that the call whose body it stands in can be told."""
+"""Scope put round a pipeline that was seen, so that what it moves can be told from what the body moves by hand."""
+PARTS = "layoutproof_parts"
+"""The same round a pipeline that was given views, `x.at[..]`: which part of the array that is, the body has chosen."""
+BODY = "layoutproof_body"
+"""Scope put round the body of a pipeline, in which anything may be moved by hand again."""
 
 PIPELINES = {
     "jax._src.pallas.mosaic.pipeline": ("_emit_pipeline",),
@@ -178,19 +183,26 @@ def _module(name: str) -> ModuleType | None:
 def pipelines_traced(callback: Callable[[Mapping[str, Any], tuple[Any, ...]], None]) -> Iterator[None]:
     """Within it `callback(arguments of emit_pipeline, references it is called with)` sees every pipeline traced.
 
-    Of the arguments, `platform` is ours: "tpu" or "mosaic_gpu". The pipeline's equations carry the scope `MARK`.
+    Of the arguments, `platform` is ours: "tpu" or "mosaic_gpu"; and `allocations` what the call was given as such.
+    The pipeline's equations carry the scope `MARK` or `PARTS`, those of its body `BODY`.
     """
     jax = need_jax()
 
     def watching(platform: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             def emit(body: Any, **options: Any) -> Any:
-                pipeline = original(body, **options)
+                @functools.wraps(body)
+                def scoped(*given: Any, **named: Any) -> Any:
+                    with jax.named_scope(BODY):
+                        return body(*given, **named)
+
+                pipeline = original(scoped, **options)
 
                 def called(*refs: Any, **more: Any) -> Any:
                     # a pipeline calls itself again once its buffers are there; seen is seen
-                    callback({**options, "platform": platform}, refs)
-                    with jax.named_scope(MARK):
+                    callback({**options, "platform": platform, "allocations": more.get("allocations")}, refs)
+                    cut = any(is_view(ref) for ref in jax.tree.leaves(list(refs), is_leaf=is_view))
+                    with jax.named_scope(PARTS if cut else MARK):
                         return pipeline(*refs, **more)
 
                 return _like(pipeline, called)
@@ -221,15 +233,62 @@ def _like(pipeline: Any, called: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def has_pipeline(jaxprs: Iterator[Any] | list[Any]) -> bool:
-    """Whether a kernel's body holds a pipeline that `pipelines_traced` has seen."""
-    for jaxpr in jaxprs:
-        for equation in opened(jaxpr)[0].eqns:
-            if MARK in str(equation.source_info.name_stack):
-                return True
-            if has_pipeline([inner for _, inner in inner_jaxprs(equation.params)]):
-                return True
-    return False
+def is_view(ref: Any) -> bool:
+    """Whether a reference is a part of another, `x.at[..]`."""
+    return bool(getattr(ref, "transforms", ()))
+
+
+def pipelined(jaxpr: Any) -> frozenset[int]:
+    """The arguments of a kernel's body that pipelines seen by `pipelines_traced` move whole, and nothing else touches.
+
+    What is handed to an operation that nobody knows counts as touched.
+    """
+    inner, _ = opened(jaxpr)
+    whole, touched = _uses(inner, False)
+    return frozenset(k for k, v in enumerate(inner.invars) if id(v) in whole and id(v) not in touched)
+
+
+def _uses(jaxpr: Any, in_pipeline: bool) -> tuple[set[int], set[int]]:
+    """The variables of a jaxpr that pipelines use, and those that anything else uses, by identity."""
+    whole: set[int] = set()
+    touched: set[int] = set()
+    for equation in jaxpr.eqns:
+        scopes = str(equation.source_info.name_stack).split("/")
+        said = [scope for scope in scopes if scope in (MARK, PARTS, BODY)]
+        ours = said[-1] == MARK if said else in_pipeline
+        given = {id(v) for v in equation.invars if not is_literal(v)}
+        for passed, closed in _passed(equation):
+            inner, _ = opened(closed)
+            names = dict(zip([id(v) for v in passed[1]], passed[0], strict=False))
+            inner_whole, inner_touched = _uses(inner, ours)
+            whole |= {id(names[v]) for v in inner_whole if v in names}
+            touched |= {id(names[v]) for v in inner_touched if v in names}
+            given -= {id(v) for v in passed[0] if not is_literal(v)}
+        if ours:
+            whole |= given
+        else:
+            touched |= given
+    return whole, touched
+
+
+def _passed(equation: Any) -> Iterator[tuple[tuple[list[Any], list[Any]], Any]]:
+    """((operands, the variables that they become), jaxpr) of each inner jaxpr that is understood."""
+    operands = list(equation.invars)
+    for name, closed in inner_jaxprs(equation.params):
+        inner, _ = opened(closed)
+        match equation.primitive.name:
+            case "cond":
+                given = operands[1:]
+            case "while":
+                first, second = int(equation.params["cond_nconsts"]), int(equation.params["body_nconsts"])
+                consts = operands[:first] if name == "cond_jaxpr" else operands[first : first + second]
+                given = consts + operands[first + second :]
+            case _:
+                given = operands
+        for variables in (inner.invars, inner.constvars):
+            if len(variables) == len(given):
+                yield (given, list(variables)), closed
+                break
 
 
 def place_of(source_info: Any) -> str:

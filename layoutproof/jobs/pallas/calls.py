@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -10,7 +11,7 @@ from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Unmodelled
 from layoutproof.core.size import symbol
 from layoutproof.core.term import Term
-from layoutproof.jobs.pallas.adapter import has_pipeline, inner_jaxprs, opened, place_of_function
+from layoutproof.jobs.pallas.adapter import inner_jaxprs, opened, pipelined, place_of_function
 from layoutproof.jobs.pallas.bit_terms import Unreadable
 from layoutproof.jobs.pallas.jaxpr_terms import ZERO, Reference, literal, table_of, terms_of
 
@@ -26,10 +27,6 @@ _SPACES = {
 _SPACES |= {"semaphore_mem": "semaphore", "semaphore": "semaphore", "vmem_shared": "vmem_shared", "cmem": "cmem"}
 _SPACES |= {"gmem": "gmem", "error": "any"}
 _NAMES = {"bool": "pred", "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "complex64": "c64"}
-_BY_HAND = (
-    "all its arrays stay where they are (memory ANY or HBM) and the kernel moves data by hand: there is no block that "
-    "could be checked"
-)
 
 
 def kernel_of(params: Mapping[str, Any], source: str, live: Sequence[bool], platform: str = "") -> Kernel | Unmodelled:
@@ -58,7 +55,8 @@ def kernel_of(params: Mapping[str, Any], source: str, live: Sequence[bool], plat
     # numbers of aliases count the tables, and not the dynamic bounds of the grid; those of tables become negative
     skipped = mapping.num_index_operands
     aliases = tuple((int(a) - skipped, int(b)) for a, b in params.get("input_output_aliases") or ())
-    windowed = any(o.windowed for o in operands)
+    moved = pipelined(params["jaxpr"])
+    operands = [o if o.windowed else replace(o, pipelined=len(tables) + k in moved) for k, o in enumerate(operands)]
     kernel = Kernel(
         name=name,
         grid=grid,
@@ -74,7 +72,6 @@ def kernel_of(params: Mapping[str, Any], source: str, live: Sequence[bool], plat
         runtime=tuple(f"grid{k}" for k, n in enumerate(mapping.grid) if type(n) is not int),
         accesses=tuple(sorted(_accesses(opened(params["jaxpr"])[0]))),
         source=source,
-        opaque="" if windowed or not operands or has_pipeline([params["jaxpr"]]) else _BY_HAND,
     )
     odd = [w for w in semantics if w not in SEMANTICS]
     return Unmodelled(name, source, f"unknown dimension_semantics {odd[0]!r}") if odd else kernel

@@ -12,7 +12,8 @@ from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.kernel import Kernel, Unmodelled
 from layoutproof.core.result import Result, Verdict
 from layoutproof.engine.catalogue import kernel_properties, options_of
-from layoutproof.engine.kernels import judge, kernel_of, summary, with_parts
+from layoutproof.engine.kernels import answer as one_answer
+from layoutproof.engine.kernels import judge, kernel_of, scope, summary
 from layoutproof.jobs.positions import Node, read_file
 from layoutproof.jobs.spec_model import NAME
 
@@ -124,10 +125,7 @@ def _of_call(kind: str, call: Kernel | Unmodelled, options: Mapping[str, Any]) -
     if isinstance(call, Unmodelled):
         return Result(kind, call.name, Verdict.UNKNOWN, None, f"not modelled ({call.source}): {call.reason}")
     if kind != ALL:
-        result = summary(kind, call, judge(call, names=with_parts([kind]), **options))
-        if call.opaque and not result.counterexample:
-            return Result(kind, str(call), Verdict.UNKNOWN, None, call.opaque)
-        return result
+        return one_answer(kind, call, **options)
     findings = judge(call, **options)
     if not findings:
         return Result(kind, str(call), Verdict.UNKNOWN, None, "there is nothing in it to ask about")
@@ -135,9 +133,10 @@ def _of_call(kind: str, call: Kernel | Unmodelled, options: Mapping[str, Any]) -
     worst = summary(kind, call, weighty)
     asked = len(dict.fromkeys(f.property for f in findings if f.asked))
     if worst.verdict is Verdict.PROVED:
-        return Result(kind, str(call), Verdict.PROVED, None, "", worst.decided_by, {"properties": asked})
-    reason = f"{worst.property}: {worst.reason}"
-    return replace(worst, property=kind, reason=reason, figures={**worst.figures, "properties": asked})
+        figures = {"properties": asked}
+        return Result(kind, str(call), Verdict.PROVED, None, "", worst.decided_by, figures, scope(None))
+    reason, figures = f"{worst.property}: {worst.reason}", {**worst.figures, "properties": asked}
+    return replace(worst, property=kind, reason=reason, figures=figures, scope=scope(None, worst.verdict))
 
 
 def _calls(kind: str, layout: object) -> Sequence[Kernel | Unmodelled]:

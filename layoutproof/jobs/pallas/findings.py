@@ -2,9 +2,10 @@
 
 A call is refuted when something of severity `error` is, and unknown when it could not be modelled, when nothing was
 asked of it, when a target was given that knows nothing of its platform, or when something that would be an error is
-unknown. What can at worst be a warning or an info, refuted or unknown, is said and decides nothing; where nothing
-else was asked, and it is unknown, so is the call. What only the compiler could settle (`vmem_total`) is such an info:
-shown, and counted as not asked, never as proved.
+unknown. What can at worst be a warning or an info, refuted or unknown, is said and counted as that, and decides
+nothing; where nothing else was asked, and it is unknown, so is the call. What only the compiler could settle
+(`vmem_total`) is such an info: shown, and counted as not asked, never as proved. The line of a finding, the counts and
+the exit code all go by `word`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from dataclasses import dataclass, replace
 
 from layoutproof.core.kernel import Kernel, Unmodelled
 from layoutproof.core.result import Verdict
-from layoutproof.engine.kernels import Finding, judge, kernel_target, summary, with_parts
+from layoutproof.engine.kernels import Finding, beside, judge, kernel_target, scope, summary, with_parts
+
+IDLE = "not asked"
+"""What a finding counts as that nobody was asked to settle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +26,7 @@ class Judged:
     """One call, its findings (the proved ones too), and the hardware that they are about.
 
     target, compiler: as the target spells them, "" where none was given.  foreign: why the target says nothing of
-    this call, "" where it does.
+    this call, "" where it does.  asked: the properties that were asked for, () = all.
     """
 
     call: Kernel | Unmodelled
@@ -30,6 +34,17 @@ class Judged:
     target: str = ""
     compiler: str = ""
     foreign: str = ""
+    asked: tuple[str, ...] = ()
+
+    @property
+    def scope(self) -> str:
+        """What the verdict speaks of, in words; "" where the call could not be modelled."""
+        return "" if isinstance(self.call, Unmodelled) else scope(self.asked, self.verdict)
+
+    @property
+    def by_hand(self) -> tuple[str, ...]:
+        """The names of the operands that the body moves by hand."""
+        return () if isinstance(self.call, Unmodelled) else tuple(o.name for o in self.call.by_hand)
 
     @property
     def verdict(self) -> Verdict:
@@ -39,6 +54,18 @@ class Judged:
         decisive = [f.result.verdict for f in self.findings if f.severity == "error"]
         idle = not decisive and any(f.result.verdict is Verdict.UNKNOWN for f in self.findings)
         return min([Verdict.UNKNOWN if self.foreign or idle else Verdict.PROVED, *decisive])
+
+    def word(self, finding: Finding) -> str:
+        """What one of its findings counts as: a verdict, or what it is worth where it can at worst be that, or `IDLE`.
+
+        Where nothing weightier was asked, an unknown is an unknown.
+        """
+        verdict = finding.result.verdict
+        if not finding.asked:
+            return IDLE
+        if verdict is Verdict.UNKNOWN and all(f.severity != "error" for f in self.findings):
+            return verdict.value
+        return verdict.value if verdict is Verdict.PROVED or finding.severity == "error" else finding.severity
 
     def proved(self) -> tuple[str, ...]:
         """The properties of which every finding is proved."""
@@ -70,12 +97,17 @@ def judged(
     foreign = ""
     if chip is not None and chip.platform != call.platform:
         foreign = f"the kernel is for {call.platform}, and {chip.name} knows kernels for {chip.platform}"
-    asked = None if names is None else with_parts(names)
+    asked = (*with_parts(names), *beside(names)) if names else None
     found = judge(call, names=asked, target=chip, where=where, effort=effort)
     for name in names or ():
         if all(finding.property != name for finding in found):
             found += (Finding(name, call.name, summary(name, call, ()), source=call.source),)
-    return Judged(call, found, shown, version, foreign)
+    return Judged(call, found, shown, version, foreign, tuple(names or ()))
+
+
+def count(calls: Iterable[Judged], what: str) -> int:
+    """How many findings of some calls count as `what`."""
+    return sum(call.word(finding) == what for call in calls for finding in call.findings)
 
 
 def exit_code(calls: Iterable[Judged]) -> int:

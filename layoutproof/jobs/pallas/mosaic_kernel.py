@@ -39,11 +39,6 @@ _WINDOW = frozenset({"transform_indices", "window_bounds", "window_kind", "pipel
 _MODULE = frozenset({"stable_mosaic.version", "sym_name"})
 _BUFFERS = {"synchronous": 1, "double_buffered": 2}
 
-BY_HAND = (
-    "all its arrays stay where they are (memory ANY or HBM) and the kernel moves data by hand: there is no block that "
-    "could be checked; pipelines inside of it are seen only where the function is traced"
-)
-
 
 def kernels_of(call: Call, config: Config, module: Mapping[str, Any]) -> tuple[Kernel | Unmodelled, ...]:
     """The kernel of a call, and one more entry, Unmodelled, where its body moves data besides its windows.
@@ -55,7 +50,7 @@ def kernels_of(call: Call, config: Config, module: Mapping[str, Any]) -> tuple[K
     except (LayoutError, Unreadable) as error:
         return (Unmodelled(call.name, call.source, str(error)),)
     moved = [name.removeprefix(PREFIX) for name in module["transfers"]]
-    if not moved or kernel.opaque:
+    if not moved or not any(operand.windowed for operand in kernel.operands):
         return (kernel,)
     reason = (
         f"the body moves data itself ({', '.join(moved)}): pipelines in it are seen only where the function is traced"
@@ -106,7 +101,6 @@ def _kernel(call: Call, config: Config, module: Mapping[str, Any]) -> Kernel:
     scratch = [Scratch(r.dims, r.dtype, r.memory) for r in references[many_tables + windows :]]
     if config.scratch:
         scratch.append(Scratch((config.scratch,), "u8"))
-    windowed = any(o.windowed for o in operands)
     name = str(given.get("sym_name", ""))
     return Kernel(
         name=call.name if name in ("", "main", "kernel") and call.name else name,
@@ -120,7 +114,6 @@ def _kernel(call: Call, config: Config, module: Mapping[str, Any]) -> Kernel:
         vmem_limit=config.vmem_limit,
         runtime=tuple(f"grid{k}" for k, n in enumerate(bounds) if n == DYNAMIC),
         source=call.source,
-        opaque="" if windowed or not operands else BY_HAND,
     )
 
 

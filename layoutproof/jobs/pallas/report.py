@@ -10,8 +10,8 @@ from layoutproof.core.kernel import Kernel, Unmodelled
 from layoutproof.core.obligation import NOT_ASKED
 from layoutproof.core.result import Verdict, plain, show_point
 from layoutproof.core.visible import visible
-from layoutproof.engine.kernels import Finding
-from layoutproof.jobs.pallas.findings import Judged, exit_code, without_proved
+from layoutproof.engine.kernels import BODY, Finding
+from layoutproof.jobs.pallas.findings import IDLE, Judged, count, exit_code, without_proved
 from layoutproof.jobs.report import result_json
 
 
@@ -26,7 +26,7 @@ def one(call: Judged, everything: bool = False) -> str:
     matmul_kernel   kernels/matmul.py:70
       grid     (3, 3, 3)
       target   v5e, libtpu 0.0.42.1
-      proved   9 properties
+      proved   9 properties of the grid and BlockSpecs; body not looked at
 
     refuted  outputs_covered  outputs[0] f32[1000,1000] block (256, 256)   kernels/matmul.py:70
       because  no program writes outputs[0][768:1000, 0:256] (block (3, 0))
@@ -45,22 +45,29 @@ def one(call: Judged, everything: bool = False) -> str:
     else:
         lines.append("  target   none given; what hardware demands is not asked")
     proved = call.proved()
-    lines.append(f"  proved   {_many(len(proved), 'property')}" + (f": {', '.join(proved)}" if everything else ""))
+    lines.append(f"  proved   {_many(len(proved), 'property')} of the grid and BlockSpecs; {BODY}")
+    if everything and proved:
+        lines.append(f"           {', '.join(proved)}")
+    if call.by_hand:
+        lines.append(f"  by hand  {', '.join(call.by_hand)}")
     if call.foreign:
         lines.append(f"  unknown  what the hardware demands: {call.foreign}")
     elif not call.findings:
         lines.append("  unknown  there is nothing in it to ask about")
     left = call if everything else without_proved(call)
-    return "\n\n".join(["\n".join(map(visible, lines)), *(finding_text(f, kernel) for f in left.findings)])
+    found = [finding_text(f, kernel, call.word(f)) for f in left.findings]
+    return "\n\n".join(["\n".join(map(visible, lines)), *found])
 
 
-def finding_text(finding: Finding, kernel: Kernel) -> str:
-    """One finding: the verdict, the property, the operand, where; then why, at which program, and what to do."""
+def finding_text(finding: Finding, kernel: Kernel, word: str) -> str:
+    """One finding: what it counts as, the property, the operand, where; then why, at which program, and what to do."""
     result = finding.result
     where = place(finding.source or kernel.source)
-    lines = [f"{_word(finding):<8} {finding.property}  {_subject(finding, kernel)}   {where}".rstrip()]
+    lines = [f"{word:<8} {finding.property}  {_subject(finding, kernel)}   {where}".rstrip()]
+    undecided = result.verdict is Verdict.UNKNOWN and word == finding.severity
     if result.reason:
-        lines.append(f"  because  {result.reason.removeprefix(NOT_ASKED)}")
+        because = result.reason.removeprefix(NOT_ASKED)
+        lines.append(f"  because  {'nobody can tell: ' if undecided else ''}{because}")
     if result.counterexample:
         lines.append(f"  at       {show_point(result.counterexample)}")
     said = [(name, value) for name, value in result.figures.items() if result.reason or name == "proved"]
@@ -70,13 +77,13 @@ def finding_text(finding: Finding, kernel: Kernel) -> str:
     lines += [f"  assumes  {assumption}" for assumption in finding.assumes]
     if result.verdict is Verdict.PROVED:
         lines.append(f"  by       {result.decided_by}")
-    elif finding.property != "analysable":
+    else:
         lines.append(f"  explain  layoutproof explain {finding.property}")
     return "\n".join(map(visible, lines))
 
 
 def summary(calls: Sequence[Judged]) -> str:
-    """One line that counts calls by their verdict, and what is only said.
+    """One line: calls by their verdict, then findings that their lines call something else, then what proved means.
 
     >>> summary([])
     'no Pallas call; nothing asked is nothing proved'
@@ -85,11 +92,20 @@ def summary(calls: Sequence[Judged]) -> str:
         return "no Pallas call; nothing asked is nothing proved"
     counts = ", ".join(f"{_count(calls, v)} {v.value}" for v in (Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN))
     line = f"{_many(len(calls), 'Pallas call')}: {counts}"
+    wrong = [call for call in calls if call.verdict is Verdict.REFUTED]
+    also = count(wrong, "unknown")
+    line += f"; {_many(also, 'question')} unknown in what is refuted" if also else ""
     for severity in ("warning", "info"):
-        said = sum(f.severity == severity and f.result.verdict is Verdict.REFUTED for c in calls for f in c.findings)
+        said = count(calls, severity)
         line += f"; {said} {severity}" + ("s" if said != 1 and severity == "warning" else "") if said else ""
-    idle = sum(not f.asked for c in calls for f in c.findings)
-    return line + (f"; {idle} not asked" if idle else "")
+    idle = count(calls, IDLE)
+    line += f"; {idle} {IDLE}" if idle else ""
+    return "; ".join((line, *scopes(calls)))
+
+
+def scopes(calls: Sequence[Judged]) -> tuple[str, ...]:
+    """What was proved of the calls that are proved, in words, each once."""
+    return tuple(dict.fromkeys(call.scope for call in calls if call.verdict is Verdict.PROVED))
 
 
 def why_unknown(call: Judged) -> str:
@@ -110,11 +126,14 @@ def why_unknown(call: Judged) -> str:
 
 
 def as_json(calls: Sequence[Judged]) -> dict[str, Any]:
-    """The same for programs: `exit_code`, `summary` and one entry per call with all its findings."""
+    """The same for programs: `exit_code`, `summary`, what proved means, and one entry per call with all findings."""
     counts = {verdict.value: _count(calls, verdict) for verdict in (Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN)}
+    said = {"warnings": count(calls, "warning"), "infos": count(calls, "info")}
     return {
         "exit_code": exit_code(calls),
-        "summary": {"calls": len(calls), **counts, "not_asked": sum(not f.asked for c in calls for f in c.findings)},
+        "summary": {"calls": len(calls), **counts, "not_asked": count(calls, IDLE)},
+        "scope": "; ".join(scopes(calls)),
+        **said,
         "calls": [_call_json(call) for call in calls],
     }
 
@@ -131,11 +150,11 @@ def place(source: str) -> str:
 def _call_json(call: Judged) -> dict[str, Any]:
     kernel = call.call
     entry: dict[str, Any] = {"name": kernel.name, "source": kernel.source, "verdict": call.verdict.value}
-    entry |= {"target": call.target, "compiler": call.compiler}
+    entry |= {"target": call.target, "compiler": call.compiler, "scope": call.scope, "by_hand": list(call.by_hand)}
     if isinstance(kernel, Unmodelled):
         return entry | {"reason": kernel.reason, "findings": []}
     entry |= {"grid": plain(kernel.grid), "platform": kernel.platform, "pipeline": kernel.pipeline}
-    entry["reason"] = kernel.opaque or call.foreign
+    entry["reason"] = call.foreign
     entry["operands"] = [
         {"name": o.name, "role": o.role, "dtype": o.dtype, "dims": plain(o.dims), "block": [str(b) for b in o.block]}
         for o in kernel.operands
@@ -148,14 +167,6 @@ def _finding_json(finding: Finding) -> dict[str, Any]:
     entry: dict[str, Any] = {"severity": finding.severity, "asked": finding.asked, "source": finding.source}
     entry["mend"] = finding.mend
     return result_json(finding.result) | {"subject": finding.subject, "assumes": list(finding.assumes)} | entry
-
-
-def _word(finding: Finding) -> str:
-    """The verdict, or what a violation is worth where that is less than an error, or that nobody was asked."""
-    if not finding.asked:
-        return "not asked"
-    refuted = finding.result.verdict is Verdict.REFUTED
-    return finding.severity if refuted and finding.severity != "error" else finding.result.verdict.value
 
 
 def _subject(finding: Finding, kernel: Kernel) -> str:

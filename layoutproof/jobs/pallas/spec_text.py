@@ -53,8 +53,6 @@ def wordless(call: Kernel | Unmodelled) -> str:
     """
     if isinstance(call, Unmodelled):
         return call.reason
-    if call.opaque:
-        return call.opaque
     beyond = next((f"{o.name}: {o.unmodelled}" for o in call.operands if o.unmodelled), "")
     if beyond:
         return beyond

@@ -11,8 +11,9 @@ from layoutproof.engine.catalogue import kernel_properties
 from layoutproof.engine.kernels import Finding, judge, kernel_target
 from layoutproof.jobs.search.problem import UNDECIDED, Problem
 
-COSTLY = frozenset({"relayout", "partial_blocks"})
-"""Properties that are about cost, or about what the user chooses; `partial` of a problem decides on the second."""
+COSTLY = frozenset({"relayout", "partial_blocks", "analysable"})
+"""Properties about cost, about what the user chooses (`partial` of a problem decides on the second), and about the
+body, which no block size changes: they make no candidate illegal, and the answer notes them."""
 
 
 MEMORY = "memory_budget"

@@ -195,8 +195,8 @@ def priced(problem: TracedProblem, values: Mapping[str, int], calls: Kernels) ->
     for call in calls:
         if isinstance(call, Unmodelled):
             raise Undecided(f"{call.name}: {call.reason}")
-        if call.opaque:
-            raise Undecided(f"{call.name}: {call.opaque}")
+        if call.by_hand and not any(operand.windowed for operand in call.operands):
+            raise Undecided(f"{call.name}: all its data are moved by hand, so there is no block to choose")
         kernels.append(call if problem.vmem is None else replace(call, vmem_limit=problem.vmem))
     if not kernels:
         raise Undecided("the function makes no Pallas call")
