@@ -142,6 +142,82 @@ def test_what_is_moved_by_hand_is_not_counted_and_so_unknown(run: Any) -> None:
     assert run(write(text + "cost: steps * vmem\n"))[0] == 0
 
 
+def test_headroom_is_stated_with_its_source(run: Any) -> None:
+    """Windows that fill VMEM leave nothing for registers that spill: an answer says what is kept free, and why."""
+    plain = SMALL.replace("headroom: 25%\n", "")
+    _, out, _ = run(write(plain), "--best", "1")
+    assert "headroom        55% of VMEM is kept free for that; the file says nothing, so that of the worst kind" in out
+    assert "2.18 x windows and scratch" in out
+    _, out, _ = run(write(plain + "headroom: matmul\n"), "--best", "1", "--json")
+    model = json.loads(out)["model"]
+    assert (model["headroom_percent"], model["vmem_limit"]) == (21, (16 << 20) * 79 // 100)
+    assert "1.26 x windows and scratch" in model["headroom_source"]
+    _, out, _ = run(write(plain + "headroom: 3%\n"), "--best", "1")
+    assert "3% of VMEM is kept free for that; stated in the file" in out
+    code, _, err = run(write(plain + "headroom: [matmul]\n"))
+    assert code == 2
+    assert "a kind of body (elementwise, matmul, reduction, attention)" in err
+
+
+def test_inputs_that_need_masks_are_named(run: Any) -> None:
+    """Blocks of 256 and 128 columns in 1024 and 1000: what lies beyond column 1000 is summed unless it is masked."""
+    tune = "tune: {bm: [256], bn: [256], bk: [200, 256]}\nflops:"
+    text = SMALL[: SMALL.index("tune:")] + tune + SMALL[SMALL.index("flops:") + len("flops:") :]
+    partial = write(text.replace("K: 1024", "K: 1000"))
+    code, out, _ = run(partial)
+    assert code == 0
+    assert words(out)[1][-2:] == ["to", "mask"]
+    assert words(out)[2][-2:] == ["x[1],", "y[0]"]
+    for operand in ("x dimension 1", "y dimension 0"):
+        assert (
+            f"note            {operand}: the last block reaches over the edge of the array in row 1, and k is in" in out
+        )
+    assert "(k) * 256 + arange(256) < 1000" in out
+    _, out, _ = run(partial, "--json")
+    over = json.loads(out)["best"][0]["partial_blocks"]
+    assert [(p["operand"], p["dimension"], p["reduced_over"]) for p in over] == [("x", 1, ["k"]), ("y", 0, ["k"])]
+    # rows of the result that are cut short lose nothing, and blocks that divide are not spoken of
+    _, out, _ = run(write(text.replace("M: 1024", "M: 1000")))
+    assert "to mask" not in out
+    assert "o dimension 0: the last block reaches over the edge of the array in row 1: undefined when read" in out
+    _, out, _ = run(write(text))
+    assert "to mask" not in out
+    assert "reaches over the edge" not in out
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_compiler_that_is_not_there_was_not_asked(run: Any, traced: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if traced:
+        pytest.importorskip("jax", reason="traced functions need jax")
+    find = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, *more: None if name == "libtpu" else find(name, *more))
+    text = SMALL
+    if traced:
+        text = (SPECS / "traced_matmul.yaml").read_text().replace("4096", "256")
+    code, out, _ = run(write(text), "--compile", "--best", "1")
+    assert code == 3
+    assert "not asked: the TPU compiler cannot be asked: no libtpu (pip install libtpu)" in out
+    assert "ahead of time" not in out
+    assert "accepted" not in out
+    code, out, _ = run(write(text), "--compile", "--best", "1", "--json")
+    found = json.loads(out)
+    assert code == 3
+    assert found["compiler"]["asked"] is False
+    assert "not asked" in found["compiler"]["said"]
+    assert traced or found["best"][0]["compiler"]["accepted"] is None
+    # who does not want the compiler is told of a proof that rests on the model
+    code, out, _ = run(write(text), "--best", "1")
+    assert code == 0
+
+
+def test_where_nothing_is_found_nothing_is_compiled(run: Any) -> None:
+    tune = "tune: {bm: [1024], bn: [1024], bk: [1024]}\nflops:"
+    text = SMALL[: SMALL.index("tune:")] + tune + SMALL[SMALL.index("flops:") + len("flops:") :]
+    code, out, _ = run(write(text.replace("headroom: 25%", "headroom: 99%")), "--compile")
+    assert code == 1
+    assert "compiler        not asked: there is nothing to compile" in out
+
+
 def test_nothing_is_feasible(run: Any) -> None:
     code, out, _ = run(SPECS / "infeasible.yaml")
     assert code == 1

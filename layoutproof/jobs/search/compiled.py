@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.kernel import Answer
 from layoutproof.jobs.search.branch import Candidate
 from layoutproof.jobs.search.problem import Problem
+from layoutproof.jobs.search.traced_compile import version
 
 _OWN_FAULT = re.compile(r"(Layout|Name|UnboundLocal|Type|Attribute|Import|ModuleNotFound|Syntax|Key|Index)Error: ")
 """What no compiler raises: the body is wrong, and no other tiling mends it."""
@@ -18,11 +18,32 @@ _OWN_FAULT = re.compile(r"(Layout|Name|UnboundLocal|Type|Attribute|Import|Module
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """One candidate. refused: the compiler's message, "" = it accepts.  unknown: why nobody could ask it."""
+    """One candidate. refused: the compiler's message.  unknown: why it said nothing.  asked: whether it was asked.
+
+    stand_in: what was compiled has a body that writes zeros, because the file names none: its windows and scratch.
+    """
 
     values: Mapping[str, int]
     refused: str = ""
     unknown: str = ""
+    asked: bool = True
+    stand_in: bool = False
+
+    @property
+    def accepted(self) -> bool | None:
+        """Whether the compiler takes the kernel itself, None = nobody knows."""
+        if self.refused:
+            return False
+        return None if self.unknown or self.stand_in else True
+
+    @property
+    def word(self) -> str:
+        """The same in one word or two."""
+        if not self.asked:
+            return "not asked"
+        if self.unknown:
+            return "unknown"
+        return "refused" if self.refused else "windows only" if self.stand_in else "accepted"
 
 
 def asked(problem: Problem, found: Sequence[Candidate], known: Sequence[Compiled] = ()) -> tuple[Compiled, ...]:
@@ -56,18 +77,18 @@ def asked(problem: Problem, found: Sequence[Candidate], known: Sequence[Compiled
                     raise LayoutError(f"{problem.body or problem.name} cannot be traced: {answer}", file=problem.source)
                 messages[k] = answer
     except Undecided as undecided:
-        return tuple(Compiled(one.values, unknown=str(undecided)) for one in found)
+        return tuple(Compiled(one.values, unknown=str(undecided), asked=False) for one in found)
     for values, message in zip(new, messages, strict=True):
         unknown = "the TPU compiler aborted, or did not end" if message is None else ""
-        said[tuple(values.values())] = Compiled(values, message or "", unknown)
+        said[tuple(values.values())] = Compiled(values, message or "", unknown, stand_in=not problem.body)
     return tuple(said[tuple(one.values.values())] for one in found)
 
 
-def answer_of(problem: Problem, compiled: Compiled) -> Answer | None:
+def answer_of(compiled: Compiled) -> Answer | None:
     """What the compiler said of the user's kernel; None where it was not asked, or of another body."""
-    if compiled.unknown or problem.body is None:
+    if compiled.unknown or compiled.stand_in:
         return None
-    return Answer(compiled.refused, f"libtpu {version('libtpu')}, ahead of time")
+    return Answer(compiled.refused, f"{version()}, ahead of time")
 
 
 def refusing(refused: Mapping[tuple[int, ...], tuple[Candidate, str]], values: Mapping[str, int]) -> str:

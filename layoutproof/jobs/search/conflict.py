@@ -69,7 +69,7 @@ def conflict(problem: Problem, effort: int = 1) -> Conflict:
     if (VMEM,) in kept:
         enough = least_vmem(problem, [c for c in conditions if c != (VMEM,)], effort)
         # what is kept free comes on top
-        enough = None if enough is None else ceil_div(enough * 100, 100 - problem.headroom)
+        enough = None if enough is None else ceil_div(enough * 100, 100 - problem.headroom.percent)
     return Conflict(tuple(_words(problem, condition) for condition in kept), enough, complete=not unsure)
 
 
@@ -196,7 +196,8 @@ def _words(problem: Problem, condition: Condition) -> str:
             return _range_words(name, key, problem.ranges[name])
         case ("VMEM",):
             most = CHIPS[problem.target].vmem / 2**20
-            return f"{problem.vmem / 2**20:.2f} MiB of VMEM ({problem.target} has {most:.2f})"
+            free = f"; {problem.headroom.percent}% of the limit is kept free" if problem.headroom.percent else ""
+            return f"{problem.vmem / 2**20:.2f} MiB of VMEM ({problem.target} has {most:.2f}{free})"
         case ("legal",):
             return f"the rules of {problem.target}"
         case ("whole",):

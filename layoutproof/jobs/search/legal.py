@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.kernel import Answer, Kernel, KernelTarget
@@ -53,6 +54,42 @@ def findings_of(
     for shape in problem.shapes:
         found.append(judge(problem.template.instance({**shape.sizes, **values}), target=target, effort=effort))
     return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """A dimension of an operand whose last block reaches over the array's edge.
+
+    condition: of what is inside.  reduced: grid indices that choose the block and stand in no output's index: the body
+    adds those blocks up, or whatever its reduction is, and what lies beyond the edge with them unless it masks it.
+    """
+
+    operand: str
+    dimension: int
+    condition: str
+    reduced: tuple[str, ...]
+
+
+def partials(kernel: Kernel, findings: Iterable[Finding]) -> tuple[Partial, ...]:
+    """The partial dimensions of a kernel's operands, by what was found of it."""
+    written = {name for operand in kernel.outputs for term in operand.index for name in term.names()}
+    operands = {operand.name: operand for operand in kernel.operands}
+    found = []
+    for f in findings:
+        if f.property != "partial_blocks" or f.result.verdict is Verdict.PROVED or f.subject not in operands:
+            continue
+        operand = operands[f.subject]
+        for key, condition in f.result.figures.items():
+            d = int(key.removeprefix("mask"))
+            chosen = dict.fromkeys(name for name in operand.index[d].names() if name in kernel.grid_names)
+            alone = operand in kernel.inputs and tuple(name for name in chosen if name not in written)
+            found.append(Partial(f.subject, d, str(condition), alone or ()))
+    return tuple(found)
+
+
+def partials_of(kernel: Kernel) -> tuple[Partial, ...]:
+    """The same of a kernel that nobody judged yet."""
+    return partials(kernel, judge(kernel, names=("partial_blocks",)))
 
 
 def whole(problem: Problem, effort: int = 1) -> Callable[[Mapping[str, int]], str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
@@ -11,14 +13,53 @@ from layoutproof.jobs.search.cost import Machine
 from layoutproof.jobs.search.template import Template
 from layoutproof.targets.tpu import MEMORY, generation
 from layoutproof.targets.tpu_chips import CHIPS
+from layoutproof.targets.tpu_memory import SPILLS
 
 STEP_OVERHEAD = 350_000
 """Picoseconds per grid step where the user says nothing: an assumption of ours, measured by nobody here. It breaks
 ties towards fewer steps; a file may say better with `step_overhead`."""
 
+BODIES = {
+    "elementwise": (1.00, "gelu, casts, transposes, concatenations and reshapes on v5e, libtpu 0.0.52"),
+    "matmul": (1.26, "a matmul with blocks of 512 x 512 x 2048 on v5e, libtpu 0.0.52"),
+    "reduction": (1.50, "a layer norm of 256 x 4096 on v5e, libtpu 0.0.52"),
+    "attention": SPILLS,
+}
+"""By the kind of a kernel's body: the most VMEM that a compiled kernel took, against its windows and scratch, and which
+did. The rest are registers that spill, which no formula knows; it bounds nothing. `tpu_memory.SPILLS` is the worst."""
+
 _TIME = re.compile(r"([0-9]{1,40}(?:\.[0-9]{1,40})?)\s*(ps|ns|us)")
 _UNITS = {"ps": 1, "ns": 1_000, "us": 1_000_000}
 _WHOLE = re.compile(r"[su]\d+|pred")
+
+
+@dataclass(frozen=True, slots=True)
+class Headroom:
+    """What is kept free of VMEM for what spills from registers. percent: of the limit.  source: who says so."""
+
+    percent: int
+    source: str
+
+
+def headroom(value: Any) -> Headroom:
+    """The headroom that a search file states: a percentage, a kind of body in BODIES, or None = that of the worst kind.
+
+    Raises LayoutError for anything else.
+
+    >>> headroom("matmul").percent, headroom("10%").percent, headroom(None).percent
+    (21, 10, 55)
+    """
+    if value is not None and not (isinstance(value, str) and value in BODIES):
+        text = str(value).strip().removesuffix("%")
+        if re.fullmatch("[0-9]{1,2}", text) is None:
+            known = ", ".join(BODIES)
+            what = f"headroom is a percentage from 0% to 99%, or a kind of body ({known})"
+            raise LayoutError(f"{what}, not {shorten(repr(value), 40)}")
+        return Headroom(int(text), "stated in the file")
+    ratio, worst = SPILLS if value is None else BODIES[value]
+    said = f"the largest total measured is {ratio:.2f} x windows and scratch ({worst})"
+    whose = "the file says nothing, so that of the worst kind of body" if value is None else f"{value} in the file"
+    return Headroom(ceil(100 * (1 - 1 / ratio)), f"{whose}: {said}")
 
 
 def machine(target: str, template: Template, step_overhead: Any = None) -> Machine:

@@ -10,10 +10,15 @@ from typing import Any
 from layoutproof.core.numbers import INTS
 from layoutproof.core.term import Term
 from layoutproof.jobs.search.cost import Machine
+from layoutproof.jobs.search.machines import Headroom
 from layoutproof.jobs.search.template import Template
 
 UNDECIDED = "undecided: "
 """What the reason of an illegal candidate starts with where nobody can tell: nothing is proved of it."""
+
+
+NONE = Headroom(0, "stated in the file")
+"""Nothing is kept free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,7 @@ class Problem:
     partial: whether blocks may reach over the edge of an array (the kernel masks them).
     vmem: bytes that windows and scratch may take, headroom taken off.  target, compiler: whose rules are kept.
     source: the file.  body: the kernel's Python function, needed to compile it.  overhead_given: by the file.
-    headroom: percent that `vmem` is less than what was given.
+    headroom: what `vmem` is less than what was given, and who says so.
     ranges: what the file says of every variable, as plain data: which of it conflicts when nothing is feasible.
     """
 
@@ -59,7 +64,7 @@ class Problem:
     source: str = ""
     body: str | None = None
     overhead_given: bool = False
-    headroom: int = 0
+    headroom: Headroom = NONE
     ranges: Mapping[str, Any] = field(default_factory=dict)
 
     def count(self) -> int:

@@ -116,15 +116,6 @@ def amount(value: Any) -> int:
     return int(float(found[1]) * _UNITS[found[2] or "B"])
 
 
-def percent(value: Any) -> int:
-    if value is None:
-        return 0
-    text = str(value).strip().removesuffix("%")
-    if re.fullmatch("[0-9]{1,2}", text) is None:
-        raise LayoutError(f"headroom is a percentage from 0% to 99%, not {shorten(repr(value), 40)}")
-    return int(text)
-
-
 def word(value: Any, key: str, words: tuple[str, ...]) -> str:
     if value is None:
         return words[0]

@@ -14,7 +14,8 @@ cost: time                             what to make small (default: time, in pic
 over: worst                            or sum: of several sizes
 partial: masked                        or none: may blocks reach over the edge of an array?
 vmem: 16MiB                            the limit; default: what the target gives a kernel that asks for none
-headroom: 10%                          of it, kept free for what the compiler itself needs
+headroom: 25%                          of it, kept free for registers that spill; or the kind of body: elementwise,
+                                       matmul, reduction, attention, with what was measured; default: the worst kind
 step_overhead: 350ns                   of one grid step
 body: kernels.py:matmul                the kernel's Python function, in a file beside this one; for --compile only
 """
@@ -33,9 +34,9 @@ from layoutproof.engine.kernels import kernel_target
 from layoutproof.jobs.positions import Node, read_file
 from layoutproof.jobs.search.cost import FIGURES
 from layoutproof.jobs.search.document import at_key, beside, placed
-from layoutproof.jobs.search.machines import machine, vmem_limit
+from layoutproof.jobs.search.machines import headroom, machine, vmem_limit
 from layoutproof.jobs.search.problem import Constraint, Problem, Shape
-from layoutproof.jobs.search.ranges import amount, constraint, domain, expression, percent, word
+from layoutproof.jobs.search.ranges import amount, constraint, domain, expression, word
 from layoutproof.jobs.search.template import Template, read_template
 
 KEYS = (
@@ -87,7 +88,7 @@ def read_problem(root: Node, file: str = "search") -> Problem:
         if name not in known:
             raise at_key(root, "kernel", file, f"the kernel speaks of {name}, which is neither in sizes nor in tune")
     placed(root.value["kernel"], file, lambda _: _some_instance(template, tune, shapes[0]))
-    headroom = at("headroom", percent)
+    kept = at("headroom", headroom)
     vmem = own if limit is None else min(own, limit)
     names = known | set(FIGURES)
     stated = constraints(root.value.get("constraints"), file, names)
@@ -101,9 +102,9 @@ def read_problem(root: Node, file: str = "search") -> Problem:
         shapes=shapes,
         machine=at("step_overhead", lambda value: machine(target, template, value)),
         target=target,
-        vmem=vmem * (100 - headroom) // 100,
+        vmem=vmem * (100 - kept.percent) // 100,
         compiler=compiler,
-        headroom=headroom,
+        headroom=kept,
         flops=at("flops", lambda value: None if value is None else expression(value, known | {"steps"})),
         cost=at("cost", lambda value: None if value is None else expression(value, names)),
         worst=at("over", lambda value: word(value, "over", ("worst", "sum"))) == "worst",

@@ -12,7 +12,7 @@ from layoutproof.jobs.search.certificate import Certificate, certify
 from layoutproof.jobs.search.compiled import Compiled, answer_of, asked, refusing
 from layoutproof.jobs.search.conflict import Conflict, conflict
 from layoutproof.jobs.search.front import Front, front_of
-from layoutproof.jobs.search.legal import checker, findings_of
+from layoutproof.jobs.search.legal import Partial, checker, findings_of, partials
 from layoutproof.jobs.search.narrow import Dropped, narrowed
 from layoutproof.jobs.search.problem import UNDECIDED, Problem
 
@@ -30,7 +30,7 @@ class Tilings:
     found; None where no value was left to look at, or the budget is spent.
     conflict: where nothing is feasible, why.  findings: what was judged of each, one tuple per shape.
     front: the Pareto front where it was asked for.  compiled: what the real compiler says of each, by its place in
-    `progress.found`; None = nobody asked it.  refusals: candidates that the compiler refused, with its message.
+    `progress.found`; None = it was not wanted.  refusals: candidates that the compiler refused, with its message.
     """
 
     problem: Problem
@@ -46,7 +46,24 @@ class Tilings:
 
     @property
     def unknown(self) -> str:
-        """Why the first is not proved to be the best (or nothing proved to be infeasible), "" = it is."""
+        """Why the first is not the best (or nothing infeasible) in every respect that was asked for, "" = it is."""
+        return self.unproved or self.uncompiled
+
+    @property
+    def uncompiled(self) -> str:
+        """Why the compiler does not take all of what was found, "" = it does, or was not wanted."""
+        if any(c.refused for c in self.compiled or ()):
+            return f"the compiler refused {len(self.refusals)} candidates and more; a larger effort asks on"
+        if any(c.stand_in for c in self.compiled or ()):
+            return (
+                "the kernel itself was not compiled, because the file names no body: windows and scratch only, "
+                "with a stand-in that writes zeros"
+            )
+        return next((c.unknown for c in self.compiled or () if c.unknown), "")
+
+    @property
+    def unproved(self) -> str:
+        """Why the first is not proved to be the best by the model, "" = it is."""
         progress, certificate = self.progress, self.certificate
         open_ones = {why: n for why, n in progress.refused.items() if why.startswith(UNDECIDED)}
         if open_ones:
@@ -68,9 +85,16 @@ class Tilings:
         # an empty answer is proved by refusing every candidate, which `refused` counts
         if not progress.found and sum(progress.refused.values()) != self.problem.count():
             return "some candidates were neither found nor refused: this is a bug"
-        if any(c.refused for c in self.compiled or ()):
-            return f"the compiler refused {len(self.refusals)} candidates and more; a larger effort asks on"
-        return next((c.unknown for c in self.compiled or () if c.unknown), "")
+        return ""
+
+    def partials(self) -> list[tuple[Partial, ...]]:
+        """For each candidate found, what reaches over the edge of an array, for any of the shapes."""
+        found = []
+        for one, shapes in zip(self.progress.found, self.findings, strict=True):
+            instances = [self.problem.template.instance({**s.sizes, **one.values}) for s in self.problem.shapes]
+            of_each = [partials(kernel, findings) for kernel, findings in zip(instances, shapes, strict=True)]
+            found.append(tuple({(p.operand, p.dimension): p for of_one in of_each for p in of_one}.values()))
+        return found
 
     @property
     def exit_code(self) -> int:
@@ -90,7 +114,7 @@ def solve(problem: Problem, best: int = 5, effort: int = 1, pareto: bool = False
     small, dropped = narrowed(problem, kernel_target(problem.target, problem.compiler))
     legal = remembered(checker(small, effort=effort))
     refused: dict[tuple[int, ...], tuple[Candidate, str]] = {}
-    compiled: tuple[Compiled, ...] | None = None
+    compiled: tuple[Compiled, ...] | None = () if compiling else None
 
     def allowed(values: Mapping[str, int]) -> str:
         return refusing(refused, values) or legal(values)
@@ -114,10 +138,10 @@ def solve(problem: Problem, best: int = 5, effort: int = 1, pareto: bool = False
         nothing = None
         if progress.complete and small.count():
             nothing = certify(small, EVERYTHING, allowed, most=0, cuts=progress.cuts)
-        return Tilings(small, problem.count(), dropped, progress, nothing, why, refusals=refusals)
+        return Tilings(small, problem.count(), dropped, progress, nothing, why, compiled=compiled, refusals=refusals)
     listed = [one.values for one in progress.found]
     certificate = certify(small, progress.found[-1].cost, allowed, cuts=progress.cuts, listed=listed)
-    answers = [None] * len(listed) if compiled is None else [answer_of(small, one) for one in compiled]
+    answers = [None] * len(listed) if compiled is None else [answer_of(one) for one in compiled]
     findings = tuple(findings_of(small, values, effort, said) for values, said in zip(listed, answers, strict=True))
     front = front_of(small, allowed, effort) if pareto else None
     return Tilings(small, problem.count(), dropped, progress, certificate, None, findings, front, compiled, refusals)

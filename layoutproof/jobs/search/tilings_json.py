@@ -8,20 +8,25 @@ from typing import Any
 from layoutproof.core.result import Verdict, plain
 from layoutproof.engine.kernels import Finding
 from layoutproof.jobs.search.branch import Candidate
+from layoutproof.jobs.search.legal import Partial
 from layoutproof.jobs.search.machines import sources
 from layoutproof.jobs.search.problem import Problem
 from layoutproof.jobs.search.solve import Tilings
+from layoutproof.jobs.search.tilings_text import compiler_said
 
 
 def as_json(answer: Tilings) -> dict[str, Any]:
     """The whole answer. Times and costs in picoseconds (a cost of the user's own in its own unit), sizes in bytes."""
     problem, progress = answer.problem, answer.progress
-    best = []
+    best, over = [], answer.partials()
     for k, one in enumerate(progress.found):
         row: dict[str, Any] = {**candidate_json(problem, one), "findings": _findings(answer.findings[k])}
+        row["partial_blocks"] = partial_json(over[k])
         if answer.compiled:
             said = answer.compiled[k]
-            row["compiler"] = {"accepted": not (said.refused or said.unknown), "message": said.refused or said.unknown}
+            row["compiler"] = {
+                "accepted": said.accepted, "said": said.word, "message": said.refused or said.unknown
+            }  # fmt: skip
         best.append(row)
     found: dict[str, Any] = {
         "search": problem.name,
@@ -41,6 +46,8 @@ def as_json(answer: Tilings) -> dict[str, Any]:
             "peak": problem.machine.peak,
             "step_overhead_ps": problem.machine.overhead,
             "vmem_limit": problem.vmem,
+            "headroom_percent": problem.headroom.percent,
+            "headroom_source": problem.headroom.source,
             "sources": list(sources(problem.machine, problem.overhead_given)),
         },
     }
@@ -55,6 +62,9 @@ def as_json(answer: Tilings) -> dict[str, Any]:
             "covered": answer.front.covered,
             "unknown": answer.front.unknown,
         }
+    if answer.compiled is not None:
+        asked = any(one.asked for one in answer.compiled)
+        found["compiler"] = {"asked": asked, "said": compiler_said(answer.compiled)}
     if answer.refusals:
         found["refused_by_compiler"] = [{"values": dict(one.values), "message": m} for one, m in answer.refusals]
     return found
@@ -67,6 +77,14 @@ def candidate_json(problem: Problem, one: Candidate) -> dict[str, Any]:
         for shape, row in zip(problem.shapes, one.figures, strict=True)
     ]
     return {"values": dict(one.values), "cost": one.cost, "shapes": rows}
+
+
+def partial_json(found: Sequence[Partial]) -> list[dict[str, Any]]:
+    """What reaches over the edge of an array, with its mask; reduced_over: grid indices that are in no output."""
+    return [
+        {"operand": p.operand, "dimension": p.dimension, "mask": p.condition, "reduced_over": list(p.reduced)}
+        for p in found
+    ]
 
 
 def _certificate(answer: Tilings) -> dict[str, Any] | None:

@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 
 from layoutproof.core.errors import shorten
 from layoutproof.core.result import Verdict
+from layoutproof.engine.kernels import Finding
 from layoutproof.jobs.search.branch import Candidate
 from layoutproof.jobs.search.compiled import Compiled
+from layoutproof.jobs.search.legal import Partial
 from layoutproof.jobs.search.machines import sources
 from layoutproof.jobs.search.problem import UNDECIDED, Problem
 from layoutproof.jobs.search.solve import Tilings
+from layoutproof.jobs.search.traced_compile import version
 
 REASONS = 6
 """Reasons of one kind that are shown."""
@@ -23,7 +26,7 @@ def text(answer: Tilings) -> str:
     compiler = f", compiler {problem.compiler}" if problem.compiler else ""
     lines = [f"{problem.name}, {problem.target}{compiler}: {answer.asked} candidates"]
     if answer.progress.found:
-        lines += ["", *table(problem, answer.progress.found, answer.compiled), ""]
+        lines += ["", *table(problem, answer.progress.found, answer.compiled, masks(answer)), ""]
         lines += _proved(answer)
     if answer.front is not None:
         lines += ["", f"pareto front: no other is as good in {_cost_name(problem)}, VMEM and padding at once"]
@@ -32,16 +35,25 @@ def text(answer: Tilings) -> str:
         lines += [_line("unknown", answer.front.unknown) if answer.front.unknown else _line("complete", covered)]
     lines += certificate(answer)
     lines += _left_out(answer)
-    return "\n".join([*lines, "", *model(problem, bool(answer.compiled))])
+    return "\n".join([*lines, "", *model(problem, answer.compiled)])
 
 
-def table(problem: Problem, found: Sequence[Candidate], compiled: Sequence[Compiled] | None = None) -> list[str]:
-    """The candidates in columns, one row per shape, with all of the model's figures."""
+def table(
+    problem: Problem,
+    found: Sequence[Candidate],
+    compiled: Sequence[Compiled] | None = None,
+    masks: Sequence[Sequence[Partial]] = (),
+) -> list[str]:
+    """The candidates in columns, one row per shape, with all of the model's figures.
+
+    compiled, masks: one entry for each candidate; without any the columns are left out.
+    """
     names = list(problem.variables)
     own = problem.cost is not None
     head = ["", *names, *([_cost_name(problem)] if own or len(problem.shapes) > 1 else [])]
     head += ["shape"] if len(problem.shapes) > 1 else []
     head += ["time", "limit", "HBM bytes", "flop/byte", "steps", "VMEM", "padding"]
+    head += ["to mask"] if any(masks) else []
     head += ["compiler"] if compiled else []
     rows = [head]
     for rank, one in enumerate(found):
@@ -52,8 +64,10 @@ def table(problem: Problem, found: Sequence[Candidate], compiled: Sequence[Compi
                 cells.append("" if not first else str(one.cost) if own else _time(one.cost))
             cells += [shape_text(problem.shapes[k].sizes)] if len(problem.shapes) > 1 else []
             cells += figures_cells(problem, row)
+            if any(masks):
+                cells.append(", ".join(f"{m.operand}[{m.dimension}]" for m in masks[rank]) if first else "")
             if compiled:
-                cells.append(_word(compiled[rank]) if first else "")
+                cells.append(compiled[rank].word if first else "")
             rows.append(cells)
     widths = [max(len(row[c]) for row in rows) for c in range(len(head))]
     return ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
@@ -77,15 +91,16 @@ def certificate(answer: Tilings) -> list[str]:
     """What is proved of the whole answer, and by whom."""
     progress, found = answer.progress, answer.certificate
     problem, count = answer.problem, answer.problem.count()
-    if answer.unknown:
-        lines = [_line("unknown", answer.unknown)]
+    if answer.unproved:
+        lines = [_line("unknown", answer.unproved)]
         if progress.bound is not None:
             lines.append(_line("bound", f"what is left costs no less than {cost_text(problem, progress.bound)}"))
         return lines
     if not progress.found:
         return [*_none(answer), *_because(progress.refused)]
+    unknown = [_line("unknown", answer.uncompiled)] if answer.uncompiled else []
     if found is None:
-        return []
+        return unknown
     dearest = cost_text(problem, progress.found[-1].cost)
     what = f"nothing outside of the table that the rules allow costs less than {dearest}"
     if found.kind == "enumerated":
@@ -97,10 +112,15 @@ def certificate(answer: Tilings) -> list[str]:
     lines = [_line("certificate", f"{found.kind}: {what}; {who}")]
     if count != answer.asked:
         lines.append(_line("", f"{answer.asked - count} of the {answer.asked} are left out first, see below"))
-    return lines + _because(Counter(found.cheaper or {}), "cheaper, but refused by the rules")
+    return [*lines, *_because(Counter(found.cheaper or {}), "cheaper, but refused by the rules"), *unknown]
 
 
-def model(problem: Problem, compiled: bool = False) -> list[str]:
+def masks(answer: Tilings) -> list[tuple[Partial, ...]]:
+    """For each candidate found, the inputs whose partial blocks are reduced over."""
+    return [tuple(p for p in found if p.reduced) for found in answer.partials()]
+
+
+def model(problem: Problem, compiled: Sequence[Compiled] | None = None) -> list[str]:
     """The cost model and where its constants come from."""
     cost = "time" if problem.cost is None else str(problem.cost)
     several = f", the {'worst' if problem.worst else 'sum'} over {len(problem.shapes)} shapes"
@@ -109,17 +129,28 @@ def model(problem: Problem, compiled: bool = False) -> list[str]:
         _line("time", "steps x overhead + the larger of HBM bytes / bandwidth and flops / peak"),
         _line("HBM bytes", "a block moves when its index changes from one grid step to the next, in grid order"),
         _line("VMEM", "windows in tiles, two buffers each where they move, and scratch; limit "
-              f"{problem.vmem} bytes ({mebibytes(problem.vmem)})"),
+              f"{problem.vmem} bytes ({mebibytes(problem.vmem)}); what spills from registers comes on top"),
+        _line("headroom", f"{problem.headroom.percent}% of VMEM is kept free for that; {problem.headroom.source}"),
     ]  # fmt: skip
     lines += [_line("source", source) for source in sources(problem.machine, problem.overhead_given)]
-    if compiled:
-        what = "the kernel's own body" if problem.body else "a body that writes zeros, because the file names none"
-        lines.append(_line("compiler", f"libtpu, ahead of time, with {what}"))
+    if compiled is not None:
+        lines.append(_line("compiler", compiler_said(compiled)))
     if problem.flops is None:
         lines.append(_line("flops", "not stated in the file, so compute never limits"))
     if any(w.looked_up for w in problem.template.windows):
         lines.append(_line("tables", "entries of tables count as if no two in a row were equal"))
     return lines
+
+
+def compiler_said(compiled: Sequence[Compiled]) -> str:
+    """Which compiler was asked what, or why it was not."""
+    if not compiled:
+        return "not asked: there is nothing to compile"
+    if not all(one.asked for one in compiled):
+        return f"not asked: {next(one.unknown for one in compiled if not one.asked)}"
+    if any(one.stand_in for one in compiled):
+        return f"{version()}, ahead of time, windows and scratch only: a stand-in that writes zeros, not the kernel"
+    return f"{version()}, ahead of time, with the kernel's own body"
 
 
 def cost_text(problem: Problem, cost: int) -> str:
@@ -140,12 +171,53 @@ def mebibytes(size: int) -> str:
 def _proved(answer: Tilings) -> list[str]:
     every = [f for shapes in answer.findings for findings in shapes for f in findings]
     proved = dict.fromkeys(f.property for f in every if f.result.verdict is Verdict.PROVED)
-    other = {f.property: f for f in every if f.result.verdict is not Verdict.PROVED}
-    whole = [name for name in proved if name not in other]
-    lines = [_line("proved of each", ", ".join(whole))]
-    for f in other.values():
-        lines.append(_line("note", f"{f.property} {f.subject}: {f.result.verdict.value}, {f.result.reason}"))
+    other = {f.property for f in every if f.result.verdict is not Verdict.PROVED}
+    lines = [_line("proved of each", ", ".join(name for name in proved if name not in other))]
+    return [*lines, *partial_notes(answer.partials()), *_notes(answer)]
+
+
+def partial_notes(found: Sequence[Sequence[Partial]]) -> list[str]:
+    """What reaches over an edge: of each operand and dimension the rows, and the mask of the first of them."""
+    rows: dict[tuple[str, int], list[int]] = {}
+    for rank, one in enumerate(found, 1):
+        for p in one:
+            ranks = rows.setdefault((p.operand, p.dimension), [])
+            ranks += [rank] if rank not in ranks else []
+    lines = []
+    for (operand, d), ranks in rows.items():
+        p = next(p for p in found[ranks[0] - 1] if (p.operand, p.dimension) == (operand, d))
+        said = f"{operand} dimension {d}: the last block reaches over the edge of the array in {_rows(ranks)}"
+        if p.reduced:
+            over = " and ".join(p.reduced)
+            said += f", and {over} is in no output's index: what lies beyond goes into the result unless the body masks"
+            said += f" it; row {ranks[0]}: {p.condition}"
+        else:
+            said += ": undefined when read, dropped when written"
+        lines.append(_line("note", said))
     return lines
+
+
+def _notes(answer: Tilings) -> list[str]:
+    """What else is not proved, of each property and subject once."""
+    rows: dict[tuple[str, str], list[int]] = {}
+    first: dict[tuple[str, str], Finding] = {}
+    for rank, shapes in enumerate(answer.findings, 1):
+        for f in (f for findings in shapes for f in findings):
+            if f.result.verdict is not Verdict.PROVED and f.property != "partial_blocks":
+                first.setdefault((f.property, f.subject), f)
+                ranks = rows.setdefault((f.property, f.subject), [])
+                ranks += [rank] if rank not in ranks else []
+    return [
+        _line("note", f"{name} {subject} in {_rows(rows[name, subject])}: {f.result.verdict.value}, {f.result.reason}")
+        for (name, subject), f in first.items()
+    ]
+
+
+def _rows(ranks: Sequence[int]) -> str:
+    if len(ranks) == 1:
+        return f"row {ranks[0]}"
+    run = list(ranks) == list(range(ranks[0], ranks[-1] + 1)) and len(ranks) > 2
+    return f"rows {ranks[0]} to {ranks[-1]}" if run else f"rows {', '.join(map(str, ranks))}"
 
 
 def _none(answer: Tilings) -> list[str]:
@@ -199,10 +271,6 @@ def _because(refused: Mapping[str, int], what: str = "refused") -> list[str]:
     shown = sorted(kinds.values(), key=lambda pair: -pair[0])[:REASONS]
     return [_line("", f"{count} {what}: {'more VMEM than allowed' if why == 'VMEM' else shorten(why, 160)}")
             for count, why in shown]  # fmt: skip
-
-
-def _word(compiled: Compiled) -> str:
-    return "unknown" if compiled.unknown else "refused" if compiled.refused else "accepted"
 
 
 def _cost_name(problem: Problem) -> str:

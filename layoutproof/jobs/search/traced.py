@@ -25,8 +25,8 @@ from layoutproof.engine.kernels import judge, kernel_target
 from layoutproof.jobs.search.branch import DIVIDES
 from layoutproof.jobs.search.cost import FIGURES, figures
 from layoutproof.jobs.search.legal import COSTLY
-from layoutproof.jobs.search.machines import machine
-from layoutproof.jobs.search.problem import Constraint
+from layoutproof.jobs.search.machines import Headroom, machine
+from layoutproof.jobs.search.problem import NONE, Constraint
 from layoutproof.jobs.search.traced_template import template_of
 
 MOST = 4096
@@ -48,8 +48,8 @@ No more are answered once so many are taken."""
 class TracedProblem:
     """variables: name -> values, rising.  trace: the kernels of one choice; LayoutError where the function refuses it.
 
-    vmem: bytes that a kernel may use, None = what each kernel asks for, or the target's default.  headroom: percent of
-    it that is kept free.  sizes: other names of the expressions.  confirm: asks the compiler, None = nobody can;
+    vmem: bytes that a kernel may use, None = what each kernel asks for, or the target's default.  headroom: what
+    is kept free of it.  sizes: other names of the expressions.  confirm: asks the compiler, None = nobody can;
     confirmed: whether it is asked.  source: file, line and column of the function's name.
     The rest as in `problem.Problem`.
     """
@@ -61,7 +61,7 @@ class TracedProblem:
     compiler: str | None = None
     sizes: Mapping[str, int] = field(default_factory=dict)
     vmem: int | None = None
-    headroom: int = 0
+    headroom: Headroom = NONE
     step_overhead: object = None
     flops: Term | None = None
     cost: Term | None = None
@@ -232,7 +232,7 @@ def illegal(problem: TracedProblem, one: Traced, target: KernelTarget) -> tuple[
         try:
             # the call around a pipeline counts its buffers
             for memory in () if kernel.inside else target.memory(kernel):
-                allowed = memory.limit * (100 - problem.headroom) // 100
+                allowed = memory.limit * (100 - problem.headroom.percent) // 100
                 if memory.used > allowed:
                     return f"{memory.name} (more than {allowed} bytes)", True
         except Undecided as undecided:

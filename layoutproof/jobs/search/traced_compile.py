@@ -7,6 +7,7 @@ What a kernel's body holds besides its windows is in no index map; the compiler 
 from __future__ import annotations
 
 import contextlib
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -55,7 +56,8 @@ def refused(
     """
     missing = [name for name in ("jax", "libtpu") if importlib.util.find_spec(name) is None]
     if missing or target not in CHIPS:
-        why = f"no {', '.join(missing)}" if missing else f"it does not know {target}"
+        hint = f"pip install {' '.join(missing)}"
+        why = f"no {', '.join(missing)} ({hint})" if missing else f"it does not know {target}"
         raise Undecided(f"the TPU compiler cannot be asked: {why}")
     found: list[str | None] = []
     needed = len(candidates) if enough is None else enough
@@ -66,6 +68,14 @@ def refused(
         if len(found) < len(candidates) and found.count("") < needed:
             found.append(None)  # the one that it died of
     return found
+
+
+def version() -> str:
+    """The installed compiler with its version."""
+    try:
+        return f"libtpu {importlib.metadata.version('libtpu')}"
+    except importlib.metadata.PackageNotFoundError:
+        return "libtpu"
 
 
 def _ask(question: Mapping[str, object]) -> list[str]:

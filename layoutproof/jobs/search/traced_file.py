@@ -29,7 +29,7 @@ from layoutproof.jobs.search import ranges
 from layoutproof.jobs.search import read as kernel_file
 from layoutproof.jobs.search.cost import FIGURES
 from layoutproof.jobs.search.document import beside, placed
-from layoutproof.jobs.search.machines import machine
+from layoutproof.jobs.search.machines import headroom, machine
 from layoutproof.jobs.search.problem import Shape
 from layoutproof.jobs.search.template import Template
 from layoutproof.jobs.search.traced import FUNCTION, Confirm, Kernels, TracedProblem, search_traced
@@ -106,7 +106,7 @@ def _read(root: Node, file: str) -> TracedProblem:
         compiler=compiler,
         sizes=sizes,
         vmem=at("vmem", lambda value: None if value is None else ranges.amount(value)),
-        headroom=at("headroom", ranges.percent),
+        headroom=at("headroom", headroom),
         step_overhead=at("step_overhead", lambda value: value),
         flops=at("flops", lambda v: None if v is None else ranges.expression(v, known | {"steps"})),
         cost=at("cost", lambda v: None if v is None else ranges.expression(v, names)),

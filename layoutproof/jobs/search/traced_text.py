@@ -6,13 +6,17 @@ from dataclasses import dataclass
 
 from layoutproof.core.errors import shorten
 from layoutproof.core.result import Verdict
+from layoutproof.jobs.search.legal import Partial, partials_of
 from layoutproof.jobs.search.machines import machine, sources
+from layoutproof.jobs.search.tilings_json import partial_json
+from layoutproof.jobs.search.tilings_text import partial_notes
 from layoutproof.jobs.search.traced import Traced, TracedFound, TracedProblem
+from layoutproof.jobs.search.traced_compile import version
 from layoutproof.jobs.search.traced_template import template_of
 
 EXIT = {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNKNOWN: 3}
 BODY = "VMEM is that of windows and scratch; what a kernel's body holds besides is not counted, nor is its time"
-CONFIRMED = "libtpu compiled what was found, and refused what it says; the time of a kernel's body is not counted"
+CONFIRMED = "{} compiled what was found, and refused what it says; the time of a kernel's body is not counted"
 STATED = "the cost is what the problem states; steps and bytes are those of the blocks"
 TABLES = "blocks that tables choose count as if no two entries were equal"
 
@@ -42,6 +46,7 @@ class TracedAnswer:
         count = f"{result.count} candidates, {result.looked_at} looked at"
         lines = [f"{self.problem.name}, {self.problem.target}, {count}: {self.verdict.value}"]
         lines += [f"  {rank}.  {self._line(one)}" for rank, one in enumerate(result.found, 1)]
+        lines += [f"  {line}" for line in partial_notes(self._partials())]
         lines += [f"  refused  {n}  {shorten(why, 160)}" for why, n in result.refused.most_common(8)]
         left = list(result.refused.most_common()[8:])
         if left:
@@ -75,17 +80,39 @@ class TracedAnswer:
             "search": self.problem.name,
             "target": self.problem.target,
             "verdict": self.verdict.value,
-            "best": [{"values": dict(one.values), "cost": one.cost, **one.figures} for one in result.found],
+            "best": [
+                {"values": dict(one.values), "cost": one.cost, **one.figures, "partial_blocks": partial_json(over)}
+                for one, over in zip(result.found, self._partials(), strict=True)
+            ],
             "refused": dict(result.refused),
             "undecided": dict(result.undecided),
             "certificate": {"kind": kind, "covered": result.looked_at, "of": result.count, "reason": result.unknown},
+            "compiler": {"asked": self._asked, "said": self._compiler()},
             "model": list(self.said()),
         }
+
+    @property
+    def _asked(self) -> bool:
+        return self.problem.confirmed and not self.result.unasked and bool(self.result.found or self.result.refused)
+
+    def _compiler(self) -> str:
+        if self._asked:
+            return f"{version()}, ahead of time, the function itself"
+        why = self.result.unasked or ("there is nothing to compile" if self.problem.confirmed else "not wanted")
+        return f"not asked: {why}"
+
+    def _partials(self) -> list[tuple[Partial, ...]]:
+        """For each of what was found, what reaches over the edge of an array."""
+        return [tuple(p for kernel in one.kernels for p in partials_of(kernel)) for one in self.result.found]
 
     def said(self) -> tuple[str, ...]:
         """What the figures rest on, one sentence each."""
         found, problem = self.result.found, self.problem
-        said = [BODY if not problem.confirmed or self.result.unasked else CONFIRMED]
+        said = [CONFIRMED.format(version()) if self._asked else BODY]
+        if problem.confirmed and not self._asked:
+            said.append(f"compiler {self._compiler()}")
+        kept = problem.headroom
+        said.append(f"headroom {kept.percent}% of VMEM, kept free for registers that spill; {kept.source}")
         if problem.cost is not None:
             said.append(STATED)
         if any(one.read for one in found):

@@ -60,7 +60,7 @@ def document(rng: random.Random) -> str:
         if rng.random() < 0.4
         else []
     )
-    return "\n".join([*lines, "flops: 2 * M * N"])
+    return "\n".join([*lines, "flops: 2 * M * N", "headroom: 0%"])
 
 
 def problem_at_random(seed: int) -> Problem:

@@ -93,7 +93,14 @@ def test_what_divides_divides_every_shape() -> None:
     ("said", "vmem", "asked"),
     [
         ("headroom: 10%", 15099494, None),
-        ("vmem: 8MiB", 8 << 20, None),
+        ("vmem: 8MiB\nheadroom: 0%", 8 << 20, None),
+        # by the kind of body what was measured, and that of the worst kind where the file says nothing
+        ("headroom: elementwise", 16 << 20, None),
+        ("headroom: matmul", 13254000, None),
+        ("headroom: reduction", 11072962, None),
+        ("headroom: attention", 7549747, None),
+        ("", 7549747, None),
+        ("vmem: 8MiB", 3774873, None),
         ("vmem: 64MiB\nheadroom: 50%", 32 << 20, 64 << 20),
         ("headroom: 0%", 16 << 20, None),
     ],

@@ -180,7 +180,7 @@ def test_a_conflict_in_words() -> None:
 def test_parts_of_a_range_conflict_too() -> None:
     text = (SPECS / "matmul.yaml").read_text().replace("bn: {from: 128", "bn: {from: 8000")
     problem = read_problem(
-        read_yaml(text.replace("headroom: 25%", "constraints: [bm >= 1024]").replace("body:", "note:"))
+        read_yaml(text.replace("headroom: 25%", "headroom: 0%\nconstraints: [bm >= 1024]").replace("body:", "note:"))
     )
     assert conflict(problem).conditions == (
         "bn >= 8000", "bm >= 1024", "16.00 MiB of VMEM (v5e has 128.00)",

@@ -34,6 +34,7 @@ def found(text: str, best: int = 3) -> TracedAnswer:
 
 
 def problem(name: str, arg: str, tune: str, more: str = "") -> str:
+    more = more if "headroom" in more else f"headroom: 0%\n{more}"
     return f"target: v5e\ntrace: traced_functions.py:{name}\nargs: [{arg}]\ntune: {tune}\n{more}"
 
 
@@ -119,11 +120,18 @@ def test_constraints_are_kept() -> None:
 
 def test_headroom_is_kept_free() -> None:
     # four windows of 512 bytes a row, 16 MiB in all
-    ask = problem("copy", '"f32[65536,128]"', "{rows: [2048, 4096, 8192]}")
-    assert found(ask, best=1).result.found[0].values == {"rows": 8192}
-    half = found(ask + "headroom: 50%\n", best=1)
+    def ask(headroom: str) -> TracedAnswer:
+        return found(problem("copy", '"f32[65536,128]"', "{rows: [2048, 4096, 8192]}", headroom), best=1)
+
+    assert ask("headroom: 0%\n").result.found[0].values == {"rows": 8192}
+    half = ask("headroom: 50%\n")
     assert half.result.found[0].values == {"rows": 4096}
     assert dict(half.result.refused) == {f"VMEM (more than {8 << 20} bytes)": 1}
+    # a file that says nothing gets what the worst measured body needs, 2.18 times windows and scratch, and is told so
+    unsaid = ask("headroom: null\n")
+    assert unsaid.result.found[0].values == {"rows": 2048}
+    assert "headroom 55% of VMEM" in unsaid.text()
+    assert "2.18" in unsaid.text()
 
 
 def test_a_budget_that_ends_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
