@@ -373,4 +373,4 @@ def test_check_leaves_search_files_out(run: Any, capsys: pytest.CaptureFixture[s
     write(SMALL, "specs/search.yaml")
     write("source: here\nlayouts:\n  a: f32[3,5]{1,0}\nchecks:\n  - injective: a\n", "specs/a.yaml")
     assert cli.run(["check", "specs"]) == 0
-    assert "1 claim: 1 proved" in capsys.readouterr().out
+    assert "1 claim as stated: 1 proved" in capsys.readouterr().out
