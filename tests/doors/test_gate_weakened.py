@@ -84,6 +84,7 @@ def gate(empty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     monkeypatch.setenv("LAYOUTPROOF_CACHE", str(tmp_path / "cache"))
 
     def run(*arguments: str) -> tuple[int, list[dict[str, Any]]]:
+        capsys.readouterr()
         code = cli.run(
             ["gate", *(arguments if "--against" in arguments else ("--against", "main", *arguments)), "--json"]
         )
@@ -442,3 +443,115 @@ def test_what_a_file_expects_is_locked_too(gate: Gate, capsys: pytest.CaptureFix
         capsys.readouterr()
         assert cli.run(["gate", "--json"]) == 1
         assert said(json.loads(capsys.readouterr().out)["findings"]) == {"deny loosened"}
+
+
+STATED = """\
+source: here
+layouts:
+  k:
+    kernel:
+      grid: [4, 2]
+      inputs: [{name: x, array: "f32[32,256]", block: [8, 128], index: "(i, j) -> (i, j)"}]
+      outputs: [{name: o, array: "f32[32,256]", block: [8, 128], index: "(i, j) -> (i, j)"}]
+checks:
+  - injective: f32[8]{0}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "code", "refuted"),
+    [
+        (STATED, "[4, 2]", "[3, 2]", 1, ["outputs_covered"]),
+        (STATED, "[4, 2]", "[5, 2]", 1, ["blocks_in_bounds"]),
+        (STATED, '(i, j)"}]\nchecks', '(i, 0)"}]\nchecks', 1, ["outputs_covered"]),
+        # twins: as wrong before as now, another grid that is right, a kernel that nobody stated before
+        (STATED.replace("[4, 2]", "[3, 2]"), "name: x, array", "name: y, array", 0, []),
+        (STATED.replace("[8, 128]", "[16, 128]").replace("[4, 2]", "[2, 2]"), "source: here", "source: there", 0, []),
+        (STATED, "checks:", "  k2: {kernel: {grid: [2], outputs: [{name: o, array: 'f32[16]', block: [8], "
+         "index: '(i) -> (i)'}]}}\nchecks:", 0, []),
+        (STATED, "checks:", "  k2: {kernel: {grid: [1], outputs: [{name: o, array: 'f32[16]', block: [8], "
+         "index: '(i) -> (i)'}]}}\nchecks:", 1, ["outputs_covered"]),
+        (STATED, "checks:", "  k2: {kernel: {grid: [1], outputs: [{name: o, array: 'f32[16]', block: [8], "
+         "index: '(i) -> (i)'}]}}\nchecks:\n  - outputs_covered: k2\n    expect: refuted", 0, []),
+    ],
+)  # fmt: skip
+def test_a_stated_kernel(text: str, old: str, new: str, code: int, refuted: list[str], gate: Gate) -> None:
+    """Every rule is asked of it before and after, whether or not there is a claim: what it newly breaks is denied."""
+    assert old in text
+    commit({"specs/k.yaml": text})
+    write({"specs/k.yaml": text.replace(old, new)})
+    found_code, found = gate()
+    wrong = [f["because"].partition(" of ")[0] for f in found if f["kind"] == "refuted"]
+    assert sorted(set(wrong)) == refuted, found
+    assert found_code == code, found
+
+
+USER = """\
+import jax
+from jax.experimental import pallas as pl
+
+def mm(x):
+    def body(x, o):
+        o[...] = x[...]
+    spec = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    return pl.pallas_call(body, grid=(4,), in_specs=[spec], out_specs=spec, out_shape=shape)(x)
+"""
+TRACED = """\
+source: x
+kernels:
+  mm: {trace: "user.py:mm", args: ["f32[32,128]"], target: v5e}
+checks:
+  - injective: f32[8]{0}
+"""
+
+
+def test_a_traced_kernel_against_the_lock_of_the_base(gate: Gate) -> None:
+    """Only the code changed: what it did is in the base's lock, what it does is traced; no new lock can hide it."""
+    pytest.importorskip("jax", reason="JAX is not installed")
+    write({"specs/k.yaml": TRACED, "user.py": USER})
+    assert cli.run(["gate", "--lock"]) == 0
+    commit({})
+    assert gate() == (0, [])
+    for change in ("(3,)", "(5,)"):
+        write({"user.py": USER.replace("(4,)", change)})
+        code, found = gate()
+        assert code == 1
+        assert {f["subject"] for f in found if f["severity"] == "deny"} == {"layout mm:body"}
+        assert "deny refuted" in said(found)
+    assert cli.run(["gate", "--lock"]) == 0
+    assert cli.run(["gate"]) == 0
+    assert gate()[0] == 1
+    write({"user.py": USER, "layoutproof.lock": None})
+    assert said(gate()[1]) == {"deny removed"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (", target: v5e", "", {"deny loosened"}),
+        (", target: v5e", ", target: v6e", {"deny loosened"}),
+        ("target: v5e}", 'target: v5e, assume: ["0 <= t < 4"]}', {"deny loosened"}),
+        ("target: v5e}", "target: v5e, call: 0}", {"deny loosened"}),
+        ("f32[32,128]", "f32[64,128]", {"warn kernel"}),
+        ("  mm: {", "  other: {", {"allow respelled"}),
+        ('kernels:\n  mm: {trace: "user.py:mm", args: ["f32[32,128]"], target: v5e}\n', "", {"deny removed"}),
+        ("target: v5e", "target: v5e, compiler: 0.0.51", {"allow tightened"}),
+    ],
+)
+def test_an_entry_of_user_code(old: str, new: str, expected: set[str], gate: Gate) -> None:
+    """Named, it is stated: dropped, narrowed, or of another target is denied. No code is run for it."""
+    assert old in TRACED
+    commit({"specs/k.yaml": TRACED})
+    write({"specs/k.yaml": TRACED.replace(old, new)})
+    assert said(gate()[1]) == expected
+
+
+def test_less_is_assumed_of_a_table(gate: Gate) -> None:
+    """A wider assumption proves more, a narrower one less."""
+    old = TRACED.replace("v5e}", 'v5e, assume: ["0 <= t < 8"]}')
+    commit({"specs/k.yaml": old})
+    for text, expected in (("0 <= t < 16", "allow tightened"), ("0 <= t <= 7", ""), ("0 <= t < 1", "deny loosened")):
+        write({"specs/k.yaml": old.replace("0 <= t < 8", text)})
+        assert said(gate()[1]) <= {expected}, text
+    assert gate()[0] == 1

@@ -5,12 +5,14 @@ from __future__ import annotations
 import datetime
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.core.files import read
 from layoutproof.doors.arguments import json_flag, print_report, say, write_whole
 from layoutproof.doors.progress import Progress, progress_bar
 from layoutproof.jobs.formats import Report, names, render, summary
@@ -98,11 +100,13 @@ def _report(
     today = datetime.datetime.now(tz=datetime.UTC).date()
     config = gate.pyproject()
     before: gate.Rules | None = None
+    lock = None
     if against is not None:
         old, new = states.against(against, paths or ("specs",))
         # the nearest one of the old state, which need not be where the nearest is now
         then = states.nearest_at(against, gate.PYPROJECT)
         before = gate.rules_in(then[1], f"{then[0]} at {against}") if then else {}
+        lock = _lock_at(against)
     elif len(paths) == 2:
         old, new = states.pair(*paths)
         first, second = map(gate.pyproject, map(Path, paths))
@@ -112,6 +116,7 @@ def _report(
             # rules that neither state holds are nobody's change
             before = gate.rules_of(first if first or config == second else config)
             config = second
+        lock = _lock_above(Path(paths[0]))
     elif not paths:
         return _against_lock(gate.rules_of(config), today, workers, progress, new_only)
     else:
@@ -126,7 +131,37 @@ def _report(
         new_only=new_only,
         before=before,
         accept=accept,
+        lock=lock,
     )
+
+
+def _lock_at(reference: str) -> Any:
+    """The nearest lock file of a git revision, and whether it is still here; None where there was none."""
+    from layoutproof.jobs.formats import Finding
+    from layoutproof.jobs.gate import drift, states, traced
+
+    then = states.nearest_at(reference, drift.NAME)
+    if then is None:
+        return None
+    unit, data = then
+    lock = traced.read_lock(data, unit, str(Path(unit).parent))
+    if states.is_here(unit):
+        return lock
+    gone = Finding("removed", drift.NAME, "the lock file is gone; the old one is compared with", unit, unit)
+    return replace(lock, findings=(gone, *lock.findings))
+
+
+def _lock_above(state: Path) -> Any:
+    """The nearest lock file of a state on disk; None where there is none."""
+    from layoutproof.jobs.gate import drift, traced
+    from layoutproof.jobs.gate.compare import nearest
+
+    path = nearest(drift.NAME, state)
+    if path is None:
+        return None
+    # units are names within the state: of a folder its files, of a file given by name that file
+    start = state.absolute() if state.is_dir() else state.absolute().parent
+    return traced.read_lock(read(path, drift.MAX_LOCK), path.as_posix(), os.path.relpath(path.parent, start))
 
 
 def _against_lock(

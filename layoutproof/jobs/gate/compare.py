@@ -22,7 +22,7 @@ from layoutproof.jobs.gate.states import File, State, unreadable
 from layoutproof.jobs.workers import Workers, spread
 
 if TYPE_CHECKING:
-    from layoutproof.jobs.gate.specs import Changes, Loose, Spec
+    from layoutproof.jobs.gate.specs import Changes, Loose, Named, Spec
 
 Progress = Callable[[int, int], None]
 Rules = Mapping[str, Any] | LayoutError
@@ -38,12 +38,16 @@ _NUMBER = re.compile(r"(?:^|(?<=[/.]))(?:\d+\.)?module_\d+\.")
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One file in both states; None in the state that lacks it. guess: how they were matched where it is a guess."""
+    """One file in both states; None in the state that lacks it. guess: how they were matched where it is a guess.
+
+    locked: the Pallas calls of user code that the file names, as the old state's lock has them.
+    """
 
     unit: str
     old: File | None
     new: File | None
     guess: str = ""
+    locked: tuple[Named, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,29 +75,44 @@ def compare(
     new_only: bool = False,
     before: Rules | None = None,
     accept: bool = False,
+    lock: Lock | None = None,
 ) -> Report:
     """What changed from one state to the other, judged.
 
     rules: of the new state's pyproject.toml.  before: of the old one's, which judge; None where both have the same.
     new_only: leave out what is allowed or approved.  accept: whether approvals that only the new state has count.
+    lock: the old state's, which says what Pallas calls of user code were; what they are now is traced.
     An interrupt ends the work and gives what has been found so far, said to be a part. Raises LayoutError when there
     is nothing to compare and for rules that cannot be read where there are no others.
     """
     pairs, skipped = pairs_of(old, new)
     if not pairs:
         raise LayoutError(f"no spec file or HLO dump in {old.label} and {new.label}: nothing to compare")
+    if lock is not None:
+        pairs = [replace(pair, locked=lock.calls.get(pair.old.unit, ()) if pair.old else ()) for pair in pairs]
     open_ = [pair for pair in pairs if _differs(pair)]
     work = Work(compare_pair, open_, [pair.unit for pair in open_], workers, progress)
-    judges = Judges(rules, before, today, accept)
+    judges = Judges(rules, before, today, accept, () if lock is None else lock.findings)
     report = judged(f"{new.label} against {old.label}", work, len(pairs), judges, new_only)
     notes = []
     if skipped:
         notes.append(f"neither claims nor HLO, not compared: {_first(skipped)}")
-    traced = [pair.unit for pair in pairs if pair.new and pair.new.is_spec and _TRACED.search(pair.new.data)]
+    traced = [p.unit for p in pairs if p.new and p.new.is_spec and _TRACED.search(p.new.data) and not p.locked]
     if traced:
         why = "only user code that is here is run; layoutproof.lock, and kernels --spec, say what other code did"
         notes.append(f"kernels of {_first(traced)}: {why}")
     return replace(report, notes=(*report.notes, *notes))
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """The old state's lock file. calls: of user code, by the unit of the spec file that names them.
+
+    findings: what is wrong with the lock itself.
+    """
+
+    calls: Mapping[str, tuple[Named, ...]]
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +130,14 @@ class Work:
 class Judges:
     """Whose rules judge. rules: of the new state.  before: of the old one, None where both have the same.
 
-    accept: whether approvals count that only the new state has.
+    accept: whether approvals count that only the new state has.  also: findings that no single file has.
     """
 
     rules: Rules
     before: Rules | None
     today: datetime.date
     accept: bool = False
+    also: tuple[Finding, ...] = ()
 
 
 def judged(title: str, work: Work, files: int, judges: Judges, new_only: bool) -> Report:
@@ -146,6 +166,7 @@ def judged(title: str, work: Work, files: int, judges: Judges, new_only: bool) -
         [
             *(now for _, _, _, now in sides if isinstance(now, Finding)),
             *(found for _, file, then, now in changes for found in _rules_changed(then, now, file)),
+            *judges.also,
             *findings,
         ]
     )
@@ -243,8 +264,12 @@ def rules_in(text: str | bytes, place: str) -> Rules:
 
 def pyproject(above: Path | None = None) -> Path | None:
     """The nearest pyproject.toml, from a file or folder upwards, the current folder where none is given."""
-    start = (above or Path()).absolute()
-    found = (folder / PYPROJECT for folder in (start, *start.parents))
+    return nearest(PYPROJECT, above or Path())
+
+
+def nearest(name: str, start: Path) -> Path | None:
+    """The nearest file of a name, from a file or folder upwards."""
+    found = (folder / name for folder in (start.absolute(), *start.absolute().parents))
     return next((p for p in found if os.path.lexists(p)), None)
 
 
@@ -301,7 +326,12 @@ def _compare_pair(pair: Pair) -> Compared:
         from layoutproof.jobs.gate import specs
 
         before, after = (None if f is None else specs.read(f.data, f.path) for f in (old, new))
-        return of_specs(specs.compare(before, after, pair.unit), before, after, pair.guess)
+        changes = specs.compare(before, after, pair.unit)
+        if pair.locked and after is not None:
+            from layoutproof.jobs.gate.traced import drift
+
+            changes = replace(changes, findings=(*changes.findings, *drift(pair.locked, after, pair.unit)))
+        return of_specs(changes, before, after, pair.guess)
     from layoutproof.jobs.gate import programs
 
     return Compared(_guessed(programs.compare(old, new, pair.unit), pair.guess))
@@ -319,6 +349,8 @@ def _guessed(findings: Sequence[Finding], guess: str) -> tuple[Finding, ...]:
 
 
 def _differs(pair: Pair) -> bool:
+    if pair.locked:
+        return True  # what user code does is not in these files
     if pair.old is None or pair.new is None or pair.old.data != pair.new.data or pair.old.problem or pair.new.problem:
         return True
     return pair.new.is_spec and b"gate:" in pair.new.data  # nothing changed; its approvals may have expired

@@ -10,7 +10,7 @@ asked again: the same tool gives the same answer.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from layoutproof.jobs.check import Outcome, Status, run
 from layoutproof.jobs.formats import Finding
 from layoutproof.jobs.gate.classes import layouts, text_of
 from layoutproof.jobs.gate.demands import assumed, difference
+from layoutproof.jobs.gate.judged import broken
 from layoutproof.jobs.gate.matching import Round, match
 from layoutproof.jobs.pallas.claims import KEY, is_traced
 from layoutproof.jobs.positions import Node, read_yaml
@@ -112,12 +113,13 @@ def compare(old: Spec | None, new: Spec | None, unit: str) -> Changes:
         # nothing of it could be read, which says nothing about what was removed
         return Changes(tuple(replace(finding, unit=unit, file=after.file) for finding in found))
     renamed: dict[str, str] = {}
+    expected = _expected_of(after.claims)
     for section in ("layouts", "traced"):
         for pair in match(getattr(before, section), getattr(after, section), _NAMES):
             if pair.new is None and pair.old is not None:
                 gone.append(Loose(pair.old, _gone_layout(pair.old, before.file)))
             elif pair.old is None and pair.new is not None:
-                fresh.append(Loose(pair.new, _new_layout(pair.new)))
+                fresh.append(Loose(pair.new, _new_layout(pair.new, expected.get(_json(pair.new.value), ()))))
             elif pair.old is not None and pair.new is not None:
                 renamed[pair.old.name] = pair.new.name
                 found += _layout(pair.old, pair.new, pair.guess)
@@ -230,10 +232,23 @@ def _gone_layout(old: Named, file: str) -> Finding:
     return replace(gone, file=file, line=old.line, column=old.column)
 
 
-def _new_layout(new: Named) -> Finding:
-    at: dict[str, Any] = {"line": new.line, "column": new.column}
-    fresh = Finding("added", _called(new), "it was not named before", after=text_of(new.value))
-    return replace(fresh, **at)
+def _new_layout(new: Named, expected: Collection[tuple[str, str]]) -> Finding:
+    at: dict[str, Any] = {"line": new.line, "column": new.column, "after": text_of(new.value)}
+    wrong = broken(None, new.value, expected)
+    worst = next((f for f in wrong if not f.undecided), next(iter(wrong), None))
+    if worst is not None:
+        return replace(worst, subject=_called(new), **at)
+    return Finding("added", _called(new), "it was not named before", **at)
+
+
+def _expected_of(claims: Sequence[Claimed]) -> dict[str, set[tuple[str, str]]]:
+    """What a file itself says is refuted or unknown, by the layout: (property, verdict)."""
+    found: dict[str, set[tuple[str, str]]] = {}
+    for claim in claims:
+        if claim.check.expect != "proved":
+            for layout in claim.check.layouts:
+                found.setdefault(_json(layout), set()).add((claim.check.kind, claim.check.expect))
+    return found
 
 
 def _called(named: Named) -> str:
@@ -285,7 +300,9 @@ def _traced(old: Named, new: Named) -> list[Finding]:
 
 
 def _classes(old: object, new: object) -> list[Finding]:
-    """The classes of one change, also where one side is no layout."""
+    """The classes of one change, also where one side is no layout; of kernels, what they break now, too."""
+    if plain(old) == plain(new):
+        return []
     sides: dict[str, Any] = {"before": text_of(old), "after": text_of(new)}
     try:
         read_layout(new)
@@ -295,7 +312,7 @@ def _classes(old: object, new: object) -> list[Finding]:
         read_layout(old)
     except LayoutError as error:
         return [Finding("added", "", f"what stood here before is no layout: {error.problem}", **sides)]
-    return layouts(old, new)
+    return [*layouts(old, new), *(replace(f, **sides) for f in broken(old, new))]
 
 
 def _gone_claim(old: Claimed, file: str, said: Check | None) -> Finding:

@@ -144,6 +144,12 @@ def nearest_at(reference: str, name: str) -> tuple[str, bytes] | None:
     return None
 
 
+def is_here(unit: str) -> bool:
+    """Whether the work tree has a file of the repository, by its path from the top."""
+    top = Path(_git([], "rev-parse", "--show-toplevel").decode().rstrip("\n"))
+    return (top / unit).is_file()
+
+
 def _tree(top: Path, here: Path, commit: str, units: Sequence[str]) -> list[File]:
     listing = _git(
         ["-C", str(top), "--literal-pathspecs"], "ls-tree", "-r", "-z", commit, "--", *(u or "." for u in units)

@@ -6,12 +6,17 @@ What the code of today does is traced, and what it did is in the lock file.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.kernel import Kernel
 from layoutproof.core.kernel_print import mapping_of
-from layoutproof.jobs.gate.specs import Named
+from layoutproof.jobs.formats import Finding
+from layoutproof.jobs.gate.compare import Lock
+from layoutproof.jobs.gate.specs import Named, Spec, compare
 from layoutproof.jobs.pallas.claims import calls_in
 from layoutproof.jobs.pallas.spec_text import name_of, wordless
 
@@ -30,3 +35,49 @@ def layouts_of(traced: Sequence[Named]) -> tuple[Named, ...]:
                 value: dict[str, Any] = {"kernel": mapping_of(call)}
                 found.append(Named(f"{entry.name}:{names[-1]}", value, entry.line, entry.column))
     return tuple(found)
+
+
+def drift(locked: Sequence[Named], spec: Spec, unit: str) -> list[Finding]:
+    """What the calls of a spec file's entries do now, against what a lock says that they did.
+
+    An entry that is gone, or that the file names otherwise, is the spec file's change and is not told twice.
+    """
+    entries = {entry.name: entry for entry in spec.traced}
+    before = [call for call in locked if call.name.partition(":")[0] in entries]
+    names = dict.fromkeys(call.name.partition(":")[0] for call in before)
+    found: list[Finding] = []
+    for name in names:
+        entry = entries[name]
+        at: dict[str, Any] = {"unit": unit, "file": spec.file, "line": entry.line, "column": entry.column}
+        try:
+            now = layouts_of([entry])
+        except Undecided as why:
+            found.append(Finding("unknown", f"kernel {name}", str(why), undecided=True, **at))
+            continue
+        except LayoutError as error:
+            found.append(Finding("error", f"kernel {name}", error.problem, error=True, **at))
+            continue
+        sides = (Spec(spec.file, tuple(c for c in before if c.name.startswith(f"{name}:"))), Spec(spec.file, now))
+        found += [replace(each, **at) for each in compare(*sides, unit).all()]
+    return found
+
+
+def read_lock(data: bytes, file: str, folder: str) -> Lock:
+    """The calls of user code in a lock file, by the unit of the spec file; what is wrong with it is a finding.
+
+    folder: where the lock is, seen from where units start.
+    """
+    from layoutproof.jobs.gate.lock import locked
+
+    try:
+        specs = locked(data.decode(), file)
+    except (LayoutError, UnicodeDecodeError) as error:
+        why = error.problem if isinstance(error, LayoutError) else "not UTF-8 text"
+        why = f"the old lock file cannot be read: {why}"
+        return Lock({}, (Finding("unknown", "the lock file", why, file, file, undecided=True),))
+    found: dict[str, tuple[Named, ...]] = {}
+    for unit, spec in specs.items():
+        calls = tuple(named for named in spec.layouts if ":" in named.name) if isinstance(spec, Spec) else ()
+        if calls:
+            found[os.path.normpath(os.path.join(folder, unit))] = calls
+    return Lock(found)

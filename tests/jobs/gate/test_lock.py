@@ -162,6 +162,6 @@ def test_kernels_of_user_code(folder: Path) -> None:
     assert '"layout", "mm:body", {"kernel"' in Path(drift.NAME).read_text()
     assert kinds() == kinds() == []
     Path("user.py").write_text(USER.replace("GRID", "3"))
-    assert {kind for kind, _ in kinds()} == {"reshaped", "kernel", "lost"}
+    assert {kind for kind, _ in kinds()} == {"reshaped", "kernel", "lost", "refuted"}
     Path("user.py").write_text("")
     assert drifted().exit_code == 2
