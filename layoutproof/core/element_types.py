@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from layoutproof.core.errors import LayoutError, shorten
+import re
+
+from layoutproof.core.errors import LayoutError, closest, shorten
 
 ELEMENT_BITS: dict[str, int] = {
     "pred": 8,
@@ -23,7 +25,7 @@ ELEMENT_BITS: dict[str, int] = {
 
 
 def element_bits(name: str) -> int:
-    """Bits of one element. LayoutError lists the known types.
+    """Bits of one element. LayoutError says the nearest.
 
     >>> element_bits("bf16")
     16
@@ -31,5 +33,19 @@ def element_bits(name: str) -> int:
     try:
         return ELEMENT_BITS[name]
     except KeyError:
-        known = ", ".join(ELEMENT_BITS)
-        raise LayoutError(f"unknown element type {shorten(str(name), 30)!r}; known: {known}") from None
+        raise LayoutError(f"unknown element type {shorten(str(name), 30)!r}{near_type(name)}") from None
+
+
+def near_type(word: object) -> str:
+    """`; did you mean 'f32'?` of a name that NumPy or JAX uses, or that is nearly one; else how types are written.
+
+    >>> near_type("float32"), near_type("uint8"), near_type("x")
+    ("; did you mean 'f32'?", "; did you mean 'u8'?", '; write for instance f32, bf16, s8 or pred')
+    """
+    lower = str(word)[:40].lower()
+    short = re.sub(r"^u?int|^b?float|^complex|^bool$|^i(?=[0-9])", lambda m: _SHORT[m[0]], lower).replace("_", "")
+    near = f"; did you mean {short!r}?" if short in ELEMENT_BITS else closest(lower, ELEMENT_BITS)
+    return near or "; write for instance f32, bf16, s8 or pred"
+
+
+_SHORT = {"int": "s", "uint": "u", "float": "f", "bfloat": "bf", "complex": "c", "bool": "pred", "i": "s"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 
 class LayoutError(ValueError):
@@ -86,6 +86,37 @@ def shorten(text: str, width: int = 120) -> str:
         return flat
     half = (width - 5) // 2
     return f"{flat[:half]} ... {flat[-half:]}"
+
+
+def closest(word: object, known: Iterable[str], others: Mapping[str, str] | None = None) -> str:
+    """`; did you mean 'x'?`, or "" when nothing is near.
+
+    known: the names there are.  others: what people write instead of one of them -> the name.
+
+    >>> closest("injectve", ["injective", "padding"]), closest("zzz", ["padding"])
+    ("; did you mean 'injective'?", '')
+    >>> closest("TPU v5litepod-8", ["v5e", "v5p"], {"v5litepod": "v5e"})
+    "; did you mean 'v5e'?"
+    """
+    import difflib
+
+    names = {**{name.lower(): name for name in known}, **(others or {})}
+    plain = str(word)[:60].lower()
+    near = difflib.get_close_matches(plain, names, n=1, cutoff=0.6)
+    return f"; did you mean {names[near[0]]!r}?" if near else ""
+
+
+def unknown_name(what: str, word: object, known: Iterable[str], others: Mapping[str, str] | None = None) -> LayoutError:
+    """The error of a name that is not there: what it would have been, the nearest name, and the names there are.
+
+    >>> str(unknown_name("engine", "digit", ["digits", "isl"]))
+    "unknown engine 'digit'; did you mean 'digits'? Known: digits, isl"
+    """
+    names = list(known)
+    near = closest(word, names, others)
+    listed = ", ".join(names)
+    rest = f"{near} Known: {listed}" if near else f"; known: {listed}"
+    return LayoutError(f"unknown {what} {shorten(str(word), 40)!r}{rest}")
 
 
 def _window(text: str, column: int | None, width: int = 100) -> tuple[int, str]:

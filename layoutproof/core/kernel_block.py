@@ -15,9 +15,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, closest
 from layoutproof.core.kernel import Block
-from layoutproof.core.kernel_parts import check_keys, closest, parts_of, read_size, shown, within
+from layoutproof.core.kernel_parts import check_keys, parts_of, read_size, shown, within
 from layoutproof.core.size import Extent
 
 _KIND = re.compile(r"\s*(?:pl\.|pltpu\.)?([A-Za-z]\w*)\s*\((.*)\)\s*", re.DOTALL)

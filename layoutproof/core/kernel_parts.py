@@ -17,7 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.element_types import near_type
+from layoutproof.core.errors import LayoutError, closest, shorten
 from layoutproof.core.expression import parse_size
 from layoutproof.core.size import Extent, Size, surely_less
 from layoutproof.core.space import dimension_names
@@ -51,15 +52,6 @@ def word_of(value: object, known: Sequence[str], what: str) -> str:
     if isinstance(value, str) and value in known:
         return value
     raise LayoutError(f"{what} is one of {', '.join(known)}, not {shown(value)}{closest(str(value), known)}")
-
-
-def closest(word: str, known: Sequence[str]) -> str:
-    """`; did you mean 'x'?`, or "" when nothing is near."""
-    import difflib
-
-    matches = difflib.get_close_matches
-    near = matches(word, known, n=1, cutoff=0.6) or matches(word.lower(), known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def shown(value: object) -> str:
@@ -165,8 +157,7 @@ def read_array(value: object, types: Mapping[str, int], what: str = "array") -> 
     if found is None:
         raise LayoutError(f"{what} is written f32[7,5] (a layout does not belong there), not {shown(value)}")
     if found[1] not in types:
-        near = closest(found[1], tuple(types))
-        raise LayoutError(f"{what}: unknown element type {found[1]!r}{near}; write for instance f32, bf16, s32 or pred")
+        raise LayoutError(f"{what}: unknown element type {found[1]!r}{near_type(found[1])}")
     entries = parts_of(f"({found[2]})")
     return found[1], tuple(read_size(e, f"{what}, dimension {k}", 0) for k, e in enumerate(entries))
 

@@ -19,7 +19,7 @@ import click
 
 import layoutproof
 import layoutproof.doors.commands
-from layoutproof.core.errors import InternalError, LayoutError, Undecided
+from layoutproof.core.errors import InternalError, LayoutError, Undecided, unknown_name
 from layoutproof.doors.arguments import print_json, say
 
 BAD_INPUT = 2
@@ -41,6 +41,14 @@ class Commands(click.Group):
             return None
         command: click.Command = importlib.import_module(f"layoutproof.doors.commands.{cmd_name}").command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does it, with the nearest name where there is no such command."""
+        if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
+            raise click.UsageError(str(unknown_name("command", args[0], self.list_commands(ctx))), ctx)
+        return super().resolve_command(ctx, args)
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from layoutproof.core.claim import Claim, Outside
-from layoutproof.core.errors import LayoutError, Undecided, shorten
+from layoutproof.core.errors import LayoutError, Undecided, shorten, unknown_name
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Result, Verdict, show_sizes
 from layoutproof.core.term import Term
@@ -52,7 +52,7 @@ def ask(
     if type(effort) is not int or effort < 1:
         raise LayoutError(f"effort is a whole number of at least 1, not {shorten(repr(effort), 60)}")
     if engine is not None and engine not in ENGINES:
-        raise LayoutError(f"unknown engine {engine!r}; known: {', '.join(ENGINES)}")
+        raise unknown_name("engine", engine, ENGINES)
     check_options(name, options)
     if name in kernel_properties():
         options |= {"where": where, "engine": engine, "confirm": confirm, "effort": effort}

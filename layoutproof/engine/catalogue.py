@@ -11,7 +11,7 @@ from typing import Any
 
 import layoutproof.properties
 import layoutproof.properties.kernel
-from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.errors import LayoutError, unknown_name
 
 
 @lru_cache(maxsize=1)
@@ -32,8 +32,7 @@ def property_module(name: str) -> ModuleType:
     if name in kernel_properties():
         return importlib.import_module(f"layoutproof.properties.kernel.{name}")
     if name not in properties():
-        known = ", ".join((*properties(), *kernel_properties()))
-        raise LayoutError(f"unknown property {shorten(str(name), 40)!r}; known: {known}")
+        raise unknown_name("property", name, (*properties(), *kernel_properties()))
     return importlib.import_module(f"layoutproof.properties.{name}")
 
 

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 import layoutproof.targets
-from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.errors import LayoutError, unknown_name
 from layoutproof.core.index_map import IndexMap
 
 
@@ -45,7 +45,7 @@ def _parameters(module: ModuleType) -> frozenset[str]:
 def _extents(target: str, maps: Sequence[IndexMap]) -> dict[str, int]:
     known = _tables("EXTENTS")
     if target not in known:
-        raise LayoutError(f"unknown target {shorten(target, 40)!r}; known: {', '.join(sorted(known))}")
+        raise unknown_name("target", target, sorted(known))
     axes = dict.fromkeys([name for m in maps for name in m.range.names])
     found = {axis: known[target][axis] for axis in axes if axis in known[target]}
     if not found:

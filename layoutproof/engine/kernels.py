@@ -12,7 +12,7 @@ from typing import Any
 
 import layoutproof.targets
 from layoutproof.core.claim import Claim
-from layoutproof.core.errors import LayoutError, Undecided, shorten
+from layoutproof.core.errors import LayoutError, Undecided, unknown_name
 from layoutproof.core.kernel import Kernel, KernelTarget
 from layoutproof.core.numbers import INTS
 from layoutproof.core.obligation import NOT_ASKED, Obligation
@@ -201,7 +201,15 @@ def kernel_target(name: str, compiler: str | None = None) -> KernelTarget:
         except LayoutError:
             continue
         return found if compiler is None else module.kernel_target(name, compiler)
-    raise LayoutError(f"unknown target {shorten(str(name), 40)!r}; known: {', '.join(kernel_targets())}")
+    others = {other: ours for module in _target_modules() for other, ours in module.OTHER_NAMES.items()}
+    raise unknown_name("target", name, kernel_targets(), others)
+
+
+def target_page(name: str) -> str:
+    """What is known of a target, as `explain` shows it."""
+    module = next(module for module in _target_modules() if name in module.KERNEL_TARGETS)
+    text: str = module.page(name)
+    return text
 
 
 @lru_cache(maxsize=1)
@@ -217,7 +225,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _kernel_module(name: str) -> ModuleType:
     if name not in kernel_properties():
-        raise LayoutError(f"{name!r} is no property of kernels; known: {', '.join(kernel_properties())}")
+        raise unknown_name("property of kernels", name, kernel_properties())
     return property_module(name)
 
 

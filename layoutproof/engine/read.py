@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any, Protocol
 
 import layoutproof.layouts
-from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.errors import LayoutError, shorten, unknown_name
 from layoutproof.core.index_map import IndexMap
 
 UNMARKED = "xla"
@@ -51,7 +51,7 @@ def read_layout(value: object, mode: str = "strict") -> Any:
             )
         ((name, inner),) = value.items()
         if name not in languages():
-            raise LayoutError(f"unknown layout language {shorten(str(name), 40)!r}; known: {', '.join(languages())}")
+            raise unknown_name("layout language", name, languages())
         return language(name).read(inner, mode)
     if hasattr(value, "index_map") or isinstance(value, IndexMap):
         return value

@@ -29,7 +29,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.errors import LayoutError, closest, shorten
 from layoutproof.engine.catalogue import options_of
 from layoutproof.engine.read import read_layout
 from layoutproof.jobs.pallas.claims import named_calls, one_call
@@ -40,7 +40,6 @@ from layoutproof.jobs.spec_model import (
     KernelModel,
     PropertyCheck,
     SpecFile,
-    closest,
     fields_of,
     kinds,
     model_of,

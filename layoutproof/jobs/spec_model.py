@@ -7,7 +7,6 @@ new property is known here without an edit. `jobs.spec` turns files into checks 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
@@ -253,18 +252,6 @@ def model_of(kind: str) -> type[CheckModel]:
 def fields_of(kind: str) -> tuple[str, ...]:
     """The keys that a check of this kind may have."""
     return tuple(field.alias or name for name, field in model_of(kind).model_fields.items())
-
-
-def closest(word: str, known: Sequence[str]) -> str:
-    """`; did you mean 'x'?`, or "" when nothing is near.
-
-    >>> closest("injectve", ["injective", "padding"])
-    "; did you mean 'injective'?"
-    """
-    import difflib
-
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def json_schema() -> dict[str, Any]:

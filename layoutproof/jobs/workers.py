@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, unknown_name
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -81,4 +81,4 @@ def _backend(workers: Workers) -> Iterator[dict[str, Any]]:
         register_ray()
         yield {"backend": "ray"}
     else:
-        raise LayoutError(f"unknown backend {workers.backend!r}; known: {', '.join(BACKENDS)}")
+        raise unknown_name("backend", workers.backend, BACKENDS)

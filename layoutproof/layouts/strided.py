@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.element_types import ELEMENT_BITS, near_type
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
 from layoutproof.core.index_map import Index, IndexMap, Memory
@@ -128,7 +128,7 @@ def element_bits(element_type: str) -> int:
         return 8
     if _NUMPY.fullmatch(element_type) is None:
         shown = shorten(element_type, 40)
-        raise LayoutError(f"unknown element type {shown!r}; write for instance f32, bf16, s8 or pred")
+        raise LayoutError(f"unknown element type {shown!r}{near_type(element_type)}")
     return int(element_type.lstrip("abcdefghijklmnopqrstuvwxyz"))
 
 

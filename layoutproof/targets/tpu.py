@@ -15,7 +15,7 @@ from math import prod
 from operator import index
 from types import MappingProxyType
 
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, unknown_name
 
 LANES = 128
 """Extent of the minor axis of every tile, on every generation."""
@@ -56,6 +56,11 @@ GENERATIONS: Mapping[str, Generation] = MappingProxyType(
 _ALIASES: Mapping[str, str] = MappingProxyType(
     {"v5": "v5p", "v5lite": "v5e", "v6lite": "v6e", "v4megacore": "v4", "v4i": "v4lite"}
 )
+
+OTHER_NAMES: Mapping[str, str] = MappingProxyType(
+    {**_ALIASES, "v7x": "7x", "v7": "7x", "ironwood": "7x", "trillium": "v6e", "v5litepod": "v5e", "v6": "v6e"}
+)
+"""Names in use that are not accepted, with what they most likely mean: marketing names, Cloud's accelerator types."""
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -118,17 +123,17 @@ def generation(name: str) -> str:
 
     >>> generation("v5e"), generation("TPU v5 lite"), generation("TPU v5"), generation("tpu7x")
     ('v5e', 'v5e', 'v5p', '7x')
-    >>> generation("v7x")
+    >>> generation("v7x")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    layoutproof.core.errors.LayoutError: unknown TPU generation 'v7x'; known are v2 v3 v4 v4lite v5e v5p v6e 7x
+    layoutproof.core.errors.LayoutError: unknown TPU generation 'v7x'; did you mean '7x'? ...
     """
     if name in GENERATIONS:
         return name
     plain = "".join(str(name).lower().split()).replace("-", "").replace("_", "").removeprefix("tpu")
     plain = _ALIASES.get(plain, plain)
     if plain not in GENERATIONS:
-        raise LayoutError(f"unknown TPU generation {name!r}; known are {' '.join(GENERATIONS)}")
+        raise unknown_name("TPU generation", name, GENERATIONS, OTHER_NAMES)
     return plain
 
 

@@ -16,7 +16,7 @@ from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.kernel import Answer, Kernel, Memory, Operand
 from layoutproof.core.size import Size, divide
-from layoutproof.targets.tpu import GENERATIONS, generation
+from layoutproof.targets.tpu import GENERATIONS, KIB, MEMORY, MIB, OTHER_NAMES, generation
 from layoutproof.targets.tpu_alignment import believes
 from layoutproof.targets.tpu_chips import CHIPS
 from layoutproof.targets.tpu_layouts import packing_of, relayout, tile_of
@@ -51,6 +51,29 @@ def kernel_target(name: str, compiler: str | None = None) -> TpuKernels:
     if full not in COMPILERS:
         raise LayoutError(f"no rules for compiler {shorten(compiler, 40)!r}; measured: {', '.join(COMPILERS)}")
     return TpuKernels(known, full)
+
+
+def page(name: str) -> str:
+    """What is known of one generation, as `explain` shows it.
+
+    >>> page("v5e").splitlines()[0]
+    'TPU v5e: 1 core for a kernel, 128 MiB of VMEM (16 MiB unless a kernel asks for more), 16125 MiB of HBM usable.'
+    """
+    known = generation(name)
+    chip, of_memory, layouts = CHIPS[known], MEMORY[known], GENERATIONS[known]
+    others = ", ".join(other for other, ours in OTHER_NAMES.items() if ours == known)
+    cores = "1 core" if chip.cores == 1 else f"{chip.cores} cores"
+    rows = "1 row" if layouts.packed_rows == 1 else f"{layouts.packed_rows} rows"
+    lines = [
+        f"TPU {known}: {cores} for a kernel, {of_memory.vmem / MIB:g} MiB of VMEM ({of_memory.vmem_scoped / MIB:g} MiB "
+        f"unless a kernel asks for more), {of_memory.hbm // MIB} MiB of HBM usable.",
+        "",
+        f"SMEM {chip.smem // KIB} KiB; HBM {chip.bandwidth / 1e9:g} GB/s; {chip.bf16 / 1e12:g} bf16 TFLOP/s (published)",
+        f"Default layouts have tiles of 8 x 128 elements of 32 bits; the smallest has {rows} of 32-bit words.",
+        f"Elements narrower than a byte {'are packed' if layouts.sub_byte else 'take a byte each'}.",
+        f"Rules for kernels are measured on {', '.join(COMPILERS)}; the first speaks unless --compiler names another.",
+    ]
+    return "\n".join([*lines, f"Also called {others}."] if others else lines)
 
 
 @dataclass(frozen=True, slots=True)

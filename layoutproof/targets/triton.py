@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.errors import LayoutError, shorten, unknown_name
 from layoutproof.core.kernel import Answer, Kernel, Memory, Operand
 
 KERNEL_TARGETS = ("triton",)
+OTHER_NAMES: dict[str, str] = {}
 COMPILER = "jax 0.10.2"
 
 
@@ -20,10 +21,15 @@ def kernel_target(name: str, compiler: str | None = None) -> TritonKernels:
     'triton'
     """
     if name.lower() != "triton":
-        raise LayoutError(f"unknown target {shorten(name, 40)!r}; known: triton")
+        raise unknown_name("target", name, KERNEL_TARGETS)
     if compiler not in (None, COMPILER, "0.10.2"):
         raise LayoutError(f"no rules for compiler {shorten(str(compiler), 40)!r}; read from: {COMPILER}")
     return TritonKernels()
+
+
+def page(name: str) -> str:
+    """What is known of it, as `explain` shows it."""
+    return f"Pallas kernels on a GPU through Triton, by the rules of {COMPILER}.\n\nPrograms run in any order, at once."
 
 
 @dataclass(frozen=True, slots=True)

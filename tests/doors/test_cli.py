@@ -152,7 +152,7 @@ def test_ask_json(run: Any) -> None:
 
 
 BAD = {
-    ("ask", "injectve", SCORES): "unknown property 'injectve'; known: ",
+    ("ask", "injectve", SCORES): "unknown property 'injectve'; did you mean 'injective'? Known: ",
     ("ask", "injective", "f32[3,5]{1}"): "minor_to_major {1} has 1 entry but f32[3,5] has 2 dimensions",
     ("ask", "injective", SCORES, SCORES): "injective is about one layout; got 2",
     ("ask", "same_map", SCORES): "same_map is about 2 layouts; got 1",
@@ -167,8 +167,13 @@ BAD = {
     ("locate", SCORES, "2,7"): "index 7 of dimension 1",
     ("locate", SCORES, "2"): "1 ",
     ("locate", "f32[N]{0}", "2"): "size N",
-    ("explain", "injectve"): "nothing is called 'injectve'; did you mean 'injective'?",
-    ("explain", "zzz"): "nothing is called 'zzz'; known: ",
+    ("explain", "injectve"): "unknown page 'injectve'; did you mean 'injective'? Known: ",
+    ("explain", "zzz"): "unknown page 'zzz'; known: ",
+    ("show", "f32[8]", "--target", "v7x"): "did you mean '7x'? Known: v2, ",
+    ("show", "f32[8]", "--target", "v5litepod-8"): "did you mean 'v5e'? Known: v2, ",
+    ("kernels", "json:dumps", "--target", "v7x"): "unknown target 'v7x'; did you mean '7x'?",
+    ("ask", "injective", "float32[8]"): "unknown element type 'float32'; did you mean 'f32'?",
+    ("ask", "injective", SCORES, "--engine", "digit"): "unknown engine 'digit'; did you mean 'digits'?",
     ("show", "f32[3"): "f32[3",
     ("show", SCORES, "--svg", "/no/such/folder/a.svg"): "there is no folder",
     ("check", "/no/such/folder"): "no such file or folder",
@@ -345,3 +350,31 @@ def test_files_are_written_whole(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="folder"):
         write_whole(tmp_path / "folder", b"x")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.svg", "folder", "other"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("moved", "An element is stored elsewhere."),
+        ("approval_added", "--accept-approvals"),
+        ("search", "`tune`"),
+        ("7x", "64 MiB of VMEM"),
+        ("triton", "GPU"),
+        ("refuted", "replayed on plain integers"),
+        ("unknown", "Exit code 3"),
+        ("smt", "Z3"),
+    ],
+)
+def test_explain_knows_every_kind_of_name(name: str, said: str, run: Any) -> None:
+    """Classes of the gate, targets, verdicts, engines and subjects have pages, as properties and languages do."""
+    code, out, err = run("explain", name)
+    assert (code, err) == (0, "")
+    assert out.startswith(f"{name}\n\n")
+    assert said in out
+
+
+def test_a_command_that_is_not_there(run: Any) -> None:
+    """The nearest one is named."""
+    code, out, err = run("aks", "injective", SCORES)
+    assert (code, out) == (2, "")
+    assert "unknown command 'aks'; did you mean 'ask'? Known: ask, check" in err

@@ -99,5 +99,5 @@ def test_sizes_that_stand_in_strides_and_offsets_alone(
 @pytest.mark.parametrize("target", [None, 5])
 def test_a_target_that_is_no_name(target: Any) -> None:
     """A generation that is not even a text is an unknown one."""
-    with pytest.raises(LayoutError, match=f"unknown TPU generation {target!r}"):
+    with pytest.raises(LayoutError, match=f"unknown TPU generation {str(target)!r}"):
         lp.tpu_default("f32[1000,5]", target=target)

@@ -98,7 +98,7 @@ WRONG_OPERANDS: list[tuple[dict[str, Any], str]] = [
     ({"name": 3}, "an operand's name is a word"),
     ({"array": "f32[8,6]{1,0}"}, "a layout does not belong there"),
     ({"array": [8, 6]}, r"array is written f32\[7,5\]"),
-    ({"array": "float32[8,6]"}, "unknown element type 'float32'; .*write for instance"),
+    ({"array": "float32[8,6]"}, "unknown element type 'float32'; did you mean 'f32'"),
     ({"array": "f32[8,-6]"}, "array, dimension 1 must be at least 0, not -6"),
     ({"array": "f32[8,N-2]"}, "array, dimension 1 must be at least 0, not N - 2"),
     ({"block": [2]}, "block has 1 dimensions, .*, and the array has 2"),

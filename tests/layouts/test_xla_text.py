@@ -186,12 +186,12 @@ def test_long_tuples_print_index_comments() -> None:
 
 REFUSALS = {
     "": (1, "expected an element type such as f32, or ( for a tuple, but the text ends"),
-    "f33[2]": (1, "unknown element type 'f33'; did you mean f32?"),
-    "float32[2]": (1, "unknown element type 'float32'; did you mean f32?"),
-    "int8[2]": (1, "unknown element type 'int8'; did you mean s8?"),
-    "bool[2]": (1, "unknown element type 'bool'; did you mean pred?"),
-    "float8_e4m3fn[2]": (1, "unknown element type 'float8_e4m3fn'; did you mean f8e4m3fn?"),
-    "quux[2]": (1, "unknown element type 'quux'"),
+    "f33[2]": (1, "unknown element type 'f33'; did you mean 'f32'?"),
+    "float32[2]": (1, "unknown element type 'float32'; did you mean 'f32'?"),
+    "int8[2]": (1, "unknown element type 'int8'; did you mean 's8'?"),
+    "bool[2]": (1, "unknown element type 'bool'; did you mean 'pred'?"),
+    "float8_e4m3fn[2]": (1, "unknown element type 'float8_e4m3fn'; did you mean 'f8e4m3fn'?"),
+    "quux[2]": (1, "unknown element type 'quux'; write for instance f32, bf16, s8 or pred"),
     "F32[3,5]": (1, "upper case element type 'F32': XLA writes element types in lower case: f32"),
     "buffer[]": (1, "'buffer' is not an element type: a tuple is written (f32[2], s32[]), a buffer b(f32[2])"),
     "f32(3)": (4, "expected [ and the dimensions after f32, but found '('"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from layoutproof.core.errors import LayoutError, Undecided, shorten
+from layoutproof.core.errors import LayoutError, Undecided, shorten, unknown_name
 from layoutproof.core.files import DUMP_ENDS, YAML_ENDS, lines
 from layoutproof.core.kernel import Kernel, Unmodelled
 from layoutproof.core.kernel_parts import parts_of
@@ -61,10 +61,7 @@ def command(
         kernel_target(target, compiler)  # a wrong name is told before anything of the user's is imported
     for name in names:
         if name not in kernel_properties():
-            from layoutproof.jobs.spec_model import closest
-
-            near = closest(name, kernel_properties()) or f"; known: {', '.join(kernel_properties())}"
-            raise LayoutError(f"{shorten(name, 60)!r} is no property of kernels{near}")
+            raise unknown_name("property of kernels", name, kernel_properties())
     given = args if together is None else (*parts_of(f"({together})"), *args)
     found = _calls(place, given, kwargs, target, assume)
     if not found:

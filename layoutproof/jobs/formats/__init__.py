@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import unknown_name
 from layoutproof.core.result import Counterexample
 from layoutproof.core.visible import visible, visible_data
 
@@ -103,7 +103,7 @@ def render(form: str, report: Report) -> str:
     a against b: no change in 0 files
     """
     if form not in names():
-        raise LayoutError(f"unknown format {form!r}; known: {', '.join(names())}")
+        raise unknown_name("format", form, names())
     shown = report if form in _DATA else harmless(report)
     text: str = importlib.import_module(f"{__name__}.{form}").render(shown)
     return text

@@ -16,7 +16,7 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from layoutproof.core.element_types import element_bits
-from layoutproof.core.errors import InternalError, LayoutError, Undecided, shorten
+from layoutproof.core.errors import InternalError, LayoutError, Undecided, closest, shorten
 from layoutproof.core.files import MIB, read
 from layoutproof.core.kernel import Kernel, Unmodelled
 from layoutproof.engine.kernels import kernel_target
@@ -164,10 +164,7 @@ def _function(module: ModuleType, where: str, name: str) -> Callable[..., Any]:
     found: Any = module
     for part in name.split("."):
         if not hasattr(found, part):
-            import difflib
-
-            near = difflib.get_close_matches(part, dir(found), n=1)
-            raise LayoutError(f"{where} has no {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+            raise LayoutError(f"{where} has no {name!r}{closest(part, dir(found))}")
         found = getattr(found, part)
     if not callable(found):
         raise LayoutError(f"{where}:{name} is {shorten(repr(found), 60)}, which cannot be called")

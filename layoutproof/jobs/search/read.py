@@ -28,7 +28,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.errors import LayoutError, closest, shorten
 from layoutproof.core.size import symbols_of
 from layoutproof.engine.kernels import kernel_target
 from layoutproof.jobs.positions import Node, read_file
@@ -211,6 +211,4 @@ def _domains(value: Any, shapes: Sequence[Shape]) -> dict[str, tuple[int, ...]]:
 
 
 def _closest(key: str) -> str:
-    from layoutproof.jobs.spec_model import closest
-
     return closest(key, KEYS) or f"; the keys here are {', '.join(KEYS)}"

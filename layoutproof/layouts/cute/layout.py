@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from layoutproof.core.element_types import near_type
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import Index, IndexMap, Memory
 from layoutproof.core.numbers import INTS, Numbers
@@ -152,7 +153,7 @@ def element_bits(element_type: str) -> int:
     found = _TYPE.fullmatch(element_type)
     bits = int(found["bits"] or 8) if found else 0
     if not 1 <= bits <= 1024:
-        raise LayoutError(f"unknown element type {element_type!r}; write for instance f32, bf16, s8 or pred")
+        raise LayoutError(f"unknown element type {element_type!r}{near_type(element_type)}")
     return bits
 
 

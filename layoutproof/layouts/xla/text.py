@@ -7,11 +7,11 @@ ParseSplitConfigs), `xla/layout_util.cc` (ValidateLayoutForShape), `xla/layout.c
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import replace
 from functools import lru_cache
 
+from layoutproof.core.element_types import near_type
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.layouts.xla.layout_text import read_layout
 from layoutproof.layouts.xla.lexer import MAX_RANK, Cursor, read_extents
@@ -227,10 +227,4 @@ def _unknown_type(word: str) -> str:
     lower = word.lower()
     if lower in ELEMENT_BITS:
         return f"upper case element type '{shown}': XLA writes element types in lower case: {lower}"
-    # the names NumPy and JAX use
-    short = re.sub(r"^u?int|^b?float|^complex|^bool$|^i(?=[0-9])", lambda m: _SHORT[m[0]], lower[:40]).replace("_", "")
-    near = [short] if short in ELEMENT_BITS else difflib.get_close_matches(lower[:40], ELEMENT_BITS, 1)
-    return f"unknown element type '{shown}'" + (f"; did you mean {near[0]}?" if near else "")
-
-
-_SHORT = {"int": "s", "uint": "u", "float": "f", "bfloat": "bf", "complex": "c", "bool": "pred", "i": "s"}
+    return f"unknown element type '{shown}'{near_type(word)}"
