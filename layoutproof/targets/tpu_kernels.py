@@ -68,7 +68,7 @@ def page(name: str) -> str:
         f"TPU {known}: {cores} for a kernel, {of_memory.vmem / MIB:g} MiB of VMEM ({of_memory.vmem_scoped / MIB:g} MiB "
         f"unless a kernel asks for more), {of_memory.hbm // MIB} MiB of HBM usable.",
         "",
-        f"SMEM {chip.smem // KIB} KiB; HBM {chip.bandwidth / 1e9:g} GB/s; {chip.bf16 / 1e12:g} bf16 TFLOP/s (published)",
+        f"SMEM {chip.smem // KIB} KiB; HBM {chip.bandwidth / 1e9:g} GB/s; {chip.bf16 / 1e12:g} bf16 TFLOP/s published.",
         f"Default layouts have tiles of 8 x 128 elements of 32 bits; the smallest has {rows} of 32-bit words.",
         f"Elements narrower than a byte {'are packed' if layouts.sub_byte else 'take a byte each'}.",
         f"Rules for kernels are measured on {', '.join(COMPILERS)}; the first speaks unless --compiler names another.",
