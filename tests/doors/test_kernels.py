@@ -148,7 +148,7 @@ def test_assumptions_about_prefetched_values(run: Any) -> None:
     [
         (["nowhere_at_all:f"], "there is no module 'nowhere_at_all'; modules are found from "),
         (["users_kernels.deep:f"], "there is no module 'users_kernels.deep'"),
-        (["nowhere.py:f"], "nowhere.py: no such file"),
+        (["nowhere.py:f"], "nowhere.py: No such file"),
         (["users_kernels:cpy"], "users_kernels has no 'cpy'; did you mean 'copy'?"),
         (["users_kernels:three"], "users_kernels:three is 3, which cannot be called"),
         (["users_kernels"], "a function is written MODULE:FUNCTION or FILE.py:FUNCTION, not 'users_kernels'"),

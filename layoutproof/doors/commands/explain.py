@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import inspect
-from pathlib import Path
+from importlib.abc import SourceLoader
 
 import click
 
@@ -70,8 +70,9 @@ def _doc_of(module: str) -> str:
     """A module's text, without running it: a solver's library is heavy."""
     found = importlib.util.find_spec(module)
     assert found is not None
-    assert found.origin is not None
-    return ast.get_docstring(ast.parse(Path(found.origin).read_text("utf-8"))) or ""
+    assert isinstance(found.loader, SourceLoader)
+    source = found.loader.get_source(module)
+    return ast.get_docstring(ast.parse(source)) or ""
 
 
 def _list(kind: str, firsts: dict[str, str]) -> str:
