@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import importlib.util
 import inspect
-from importlib.abc import SourceLoader
 
 import click
 
 from layoutproof.core.errors import unknown_name
+from layoutproof.core.files import MIB, read
 from layoutproof.doors.arguments import json_flag, print_json, say
 
 
@@ -70,8 +70,8 @@ def _doc_of(module: str) -> str:
     """A module's text, without running it: a solver's library is heavy."""
     found = importlib.util.find_spec(module)
     assert found is not None
-    assert isinstance(found.loader, SourceLoader)
-    source = found.loader.get_source(module)
+    assert found.origin is not None
+    source = read(found.origin, MIB)
     return ast.get_docstring(ast.parse(source)) or ""
 
 
