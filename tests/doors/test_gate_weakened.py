@@ -555,3 +555,83 @@ def test_less_is_assumed_of_a_table(gate: Gate) -> None:
         write({"specs/k.yaml": old.replace("0 <= t < 8", text)})
         assert said(gate()[1]) <= {expected}, text
     assert gate()[0] == 1
+
+
+@pytest.fixture
+def vendored(gate: Gate, tmp_path: Path) -> Gate:
+    """A repository whose folder specs has a submodule with a spec file, checked out."""
+    other = tmp_path / "other"
+    other.mkdir()
+    git("init", "-q", "-b", "main", cwd=other)
+    (other / "v.yaml").write_text(SPEC)
+    git("add", "-A", cwd=other)
+    git("commit", "-qm", "first", cwd=other)
+    commit({"specs/a.yaml": "source: x\nchecks:\n  - injective: f32[8]{0}\n"})
+    git("submodule", "--quiet", "add", str(other), "specs/vendor")
+    commit({})
+    return gate
+
+
+def advance(text: str = MOVED) -> None:
+    """A new commit in the submodule, and the index of the whole names it."""
+    Path("specs/vendor/v.yaml").write_text(text)
+    git("commit", "-qam", "next", cwd="specs/vendor")
+    git("add", "specs/vendor")
+
+
+def test_a_submodule_that_is_here(vendored: Gate) -> None:
+    """Its files are compared as all others are, at the commits that both states name."""
+    assert vendored() == (0, [])
+    advance()
+    code, found = vendored()
+    assert (code, said(found)) == (1, {"deny moved"})
+    assert found[0]["unit"] == "specs/vendor/v.yaml"
+    assert vendored("specs/vendor")[0] == 1
+    assert vendored("specs/vendor/v.yaml")[0] == 1
+    assert vendored("specs/a.yaml") == (0, [])
+
+
+def test_a_submodule_that_is_not_here(vendored: Gate) -> None:
+    """Unchanged there is nothing to say; changed, gone or new it is unknown, by its name."""
+    git("submodule", "--quiet", "deinit", "-f", "specs/vendor")
+    assert vendored() == (0, [])
+    git("update-index", "--cacheinfo", f"160000,{'1' * 40},specs/vendor")
+    for _ in range(2):
+        code, (found,) = vendored()
+        assert (code, found["subject"], found["undecided"]) == (3, "specs/vendor", True)
+        git("update-index", "--force-remove", "specs/vendor")
+    code, (found,) = vendored("specs/vendor/v.yaml")
+    assert (code, found["subject"]) == (3, "specs/vendor")
+    git("commit", "-qm", "without")
+    assert vendored() == (0, [])
+    git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},specs/vendor")
+    assert vendored()[0] == 3
+
+
+def test_a_submodule_without_its_old_commit(vendored: Gate) -> None:
+    """It cannot be compared, which is unknown."""
+    git("update-index", "--cacheinfo", f"160000,{'1' * 40},specs/vendor")
+    git("commit", "-qm", "another")
+    code, found = vendored()
+    assert code == 3
+    assert "unknown unknown" in said(found)
+
+
+def test_links(gate: Gate, tmp_path: Path) -> None:
+    """A file that becomes a link to the same text is no change; one that leads out of the repository is unknown."""
+    commit({"specs/a.yaml": SPEC})
+    Path("kept").mkdir()
+    Path("specs/a.yaml").rename("kept/a.yaml")
+    Path("specs/a.yaml").symlink_to("../kept/a.yaml")
+    assert gate() == (0, [])
+    write({"kept/a.yaml": MOVED})
+    assert said(gate()[1]) == {"deny moved"}
+    (tmp_path / "outside.yaml").write_text(SPEC)
+    for target, code, expected in (
+        ("outside.yaml", 1, {"deny removed", "unknown unknown"}),
+        ("none", 1, {"deny removed"}),
+    ):
+        Path("specs/a.yaml").unlink()
+        Path("specs/a.yaml").symlink_to(tmp_path / target)
+        found_code, found = gate()
+        assert (found_code, said(found)) == (code, expected)

@@ -86,13 +86,17 @@ def compare(
     is nothing to compare and for rules that cannot be read where there are no others.
     """
     pairs, skipped = pairs_of(old, new)
-    if not pairs:
+    closed = tuple(
+        Finding("unknown", path, why, path, path, undecided=True)
+        for path, why in dict([*old.unread, *new.unread]).items()
+    )
+    if not pairs and not closed:
         raise LayoutError(f"no spec file or HLO dump in {old.label} and {new.label}: nothing to compare")
     if lock is not None:
         pairs = [replace(pair, locked=lock.calls.get(pair.old.unit, ()) if pair.old else ()) for pair in pairs]
     open_ = [pair for pair in pairs if _differs(pair)]
     work = Work(compare_pair, open_, [pair.unit for pair in open_], workers, progress)
-    judges = Judges(rules, before, today, accept, () if lock is None else lock.findings)
+    judges = Judges(rules, before, today, accept, (*closed, *(lock.findings if lock else ())))
     report = judged(f"{new.label} against {old.label}", work, len(pairs), judges, new_only)
     notes = []
     if skipped:

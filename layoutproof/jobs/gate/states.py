@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -52,10 +52,14 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """label: what a person calls it.  files: sorted by unit."""
+    """label: what a person calls it.  files: sorted by unit.
+
+    unread: (path, why) of what may hold files and cannot be read.
+    """
 
     label: str
     files: tuple[File, ...]
+    unread: tuple[tuple[str, str], ...] = ()
 
 
 def on_disk(given: str) -> State:
@@ -105,7 +109,8 @@ def against(reference: str, paths: Sequence[str]) -> tuple[State, State]:
     """The paths as a git revision has them, and as they are now. LayoutError in plain words for what git refuses.
 
     Units are paths from the top of the repository. Git is asked for the contents of files; its index and the work tree
-    are neither written nor locked.
+    are neither written nor locked. Submodules are read at the commits that both states name; what changed and is not
+    here is named as unread, and so is a file that a link brings in from outside the repository.
     """
     top = Path(_git([], "rev-parse", "--show-toplevel").decode().rstrip("\n"))
     if reference.startswith("-"):
@@ -118,16 +123,20 @@ def against(reference: str, paths: Sequence[str]) -> tuple[State, State]:
     here = Path.cwd()
     units = [_unit(given, top, here) for given in paths]
     now = []
+    unread: list[tuple[str, str]] = []
     for given, unit in zip(paths, units, strict=True):
         if os.path.lexists(given):
             for file in on_disk(given).files:
                 whole = (PurePosixPath(unit) / file.unit).as_posix() if file.unit else unit
-                now.append(replace(file, unit=whole))
-    then = _tree(top, here, commit, units)
-    if not now and not then:
+                if Path(file.path).resolve().is_relative_to(top.resolve()):
+                    now.append(replace(file, unit=whole))
+                else:
+                    unread.append((whole, "a link that leads out of the repository: no revision keeps what it is"))
+    then, closed = _tree(top, here, commit, units)
+    if not now and not then and not closed and not unread:
         raise LayoutError(f"{', '.join(paths)}: no spec file or HLO dump, neither now nor at {reference}")
     shown = f"{shorten(reference, 60)} ({commit[:10]})"
-    return State(shown, _sorted(then)), State("the work tree", _sorted(now))
+    return State(shown, _sorted(then), tuple(closed)), State("the work tree", _sorted(now), tuple(unread))
 
 
 def nearest_at(reference: str, name: str) -> tuple[str, bytes] | None:
@@ -150,26 +159,85 @@ def is_here(unit: str) -> bool:
     return (top / unit).is_file()
 
 
-def _tree(top: Path, here: Path, commit: str, units: Sequence[str]) -> list[File]:
-    listing = _git(
-        ["-C", str(top), "--literal-pathspecs"], "ls-tree", "-r", "-z", commit, "--", *(u or "." for u in units)
-    )
+def _tree(
+    top: Path, here: Path, commit: str, units: Sequence[str], above: str = ""
+) -> tuple[list[File], list[tuple[str, str]]]:
+    """The files of a commit, those of its submodules too, and the submodules that changed and cannot be read.
+
+    units: from the top of this repository.  above: where it is, as a submodule, in the whole.
+    """
     blobs: list[tuple[str, str]] = []
-    for line in listing.decode("utf-8", "surrogateescape").split("\0")[:-1]:
-        about, _, name = line.partition("\t")
-        mode, _, identity = about.split()
-        if not (name.endswith(YAML_ENDS + DUMP_ENDS) or name in units):
+    modules: dict[str, str] = {}
+    for mode, identity, name in _listed(top, "ls-tree", commit, units):
+        if mode == "160000":
+            modules[name] = identity
+        elif not (name.endswith(YAML_ENDS + DUMP_ENDS) or name in units):
             continue
-        if mode.startswith("100"):
+        elif mode.startswith("100"):
             blobs.append((name, identity))
         elif mode == "120000" and "\n" not in name:
             # what is here now is read through its links, so what was there is too
             blobs.append((name, f"{commit}:{name}"))
+    names = [PurePosixPath(above, name).as_posix() for name, _ in blobs]
     shown = [Path(os.path.relpath(top / name, here)).as_posix() for name, _ in blobs]
     data = _blobs(top, [identity for _, identity in blobs])
-    return [
-        _kept(name, path, each) for (name, _), path, each in zip(blobs, shown, data, strict=True) if each is not None
-    ]
+    found = [_kept(name, path, each) for name, path, each in zip(names, shown, data, strict=True) if each is not None]
+    unread: list[tuple[str, str]] = []
+    modules |= {name: identity for name, identity in (_inside(unit, top, commit) for unit in units) if name}
+    now = _modules_now(top, [*units, *modules])
+    for module in sorted({*now, *modules}):
+        parts = [str(PurePosixPath(u).relative_to(module)) for u in units if PurePosixPath(u).is_relative_to(module)]
+        name = PurePosixPath(above, module).as_posix()
+        more, closed = _module(top / module, here, (modules.get(module), now.get(module)), parts, name)
+        found += more
+        unread += closed
+    return found, unread
+
+
+def _module(
+    place: Path, here: Path, commits: tuple[str | None, str | None], parts: Sequence[str], name: str
+) -> tuple[list[File], list[tuple[str, str]]]:
+    """As `_tree`, of one submodule. commits: in the old state and in the index, None where there is none."""
+    old, now = commits
+    if not (place / ".git").exists():
+        if old == now:
+            return [], []  # its files are in neither state, and both name the same commit
+        hint = f"git submodule update --init {name}" if now else "what it held cannot be compared"
+        return [], [(name, f"the submodule changed and is not here: {hint}")]
+    if old is None:
+        return [], []
+    try:
+        _git(["-C", str(place)], "cat-file", "-e", f"{old}^{{commit}}")
+    except LayoutError:
+        return [], [(name, f"the submodule does not have its old commit {old[:10]}: fetch it there first")]
+    return _tree(place, here, old, ["" if part == "." else part for part in parts] or [""], name)
+
+
+def _modules_now(top: Path, units: Sequence[str]) -> dict[str, str]:
+    """The submodules that the index has below some paths, each with its commit."""
+    return {name: identity for mode, identity, name in _listed(top, "ls-files", "--stage", units) if mode == "160000"}
+
+
+def _inside(unit: str, top: Path, commit: str) -> tuple[str, str]:
+    """The submodule of a commit in which a path lies, with its own commit; ("", "") for none."""
+    for folder in [*PurePosixPath(unit).parents][:-1]:
+        for mode, identity, name in _listed(top, "ls-tree", commit, [folder.as_posix()], deep=False):
+            if mode == "160000":
+                return name, identity
+    return "", ""
+
+
+def _listed(
+    top: Path, command: str, what: str, units: Sequence[str], deep: bool = True
+) -> Iterator[tuple[str, str, str]]:
+    """(mode, identity, path) of what a commit or the index has at some paths."""
+    flags = ["-r"] if command == "ls-tree" and deep else []
+    before = ["-C", str(top), "--literal-pathspecs"]
+    listing = _git(before, command, *flags, "-z", what, "--", *(u or "." for u in units))
+    for line in listing.decode("utf-8", "surrogateescape").split("\0")[:-1]:
+        about, _, name = line.partition("\t")
+        parts = about.split()
+        yield parts[0], parts[2] if command == "ls-tree" else parts[1], name
 
 
 def _kept(name: str, path: str, data: bytes) -> File:
