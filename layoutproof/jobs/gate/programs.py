@@ -12,19 +12,22 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from layoutproof.core.errors import LayoutError
-from layoutproof.core.index_map import IndexMap
+from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.result import Verdict
-from layoutproof.engine.read import map_of, read_layout
+from layoutproof.engine.read import read_layout
 from layoutproof.jobs.formats import Finding
 from layoutproof.jobs.gate.classes import layouts
+from layoutproof.jobs.gate.calls import customs
+from layoutproof.jobs.gate.exchanges import exchanges
 from layoutproof.jobs.gate.global_shape import resharded
+from layoutproof.jobs.gate.interface import interface
 from layoutproof.jobs.gate.matching import Match, Round, match
 from layoutproof.jobs.gate.program import (
     MOVERS,
     Instruction,
     Program,
     arrays,
+    bytes_of,
     lines_of,
     logical,
     read,
@@ -33,6 +36,7 @@ from layoutproof.jobs.gate.program import (
 )
 from layoutproof.jobs.gate.states import File
 from layoutproof.jobs.hlo import bitcasts, copies
+from layoutproof.jobs.hlo.agree import ELEMENTWISE
 from layoutproof.jobs.hlo.audit import audit_events
 from layoutproof.jobs.hlo.bitcasts import REORDERING, Bitcast
 from layoutproof.jobs.hlo.collector import uncollected
@@ -43,6 +47,8 @@ from layoutproof.jobs.hlo.shapes import read_array
 MOST_CONTRADICTIONS = 10
 """A dump that contradicts itself more often says nothing more by that."""
 _HARMLESS = ("respelled",)
+FAST = 1
+"""Memory space of the compiler's own fast memory (`Layout::kGenericFastMemorySpace`), VMEM on TPU; 0 is HBM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +91,9 @@ def read_and_audited(file: File) -> tuple[Program, list[Finding]]:
 
 def changes(before: Program, after: Program, whole: bool = True) -> list[Finding]:
     """Everything that changed between two programs. whole: whether every instruction of both is known."""
-    found = [*_entry(before, after), *_shardings(before, after), *_copies(before, after), *_bitcasts(before, after)]
+    found = [*interface(before, after), *_entry(before, after), *_shardings(before, after)]
+    found += [*_copies(before, after), *_bitcasts(before, after)]
+    found += [*exchanges(before.exchanges, after.exchanges), *customs(before.customs, after.customs, _classes)]
     return [*found, *_layouts(before, after)] if whole else found
 
 
@@ -171,8 +179,10 @@ def _classes_of(old: str, new: str) -> tuple[Finding, ...]:
     harmless = all(f.kind in _HARMLESS for f in inner)
     if harmless and _space(old) != _space(new):
         why = f"from memory space {_space(old)} to {_space(new)}; laid out as before"
+        sides: dict[str, Any] = {"before": old, "after": new, "figures": {"bytes": bytes_of(new)}}
         by = inner[0].decided_by if inner else "the same text"
-        return (Finding("memory_space", "", why, before=old, after=new, decided_by=by),)
+        kind = "faster_memory" if (_space(old), _space(new)) == (0, FAST) else "memory_space"
+        return (Finding(kind, "", why, decided_by=by, **sides),)
     return tuple(replace(f, before=old, after=new) for f in inner)
 
 
@@ -226,7 +236,7 @@ def relayouts(program: Program) -> list[Copy]:
             continue
         source, target = without_space(operand.shape), without_space(target)
         if source != target and _move(source, target).kind in ("relayout", "unknown"):
-            found.append(Copy(what, source, target, _bytes(target), _parameter(program, operand, called)))
+            found.append(Copy(what, source, target, bytes_of(target), _parameter(program, operand, called)))
     return found
 
 
@@ -263,15 +273,6 @@ def _cast(source: str, target: str) -> Bitcast:
         return bitcasts.judge(read_array(source), read_array(target))
     except LayoutError as error:
         return Bitcast(Verdict.UNKNOWN, "", error.problem)
-
-
-@lru_cache(maxsize=4096)
-def _bytes(shape: str) -> int:
-    try:
-        m: IndexMap = map_of(read_layout(shape))
-        return int(m.memory.bytes()) if m.memory is not None else 0
-    except LayoutError:
-        return 0
 
 
 def _bitcasts(before: Program, after: Program) -> list[Finding]:
@@ -319,24 +320,60 @@ def _layouts(before: Program, after: Program) -> list[Finding]:
     """The classes of every instruction's layout that changed."""
     # what is laid out alike is of no interest, so it is taken out first; where numbers did not change, by its own name
     rounds: list[Round[Instruction]] = [
-        Round(lambda i: (i.shape, i.opcode, i.name, i.computation, i.op_name), alike=True),
-        Round(lambda i: (i.shape, i.opcode, i.base, i.op_name), alike=True),
+        Round(lambda i: (i.shape, i.opcode, i.said, i.name, i.computation, i.op_name), alike=True),
+        Round(lambda i: (i.shape, i.opcode, i.said, i.base, i.op_name), alike=True),
+        Round(lambda i: (i.opcode, i.said, i.base, i.op_name, logical(i.shape))),
         Round(lambda i: (i.opcode, i.base, i.op_name, logical(i.shape))),
         Round(lambda i: (i.opcode, i.op_name, logical(i.shape)) if i.op_name else None, guess="by op_name and shape"),
+        Round(lambda i: (i.name, i.computation, i.op_name, logical(i.shape)) if i.opcode in ELEMENTWISE else None),
+        # a program and its instruction by object: two computations may name one thing alike
+        Round(lambda i: None if i.opcode in _TOLD else (i.opcode, i.base, i.op_name, given(i))),
     ]
+    operands = {id(i): p for p in (before, after) for i in p.instructions}
+
+    def given(of: Instruction) -> tuple[str, ...]:
+        each = [operands[id(of)].operand(of, k) for k in range(len(of.operands))]
+        return tuple(["" if one is None else logical(one.shape) for one in each])
+
     found = []
     # of parameters the entry layout speaks, where it changed
     entered = before.parameters == after.parameters
-    sides = ([i for i in p.instructions if entered or i.number < 0 or not i.entry] for p in (before, after))
-    for pair in match(next(sides), next(sides), rounds):
+    both = ([i for i in p.instructions if entered or i.number < 0 or not i.entry] for p in (before, after))
+    for pair in match(next(both), next(both), rounds):
         old, new = pair.old, pair.new
         if old is None or new is None:
             continue
+        at: dict[str, Any] = {"subject": _named(new), "line": new.line, "guess": pair.guess}
+        if logical(old.shape) != logical(new.shape):
+            at |= {"before": old.shape, "after": new.shape}
+            why = f"{new.opcode} gives {logical(new.shape)} now, {logical(old.shape)} before, of operands like before"
+            found.append(Finding("reshaped_result", because=why, **at))
+            continue
+        if (old.opcode, old.said) != (new.opcode, new.said) and given(old) == given(new):
+            found.append(replace(_computed(old, new), **at))
         for one, other in zip(arrays(old.shape), arrays(new.shape), strict=False):
             if one != other:
-                at: dict[str, Any] = {"subject": _named(new), "line": new.line, "guess": pair.guess}
                 found += [replace(f, **at) for f in _classes(one, other)]
     return found
+
+
+def _computed(old: Instruction, new: Instruction) -> Finding:
+    """An instruction that computes something else of the same operands."""
+    sides: dict[str, Any] = {"before": f"{old.opcode} {old.said}".strip(), "after": f"{new.opcode} {new.said}".strip()}
+    one, other = (shorten(side, 120) for side in sides.values())
+    if old.opcode == new.opcode == "constant":
+        return Finding("constant", "", f"{other} now, {one} before", **sides)
+    return Finding("operation", "", f"{other} now, {one} before, of operands like before", **sides)
+
+
+_TOLD = frozenset(
+    (
+        *("parameter", "constant", "tuple", "get-tuple-element", "bitcast", "copy", "copy-start", "copy-done", "fusion"),
+        *("while", "call", "conditional", "opt-barrier", "async-start", "async-update", "async-done", "custom-call"),
+        *("slice-start", "slice-done", "concat-bitcast"),
+    )
+)
+"""Opcodes whose results are those of others, or are compared elsewhere: of these no result is compared by its operands."""
 
 
 def _named(what: Instruction) -> str:

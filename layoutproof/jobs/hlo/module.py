@@ -24,6 +24,9 @@ _OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
 _FRAME = re.compile(r"\bstack_frame_id=(\d+)")
 _SOURCE = re.compile(r'source_file="((?:[^"\\]|\\.)*)"(?: source_line=(\d+))?')
 _DIMENSIONS = re.compile(r"(?:^|, )dimensions=\{([\d,]*)\}")
+_ALIAS = re.compile(r"\{([\d,\s]*)\}:\s*\((\d+),\s*\{([\d,\s]*)\}(?:,\s*([\w-]+))?\)")
+_DONOR = re.compile(r"\((\d+),\s*\{([\d,\s]*)\}\)")
+_PLAIN = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,]*')
 _INDEX = re.compile(r"(?:^|, )index=(\d+)")
 
 
@@ -85,6 +88,28 @@ class Instruction:
         return None if found is None else tuple([int(part) for part in found[1].split(",") if part])
 
     @property
+    def said(self) -> str:
+        """The attributes that say what the instruction does: those before its sharding, metadata and configuration."""
+        end = _END_OF_CALLS.search(self.attributes)
+        return self.attributes[: end.start()] if end else self.attributes
+
+    def attribute(self, name: str) -> str:
+        """The text of one of the attributes in `said`, brackets or quotes included; "" without it.
+
+        >>> Instruction("g", "f32[2]", "all-gather", "%x", "channel_id=1, dimensions={0}", 1).attribute("dimensions")
+        '{0}'
+        """
+        text, key = self.said, f"{name}="
+        at = 0 if text.startswith(key) else text.find(f", {key}") + 2
+        if at == 1:
+            return ""
+        at += len(key)
+        if text[at : at + 1] in ("{", "["):
+            return balanced(text, at)
+        found = _PLAIN.match(text, at)
+        return found[0] if found else ""
+
+    @property
     def index(self) -> int:
         """`index=`, as of get-tuple-element; -1 without it."""
         found = _INDEX.search(self.attributes)
@@ -122,8 +147,33 @@ class Header:
     @property
     def partitions(self) -> int:
         """num_partitions, 1 without it: the number of devices that share the arrays."""
-        found = re.search(r"\bnum_partitions=(\d+)", self.attributes)
+        return self._count("num_partitions")
+
+    @property
+    def replicas(self) -> int:
+        """replica_count, 1 without it: how many times the program runs on data of its own."""
+        return self._count("replica_count")
+
+    def _count(self, name: str) -> int:
+        found = re.search(rf"\b{name}=(\d+)", self.attributes)
         return int(found[1]) if found else 1
+
+    def donations(self) -> dict[tuple[int, tuple[int, ...]], str]:
+        """What becomes of the buffer of each argument that the caller gives away: (parameter, index in it) -> words.
+
+        >>> Header("m", "input_output_alias={ {1}: (0, {}, must-alias) }, buffer_donor={ (2, {0}) }").donations()
+        {(0, ()): 'result {1} (must-alias)', (2, (0,)): 'any result'}
+        """
+        found = {}
+        for result, number, index, kind in _ALIAS.findall(self._braced("input_output_alias")):
+            found[int(number), _numbers(index)] = f"result {{{','.join(map(str, _numbers(result)))}}} ({kind or 'may-alias'})"
+        for number, index in _DONOR.findall(self._braced("buffer_donor")):
+            found.setdefault((int(number), _numbers(index)), "any result")
+        return found
+
+    def _braced(self, name: str) -> str:
+        found = re.search(rf"(?:^|, ){name}=(?=\{{)", self.attributes)
+        return balanced(self.attributes, found.end()) if found else ""
 
     def entry_layout(self) -> tuple[tuple[str, ...], str] | None:
         """Parameter shapes and result shape of `entry_computation_layout`; None without it. LayoutError if cut.
@@ -190,6 +240,10 @@ class Module:
     def entry(self) -> Computation | None:
         """The computation that the program starts with; None in a text that was cut short."""
         return next((each for each in self.computations if each.entry), None)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple([int(part) for part in text.split(",") if part.strip()])
 
 
 def operand_names(inside: str) -> tuple[str, ...]:

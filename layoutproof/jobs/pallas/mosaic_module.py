@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.kernel import Kernel, Unmodelled
@@ -58,21 +58,34 @@ def calls_in(text: str, file: str = "") -> Iterator[Call]:
     yield from calls_in_stablehlo(text, file)
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One call as it was read. digest: of its module without source positions, "" where it cannot be read."""
+
+    kernels: tuple[Found, ...]
+    digest: str = ""
+
+
 def kernels_of_calls(calls: Iterable[Call]) -> tuple[Found, ...]:
     """The kernels of some calls; their modules are read together by one child process, each different one once."""
+    return tuple([kernel for read in read_calls(calls) for kernel in read.kernels])
+
+
+def read_calls(calls: Iterable[Call]) -> tuple[Read, ...]:
+    """Each call with its kernels, as `kernels_of_calls`."""
     known = [_configured(call) for call in calls]
     bodies = tuple(dict.fromkeys(config.body for _, config in known if config is not None))
     modules = dict(zip(bodies, read_modules(bodies), strict=True)) if bodies else {}
-    found: list[Found] = []
+    found = []
     for call, config in known:
         module = {} if config is None else modules[config.body]
         if config is None:
-            found.append(Unmodelled(call.name or "a custom call", call.source, call.problem))
+            found.append(Read((Unmodelled(call.name or "a custom call", call.source, call.problem),)))
         elif "error" in module:
             reason = f"the module in it cannot be read: {module['error']}"
-            found.append(Unmodelled(call.name or "a custom call", call.source, reason))
+            found.append(Read((Unmodelled(call.name or "a custom call", call.source, reason),)))
         else:
-            found += kernels_of(call, config, module)
+            found.append(Read(kernels_of(call, config, module), module["digest"]))
     return tuple(found)
 
 

@@ -1,7 +1,7 @@
 """Mosaic modules as plain data: a script that runs alone, because jaxlib's reader can abort its process on bad bytes.
 
 In: one JSON list of modules on stdin, each base64 of MLIR bytecode or of MLIR text. Out: one JSON object a line, each
-written before the next module is read: `{"attributes", "functions", "transfers"}`, `{"error"}`, or `{"missing"}` where
+written before the next module is read: `{"attributes", "functions", "transfers", "digest"}`, `{"error"}`, or `{"missing"}` where
 jaxlib is not there; after those two it ends. Nothing here knows what index maps mean, and nothing of this package is
 imported; of jaxlib only what jaxlib 0.10.2 and 0.12.0 both have.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -46,7 +47,11 @@ def described(text: str) -> dict[str, Any]:
         module = ir.Module.parse(base64.b64decode(text, validate=True))
         functions = [function(operation.operation) for operation in module.body.operations]
         moved = transfers(module.operation)
-        return {"attributes": attributes(module.operation), "functions": functions, "transfers": moved}
+        # where its lines stand in the user's program is no part of what a module does
+        plain_text = module.operation.get_asm(enable_debug_info=False, print_generic_op_form=True)
+        digest = hashlib.sha256(plain_text.encode()).hexdigest()[:32]
+        own = attributes(module.operation)
+        return {"attributes": own, "functions": functions, "transfers": moved, "digest": digest}
 
 
 def transfers(operation: Any) -> list[str]:

@@ -127,7 +127,7 @@ def _dimensions(cursor: Cursor, mesh: Mesh) -> NamedSharding:
     dims: list[tuple[Axis, ...]] = []
     unconstrained: list[bool] = []
     while cursor.kind != "]" or dims:
-        axes, is_open = _axes(cursor, mesh, True)
+        axes, is_open = read_axes(cursor, mesh, True)
         dims.append(axes)
         unconstrained.append(is_open)
         if cursor.kind != ",":
@@ -150,7 +150,7 @@ def _dimensions(cursor: Cursor, mesh: Mesh) -> NamedSharding:
         cursor.advance()
         if word == "unreduced=":
             reduction = _reduction(cursor, False)
-        groups[word[:-1]] = groups.get(word[:-1], ()) + _axes(cursor, mesh, False)[0]
+        groups[word[:-1]] = groups.get(word[:-1], ()) + read_axes(cursor, mesh, False)[0]
     return NamedSharding(mesh, tuple(dims), tuple(unconstrained), reduction=reduction, metadata=shown, **groups)
 
 
@@ -165,7 +165,7 @@ def _reduction(cursor: Cursor, needed: bool) -> str:
     return word
 
 
-def _axes(cursor: Cursor, mesh: Mesh, dimension: bool) -> tuple[tuple[Axis, ...], bool]:
+def read_axes(cursor: Cursor, mesh: Mesh, dimension: bool) -> tuple[tuple[Axis, ...], bool]:
     """The axes of one `{..}`, and whether it ends in `?`."""
     take(cursor, "{", "and the mesh axes")
     axes: list[Axis] = []
