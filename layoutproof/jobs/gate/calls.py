@@ -28,7 +28,7 @@ INTERNAL = frozenset(
         *("SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement", "MoveToHost", "MoveToDevice"),
     )
 )
-"""Targets that compilers write for themselves, and that compute nothing: they come and go with the compiler's choices."""
+"""Targets that compilers write for themselves, and that compute nothing: they come and go with a compiler's choices."""
 
 Classes = Callable[[str, str], list[Finding]]
 
@@ -73,7 +73,9 @@ def _others(before: Sequence[Custom], after: Sequence[Custom], classes: Classes)
             found.append(Finding("custom_call", _subject(new), why, line=new.line, after=new.target))
         elif old is not None and old.target in gone:
             gone.discard(old.target)
-            found.append(Finding("vanished_call", _subject(old), f"{old.target} is not called any more", before=old.target))
+            found.append(
+                Finding("vanished_call", _subject(old), f"{old.target} is not called any more", before=old.target)
+            )
     return found
 
 
@@ -109,12 +111,11 @@ def _called(pair: Match[Custom], classes: Classes) -> list[Finding]:
 
 
 def _kernels(before: Sequence[Custom], after: Sequence[Custom], classes: Classes) -> list[Finding]:
-    rounds: list[Round[Custom]] = [Round(_written, alike=True)]
-    pairs = match(before, after, rounds)
-    left = [[c for c in side if c is not None] for side in zip(*[(p.old, p.new) for p in pairs if None in (p.old, p.new)])]
-    if not left:
+    rounds: list[Round[Custom]] = [Round(lambda c: c.written, alike=True)]
+    open_ = [pair for pair in match(before, after, rounds) if pair.old is None or pair.new is None]
+    olds, news = [p.old for p in open_ if p.old], [p.new for p in open_ if p.new]
+    if not open_:
         return []
-    olds, news = (_seen(side) for side in left)
     rounds_seen: list[Round[tuple[Custom, Inside]]] = [
         Round(lambda s: (*_around(s[0]), _json(s[1])), alike=True),
         Round(lambda s: (s[0].base, s[0].op_name, s[0].result)),
@@ -124,7 +125,7 @@ def _kernels(before: Sequence[Custom], after: Sequence[Custom], classes: Classes
         Round(lambda s: s[0].result, guess="by its result"),
     ]
     found = []
-    for pair in match(olds, news, rounds_seen):
+    for pair in match(seen(olds), seen(news), rounds_seen):
         if pair.old is not None and pair.new is not None:
             if (*_around(pair.old[0]), _json(pair.old[1])) != (*_around(pair.new[0]), _json(pair.new[1])):
                 found += _kernel(pair.old, pair.new, pair.guess, classes)
@@ -134,13 +135,13 @@ def _kernels(before: Sequence[Custom], after: Sequence[Custom], classes: Classes
             found.append(Finding("added", _subject(custom), why, line=custom.line))
             found += _judged(None, custom, inside, "")
         elif pair.old is not None:
-            found.append(Finding("vanished_call", _subject(pair.old[0]), "the program does not call this kernel any more"))
+            found.append(
+                Finding("vanished_call", _subject(pair.old[0]), "the program does not call this kernel any more")
+            )
     return found
 
 
-def _kernel(
-    old: tuple[Custom, Inside], new: tuple[Custom, Inside], guess: str, classes: Classes
-) -> list[Finding]:
+def _kernel(old: tuple[Custom, Inside], new: tuple[Custom, Inside], guess: str, classes: Classes) -> list[Finding]:
     """What changed of one kernel."""
     (one, before), (other, after) = old, new
     at: dict[str, Any] = {"line": other.line, "guess": guess}
@@ -194,7 +195,7 @@ def _rule(why: str) -> str:
     return why.partition(":")[0]
 
 
-def _seen(side: Sequence[Custom]) -> list[tuple[Custom, Inside]]:
+def seen(side: Sequence[Custom]) -> list[tuple[Custom, Inside]]:
     """Each kernel with what it is; modules are read together."""
     from layoutproof.jobs.hlo import kernels as judge
     from layoutproof.jobs.pallas.mosaic_calls import call_of
@@ -220,22 +221,6 @@ def _mapping(kernel: Kernel | Unmodelled) -> Any:
     if isinstance(kernel, Unmodelled):
         return kernel.reason
     return json.loads(json.dumps(mapping_of(kernel)))
-
-
-def inside(custom: Custom) -> Inside:
-    """What one Mosaic kernel is."""
-    return _seen([custom])[0][1]
-
-
-def _written(custom: Custom) -> Any:
-    """What stands in the text of a call; None of a locked one."""
-    return None if custom.source is None else (custom.source.shape, custom.source.said, _payload(custom))
-
-
-def _payload(custom: Custom) -> str:
-    text = "" if custom.source is None else custom.source.attributes
-    at = text.find("backend_config=")
-    return text[at:] if at >= 0 else ""
 
 
 def _around(custom: Custom) -> tuple[Any, ...]:

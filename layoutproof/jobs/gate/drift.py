@@ -17,7 +17,9 @@ from layoutproof.jobs.gate.states import File, here, unreadable
 from layoutproof.jobs.workers import Workers
 
 NAME = "layoutproof.lock"
-HEAD = "# layoutproof.lock 1: written by layoutproof gate --lock, of"
+HEAD = "# layoutproof.lock 2: written by layoutproof gate --lock, of"
+_HEADS = (HEAD, HEAD.replace(" 2:", " 1:"))
+"""Version 1 said less of dumps: what it did not say is unknown."""
 MAX_LOCK = 64 * MIB
 _TITLE = "what is here against layoutproof.lock"
 
@@ -94,8 +96,9 @@ def _compare(item: tuple[Any, File | None, str]) -> Compared:
 def paths_of(text: str, file: str) -> list[str]:
     """The paths that a lock file is of. LayoutError where it does not say so."""
     first = text.partition("\n")[0]
+    head = next((each for each in _HEADS if first.startswith(each)), None)
     try:
-        found = json.loads(first.removeprefix(HEAD)) if first.startswith(HEAD) else None
+        found = None if head is None else json.loads(first.removeprefix(head))
     except ValueError:
         found = None
     if not isinstance(found, list) or not all(isinstance(path, str) for path in found) or not found:

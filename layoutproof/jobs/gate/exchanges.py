@@ -49,6 +49,9 @@ def _changed(pair: Match[Exchange]) -> list[Finding]:
         if old.what == new.what:
             why = "another collective uses its channel now, so that the two wait for each other"
         return [_finding("regrouped", new, why, old, {"bytes": new.size}, pair.guess)]
+    if old.operands == new.operands and old.results != new.results:
+        why = f"it gives {', '.join(new.results)} now, {', '.join(old.results)} before, of operands like before"
+        return [_finding("reshaped_result", new, why, old, figures, pair.guess)]
     if new.depth > old.depth:
         why = f"its {new.size} bytes move in {_loops(new.depth)}, before in {_loops(old.depth)}"
         return [_finding("grown_collective", new, why, old, {"bytes": new.size}, pair.guess)]

@@ -1,4 +1,4 @@
-"""What the first line of a module promises besides layouts: donated arguments, on how many devices, whether it is final."""
+"""What the first line of a module says besides layouts: donated arguments, number of devices, whether it is final."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _devices(before: Program, after: Program) -> list[Finding]:
 def _schedule(before: Program, after: Program) -> list[Finding]:
     if not before.scheduled or after.scheduled:
         return []
-    why = "the text is not scheduled any more: not what the compiler was done with, and its layouts are not those that run"
+    why = "the text is not scheduled any more, so its layouts may not be those that run"
     sides: dict[str, Any] = {"before": "is_scheduled=true", "line": after.line}
     return [Finding("unscheduled", "module", why, **sides)]
 

@@ -31,7 +31,7 @@ from layoutproof.jobs.gate.states import File, unreadable
 from layoutproof.jobs.gate.traced import layouts_of
 from layoutproof.jobs.spec import Check
 
-_OF_DUMPS = ("parameter", "result", "copy", "bitcast")
+_OF_DUMPS = ("parameter", "result", "copy", "bitcast", "module", "donation", "collective", "call", "kernel")
 _FIELDS = ("kind", "labels", "layouts", "name", "options", "fact", "expect", "counterexample", "figures", "reason")
 
 

@@ -19,6 +19,7 @@ from layoutproof.engine.read import map_of, read_layout
 from layoutproof.jobs.hlo import module
 from layoutproof.jobs.hlo.collectives import OPCODES, Collective, collective
 from layoutproof.jobs.hlo.events import Begin, End, Event, Over
+from layoutproof.jobs.hlo.kernels import TARGET as KERNEL
 from layoutproof.jobs.hlo.lines import events
 from layoutproof.jobs.hlo.module import Header, element_of, element_text, parts
 
@@ -92,9 +93,10 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Custom:
-    """A custom call. operands: the layouts that it demands, () where it states none.  said: aliases, side effects.
+    """A custom call. operands: layouts that it demands, () where it states none.  said: aliases, side effects.
 
-    source: the instruction, None of a locked one.  inside: what a Mosaic kernel was when it was locked, else None.
+    written: digest of the whole text of a Mosaic kernel.  source: the instruction, None of a locked one.  inside: what
+    a kernel was when it was locked, else None.
     """
 
     target: str
@@ -104,6 +106,7 @@ class Custom:
     operands: tuple[str, ...] = ()
     result: str = ""
     said: str = ""
+    written: str = ""
     source: module.Instruction | None = None
     inside: Any = None
 
@@ -113,7 +116,8 @@ class Program:
     """A module as far as it could be read.
 
     parameters, results: shapes of the entry, in order.  errors: what is wrong.  shapes: instructions by computation
-    and name.  replicas, partitions, scheduled, donations: of the header.  exchanges: collectives.  customs: custom calls.
+    and name.  replicas, partitions, scheduled, donations: of the header.  exchanges: collectives.  customs: custom
+    calls.  unsaid: an old lock file says nothing of these.
     """
 
     name: str = ""
@@ -124,6 +128,7 @@ class Program:
     donations: dict[tuple[int, tuple[int, ...]], str] = field(default_factory=dict)
     exchanges: list[Exchange] = field(default_factory=list)
     customs: list[Custom] = field(default_factory=list)
+    unsaid: bool = False
     parameters: list[str] = field(default_factory=list)
     results: list[str] = field(default_factory=list)
     instructions: list[Instruction] = field(default_factory=list)
@@ -281,7 +286,12 @@ def _custom(of: module.Instruction, found: Instruction) -> Custom:
     names = ("output_to_operand_aliasing", "custom_call_has_side_effect", "api_version")
     said = " ".join(f"{name}={of.attribute(name)}" for name in names if of.attribute(name))
     operands = tuple(parts(demanded[1:-1]))
-    return Custom(of.target, found.base, found.op_name, of.line, operands, logical(of.shape), said, of)
+    written, source = "", None
+    if of.target == KERNEL:
+        at = max(of.attributes.find("backend_config="), 0)
+        whole = "\0".join((of.shape, of.said, of.attributes[at:]))
+        written, source = hashlib.sha256(whole.encode(errors="backslashreplace")).hexdigest()[:32], of
+    return Custom(of.target, found.base, found.op_name, of.line, operands, logical(of.shape), said, written, source)
 
 
 @lru_cache(maxsize=4096)

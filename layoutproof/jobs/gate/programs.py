@@ -16,8 +16,8 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.result import Verdict
 from layoutproof.engine.read import read_layout
 from layoutproof.jobs.formats import Finding
-from layoutproof.jobs.gate.classes import layouts
 from layoutproof.jobs.gate.calls import customs
+from layoutproof.jobs.gate.classes import layouts
 from layoutproof.jobs.gate.exchanges import exchanges
 from layoutproof.jobs.gate.global_shape import resharded
 from layoutproof.jobs.gate.interface import interface
@@ -39,6 +39,7 @@ from layoutproof.jobs.hlo import bitcasts, copies
 from layoutproof.jobs.hlo.agree import ELEMENTWISE
 from layoutproof.jobs.hlo.audit import audit_events
 from layoutproof.jobs.hlo.bitcasts import REORDERING, Bitcast
+from layoutproof.jobs.hlo.collectives import OPCODES
 from layoutproof.jobs.hlo.collector import uncollected
 from layoutproof.jobs.hlo.copies import Move
 from layoutproof.jobs.hlo.lines import events
@@ -91,9 +92,14 @@ def read_and_audited(file: File) -> tuple[Program, list[Finding]]:
 
 def changes(before: Program, after: Program, whole: bool = True) -> list[Finding]:
     """Everything that changed between two programs. whole: whether every instruction of both is known."""
-    found = [*interface(before, after), *_entry(before, after), *_shardings(before, after)]
-    found += [*_copies(before, after), *_bitcasts(before, after)]
-    found += [*exchanges(before.exchanges, after.exchanges), *customs(before.customs, after.customs, _classes)]
+    found = [*_entry(before, after), *_shardings(before, after), *_copies(before, after), *_bitcasts(before, after)]
+    if before.unsaid:
+        why = "the lock file was written by an earlier version, and says nothing of donation, devices, collectives, "
+        why += "custom calls and kernels: write it anew with --lock"
+        found.append(Finding("unknown", "dump", why, undecided=True))
+    else:
+        found += [*interface(before, after), *exchanges(before.exchanges, after.exchanges)]
+        found += customs(before.customs, after.customs, _classes)
     return [*found, *_layouts(before, after)] if whole else found
 
 
@@ -326,8 +332,11 @@ def _layouts(before: Program, after: Program) -> list[Finding]:
         Round(lambda i: (i.opcode, i.base, i.op_name, logical(i.shape))),
         Round(lambda i: (i.opcode, i.op_name, logical(i.shape)) if i.op_name else None, guess="by op_name and shape"),
         Round(lambda i: (i.name, i.computation, i.op_name, logical(i.shape)) if i.opcode in ELEMENTWISE else None),
-        # a program and its instruction by object: two computations may name one thing alike
-        Round(lambda i: None if i.opcode in _TOLD else (i.opcode, i.base, i.op_name, given(i))),
+        # what the user's program calls things may have changed along with them
+        Round(lambda i: (i.shape, i.opcode, i.said, i.base), alike=True),
+        Round(lambda i: (i.opcode, i.said, i.base, logical(i.shape)), guess="by name and shape"),
+        Round(lambda i: (i.opcode, i.base, logical(i.shape)), guess="by name and shape"),
+        Round(lambda i: None if i.opcode in _TOLD | OPCODES else (i.opcode, i.base, i.op_name, given(i))),
     ]
     operands = {id(i): p for p in (before, after) for i in p.instructions}
 
@@ -368,12 +377,22 @@ def _computed(old: Instruction, new: Instruction) -> Finding:
 
 _TOLD = frozenset(
     (
-        *("parameter", "constant", "tuple", "get-tuple-element", "bitcast", "copy", "copy-start", "copy-done", "fusion"),
+        *(
+            "parameter",
+            "constant",
+            "tuple",
+            "get-tuple-element",
+            "bitcast",
+            "copy",
+            "copy-start",
+            "copy-done",
+            "fusion",
+        ),
         *("while", "call", "conditional", "opt-barrier", "async-start", "async-update", "async-done", "custom-call"),
         *("slice-start", "slice-done", "concat-bitcast"),
     )
 )
-"""Opcodes whose results are those of others, or are compared elsewhere: of these no result is compared by its operands."""
+"""Opcodes whose results are those of others, or are compared elsewhere: none is compared by its operands."""
 
 
 def _named(what: Instruction) -> str:

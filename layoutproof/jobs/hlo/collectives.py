@@ -21,12 +21,12 @@ KINDS = (
 """Opcodes; each also as `-start`, which is followed by a `-done` that moves nothing more."""
 OPCODES = frozenset((*KINDS, *(f"{kind}-start" for kind in KINDS)))
 _UNORDERED = ("all-reduce",)
-"""Of these the order of the devices within a group says nothing: every other gives shards by their place in the group."""
+"""Of these the order of devices within a group says nothing: the others give pieces by their place in the group."""
 
 
 @dataclass(frozen=True, slots=True)
 class Collective:
-    """What one says, shapes aside. kind: the opcode without `-start`.  over: the groups, or source -> target, by device.
+    """What one says, shapes aside. kind: the opcode without `-start`.  over: groups, or source and target, by device.
 
     along: dimensions and what else says which piece goes where.  reduction: the operations of its computation.
     """

@@ -166,7 +166,9 @@ class Header:
         """
         found = {}
         for result, number, index, kind in _ALIAS.findall(self._braced("input_output_alias")):
-            found[int(number), _numbers(index)] = f"result {{{','.join(map(str, _numbers(result)))}}} ({kind or 'may-alias'})"
+            found[int(number), _numbers(index)] = (
+                f"result {{{','.join(map(str, _numbers(result)))}}} ({kind or 'may-alias'})"
+            )
         for number, index in _DONOR.findall(self._braced("buffer_donor")):
             found.setdefault((int(number), _numbers(index)), "any result")
         return found

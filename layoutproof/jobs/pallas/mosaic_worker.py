@@ -1,9 +1,9 @@
 """Mosaic modules as plain data: a script that runs alone, because jaxlib's reader can abort its process on bad bytes.
 
 In: one JSON list of modules on stdin, each base64 of MLIR bytecode or of MLIR text. Out: one JSON object a line, each
-written before the next module is read: `{"attributes", "functions", "transfers", "digest"}`, `{"error"}`, or `{"missing"}` where
-jaxlib is not there; after those two it ends. Nothing here knows what index maps mean, and nothing of this package is
-imported; of jaxlib only what jaxlib 0.10.2 and 0.12.0 both have.
+written before the next module is read: `{"attributes", "functions", "transfers", "digest"}`, `{"error"}`, or
+`{"missing"}` where jaxlib is not there; after those two it ends. Nothing here knows what index maps mean, and nothing
+of this package is imported; of jaxlib only what jaxlib 0.10.2 and 0.12.0 both have.
 """
 
 from __future__ import annotations
