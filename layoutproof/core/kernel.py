@@ -71,7 +71,7 @@ class Table:
 
     low, high: `low <= value < high`, None = nothing said (then `bits`, the width of its integers, bounds it).
     monotone: never decreasing in row-major order of its indices.  injective: no value twice.
-    onto: every value from low to high - 1 occurs.
+    onto: every value from low to high - 1 occurs.  dtype: XLA's name of its element type, "" = an integer of `bits`.
     """
 
     name: str
@@ -83,6 +83,7 @@ class Table:
     injective: bool = False
     onto: bool = False
     signed: bool = True
+    dtype: str = ""
 
     def assumptions(self) -> tuple[str, ...]:
         """What is assumed, in words a spec file takes back.
@@ -156,6 +157,7 @@ class Kernel:
     runtime: size symbols that stand for numbers of the running program (dynamic grids), of which nothing is said;
     others are meant for all values.
     accesses: how many elements the body loads or stores at once, each number once; () = not known.
+    touched: the element types of the vectors that the body loads or stores, None = the body is not known.
     inside: of a pipeline, whether it was seen inside of a call, which then counts its buffers among its scratch.
     source: file:line of the call.
     """
@@ -174,6 +176,7 @@ class Kernel:
     platform: str = "tpu"
     runtime: tuple[str, ...] = ()
     accesses: tuple[int, ...] = ()
+    touched: tuple[str, ...] | None = None
     source: str = ""
     inside: bool = False
 

@@ -85,4 +85,5 @@ def _array(dtype: str, dims: tuple[Extent, ...]) -> str:
 
 
 def _table(table: Table) -> str:
-    return _array(f"{'s' if table.signed else 'u'}{table.bits}", table.dims)
+    bits = f"{'s' if table.signed else 'u'}{table.bits}"
+    return _array(table.dtype if table.dtype[:1] in ("s", "u") else bits, table.dims)

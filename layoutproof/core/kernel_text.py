@@ -239,7 +239,8 @@ def _tables(value: object, types: Mapping[str, int]) -> tuple[tuple[Table, ...],
             raise LayoutError(f"{what} holds {dtype}; an index map reads integers, for instance s32")
         bits = int(dtype[1:])
         unsigned = dtype[0] == "u"
-        tables.append(Table(name, dims, bits, 0 if unsigned else None, 1 << bits if unsigned else None))
+        low, high = (0, 1 << bits) if unsigned else (None, None)
+        tables.append(Table(name, dims, bits, low, high, dtype=dtype))
         for text in list_of(given.get("assume", ()), f"{what}: assume"):
             if not isinstance(text, str):
                 raise LayoutError(f'{what}: an assumption is a text such as "0 <= {name} < 4", not {shown(text)}')

@@ -19,6 +19,7 @@ from layoutproof.core.size import Size, divide
 from layoutproof.targets.tpu import GENERATIONS, KIB, MEMORY, MIB, OTHER_NAMES, generation
 from layoutproof.targets.tpu_alignment import believes
 from layoutproof.targets.tpu_chips import CHIPS
+from layoutproof.targets.tpu_elements import refused_arrays
 from layoutproof.targets.tpu_layouts import packing_of, relayout, tile_of
 from layoutproof.targets.tpu_memory import memory
 from layoutproof.targets.tpu_pipelines import refuses_slices
@@ -26,13 +27,13 @@ from layoutproof.targets.tpu_pipelines import refuses_slices
 KERNEL_TARGETS = tuple(GENERATIONS)
 """Canonical names of the generations."""
 
-COMPILERS = ("libtpu 0.0.42.1", "libtpu 0.0.50.1", "libtpu 0.0.51")
+COMPILERS = ("libtpu 0.0.42.1", "libtpu 0.0.50.1", "libtpu 0.0.51", "libtpu 0.0.52")
 """Versions that rules were measured on, oldest first; the first one speaks unless asked otherwise."""
 
-_NARROW_ROWS_FREED = ("libtpu 0.0.50.1", "libtpu 0.0.51")
+_NARROW_ROWS_FREED = ("libtpu 0.0.50.1", "libtpu 0.0.51", "libtpu 0.0.52")
 """Versions that take any 8 rows of 8- and 4-bit blocks where the array itself has tiles of 32 or 64 rows."""
 
-_SUMS_FOLLOWED = ("libtpu 0.0.51",)
+_SUMS_FOLLOWED = ("libtpu 0.0.51", "libtpu 0.0.52")
 """Versions whose prover of alignment follows sums; see `tpu_alignment`."""
 
 
@@ -214,6 +215,13 @@ class TpuKernels:
             found += [f"{operand.name}: {why}" for why in _refused_operand(kernel, operand)]
             cut = refuses_slices(operand, self.name) if kernel.pipeline == "emit_pipeline" else ""
             found += [f"{operand.name}: {cut}"] if cut else []
+        try:
+            for why in refused_arrays(kernel, self.name):
+                found.append(why)
+        except Undecided:
+            # what is refused anyway is refused, whatever the body does
+            if not found:
+                raise
         return tuple(found)
 
 

@@ -75,6 +75,7 @@ def as_compiled(kernel: Kernel) -> Kernel:
         vmapped=(),
         scratch=tuple(replace(s, dtype="") if s.memory == "semaphore" else s for s in kernel.scratch),
         accesses=(),
+        touched=None,
         source="",
     )
 

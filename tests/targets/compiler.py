@@ -67,6 +67,19 @@ class OneOperand(NamedTuple):
     limit: int = 0
 
 
+class Argument(NamedTuple):
+    """A Pallas kernel of f32 with one more array, which its body leaves alone.
+
+    role: "in" (a window as large as the array), "out", "any" (an input in HBM), "table" (scalar prefetch).  dtype: as
+    NumPy or ml_dtypes spells it.
+    """
+
+    generation: str
+    dtype: str
+    role: str
+    shape: Sequence[int]
+
+
 class CompilerDied(RuntimeError):
     """The compiler aborted its process, hung, or could not start; says at which query and what it printed."""
 
@@ -102,6 +115,11 @@ def compile_windows(queries: Sequence[Windows], timeout_s: float = 300) -> list[
 def compile_kernels(queries: Sequence[OneOperand], timeout_s: float = 300) -> list[str]:
     """ "" for each kernel that JAX lowers and the compiler accepts, else the error's text. Some 80 ms each."""
     return _ask("compile_kernels", queries, timeout_s)
+
+
+def compile_arguments(queries: Sequence[Argument], timeout_s: float = 300) -> list[str]:
+    """ "" for each kernel that JAX lowers and the compiler accepts, else the error's text. Some 50 ms each."""
+    return _ask("compile_arguments", queries, timeout_s)
 
 
 def _ask(job: str, queries: Sequence[Any], timeout_s: float) -> list[Any]:
@@ -251,6 +269,47 @@ def _compile_kernels(queries: Sequence[Any]) -> Iterator[str]:
             yield f"{type(error).__name__}: {error}"[:2000]
 
 
+def _compile_arguments(queries: Sequence[Any]) -> Iterator[str]:
+    import jax
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    def kernel_of(role: str, array: Any) -> Any:
+        plain = jax.ShapeDtypeStruct((8, 128), "float32")
+        block = pl.BlockSpec((8, 128), lambda *_: (0, 0))
+        memory = pl.BlockSpec(memory_space=pl.ANY if role == "any" else pltpu.VMEM)
+        tables = int(role == "table")
+        inputs, outputs, shapes = [block], [block], [plain]
+        if role == "out":
+            outputs, shapes = [block, memory], [plain, array]
+        elif not tables:
+            inputs = [memory, block]
+
+        def copy(*refs: Any) -> None:
+            x, o = refs[:2] if role == "out" else refs[1:]
+            o[...] = x[...]
+
+        grid = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=tables, grid=(1,), in_specs=inputs, out_specs=outputs)
+        return pl.pallas_call(copy, grid_spec=grid, out_shape=shapes), [plain] if role == "out" else [array, plain]
+
+    devices = _devices()
+    for query in (Argument(*q) for q in queries):
+        wide = _dtype(query.dtype).itemsize > 4
+        device = devices[query.generation]
+        place = jax.sharding.SingleDeviceSharding(device)
+        try:
+            with (
+                jax.enable_x64(wide),
+                jax.sharding.use_abstract_mesh(jax.sharding.Mesh([device], ("d",)).abstract_mesh),
+            ):
+                call, arrays = kernel_of(query.role, jax.ShapeDtypeStruct(tuple(query.shape), _dtype(query.dtype)))
+                placed = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=place) for a in arrays]
+                jax.jit(call, out_shardings=place).lower(*placed).compile()
+            yield ""
+        except Exception as error:
+            yield f"{type(error).__name__}: {error}"[:2000]
+
+
 def main() -> None:
     """The child: queries as JSON on stdin, one JSON answer a line, each written before the next is asked."""
     jobs = {
@@ -258,6 +317,7 @@ def main() -> None:
         "compile_sizes": _compile_sizes,
         "compile_windows": _compile_windows,
         "compile_kernels": _compile_kernels,
+        "compile_arguments": _compile_arguments,
     }
     for answer in jobs[sys.argv[1]](json.load(sys.stdin)):
         os.write(1, json.dumps(answer).encode() + b"\n")

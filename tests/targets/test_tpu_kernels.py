@@ -73,7 +73,7 @@ def refused(row: dict[str, Any], version: str = "libtpu 0.0.42.1") -> str:
     # the recorded kernels have an input and an output alike
     both = replace(k, operands=(o, replace(o, name="o", role="out")))
     over = [f"{m.name}: {m.used} of {m.limit} bytes" for m in target.memory(both) if m.used > m.limit]
-    return target.refuses_block(o) or target.refuses_index(o) or "; ".join([*target.refuses_kernel(k), *over])
+    return target.refuses_block(o) or target.refuses_index(o) or "; ".join([*target.refuses_kernel(both), *over])
 
 
 def known(row: dict[str, Any], why: str) -> str:

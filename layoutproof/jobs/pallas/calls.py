@@ -11,7 +11,7 @@ from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Unmodelled
 from layoutproof.core.size import symbol
 from layoutproof.core.term import Term
-from layoutproof.jobs.pallas.adapter import inner_jaxprs, opened, pipelined, place_of_function
+from layoutproof.jobs.pallas.adapter import element_type, inner_jaxprs, opened, pipelined, place_of_function
 from layoutproof.jobs.pallas.bit_terms import Unreadable
 from layoutproof.jobs.pallas.jaxpr_terms import ZERO, Reference, literal, table_of, terms_of
 
@@ -26,7 +26,6 @@ _SPACES = {
 }
 _SPACES |= {"semaphore_mem": "semaphore", "semaphore": "semaphore", "vmem_shared": "vmem_shared", "cmem": "cmem"}
 _SPACES |= {"gmem": "gmem", "error": "any"}
-_NAMES = {"bool": "pred", "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "complex64": "c64"}
 
 
 def kernel_of(params: Mapping[str, Any], source: str, live: Sequence[bool], platform: str = "") -> Kernel | Unmodelled:
@@ -57,6 +56,7 @@ def kernel_of(params: Mapping[str, Any], source: str, live: Sequence[bool], plat
     aliases = tuple((int(a) - skipped, int(b)) for a, b in params.get("input_output_aliases") or ())
     moved = pipelined(params["jaxpr"])
     operands = [o if o.windowed else replace(o, pipelined=len(tables) + k in moved) for k, o in enumerate(operands)]
+    accesses = _accesses(opened(params["jaxpr"])[0])
     kernel = Kernel(
         name=name,
         grid=grid,
@@ -70,7 +70,8 @@ def kernel_of(params: Mapping[str, Any], source: str, live: Sequence[bool], plat
         vmem_limit=getattr(params.get("compiler_params"), "vmem_limit_bytes", None),
         platform=platform or _platform(params.get("compiler_params")),
         runtime=tuple(f"grid{k}" for k, n in enumerate(mapping.grid) if type(n) is not int),
-        accesses=tuple(sorted(_accesses(opened(params["jaxpr"])[0]))),
+        accesses=tuple(sorted({many for many, _ in accesses})),
+        touched=tuple(sorted({dtype for _, dtype in accesses} - {""})),
         source=source,
     )
     odd = [w for w in semantics if w not in SEMANTICS]
@@ -253,18 +254,6 @@ def _block(entry: Any) -> Block:
     return Block(f"?{kind}", 1)
 
 
-def element_type(dtype: Any) -> str:
-    """XLA's name of a JAX element type; the given name where XLA has none of it (semaphores, keys)."""
-    name = str(dtype)
-    if name in _NAMES:
-        return _NAMES[name]
-    for long, short in (("uint", "u"), ("int", "s"), ("float8_", "f8"), ("float4_", "f4"), ("float6_", "f6")):
-        if name.startswith(long):
-            found = short + name.removeprefix(long)
-            return found if found in ELEMENT_BITS else name
-    return name
-
-
 def _space(space: Any) -> str:
     # jax 0.12 wraps some spaces in objects whose text is the name
     text = str(getattr(space, "value", space)).lower().rpartition(".")[2]
@@ -278,13 +267,15 @@ def _scratch(aval: Any) -> Scratch:
     return Scratch(shape, dtype, "semaphore" if dtype not in ELEMENT_BITS else memory)
 
 
-def _accesses(jaxpr: Any) -> set[int]:
-    """The sizes, in elements, of all loads and stores in a kernel's body."""
-    found: set[int] = set()
+def _accesses(jaxpr: Any) -> set[tuple[int, str]]:
+    """(elements, element type) of all loads and stores in a kernel's body; of single numbers the type is ""."""
+    found: set[tuple[int, str]] = set()
     for equation in jaxpr.eqns:
         if equation.primitive.name in ("get", "swap", "masked_load", "masked_swap", "load", "addupdate"):
-            shapes = [getattr(v.aval, "shape", ()) for v in equation.outvars]
-            found |= {prod(int(n) for n in shape) for shape in shapes}
+            values = equation.outvars or equation.invars[1:2]
+            for aval in (v.aval for v in values):
+                shape = tuple(int(n) for n in getattr(aval, "shape", ()))
+                found.add((prod(shape), element_type(aval.dtype) if shape else ""))
         for _, inner in inner_jaxprs(equation.params):
             found |= _accesses(opened(inner)[0])
     return found

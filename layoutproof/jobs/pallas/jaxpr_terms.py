@@ -12,7 +12,7 @@ from typing import Any
 
 from layoutproof.core.kernel import Table
 from layoutproof.core.term import CONDITIONS, Term
-from layoutproof.jobs.pallas.adapter import is_jaxs_own, opened
+from layoutproof.jobs.pallas.adapter import element_type, is_jaxs_own, opened
 from layoutproof.jobs.pallas.bit_terms import Unreadable, bitwise, constant, folded, shifted, wrapped
 
 _INLINED = (
@@ -45,8 +45,8 @@ def table_of(name: str, array: Any) -> Table:
     kind = array.dtype.kind if hasattr(array.dtype, "kind") else "i"
     bits = int(getattr(array.dtype, "itemsize", 4)) * 8
     if kind == "b":
-        return Table(name, dims, bits, 0, 2, signed=False)
-    return Table(name, dims, bits, signed=kind != "u")
+        return Table(name, dims, bits, 0, 2, signed=False, dtype="pred")
+    return Table(name, dims, bits, signed=kind != "u", dtype=element_type(array.dtype))
 
 
 def terms_of(

@@ -126,7 +126,7 @@ def _tables(arrays: Sequence[Array], references: Sequence[Reference]) -> tuple[T
             theirs = f"{reference.dtype}[{','.join(map(str, reference.dims))}]"
             ours = f"{array.dtype}[{','.join(map(str, array.dims))}]"
             raise LayoutError(f"the table prefetch{k} of {ours}, which its kernel takes for {theirs}: not modelled")
-        tables.append(Table(f"prefetch{k}", array.dims, bits, signed=array.dtype[0] == "s"))
+        tables.append(Table(f"prefetch{k}", array.dims, bits, signed=array.dtype[0] == "s", dtype=array.dtype))
     return tuple(tables)
 
 

@@ -56,6 +56,9 @@ def wordless(call: Kernel | Unmodelled) -> str:
     beyond = next((f"{o.name}: {o.unmodelled}" for o in call.operands if o.unmodelled), "")
     if beyond:
         return beyond
+    real = next((t for t in call.tables if t.dtype[:1] not in ("s", "u", "p", "")), None)
+    if real is not None:
+        return f"{real.name} holds {real.dtype}, and tables hold integers"
     if call.runtime:
         return f"sizes that only the running program has: {', '.join(call.runtime)}"
     if call.accesses and call.platform != "tpu":
