@@ -17,8 +17,9 @@ from layoutproof.core.result import Counterexample, Result, Verdict, plain, show
 from layoutproof.engine.read import map_of, read_layout
 from layoutproof.jobs.cache import ask
 from layoutproof.jobs.pallas.claims import answer, is_traced, only_call
+from layoutproof.jobs.positions import read_file
 from layoutproof.jobs.search import is_search
-from layoutproof.jobs.spec import Check, load
+from layoutproof.jobs.spec import Check, Unasked, load, unasked
 from layoutproof.jobs.workers import Workers, spread
 
 CHUNK = 32
@@ -84,6 +85,16 @@ def check_paths(
         why = f"after {len(done)} of {len(items)} checks, so this is a part"
         done.append(Outcome(Status.INTERRUPTED, "", "interrupted", why))
     return done
+
+
+def unasked_in(paths: Sequence[str | Path]) -> list[Unasked]:
+    """What the spec files at these paths state and never ask: nothing is proved of it. A file that cannot be read is
+    left out, because its check says so."""
+    found: list[Unasked] = []
+    for path in find(paths):
+        with contextlib.suppress(LayoutError):
+            found += unasked(read_file(path), path.as_posix())
+    return found
 
 
 def exit_code(outcomes: Iterable[Outcome]) -> int:

@@ -13,18 +13,29 @@ from layoutproof.engine.kernels import scope
 from layoutproof.jobs.check import Outcome, Status, exit_code
 from layoutproof.jobs.formats import Finding, Report
 from layoutproof.jobs.gate.fingerprint import named
+from layoutproof.jobs.spec import Unasked
 
 
-def text(outcomes: Sequence[Outcome], everything: bool = False) -> str:
+def text(outcomes: Sequence[Outcome], everything: bool = False, unasked: Sequence[Unasked] = ()) -> str:
     """What is not as stated, a line per file, one line that counts; the worst is last, where a terminal shows it.
 
-    everything: first a line for each check that is as stated.
+    everything: first a line for each check that is as stated.  unasked: what the files state and never ask.
     """
     late = {Status.UNKNOWN: 0, Status.WRONG: 1, Status.ERROR: 2, Status.INTERRUPTED: 3}
     shown = sorted((o for o in outcomes if o.status in late), key=lambda o: late[o.status])
     held = [_held(o) for o in outcomes if o.status is Status.AS_EXPECTED] if everything else []
-    blocks = ["\n".join(held), "\n".join(_files(outcomes)), *map(one, shown), summary(outcomes)]
+    notes = "\n".join(f"note     {visible(note)}" for note in never_asked(unasked, everything))
+    blocks = ["\n".join(held), "\n".join(_files(outcomes)), notes, *map(one, shown), summary(outcomes)]
     return "\n\n".join(block for block in blocks if block)
+
+
+def never_asked(unasked: Sequence[Unasked], everything: bool = False) -> list[str]:
+    """One sentence about what is stated and never asked; () where nothing is. everything: name all of it."""
+    if not unasked:
+        return []
+    most = len(unasked) if everything else 5
+    more = f" and {len(unasked) - most} more, which -v names" if len(unasked) > most else ""
+    return [f"stated and never asked, so nothing is proved of it: {', '.join(map(str, unasked[:most]))}{more}"]
 
 
 def _held(outcome: Outcome) -> str:
@@ -136,8 +147,8 @@ def scopes(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     return said if len(said) < 2 else (scope(None),)
 
 
-def as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """The same for programs: `exit_code`, `summary` and one entry per check."""
+def as_json(outcomes: Sequence[Outcome], unasked: Sequence[Unasked] = ()) -> dict[str, Any]:
+    """The same for programs: `exit_code`, `summary`, one entry per check, and what is stated and `never_asked`."""
     counts = {verdict: _count(outcomes, verdict) for verdict in (*_VERDICTS, "holds", "wrong", "error")}
     as_expected = sum(o.status is Status.AS_EXPECTED for o in outcomes)
     return {
@@ -145,18 +156,19 @@ def as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "summary": {"checks": len(outcomes), "as_expected": as_expected, **counts},
         "partial": any(o.status is Status.INTERRUPTED for o in outcomes),
         "checks": [_entry(outcome) for outcome in outcomes],
+        "never_asked": [{"what": each.what, "name": each.name, "place": each.place} for each in unasked],
     }
 
 
-def as_findings(outcomes: Sequence[Outcome]) -> Report:
+def as_findings(outcomes: Sequence[Outcome], unasked: Sequence[Unasked] = ()) -> Report:
     """The same for `jobs.formats`: what is not as expected is a finding, the rest is held."""
     found = [_finding(o) for o in outcomes if o.status not in (Status.AS_EXPECTED, Status.INTERRUPTED)]
     held = [_finding(o) for o in outcomes if o.status is Status.AS_EXPECTED]
     files = {f.file for f in (*found, *held)}
     partial = any(o.status is Status.INTERRUPTED for o in outcomes)
-    return Report(
-        summary(outcomes), tuple(named(found)), len(files), partial=partial, held=tuple(held), nothing="all as stated"
-    )
+    notes = tuple(never_asked(unasked, everything=True))
+    title = summary(outcomes)
+    return Report(title, tuple(named(found)), len(files), notes, 0, partial, tuple(held), "all as stated")
 
 
 def _finding(outcome: Outcome) -> Finding:

@@ -102,6 +102,18 @@ class Check:
         return self.kind in FACTS
 
 
+@dataclass(frozen=True, slots=True)
+class Unasked:
+    """What a spec file names and claims nothing of. what: layout or kernel.  place: `specs/a.yaml:12`."""
+
+    what: str
+    name: str
+    place: str
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.name} ({self.place})"
+
+
 def load(path: str | Path) -> tuple[list[Check], list[LayoutError]]:
     """The checks of one spec file and everything that is wrong with it; nothing is raised for bad input."""
     try:
@@ -149,6 +161,28 @@ def read_spec(root: Node, file: str) -> tuple[list[Check], list[LayoutError]]:
         if check is not None and not bad.intersection(check.labels):
             checks.append(check)
     return checks, sorted(errors, key=lambda e: (e.line or 0, e.column or 0))
+
+
+def unasked(root: Node, file: str) -> list[Unasked]:
+    """The layouts and kernels that a document names and no check of it is about, in its order."""
+    if type(root.value) is not dict:
+        return []
+    used: set[object] = set()
+    for check in _of(root, "checks", list) or []:
+        for value in check.value.values() if type(check.value) is dict else ():
+            used |= {part.value for part in (value.value if type(value.value) is list else [value]) if _is_text(part)}
+    # a call of a kernel is named by its kernel's name: mm[0]
+    names = {str(text).partition("[")[0] for text in used}
+    return [
+        Unasked(what, name, f"{file}:{node.line}")
+        for section, what in (("layouts", "layout"), ("kernels", "kernel"))
+        for name, node in (_of(root, section, dict) or {}).items()
+        if name not in names
+    ]
+
+
+def _is_text(node: Node) -> bool:
+    return type(node.value) is str
 
 
 def _layouts(node: Node | None, file: str, errors: list[LayoutError]) -> tuple[dict[str, object], set[str]]:

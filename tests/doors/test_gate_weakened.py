@@ -635,3 +635,38 @@ def test_links(gate: Gate, tmp_path: Path) -> None:
         Path("specs/a.yaml").symlink_to(tmp_path / target)
         found_code, found = gate()
         assert (found_code, said(found)) == (code, expected)
+
+
+NEVER = """\
+source: here
+layouts:
+  asked: f32[8]{0}
+  unused: f32[9]{0}
+  k: {kernel: {grid: [2], outputs: [{name: o, array: "f32[16]", block: [8], index: "(i) -> (i)"}]}}
+kernels:
+  mm: {trace: "user.py:mm"}
+  other: {trace: "user.py:mm"}
+checks:
+  - same_map: [asked, asked]
+"""
+
+
+@pytest.mark.parametrize("form", ["text", "json", "sarif", "junit", "github", "html"])
+def test_what_is_stated_and_never_asked(form: str, gate: Gate, capsys: pytest.CaptureFixture[str]) -> None:
+    """`check` names it in every form; what is asked, by whichever call of it, is not named."""
+    write({"specs/a.yaml": NEVER})
+    assert cli.run(["check", "--format", form]) == 0
+    out = capsys.readouterr().out
+    if form == "json":
+        assert [each["name"] for each in json.loads(out)["never_asked"]] == ["unused", "k", "mm", "other"]
+    else:
+        assert "stated and never asked" in out
+        assert (
+            "layout unused (specs/a.yaml:4), layout k (specs/a.yaml:5), kernel mm (specs/a.yaml:7), kernel other" in out
+        )
+    asked = "  - injective: unused\n  - kernel: k\n  - kernel: mm\n    expect: unknown\n  - kernel: other[0]\n"
+    write({"specs/a.yaml": NEVER + asked})
+    cli.run(["check", "--format", form])
+    out = capsys.readouterr().out
+    assert "stated and never asked" not in out
+    assert form != "json" or json.loads(out)["never_asked"] == []

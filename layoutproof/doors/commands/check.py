@@ -50,18 +50,19 @@ def command(
         nonlocal made
         made = True
         from layoutproof.jobs import report
-        from layoutproof.jobs.check import check_paths, exit_code
+        from layoutproof.jobs.check import check_paths, exit_code, unasked_in
 
         with progress_bar("checks", sys.stderr.isatty() and form == "text") as progress:
             outcomes = check_paths(paths or ("specs",), Workers(jobs, backend or "", scheduler), progress)
+        unasked = unasked_in(paths or ("specs",))
         if form == "text":
-            text = report.text(outcomes, verbose)
+            text = report.text(outcomes, verbose, unasked)
         elif form == "json":
-            text = json_text(report.as_json(outcomes))
+            text = json_text(report.as_json(outcomes, unasked))
         else:
             from layoutproof.jobs.formats import render
 
-            text = render(form, report.as_findings(outcomes))
+            text = render(form, report.as_findings(outcomes, unasked))
         return json.dumps([text, report.summary(outcomes)]), exit_code(outcomes)
 
     start = time.perf_counter()

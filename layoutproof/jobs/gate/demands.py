@@ -105,7 +105,8 @@ def _whole(*values: object) -> bool:
 
 
 def _expectations(old: Check, new: Check) -> Difference:
-    looser, tighter = [], []
+    looser: list[str] = []
+    tighter: list[str] = []
     if old.expect != new.expect:
         # what is refuted or unknown today may be proved tomorrow; a proof is never given up for less
         more = old.expect == "unknown" or (old.expect == "refuted" and new.expect == "proved")

@@ -161,10 +161,9 @@ def moved(gone: Sequence[tuple[str, Loose]], fresh: Sequence[tuple[str, Loose]])
         if isinstance(old.what, Claimed) and not _says_as_much(old.what.check, new.what.check, named=False):  # type: ignore[union-attr]
             continue
         why = f"moved here from {unit}, unchanged"
-        by = {"before": old.finding.before, "after": new.finding.after, "decided_by": "the same text"}
-        found.append(
-            (old, new, replace(new.finding, kind="respelled", because=why, undecided=False, error=False, **by))
-        )  # type: ignore[arg-type]
+        by: dict[str, Any] = {"before": old.finding.before, "after": new.finding.after, "decided_by": "the same text"}
+        said = replace(new.finding, kind="respelled", because=why, undecided=False, error=False, point=None, **by)
+        found.append((old, new, said))
     return found
 
 
