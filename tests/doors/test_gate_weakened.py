@@ -181,7 +181,7 @@ def test_an_approval_that_the_change_adds(where: str, gate: Gate) -> None:
     write({"specs/a.yaml": changed})
     code, found = gate("--against", "topic")
     assert (code, said(found)) == (0, {"allow moved"})
-    assert found[0]["said"] == f"approved by R. Viewer until {until}: measured"
+    assert found[0]["said"] == f"approved until {until} by R. Viewer: measured"
 
 
 @pytest.mark.parametrize(("days", "accepted"), [(180, True), (181, False), (350000, False)])
@@ -207,6 +207,19 @@ def test_a_longer_approval_is_a_new_one(gate: Gate) -> None:
     for text in (approval("0" * 16, 29), approval("0" * 16, 30).replace("measured", "timed"), ""):
         write({"pyproject.toml": text})
         assert gate() == (0, [])
+
+
+def test_what_is_printed_to_approve_names_who(gate: Gate, capsys: pytest.CaptureFixture[str]) -> None:
+    """The name that git signs with, whatever is in it; filled in with a reason it is taken as it stands."""
+    commit({"specs/a.yaml": SPEC})
+    write({"specs/a.yaml": MOVED})
+    git("config", "user.name", 'R. "V" Viewer')
+    (moved,) = gate()[1]
+    assert cli.run(["gate", "--against", "main", "--approve", moved["fingerprint"]]) == 0
+    write({"pyproject.toml": capsys.readouterr().out.replace('reason = ""', 'reason = "measured"')})
+    added = next(f for f in gate()[1] if f["kind"] == "approval_added")
+    assert added["because"].startswith('R. "V" Viewer approves until ')
+    assert gate("--accept-approvals")[0] == 0
 
 
 def test_a_loosened_rule_can_be_approved(gate: Gate) -> None:

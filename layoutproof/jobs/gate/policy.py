@@ -101,7 +101,7 @@ class Approval:
     by: str = ""
 
     def __str__(self) -> str:
-        return f"approved{f' by {self.by}' if self.by else ''} until {self.until}: {self.reason}"
+        return f"approved until {self.until}{f' by {self.by}' if self.by else ''}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,14 +223,16 @@ def changed(before: Policy, after: Policy) -> tuple[list[str], list[str]]:
     return looser, tighter
 
 
-def stanza(finding: Finding, today: datetime.date) -> str:
-    """What to paste into pyproject.toml to approve one finding; a reason is left to be written."""
+def stanza(finding: Finding, today: datetime.date, by: str = "") -> str:
+    """What to paste into pyproject.toml to approve one finding; a reason is left to be written. by: who approves."""
     until = today + datetime.timedelta(days=APPROVED_DAYS)
     about = f"# {finding.kind}: {finding.subject} in {finding.unit}: {shorten(finding.because, 90)}"
     # a comment ends with its line, and what follows would be a rule
     about = "".join([sign if sign.isprintable() else "?" for sign in about])
     lines = ["[[tool.layoutproof.gate.approvals]]", about, f'fingerprint = "{finding.fingerprint}"']
-    return "\n".join([*lines, 'reason = ""  # say why; an empty reason is refused', f"until = {until}"])
+    lines.append('reason = ""  # say why; an empty reason is refused')
+    # JSON's texts are TOML's too
+    return "\n".join([*lines, *([f"by = {json.dumps(by)}"] if by else []), f"until = {until}"])
 
 
 def _added(finding: Finding, accept: bool) -> Finding:

@@ -159,6 +159,14 @@ def is_here(unit: str) -> bool:
     return (top / unit).is_file()
 
 
+def whoami() -> str:
+    """The name that git signs commits with here, "" where it has none or there is no git."""
+    try:
+        return " ".join(_git([], "config", "user.name").decode(errors="replace").split())
+    except LayoutError:
+        return ""
+
+
 def _tree(
     top: Path, here: Path, commit: str, units: Sequence[str], above: str = ""
 ) -> tuple[list[File], list[tuple[str, str]]]:
