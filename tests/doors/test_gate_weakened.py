@@ -683,3 +683,51 @@ def test_what_is_stated_and_never_asked(form: str, gate: Gate, capsys: pytest.Ca
     out = capsys.readouterr().out
     assert "stated and never asked" not in out
     assert form != "json" or json.loads(out)["never_asked"] == []
+
+
+def test_a_lock_that_does_not_say_what_is_here(gate: Gate) -> None:
+    """Who rewrites the lock decides what the next change is compared with: it has to be what `--lock` writes."""
+    kernel = STATED.replace("layouts:\n", "layouts:\n  a: f32[3,5]{1,0}\n")
+    write({"specs/k.yaml": kernel})
+    assert cli.run(["gate", "--lock"]) == 0
+    commit({})
+    right = Path("layoutproof.lock").read_text()
+    assert gate() == (0, [])
+    write({"layoutproof.lock": right.replace("f32[3,5]{1,0}", "f32[3,5]{0,1}")})
+    assert said(gate()[1]) == {"deny lock"}
+    write({"specs/k.yaml": kernel.replace("checks:", "  b: f32[7]{0}\nchecks:")})
+    assert cli.run(["gate", "--lock"]) == 0
+    assert Path("layoutproof.lock").read_text() != right
+    assert said(gate()[1]) == {"allow added"}
+
+
+DUMP = (
+    "HloModule f, entry_computation_layout={(f32[4,8]{1,0})->f32[4,8]{1,0}}\n\nENTRY %f (x: f32[4,8]) -> f32[4,8] {\n"
+)
+DUMP += "  %x = f32[4,8]{1,0} parameter(0)\n  ROOT %n = f32[4,8]{1,0} negate(f32[4,8]{1,0} %x)\n}\n"
+
+
+def test_a_dump_that_no_revision_holds(gate: Gate) -> None:
+    """Made anew for each run and never committed, it is compared with what the base's lock says of it."""
+    write({"dumps/f.txt": DUMP, ".gitignore": "dumps\n"})
+    assert cli.run(["gate", "--lock", "dumps"]) == 0
+    commit({})
+    assert gate("dumps") == (0, [])
+    write({"dumps/f.txt": DUMP.replace("{1,0}", "{0,1}")})
+    assert cli.run(["gate", "--lock", "dumps"]) == 0
+    code, found = gate("dumps")
+    assert (code, said(found)) == (1, {"deny abi"})
+
+
+def test_two_folders_with_a_lock(gate: Gate) -> None:
+    """The lock is the old folder's."""
+    pytest.importorskip("jax", reason="JAX is not installed")
+    write({"user.py": USER, "old/specs/k.yaml": TRACED})
+    shutil.copytree("old/specs", "specs")
+    assert cli.run(["gate", "--lock"]) == 0
+    Path("layoutproof.lock").rename("old/layoutproof.lock")
+    shutil.rmtree("specs")
+    shutil.copytree("old", "new")
+    assert cli.run(["gate", "old/specs", "new/specs"]) == 0
+    write({"user.py": USER.replace("(4,)", "(3,)")})
+    assert cli.run(["gate", "old/specs", "new/specs"]) == 1

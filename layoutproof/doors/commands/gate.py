@@ -106,7 +106,7 @@ def _report(
         # the nearest one of the old state, which need not be where the nearest is now
         then = states.nearest_at(against, gate.PYPROJECT)
         before = gate.rules_in(then[1], f"{then[0]} at {against}") if then else {}
-        lock = _lock_at(against)
+        lock = _lock_at(against, today, workers)
     elif len(paths) == 2:
         old, new = states.pair(*paths)
         first, second = map(gate.pyproject, map(Path, paths))
@@ -135,20 +135,27 @@ def _report(
     )
 
 
-def _lock_at(reference: str) -> Any:
-    """The nearest lock file of a git revision, and whether it is still here; None where there was none."""
+def _lock_at(reference: str, today: datetime.date, workers: Workers) -> Any:
+    """The nearest lock file of a git revision, and what became of it; None where there is and was none."""
     from layoutproof.jobs.formats import Finding
     from layoutproof.jobs.gate import drift, states, traced
+    from layoutproof.jobs.gate.compare import Lock
 
     then = states.nearest_at(reference, drift.NAME)
-    if then is None:
-        return None
-    unit, data = then
-    lock = traced.read_lock(data, unit, str(Path(unit).parent))
-    if states.is_here(unit):
-        return lock
-    gone = Finding("removed", drift.NAME, "the lock file is gone; the old one is compared with", unit, unit)
-    return replace(lock, findings=(gone, *lock.findings))
+    now = Path(drift.NAME)
+    unit, data = then if then is not None else (drift.NAME, b"")
+    lock = Lock() if then is None else traced.read_lock(data, unit, str(Path(unit).parent))
+    found = list(lock.findings)
+    if then is not None and not states.is_here(unit):
+        found.append(Finding("removed", drift.NAME, "the lock file is gone; the old one is compared with", unit, unit))
+    elif os.path.lexists(now) and read(now, drift.MAX_LOCK) != data:
+        # whoever rewrites the lock says what the next change is compared with
+        wrong = [f for f in drift.compare(now, {}, today, workers).findings if f.severity != "allow"]
+        if wrong:
+            why = f"the new lock file does not say what is here: {wrong[0].kind} {wrong[0].subject}: {wrong[0].because}"
+            state = {"undecided": all(f.undecided for f in wrong)}
+            found.append(Finding("unknown" if state["undecided"] else "lock", drift.NAME, why, unit, unit, **state))
+    return replace(lock, findings=tuple(found))
 
 
 def _lock_above(state: Path) -> Any:
@@ -161,7 +168,7 @@ def _lock_above(state: Path) -> Any:
         return None
     # units are names within the state: of a folder its files, of a file given by name that file
     start = state.absolute() if state.is_dir() else state.absolute().parent
-    return traced.read_lock(read(path, drift.MAX_LOCK), path.as_posix(), os.path.relpath(path.parent, start))
+    return traced.read_lock(read(path, drift.MAX_LOCK), path.as_posix(), str(path.parent), str(start))
 
 
 def _against_lock(

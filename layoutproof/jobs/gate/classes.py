@@ -60,6 +60,7 @@ KINDS = {
     "constant": "A constant of the program has another value.",
     "kernel": "Something of a kernel changed besides its blocks: semantics, scratch memory, aliases, grid.",
     "policy": "The rules of the gate itself would let more through; the old ones judge until they are approved.",
+    "lock": "The new layoutproof.lock does not say what is here; the next change would be compared with it.",
     "approval_added": "The change approves itself: who, what, until. It counts once it is in the old state, or with "
     "--accept-approvals.",
     "unknown": "Nobody could tell.",

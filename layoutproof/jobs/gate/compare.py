@@ -7,7 +7,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from layoutproof.jobs.gate.states import File, State, unreadable
 from layoutproof.jobs.workers import Workers, spread
 
 if TYPE_CHECKING:
+    from layoutproof.jobs.gate.program import Program
     from layoutproof.jobs.gate.specs import Changes, Loose, Named, Spec
 
 Progress = Callable[[int, int], None]
@@ -41,6 +42,7 @@ class Pair:
     """One file in both states; None in the state that lacks it. guess: how they were matched where it is a guess.
 
     locked: the Pallas calls of user code that the file names, as the old state's lock has them.
+    program: what that lock says of a dump that the old state does not hold itself.
     """
 
     unit: str
@@ -48,6 +50,7 @@ class Pair:
     new: File | None
     guess: str = ""
     locked: tuple[Named, ...] = ()
+    program: Program | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ def compare(
     if not pairs and not closed:
         raise LayoutError(f"no spec file or HLO dump in {old.label} and {new.label}: nothing to compare")
     if lock is not None:
-        pairs = [replace(pair, locked=lock.calls.get(pair.old.unit, ()) if pair.old else ()) for pair in pairs]
+        pairs = [_with_lock(pair, lock) for pair in pairs]
     open_ = [pair for pair in pairs if _differs(pair)]
     work = Work(compare_pair, open_, [pair.unit for pair in open_], workers, progress)
     judges = Judges(rules, before, today, accept, (*closed, *(lock.findings if lock else ())))
@@ -112,10 +115,11 @@ def compare(
 class Lock:
     """The old state's lock file. calls: of user code, by the unit of the spec file that names them.
 
-    findings: what is wrong with the lock itself.
+    programs: dumps by unit.  findings: what is wrong with the lock itself.
     """
 
-    calls: Mapping[str, tuple[Named, ...]]
+    calls: Mapping[str, tuple[Named, ...]] = field(default_factory=dict)
+    programs: Mapping[str, Program] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
 
 
@@ -336,6 +340,10 @@ def _compare_pair(pair: Pair) -> Compared:
 
             changes = replace(changes, findings=(*changes.findings, *drift(pair.locked, after, pair.unit)))
         return of_specs(changes, before, after, pair.guess)
+    if pair.program is not None:
+        from layoutproof.jobs.gate import lock_programs
+
+        return Compared(tuple(lock_programs.drift(pair.program, new, pair.unit)))
     from layoutproof.jobs.gate import programs
 
     return Compared(_guessed(programs.compare(old, new, pair.unit), pair.guess))
@@ -346,6 +354,13 @@ def of_specs(changes: Changes, before: Spec | None, after: Spec | None, guess: s
     old, new = (None if spec is None else spec.gate for spec in (before, after))
     findings = _guessed(changes.findings, guess)
     return Compared(findings, old if after is None else new, old, changes.gone, changes.fresh)
+
+
+def _with_lock(pair: Pair, lock: Lock) -> Pair:
+    if pair.old is not None:
+        return replace(pair, locked=lock.calls.get(pair.old.unit, ()))
+    # a dump that is made anew for each run is in no revision
+    return replace(pair, program=lock.programs.get(pair.unit))
 
 
 def _guessed(findings: Sequence[Finding], guess: str) -> tuple[Finding, ...]:

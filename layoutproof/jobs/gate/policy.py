@@ -72,6 +72,7 @@ DEFAULTS = {
     "constant": "warn",
     "kernel": "warn",
     "policy": "deny",
+    "lock": "deny",
 }
 """What is said of each class where no rule does. `unknown`, `error` and `approval_added` are no matter of policy."""
 APPROVED_DAYS = 90

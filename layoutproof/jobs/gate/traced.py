@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import PurePath
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, Undecided
@@ -16,6 +17,7 @@ from layoutproof.core.kernel import Kernel
 from layoutproof.core.kernel_print import mapping_of
 from layoutproof.jobs.formats import Finding
 from layoutproof.jobs.gate.compare import Lock
+from layoutproof.jobs.gate.program import Program
 from layoutproof.jobs.gate.specs import Named, Spec, compare
 from layoutproof.jobs.pallas.claims import calls_in
 from layoutproof.jobs.pallas.spec_text import name_of, wordless
@@ -62,22 +64,27 @@ def drift(locked: Sequence[Named], spec: Spec, unit: str) -> list[Finding]:
     return found
 
 
-def read_lock(data: bytes, file: str, folder: str) -> Lock:
-    """The calls of user code in a lock file, by the unit of the spec file; what is wrong with it is a finding.
+def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
+    """The calls of user code and the dumps in a lock file, by unit; what is wrong with it is a finding.
 
-    folder: where the lock is, seen from where units start.
+    folder: where the lock is, from the top of the repository or of the disk.  start: where units start, alike.
     """
     from layoutproof.jobs.gate.lock import locked
 
     try:
-        specs = locked(data.decode(), file)
+        locked_ = locked(data.decode(), file)
     except (LayoutError, UnicodeDecodeError) as error:
         why = error.problem if isinstance(error, LayoutError) else "not UTF-8 text"
         why = f"the old lock file cannot be read: {why}"
-        return Lock({}, (Finding("unknown", "the lock file", why, file, file, undecided=True),))
-    found: dict[str, tuple[Named, ...]] = {}
-    for unit, spec in specs.items():
-        calls = tuple(named for named in spec.layouts if ":" in named.name) if isinstance(spec, Spec) else ()
-        if calls:
-            found[os.path.normpath(os.path.join(folder, unit))] = calls
-    return Lock(found)
+        return Lock(findings=(Finding("unknown", "the lock file", why, file, file, undecided=True),))
+    calls: dict[str, tuple[Named, ...]] = {}
+    programs: dict[str, Program] = {}
+    for unit, what in locked_.items():
+        name = PurePath(os.path.relpath(os.path.join("/", folder, unit), os.path.join("/", start))).as_posix()
+        if isinstance(what, Program):
+            programs[name] = what
+            continue
+        traced = tuple(named for named in what.layouts if ":" in named.name)
+        if traced:
+            calls[name] = traced
+    return Lock(calls, programs)
