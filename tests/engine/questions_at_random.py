@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -184,7 +184,7 @@ def term(rng: random.Random, names: Sequence[str], depth: int = 2) -> str:
     if depth == 0 or rng.random() < 0.2:
         return rng.choice([*names, *names, str(rng.randint(-2, 9))])
     left = term(rng, names, depth - 1)
-    match rng.choice("++-*//%%m"):
+    match rng.choice("++-*//%%ms"):
         case "/":
             return f"({left} // {rng.randint(1, 6)})"
         case "%":
@@ -193,12 +193,15 @@ def term(rng: random.Random, names: Sequence[str], depth: int = 2) -> str:
             return f"({left} * {rng.randint(-2, 4)})"
         case "m":
             return f"{rng.choice(('min', 'max'))}({left}, {term(rng, names, depth - 1)})"
+        case "s":
+            compared = f"{left} {rng.choice(('<', '<=', '=='))} {rng.randint(-1, 7)}"
+            return f"select({compared}, {term(rng, names, depth - 1)}, {left})"
         case sign:
             return f"({left} {sign} {term(rng, names, depth - 1)})"
 
 
 def written_map(rng: random.Random, dims: Sequence[Entry] | None = None, symbolic: bool = False) -> Drawn:
-    """A user's map of one to three coordinates with // % min max and constants."""
+    """A user's map of one to three coordinates with // % min max select and constants."""
     dims = tuple(shape(rng, symbolic, (1, 2)) if dims is None else dims)
     names = "ijk"[: len(dims)]
     if rng.random() < 0.5:
@@ -217,7 +220,8 @@ def written_map(rng: random.Random, dims: Sequence[Entry] | None = None, symboli
     code = compile(f"({', '.join(terms)},)", "map", "eval")
 
     def rule(sizes: Sizes) -> IndexMap:
-        known = {"__builtins__": {}, "min": min, "max": max, **sizes}
+        select = lambda condition, one, other: one if condition else other  # noqa: E731
+        known = {"__builtins__": {}, "min": min, "max": max, "select": select, **sizes}
         place = lambda x, c: eval(code, {**known, **dict(zip(names, x, strict=True))})  # noqa: E731
         return on_ints([value(e, sizes) for e in dims], [value(e, sizes) for e in box], place)
 
@@ -574,7 +578,7 @@ VIOLATIONS: dict[str, Callable[..., places.Point | None]] = {
 }
 """What violates each property, the smallest such thing."""
 
-PARTS = ("bijective", "padding", "bitcast", "owned", "covers")
+PARTS = ("bijective", "padding", "bitcast", "owned", "covers", "same_map")
 """Properties of several claims, which are asked one after the other."""
 
 GRID = (1, 2, 3, 4, 5, 7)
@@ -589,14 +593,14 @@ def disagreement(question: Question, found: Result, alone: bool = False) -> str:
     """
     if found.verdict is Verdict.UNKNOWN:
         return ""
-    if (alone or question.symbols()) and question.property in PARTS:
-        found = replace(found, reason="not shown to be the smallest")
     symbols = question.symbols()
+    parts = question.property in PARTS
     if not symbols:
         expected = answer(question, {})
         if expected is None:
             return "decided, although there is no element"
-        return _contradiction(expected, found, found.counterexample)
+        other_part = parts and alone and set(found.counterexample or {}) != set(expected[1] or {})
+        return _contradiction(expected, found, found.counterexample, other_part) or _wrong_figures(question, found)
     rows = sorted(itertools.product(GRID, repeat=len(symbols)), key=lambda row: (max(row), row))
     counterexample = dict(found.counterexample or {})
     at = counterexample.pop("sizes", None)
@@ -608,10 +612,10 @@ def disagreement(question: Question, found: Result, alone: bool = False) -> str:
             return ""
         rows = [row for row in rows if (max(row), row) < (max(own), own)]
         if prod(own) <= 64:
-            wrong = _contradiction(answer(question, at) or (Verdict.PROVED, None), found, counterexample)
+            wrong = _contradiction(answer(question, at) or (Verdict.PROVED, None), found, counterexample, parts)
             if wrong:
                 return f"at {at}: {wrong}"
-    if found.verdict is Verdict.REFUTED and "not shown to be the smallest" in found.reason:
+    if found.verdict is Verdict.REFUTED and (parts or "not shown to be the smallest" in found.reason):
         return ""
     for row in rows:
         sizes = dict(zip(symbols, row, strict=True))
@@ -622,15 +626,32 @@ def disagreement(question: Question, found: Result, alone: bool = False) -> str:
     return ""
 
 
-def _contradiction(expected: Answer, found: Result, point: Mapping[str, Any] | None) -> str:
+def _contradiction(expected: Answer, found: Result, point: Mapping[str, Any] | None, any_point: bool) -> str:
     verdict, smallest = expected
     if found.verdict is not verdict:
         return f"{found.verdict.value}, but it is {verdict.value} {smallest or ''}"
-    if verdict is Verdict.PROVED or "not shown to be the smallest" in found.reason:
+    if verdict is Verdict.PROVED or any_point or "not shown to be the smallest" in found.reason:
         return ""
     return (
         "" if dict(point or {}) == smallest else f"the smallest counterexample is {smallest}, not {dict(point or {})}"
     )
+
+
+def _wrong_figures(question: Question, found: Result) -> str:
+    """The figures that are not what counting gives, or ""."""
+    (m, *_) = [layout.rule({}) for layout in question.layouts]
+    elements = prod(m.domain.extents)  # type: ignore[arg-type]
+    counted: dict[str, object] = {"elements": elements}
+    if question.property in ("replicas_distinct", "owned"):
+        counted["copies"] = prod(m.copies.extents)  # type: ignore[arg-type]
+    if question.property == "covers":
+        counted["holes"] = places.holes(m)
+    if m.memory is not None:
+        room = m.memory.allotted
+        counted |= {"padded_elements": room, "padding_elements": room - elements, "places": room}
+        counted |= {"padding": room - elements, "bytes": -(-room * m.memory.bits // 8)}
+    wrong = {name: number for name, number in found.figures.items() if counted.get(name, number) != number}
+    return f"figures {wrong}, which by counting are { ({name: counted[name] for name in wrong}) }" if wrong else ""
 
 
 ENGINES = {"all": 40, "confirm": 10, "digits": 20, "bits": 8, "isl": 11, "smt": 10, "brute": 1}

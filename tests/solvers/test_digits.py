@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 
 import pytest
@@ -13,6 +14,7 @@ from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Verdict
 from layoutproof.core.space import Space
 from layoutproof.engine.decide import decide
+from tests.properties import places
 
 
 def smallest_violation(name: str, text: str) -> object:
@@ -101,6 +103,86 @@ def test_the_smallest_of_its_kind(engine: str | None, question: tuple[str, ...],
 def test_copies_of_other_boxes(left: str, right: str, verdict: Verdict) -> None:
     """A copy has a namesake only in a box of copies like its own; other boxes are another engine's business."""
     assert lp.ask("refines", left, right).verdict is verdict
+
+
+def steps(r: random.Random, letter: str, most: int) -> tuple[str, list[tuple[int, int, str]]]:
+    """A few steps on one axis that mostly overlap, as text and as data."""
+    found = [
+        (r.randint(1, 4), r.choice((0, 1, 1, 2, 2, 3, 4, 5, 6, 9, -1, -3)), "m") for _ in range(r.randint(1, most))
+    ]
+    extents, strides = (",".join(map(str, part)) for part in list(zip(*found, strict=True))[:2])
+    return f"{letter}[({extents}):({strides})]", found
+
+
+def test_sums_of_steps_on_one_axis() -> None:
+    """Steps that overlap, of either sign, with copies and an offset: what digits decide, enumeration says too."""
+    r = random.Random(11)
+    truths = {
+        "injective": places.collision,
+        "covers": places.hole,
+        "replicas_distinct": places.repeated,
+        "in_bounds": lambda m: places.outside(m, {}),
+    }
+    decided = 0
+    for _ in range(220):
+        texts, maps = [], []
+        (shard, digits), starts = steps(r, "S", 3), [r.randint(-3, 5) for _ in range(2)]
+        for start in starts:
+            copy, iters = steps(r, "R", 3) if r.random() < 0.8 else ("", [])
+            texts.append(" + ".join(part for part in (shard, copy, str(start)) if part))
+            shape = [math.prod(extent for extent, _, _ in digits)]
+            maps.append(places.axe(shape, digits, iters, {"m": start}))
+        asked = [(name, texts[:1], truth(maps[0])) for name, truth in truths.items()]
+        asked.append(("refines", texts, places.missing(*maps)))
+        for name, layouts, expected in asked:
+            found = lp.ask(name, *layouts, engine="digits")
+            decided += found.verdict is not Verdict.UNKNOWN
+            assert found.verdict is Verdict.UNKNOWN or found.counterexample == expected, (name, layouts)
+    assert decided > 900
+
+
+def test_comparisons_at_the_edge() -> None:
+    """`min`, `max` and `select` are settled only where no index is on the other side: every small edge is looked at."""
+    settled = 0
+    for extent, step, bound in itertools.product((2, 3, 4, 5), (-1, 0, 1, 2), (1, 2, 3, 4, 5)):
+        for body in (
+            f"min(i + {step}, {bound})",
+            f"max({bound}, i + {step})",
+            f"select(i + {step} < {bound}, 0, i)",
+            f"select({bound} < i + {step}, i, 1)",
+            f"select(i + {step} == {bound}, 1, 2)",
+        ):
+            text = f"(i < {extent}) -> ({body},) in [4]"
+            expected = smallest_violation("in_bounds", text)
+            alone = lp.ask("in_bounds", text, engine="digits")
+            assert alone.verdict is Verdict.UNKNOWN or alone.counterexample == expected, text
+            settled += alone.verdict is not Verdict.UNKNOWN
+    assert settled > 100
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "verdict"),
+    [
+        # the last index is in a row of its own that the quotient does not count
+        ("in_bounds", "(i < N*M + 1) -> (i // M, i % M) in [N, M]", Verdict.REFUTED),
+        ("in_bounds", "(i < N*M) -> (i // M, i % M) in [N, M]", Verdict.PROVED),
+        ("in_bounds", "(i < N*M + M) -> (i // M, i % M) in [N, M]", Verdict.REFUTED),
+        ("in_bounds", "(i < N*M + M) -> (i // M, i % M) in [N + 1, M]", Verdict.PROVED),
+        ("in_bounds", "(i < 8, j < N) -> (i // N, i % N, j) in [8, N, N]", Verdict.PROVED),
+        ("in_bounds", "(i < 8, j < N) -> (i // N, i % N, j) in [7, N, N]", Verdict.REFUTED),
+        # a place that is not a sum of the largest steps first: 8 = 4 + 4, not 6 + 2
+        ("refines", "S[1:1] + 8 ; S[1:1] + R[3:4] + R[2:6]", Verdict.PROVED),
+        ("refines", "S[1:1] + 12 ; S[1:1] + R[3:4] + R[2:6]", Verdict.REFUTED),
+        ("refines", "S[1:1] + -8 ; S[1:1] + R[3:-4] + R[2:-6]", Verdict.PROVED),
+        # a range without places has none that is not reached
+        ("covers", "(i < 3) -> (i, 0) in [3, 0]", Verdict.PROVED),
+    ],
+)
+def test_right_or_undecided(name: str, text: str, verdict: Verdict) -> None:
+    """All engines together know; the structural engine alone never says the opposite."""
+    layouts = text.split(" ; ")
+    assert lp.ask(name, *layouts).verdict is verdict
+    assert lp.ask(name, *layouts, engine="digits").verdict in (verdict, Verdict.UNKNOWN)
 
 
 def test_claims_about_another_box() -> None:
