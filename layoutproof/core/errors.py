@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 
 
@@ -73,6 +74,23 @@ class NotSmallest(Undecided):
 
 class InternalError(RuntimeError):
     """We are wrong: a refutation that does not replay, two engines that disagree. Never a verdict."""
+
+
+def failure(error: Exception) -> str:
+    """In one line, what went wrong inside of us and where: nothing that the user can mend, and nothing is proved.
+
+    >>> try:
+    ...     {}["x"]
+    ... except KeyError as error:
+    ...     print(failure(error))
+    layoutproof failed on this, please report it: KeyError: 'x' (<doctest layoutproof.core.errors.failure[0]>:2)
+    """
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    place = "" if last is None else f" ({os.path.basename(last.tb_frame.f_code.co_filename)}:{last.tb_lineno})"
+    said = shorten(f"{type(error).__name__}: {error}", 200)
+    return f"layoutproof failed on this, please report it: {said}{place}"
 
 
 def shorten(text: str, width: int = 120) -> str:

@@ -107,6 +107,8 @@ class Operand:
     next step) or "any".  live: of an output, whether somebody uses its value.  source: file:line of the BlockSpec's
     index map, "" = unknown.  unmodelled: why the index map is beyond the model, "" = it is not.
     pipelined: of an operand without windows, whether pipelines in the body move all of it, and nothing else does.
+    part: why what this operand's blocks cover is not all that the program does with its array, "" = it is.
+    same_as: the name of an earlier input that is the same array, "" = its array is its own.
     """
 
     name: str
@@ -124,6 +126,8 @@ class Operand:
     source: str = ""
     unmodelled: str = ""
     pipelined: bool = False
+    part: str = ""
+    same_as: str = ""
 
     @property
     def windowed(self) -> bool:

@@ -68,7 +68,7 @@ def _operand(kernel: Kernel, operand: Operand) -> dict[str, Any]:
 
 def _extras(operand: Operand) -> dict[str, Any]:
     defaults = {"memory": "vmem", "buffers": None, "lookahead": False, "revisit": "immediate", "live": True}
-    defaults["pipelined"] = False
+    defaults |= {"pipelined": False, "same_as": ""}
     return {key: getattr(operand, key) for key, usual in defaults.items() if getattr(operand, key) != usual}
 
 

@@ -50,7 +50,7 @@ _KERNEL = (
     *("vmem_limit", "pipeline", "platform"),
 )
 _OPERAND = ("name", "array", "block", "index", "memory", "buffers", "lookahead", "revisit", "live", "pipelined")
-_OPERAND += ("indexing_mode",)
+_OPERAND += ("same_as", "indexing_mode")
 _NAME = re.compile(r"[A-Za-z_][\w.\[\]-]{0,99}")
 
 
@@ -83,6 +83,11 @@ def read_kernel(value: object, types: Mapping[str, int]) -> tuple[Kernel, tuple[
     scope = Scope(names, {t.name: t for t in tables}, frozenset(sizes))
     operands = tuple(_operand(row, scope) for row in rows)
     _distinct([("operand", o.name) for o in operands] + [("table", t.name) for t in tables])
+    for k, operand in enumerate(operands):
+        earlier = tuple(o.name for o in operands[:k] if o.role == "in" and not o.same_as)
+        if operand.same_as:
+            with within(operand.name):
+                word_of(operand.same_as, earlier, "same_as: an earlier input")
     if not operands:
         raise LayoutError("a kernel has at least one operand: inputs, outputs, or operands with a role each")
     name = given.get("name", "kernel")
@@ -172,6 +177,7 @@ def _operand(row: _Row, scope: Scope) -> Operand:
             word_of(row.given.get("revisit", REVISITS[0]), REVISITS, "revisit"),
             _truth(row.given, "live", True),
             pipelined=_truth(row.given, "pipelined", False),
+            same_as=row.given.get("same_as", ""),
         )
 
 

@@ -38,9 +38,13 @@ def out_of_bounds(kernel: Kernel, operand: Operand, dimension: int) -> str:
 def uncovered(kernel: Kernel, operand: Operand, dimension: int) -> str:
     """What to do about blocks of this dimension that no program has."""
     block, extent, term = operand.block[dimension], operand.dims[dimension], operand.index[dimension]
-    if term.op != "name" or type(block.size) is not int or type(extent) is not int:
+    if term.op != "name" or type(block.size) is not int:
         return ""
     k = kernel.grid_names.index(term.args[0])
+    if type(extent) is not int:
+        floors = kernel.grid[k] == extent // block.size
+        cdiv = f"use pl.cdiv({extent}, {block.size}), and mask the last block"
+        return f"grid dimension {k} floor-divides {extent} by {block.size}: {cdiv}" if floors else ""
     programs, count = kernel.grid[k], ceil_div(extent, block.size)
     if type(programs) is not int or programs >= count:
         return ""

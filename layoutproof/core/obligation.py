@@ -31,6 +31,9 @@ class Obligation:
     if_refuted: likewise, why its refutation refutes nothing.
     reads: whether the answer may depend on what the subject's index map reads from tables.
     severity: what a violation is worth.  mend: what to do, from the counterexample.  source: file:line.
+    shown: the counterexample as people see it, from the claim's; None = the claim's own.
+    provided: claims that must hold at the sizes of the counterexample too; where one does not, nothing is violated.
+    graver: asked where this is not proved, and the worst of them is the answer where it is violated or unknown.
     point: for a settled violation, the numbers that show it.  figures: exact numbers to show.  by: who settled it.
     """
 
@@ -46,6 +49,9 @@ class Obligation:
     source: str = ""
     point: Point = field(default_factory=dict)
     figures: Mapping[str, object] = field(default_factory=dict)
+    shown: Callable[[Point, Numbers], Point] | None = None
+    provided: tuple[Claim, ...] = ()
+    graver: tuple[Obligation, ...] = ()
     by: str = "rule"
 
 

@@ -107,7 +107,7 @@ def _replay(claim: Claim, point: Point, engine: str, effort: int) -> None:
         copies = {"copy": violation.map.copies} if violation.map.copies.extents else {}
         held = Same(At(violation.map, "element", "copy" if copies else ""), At(there, "element"))
         nobody = Claim({"element": there.domain, **copies}, held)
-        fixed = replace(nobody, where=_pinned(claim, point), symbols=claim.symbols)
+        fixed = replace(nobody, where=pinned(claim, point), symbols=claim.symbols)
         others = tuple(name for name in ENGINES if name != engine)
         found, _, reason = decide(fixed, others, False, effort)
         if reason:
@@ -130,7 +130,7 @@ def _product(extents: tuple[Extent, ...], claim: Claim, point: Point) -> int:
     return int(product(on.size(extent) for extent in extents))
 
 
-def _pinned(claim: Claim, point: Point) -> Term | None:
+def pinned(claim: Claim, point: Point) -> Term | None:
     """The condition that every size has the point's value."""
     terms = [Term("==", Term("name", n), Term("int", v)) for n, v in claim.numbers(point).sizes.items()]
     return reduce(lambda left, right: Term("and", left, right), terms) if terms else None

@@ -12,16 +12,16 @@ from typing import Any
 
 import layoutproof.targets
 from layoutproof.core.claim import Claim
-from layoutproof.core.errors import LayoutError, Undecided, unknown_name
+from layoutproof.core.errors import LayoutError, Undecided, failure, unknown_name
 from layoutproof.core.kernel import Kernel, KernelTarget
 from layoutproof.core.numbers import INTS
 from layoutproof.core.obligation import NOT_ASKED, Obligation
-from layoutproof.core.result import Result, Verdict, show_sizes
+from layoutproof.core.result import Point, Result, Verdict, show_sizes
 from layoutproof.core.size import symbols_of
 from layoutproof.core.term import Term
 from layoutproof.engine.assumed import unsatisfied, where_term
 from layoutproof.engine.catalogue import kernel_properties, property_module
-from layoutproof.engine.decide import ENGINES, decide
+from layoutproof.engine.decide import ENGINES, decide, pinned
 from layoutproof.engine.guards import holds_when
 from layoutproof.engine.read import read_layout
 from layoutproof.engine.tables import about, candidates, impossible, tables_of
@@ -234,12 +234,30 @@ def _obligations(module: ModuleType, kernel: Kernel, target: KernelTarget | None
         return tuple(module.obligations(kernel, target) if module.TARGET else module.obligations(kernel))
     except Undecided as undecided:
         return (Obligation(kernel.name, unknown=str(undecided), source=kernel.source),)
+    except Exception as error:
+        return (Obligation(kernel.name, unknown=failure(error), source=kernel.source),)
 
 
 How = tuple[tuple[str, ...], bool, int]
 
 
 def _finding(
+    name: str, kernel: Kernel, asked: Obligation, where: Term | None, symbols: tuple[str, ...], how: How
+) -> Finding:
+    """The answer to one obligation; what goes wrong inside of us leaves that one unknown."""
+    try:
+        found = _answer(name, kernel, asked, where, symbols, how)
+    except Exception as error:
+        unknown = Obligation(asked.subject, unknown=failure(error), severity=asked.severity, source=asked.source)
+        found = _answer(name, kernel, unknown, None, (), how)
+    if found.result.verdict is Verdict.PROVED:
+        return found
+    graver = [_finding(name, kernel, more, where, symbols, how) for more in asked.graver]
+    worst = min(graver, key=lambda finding: finding.result.verdict, default=found)
+    return found if worst.result.verdict is Verdict.PROVED else worst
+
+
+def _answer(
     name: str, kernel: Kernel, asked: Obligation, where: Term | None, symbols: tuple[str, ...], how: How
 ) -> Finding:
     subject = f"{kernel.name} {asked.subject}" if asked.subject != kernel.name else kernel.name
@@ -266,6 +284,8 @@ def _finding(
     if point is None:
         reason = reason or asked.if_proved
         return answer(Verdict.UNKNOWN, reason) if reason else answer(Verdict.PROVED, by=by)
+    if not all(_holds_at(more, claim, point, how) for more in asked.provided):
+        return answer(Verdict.PROVED, by=by)
     if asked.if_refuted:
         return answer(Verdict.UNKNOWN, f"{asked.if_refuted} ({claim.explain(point, claim.numbers(point))})")
     if symbols and not assumed:
@@ -277,7 +297,17 @@ def _finding(
     why = claim.explain(point, on) + (f" ({reason})" if reason else "")
     if "sizes" in point:
         why = f"with {show_sizes(on.sizes)}: {why}"
-    return answer(Verdict.REFUTED, why, by, claim.counterexample(point), asked.mend(point, on))
+    seen = claim.counterexample(point)
+    if asked.shown is not None:
+        seen = {**asked.shown(point, on), **{name: seen[name] for name in seen if name not in claim.points}}
+    return answer(Verdict.REFUTED, why, by, seen, asked.mend(point, on))
+
+
+def _holds_at(claim: Claim, refuted: Claim, point: Point, how: How) -> bool:
+    """Whether a claim is proved for the sizes at which another is refuted."""
+    fixed = replace(claim, where=pinned(refuted, point), symbols=refuted.sizes()) if refuted.sizes() else claim
+    found, _, reason = decide(fixed, *how)
+    return found is None and not reason
 
 
 def _or_unknown(finding: Finding, again: Callable[[Kernel], Finding | None], kernel: Kernel) -> Finding:

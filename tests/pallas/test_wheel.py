@@ -46,7 +46,22 @@ def test_errors_are_the_one_real_finding() -> None:
                 for f in found
                 if f.severity == "error" and f.result.verdict is Verdict.REFUTED
             ]
-    assert wrong == [("tpu.matmul 1000x1000x1000 float32 256,256,256", "outputs_covered", "outputs")]
+    name = "tpu.matmul 1000x1000x1000 float32 256,256,256"
+    found = [("inputs_read", "args[0]"), ("inputs_read", "args[1]"), ("outputs_covered", "outputs")]
+    assert wrong == [(name, *error) for error in found]
+
+
+@pytest.mark.parametrize(("k", "wrong"), [(1000, ["inputs_read", "inputs_read"]), (1024, [])])
+def test_the_products_that_matmul_leaves_out(k: int, wrong: list[str]) -> None:
+    """Every output of the wheel's matmul is written, and of 1000 products it adds up 768."""
+    from jax.experimental.pallas.ops.tpu.matmul import matmul
+
+    x, y = jax.ShapeDtypeStruct((1024, k), "float32"), jax.ShapeDtypeStruct((k, 1024), "float32")
+    (call,) = kernels_of(lambda x, y: matmul(x, y, block_shape=(256, 256), block_k=256), (x, y))
+    assert isinstance(call, Kernel)
+    found = [f for f in judge(call) if f.result.verdict is not Verdict.PROVED]
+    assert [f.property for f in found] == wrong
+    assert all("use pl.cdiv(1000, 256) = 4" in f.mend for f in found)
 
 
 def test_what_tables_must_hold_settles_splash_attention() -> None:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.errors import failure
 from layoutproof.core.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Unmodelled
 from layoutproof.core.size import symbol
 from layoutproof.core.term import Term
-from layoutproof.jobs.pallas.adapter import element_type, inner_jaxprs, opened, pipelined, place_of_function
+from layoutproof.jobs.pallas.adapter import (
+    element_type,
+    inner_jaxprs,
+    is_literal,
+    is_view,
+    opened,
+    pipelined,
+    place_of_function,
+)
 from layoutproof.jobs.pallas.bit_terms import Unreadable
 from layoutproof.jobs.pallas.jaxpr_terms import ZERO, Reference, literal, table_of, terms_of
 
@@ -26,10 +36,16 @@ _SPACES = {
 }
 _SPACES |= {"semaphore_mem": "semaphore", "semaphore": "semaphore", "vmem_shared": "vmem_shared", "cmem": "cmem"}
 _SPACES |= {"gmem": "gmem", "error": "any"}
+Found = Kernel | Unmodelled
 
 
-def kernel_of(params: Mapping[str, Any], source: str, live: Sequence[bool], platform: str = "") -> Kernel | Unmodelled:
-    """A Kernel from the parameters of a pallas_call. live: for each output, whether somebody uses its value."""
+def kernel_of(
+    params: Mapping[str, Any], source: str, live: Sequence[bool], given: Sequence[Any] = (), platform: str = ""
+) -> Found:
+    """A Kernel from the parameters of a pallas_call.
+
+    live: for each output, whether somebody uses its value.  given: what the call is given, as its equation has it.
+    """
     mapping = params["grid_mapping"]
     name = str(params.get("name") or getattr(params.get("metadata"), "name", "") or _body_name(params))
     names = tuple(f"g{k}" for k in range(len(mapping.grid)))
@@ -56,6 +72,7 @@ def kernel_of(params: Mapping[str, Any], source: str, live: Sequence[bool], plat
     aliases = tuple((int(a) - skipped, int(b)) for a, b in params.get("input_output_aliases") or ())
     moved = pipelined(params["jaxpr"])
     operands = [o if o.windowed else replace(o, pipelined=len(tables) + k in moved) for k, o in enumerate(operands)]
+    operands = _same(operands, list(given)[len(given) - mapping.num_inputs :] if given else [])
     accesses = _accesses(opened(params["jaxpr"])[0])
     kernel = Kernel(
         name=name,
@@ -78,26 +95,83 @@ def kernel_of(params: Mapping[str, Any], source: str, live: Sequence[bool], plat
     return Unmodelled(name, source, f"unknown dimension_semantics {odd[0]!r}") if odd else kernel
 
 
+def _same(operands: Sequence[Operand], given: Sequence[Any]) -> list[Operand]:
+    """The operands, and of each input whether it is an earlier one once more. given: what the inputs are given."""
+    first: dict[int, str] = {}
+    found = list(operands)
+    for k, (operand, value) in enumerate(zip(operands, given, strict=False)):
+        if not is_literal(value):
+            earlier = first.setdefault(id(value), operand.name)
+            found[k] = operand if earlier == operand.name else replace(operand, same_as=earlier)
+    return found
+
+
+def attempt(look: Callable[[], Found], name: str, place: str) -> Found:
+    """What `look` gives; whatever it raises makes this one call unknown, with the cause, and no other.
+
+    A failure of ours must not stop the user's program, hide the other calls, nor be taken for a checked call.
+    """
+    try:
+        return look()
+    except Exception as error:
+        return Unmodelled(name, place, failure(error))
+
+
+class Pipelines:
+    """The pipelines of a function, in the order in which they are traced."""
+
+    def __init__(self) -> None:
+        self._found: list[Found] = []
+        self._roots: list[list[Any]] = []
+
+    def add(self, options: Mapping[str, Any], refs: Sequence[Any], place: str) -> None:
+        """One more, from the arguments of emit_pipeline and the references it is called with."""
+        found = attempt(lambda: pipeline_of(options, refs, place), "emit_pipeline", place)
+        self._found.append(found)
+        # kept, so that identities stay what they are
+        known = isinstance(found, Kernel)
+        self._roots.append([_root(ref) for *_, ref in _paired(options, refs)] if known else [])
+
+    def take(self) -> tuple[Found, ...]:
+        """All of them, and none is left. An array that several have is in no one's blocks alone."""
+        times = Counter(id(root) for roots in self._roots for root in {id(r): r for r in roots}.values())
+        found = tuple(
+            replace(k, operands=tuple(_shared(o, times[id(r)]) for o, r in zip(k.operands, roots, strict=True)))
+            if isinstance(k, Kernel)
+            else k
+            for k, roots in zip(self._found, self._roots, strict=True)
+        )
+        self._found.clear()
+        self._roots.clear()
+        return found
+
+
+def _shared(operand: Operand, pipelines: int) -> Operand:
+    other = pipelines > 1 and not operand.part
+    return replace(operand, part="an array that another pipeline moves too") if other else operand
+
+
+def _root(ref: Any) -> Any:
+    """The whole array that a reference is a view of."""
+    while is_view(ref) and hasattr(ref, "ref"):
+        ref = ref.ref
+    return ref
+
+
 def pipeline_of(options: Mapping[str, Any], refs: Sequence[Any], source: str) -> Kernel | Unmodelled:
     """A Kernel from the arguments of emit_pipeline and the references it is called with."""
     import jax
-    from jax.tree_util import tree_leaves
 
-    specs = [*_flat(options.get("in_specs")), *_flat(options.get("out_specs"))]
-    many_in = len(_flat(options.get("in_specs")))
-    leaves = tree_leaves(list(refs), is_leaf=lambda r: hasattr(r, "shape"))[: len(specs)]
-    if len(leaves) < len(specs):
-        return Unmodelled(
-            "emit_pipeline", source, f"{len(specs)} specs, and it is called with {len(leaves)} references"
-        )
+    try:
+        pairs = _paired(options, refs)
+    except Unreadable as error:
+        return Unmodelled("emit_pipeline", source, str(error))
     grid_given = tuple(options["grid"])
     names = tuple(f"g{k}" for k in range(len(grid_given)))
     grid = tuple(n if type(n) is int else symbol(f"grid{k}") for k, n in enumerate(grid_given))
     captured: dict[int, tuple[str, Any]] = {}
     operands = []
-    for k, (spec, ref) in enumerate(zip(specs, leaves, strict=False)):
-        role = "in" if k < many_in else "out"
-        name = f"in[{k}]" if role == "in" else f"out[{k - many_in}]"
+    for role, name, spec, ref in pairs:
         dims = tuple(int(n) for n in ref.shape)
         given = spec.block_shape if spec.block_shape is not None else dims
         block = tuple(_block(entry) for entry in given)
@@ -107,15 +181,17 @@ def pipeline_of(options: Mapping[str, Any], refs: Sequence[Any], source: str) ->
         if spec.index_map is not None:
             try:
                 index, sizes = _pipeline_index(spec.index_map, block, names, grid, captured, jax)
+                if len(index) != len(dims):
+                    raise Unreadable(f"{len(index)} results for {len(dims)} dimensions")
             except Unreadable as error:
-                unmodelled = f"its index map has {error}"
+                index, sizes, unmodelled = (ZERO,) * len(dims), (), f"its index map has {error}"
         mode = getattr(spec, "pipeline_mode", None)
         operands.append(
             Operand(
                 name, role, dims, element_type(ref.dtype), block, index, sizes,
                 memory=_space(getattr(spec, "memory_space", None)), buffers=getattr(mode, "buffer_count", None),
                 lookahead=bool(getattr(mode, "use_lookahead", False)), source=_function_place(spec.index_map),
-                unmodelled=unmodelled,
+                unmodelled=unmodelled, part="a view that the body cut out of an array" if is_view(ref) else "",
             )
         )  # fmt: skip
     tables = tuple(table_of(n, ref) for n, ref in captured.values())
@@ -301,7 +377,41 @@ def _function_place(function: Any) -> str:
     return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
 
 
-def _flat(specs: Any) -> list[Any]:
-    from jax.tree_util import tree_leaves
+def _paired(options: Mapping[str, Any], refs: Sequence[Any]) -> list[tuple[str, str, Any, Any]]:
+    """(role, name, spec, reference) of each operand of a pipeline. Unreadable where one is not one array in blocks.
 
-    return [s for s in tree_leaves(specs, is_leaf=lambda s: hasattr(s, "index_map")) if hasattr(s, "index_map")]
+    As `_make_pipeline_allocations` of jax/_src/pallas/mosaic/pipeline.py pairs them: by the structure of the specs. A
+    spec that the user buffers may stand for several references, or for one of another rank.
+    """
+    from jax.tree_util import tree_flatten, tree_leaves
+
+    for buffer in tree_leaves(options.get("allocations"), is_leaf=lambda a: hasattr(a, "copy_in")):
+        if hasattr(buffer, "copy_in") and not type(buffer).__module__.startswith("jax."):
+            raise Unreadable(
+                f"its buffers are of a class of their own, {type(buffer).__name__}: what they copy is theirs"
+            )
+    sides = [(role, options.get(f"{role}_specs") or ()) for role in ("in", "out")]
+    sides = [(role, tuple(specs) if isinstance(specs, list | tuple) else (specs,)) for role, specs in sides]
+    pairs: list[tuple[str, str, Any, Any]] = []
+    start = 0
+    for role, specs in sides:
+        given = tuple(refs[start : start + len(specs)])
+        start += len(specs)
+        if len(given) < len(specs):
+            raise Unreadable(f"{sum(len(s) for _, s in sides)} specs, and it is called with {len(refs)} references")
+        leaves, structure = tree_flatten(specs, is_leaf=lambda s: hasattr(s, "index_map"))
+        try:
+            found = structure.flatten_up_to(given)
+        except (ValueError, TypeError) as error:
+            raise Unreadable(f"its references have not the structure of its {role}_specs ({error})") from None
+        for k, (spec, ref) in enumerate(zip(leaves, found, strict=True)):
+            name = f"{role}[{k}]"
+            if not hasattr(ref, "shape"):
+                raise Unreadable(
+                    f"{name} has one BlockSpec for {len(tree_leaves(ref))} references, {type(ref).__name__}"
+                )
+            block = spec.block_shape
+            if block is not None and len(block) != len(ref.shape):
+                raise Unreadable(f"{name} has a block of {len(block)} dimensions for an array of {len(ref.shape)}")
+            pairs.append((role, name, spec, ref))
+    return pairs

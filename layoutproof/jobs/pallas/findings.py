@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from layoutproof.core.errors import LayoutError, Undecided, failure
 from layoutproof.core.kernel import Kernel, Unmodelled
 from layoutproof.core.result import Verdict
 from layoutproof.engine.kernels import Finding, beside, judge, kernel_target, scope, summary, with_parts
@@ -98,7 +99,12 @@ def judged(
     if chip is not None and chip.platform != call.platform:
         foreign = f"the kernel is for {call.platform}, and {chip.name} knows kernels for {chip.platform}"
     asked = (*with_parts(names), *beside(names)) if names else None
-    found = judge(call, names=asked, target=chip, where=where, effort=effort)
+    try:
+        found = judge(call, names=asked, target=chip, where=where, effort=effort)
+    except (LayoutError, Undecided):
+        raise
+    except Exception as error:
+        return Judged(Unmodelled(call.name, call.source, failure(error)), (), shown, version)
     for name in names or ():
         if all(finding.property != name for finding in found):
             found += (Finding(name, call.name, summary(name, call, ()), source=call.source),)

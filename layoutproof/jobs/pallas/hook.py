@@ -17,9 +17,13 @@ from dataclasses import replace
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from layoutproof.core.errors import failure
 from layoutproof.core.kernel import Kernel, Unmodelled
+
+if TYPE_CHECKING:
+    from layoutproof.jobs.pallas.calls import Pipelines
 
 Found = Kernel | Unmodelled
 _PALLAS = "jax._src.pallas.pallas_call"
@@ -68,14 +72,15 @@ def _hook(callback: Callable[[tuple[Found, ...]], None], stack: contextlib.ExitS
     tracing = importlib.import_module("jax._src.interpreters.partial_eval")
     frame, kind = tracing.JaxprStackFrame, tracing.DynamicJaxprTrace
     original = frame.to_jaxpr
-    pipelines: list[Found] = []
+    pipelines: list[Pipelines] = []
     waiting = [True]
 
     def pipeline(options: Mapping[str, Any], refs: Sequence[Any]) -> None:
-        from layoutproof.jobs.pallas.calls import pipeline_of
+        from layoutproof.jobs.pallas.calls import Pipelines
 
-        place = _users_line()
-        pipelines.append(_safely(lambda: pipeline_of(options, refs, place), "emit_pipeline", place))
+        if not pipelines:
+            pipelines.append(Pipelines())
+        pipelines[0].add(options, refs, _users_line())
 
     def to_jaxpr(self: Any, trace: Any, *args: Any, **options: Any) -> Any:
         made = original(self, trace, *args, **options)
@@ -106,30 +111,21 @@ def _outermost(trace: Any, kind: type) -> bool:
     return True
 
 
-def _calls(jaxpr: Any, pipelines: Sequence[Found]) -> tuple[Found, ...]:
+def _calls(jaxpr: Any, pipelines: Sequence[Pipelines]) -> tuple[Found, ...]:
     from layoutproof.jobs.pallas.trace import walk
 
-    def look() -> None:
-        walk(jaxpr, [True] * len(jaxpr.outvars), found)
-
     found: list[Found] = []
-    failed = _safely(look, "pallas_call", "")
-    found += [failed] if failed else []
+    try:
+        walk(jaxpr, [True] * len(jaxpr.outvars), found)
+    except Exception as error:
+        # what was found before stays
+        found.append(Unmodelled("a traced function", "", failure(error)))
     if not found:
         return ()
     # a call outside of any jit is traced alone, without the user's frames
     place = _users_line()
     found = [call if call.source else replace(call, source=place) for call in found]
-    return (*found, *pipelines)
-
-
-def _safely(look: Callable[[], Any], name: str, place: str) -> Any:
-    """What `look` gives; a failure of ours must not stop the user's program, nor be taken for a checked call."""
-    try:
-        return look()
-    except Exception as error:
-        reason = f"this is a bug in layoutproof, please report it: {type(error).__name__}: {error}"
-        return Unmodelled(name, place, reason)
+    return (*found, *(call for each in pipelines for call in each.take()))
 
 
 def _users_line() -> str:

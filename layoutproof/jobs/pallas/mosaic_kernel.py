@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, failure
 from layoutproof.core.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Table, Unmodelled
 from layoutproof.core.size import symbol
 from layoutproof.core.term import Term
@@ -49,6 +49,8 @@ def kernels_of(call: Call, config: Config, module: Mapping[str, Any]) -> tuple[K
         kernel = _kernel(call, config, module)
     except (LayoutError, Unreadable) as error:
         return (Unmodelled(call.name, call.source, str(error)),)
+    except Exception as error:
+        return (Unmodelled(call.name, call.source, failure(error)),)
     moved = [name.removeprefix(PREFIX) for name in module["transfers"]]
     if not moved or not any(operand.windowed for operand in kernel.operands):
         return (kernel,)

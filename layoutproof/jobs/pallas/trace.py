@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
@@ -20,9 +21,7 @@ from layoutproof.jobs.pallas.adapter import (
     skipped_frame,
 )
 from layoutproof.jobs.pallas.assume import said_in
-from layoutproof.jobs.pallas.calls import kernel_of, pipeline_of
-
-Found = Kernel | Unmodelled
+from layoutproof.jobs.pallas.calls import Found, Pipelines, attempt, kernel_of
 
 
 def kernels_of(
@@ -41,7 +40,7 @@ def kernels_of(
     Raises LayoutError where jax is missing, where the function raises (with its file and line), for bad assumptions.
     """
     jax = need_jax()
-    pipelines: list[Found] = []
+    pipelines = Pipelines()
     kept = dict(kwargs or {})
     traced = [k for k, value in enumerate(args) if _is_array(value)]
     named = [name for name, value in kept.items() if _is_array(value)]
@@ -53,7 +52,7 @@ def kernels_of(
         return function(*given, **{**kept, **more})
 
     def pipeline(options: Mapping[str, Any], refs: Sequence[Any]) -> None:
-        pipelines.append(pipeline_of(options, refs, caller()))
+        pipelines.add(options, refs, caller())
 
     with device_of(target), pipelines_traced(pipeline):
         try:
@@ -66,7 +65,7 @@ def kernels_of(
     inner, _ = opened(jaxpr)
     found: list[Found] = []
     walk(inner, [True] * len(inner.outvars), found)
-    every = [*found, *pipelines]
+    every = [*found, *pipelines.take()]
     return tuple(with_assumptions(k, assume, strict=False) if isinstance(k, Kernel) else k for k in every)
 
 
@@ -81,14 +80,20 @@ def walk(jaxpr: Any, live: Sequence[bool], found: list[Found], assumed: Sequence
         needed = [id(v) in used and type(v).__name__ != "DropVar" for v in equation.outvars]
         said = (*assumed, *said_in(str(equation.source_info.name_stack)))
         if is_pallas_call(equation.params):
-            call = kernel_of(equation.params, place_of(equation.source_info), needed)
+            place = place_of(equation.source_info)
+            call = attempt(partial(kernel_of, equation.params, place, needed, equation.invars), "pallas_call", place)
             found.append(with_assumptions(call, said, strict=False) if isinstance(call, Kernel) else call)
             # pipelines inside are seen where they are traced, loops and calls in a kernel's body hold no further call
             continue
-        if equation.primitive.name == "mpmd_map":
-            reason = "a Mosaic GPU kernel has a grid and no block mappings: nothing says which block a program sees"
+        if equation.primitive.name in ("mpmd_map", "core_map"):
+            reason = (
+                "a kernel over a mesh (pl.kernel, pl.core_map, Mosaic GPU) has no block mappings: nothing says which "
+                "block a program sees, and its body is not looked at; pipelines in it are judged by themselves"
+            )
             found.append(
-                Unmodelled(str(equation.params.get("name", "mpmd_map")), place_of(equation.source_info), reason)
+                Unmodelled(
+                    str(equation.params.get("name") or equation.primitive.name), place_of(equation.source_info), reason
+                )
             )
             continue
         for _, closed in inner_jaxprs(equation.params):
