@@ -16,6 +16,9 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.visible import json_text, visible_lines
 
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON value and nothing else.")
+no_trace_flag = click.option(
+    "--no-trace", is_flag=True, help="Import nothing that a file names; what needs it is unknown. For others' files."
+)
 target_option = click.option(
     "--target", metavar="NAME", help="A bare shape such as f32[1000,5] gets the layout this TPU generation gives it."
 )

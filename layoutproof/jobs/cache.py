@@ -139,7 +139,7 @@ def ask(name: str, *layouts: object, **options: Any) -> Result:
 def key_of_paths(what: Sequence[object], paths: Sequence[str]) -> list[object] | None:
     """A key for something that depends on `what` and on the spec files at these paths, found as `jobs.check` does.
 
-    None where that is not all it depends on: a file is missing, or one of them speaks of Python code (`kernels:`).
+    None where that is not all it depends on: a file is missing, or one of them speaks of Python code (`trace:`).
     """
     files: dict[str, bytes] = {}
     for given in map(Path, paths):
@@ -148,7 +148,7 @@ def key_of_paths(what: Sequence[object], paths: Sequence[str]) -> list[object] |
                 files[str(path)] = read(path, MAX_YAML)
             except LayoutError:
                 return None
-    if not files or any(b"kernels" in data for data in files.values()):
+    if not files or any(b"kernels" in data or b"trace" in data for data in files.values()):
         return None
     return key_of_files([*what, [str(path) for path in paths]], files)
 

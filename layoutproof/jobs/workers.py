@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from layoutproof.core.errors import LayoutError, unknown_name
+from layoutproof.jobs.tracing import carried
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -30,10 +31,11 @@ class Workers:
 def spread(function: Callable[[T], R], items: Sequence[T], workers: Workers) -> Iterator[R]:
     """`function` of each item, in the order of the items, each as soon as it and all before it are done.
 
-    The function and the items are sent to other processes. Raises LayoutError where a backend is not to be had.
+    The function, the items, and what may be traced are sent to other processes. Raises LayoutError where a backend is
+    not to be had.
     """
     if workers.backend:
-        yield from _on_cluster(function, items, workers)
+        yield from _on_cluster(carried(function), items, workers)
     elif workers.jobs == 1 or len(items) < 2:
         yield from map(function, items)
     else:
@@ -41,7 +43,7 @@ def spread(function: Callable[[T], R], items: Sequence[T], workers: Workers) -> 
         from joblib import Parallel, delayed
 
         pool = Parallel(n_jobs=workers.jobs or -1, return_as="generator")
-        yield from pool(delayed(function)(item) for item in items)
+        yield from pool(delayed(carried(function))(item) for item in items)
 
 
 def _on_cluster(function: Callable[[T], R], items: Sequence[T], workers: Workers) -> Iterator[R]:

@@ -10,10 +10,11 @@ from pathlib import Path
 import click
 
 from layoutproof.core.visible import json_text
-from layoutproof.doors.arguments import json_flag, print_report, say, write_whole
+from layoutproof.doors.arguments import json_flag, no_trace_flag, print_report, say, write_whole
 from layoutproof.doors.progress import progress_bar
 from layoutproof.jobs import cache
 from layoutproof.jobs.formats import names
+from layoutproof.jobs.tracing import here, only
 from layoutproof.jobs.workers import BACKENDS, Workers
 
 
@@ -25,6 +26,7 @@ from layoutproof.jobs.workers import BACKENDS, Workers
 @click.option("--jobs", type=click.IntRange(min=0), default=1, show_default=True, help="Processes; 0: one per core.")
 @click.option("--backend", type=click.Choice(BACKENDS), help="Work on a cluster that is already there.")
 @click.option("--scheduler", metavar="ADDRESS", default="", help="Its address, e.g. tcp://10.0.0.1:8786.")
+@no_trace_flag
 @json_flag
 def command(
     paths: tuple[str, ...],
@@ -34,17 +36,20 @@ def command(
     jobs: int,
     backend: str | None,
     scheduler: str,
+    no_trace: bool,
     as_json: bool,
 ) -> int:
     """Prove every claim in spec files (default: the folder specs).
 
     A run on files that have not changed since the last one repeats its answer; LAYOUTPROOF_CACHE=off proves anew.
+    Functions that files name (trace:) are imported and traced, where pyproject.toml allows it; --no-trace imports none.
     Interrupted, it reports what is done by then and ends with 130.
     """
     if scheduler and not backend:
         raise click.UsageError("--scheduler needs --backend")
     form = "json" if as_json else form
     made = False
+    allowed = here(not no_trace)
 
     def make() -> tuple[str, int]:
         nonlocal made
@@ -52,7 +57,7 @@ def command(
         from layoutproof.jobs import report
         from layoutproof.jobs.check import check_paths, exit_code, unasked_in
 
-        with progress_bar("checks", sys.stderr.isatty() and form == "text") as progress:
+        with only(allowed), progress_bar("checks", sys.stderr.isatty() and form == "text") as progress:
             outcomes = check_paths(paths or ("specs",), Workers(jobs, backend or "", scheduler), progress)
         unasked = unasked_in(paths or ("specs",))
         if form == "text":

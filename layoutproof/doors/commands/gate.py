@@ -13,9 +13,10 @@ import click
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.files import read
-from layoutproof.doors.arguments import json_flag, print_report, say, write_whole
+from layoutproof.doors.arguments import json_flag, no_trace_flag, print_report, say, write_whole
 from layoutproof.doors.progress import Progress, progress_bar
 from layoutproof.jobs.formats import Report, names, render, summary
+from layoutproof.jobs.tracing import MAX_CONFIG, Tracing, here, only, stated
 from layoutproof.jobs.workers import BACKENDS, Workers
 
 _STYLES = (
@@ -44,6 +45,7 @@ _STYLES = (
 @click.option("--jobs", type=click.IntRange(min=0), default=1, show_default=True, help="Processes; 0: one per core.")
 @click.option("--backend", type=click.Choice(BACKENDS), help="Work on a cluster that is already there.")
 @click.option("--scheduler", metavar="ADDRESS", default="", help="Its address, e.g. tcp://10.0.0.1:8786.")
+@no_trace_flag
 @json_flag
 def command(
     paths: tuple[str, ...],
@@ -57,6 +59,7 @@ def command(
     jobs: int,
     backend: str | None,
     scheduler: str,
+    no_trace: bool,
     as_json: bool,
 ) -> int:
     """Compare two states of layouts: OLD NEW (files or folders of specs or HLO dumps), or --against a git revision.
@@ -68,13 +71,16 @@ def command(
     130 interrupted (the report is a part).
     """
     if lock:
-        return _write_lock(paths or ("specs",))
+        with only(here(not no_trace)):
+            return _write_lock(paths or ("specs",))
     if scheduler and not backend:
         raise click.UsageError("--scheduler needs --backend")
     form = "json" if as_json else form
     workers = Workers(jobs, backend or "", scheduler)
     with progress_bar("files", sys.stderr.isatty() and form == "text") as progress:
-        report = _report(paths, against, workers, progress, new_only and not approve, accept)
+        allowed = _allowed(paths, against) if not no_trace else here(on=False)
+        with only(allowed):
+            report = _report(paths, against, workers, progress, new_only and not approve, accept)
     if approve:
         return _approve(report, approve)
     text = render(form, report)
@@ -133,6 +139,21 @@ def _report(
         accept=accept,
         lock=lock,
     )
+
+
+def _allowed(paths: tuple[str, ...], against: str | None) -> Tracing:
+    """What code may be traced, as the old state says where it says something: no change allows itself."""
+    from layoutproof.jobs.gate import states
+    from layoutproof.jobs.gate.compare import PYPROJECT, nearest
+
+    old: Tracing | None = None
+    if against is not None:
+        then = states.nearest_at(against, PYPROJECT)
+        old = stated(then[1], f"{then[0]} at {against}") if then else None
+    elif len(paths) == 2:
+        path = nearest(PYPROJECT, Path(paths[0]))
+        old = stated(read(path, MAX_CONFIG), path.as_posix()) if path else None
+    return old if old is not None and old.prefixes is not None else here()
 
 
 def _lock_at(reference: str, today: datetime.date, workers: Workers) -> Any:

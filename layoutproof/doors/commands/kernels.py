@@ -10,9 +10,10 @@ from layoutproof.core.errors import LayoutError, Undecided, shorten, unknown_nam
 from layoutproof.core.files import DUMP_ENDS, YAML_ENDS, lines
 from layoutproof.core.kernel import Kernel, Unmodelled
 from layoutproof.core.kernel_parts import parts_of
-from layoutproof.doors.arguments import json_flag, print_json, say
+from layoutproof.doors.arguments import json_flag, no_trace_flag, print_json, say
 from layoutproof.engine.catalogue import kernel_properties
 from layoutproof.engine.kernels import kernel_target
+from layoutproof.jobs.tracing import here, only
 
 _PROGRAMS = (*DUMP_ENDS, ".mlir", ".mlir.gz")
 """How the names of files end that hold the text of a program."""
@@ -30,6 +31,7 @@ _PROGRAMS = (*DUMP_ENDS, ".mlir", ".mlir.gz")
 @click.option("--effort", type=click.IntRange(1, 1000), default=1, show_default=True, help="Multiplies step budgets.")
 @click.option("--spec", is_flag=True, help="Print the calls as a spec file, to check and to gate without this code.")
 @click.option("--all", "everything", is_flag=True, help="Show what is proved one by one too.")
+@no_trace_flag
 @json_flag
 def command(
     place: str,
@@ -43,6 +45,7 @@ def command(
     effort: int,
     spec: bool,
     everything: bool,
+    no_trace: bool,
     as_json: bool,
 ) -> int:
     """Prove every Pallas call that a function makes.
@@ -63,7 +66,10 @@ def command(
         if name not in kernel_properties():
             raise unknown_name("property of kernels", name, kernel_properties())
     given = args if together is None else (*parts_of(f"({together})"), *args)
-    found = _calls(place, given, kwargs, target, assume)
+    if no_trace and not place.endswith((*_PROGRAMS, *YAML_ENDS)):
+        raise click.UsageError("a function is traced; --no-trace is for files")
+    with only(here(not no_trace)):
+        found = _calls(place, given, kwargs, target, assume)
     if not found:
         raise Undecided(f"{place} makes no Pallas call; nothing asked is nothing proved")
     if spec:

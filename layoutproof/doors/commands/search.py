@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from layoutproof.doors.arguments import json_flag, print_json, say, write_whole
+from layoutproof.doors.arguments import json_flag, no_trace_flag, print_json, say, write_whole
+from layoutproof.jobs.tracing import here, only
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -19,6 +20,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--prune", type=_FILE, metavar="JSON", help="Which of these candidates the rules allow, and why not.")
 @click.option("--png", type=_FILE, help="Draw the cost over two variables, and the Pareto front, to this file.")
 @click.option("--effort", type=click.IntRange(1, 1000), default=1, show_default=True, help="Multiplies step budgets.")
+@no_trace_flag
 @json_flag
 def command(
     file: Path,
@@ -28,6 +30,7 @@ def command(
     prune: Path | None,
     png: Path | None,
     effort: int,
+    no_trace: bool,
     as_json: bool,
 ) -> int:
     """Find the best answers to the problem that FILE states, each with what is proved of it and a certificate.
@@ -38,10 +41,11 @@ def command(
 
     if prune is not None and (pareto or compiling or png):
         raise click.UsageError("--prune judges candidates that are given; it goes with --json and nothing else")
-    if prune is not None:
-        answer = problems.prune(file, prune)
-    else:
-        answer = problems.read_and_answer(file, best, effort, pareto, compiling)
+    with only(here(not no_trace)):
+        if prune is not None:
+            answer = problems.prune(file, prune)
+        else:
+            answer = problems.read_and_answer(file, best, effort, pareto, compiling)
     drawn = None if png is None else problems.picture(answer)
     if png is not None and drawn is not None:
         write_whole(png, drawn)

@@ -16,6 +16,7 @@ from layoutproof.engine.kernels import answer as one_answer
 from layoutproof.engine.kernels import judge, kernel_of, scope, summary
 from layoutproof.jobs.positions import Node, read_file
 from layoutproof.jobs.spec_model import NAME
+from layoutproof.jobs.tracing import permit
 
 KEY = "pallas"
 """The one key of the mapping that stands for traced calls."""
@@ -154,6 +155,7 @@ def calls_in(layout: object) -> Sequence[Kernel | Unmodelled]:
             "Pallas calls are {pallas: {trace: .., args: .., kwargs: .., target: .., assume: .., call: ..}}"
         )
     place = wanted["trace"]
+    permit(place)
     given, target = wanted.get("args", ()), wanted.get("target")
     found = calls_of(place, given, wanted.get("kwargs"), target=target, assume=wanted.get("assume", ()))
     if not found:

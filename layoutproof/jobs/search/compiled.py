@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.kernel import Answer
 from layoutproof.jobs.search.branch import Candidate
 from layoutproof.jobs.search.problem import Problem
 from layoutproof.jobs.search.traced_compile import version
+from layoutproof.jobs.tracing import permit
 
 _OWN_FAULT = re.compile(r"(Layout|Name|UnboundLocal|Type|Attribute|Import|ModuleNotFound|Syntax|Key|Index)Error: ")
 """What no compiler raises: the body is wrong, and no other tiling mends it."""
@@ -58,6 +60,8 @@ def asked(problem: Problem, found: Sequence[Candidate], known: Sequence[Compiled
     new = [one.values for one in found if tuple(one.values.values()) not in said]
     messages: list[str | None] = [""] * len(new)
     try:
+        if problem.body is not None:
+            permit(problem.body, Path(problem.source).parent)
         for shape in problem.shapes:
             left = [k for k, message in enumerate(messages) if message == ""]
             kernels = [problem.template.instance({**shape.sizes, **new[k]}) for k in left]

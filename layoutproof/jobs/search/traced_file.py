@@ -35,6 +35,7 @@ from layoutproof.jobs.search.template import Template
 from layoutproof.jobs.search.traced import FUNCTION, Confirm, Kernels, TracedProblem, search_traced
 from layoutproof.jobs.search.traced_compile import passed, refused
 from layoutproof.jobs.search.traced_text import TracedAnswer
+from layoutproof.jobs.tracing import permit
 
 KEYS = (
     "search", "source", "note", "target", "compiler", "trace", "sizes", "args", "kwargs", "tune", "assume",
@@ -131,6 +132,7 @@ def _calls(
     given = {**kwargs, **{name: name for name in tune if name not in spoken}}
     assume = at("assume", lambda value: tuple(map(str, _a_list(value or [], "assume"))))
     place = at("trace", lambda value: beside(value, file))
+    at("trace", lambda _: permit(place, Path(file).parent))
 
     def named(values: Mapping[str, int]) -> dict[str, object]:
         return {name: _with_names(value, {**sizes, **values}) for name, value in given.items()}
