@@ -36,7 +36,7 @@ NOT_TRACED = "not traced: "
 
 @dataclass(frozen=True, slots=True)
 class Tracing:
-    """What may be traced. on: anything at all.  prefixes: of modules, None = any.  source: who says the prefixes."""
+    """What may be traced. on: anything at all.  prefixes: of modules, None = any.  source: who says so, or why not."""
 
     on: bool = True
     prefixes: tuple[str, ...] | None = None
@@ -69,13 +69,16 @@ def _within(function: Callable[[T], R], tracing: Tracing, item: T) -> R:
 def here(on: bool = True) -> Tracing:
     """What the nearest pyproject.toml allows, from the current folder upwards. on: False where nothing is wanted."""
     if not on:
-        return Tracing(on=False)
+        return Tracing(on=False, source="--no-trace")
     path = next((p for f in (Path.cwd(), *Path.cwd().parents) if (p := f / PYPROJECT).is_file()), None)
-    return Tracing() if path is None else stated(read(path, MAX_CONFIG), path.as_posix())
+    try:
+        return Tracing() if path is None else stated(read(path, MAX_CONFIG), path.as_posix())
+    except LayoutError as error:
+        return Tracing(on=False, source=error.problem)
 
 
 def stated(data: bytes, place: str) -> Tracing:
-    """What the text of a pyproject.toml allows. LayoutError for what is no TOML, or no list of prefixes.
+    """What the text of a pyproject.toml allows: nothing where it is no TOML, or its `trace` no list of prefixes.
 
     >>> stated(b'[tool.layoutproof]\\ntrace = ["pkg.kernels"]', "pyproject.toml").prefixes
     ('pkg.kernels',)
@@ -83,17 +86,18 @@ def stated(data: bytes, place: str) -> Tracing:
     try:
         found: Any = tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise LayoutError(f"{place}: not TOML: {error}") from None
+        return Tracing(on=False, source=f"{place}: not TOML: {error}")
     for key in ("tool", "layoutproof"):
         found = found.get(key, {})
         if not isinstance(found, dict):
-            raise LayoutError(f"{place}: {key} is a table")
+            return Tracing(on=False, source=f"{place}: {key} is a table")
     prefixes = found.get("trace")
     if prefixes is None:
         return Tracing()
     if not isinstance(prefixes, list) or not all(isinstance(p, str) and p and "/" not in p for p in prefixes):
         shown = shorten(repr(prefixes), 60)
-        raise LayoutError(f"{place}: trace is a list of prefixes of modules, such as ['pkg.kernels'], not {shown}")
+        why = f"{place}: trace is a list of prefixes of modules, such as ['pkg.kernels'], not {shown}"
+        return Tracing(on=False, source=why)
     return Tracing(True, tuple(prefixes), place)
 
 
@@ -105,7 +109,7 @@ def permit(place: str, near: Path | None = None) -> None:
     """
     tracing = _NOW.get()
     if not tracing.on:
-        raise Undecided(f"{NOT_TRACED}--no-trace")
+        raise Undecided(NOT_TRACED + tracing.source)
     where = place.rpartition(":")[0]
     names = {where}
     if where.endswith(".py"):

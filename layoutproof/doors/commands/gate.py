@@ -153,7 +153,7 @@ def _allowed(paths: tuple[str, ...], against: str | None) -> Tracing:
     elif len(paths) == 2:
         path = nearest(PYPROJECT, Path(paths[0]))
         old = stated(read(path, MAX_CONFIG), path.as_posix()) if path else None
-    return old if old is not None and old.prefixes is not None else here()
+    return here() if old is None or old == Tracing() else old
 
 
 def _lock_at(reference: str, today: datetime.date, workers: Workers) -> Any:

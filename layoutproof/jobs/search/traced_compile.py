@@ -80,8 +80,9 @@ def version() -> str:
 
 def _ask(question: Mapping[str, object]) -> list[str]:
     """The answers of one child, as many as it gave before it ended."""
+    # -P: modules of the current folder must not shadow installed ones
     child = subprocess.Popen(
-        [sys.executable, "-m", "layoutproof.jobs.search.traced_compile"],
+        [sys.executable, "-P", "-m", "layoutproof.jobs.search.traced_compile"],
         env={**os.environ, **ENVIRONMENT, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
