@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -346,6 +348,42 @@ def test_a_picture(run: Any) -> None:
     assert code == 2
     assert "two variables" in err
     assert not Path("y.png").exists()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="pictures need matplotlib")
+@pytest.mark.parametrize("cost", ["", "cost: bytes * 10**9\n", "cost: 1000000 + steps\n"])
+def test_labels_of_a_picture_can_be_read(cost: str) -> None:
+    """Numbers are digits, never the source of a formula; no label lies on another, or outside of the picture."""
+    from layoutproof.jobs.positions import read_yaml
+    from layoutproof.jobs.search.read import read_problem
+    from layoutproof.jobs.search.solve import solve
+    from layoutproof.jobs.search.tilings_picture import figure_of
+
+    tuned = "tune: {bm: {from: 8, to: 1024, multiple_of: 8}, bn: {from: 128, powers_of: 2}, bk: [256]}\nflops:"
+    text = SMALL[: SMALL.index("tune:")] + tuned + SMALL[SMALL.index("flops:") + len("flops:") :]
+    text = text.replace("N: 1024", "N: 1048576").replace("search: matmul", f"search: matmul $of$ {'many words ' * 9}")
+    figure = figure_of(solve(read_problem(read_yaml(text + cost.replace("10**9", "1000000000"))), best=1, pareto=True))
+    figure.canvas.draw()
+    whole = figure.bbox
+    labels = [axes.title for axes in figure.axes]
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        low, high = sorted(axis.get_view_interval())
+        shown = [tick for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
+        inside = [tick.label1 if tick.label1.get_visible() else tick.label2 for tick in shown]
+        inside = [label for label in inside if label.get_text()]
+        assert axis.get_minorticklocs().size == 0
+        for t in inside:
+            assert re.fullmatch(r"-?[0-9.]+(e\+[0-9]+)?", t.get_text())
+        # turned by 45 degrees a label is as high as it is wide, so its own line is what it covers
+        spans = sorted((t.get_window_extent().x1, t.get_window_extent().y1) for t in inside)
+        assert all(max(b[0] - a[0], abs(b[1] - a[1])) > 8 for a, b in itertools.pairwise(spans))
+        labels += [axis.label]
+    assert "$of$" in figure.get_suptitle()
+    for label in (t for t in labels if t.get_text()):
+        box = label.get_window_extent()
+        assert whole.x0 <= box.x0
+        assert box.x1 <= whole.x1
+        assert not any(box.overlaps(other.get_window_extent()) for other in labels if other is not label)
 
 
 def test_what_is_drawn_is_what_was_searched() -> None:

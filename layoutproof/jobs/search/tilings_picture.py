@@ -5,21 +5,35 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import Any
 
-from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.jobs.search.branch import Candidate, candidate
 from layoutproof.jobs.search.front import Front
 from layoutproof.jobs.search.problem import Problem, broken
 from layoutproof.jobs.search.solve import Tilings
 from layoutproof.jobs.search.tilings_text import cost_text
 
+TICKS = 8
+"""Labels of one axis, at most."""
+
 MOST = 48
 """Values of one variable that are drawn; of more, evenly spread ones and those of the best."""
 
 
 def png(answer: Tilings) -> bytes:
-    """A PNG of an answer with something found: left the cost of all pairs of values of two variables; right the front.
+    """`figure_of` as the bytes of a PNG. Raises LayoutError as it does."""
+    drawing = figure_of(answer)
+    out = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # a letter that the font lacks is drawn as a box
+        drawing.savefig(out, format="png", dpi=120)
+    return out.getvalue()
+
+
+def figure_of(answer: Tilings) -> Any:
+    """An answer with something found as a figure: left the cost of all pairs of two variables' values; right the front.
 
     Grey is what breaks a constraint or does not fit into VMEM. Without a front (`--pareto`) only the left one.
     Raises LayoutError where there are fewer than two variables, and without matplotlib.
@@ -33,21 +47,18 @@ def png(answer: Tilings) -> bytes:
     problem, found = answer.problem, answer.progress.found
     first, second = drawn(problem)
     front = answer.front
-    figure = Figure(figsize=(13 if front else 7, 5.5), layout="constrained")
+    width = 13 if front else 7
+    figure = Figure(figsize=(width, 5.5), layout="constrained")
     # a canvas of its own: nothing of the user's own pictures or settings is touched
     FigureCanvasAgg(figure)
     axes = figure.subplots(1, 2 if front else 1, squeeze=False)[0]
     _costs(axes[0], problem, found, first, second)
     if front is not None:
         _front(axes[1], problem, front)
-    figure.suptitle(f"{problem.name}, {problem.target}")
+    figure.suptitle(fill(shorten(f"{problem.name}, {problem.target}", 30 * width), 9 * width))
     for text in figure.findobj(Text):
         text.set_parse_math(False)  # a name is a name, whatever it has of dollars
-    out = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph")  # a letter that the font lacks is drawn as a box
-        figure.savefig(out, format="png", dpi=120)
-    return out.getvalue()
+    return figure
 
 
 def drawn(problem: Problem) -> tuple[str, str]:
@@ -89,16 +100,22 @@ def _costs(axes: Any, problem: Problem, found: Sequence[Candidate], first: str, 
     scale = 1e-9 if problem.cost is None else 1.0
     axes.set_facecolor("lightgrey")
     known = grid[~np.isnan(grid)] * scale
-    norm = LogNorm(known.min(), known.max()) if known.min() > 0 and known.max() > known.min() else None
+    far = _far_apart(known)
+    norm = LogNorm(known.min(), known.max()) if far else None
     image = axes.imshow(grid * scale, origin="lower", aspect="auto", cmap="viridis_r", norm=norm)
-    axes.figure.colorbar(image, ax=axes, label="time, ms (model)" if problem.cost is None else str(problem.cost))
-    for label, values, put in ((first, down, axes.set_yticks), (second, across, axes.set_xticks)):
-        every = max(1, len(values) // 8)
+    bar = axes.figure.colorbar(image, ax=axes, label=_cost_label(problem))
+    _plain_numbers(bar.ax.yaxis, far)
+    for values, put in ((down, axes.set_yticks), (across, axes.set_xticks)):
+        every = -(-len(values) // TICKS)
         put(range(0, len(values), every), [str(v) for v in values[::every]])
-        (axes.set_ylabel if label == first else axes.set_xlabel)(f"{label} (elements)")
+    axes.set_ylabel(f"{first} (elements)")
+    axes.set_xlabel(f"{second} (elements)")
+    # upright, the labels of a long axis run into each other
+    axes.tick_params(axis="x", labelrotation=45)
     axes.plot(across.index(best[second]), down.index(best[first]), "*", color="red", markersize=16)
     rest = ", ".join(f"{name} = {value}" for name, value in best.items() if name not in (first, second))
-    axes.set_title(f"best {cost_text(problem, found[0].cost)}{f'; {rest}' if rest else ''}; grey: not feasible")
+    said = f"best {cost_text(problem, found[0].cost)}{f'; {rest}' if rest else ''}; grey: not feasible"
+    axes.set_title(fill(shorten(said, 150), 50))
 
 
 def _front(axes: Any, problem: Problem, front: Front) -> None:
@@ -107,13 +124,33 @@ def _front(axes: Any, problem: Problem, front: Front) -> None:
     up = [one.cost * scale for one in front.found]
     waste = [100 * sum(r["padding"] for r in one.figures) / max(1, sum(r["bytes"] for r in one.figures))
              for one in front.found]  # fmt: skip
-    points = axes.scatter(across, up, c=waste, cmap="plasma")
-    axes.figure.colorbar(points, ax=axes, label="padding, % of HBM bytes")
+    points = axes.scatter(across, up, c=waste, cmap="plasma", vmin=0, vmax=max(waste, default=0) or 1)
+    _plain_numbers(axes.figure.colorbar(points, ax=axes, label="padding, % of HBM bytes").ax.yaxis, far=False)
     axes.set_xlabel("VMEM, MiB")
-    axes.set_ylabel("time, ms (model)" if problem.cost is None else str(problem.cost))
-    if up and min(up) > 0:
+    axes.set_ylabel(_cost_label(problem))
+    far = _far_apart(up)
+    if far:
         axes.set_yscale("log")
+    _plain_numbers(axes.yaxis, far)
     axes.set_title(f"Pareto front: {len(front.found)} tilings" + ("; not complete" if front.unknown else ""))
+
+
+def _cost_label(problem: Problem) -> str:
+    return "time, ms (model)" if problem.cost is None else shorten(str(problem.cost), 60)
+
+
+def _far_apart(values: Any) -> bool:
+    """Whether costs span so much that only a logarithmic scale shows them."""
+    return len(values) > 0 and min(values) > 0 and max(values) >= 4 * min(values)
+
+
+def _plain_numbers(axis: Any, far: bool) -> None:
+    """Ticks as digits; matplotlib's own write powers of ten as mathematics, which is not parsed here."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)) if far else MaxNLocator(TICKS))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.6g}"))
 
 
 def spread(values: Sequence[int], kept: int) -> list[int]:
