@@ -24,6 +24,29 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return True if helper and collection_path.name != "conftest.py" else None
 
 
+SLOW = (
+    "tests/pallas", "tests/oracles", "tests/jobs/pallas", "tests/jobs/test_workers.py", "tests/test_notebooks.py",
+    "tests/jobs/search/test_ready_compile.py", "tests/jobs/search/test_traced.py", "tests/jobs/search/test_tuned.py",
+    "tests/doors/test_search", "tests/doors/test_pytest_plugin.py", "tests/doors/test_process.py",
+    "tests/engine/test_evaluate.py", "tests/engine/test_formula.py", "tests/engine/test_cheapest.py",
+    "tests/engine/test_ask.py", "tests/layouts/test_sharding_jax.py", "tests/layouts/test_sharding_text.py",
+    "tests/solvers/test_bits.py", "tests/targets/test_tpu_kernels.py",
+)  # fmt: skip
+"""How the paths of slow tests begin: they ask JAX or the TPU compiler, start processes, or try very many examples."""
+
+FAST_SEEDS = 5
+"""Of a test that is repeated for so many random problems, how many repeats are fast."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks each test `fast` or `slow`; what is marked `nightly` repeats a smaller test with more examples."""
+    for item in items:
+        seed = getattr(getattr(item, "callspec", None), "params", {}).get("seed", 0)
+        again = (type(seed) is int and seed >= FAST_SEEDS) or item.get_closest_marker("nightly") is not None
+        slow = again or item.nodeid.startswith(SLOW) or item.get_closest_marker("slow") is not None
+        item.add_marker(pytest.mark.slow if slow else pytest.mark.fast)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Writes what was skipped, a line each, where LAYOUTPROOF_SKIPPED names a file: to be run where extras are."""
     file = os.environ.get("LAYOUTPROOF_SKIPPED")

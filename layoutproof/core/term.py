@@ -39,7 +39,7 @@ class Term:
             return names[args[0]] if args[0] in names else on.symbol(args[0])
         if op == "read":
             raise Undecided(f"{self} has no value: what {args[0]} holds is not known")
-        return _APPLY[op](on, *(a.evaluate(names, on) for a in args))
+        return _APPLY[op](on, *[a.evaluate(names, on) for a in args])
 
     def names(self) -> tuple[str, ...]:
         """Every name in it, in order of first appearance."""

@@ -68,12 +68,14 @@ def search(
     effort: int = 1,
     budget: int | None = None,
     anyone: bool = False,
+    moves: bool = True,
 ) -> Progress:
     """The `best` cheapest legal candidates, in order of cost, then of bytes moved, then of values.
 
     legal: why a candidate is illegal, "" = it is legal; asked of single candidates only.
     budget: boxes looked at, at effort 1; default BUDGET.  anyone: whatever is legal will do, the first to be met;
-    smaller boxes are taken first then, and there is no bound.
+    smaller boxes are taken first then, and there is no bound.  moves: False where cost and constraints speak of `vmem`
+    and `steps` alone, and it does not matter which comes first of what costs the same.
     """
     progress = Progress()
     domains = list(problem.variables.values())
@@ -89,10 +91,10 @@ def search(
         nonlocal undecided
         progress.boxes += 1
         try:
-            refused, rows, values = bounded(problem, box, rules)
+            refused, rows, values = bounded(problem, box, rules, moves)
             if not refused:
                 bound = int(ends(cost_of(problem, values, rows, KIND))[0])
-                moved = int(sum(ends(row["bytes"])[0] for row in rows))
+                moved = int(sum(ends(row["bytes"])[0] for row in rows)) if moves else 0
         except ZeroDivisionError:
             # what is not the same for all candidates of the box would be an interval, and Undecided
             refused = DIVIDES
@@ -149,16 +151,15 @@ def cost_of(problem: Problem, values: Mapping[str, Any], rows: Sequence[Mapping[
     """The cost over all shapes, on the kind of number of the figures."""
     total: Any = None
     for shape, row in zip(problem.shapes, rows, strict=True):
-        one = row["time"]
-        if problem.cost is not None:
-            one = problem.cost.evaluate({**shape.sizes, **values, **row}, on)
+        cost = problem.cost
+        one = row["time"] if cost is None else cost.evaluate({**shape.sizes, **values, **row}, on)
         one = one * shape.weight
         total = one if total is None else on.maximum(total, one) if problem.worst else total + one
     return total
 
 
 def bounded(
-    problem: Problem, box: Box, rules: Sequence[tuple[str, Any]]
+    problem: Problem, box: Box, rules: Sequence[tuple[str, Any]], moves: bool = True
 ) -> tuple[str, tuple[Mapping[str, Any], ...], Mapping[str, Any]]:
     """(the condition that every candidate of the box breaks, or ""; the figures of each shape; the variables).
 
@@ -169,7 +170,8 @@ def bounded(
         values[name] = domain[low] if low == high else Interval(domain[low], domain[high])
     rows = []
     for shape in problem.shapes:
-        row = figures(problem.template, problem.flops, problem.machine, {**shape.sizes, **values}, KIND)
+        names = {**shape.sizes, **values}
+        row = figures(problem.template, problem.flops, problem.machine, names, KIND, problem.vmem, moves)
         if ends(row["vmem"])[0] > problem.vmem:
             return "VMEM", (), values
         for text, condition in rules:

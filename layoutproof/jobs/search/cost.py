@@ -20,6 +20,7 @@ from typing import Any
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.term import Term
 from layoutproof.core.tiles import LANES, vmem_bytes
+from layoutproof.jobs.search.interval import ends
 from layoutproof.jobs.search.template import Template, Window, vmem_bits
 from layoutproof.jobs.search.walk import walked
 
@@ -37,28 +38,43 @@ class Machine:
     overhead: int
 
 
-def figures(template: Template, flops: Term | None, machine: Machine, names: Mapping[str, Any], on: Numbers) -> Any:
-    """FIGURES by name. `names` gives sizes and tile variables; `flops` is of the whole kernel."""
+def figures(
+    template: Template,
+    flops: Term | None,
+    machine: Machine,
+    names: Mapping[str, Any],
+    on: Numbers,
+    most: int | None = None,
+    moves: bool = True,
+) -> Any:
+    """FIGURES by name. `names` gives sizes and tile variables; `flops` is of the whole kernel.
+
+    most: where more bytes of VMEM than this are needed for sure, nothing but `vmem` and `steps` is given.
+    moves: False = never anything else: what moves takes far longer to bound than what is held.
+    """
     grid = [term.evaluate(names, on) for term in template.grid]
     steps: Any = 1
     for extent in grid:
         steps = steps * extent
-    moved: Any = 0
-    useful: Any = 0
     vmem: Any = 0
     for window in template.windows:
-        if window.memory not in ("vmem", "smem"):
-            continue
-        if window.straight:
-            whole, rounded = _moved(window, template, grid, names, on)
-        else:
-            whole, rounded = walked(window, grid, names, on)
-        moved, useful = moved + rounded, useful + whole
         if window.memory == "vmem":
             vmem = vmem + window_bytes(window, grid, names, on)
     for bits, dims, memory in template.scratch:
         if memory == "vmem":
             vmem = vmem + vmem_bytes([term.evaluate(names, on) for term in dims], bits, on)
+    if not moves or (most is not None and ends(vmem)[0] > most):
+        return {"steps": steps, "vmem": vmem}
+    moved: Any = 0
+    useful: Any = 0
+    for window, covered in zip(template.windows, template.covered, strict=True):
+        if window.memory not in ("vmem", "smem"):
+            continue
+        if window.straight:
+            whole, rounded = _moved(window, covered, grid, names, on)
+        else:
+            whole, rounded = walked(window, grid, names, on)
+        moved, useful = moved + rounded, useful + whole
     work: Any = 0 if flops is None else flops.evaluate({**names, "steps": steps}, on)
     time = steps * machine.overhead
     time = time + on.maximum(_ceil(moved * 10**12, machine.bandwidth), _ceil(work * 10**12, machine.peak))
@@ -79,7 +95,7 @@ def window_bytes(window: Window, grid: list[Any], names: Mapping[str, Any], on: 
 
 
 def _moved(
-    window: Window, template: Template, grid: list[Any], names: Mapping[str, Any], on: Numbers
+    window: Window, covered: frozenset[int], grid: list[Any], names: Mapping[str, Any], on: Numbers
 ) -> tuple[Any, Any]:
     """(bytes of elements, bytes with the tiles' padding) that one operand moves between HBM and VMEM."""
     chosen = {k for used in window.uses for k in used}
@@ -98,7 +114,7 @@ def _moved(
     for d, (dim, block, used) in enumerate(zip(window.dims, window.block, window.uses, strict=True)):
         extent = dim.evaluate(names, on)
         size = 1 if block is None else block.evaluate(names, on)
-        if used and d not in window.looked_up and covers(template, window, d, used):
+        if d in covered and d not in window.looked_up:
             here = extent
         elif d in window.looked_up:
             here = size
@@ -123,18 +139,6 @@ def _in_tiles(length: Any, block: Any, unit: int, on: Numbers) -> Any:
     last = length - full * block
     # at least the elements themselves: says nothing new of ints, and much of intervals
     return on.maximum(length, full * (_ceil(block, unit) * unit) + _ceil(last, unit) * unit)
-
-
-def covers(template: Template, window: Window, d: int, used: frozenset[int]) -> bool:
-    """Whether the grid extent is written as this dimension over its block, rounded up: then all of it is moved."""
-    (k,) = used if len(used) == 1 else (None,)
-    block = window.block[d]
-    if k is None:
-        return False
-    if block is None:
-        return str(template.grid[k]) == str(window.dims[d])
-    up = Term("//", Term("-", Term("+", window.dims[d], block), Term("int", 1)), block)
-    return str(template.grid[k]) == str(up)
 
 
 def _ceil(value: Any, by: Any) -> Any:

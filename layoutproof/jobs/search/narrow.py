@@ -9,7 +9,7 @@ from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.kernel import Kernel, KernelTarget, Operand
 from layoutproof.core.numbers import INTS
 from layoutproof.jobs.search.branch import DIVIDES
-from layoutproof.jobs.search.cost import FIGURES, covers
+from layoutproof.jobs.search.cost import FIGURES
 from layoutproof.jobs.search.problem import Problem
 from layoutproof.jobs.search.template import Window
 
@@ -61,7 +61,7 @@ def narrowed(problem: Problem, target: KernelTarget | None) -> tuple[Problem, tu
                 continue
             if any(name in problem.variables for dim in window.dims for name in dim.names()):
                 continue
-            if not problem.partial and window.uses[d] and covers(problem.template, window, d, window.uses[d]):
+            if not problem.partial and d in problem.template.covered[at]:
                 leave_out(term.args[0], lambda value, w=window, d=d: _left_over(problem, w, d, value))  # type: ignore[misc]
             if target is not None:
                 leave_out(term.args[0], _refusal(problem, target, at, d, _any(problem, kept)))

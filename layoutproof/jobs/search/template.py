@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from layoutproof.core.element_types import element_bits
@@ -49,12 +49,19 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A kernel over names. grid: programs per dimension.  scratch: (bits, dims, memory)."""
+    """A kernel over names. grid: programs per dimension.  scratch: (bits, dims, memory).
+
+    covered: for each window the dimensions that the grid covers by the way its extents are written.
+    """
 
     mapping: Mapping[str, Any]
     grid: tuple[Term, ...]
     windows: tuple[Window, ...]
     scratch: tuple[tuple[int, tuple[Term, ...], str], ...]
+    covered: tuple[frozenset[int], ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "covered", tuple(_covered(self.grid, window) for window in self.windows))
 
     def names(self) -> tuple[str, ...]:
         """Every size and tile variable that stands in it."""
@@ -106,6 +113,19 @@ def read_template(mapping: object) -> Template:
     windows.sort(key=lambda window: window.role != "in")
     scratch = tuple(_scratch(entry) for entry in _rows(mapping, "scratch"))
     return Template(mapping, terms, tuple(windows), scratch)
+
+
+def _covered(grid: Sequence[Term], window: Window) -> frozenset[int]:
+    """The dimensions of which all is moved: one grid extent is the dimension over its block, rounded up."""
+    found = set()
+    for d, (dim, block, used) in enumerate(zip(window.dims, window.block, window.uses, strict=True)):
+        if len(used) != 1 or max(used) >= len(grid):
+            continue
+        (k,) = used
+        blocks = dim if block is None else Term("//", Term("-", Term("+", dim, block), Term("int", 1)), block)
+        if str(grid[k]) == str(blocks):
+            found.add(d)
+    return frozenset(found)
 
 
 def _rows(mapping: Mapping[Any, Any], key: str) -> Sequence[Any]:

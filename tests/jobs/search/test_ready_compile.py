@@ -16,10 +16,17 @@ from tests.targets import compiler
 BEST = 1
 """Of each example; asking about five takes minutes."""
 
+TARGETS = ("v5e", "v5p", "v6e", "7x")
+PAIRS = [
+    pytest.param(name, target, marks=() if k % len(TARGETS) == j else pytest.mark.nightly)
+    for k, name in enumerate(READY)
+    for j, target in enumerate(TARGETS)
+]
+"""Every example on one chip, every chip for two examples; all of them nightly."""
+
 
 @pytest.mark.skipif(bool(compiler.available()), reason=compiler.available() or "it is")
-@pytest.mark.parametrize("target", ["v5e", "v5p", "v6e", "7x"])
-@pytest.mark.parametrize("name", READY)
+@pytest.mark.parametrize(("name", "target"), PAIRS)
 def test_the_compiler_accepts_the_best(name: str, target: str) -> None:
     file = SPECS / f"{name}.yaml"
     text = file.read_text().replace("target: v5e", f"target: {target}")
