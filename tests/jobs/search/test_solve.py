@@ -145,9 +145,10 @@ def _unjudged(problem: Problem) -> list[Candidate]:
     return [one for one in found if not broken(problem, one.values, one.figures)]
 
 
-def test_conflicts_are_conflicts_and_minimal() -> None:
+@pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 70), marks=pytest.mark.nightly)])
+def test_conflicts_are_conflicts_and_minimal(seeds: Sequence[int]) -> None:
     seen = 0
-    for seed in range(70):
+    for seed in seeds:
         problem = problem_at_random(seed)
         if feasible(problem):
             continue
