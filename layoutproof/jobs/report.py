@@ -25,7 +25,7 @@ def text(outcomes: Sequence[Outcome], everything: bool = False, unasked: Sequenc
     shown = sorted((o for o in outcomes if o.status in late), key=lambda o: late[o.status])
     held = [_held(o) for o in outcomes if o.status is Status.AS_EXPECTED] if everything else []
     notes = "\n".join(f"note     {visible(note)}" for note in never_asked(unasked, everything))
-    blocks = ["\n".join(held), "\n".join(_files(outcomes)), notes, *map(one, shown), summary(outcomes)]
+    blocks = ["\n".join(held), "\n".join(_files(outcomes)), *map(one, shown), notes, summary(outcomes)]
     return "\n\n".join(block for block in blocks if block)
 
 

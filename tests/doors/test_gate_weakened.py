@@ -731,3 +731,27 @@ def test_two_folders_with_a_lock(gate: Gate) -> None:
     assert cli.run(["gate", "old/specs", "new/specs"]) == 0
     write({"user.py": USER.replace("(4,)", "(3,)")})
     assert cli.run(["gate", "old/specs", "new/specs"]) == 1
+
+
+def test_a_gated_folder_that_is_a_link(gate: Gate) -> None:
+    """What it leads to is read on both sides, by whichever way it is named."""
+    commit({"kept/a.yaml": SPEC})
+    Path("specs").symlink_to("kept")
+    commit({})
+    assert gate() == (0, [])
+    write({"kept/a.yaml": MOVED})
+    for paths in ((), ("specs/a.yaml",), ("kept",)):
+        assert said(gate(*paths)[1]) == {"deny moved"}
+    Path("specs").unlink()
+    Path("kept").rename("specs")
+    assert said(gate()[1]) == {"deny moved"}
+
+
+def test_a_lock_that_cannot_be_read(gate: Gate) -> None:
+    """It hides nothing: what changed is said beside it, and the exit code is that of bad input, or of unknown."""
+    commit({"specs/a.yaml": SPEC, "layoutproof.lock": "no lock\n"})
+    write({"specs/a.yaml": MOVED})
+    assert said(gate()[1]) == {"deny moved", "unknown unknown"}
+    write({"layoutproof.lock": "no lock either\n"})
+    code, found = gate()
+    assert (code, said(found)) == (2, {"deny moved", "unknown unknown", "error error"})

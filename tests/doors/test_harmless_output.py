@@ -19,7 +19,7 @@ from tests.jobs.hlo.dumps import SMALL
 EVIL = "e\x1b]0;t\x07\x9b31m\u202e\u2028\x00\n::error::x\n  ::stop-commands::y\r##[error]z"
 """What a terminal obeys, what turns a line round, what ends one, and what GitHub's runner obeys."""
 FILE = EVIL.replace("/", "").replace("\x00", "")
-OURS = re.compile(r"::(error|warning|notice) [^\n]*::")
+OURS = re.compile(r"::(error|warning|notice)( [^\n]*)?::")
 """How our own annotations start."""
 
 

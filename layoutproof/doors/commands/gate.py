@@ -169,9 +169,13 @@ def _lock_at(reference: str, today: datetime.date, workers: Workers) -> Any:
     found = list(lock.findings)
     if then is not None and not states.is_here(unit):
         found.append(Finding("removed", drift.NAME, "the lock file is gone; the old one is compared with", unit, unit))
-    elif os.path.lexists(now) and read(now, drift.MAX_LOCK) != data:
-        # whoever rewrites the lock says what the next change is compared with
-        wrong = [f for f in drift.compare(now, {}, today, workers).findings if f.severity != "allow"]
+    elif os.path.lexists(now):
+        try:
+            # whoever rewrites the lock says what the next change is compared with
+            drifted = drift.compare(now, {}, today, workers).findings if read(now, drift.MAX_LOCK) != data else ()
+        except LayoutError as error:
+            return replace(lock, findings=(*found, *_unread_lock(error, now).findings))
+        wrong = [f for f in drifted if f.severity != "allow"]
         if wrong:
             why = f"the new lock file does not say what is here: {wrong[0].kind} {wrong[0].subject}: {wrong[0].because}"
             state = {"undecided": all(f.undecided for f in wrong)}
@@ -189,7 +193,18 @@ def _lock_above(state: Path) -> Any:
         return None
     # units are names within the state: of a folder its files, of a file given by name that file
     start = state.absolute() if state.is_dir() else state.absolute().parent
-    return traced.read_lock(read(path, drift.MAX_LOCK), path.as_posix(), str(path.parent), str(start))
+    try:
+        return traced.read_lock(read(path, drift.MAX_LOCK), path.as_posix(), str(path.parent), str(start))
+    except LayoutError as error:
+        return _unread_lock(error, path)
+
+
+def _unread_lock(error: LayoutError, path: Path) -> Any:
+    from layoutproof.jobs.formats import Finding
+    from layoutproof.jobs.gate.compare import Lock
+
+    at = path.as_posix()
+    return Lock(findings=(Finding("error", "the lock file", error.problem, at, at, error=True),))
 
 
 def _against_lock(

@@ -176,7 +176,12 @@ def _tree(
     """
     blobs: list[tuple[str, str]] = []
     modules: dict[str, str] = {}
-    for mode, identity, name in _listed(top, "ls-tree", commit, units):
+    listed = [*_listed(top, "ls-tree", commit, units)]
+    there = {name for mode, _, name in listed if mode != "120000"}
+    for unit in units:
+        if unit and not any(name == unit or name.startswith(f"{unit}/") for name in there):
+            listed += _behind_a_link(top, commit, unit)
+    for mode, identity, name in listed:
         if mode == "160000":
             modules[name] = identity
         elif not (name.endswith(YAML_ENDS + DUMP_ENDS) or name in units):
@@ -233,6 +238,20 @@ def _inside(unit: str, top: Path, commit: str) -> tuple[str, str]:
             if mode == "160000":
                 return name, identity
     return "", ""
+
+
+def _behind_a_link(top: Path, commit: str, unit: str) -> list[tuple[str, str, str]]:
+    """What a path leads to that is a link to a folder of the commit, or lies behind one, as `_listed` gives it."""
+    if "\n" in unit:
+        return []
+    asked = f"{commit}:{unit}\n".encode(errors="surrogateescape")
+    found = _git(["-C", str(top)], "cat-file", "--batch-check", "--follow-symlinks", given=asked).split()
+    if found[1:2] == [b"blob"]:
+        return [("120000", "", unit)]
+    if found[1:2] != [b"tree"]:
+        return []
+    inside = _listed(top, "ls-tree", found[0].decode(), [""])
+    return [(mode, identity, f"{unit}/{name}") for mode, identity, name in inside]
 
 
 def _listed(
