@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -456,7 +457,7 @@ LANGUAGES: dict[str, tuple[Callable[..., Drawn], tuple[str, ...], bool]] = {
     "map": (written_map, ("injective", "in_bounds", "covers", "bijective", "same_map", "refines"), True),
     "axe": (
         axe,
-        ("injective", "in_bounds", "covers", "bijective", "same_map", "refines", "replicas_distinct"),
+        ("injective", "in_bounds", "covers", "bijective", "same_map", "refines", "replicas_distinct", "owners"),
         True,
     ),
     "cute": (cute, ("injective", "in_bounds", "covers", "bijective", "same_map"), False),
@@ -493,7 +494,12 @@ def question(rng: random.Random) -> Question:
         if len(symbols) > 1:
             conditions.append(f"{symbols[0]} <= {symbols[1]}")
         where = rng.choice(conditions)
-    return Question(name, layouts, where)
+    options: dict[str, Any] = {}
+    if name == "owners":
+        if symbolic or set(first.rule({}).range.names) != {"m", "w"}:
+            return Question("injective", layouts, where)
+        options = {"owner": [rng.choice("mw")]}
+    return Question(name, layouts, where, options)
 
 
 def _second(rng: random.Random, draw: Callable[..., Drawn], first: Drawn, name: str, kind: Mapping[str, str]) -> Drawn:
@@ -518,7 +524,7 @@ def answer(question: Question, sizes: Sizes) -> Answer | None:
     maps = [layout.rule(sizes) for layout in question.layouts]
     if any(0 in (*m.domain.extents, *m.copies.extents) for m in maps):
         return None
-    point = VIOLATIONS[question.property](*maps)
+    point = VIOLATIONS[question.property](*maps, **question.options)
     return (Verdict.PROVED, None) if point is None else (Verdict.REFUTED, point)
 
 
@@ -539,6 +545,19 @@ def _bijective(m: IndexMap) -> places.Point | None:
 
 def _owned(m: IndexMap) -> places.Point | None:
     return _in_bounds(m) or places.collision(m) or places.repeated(m, ("device",))
+
+
+def _owners(m: IndexMap, owner: Sequence[str]) -> places.Point | None:
+    return places.collision(m) or places.repeated(m, owner)
+
+
+def _held(m: IndexMap, axes: Sequence[str]) -> dict[Index, int]:
+    """How many elements have a place with these coordinates, for each choice of those that occur."""
+    kept = [k for k, name in enumerate(m.range.names) if name in axes]
+    found: Counter[Index] = Counter()
+    for x in places.every(m.domain.extents):
+        found.update({tuple(place[k] for k in kept) for place in places.places(m, x)})
+    return found
 
 
 def _bit(m: IndexMap, index: Index) -> int:
@@ -574,11 +593,12 @@ VIOLATIONS: dict[str, Callable[..., places.Point | None]] = {
     "refines": places.missing,
     "bitcast": _bitcast,
     "owned": _owned,
+    "owners": _owners,
     "replicas_distinct": places.repeated,
 }
 """What violates each property, the smallest such thing."""
 
-PARTS = ("bijective", "padding", "bitcast", "owned", "covers", "same_map")
+PARTS = ("bijective", "padding", "bitcast", "owned", "owners", "covers", "same_map")
 """Properties of several claims, which are asked one after the other."""
 
 GRID = (1, 2, 3, 4, 5, 7)
@@ -650,6 +670,11 @@ def _wrong_figures(question: Question, found: Result) -> str:
         room = m.memory.allotted
         counted |= {"padded_elements": room, "padding_elements": room - elements, "places": room}
         counted |= {"padding": room - elements, "bytes": -(-room * m.memory.bits // 8)}
+    if question.property == "owners":
+        (owner,) = question.options["owner"]
+        held, local = _held(m, [owner]), _held(m, [name for name in m.range.names if name != owner])
+        counted |= {"owners": len(held), "fewest_elements": min(held.values()), "most_elements": max(held.values())}
+        counted |= {"local_places": len(local), "local_span": max(local)[0] - min(local)[0] + 1}
     wrong = {name: number for name, number in found.figures.items() if counted.get(name, number) != number}
     return f"figures {wrong}, which by counting are { ({name: counted[name] for name in wrong}) }" if wrong else ""
 
@@ -679,7 +704,9 @@ def ask(seed: int, number: int) -> Asked:
     (engine,) = rng.choices(list(ENGINES), list(ENGINES.values()))
     how: dict[str, Any] = {"all": {}, "confirm": {"confirm": True}}.get(engine, {"engine": engine})
     try:
-        found = lp.ask(asked.property, *[layout.text for layout in asked.layouts], where=asked.where, **how)
+        found = lp.ask(
+            asked.property, *[layout.text for layout in asked.layouts], where=asked.where, **asked.options, **how
+        )
     except Exception as error:  # an input that is refused is as wrong as an error of ours
         return Asked(asked, engine, None, f"{type(error).__name__}: {error}")
     return Asked(asked, engine, found, disagreement(asked, found, engine != "all"))
