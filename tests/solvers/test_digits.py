@@ -174,6 +174,9 @@ def test_comparisons_at_the_edge() -> None:
         ("refines", "S[1:1] + 8 ; S[1:1] + R[3:4] + R[2:6]", Verdict.PROVED),
         ("refines", "S[1:1] + 12 ; S[1:1] + R[3:4] + R[2:6]", Verdict.REFUTED),
         ("refines", "S[1:1] + -8 ; S[1:1] + R[3:-4] + R[2:-6]", Verdict.PROVED),
+        ("covers", "(i < 4) -> (i,) in [N]", Verdict.REFUTED),
+        ("covers", "(i < N) -> (i,) in [4]", Verdict.REFUTED),
+        ("covers", "(i < 4) -> (i, 0) in [4, N]", Verdict.REFUTED),
         # a range without places has none that is not reached
         ("covers", "(i < 3) -> (i, 0) in [3, 0]", Verdict.PROVED),
     ],
