@@ -755,3 +755,32 @@ def test_a_lock_that_cannot_be_read(gate: Gate) -> None:
     write({"layoutproof.lock": "no lock either\n"})
     code, found = gate()
     assert (code, said(found)) == (2, {"deny moved", "unknown unknown", "error error"})
+
+
+def test_a_wrong_kernel_in_two_files_instead_of_one(gate: Gate) -> None:
+    """What the base states is as wrong as it was, also when a file is split; what it does not state is new."""
+    wrong = STATED.replace("[4, 2]", "[3, 2]")
+    claim = "  - outputs_covered: k\n    expect: refuted\n"
+    commit({"specs/k.yaml": wrong + claim})
+    write(
+        {
+            "specs/k.yaml": None,
+            "specs/one.yaml": wrong,
+            "specs/two.yaml": wrong.partition("checks")[0] + "checks:\n" + claim,
+        }
+    )
+    assert gate()[0] == 0
+    write({"specs/one.yaml": wrong.replace("[3, 2]", "[2, 2]")})
+    assert "deny refuted" in said(gate()[1])
+
+
+def test_code_that_may_not_be_run_is_unknown(gate: Gate) -> None:
+    """With --no-trace nobody knows what the code does now, however little changed; what is stated is still compared."""
+    pytest.importorskip("jax", reason="JAX is not installed")
+    write({"specs/k.yaml": TRACED, "user.py": USER})
+    assert cli.run(["gate", "--lock"]) == 0
+    commit({})
+    code, (found,) = gate("--no-trace")
+    assert (code, found["undecided"], found["subject"]) == (3, True, "kernel mm")
+    write({"specs/k.yaml": TRACED.replace(", target: v5e", "")})
+    assert said(gate("--no-trace")[1]) == {"deny loosened", "unknown unknown"}

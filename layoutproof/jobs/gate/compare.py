@@ -199,13 +199,15 @@ def _found(
     units: Sequence[str], done: Sequence[Compared], own: Mapping[str, policy.Policy], general: policy.Policy
 ) -> list[Finding]:
     """The findings of all files; what one of them lost and another got is one finding, unless looser rules await it."""
-    from layoutproof.jobs.gate.specs import moved
+    from layoutproof.jobs.gate.specs import copied, moved
 
     named_ = [*zip(units, done, strict=False)]
     gone = [(unit, each) for unit, one in named_ for each in one.gone]
     fresh = [(unit, each) for unit, one in named_ for each in one.fresh]
     rules = {unit: _new(one.rules, unit, general) for unit, one in named_}
     instead: dict[int, list[Finding]] = {}
+    for new, finding in copied(gone, fresh) if gone and fresh else ():
+        instead[id(new)] = [finding]
     for old, new, finding in moved(gone, fresh) if gone and fresh else ():
         was = own.get(old.finding.unit, policy.Policy()).over(general)
         now = rules[new.finding.unit]

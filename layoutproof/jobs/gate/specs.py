@@ -167,6 +167,19 @@ def moved(gone: Sequence[tuple[str, Loose]], fresh: Sequence[tuple[str, Loose]])
     return found
 
 
+def copied(gone: Sequence[tuple[str, Loose]], fresh: Sequence[tuple[str, Loose]]) -> list[tuple[Loose, Finding]]:
+    """Kernels that are stated once more than before: what is wrong with one was so before, in the file that is left."""
+    known = {_identity(each.what, whole=False): unit for unit, each in gone if isinstance(each.what, Named)}
+    found = []
+    for _, each in fresh:
+        unit = known.get(_identity(each.what, whole=False))
+        if unit is not None and each.finding.kind in ("refuted", "unknown"):
+            why = f"it was stated in {unit} before, alike"
+            plain_ = replace(each.finding, kind="added", because=why, undecided=False, point=None, decided_by="")
+            found.append((each, plain_))
+    return found
+
+
 def _identity(what: Named | Claimed, whole: bool) -> str:
     """What makes two things of different files the same; with `whole`, their names and demands too."""
     if isinstance(what, Named):
