@@ -196,20 +196,19 @@ def _rule(why: str) -> str:
 
 
 def seen(side: Sequence[Custom]) -> list[tuple[Custom, Inside]]:
-    """Each kernel with what it is; modules are read together."""
+    """Each kernel with what it is."""
     from layoutproof.jobs.hlo import kernels as judge
     from layoutproof.jobs.pallas.mosaic_calls import call_of
     from layoutproof.jobs.pallas.mosaic_module import Read, read_calls
 
     fresh = [c for c in side if c.inside is None and c.source is not None]
-    calls = [replace(call_of(c.source, ""), name="kernel", source="") for c in fresh if c.source is not None]
-    try:
-        reads = read_calls(calls)
-    except LayoutError as error:
-        reads = tuple(Read((Unmodelled("kernel", "", error.problem),)) for _ in calls)
     made = []
-    for custom, read in zip(fresh, reads, strict=True):
+    for custom in fresh:
         assert custom.source is not None
+        try:
+            (read,) = read_calls([replace(call_of(custom.source, ""), name="kernel", source="")])
+        except LayoutError as error:
+            read = Read((Unmodelled("kernel", "", error.problem),))
         verdicts = tuple((v.value, why) for _, v, why in judge.check(custom.source, "", None))
         made.append(Inside(tuple(map(_mapping, read.kernels)), read.digest, verdicts))
     answers = iter(made)

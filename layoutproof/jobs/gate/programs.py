@@ -377,19 +377,9 @@ def _computed(old: Instruction, new: Instruction) -> Finding:
 
 _TOLD = frozenset(
     (
-        *(
-            "parameter",
-            "constant",
-            "tuple",
-            "get-tuple-element",
-            "bitcast",
-            "copy",
-            "copy-start",
-            "copy-done",
-            "fusion",
-        ),
-        *("while", "call", "conditional", "opt-barrier", "async-start", "async-update", "async-done", "custom-call"),
-        *("slice-start", "slice-done", "concat-bitcast"),
+        *("parameter", "constant", "tuple", "get-tuple-element", "bitcast", "copy", "copy-start", "fusion", "while"),
+        *("call", "conditional", "opt-barrier", "async-start", "async-update", "custom-call", "slice-start"),
+        "concat-bitcast",
     )
 )
 """Opcodes whose results are those of others, or are compared elsewhere: none is compared by its operands."""

@@ -65,17 +65,15 @@ def _over(of: Instruction, kind: str, header: Header) -> str:
     if kind in ("send", "recv"):
         return ""
     if kind == "collective-permute":
-        found = tuple(groups.pairs(of.attribute("source_target_pairs")))
-        spread = [
-            groups.devices([pair], header.replicas, header.partitions, "partition" if linked else "replica")
-            for pair in found
-        ]
+        mode = "partition" if linked else "replica"
+        given = groups.pairs(of.attribute("source_target_pairs"))
+        spread = [groups.devices([pair], header.replicas, header.partitions, mode) for pair in given]
         return groups.words(tuple(sorted(pair for many in spread for pair in many)))
     text = groups.groups_text(of.said)
-    if of.attribute("use_global_device_ids") == "true":
-        mode, whole = "device", header.replicas * header.partitions
-    elif not linked:
+    if not linked:
         mode, whole = "replica", header.replicas
+    elif of.attribute("use_global_device_ids") == "true":
+        mode, whole = "device", header.replicas * header.partitions
     elif kind in ("all-to-all", "ragged-all-to-all", "collective-broadcast"):
         mode, whole = "partition", header.partitions
     else:

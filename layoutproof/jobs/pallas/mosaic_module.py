@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.kernel import Kernel, Unmodelled
@@ -75,7 +77,7 @@ def read_calls(calls: Iterable[Call]) -> tuple[Read, ...]:
     """Each call with its kernels, as `kernels_of_calls`."""
     known = [_configured(call) for call in calls]
     bodies = tuple(dict.fromkeys(config.body for _, config in known if config is not None))
-    modules = dict(zip(bodies, read_modules(bodies), strict=True)) if bodies else {}
+    modules = dict(zip(bodies, _modules(bodies), strict=True)) if bodies else {}
     found = []
     for call, config in known:
         module = {} if config is None else modules[config.body]
@@ -85,8 +87,14 @@ def read_calls(calls: Iterable[Call]) -> tuple[Read, ...]:
             reason = f"the module in it cannot be read: {module['error']}"
             found.append(Read((Unmodelled(call.name or "a custom call", call.source, reason),)))
         else:
-            found.append(Read(kernels_of(call, config, module), module["digest"]))
+            found.append(Read(kernels_of(call, config, module), module.get("digest", "")))
     return tuple(found)
+
+
+@lru_cache(maxsize=256)
+def _modules(bodies: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
+    # the audit and the gate ask of the same kernels, and each answer costs a process
+    return read_modules(bodies)
 
 
 def _configured(call: Call) -> tuple[Call, Config | None]:
