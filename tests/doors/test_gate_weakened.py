@@ -784,3 +784,20 @@ def test_code_that_may_not_be_run_is_unknown(gate: Gate) -> None:
     assert (code, found["undecided"], found["subject"]) == (3, True, "kernel mm")
     write({"specs/k.yaml": TRACED.replace(", target: v5e", "")})
     assert said(gate("--no-trace")[1]) == {"deny loosened", "unknown unknown"}
+
+
+def test_two_files_become_one(gate: Gate) -> None:
+    """What both said alike is said once, and nothing is lost; what only one of them said has to stay."""
+    other = SPEC.replace("40%", "30%")
+    commit({"specs/a.yaml": SPEC, "specs/b.yaml": other})
+    write({"specs/a.yaml": None, "specs/b.yaml": None, "specs/c.yaml": other + TAIL})
+    assert said(gate()[1]) == {"allow respelled"}
+    write({"specs/c.yaml": SPEC})
+    assert said(gate()[1]) == {"deny removed"}
+
+
+def test_moved_and_tightened_until_it_is_false(gate: Gate) -> None:
+    """It demands more than it did, which is no harm, and it does not hold, which is."""
+    commit(dict(TWO))
+    write({"specs/a.yaml": None, "specs/c.yaml": SPEC.replace("40%", "10%")})
+    assert said(gate()[1]) == {"allow respelled", "deny refuted"}

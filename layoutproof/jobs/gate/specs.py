@@ -154,17 +154,27 @@ def moved(gone: Sequence[tuple[str, Loose]], fresh: Sequence[tuple[str, Loose]])
         Round(lambda each: _identity(each[1].what, whole=False), alike=True),
     ]
     found = []
+    once: dict[str, tuple[Loose, Finding]] = {}
+    left: list[Loose] = []
     for pair in match(gone, fresh, rounds):
         if pair.old is None or pair.new is None:
+            left += [pair.old[1]] if pair.old is not None else []
             continue
         (unit, old), (_, new) = pair.old, pair.new
         if isinstance(old.what, Claimed) and not _says_as_much(old.what.check, new.what.check, named=False):  # type: ignore[union-attr]
             continue
         why = f"moved here from {unit}, unchanged"
         by: dict[str, Any] = {"before": old.finding.before, "after": new.finding.after, "decided_by": "the same text"}
-        said = replace(new.finding, kind="respelled", because=why, undecided=False, error=False, point=None, **by)
+        same = _identity(old.what, whole=True) == _identity(new.what, whole=True)
+        if same or isinstance(new.what, Named) or new.finding.kind == "added":
+            said = replace(new.finding, kind="respelled", because=why, undecided=False, error=False, point=None, **by)
+        else:
+            said = new.finding  # it demands more than it did, and that is false
         found.append((old, new, said))
-    return found
+        once[_identity(new.what, whole=True)] = (new, said)
+    # what two files said alike, one of them may say
+    twice = ((old, once.get(_identity(old.what, whole=True))) for old in left)
+    return [*found, *((old, *other) for old, other in twice if other is not None)]
 
 
 def copied(gone: Sequence[tuple[str, Loose]], fresh: Sequence[tuple[str, Loose]]) -> list[tuple[Loose, Finding]]:
