@@ -47,9 +47,9 @@ class Inside:
 
 def customs(before: Sequence[Custom], after: Sequence[Custom], classes: Classes) -> list[Finding]:
     """The findings. classes: of one changed layout."""
-    mosaic = [[c for c in side if c.target == TARGET] for side in (before, after)]
-    others = [[c for c in side if c.target != TARGET] for side in (before, after)]
-    return [*_kernels(*mosaic, classes), *_others(*others, classes)]
+    old, new = ([c for c in side if c.target == TARGET] for side in (before, after))
+    one, other = ([c for c in side if c.target != TARGET] for side in (before, after))
+    return [*_kernels(old, new, classes), *_others(one, other, classes)]
 
 
 def _others(before: Sequence[Custom], after: Sequence[Custom], classes: Classes) -> list[Finding]:

@@ -15,10 +15,11 @@ from typing import Any
 from layoutproof.core.errors import LayoutError
 from layoutproof.jobs.formats import Finding
 from layoutproof.jobs.gate.calls import Inside, seen
-from layoutproof.jobs.gate.program import KERNEL, Custom, Exchange, Instruction, Program, read
+from layoutproof.jobs.gate.program import Custom, Exchange, Instruction, Program, read
 from layoutproof.jobs.gate.programs import bitcast_pairs, changes, gone_or_new, placed, read_and_audited, relayouts
 from layoutproof.jobs.gate.states import File
 from layoutproof.jobs.hlo.collectives import Collective
+from layoutproof.jobs.hlo.kernels import TARGET as KERNEL
 
 Line = tuple[str, Any, Any]
 """(kind, what, value), as one line of the lock file has it after the unit."""
@@ -66,8 +67,9 @@ def _called(of: Custom) -> list[Any]:
 def _exchange(fields: Any) -> Exchange:
     kind, over, along, reduction, base, op_name, operands, results, size, depth, alone = fields
     what = Collective(*_texts(kind, over, along, reduction))
-    size, depth = _whole(size), _whole(depth)
-    return Exchange(what, *_texts(base, op_name), 0, _texts(*operands), _texts(*results), size, depth, bool(alone))
+    base, op_name = _texts(base, op_name)
+    shapes = _texts(*operands), _texts(*results)
+    return Exchange(what, base, op_name, 0, *shapes, _whole(size), _whole(depth), bool(alone))
 
 
 def _custom(fields: Any, value: Any = None) -> Custom:
@@ -75,10 +77,13 @@ def _custom(fields: Any, value: Any = None) -> Custom:
     written, inside = "", None
     if value is not None:
         written, digest, kernels, verdicts = value
-        pairs = tuple([_texts(*pair) for pair in verdicts])
-        if any(len(pair) != 2 for pair in pairs) or not isinstance(kernels, list):
-            raise ValueError(value)
-        inside = Inside(tuple(kernels), *_texts(digest), pairs)  # type: ignore[arg-type]
+        pairs = []
+        for verdict, why in verdicts:
+            verdict, why = _texts(verdict, why)
+            pairs.append((verdict, why))
+        if not isinstance(kernels, list) or not isinstance(digest, str):
+            raise TypeError(value)
+        inside = Inside(tuple(kernels), digest, tuple(pairs))
     target, base, op_name, result, said, written = _texts(target, base, op_name, result, said, written)
     return Custom(target, base, op_name, 0, _texts(*operands), result, said, written, None, inside)
 

@@ -44,7 +44,7 @@ MOST_VALUE = 200
 MOST_NESTED = 100
 """Computations within one another; programs have a handful."""
 _CONTROL = re.compile(r"(?:^|, )control-predecessors=\{[^}]*\}")
-_DIRECTION = re.compile(r"\bdirection=\w+")
+_DIRECTION = re.compile(r"\bdirection=(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class _Reader:
         self.program, self.file = program, file
         self.computation, self.entry, self.root, self.over = "", False, "", False
         self.header = Header("")
-        self.bodies: dict[str, str] = {}
+        self.bodies: dict[str, list[str]] = {}
         self.callers: dict[str, list[tuple[str, str]]] = {}
         self.linked: list[tuple[module.Instruction, str]] = []
 
@@ -212,7 +212,7 @@ class _Reader:
         calls = of.calls if opcode in _CALLERS or opcode in SAYING or opcode in OPCODES else ()
         said = ""
         if opcode in SAYING:
-            said = _said(of, calls, self.bodies)
+            said = _said(of, calls, {name: _words(self.bodies.get(name, ())) for _, name in calls})
         elif opcode == "constant":
             said = of.inside if len(of.inside) < MOST_VALUE else hashlib.sha256(of.inside.encode()).hexdigest()
         found = _placed(of, computation, self.entry, said)
@@ -224,10 +224,9 @@ class _Reader:
             self.callers.setdefault(callee, []).append((role, computation))
         if opcode != "parameter":
             way = _DIRECTION.search(of.attributes) if opcode == "compare" else None
-            inner = opcode if way is None else f"{opcode} {way[0]}"
-            before = self.bodies.get(computation)
-            if before is None or len(before) < MOST_VALUE:  # a reduction has a few; of the rest nobody asks
-                self.bodies[computation] = inner if before is None else f"{before} {inner}"
+            body = self.bodies.setdefault(computation, [])
+            if len(body) < MOST_NESTED:  # a reduction has a few; of the rest nobody asks
+                body.append(opcode if way is None else f"{opcode}:{way[1]}")
         if opcode in OPCODES:
             self.linked.append((of, computation))
         elif opcode == "custom-call":
@@ -247,7 +246,7 @@ class _Reader:
             started = of.opcode.endswith("-start") and of.opcode != "all-reduce-start"
             results = list(arrays((element_text(of.shape, (1,)) if started else "") or of.shape))
             exchange = Exchange(
-                collective(of, self.header, self.bodies),
+                collective(of, self.header, {name: _words(self.bodies.get(name, ())) for _, name in of.calls}),
                 own.base,
                 own.op_name,
                 own.line,
@@ -265,6 +264,11 @@ class _Reader:
             return 0
         above = self.callers.get(computation, ())
         return max(((role == "body") + self._depth(name, (*seen, computation)) for role, name in above), default=0)
+
+
+def _words(body: Sequence[str]) -> str:
+    """The operations of a computation, in whichever order they stand."""
+    return " ".join(sorted(body))
 
 
 def _channel(of: module.Instruction) -> str:

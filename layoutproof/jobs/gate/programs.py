@@ -207,9 +207,18 @@ def _copies(before: Program, after: Program) -> list[Finding]:
         Round(lambda c: (key(c), c.what.op_name, c.what.base), alike=True),
         Round(key, alike=True),
     ]
+    open_ = [p for p in match(relayouts(before), relayouts(after), rounds) if p.old is None or p.new is None]
+    # between layouts that are only written otherwise, a copy is the old one
+    rewritten: list[Round[Copy]] = [
+        Round(lambda c: (logical(c.source), logical(c.target), c.parameter, c.what.op_name))
+    ]
     found = []
-    for pair in match(relayouts(before), relayouts(after), rounds):
-        if pair.old is None or pair.new is None:
+    for pair in match([p.old for p in open_ if p.old], [p.new for p in open_ if p.new], rewritten):
+        if pair.old is not None and pair.new is not None:
+            sides = ((pair.old.source, pair.new.source), (pair.old.target, pair.new.target))
+            if not all(f.kind in _HARMLESS for one, other in sides if one != other for f in _classes(one, other)):
+                found += [_copy(Match(None, pair.new)), _copy(Match(pair.old, None))]
+        else:
             found.append(_copy(pair))
     return found
 
