@@ -178,8 +178,8 @@ def _lock_at(reference: str, today: datetime.date, workers: Workers) -> Any:
         wrong = [f for f in drifted if f.severity != "allow"]
         if wrong:
             why = f"the new lock file does not say what is here: {wrong[0].kind} {wrong[0].subject}: {wrong[0].because}"
-            state = {"undecided": all(f.undecided for f in wrong)}
-            found.append(Finding("unknown" if state["undecided"] else "lock", drift.NAME, why, unit, unit, **state))
+            closed = all(f.undecided for f in wrong)
+            found.append(Finding("unknown" if closed else "lock", drift.NAME, why, unit, unit, undecided=closed))
     return replace(lock, findings=tuple(found))
 
 
