@@ -29,15 +29,19 @@ from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent
 from layoutproof.solvers.isl.quasi import SET, Affine, Frame
+from layoutproof.solvers.isl.steps import Steps
 
 BUDGET = 300_000
 """Operations of isl at effort 1. Layouts of tools in use need below 10,000; 300,000 can take some seconds."""
+
+CALL = 10_000
+"""Operations of one call at effort 1. Nobody can interrupt isl within one, and 10,000 take about a second at worst."""
 
 
 def decide(claim: Claim, effort: float = 1) -> Point | None:
     """The smallest violation, or None when none exists for any sizes >= 1 that satisfy `claim.where`.
 
-    Raises Undecided when the budget is spent, and for what is not quasi-affine: products of two values that vary,
+    Raises Undecided when a budget is spent, and for what is not quasi-affine: products of two values that vary,
     divisors that vary, xor.
 
     >>> from layoutproof.core.space import Space
@@ -50,21 +54,18 @@ def decide(claim: Claim, effort: float = 1) -> Point | None:
     context = isl.Context()
     # isl's own default prints every error to stderr, and another setting aborts the process
     context.set_on_error(isl.on_error.CONTINUE)
-    context.set_max_operations(budget)
     try:
-        return _decide(claim, context)
+        return _decide(claim, Steps(context, budget, int(CALL * max(1, effort))))
     except isl.Error as error:
-        if "maximal number of operations" in str(error):
-            raise Undecided(f"the budget of {budget} isl operations is spent") from None
         raise Undecided(f"isl cannot: {str(error).partition(' in /')[0]}") from None
 
 
-def _decide(claim: Claim, context: Any) -> Point | None:
+def _decide(claim: Claim, run: Steps) -> Point | None:
     sizes = claim.sizes()
     # the largest size goes first: the lexicographic minimum then has the smallest sizes
     largest = ("the largest size",) if sizes else ()
     entries = [f"{name}[{k}]" for name, space in claim.points.items() for k in range(len(space.extents))]
-    frame = Frame(context, (*largest, *(f"the size {name}" for name in sizes), *entries))
+    frame = Frame(run, (*largest, *(f"the size {name}" for name in sizes), *entries))
     on = Affine(frame, {name: frame.variable(k) for k, name in enumerate(sizes, 1)})
     points: dict[str, Index] = {}
     assumed = [on.opposite(on.less(frame.variable(0), size)) for size in on.sizes.values()]
@@ -77,9 +78,9 @@ def _decide(claim: Claim, context: Any) -> Point | None:
     if claim.where is not None:
         assumed.append(claim.where.evaluate({}, on))
     bad = _violations(claim.violation, points, on, reduce(on.both, assumed, frame.everything))
-    if bad.is_empty():
+    if run(bad.is_empty):
         return None
-    row = _smallest(bad, context, len(frame.labels))[len(largest) :]
+    row = _smallest(bad, run, len(frame.labels))[len(largest) :]
     found = {"sizes": row[: len(sizes)]} if sizes else {}
     start = len(sizes)
     for name, point in points.items():
@@ -88,19 +89,21 @@ def _decide(claim: Claim, context: Any) -> Point | None:
     return found
 
 
-def _smallest(some: Any, context: Any, count: int) -> tuple[int, ...]:
+def _smallest(some: Any, run: Steps, count: int) -> tuple[int, ...]:
     """The lexicographically smallest point of a set that is not empty."""
     # islpy 2026.2.2: lexmin fails on { [i, i] : i mod 2 = 0 and .. } ("affine expression involves some of the domain
     # dimensions"), and dim_min_val takes 0 for the minimum of a part that has rational points only
     rows = []
-    for part in [isl.Set.from_basic_set(basic) for basic in some.get_basic_sets() if not basic.is_empty()]:
-        row = []
+    for basic in run(some.get_basic_sets):
+        if run(basic.is_empty):
+            continue
+        part, row = run(isl.Set.from_basic_set, basic), []
         for k in range(count):
-            row.append(part.dim_min_val(k))
-            part = part.fix_val(SET, k, row[-1])
+            row.append(run(part.dim_min_val, k))
+            part = run(part.fix_val, SET, k, row[-1])
         rows.append(row)
     # reading numbers out must not fail half-way
-    context.set_max_operations(0)
+    run.context.set_max_operations(0)
     return min(tuple(value.to_python() for value in row) for row in rows)
 
 
@@ -129,9 +132,9 @@ def _violations(formula: Formula, points: Mapping[str, Index], on: Affine, withi
             box = place.map.range.extents if extents is None else extents
             return any_of(on.opposite(condition) for condition in _inside(at(place), box, on))
         case Unreached(index_map, point):
-            return within.subtract(_reached(index_map, None, points[point], on))
+            return on.frame.run(within.subtract, _reached(index_map, None, points[point], on))
         case NotAmong(place, index_map, point):
-            return within.subtract(_reached(index_map, points[point], at(place), on))
+            return on.frame.run(within.subtract, _reached(index_map, points[point], at(place), on))
         case Holds(condition):
             return on.both(within, condition.evaluate({}, on))
         case When(places, condition):
@@ -164,7 +167,7 @@ def _reached(index_map: IndexMap, index: Index | None, place: Index, on: Affine)
     """Where some copy of `index`, or of some index where that is None, has its place at `place`."""
     box = (*(index_map.domain.extents if index is None else ()), *index_map.copies.extents)
     count, more = len(on.frame.labels), len(box)
-    frame = Frame(on.frame.context, (*on.frame.labels, *(f"index[{k}]" for k in range(more))))
+    frame = Frame(on.frame.run, (*on.frame.labels, *(f"index[{k}]" for k in range(more))))
     wide = Affine(frame, {name: frame.widen(size) for name, size in on.sizes.items()})
     added = tuple(frame.variable(count + k) for k in range(more))
     rank = 0 if index is not None else len(index_map.domain.extents)
@@ -174,7 +177,7 @@ def _reached(index_map: IndexMap, index: Index | None, place: Index, on: Affine)
         *_inside(added, box, wide),
         *(wide.equal(coordinate, frame.widen(entry)) for coordinate, entry in places),
     ]
-    return reduce(wide.both, conditions, frame.everything).project_out(SET, count, more)
+    return frame.run(reduce(wide.both, conditions, frame.everything).project_out, SET, count, more)
 
 
 def _inside(point: Index, extents: Sequence[Extent], on: Affine) -> list[Any]:

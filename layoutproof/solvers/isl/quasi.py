@@ -9,41 +9,45 @@ import islpy as isl
 
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import Numbers
+from layoutproof.solvers.isl.steps import Steps
 
 SET = isl.dim_type.set
 IN = isl.dim_type.in_
 
 
 class Frame:
-    """The variables of one set, by position; `labels` name them in messages."""
+    """The variables of one set, by position; `labels` name them in messages. Every call of isl goes through `run`."""
 
-    def __init__(self, context: Any, labels: Sequence[str]) -> None:
-        self.context = context
+    def __init__(self, run: Steps, labels: Sequence[str]) -> None:
+        self.run = run
         self.labels = tuple(labels)
-        space = isl.Space.set_alloc(context, 0, len(self.labels))
-        self.local = isl.LocalSpace.from_space(space)
-        self.everything = isl.Set.universe(space)
-        self.nothing = isl.Set.empty(space)
+        space = run(isl.Space.set_alloc, run.context, 0, len(self.labels))
+        self.local = run(isl.LocalSpace.from_space, space)
+        self.everything = run(isl.Set.universe, space)
+        self.nothing = run(isl.Set.empty, space)
 
     def variable(self, position: int) -> Quasi:
-        return Quasi(isl.PwAff.var_on_domain(self.local, SET, position), self)
+        return Quasi(self.run(isl.PwAff.var_on_domain, self.local, SET, position), self)
 
     def widen(self, value: Any) -> Any:
         """A value of a frame with the first of these variables."""
         if type(value) is int:
             return value
-        return Quasi(value.pw.add_dims(IN, len(self.labels) - len(value.frame.labels)), self)
+        return Quasi(self.run(value.pw.add_dims, IN, len(self.labels) - len(value.frame.labels)), self)
 
     def constant(self, value: int) -> Any:
         if -(1 << 62) < value < 1 << 62:
-            return isl.Val(value, self.context)
+            return self.run(isl.Val, value, self.run.context)
         # in pieces that fit a C long; isl's reader of longer ones reports a spent budget as a syntax error
         high, low = divmod(value, 1 << 32)
-        return self.constant(high).mul(self.constant(1 << 32)).add(self.constant(low))
+        shifted = self.run(self.constant(high).mul, self.constant(1 << 32))
+        return self.run(shifted.add, self.constant(low))
 
     def function(self, value: Any) -> Any:
         """An int or a quasi-affine value as isl's piecewise function."""
-        return isl.PwAff.val_on_domain(self.everything, self.constant(value)) if type(value) is int else value.pw
+        if type(value) is not int:
+            return value.pw
+        return self.run(isl.PwAff.val_on_domain, self.everything, self.constant(value))
 
     def involved(self, value: Quasi) -> str:
         """The variables that a value depends on, in words."""
@@ -60,13 +64,13 @@ class Quasi:
 
     def __add__(self, other: Any) -> Quasi:
         if type(other) is int:
-            return Quasi(self.pw.add_constant_val(self.frame.constant(other)), self.frame)
-        return Quasi(self.pw.add(other.pw), self.frame)
+            return self._made(self.pw.add_constant_val, self.frame.constant(other))
+        return self._made(self.pw.add, other.pw)
 
     __radd__ = __add__
 
     def __neg__(self) -> Quasi:
-        return Quasi(self.pw.neg(), self.frame)
+        return self._made(self.pw.neg)
 
     def __sub__(self, other: Any) -> Any:
         return self + -other
@@ -76,19 +80,19 @@ class Quasi:
 
     def __mul__(self, other: Any) -> Quasi:
         if type(other) is int:
-            return Quasi(self.pw.scale_val(self.frame.constant(other)), self.frame)
-        if not self.pw.is_cst() and not other.pw.is_cst():
+            return self._made(self.pw.scale_val, self.frame.constant(other))
+        if not self.frame.run(self.pw.is_cst) and not self.frame.run(other.pw.is_cst):
             factors = f"{self.frame.involved(self)} with {self.frame.involved(other)}"
             raise Undecided(f"multiplies {factors}: isl cannot multiply two values that vary")
-        return Quasi(self.pw.mul(other.pw), self.frame)
+        return self._made(self.pw.mul, other.pw)
 
     __rmul__ = __mul__
 
     def __floordiv__(self, other: Any) -> Quasi:
         divisor = self._divisor(other)
         if type(divisor) is int:
-            return Quasi(self.pw.scale_down_val(self.frame.constant(divisor)).floor(), self.frame)
-        return Quasi(self.pw.div(divisor.pw).floor(), self.frame)
+            return self._made(self.pw.scale_down_val, self.frame.constant(divisor))._floor()
+        return self._made(self.pw.div, divisor.pw)._floor()
 
     def __mod__(self, other: Any) -> Any:
         return self - (self // other) * other
@@ -99,14 +103,20 @@ class Quasi:
     def __rmod__(self, other: Any) -> Any:
         return (self * 0 + other) % self
 
+    def _made(self, call: Any, *arguments: Any) -> Quasi:
+        return Quasi(self.frame.run(call, *arguments), self.frame)
+
+    def _floor(self) -> Quasi:
+        return self._made(self.pw.floor)
+
     def _divisor(self, value: Any) -> Any:
         """`value`, known to be positive and constant at least piece by piece."""
         if type(value) is int:
             if value < 1:
                 raise Undecided(f"divides by {value}, which is not positive")
-        elif not value.pw.is_cst():
+        elif not self.frame.run(value.pw.is_cst):
             raise Undecided(f"divides by {self.frame.involved(value)}, which isl cannot: it is no constant")
-        elif not value.pw.le_set(self.frame.function(0)).is_empty():
+        elif not self.frame.run(self.frame.run(value.pw.le_set, self.frame.function(0)).is_empty):
             raise Undecided("divides by a value that may be 0 or negative")
         return value
 
@@ -122,17 +132,18 @@ class Affine(Numbers):
         if type(condition) is bool:
             return if_true if condition else if_false
         left, right = self.frame.function(if_true), self.frame.function(if_false)
-        return Quasi(isl.PwAff.cond(condition.indicator_function(), left, right), self.frame)
+        chosen = self.frame.run(condition.indicator_function)
+        return Quasi(self.frame.run(isl.PwAff.cond, chosen, left, right), self.frame)
 
     def minimum(self, left: Any, right: Any) -> Any:
         if type(left) is int and type(right) is int:
             return min(left, right)
-        return Quasi(self.frame.function(left).min(self.frame.function(right)), self.frame)
+        return Quasi(self.frame.run(self.frame.function(left).min, self.frame.function(right)), self.frame)
 
     def maximum(self, left: Any, right: Any) -> Any:
         if type(left) is int and type(right) is int:
             return max(left, right)
-        return Quasi(self.frame.function(left).max(self.frame.function(right)), self.frame)
+        return Quasi(self.frame.run(self.frame.function(left).max, self.frame.function(right)), self.frame)
 
     def xor(self, left: Any, right: Any) -> Any:
         if type(left) is int and type(right) is int:
@@ -142,21 +153,21 @@ class Affine(Numbers):
     def less(self, left: Any, right: Any) -> Any:
         if type(left) is int and type(right) is int:
             return left < right
-        return self.frame.function(left).lt_set(self.frame.function(right))
+        return self.frame.run(self.frame.function(left).lt_set, self.frame.function(right))
 
     def equal(self, left: Any, right: Any) -> Any:
         if type(left) is int and type(right) is int:
             return left == right
-        return self.frame.function(left).eq_set(self.frame.function(right))
+        return self.frame.run(self.frame.function(left).eq_set, self.frame.function(right))
 
     def both(self, left: Any, right: Any) -> Any:
-        return self._set(left).intersect(self._set(right))
+        return self.frame.run(self._set(left).intersect, self._set(right))
 
     def either(self, left: Any, right: Any) -> Any:
-        return self._set(left).union(self._set(right))
+        return self.frame.run(self._set(left).union, self._set(right))
 
     def opposite(self, condition: Any) -> Any:
-        return not condition if type(condition) is bool else condition.complement()
+        return not condition if type(condition) is bool else self.frame.run(condition.complement)
 
     def _set(self, condition: Any) -> Any:
         if type(condition) is bool:

@@ -14,6 +14,7 @@ from layoutproof.core.result import Point
 from layoutproof.solvers.smt.bits import Bits, Widths
 from layoutproof.solvers.smt.integers import Integers
 from layoutproof.solvers.smt.search import NotShown, Search
+from layoutproof.solvers.smt.session import MEMORY, Session, session
 from layoutproof.solvers.smt.statement import Statement
 
 BUDGET = 10_000_000
@@ -31,7 +32,7 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
 
     Raises NotSmallest when the budget ends between finding a violation and showing it the smallest. Raises Undecided
     when it ends before, and for what z3 is not asked here: unreached places, xor of symbolic sizes, divisors that may
-    be 0 or negative.
+    be 0 or negative. All that z3 holds for the question is freed before this returns.
 
     >>> from layoutproof.core.claim import All, At, Before, Same
     >>> from layoutproof.core.index_map import IndexMap
@@ -43,20 +44,23 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
     """
     budget = BUDGET * effort
     try:
-        if not claim.sizes():
-            return _by_bits(claim, {}, budget)
-        return _by_integers(claim, budget)
+        with session() as opened:
+            if not claim.sizes():
+                return _by_bits(opened, claim, {}, budget)
+            return _by_integers(opened, claim, budget)
     except z3.Z3Exception as error:
+        if "memory" in str(error):
+            raise Undecided(f"the {MEMORY} megabytes for z3 are spent") from None
         raise Undecided(f"z3 cannot: {error}") from None
 
 
-def _by_bits(claim: Claim, sizes: Mapping[str, int] | int, budget: int) -> Point | None:
+def _by_bits(opened: Session, claim: Claim, sizes: Mapping[str, int] | int, budget: int) -> Point | None:
     """The smallest violation with these sizes, or with sizes up to that; divisors are known to be positive then."""
-    widths = Widths(divisors_known=type(sizes) is int)
+    widths = Widths(opened.context, divisors_known=type(sizes) is int)
     Statement(claim, widths, sizes)
-    dialect = Bits(widths.width, divisors_known=type(sizes) is int)
+    dialect = Bits(opened.context, widths.width, divisors_known=type(sizes) is int)
     statement = Statement(claim, dialect, sizes)
-    search = _search(dialect.assumed, statement.violated, z3.SolverFor("QF_BV"), budget)
+    search = _search(opened, dialect.assumed, statement.violated, opened.bits(), budget)
     if statement.violated is False or not search.possible():
         return None
     try:
@@ -65,24 +69,26 @@ def _by_bits(claim: Claim, sizes: Mapping[str, int] | int, budget: int) -> Point
         raise NotSmallest(str(best), statement.point(best.values)) from None
 
 
-def _by_integers(claim: Claim, budget: int) -> Point | None:
+def _by_integers(opened: Session, claim: Claim, budget: int) -> Point | None:
     """The smallest violation for sizes without bound."""
-    dialect = Integers()
+    dialect = Integers(opened.context)
     statement = Statement(claim, dialect, math.inf)
     lemmas = dialect.monotony()
     products = dialect.products()
     for before, divisor in dialect.doubts:
-        search = _search([*dialect.assumed[:before], *lemmas, *products], divisor < 1, _integer_solver(), budget)
+        search = _search(
+            opened, [*dialect.assumed[:before], *lemmas, *products], divisor < 1, opened.integers(), budget
+        )
         if search.possible():
             raise Undecided(f"divides by {z3.simplify(divisor)}, which may be 0 or negative")
     assumed = [*dialect.assumed, *lemmas]
-    if statement.violated is False or _impossible(assumed, statement.violated, budget):
+    if statement.violated is False or _impossible(opened, assumed, statement.violated, budget):
         return None
     for highest in SMALL:
-        found = _small(claim, highest, budget)
+        found = _small(opened, claim, highest, budget)
         if found is not None:
             return found
-    search = _search([*assumed, *products], statement.violated, _integer_solver(), budget)
+    search = _search(opened, [*assumed, *products], statement.violated, opened.integers(), budget)
     if not search.possible():
         return None
     count = len(statement.largest) + len(statement.sizes)
@@ -93,7 +99,7 @@ def _by_integers(claim: Claim, budget: int) -> Point | None:
     except NotShown as best:
         values, spent = best.values, str(best)
     values = values[len(statement.largest) :]
-    found = _by_bits(claim, dict(zip(statement.sizes, values, strict=True)), budget)
+    found = _by_bits(opened, claim, dict(zip(statement.sizes, values, strict=True)), budget)
     if found is not None and spent:
         raise NotSmallest(spent, found)
     if found is None:
@@ -101,20 +107,19 @@ def _by_integers(claim: Claim, budget: int) -> Point | None:
     return found
 
 
-def _small(claim: Claim, highest: int, budget: int) -> Point | None:
+def _small(opened: Session, claim: Claim, highest: int, budget: int) -> Point | None:
     """The smallest violation with sizes up to `highest`; None says nothing."""
     try:
-        return _by_bits(claim, highest, budget)
+        return _by_bits(opened, claim, highest, budget)
     except Undecided:
         return None
 
 
-def _impossible(assumed: list[Any], violated: Any, budget: int) -> bool:
+def _impossible(opened: Session, assumed: list[Any], violated: Any, budget: int) -> bool:
     """True only if there is no violation even where products may be any numbers that the lemmas allow."""
     for seed in range(RESTARTS):
-        solver = _integer_solver(seed)
         # the later, the longer: half of the budget for the last
-        search = _search(assumed, violated, solver, budget >> (1 + (RESTARTS - 1 - seed) // 2))
+        search = _search(opened, assumed, violated, opened.integers(seed), budget >> (1 + (RESTARTS - 1 - seed) // 2))
         try:
             return not search.possible()
         except Undecided:
@@ -122,13 +127,6 @@ def _impossible(assumed: list[Any], violated: Any, budget: int) -> bool:
     return False
 
 
-def _search(assumed: list[Any], violated: Any, solver: Any, budget: int) -> Search:
+def _search(opened: Session, assumed: list[Any], violated: Any, solver: Any, budget: int) -> Search:
     solver.add(*assumed, violated)
-    return Search(solver, budget)
-
-
-def _integer_solver(seed: int = 0) -> Any:
-    # z3.Solver() runs out of any budget on every tenth all-shape proof of a flattened tiling, this one on hardly any
-    solver = z3.SimpleSolver()
-    solver.set("random_seed", seed)
-    return solver
+    return Search(opened, solver, budget)

@@ -11,14 +11,15 @@ from layoutproof.solvers.smt.bounded import Bound, Bounded, term_of
 
 
 class Bits:
-    """Terms are two's complement bit-vectors of one width; see `Dialect`.
+    """Terms are two's complement bit-vectors of one width, in one z3 context; see `Dialect`.
 
     `divisors_known`: somebody else has shown every divisor to be positive.
     """
 
     floors = False
 
-    def __init__(self, width: int, divisors_known: bool = False) -> None:
+    def __init__(self, context: Any, width: int, divisors_known: bool = False) -> None:
+        self.context = context
         self.width = width
         self.divisors_known = divisors_known
         self.assumed: list[Any] = []
@@ -27,10 +28,10 @@ class Bits:
         """The width is known by now."""
 
     def variable(self, name: str, low: Bound) -> Any:
-        return z3.BitVec(name, self.width)
+        return z3.BitVec(name, self.width, self.context)
 
     def constant(self, value: int) -> Any:
-        return z3.BitVecVal(value, self.width)
+        return z3.BitVecVal(value, self.width, self.context)
 
     def add(self, left: Any, right: Any) -> Any:
         return left + right
@@ -84,14 +85,14 @@ class Bits:
 class Widths(Bits):
     """The same terms one bit wide, for the sake of `width`: the bits that hold every value of a formula, and its sign.
 
-    >>> widths = Widths()
+    >>> widths = Widths(z3.Context())
     >>> widths.note(-128, 100)
     >>> widths.width
     8
     """
 
-    def __init__(self, divisors_known: bool = False) -> None:
-        super().__init__(1, divisors_known)
+    def __init__(self, context: Any, divisors_known: bool = False) -> None:
+        super().__init__(context, 1, divisors_known)
 
     def note(self, low: Bound, high: Bound) -> None:
         for end in (low, high):
@@ -99,8 +100,8 @@ class Widths(Bits):
             self.width = max(self.width, int(end if end >= 0 else -end - 1).bit_length() + 1)
 
     def variable(self, name: str, low: Bound) -> Any:
-        return z3.BitVec(name, 1)
+        return z3.BitVec(name, 1, self.context)
 
     def constant(self, value: int) -> Any:
         self.note(value, value)
-        return z3.BitVecVal(value, 1)
+        return z3.BitVecVal(value, 1, self.context)

@@ -33,12 +33,14 @@ class Integers:
 
     floors = True
 
-    def __init__(self) -> None:
+    def __init__(self, context: Any) -> None:
+        self.context = context
         self.assumed: list[Any] = []
         self.doubts: list[tuple[int, Any]] = []
         self._low: dict[str, Bound] = {}
         self._products: dict[Monomial, Any] = {}
-        self._remainders: dict[object, tuple[Bounded | int, Bounded | int, Polynomial]] = {}
+        # nothing here holds a `Bounded`: those hold the dialect, and a cycle would keep its terms alive
+        self._remainders: dict[object, tuple[Bound, Polynomial, int, Polynomial]] = {}
         self._split: dict[tuple[object, object], tuple[Polynomial, Polynomial]] = {}
 
     def note(self, low: Bound, high: Bound) -> None:
@@ -47,7 +49,7 @@ class Integers:
     def variable(self, name: str, low: Bound) -> Polynomial:
         self._low[name] = low
         if type(low) is int:
-            self.assumed.append(z3.Int(name) >= low)
+            self.assumed.append(z3.Int(name, self.context) >= low)
         return {(name,): 1}
 
     def constant(self, value: int) -> Polynomial:
@@ -63,10 +65,10 @@ class Integers:
         return _sum(*(({tuple(sorted(m + m2)): c * c2}, 1) for m, c in left.items() for m2, c2 in right.items()))
 
     def quotient(self, value: Bounded | int, by: Bounded | int) -> Polynomial:
-        return self._parts(value, by)[0]
+        return self._parts(bounds(value)[0], term_of(self, value), term_of(self, by))[0]
 
     def remainder(self, value: Bounded | int, by: Bounded | int) -> Polynomial:
-        return self._parts(value, by)[1]
+        return self._parts(bounds(value)[0], term_of(self, value), term_of(self, by))[1]
 
     def positive(self, divisor: Polynomial) -> None:
         self.doubts.append((len(self.assumed), self._written(divisor)))
@@ -97,7 +99,9 @@ class Integers:
 
     def products(self) -> list[Any]:
         """Each product spelled out."""
-        return [product == z3.Product([z3.Int(name) for name in names]) for names, product in self._products.items()]
+        return [
+            product == z3.Product([self._unknown((n,)) for n in names]) for names, product in self._products.items()
+        ]
 
     def monotony(self) -> list[Any]:
         """What is known of products without multiplying."""
@@ -133,42 +137,44 @@ class Integers:
     def unknown(self, variable: Polynomial) -> Any:
         """The z3 unknown of a variable."""
         ((name,),) = variable
-        return z3.Int(name)
+        return z3.Int(name, self.context)
 
     def _unknown(self, names: Monomial) -> Any:
         if len(names) < 2:
-            return z3.Int(names[0]) if names else z3.IntVal(1)
+            return z3.Int(names[0], self.context) if names else z3.IntVal(1, self.context)
         if names not in self._products:
-            self._products[names] = z3.Int(" * ".join(names))
+            self._products[names] = z3.Int(" * ".join(names), self.context)
         return self._products[names]
 
     def _written(self, polynomial: Polynomial) -> Any:
-        return z3.Sum([z3.IntVal(0), *(c * self._unknown(m) for m, c in polynomial.items())])
+        return z3.Sum([z3.IntVal(0, self.context), *(c * self._unknown(m) for m, c in polynomial.items())])
 
-    def _parts(self, value: Bounded | int, by: Bounded | int) -> tuple[Polynomial, Polynomial]:
-        term, divisor = term_of(self, value), term_of(self, by)
-        key = (frozenset(term.items()), frozenset(divisor.items()))
+    def _parts(self, low: Bound, value: Polynomial, by: Polynomial) -> tuple[Polynomial, Polynomial]:
+        """Quotient and remainder of a value that is at least `low`."""
+        key = (frozenset(value.items()), frozenset(by.items()))
         if key not in self._split:
-            self._split[key] = self._parts_of_remainder(key[0], by) or self._new_parts(value, by)
-            self._remainders[frozenset(self._split[key][1].items())] = (value, by, self._split[key][0])
+            self._split[key] = self._parts_of_remainder(key[0], by) or self._new_parts(low, value, by)
+            if set(by) == {()}:
+                quotient, remainder = self._split[key]
+                self._remainders[frozenset(remainder.items())] = (low, value, by[()], quotient)
         return self._split[key]
 
-    def _new_parts(self, value: Bounded | int, by: Bounded | int) -> tuple[Polynomial, Polynomial]:
-        number, divisor = len(self._split), term_of(self, by)
-        quotient = self.variable(f"quotient {number}", 0 if bounds(value)[0] >= 0 else -math.inf)
+    def _new_parts(self, low: Bound, value: Polynomial, by: Polynomial) -> tuple[Polynomial, Polynomial]:
+        number = len(self._split)
+        quotient = self.variable(f"quotient {number}", 0 if low >= 0 else -math.inf)
         remainder = self.variable(f"remainder {number}", 0)
-        whole = self.add(self.multiply(quotient, divisor), remainder)
-        self.assumed += [self.equal(term_of(self, value), whole), self.less(remainder, divisor)]
+        whole = self.add(self.multiply(quotient, by), remainder)
+        self.assumed += [self.equal(value, whole), self.less(remainder, by)]
         return quotient, remainder
 
-    def _parts_of_remainder(self, term: object, by: Bounded | int) -> tuple[Polynomial, Polynomial] | None:
+    def _parts_of_remainder(self, term: object, by: Polynomial) -> tuple[Polynomial, Polynomial] | None:
         """(x % 8) // 2 and (x % 8) % 2 out of x // 2 and x % 2: one set of digits, so that z3 need not equate two."""
-        value, larger, above = self._remainders.get(term, (0, 1, {}))
-        if type(by) is not int or type(larger) is not int or larger % by or by == larger:
+        low, value, larger, above = self._remainders.get(term, (0, {}, 1, {}))
+        if set(by) != {()} or larger % by[()] or by[()] == larger:
             return None
-        quotient, remainder = self._parts(value, by)
-        digit = self.subtract(quotient, self.multiply(above, self.constant(larger // by)))
-        self.assumed += [self.less(self.constant(-1), digit), self.less(digit, self.constant(larger // by))]
+        quotient, remainder = self._parts(low, value, by)
+        digit = self.subtract(quotient, self.multiply(above, self.constant(larger // by[()])))
+        self.assumed += [self.less(self.constant(-1), digit), self.less(digit, self.constant(larger // by[()]))]
         return digit, remainder
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import z3
 
 from layoutproof.core.errors import Undecided
+from layoutproof.solvers.smt.session import MEMORY, Session
 
 _OVER = ("canceled", "max. resource limit exceeded")
 
@@ -23,7 +24,8 @@ class NotShown(Undecided):
 class Search:
     """One solver and what is left of its budget; steps are counted, never seconds."""
 
-    def __init__(self, solver: Any, budget: int) -> None:
+    def __init__(self, session: Session, solver: Any, budget: int) -> None:
+        self.session = session
         self.solver = solver
         self.budget = budget
         self.left = budget
@@ -37,13 +39,15 @@ class Search:
         if more:
             self.solver.push()
             self.solver.add(*more)
-        answer = self.solver.check()
+        answer = self.session.check(self.solver)
         self.left -= self._spent() - before
         reason = self.solver.reason_unknown() if answer == z3.unknown else ""
         self.solution = self.solver.model() if answer == z3.sat else None
         if more:
             self.solver.pop()
         if answer == z3.unknown:
+            if "memory" in reason:
+                raise Undecided(f"the {MEMORY} megabytes for z3 are spent")
             over = reason in _OVER or self.left <= 0
             raise Undecided(f"the budget of {self.budget} z3 steps is spent" if over else f"z3 gives up: {reason}")
         return bool(answer == z3.sat)

@@ -1,0 +1,42 @@
+"""Calling isl within a budget of its own operations, in calls that are short."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import islpy as isl
+
+from layoutproof.core.errors import Undecided
+
+
+class Steps:
+    """Calls isl; raises Undecided when `budget` operations are spent, or one call alone needs more than `call`.
+
+    isl holds the interpreter while it runs: until a call returns no signal is seen and no other thread runs. So every
+    call is short, and one that runs over the end of its slice is made again in a slice of its own.
+    """
+
+    def __init__(self, context: Any, budget: int, call: int) -> None:
+        self.context, self.budget, self.call = context, budget, call
+        self.limit = 0
+        self._extend()
+
+    def __call__(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        for again in (False, True):
+            try:
+                return function(*arguments)
+            except isl.Error as error:
+                if "maximal number of operations" not in str(error):
+                    raise
+            # isl's counter stands at the limit now
+            if self.limit >= self.budget:
+                break
+            if again:
+                raise Undecided(f"one call of isl needs more than {self.call} operations")
+            self._extend()
+        raise Undecided(f"the budget of {self.budget} isl operations is spent")
+
+    def _extend(self) -> None:
+        self.limit = min(self.limit + self.call, self.budget)
+        self.context.set_max_operations(self.limit)

@@ -1,0 +1,129 @@
+"""One question's use of z3: a context that dies with it, bounded memory, and checks that Ctrl-C ends."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import z3
+
+MEMORY = 512
+"""Megabytes that z3 may allocate for one question."""
+
+SOON = 0.05
+"""Seconds between two looks at whether z3 has noticed that it shall stop."""
+
+
+class Session:
+    """A z3 context of one question and the solvers in it; nobody else's z3 shares a term or an option with it."""
+
+    def __init__(self) -> None:
+        self.context = z3.Context()
+        # a collector on another thread may free what the question has dropped while the question is in z3
+        z3.Z3_enable_concurrent_dec_ref(self.context.ref())
+        self.running: _Running | None = None
+        # z3 compares with what the process has allocated, somebody else's terms included
+        self.megabytes = (z3.Z3_get_estimated_alloc_size() >> 20) + MEMORY
+
+    def bits(self) -> Any:
+        """A solver for bit-vectors."""
+        return self._bounded(z3.SolverFor("QF_BV", ctx=self.context))
+
+    def integers(self, seed: int = 0) -> Any:
+        """A solver for integers."""
+        # z3.Solver() runs out of any budget on every tenth all-shape proof of a flattened tiling, this on hardly any
+        solver = self._bounded(z3.SimpleSolver(ctx=self.context))
+        solver.set("random_seed", seed)
+        return solver
+
+    def _bounded(self, solver: Any) -> Any:
+        solver.set("max_memory", self.megabytes)
+        # z3's own handler of Ctrl-C would swallow it
+        solver.set("ctrl_c", False)
+        return solver
+
+    def check(self, solver: Any) -> Any:
+        """`solver.check()`, ended by what a signal handler raises, such as KeyboardInterrupt.
+
+        Python runs signal handlers on its main thread only, and between two of its own instructions: so there the
+        check runs on another thread while this one waits.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            return solver.check()
+        self.running = _Running(solver)
+        try:
+            self.running.start()
+            return self.running.answer()
+        except BaseException:
+            self.running.stop()
+            raise
+
+    def close(self) -> None:
+        """Free all that z3 holds for the question, here and now; terms that are still somewhere then free nothing."""
+        if self.running is not None and not self.running.ended():
+            # only if stopping it was itself interrupted: better lost than freed under it
+            self.context.owner = False
+            return
+        pointer, self.context.ctx, self.context.owner = self.context.ctx, None, False
+        z3.Z3_del_context(pointer)
+
+
+class _Running:
+    """One check on a thread of its own."""
+
+    def __init__(self, solver: Any) -> None:
+        self.solver = solver
+        self.begun = self.stopped = False
+        self.done = threading.Event()
+        self.outcome: Any = None
+
+    def start(self) -> None:
+        threading.Thread(target=self._run, name="z3", daemon=True).start()
+
+    def _run(self) -> None:
+        self.begun = True
+        try:
+            if not self.stopped:
+                self.outcome = self.solver.check()
+        except z3.Z3Exception as error:
+            self.outcome = error.with_traceback(None)
+        finally:
+            self.done.set()
+
+    def answer(self) -> Any:
+        # a signal that the kernel hands to another thread does not wake this one
+        while not self.done.wait(1):
+            pass
+        if isinstance(self.outcome, z3.Z3Exception):
+            raise self.outcome
+        return self.outcome
+
+    def stop(self) -> None:
+        """End it, however often Ctrl-C is pressed meanwhile: nothing may be freed before."""
+        self.stopped = True
+        while not self.ended():
+            try:
+                self.solver.ctx.interrupt()
+                self.done.wait(SOON)
+            except KeyboardInterrupt:
+                continue
+
+    def ended(self) -> bool:
+        """Whether z3 is out of it, or will never be in it."""
+        return self.done.is_set() or (self.stopped and not self.begun)
+
+
+@contextmanager
+def session() -> Iterator[Session]:
+    """A session that ends with the block, on the thread that began it.
+
+    z3 is not safe where a context is used by two threads, and Python frees terms wherever it collects garbage, at the
+    latest in the finalisers at exit. So no context outlives its question.
+    """
+    opened = Session()
+    try:
+        yield opened
+    finally:
+        opened.close()
