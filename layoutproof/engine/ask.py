@@ -85,7 +85,9 @@ def ask(
         except Undecided as undecided:
             unknown = f"count: {undecided}"
     for claim in claims:
-        point, by, reason = decide(claim, engines, confirm, effort)
+        point, by, reason, broken = decide(claim, engines, confirm, effort)
+        if broken:
+            figures = {**figures, "broken_engine": broken}
         if point is not None:
             shown = claim.counterexample(point)
             why = claim.explain(point, claim.numbers(point)) + (f" ({reason})" if reason else "")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import os
 import threading
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache, reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 from layoutproof.core.claim import At, Claim, Same, Unreached
 from layoutproof.core.errors import InternalError, NotSmallest, Undecided
@@ -20,21 +22,39 @@ SHORT = 30
 """The short try of isl has this part of its budget."""
 ENUMERATED = 100_000
 """Elements up to which a hole is replayed by looking at every element."""
-_NATIVE = threading.RLock()
-"""Held while isl or z3 run: z3's context is one for all threads, and two of them in it end the process."""
+_Z3 = threading.RLock()
+"""Held while z3 has a question. Its memory is counted over the whole process, so that two at once would spend each
+other's; and z3 has locks of its own, which a fork in between would leave locked in the child for ever: it waits."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_Z3.acquire, after_in_parent=_Z3.release, after_in_child=_Z3.release)
 
 
-def decide(
-    claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = False, effort: int = 1
-) -> tuple[Point | None, str, str]:
-    """(counterexample or None, engines that decided, reason when nobody could or the counterexample may be larger)."""
+class Decision(NamedTuple):
+    """The answer to a claim: counterexample or None, and the engines that decided.
+
+    `reason` says why nobody could, or why the counterexample may not be the smallest. `broken`: what engines said that
+    is wrong, which is our bug; another one decided.
+    """
+
+    point: Point | None
+    by: str
+    reason: str
+    broken: str = ""
+
+
+def decide(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = False, effort: int = 1) -> Decision:
+    """Ask the engines in turn until one decides, or two where `confirm`.
+
+    Raises InternalError where two engines disagree, and where one is wrong and no other decides.
+    """
     if claim.implied_by is not None and engines == ENGINES and not confirm and _proved_easily(claim, effort):
-        return None, "digits", ""
+        return Decision(None, "digits", "")
+    broken: dict[str, str] = {}
     answers: dict[str, Point | None] = {}
     reasons: dict[str, str] = {}
     best: tuple[Point, str] | tuple[()] = ()
     for name, function, share in _attempts(engines, effort):
-        if name in answers:
+        if name in answers or name in broken:
             continue
         try:
             point = _run(name, function, claim, share)
@@ -52,21 +72,32 @@ def decide(
         except ZeroDivisionError:
             reasons[name] = "the map divides by zero"
             continue
+        except InternalError as error:
+            broken[name] = str(error)
+            continue
         if not confirm:
-            return point, name, ""
+            return Decision(point, name, "", _listed(broken))
         answers[name] = point
         if len(answers) == 2:
             (one, point), (other, second) = answers.items()
             if point != second:
                 raise InternalError(f"{one} says {point} and {other} says {second}: please report this")
-            return point, f"{one}+{other}", ""
+            return Decision(point, f"{one}+{other}", "", _listed(broken))
     if best and not answers:
-        return *best, "a violation, not shown to be the smallest within the step budget"
-    said = "; ".join(f"{name}: {reason}" for name, reason in reasons.items() if name not in answers)
+        reason = "a violation, not shown to be the smallest within the step budget"
+        return Decision(*best, reason, _listed(broken))
+    said = _listed({name: reason for name, reason in reasons.items() if name not in answers and name not in broken})
     for name, point in answers.items():
         verdict = "proves" if point is None else "refutes"
-        return None, "", f"only {name} {verdict} it, no second engine confirms: {said}"
-    return None, "", said
+        reason = f"only {name} {verdict} it, no second engine confirms: {said}"
+        return Decision(None, "", reason, _listed(broken))
+    if broken:
+        raise InternalError("; ".join(filter(None, (_listed(broken), said))))
+    return Decision(None, "", said)
+
+
+def _listed(said: Mapping[str, str]) -> str:
+    return "; ".join(f"{name}: {words}" for name, words in said.items())
 
 
 def _proved_easily(claim: Claim, effort: int) -> bool:
@@ -75,25 +106,29 @@ def _proved_easily(claim: Claim, effort: int) -> bool:
     easier = replace(claim.implied_by, where=claim.where, symbols=claim.symbols)
     try:
         return _run("digits", "decide", easier, effort) is None
-    except (Undecided, ZeroDivisionError):
+    except (Undecided, ZeroDivisionError, InternalError):
         return False
 
 
 def _run(name: str, function: str, claim: Claim, share: float) -> Point | None:
     decide = getattr(_solver(name), function)
-    if name not in ("isl", "smt"):
+    if name != "smt":
         return decide(claim, share)  # type: ignore[no-any-return]
-    with _NATIVE:
+    with _Z3:
         return decide(claim, share)  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=64)
 def _attempts(engines: tuple[str, ...], effort: int) -> tuple[tuple[str, str, float], ...]:
-    """(solver, its function, effort) in order; between a short and a full try of isl a glance at the first elements."""
+    """(solver, its function, effort) in order.
+
+    Few points are tried before isl is asked: it may labour for seconds over what takes them milliseconds. Between a
+    short and a full try of isl comes a glance: at somewhat more points, or at the first elements.
+    """
     attempts: list[tuple[str, str, float]] = []
     for name in engines:
         if name == "isl" and "brute" in engines:
-            attempts += [(name, "decide", effort / SHORT), ("brute", "glance", effort)]
+            attempts += [("brute", "few", effort), (name, "decide", effort / SHORT), ("brute", "glance", effort)]
         attempts.append((name, "decide", effort))
     return tuple(attempts)
 
@@ -109,10 +144,10 @@ def _replay(claim: Claim, point: Point, engine: str, effort: int) -> None:
         nobody = Claim({"element": there.domain, **copies}, held)
         fixed = replace(nobody, where=pinned(claim, point), symbols=claim.symbols)
         others = tuple(name for name in ENGINES if name != engine)
-        found, _, reason = decide(fixed, others, False, effort)
-        if reason:
-            raise Undecided(f"found a hole at {target} that no second engine confirms ({reason})")
-        replays = found is None
+        again = decide(fixed, others, False, effort)
+        if again.reason:
+            raise Undecided(f"found a hole at {target} that no second engine confirms ({again.reason})")
+        replays = again.point is None
     else:
         replays = _solver("brute").violates(claim, point)
     if not replays:
@@ -138,4 +173,6 @@ def pinned(claim: Claim, point: Point) -> Term | None:
 
 @lru_cache(maxsize=8)
 def _solver(name: str) -> Any:
-    return importlib.import_module(f"layoutproof.solvers.{name}")
+    # a fork waits for this too: a module that another thread is importing stays locked in the child
+    with _Z3:
+        return importlib.import_module(f"layoutproof.solvers.{name}")

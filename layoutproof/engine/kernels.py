@@ -280,7 +280,9 @@ def _answer(
     if any(type(e) is int and e <= 0 for space in claim.points.values() for e in space.extents):
         # no program, nothing read or written: `grid_positive` says what is wrong with that
         return answer(Verdict.UNKNOWN, "vacuous: there is no program, or no element")
-    point, by, reason = decide(claim, *how)
+    point, by, reason, broken = decide(claim, *how)
+    if broken:
+        figures |= {"broken_engine": broken}
     if point is None:
         reason = reason or asked.if_proved
         return answer(Verdict.UNKNOWN, reason) if reason else answer(Verdict.PROVED, by=by)

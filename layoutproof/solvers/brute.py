@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import prod
+from math import inf, prod
 from typing import Any
 
 from layoutproof.core.claim import (
@@ -25,6 +25,7 @@ from layoutproof.core.claim import (
     Same,
     Unreached,
     When,
+    maps_of,
 )
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import IndexMap
@@ -41,8 +42,14 @@ CAP_SYMBOLIC = 100_000
 KEPT = 10_000
 """Places remembered. Pairs out of a longer box exceed the cap anyway, and single points never come back."""
 
+FEW = 3_000
+"""Points and places that take some milliseconds."""
+
+SOME = 100_000
+"""Points and places that take less than a second."""
+
 FIRST = 20_000
-"""Indices looked at by a glance."""
+"""Indices looked at by a glance where there are more."""
 
 LOOKED_AT = 100_000
 """Combinations of points of a claim within a claim."""
@@ -87,12 +94,28 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
     raise Undecided(f"there are more than {CAP * effort} combinations of points to try")
 
 
-def glance(claim: Claim, effort: float = 1) -> Point:
-    """The smallest violation, if it is among the first `FIRST` indices of a claim about one point; else Undecided.
+def few(claim: Claim, effort: float = 1) -> Point | None:
+    """The same as `decide` where there are at most `FEW` points and places to try; else Undecided.
+
+    >>> from layoutproof.core.space import Space
+    >>> line = IndexMap(Space(("i",), (1000,)), Space(("o",), (1001,)), lambda x, c, on: (x[0] + x[0] // 7,))
+    >>> few(Claim({"place": line.range}, Unreached(line, "place")))
+    {'place': (7,)}
+    """
+    if _work(claim) > FEW:
+        raise Undecided(f"there are more than {FEW} points and places to try")
+    return decide(claim)
+
+
+def glance(claim: Claim, effort: float = 1) -> Point | None:
+    """The same up to `SOME` of them; of more the smallest violation, if it is among the first `FIRST` indices of a
+    claim about one point; else Undecided.
 
     Wrong layouts mostly go wrong early, and looking in order finds the smallest violation where a symbolic engine would
     labour over a large flattened space.
     """
+    if _work(claim) <= SOME:
+        return decide(claim)
     if len(claim.points) != 1 or claim.sizes() or isinstance(claim.violation, Unreached):
         raise Undecided("a glance is for claims about one index of an array of constant size")
     trial = _Trial(claim, {}, FIRST)
@@ -128,6 +151,14 @@ def violates(claim: Claim, point: Point, effort: int = 1) -> bool:
 def _count(claim: Claim) -> int:
     """How many choices of points there are, of constant extents."""
     return prod(max(0, int(extent)) for space in claim.points.values() for extent in space.extents)
+
+
+def _work(claim: Claim) -> float:
+    """Points to try and places to look up at most; infinity for symbolic sizes."""
+    if claim.sizes():
+        return inf
+    maps = maps_of(claim.violation)
+    return _count(claim) + sum(prod(map(int, (*m.domain.extents, *m.copies.extents))) for m in maps)
 
 
 def _assignments(count: int) -> Iterator[Ints]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Any
 
 import z3
@@ -14,7 +15,7 @@ from layoutproof.core.result import Point
 from layoutproof.solvers.smt.bits import Bits, Widths
 from layoutproof.solvers.smt.integers import Integers
 from layoutproof.solvers.smt.search import NotShown, Search
-from layoutproof.solvers.smt.session import MEMORY, Session, session
+from layoutproof.solvers.smt.session import MEMORY, Session
 from layoutproof.solvers.smt.statement import Statement
 
 BUDGET = 10_000_000
@@ -44,23 +45,23 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
     """
     budget = BUDGET * effort
     try:
-        with session() as opened:
+        with closing(Session()) as session:
             if not claim.sizes():
-                return _by_bits(opened, claim, {}, budget)
-            return _by_integers(opened, claim, budget)
+                return _by_bits(session, claim, {}, budget)
+            return _by_integers(session, claim, budget)
     except z3.Z3Exception as error:
         if "memory" in str(error):
             raise Undecided(f"the {MEMORY} megabytes for z3 are spent") from None
         raise Undecided(f"z3 cannot: {error}") from None
 
 
-def _by_bits(opened: Session, claim: Claim, sizes: Mapping[str, int] | int, budget: int) -> Point | None:
+def _by_bits(session: Session, claim: Claim, sizes: Mapping[str, int] | int, budget: int) -> Point | None:
     """The smallest violation with these sizes, or with sizes up to that; divisors are known to be positive then."""
-    widths = Widths(opened.context, divisors_known=type(sizes) is int)
+    widths = Widths(session.context, divisors_known=type(sizes) is int)
     Statement(claim, widths, sizes)
-    dialect = Bits(opened.context, widths.width, divisors_known=type(sizes) is int)
+    dialect = Bits(session.context, widths.width, divisors_known=type(sizes) is int)
     statement = Statement(claim, dialect, sizes)
-    search = _search(opened, dialect.assumed, statement.violated, opened.bits(), budget)
+    search = _search(session, dialect.assumed, statement.violated, session.bits(), budget)
     if statement.violated is False or not search.possible():
         return None
     try:
@@ -69,26 +70,26 @@ def _by_bits(opened: Session, claim: Claim, sizes: Mapping[str, int] | int, budg
         raise NotSmallest(str(best), statement.point(best.values)) from None
 
 
-def _by_integers(opened: Session, claim: Claim, budget: int) -> Point | None:
+def _by_integers(session: Session, claim: Claim, budget: int) -> Point | None:
     """The smallest violation for sizes without bound."""
-    dialect = Integers(opened.context)
+    dialect = Integers(session.context)
     statement = Statement(claim, dialect, math.inf)
     lemmas = dialect.monotony()
     products = dialect.products()
     for before, divisor in dialect.doubts:
         search = _search(
-            opened, [*dialect.assumed[:before], *lemmas, *products], divisor < 1, opened.integers(), budget
+            session, [*dialect.assumed[:before], *lemmas, *products], divisor < 1, session.integers(), budget
         )
         if search.possible():
             raise Undecided(f"divides by {z3.simplify(divisor)}, which may be 0 or negative")
     assumed = [*dialect.assumed, *lemmas]
-    if statement.violated is False or _impossible(opened, assumed, statement.violated, budget):
+    if statement.violated is False or _impossible(session, assumed, statement.violated, budget):
         return None
     for highest in SMALL:
-        found = _small(opened, claim, highest, budget)
+        found = _small(session, claim, highest, budget)
         if found is not None:
             return found
-    search = _search(opened, [*assumed, *products], statement.violated, opened.integers(), budget)
+    search = _search(session, [*assumed, *products], statement.violated, session.integers(), budget)
     if not search.possible():
         return None
     count = len(statement.largest) + len(statement.sizes)
@@ -99,7 +100,7 @@ def _by_integers(opened: Session, claim: Claim, budget: int) -> Point | None:
     except NotShown as best:
         values, spent = best.values, str(best)
     values = values[len(statement.largest) :]
-    found = _by_bits(opened, claim, dict(zip(statement.sizes, values, strict=True)), budget)
+    found = _by_bits(session, claim, dict(zip(statement.sizes, values, strict=True)), budget)
     if found is not None and spent:
         raise NotSmallest(spent, found)
     if found is None:
@@ -107,19 +108,19 @@ def _by_integers(opened: Session, claim: Claim, budget: int) -> Point | None:
     return found
 
 
-def _small(opened: Session, claim: Claim, highest: int, budget: int) -> Point | None:
+def _small(session: Session, claim: Claim, highest: int, budget: int) -> Point | None:
     """The smallest violation with sizes up to `highest`; None says nothing."""
     try:
-        return _by_bits(opened, claim, highest, budget)
+        return _by_bits(session, claim, highest, budget)
     except Undecided:
         return None
 
 
-def _impossible(opened: Session, assumed: list[Any], violated: Any, budget: int) -> bool:
+def _impossible(session: Session, assumed: list[Any], violated: Any, budget: int) -> bool:
     """True only if there is no violation even where products may be any numbers that the lemmas allow."""
     for seed in range(RESTARTS):
         # the later, the longer: half of the budget for the last
-        search = _search(opened, assumed, violated, opened.integers(seed), budget >> (1 + (RESTARTS - 1 - seed) // 2))
+        search = _search(session, assumed, violated, session.integers(seed), budget >> (1 + (RESTARTS - 1 - seed) // 2))
         try:
             return not search.possible()
         except Undecided:
@@ -127,6 +128,6 @@ def _impossible(opened: Session, assumed: list[Any], violated: Any, budget: int)
     return False
 
 
-def _search(opened: Session, assumed: list[Any], violated: Any, solver: Any, budget: int) -> Search:
+def _search(session: Session, assumed: list[Any], violated: Any, solver: Any, budget: int) -> Search:
     solver.add(*assumed, violated)
-    return Search(opened, solver, budget)
+    return Search(session, solver, budget)

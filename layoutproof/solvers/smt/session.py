@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import z3
@@ -17,7 +15,11 @@ SOON = 0.05
 
 
 class Session:
-    """A z3 context of one question and the solvers in it; nobody else's z3 shares a term or an option with it."""
+    """A z3 context of one question and the solvers in it; nobody else's z3 shares a term or an option with it.
+
+    To be closed on the thread that opened it. z3 is not safe where two threads use a context, and Python frees terms
+    wherever it collects garbage, at the latest in the finalisers at exit: so no context outlives its question.
+    """
 
     def __init__(self) -> None:
         self.context = z3.Context()
@@ -113,17 +115,3 @@ class _Running:
     def ended(self) -> bool:
         """Whether z3 is out of it, or will never be in it."""
         return self.done.is_set() or (self.stopped and not self.begun)
-
-
-@contextmanager
-def session() -> Iterator[Session]:
-    """A session that ends with the block, on the thread that began it.
-
-    z3 is not safe where a context is used by two threads, and Python frees terms wherever it collects garbage, at the
-    latest in the finalisers at exit. So no context outlives its question.
-    """
-    opened = Session()
-    try:
-        yield opened
-    finally:
-        opened.close()
