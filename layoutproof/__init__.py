@@ -12,6 +12,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+import layoutproof.core.forks  # noqa: F401  from the first import on, or a fork during the first question hangs
+
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
-import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache, reduce
@@ -12,6 +10,7 @@ from typing import Any, NamedTuple
 
 from layoutproof.core.claim import At, Claim, Same, Unreached
 from layoutproof.core.errors import InternalError, NotSmallest, Undecided
+from layoutproof.core.forks import NATIVE
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent, product
@@ -22,11 +21,6 @@ SHORT = 30
 """The short try of isl has this part of its budget."""
 ENUMERATED = 100_000
 """Elements up to which a hole is replayed by looking at every element."""
-_Z3 = threading.RLock()
-"""Held while z3 has a question. Its memory is counted over the whole process, so that two at once would spend each
-other's; and z3 has locks of its own, which a fork in between would leave locked in the child for ever: it waits."""
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_Z3.acquire, after_in_parent=_Z3.release, after_in_child=_Z3.release)
 
 
 class Decision(NamedTuple):
@@ -114,7 +108,8 @@ def _run(name: str, function: str, claim: Claim, share: float) -> Point | None:
     decide = getattr(_solver(name), function)
     if name != "smt":
         return decide(claim, share)  # type: ignore[no-any-return]
-    with _Z3:
+    # one question at a time: z3 counts memory over the whole process, and two would spend each other's
+    with NATIVE:
         return decide(claim, share)  # type: ignore[no-any-return]
 
 
@@ -173,6 +168,4 @@ def pinned(claim: Claim, point: Point) -> Term | None:
 
 @lru_cache(maxsize=8)
 def _solver(name: str) -> Any:
-    # a fork waits for this too: a module that another thread is importing stays locked in the child
-    with _Z3:
-        return importlib.import_module(f"layoutproof.solvers.{name}")
+    return importlib.import_module(f"layoutproof.solvers.{name}")

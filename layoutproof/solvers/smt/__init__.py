@@ -28,7 +28,7 @@ RESTARTS = 8
 """Attempts at a proof over integers. Most take few steps, some never end, and which do changes with the seed."""
 
 
-def decide(claim: Claim, effort: int = 1) -> Point | None:
+def decide(claim: Claim, effort: float = 1) -> Point | None:
     """The smallest violation, or None when none exists for any sizes >= 1 that satisfy `claim.where`.
 
     Raises NotSmallest when the budget ends between finding a violation and showing it the smallest. Raises Undecided
@@ -43,7 +43,7 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
     >>> decide(Claim(pair, All((Before("first", "second"), Same(At(swap, "first"), At(swap, "second"))))))
     {'first': (0,), 'second': (9,)}
     """
-    budget = BUDGET * effort
+    budget = int(BUDGET * effort)
     try:
         with closing(Session()) as session:
             if not claim.sizes():
