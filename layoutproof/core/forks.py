@@ -8,8 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import sys
-from _thread import RLock
+from _thread import RLock, get_ident
 
 NATIVE = RLock()
 """Held while native code that has locks of its own runs without Python's: no fork comes in between."""
@@ -22,7 +21,7 @@ def _before() -> None:
             # waits until the other thread is through
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
-            # what this very thread is importing stays unfinished
+            # once each: it may in turn wait for what this very thread is importing
             known.add(name)
         NATIVE.acquire()
         if _imported_now() <= known:
@@ -32,8 +31,11 @@ def _before() -> None:
 
 
 def _imported_now() -> set[str]:
-    modules = list(sys.modules.items())
-    return {name for name, module in modules if getattr(getattr(module, "__spec__", None), "_initializing", False)}
+    """Modules that other threads are importing, from the search for their files on."""
+    # nothing public says it; where this is missing, a fork during an import behaves as it does without us
+    locks = getattr(getattr(importlib, "_bootstrap", None), "_module_locks", {})
+    owners = [(name, getattr(lock(), "owner", None)) for name, lock in list(locks.items())]
+    return {name for name, owner in owners if owner not in (None, get_ident())}
 
 
 if hasattr(os, "register_at_fork"):
