@@ -308,7 +308,7 @@ def _answer(
 def _holds_at(claim: Claim, refuted: Claim, point: Point, how: How) -> bool:
     """Whether a claim is proved for the sizes at which another is refuted."""
     fixed = replace(claim, where=pinned(refuted, point), symbols=refuted.sizes()) if refuted.sizes() else claim
-    found, _, reason = decide(fixed, *how)
+    found, _, reason, _ = decide(fixed, *how)
     return found is None and not reason
 
 

@@ -140,7 +140,7 @@ def _violations(formula: Formula, points: Mapping[str, Index], on: Affine, withi
         case When(places, condition):
             return on.both(within, condition(tuple(at(place) for place in places), on))
         case Kept(claim):
-            return within.subtract(_broken(claim, on))
+            return on.frame.run(within.subtract, _broken(claim, on))
         case All(parts):
             return reduce(lambda left, part: _violations(part, points, on, left), parts, within)
         case Any_(parts):
@@ -151,7 +151,7 @@ def _broken(claim: Claim, on: Affine) -> Any:
     """Where some choice of the claim's points violates it, in the variables there are."""
     count = len(on.frame.labels)
     entries = [f"{name}[{k}]" for name, space in claim.points.items() for k in range(len(space.extents))]
-    frame = Frame(on.frame.context, (*on.frame.labels, *entries))
+    frame = Frame(on.frame.run, (*on.frame.labels, *entries))
     wide = Affine(frame, {name: frame.widen(size) for name, size in on.sizes.items()})
     points: dict[str, Index] = {}
     assumed, start = [], count
@@ -160,7 +160,7 @@ def _broken(claim: Claim, on: Affine) -> Any:
         assumed += _inside(points[name], space.extents, wide)
         start += len(space.extents)
     bad = _violations(claim.violation, points, wide, reduce(wide.both, assumed, frame.everything))
-    return bad.project_out(SET, count, len(entries))
+    return frame.run(bad.project_out, SET, count, len(entries))
 
 
 def _reached(index_map: IndexMap, index: Index | None, place: Index, on: Affine) -> Any:

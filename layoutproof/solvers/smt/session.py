@@ -34,7 +34,7 @@ class Session:
         # z3.SolverFor makes the name in the context that everybody shares
         logic = z3.to_symbol("QF_BV", self.context)
         pointer = z3.Z3_mk_solver_for_logic(self.context.ref(), logic)
-        return self._bounded(z3.Solver(pointer, self.context, "QF_BV"))
+        return self._bounded(z3.Solver(pointer, self.context))
 
     def integers(self, seed: int = 0) -> Any:
         """A solver for integers."""
