@@ -291,6 +291,9 @@ checks:
     confirm: true
   - sizes: scores
     is: {definition: 96}
+  - injective: {strided: "f32[N,5] strides (4,1)"}
+    expect: refuted
+    counterexample: {sizes: {N: 2}, first: [0, 4], second: [1, 0]}
   - invalid: "f32[3"
     error: "]"
   - padding: "bf16[8,128]{1,0:T(8,128)(2,1)}"
@@ -387,7 +390,7 @@ def test_the_smallest_size_that_a_claim_no_longer_speaks_of(gate: Gate) -> None:
     write({"specs/a.yaml": SYMBOLIC.replace("N % 8 == 0", "N % 24 == 0")})
     (found,) = gate()[1]
     assert found["because"].endswith("it says nothing any more of N = 8, M = 128")
-    assert found["counterexample"] == {"sizes": [8, 128]}
+    assert found["counterexample"] == {"sizes": {"N": 8, "M": 128}}
 
 
 TWO = {"specs/a.yaml": SPEC, "specs/b.yaml": "source: here\nchecks:\n  - injective: f32[8]{0}\n"}

@@ -20,7 +20,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_condition
 from layoutproof.core.kernel import Table
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.result import Point, plain
+from layoutproof.core.result import Counterexample, plain
 from layoutproof.core.tables import WORDS
 from layoutproof.core.term import Term
 from layoutproof.engine.catalogue import property_module
@@ -47,7 +47,7 @@ class Difference:
     looser: tuple[str, ...] = ()
     tighter: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
-    point: Point | None = None
+    point: Counterexample | None = None
 
     @property
     def harmless(self) -> bool:
@@ -224,7 +224,7 @@ def _where(old: Check, new: Check, said: str) -> Difference:
     if lost is not None:
         sizes = ", ".join(f"{name} = {value}" for name, value in lost.items())
         held = "it says nothing any more of" if old.expect == "proved" else "it now speaks also of"
-        return Difference((f"{said}: {held} {sizes}",), point={"sizes": tuple(lost.values())})
+        return Difference((f"{said}: {held} {sizes}",), point={"sizes": lost})
     if why:
         return Difference(unknown=(f"{said}, and nobody can tell whether that is narrower: {why}",))
     won, why = _sizes_in(sides[1], sides[0])

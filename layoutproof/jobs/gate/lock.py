@@ -129,7 +129,9 @@ def _check(fields: dict[str, Any], verdict: object, file: str, line: int) -> Che
     # a file with another expectation than its lock could not have been locked in step
     more.setdefault("expect", verdict if verdict in ("refuted", "unknown") else "proved")
     if "counterexample" in more:
-        more["counterexample"] = {name: tuple(point) for name, point in more["counterexample"].items()}
+        more["counterexample"] = {
+            name: point if isinstance(point, dict) else tuple(point) for name, point in more["counterexample"].items()
+        }
     return Check(file, line, 1, fields["kind"], labels, layouts, **more)
 
 
