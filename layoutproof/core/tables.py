@@ -29,7 +29,7 @@ def with_assumptions(kernel: Kernel, texts: Sequence[str], strict: bool = True) 
     ('0 <= t < 8', 't is monotone')
     """
     tables = {table.name: table for table in kernel.tables}
-    for text in texts:
+    for text in conditions(texts):
         name, changed = _assumption(text)
         if name in tables:
             tables[name] = replace(tables[name], **changed)
@@ -37,6 +37,12 @@ def with_assumptions(kernel: Kernel, texts: Sequence[str], strict: bool = True) 
             have = f"it has {', '.join(tables)}" if tables else "it has none"
             raise LayoutError(f"{kernel.name} has no table {name!r}; {have}", text=str(text))
     return replace(kernel, tables=tuple(tables.values()))
+
+
+def conditions(texts: Sequence[str]) -> tuple[str, ...]:
+    """The single conditions of texts that may each hold several, `0 <= t < 8; t is monotone`."""
+    parts = [part for text in texts for part in (text.split(";") if isinstance(text, str) else (text,))]
+    return tuple(part.strip() if isinstance(part, str) else part for part in parts)
 
 
 def check_assumption(text: Any) -> None:
@@ -51,7 +57,7 @@ def tables_said(texts: Sequence[str]) -> dict[str, Table]:
     ('0 <= t < 8', 't is monotone')
     """
     tables: dict[str, Table] = {}
-    for text in texts:
+    for text in conditions(texts):
         name, changed = _assumption(text)
         tables[name] = replace(tables.get(name, Table(name)), **changed)
     return tables

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import ModuleType
@@ -13,7 +13,7 @@ from typing import Any
 import layoutproof.targets
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import LayoutError, Undecided, failure, unknown_name
-from layoutproof.core.kernel import Kernel, KernelTarget
+from layoutproof.core.kernel import Kernel, KernelTarget, Table
 from layoutproof.core.numbers import INTS
 from layoutproof.core.obligation import NOT_ASKED, Obligation
 from layoutproof.core.result import Point, Result, Verdict, show_sizes
@@ -24,11 +24,13 @@ from layoutproof.engine.catalogue import kernel_properties, property_module
 from layoutproof.engine.decide import ENGINES, decide, pinned
 from layoutproof.engine.guards import holds_when
 from layoutproof.engine.read import read_layout
-from layoutproof.engine.tables import about, candidates, impossible, tables_of
+from layoutproof.engine.tables import about, bounded, impossible, tables_of, together, worded
 
 ANALYSABLE = "analysable"
 """The property that is unknown where the body moves data by hand."""
 BODY = "body not looked at"
+LAST = frozenset({"inputs_read"})
+"""Asked after the others: what is not read has mostly the cause of something that is not written, which says more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,8 @@ class Finding:
     """One answer about one subject of a kernel (an operand, the grid, a pair of operands).
 
     severity: what a refutation is worth, "error", "warning" or "info".  source: file:line.  mend: what to do, "" where
-    the cause is not recognised.  assumes: the assumptions about tables that the answer rests on.
+    the cause is not recognised.  assumes: the assumptions about tables that the answer rests on.  needs: those under
+    which what is unknown is proved; what all findings of a call need can be assumed at once (`advice`).
     """
 
     property: str
@@ -46,6 +49,7 @@ class Finding:
     source: str = ""
     mend: str = ""
     assumes: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
 
     @property
     def asked(self) -> bool:
@@ -77,7 +81,8 @@ def judge(
     nothing = nothing or next((f"vacuous: {why}" for why in map(impossible, kernel.tables) if why), "")
     how = (ENGINES if engine is None else (engine,), confirm, effort)
     found: list[Finding] = []
-    for name in kernel_properties() if names is None else names:
+    open_: list[tuple[int, Again]] = []
+    for name in sorted(kernel_properties(), key=LAST.__contains__) if names is None else names:
         module = _kernel_module(name)
         if module.TARGET and (chip is None or chip.platform != kernel.platform):
             if names is None:
@@ -92,7 +97,9 @@ def judge(
             if nothing:
                 obligation = replace(obligation, claim=None, broken="", unknown=nothing)
             finding = _finding(name, kernel, obligation, condition, symbols, how)
-            if finding.result.verdict is Verdict.REFUTED and obligation.claim is not None and obligation.reads:
+            verdict = finding.result.verdict
+            rests = verdict is Verdict.REFUTED or (verdict is Verdict.UNKNOWN and bool(obligation.if_proved))
+            if rests and obligation.claim is not None and obligation.reads:
 
                 def again(
                     assumed: Kernel, module: ModuleType = module, name: str = name, k: int = position
@@ -100,9 +107,20 @@ def judge(
                     more = _obligations(module, assumed, chip)
                     return _finding(name, assumed, more[k], condition, symbols, how) if k < len(more) else None
 
-                finding = _or_unknown(finding, again, kernel)
+                open_.append((len(found), again))
             found.append(finding)
+    try:
+        settled = _settled(kernel, found, open_)
+    except Exception as error:
+        settled = {k: _depends(found[k], [t.name for t in kernel.tables], failure(error)) for k, _ in open_}
+    for position, finding in settled.items():
+        found[position] = finding
     return tuple(found)
+
+
+def advice(findings: Sequence[Finding]) -> str:
+    """All that some findings of one call need, in one line that `--assume` takes; "" for nothing."""
+    return "; ".join(dict.fromkeys(text for finding in findings for text in finding.needs))
 
 
 def with_parts(names: Sequence[str]) -> tuple[str, ...]:
@@ -238,6 +256,7 @@ def _obligations(module: ModuleType, kernel: Kernel, target: KernelTarget | None
         return (Obligation(kernel.name, unknown=failure(error), source=kernel.source),)
 
 
+Again = Callable[[Kernel], Finding | None]
 How = tuple[tuple[str, ...], bool, int]
 
 
@@ -312,18 +331,51 @@ def _holds_at(claim: Claim, refuted: Claim, point: Point, how: How) -> bool:
     return found is None and not reason
 
 
-def _or_unknown(finding: Finding, again: Callable[[Kernel], Finding | None], kernel: Kernel) -> Finding:
-    """The finding itself, or unknown where it is refuted only for want of an assumption about a table."""
-    operands = about(kernel, finding.subject)
-    tables = tables_of(kernel, operands)
-    unbounded = [t.name for t in tables if t.low is None or t.high is None]
-    said = {text for t in tables for text in t.assumptions()}
-    for more in candidates(tables, operands) if tables else ():
-        settled = again(replace(kernel, tables=tuple(more.get(t.name, t) for t in kernel.tables)))
-        if settled is not None and settled.result.verdict is Verdict.PROVED:
-            new = " and ".join(f"'{text}'" for t in more.values() for text in t.assumptions() if text not in said)
-            return _depends(finding, list(more), f"assume {new} and it is proved")
-    return _depends(finding, unbounded, "nothing is assumed of it") if unbounded else finding
+def _settled(kernel: Kernel, found: Sequence[Finding], open_: Sequence[tuple[int, Again]]) -> dict[int, Finding]:
+    """What is refuted or unknown only for want of an assumption about a table: unknown, with what would settle it.
+
+    open_: positions of such findings, and what asks them anew. All that is advised of a call can be assumed at once.
+    """
+    about_ = {position: tables_of(kernel, about(kernel, found[position].subject)) for position, _ in open_}
+    read = tuple({table.name: table for tables in about_.values() for table in tables}.values())
+    asked = [(position, again) for position, again in open_ if about_[position]]
+
+    def proved(again: Again, more: Mapping[str, Table]) -> bool:
+        new = again(replace(kernel, tables=tuple(more.get(table.name, table) for table in kernel.tables)))
+        return new is not None and new.result.verdict is Verdict.PROVED
+
+    ways = list(bounded(kernel, read)) if asked else []
+    best = ways[0] if ways else {table.name: table for table in read}
+    held: list[int] = []
+    for more in ways:
+        now = [position for position, again in asked if proved(again, more)]
+        if len(now) > len(held):
+            best, held = more, now
+        if len(held) == len(asked):
+            break
+    needs: dict[int, dict[str, Table]] = {k: {t.name: best[t.name] for t in about_[k]} for k in held}
+    everything = dict(best)
+    for position, again in asked:
+        if position in needs:
+            continue
+        for more in worded({table.name: best[table.name] for table in about_[position]}):
+            joint = {name: together(everything[name], table) for name, table in more.items()}
+            if all(joint.values()) and proved(again, more):
+                needs[position] = more
+                everything |= {name: table for name, table in joint.items() if table is not None}
+                break
+    answers: dict[int, Finding] = {}
+    for position, _ in asked:
+        said = {text for table in about_[position] for text in table.assumptions()}
+        new = [text for t in needs.get(position, {}).values() for text in t.assumptions() if text not in said]
+        unbounded = [t.name for t in about_[position] if t.low is None or t.high is None]
+        if new:
+            what = f"assume {' and '.join(map(repr, new))} and it is proved"
+            unknown = _depends(found[position], list(needs[position]), what)
+            answers[position] = replace(unknown, needs=tuple(new))
+        elif unbounded and found[position].result.verdict is Verdict.REFUTED:
+            answers[position] = _depends(found[position], unbounded, "nothing is assumed of it")
+    return answers
 
 
 def _depends(finding: Finding, tables: Sequence[str], what: str) -> Finding:

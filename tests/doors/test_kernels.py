@@ -64,7 +64,7 @@ def test_json_has_every_finding(run: Any) -> None:
     verdicts = {finding["property"]: finding["verdict"] for finding in call["findings"]}
     assert verdicts["outputs_covered"] == "refuted"
     assert verdicts["blocks_in_bounds"] == "proved"
-    wrong = next(f for f in call["findings"] if f["property"] == "outputs_covered")
+    wrong = next(f for f in call["findings"] if f["verdict"] == "refuted")
     assert wrong["counterexample"] == {"block": [3, 0]}
     assert wrong["source"].endswith(f"users_kernels.py:{SPEC_LINE}")
     assert wrong["mend"]
@@ -141,6 +141,69 @@ def test_assumptions_about_prefetched_values(run: Any) -> None:
     code, _, err = run(*arguments, "--assume", "0 <= t < 8")
     assert code == 2
     assert "about no table; the calls have prefetch0" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "advised"),
+    [
+        ("scattered", {"0 <= prefetch0 < 8", "prefetch0 is monotone", "prefetch0 is onto"}),
+        ("shared", {"0 <= prefetch0 < 8"}),
+        ("nested", {"0 <= prefetch0 < 16", "0 <= prefetch1 < 512"}),
+        ("zeros", {"0 <= prefetch0 < 1"}),
+    ],
+)
+def test_all_advice_can_be_pasted_at_once(name: str, advised: set[str], run: Any) -> None:
+    """One bound for each table, whoever asks; never all zeros where another place has room for more."""
+    Path("tables.py").write_text(TABLES)
+    arguments = (f"tables.py:{name}",)
+    code, out, _ = run(*arguments)
+    assert code == 3
+    (line,) = (line for line in out.splitlines() if line.startswith("  assume   --assume "))
+    pasted = line.partition('--assume "')[2].rstrip('"')
+    assert set(pasted.split("; ")) == advised
+    assert all(f"'{one}'" in out for one in advised)
+    assert json.loads(run(*arguments, "--json")[1])["calls"][0]["assume"] == pasted
+    code, out, _ = run(*arguments, "--assume", pasted)
+    assert (code, "  assume   " in out) == (0, False)
+
+
+TABLES = """
+import jax, jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+ROWS = pl.BlockSpec((8, 128), lambda i, *t: (i, 0))
+CHOSEN = pl.BlockSpec((8, 128), lambda i, t: (t[i], 0))
+SMALL = jax.ShapeDtypeStruct((64, 128), jnp.float32)
+FEW, MANY = jnp.zeros((8,), jnp.int32), jnp.zeros((16,), jnp.int32)
+X = jnp.zeros((4096, 128))
+
+
+def call(tables, specs, out=ROWS, shape=SMALL, **more):
+    many = len(tables)
+    grid = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=many, grid=(8,), in_specs=specs, out_specs=out)
+    return pl.pallas_call(lambda *refs: None, grid_spec=grid, out_shape=shape, **more)(*tables, *[X] * len(specs))
+
+
+def scattered():
+    # an output whose blocks a table chooses: one may be left and visited again
+    return call([FEW], [ROWS], CHOSEN)
+
+
+def shared():
+    # one table for an array of 512 blocks and for one of 8
+    return call([FEW], [CHOSEN, pl.BlockSpec((512, 128), lambda i, t: (t[i], 0))])
+
+
+def nested():
+    # a table that is read at what another holds
+    return call([FEW, MANY], [pl.BlockSpec((8, 128), lambda i, t, u: (u[t[i]], 0))])
+
+
+def zeros():
+    # the one block there is
+    return call([FEW], [pl.BlockSpec((4096, 128), lambda i, t: (t[i], 0))])
+"""
 
 
 @pytest.mark.parametrize(

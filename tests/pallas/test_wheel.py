@@ -47,7 +47,7 @@ def test_errors_are_the_one_real_finding() -> None:
                 if f.severity == "error" and f.result.verdict is Verdict.REFUTED
             ]
     name = "tpu.matmul 1000x1000x1000 float32 256,256,256"
-    found = [("inputs_read", "args[0]"), ("inputs_read", "args[1]"), ("outputs_covered", "outputs")]
+    found = [("outputs_covered", "outputs"), ("inputs_read", "args[0]"), ("inputs_read", "args[1]")]
     assert wrong == [(name, *error) for error in found]
 
 

@@ -26,7 +26,12 @@ _PROGRAMS = (*DUMP_ENDS, ".mlir", ".mlir.gz")
 @click.option("--kwarg", "kwargs", metavar="NAME=VALUE", multiple=True, help="The same, by name, e.g. block=256.")
 @click.option("--target", metavar="NAME", help="Also ask what this hardware demands, e.g. v5e.")
 @click.option("--compiler", metavar="VERSION", help="Its compiler, where rules differ between versions.")
-@click.option("--assume", metavar="CONDITION", multiple=True, help='Of scalar prefetch, e.g. "0 <= prefetch0 < 8".')
+@click.option(
+    "--assume",
+    metavar="CONDITION",
+    multiple=True,
+    help='Of tables: "0 <= prefetch0 < 8; prefetch0 is onto".',
+)
 @click.option("--property", "names", metavar="NAME", multiple=True, help="Only this one; may be repeated.")
 @click.option("--effort", type=click.IntRange(1, 1000), default=1, show_default=True, help="Multiplies step budgets.")
 @click.option("--spec", is_flag=True, help="Print the calls as a spec file, to check and to gate without this code.")

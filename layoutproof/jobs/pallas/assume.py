@@ -15,6 +15,7 @@ from typing import ParamSpec, TypeVar
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.tables import check_assumption
+from layoutproof.core.tables import conditions as single
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,6 +36,7 @@ def assume(*conditions: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     >>> gather(None, 3)
     3
     """
+    conditions = single(conditions)
     for condition in conditions:
         check_assumption(condition)
         if "{" in condition or "}" in condition or "\n" in condition:

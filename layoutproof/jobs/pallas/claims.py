@@ -12,8 +12,8 @@ from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.kernel import Kernel, Unmodelled
 from layoutproof.core.result import Result, Verdict
 from layoutproof.engine.catalogue import kernel_properties, options_of
+from layoutproof.engine.kernels import advice, judge, kernel_of, scope, summary
 from layoutproof.engine.kernels import answer as one_answer
-from layoutproof.engine.kernels import judge, kernel_of, scope, summary
 from layoutproof.jobs.positions import Node, read_file
 from layoutproof.jobs.spec_model import NAME
 from layoutproof.jobs.tracing import permit
@@ -136,7 +136,9 @@ def _of_call(kind: str, call: Kernel | Unmodelled, options: Mapping[str, Any]) -
     if worst.verdict is Verdict.PROVED:
         figures = {"properties": asked}
         return Result(kind, str(call), Verdict.PROVED, None, "", worst.decided_by, figures, scope(None))
-    reason, figures = f"{worst.property}: {worst.reason}", {**worst.figures, "properties": asked}
+    needed = advice(findings)
+    settled = f"; to settle all: assume {needed!r}" if ";" in needed else ""
+    reason, figures = f"{worst.property}: {worst.reason}{settled}", {**worst.figures, "properties": asked}
     return replace(worst, property=kind, reason=reason, figures=figures, scope=scope(None, worst.verdict))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.kernel import Kernel, Unmodelled
-from layoutproof.core.tables import with_assumptions
+from layoutproof.core.tables import conditions, with_assumptions
 from layoutproof.jobs.hlo.lines import STARTS, read_hlo
 from layoutproof.jobs.pallas.mosaic_calls import Call, calls_in_module, calls_in_stablehlo
 from layoutproof.jobs.pallas.mosaic_child import read_modules
@@ -36,7 +36,7 @@ def kernels_in_hlo(text: str, file: str = "", assume: Sequence[str] = ()) -> tup
     """
     found = kernels_of_calls(calls_in(text, file))
     tables = {table.name for each in found if isinstance(each, Kernel) for table in each.tables}
-    for condition in assume:
+    for condition in conditions(assume):
         if found and not tables.intersection(re.findall(r"[^\W\d]\w*", condition)):
             have = f"the calls have {', '.join(sorted(tables))}" if tables else "no call has one"
             raise LayoutError(f"the assumption {shorten(condition, 80)!r} is about no table; {have}")

@@ -10,7 +10,7 @@ from layoutproof.core.kernel import Kernel, Unmodelled
 from layoutproof.core.obligation import NOT_ASKED
 from layoutproof.core.result import Verdict, plain, show_point
 from layoutproof.core.visible import visible
-from layoutproof.engine.kernels import BODY, Finding
+from layoutproof.engine.kernels import BODY, Finding, advice
 from layoutproof.jobs.pallas.findings import IDLE, Judged, count, exit_code, without_proved
 from layoutproof.jobs.report import result_json
 
@@ -54,6 +54,9 @@ def one(call: Judged, everything: bool = False) -> str:
         lines.append(f"  unknown  what the hardware demands: {call.foreign}")
     elif not call.findings:
         lines.append("  unknown  there is nothing in it to ask about")
+    needed = advice(call.findings)
+    if needed:
+        lines.append(f'  assume   --assume "{needed}"')
     left = call if everything else without_proved(call)
     found = [finding_text(f, kernel, call.word(f)) for f in left.findings]
     return "\n\n".join(["\n".join(map(visible, lines)), *found])
@@ -159,6 +162,7 @@ def _call_json(call: Judged) -> dict[str, Any]:
         {"name": o.name, "role": o.role, "dtype": o.dtype, "dims": plain(o.dims), "block": [str(b) for b in o.block]}
         for o in kernel.operands
     ]
+    entry["assume"] = advice(call.findings)
     entry["findings"] = [_finding_json(finding) for finding in call.findings]
     return entry
 

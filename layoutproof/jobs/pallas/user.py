@@ -19,6 +19,7 @@ from layoutproof.core.element_types import element_bits
 from layoutproof.core.errors import InternalError, LayoutError, Undecided, closest, shorten
 from layoutproof.core.files import MIB, read
 from layoutproof.core.kernel import Kernel, Unmodelled
+from layoutproof.core.tables import conditions
 from layoutproof.engine.kernels import kernel_target
 
 MAX_MODULE = 16 * MIB
@@ -101,7 +102,7 @@ def _literal(text: str, rule: str) -> Any:
 def _check_assumptions(assume: Sequence[str], found: Sequence[Kernel | Unmodelled]) -> None:
     """LayoutError for an assumption about a table that no call has: it would be taken for held."""
     tables = dict.fromkeys(table.name for call in found if isinstance(call, Kernel) for table in call.tables)
-    for text in assume:
+    for text in conditions(assume):
         if found and not set(re.findall(r"[^\W\d]\w*", text)) & set(tables):
             have = f"the calls have {', '.join(tables)}" if tables else "no call has one"
             raise LayoutError(f"the assumption {shorten(text, 80)!r} is about no table; {have}")
