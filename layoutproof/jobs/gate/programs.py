@@ -348,6 +348,7 @@ def _layouts(before: Program, after: Program) -> list[Finding]:
         Round(lambda i: None if i.opcode in _TOLD | OPCODES else (i.opcode, i.base, i.op_name, given(i))),
     ]
     operands = {id(i): p for p in (before, after) for i in p.instructions}
+    fused = {i.calls for i in after.instructions if i.opcode == "fusion"}
 
     def given(of: Instruction) -> tuple[str, ...]:
         each = [operands[id(of)].operand(of, k) for k in range(len(of.operands))]
@@ -371,7 +372,11 @@ def _layouts(before: Program, after: Program) -> list[Finding]:
             found.append(replace(_computed(old, new), **at))
         for one, other in zip(arrays(old.shape), arrays(new.shape), strict=False):
             if one != other:
-                found += [replace(f, **at) for f in _classes(one, other)]
+                changed = _classes(one, other)
+                if new.computation in fused and new.opcode != "parameter":
+                    # what is not kept lies nowhere; what is, the fusion's own result says
+                    changed = [f for f in changed if f.kind not in ("memory_space", "faster_memory")]
+                found += [replace(f, **at) for f in changed]
     return found
 
 

@@ -161,8 +161,9 @@ def direction(text: str, chance: random.Random) -> str | None:
 
 
 def slower_memory(text: str, chance: random.Random) -> str | None:
-    """An array in HBM instead of VMEM."""
-    spot = _spots(text, rf"(?<== )(?:\({_ARRAY}, )?[a-z]\w*\[[\d,]*\]\{{[^}}]*?(S\(1\))", chance)
+    """An array in HBM instead of VMEM: of a fusion, a copy, a collective, a parameter."""
+    made = r"(?:fusion|copy-done|slice-done|parameter|custom-call|all-reduce|all-gather)\("
+    spot = _spots(text, rf"(?<== )[a-z]\w*\[[\d,]*\]\{{[^}}]*?(S\(1\))\}} {made}", chance)
     return _put(text, spot, "", 1)
 
 

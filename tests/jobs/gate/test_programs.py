@@ -128,6 +128,13 @@ def test_a_copy_that_changes_no_layout_is_none() -> None:
         assert kinds(SMALL, SMALL.replace("  %bitcast.9", f"  %copy.5 = {shape} copy(%fusion.3)\n  %bitcast.9")) == []
 
 
+def test_memories_within_a_fusion_are_none() -> None:
+    """What a fusion does not keep lies nowhere, whatever its text says; its parameter does."""
+    inner = "  %%neg.2 = f32[64,256]{1,0:T(8,128)%s} negate(%%param_0)\n  ROOT %%add.7"
+    old, new = (SMALL.replace("  ROOT %add.7", inner % space) for space in ("S(1)", ""))
+    assert (kinds(old, new), kinds(new, old)) == ([], [])
+
+
 def test_one_more_of_several_alike() -> None:
     """Two copies alike against three: one is new."""
     copy = "  %%copy.%d = f32[8,8,256]{1,2,0:T(8,128)} copy(%%negate.1)\n"
