@@ -162,7 +162,7 @@ class Kernel:
     others are meant for all values.
     accesses: how many elements the body loads or stores at once, each number once; () = not known.
     touched: the element types of the vectors that the body loads or stores, None = the body is not known.
-    inside: of a pipeline, whether it was seen inside of a call, which then counts its buffers among its scratch.
+    scoped: what the body allocates itself (pl.run_scoped, the buffers of pipelines), of each memory when most is alive.
     source: file:line of the call.
     """
 
@@ -182,7 +182,7 @@ class Kernel:
     accesses: tuple[int, ...] = ()
     touched: tuple[str, ...] | None = None
     source: str = ""
-    inside: bool = False
+    scoped: tuple[Scratch, ...] = ()
 
     @property
     def inputs(self) -> tuple[Operand, ...]:

@@ -21,7 +21,8 @@ def kernel_lines(kernel: Kernel) -> list[str]:
     lines += [f"  {o.role:<3}  {operand_text(kernel, o)}" for o in kernel.operands]
     lines += [f"  {kernel.inputs[a].name} shares the buffer of {kernel.outputs[b].name}" for a, b in kernel.aliases]
     lines += [f"  table {t.name} {_table(t)}" + "".join(f", {a}" for a in t.assumptions()) for t in kernel.tables]
-    return lines + [f"  scratch {_array(s.dtype, s.dims)} {s.memory}" for s in kernel.scratch]
+    lines += [f"  scratch {_array(s.dtype, s.dims)} {s.memory}" for s in kernel.scratch]
+    return lines + [f"  scoped {_array(s.dtype, s.dims)} {s.memory}" for s in kernel.scoped]
 
 
 def operand_text(kernel: Kernel, operand: Operand) -> str:
@@ -51,6 +52,8 @@ def mapping_of(kernel: Kernel) -> dict[str, Any]:
         found["tables"] = {t.name: {"array": _table(t), "assume": list(t.assumptions())} for t in kernel.tables}
     if kernel.scratch:
         found["scratch"] = [{"array": _array(s.dtype, s.dims), "memory": s.memory} for s in kernel.scratch]
+    if kernel.scoped:
+        found["scoped"] = [{"array": _array(s.dtype, s.dims), "memory": s.memory} for s in kernel.scoped]
     if kernel.vmem_limit is not None:
         found["vmem_limit"] = kernel.vmem_limit
     return {**found, "pipeline": kernel.pipeline, "platform": kernel.platform}

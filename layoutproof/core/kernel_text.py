@@ -9,6 +9,7 @@
     aliases: {x: o}
     tables: {t: {array: "s32[8]", assume: ["0 <= t < 4", "t is monotone"]}}
     scratch: [{array: "f32[8,128]", memory: vmem}]
+    scoped: [{array: "f32[8,128]"}]                        what the body allocates itself, when most is alive
 
 `operands:` with a `role` in each may stand for inputs and outputs. Of an operand only `array` is needed: a block left
 out is the whole array, an index left out all zeros. What a mapping says is modelled or refused by name.
@@ -47,7 +48,7 @@ SEMAPHORES = {"sem": 32, "dma_sem": 32, "barrier_sem": 32}
 
 _KERNEL = (
     *("name", "grid", "inputs", "outputs", "operands", "semantics", "vmapped", "aliases", "tables", "scratch"),
-    *("vmem_limit", "pipeline", "platform"),
+    *("scoped", "vmem_limit", "pipeline", "platform"),
 )
 _OPERAND = ("name", "array", "block", "index", "memory", "buffers", "lookahead", "revisit", "live", "pipelined")
 _OPERAND += ("same_as", "indexing_mode")
@@ -70,12 +71,13 @@ def read_kernel(value: object, types: Mapping[str, int]) -> tuple[Kernel, tuple[
     tables, assumed = _tables(given.get("tables", {}), types)
     rows = _rows(given, types)
     scratch = _scratch(given.get("scratch", ()), types)
+    scoped = _scratch(given.get("scoped", ()), types, "scoped")
     extents = [
         *grid,
         *(e for row in rows for e in (*row.dims, *(b.size for b in row.block))),
         *(e for t in tables for e in t.dims),
     ]
-    extents += [e for s in scratch for e in s.dims]
+    extents += [e for s in (*scratch, *scoped) for e in s.dims]
     sizes = symbols_of(extents)
     _distinct(
         [("grid dimension", n) for n in names] + [("size", n) for n in sizes] + [("table", t.name) for t in tables]
@@ -109,6 +111,7 @@ def read_kernel(value: object, types: Mapping[str, int]) -> tuple[Kernel, tuple[
         limit,
         word_of(given.get("pipeline", PIPELINES[0]), PIPELINES, "pipeline"),
         word_of(given.get("platform", PLATFORMS[0]), PLATFORMS, "platform"),
+        scoped=scoped,
     )
     kernel = with_assumptions(kernel, assumed)
     bounds = symbols_of(e for t in kernel.tables for e in (t.low, t.high) if e is not None)
@@ -254,10 +257,10 @@ def _tables(value: object, types: Mapping[str, int]) -> tuple[tuple[Table, ...],
     return tuple(tables), tuple(texts)
 
 
-def _scratch(value: object, types: Mapping[str, int]) -> tuple[Scratch, ...]:
+def _scratch(value: object, types: Mapping[str, int], key: str = "scratch") -> tuple[Scratch, ...]:
     found = []
-    for k, entry in enumerate(list_of(value, "scratch")):
-        what = f"scratch[{k}]"
+    for k, entry in enumerate(list_of(value, key)):
+        what = f"{key}[{k}]"
         given = check_keys(entry, ("array", "memory"), what, ("array",))
         memory = word_of(given.get("memory", "vmem"), MEMORIES, f"{what}: memory")
         dtype, dims = read_array(given["array"], {**types, **SEMAPHORES} if memory == "semaphore" else types, what)

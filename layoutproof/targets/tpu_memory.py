@@ -27,9 +27,11 @@ def memory(kernel: Kernel, target: str) -> tuple[Memory, ...]:
         (f"{o.name}, {_buffers(kernel, o)} buffer(s)", _window(kernel, o)) for o in kernel.operands if _in(o, "vmem")
     ]
     vmem += [(f"scratch {_text(s)}", _bytes(s.dims, s.dtype)) for s in kernel.scratch if s.memory == "vmem"]
+    vmem += [(f"in the body {_text(s)}", _bytes(s.dims, s.dtype)) for s in kernel.scoped if s.memory == "vmem"]
     smem = [(f"table {t.name}", _scalars(t.dims, t.bits)) for t in kernel.tables]
     smem += [(o.name, _scalars([b.size for b in o.block], 32)) for o in kernel.operands if _in(o, "smem")]
     smem += [(f"scratch {_text(s)}", _scalars(s.dims, 32)) for s in kernel.scratch if s.memory == "smem"]
+    smem += [(f"in the body {_text(s)}", _scalars(s.dims, 32)) for s in kernel.scoped if s.memory == "smem"]
     limits = MEMORY[target]
     asked = kernel.vmem_limit
     limit = limits.vmem_scoped if asked is None else min(asked, limits.vmem)

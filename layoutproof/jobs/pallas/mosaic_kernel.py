@@ -20,6 +20,7 @@ from layoutproof.core.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, 
 from layoutproof.core.size import symbol
 from layoutproof.core.term import Term
 from layoutproof.jobs.pallas.bit_terms import Unreadable
+from layoutproof.jobs.pallas.calls import bytes_of
 from layoutproof.jobs.pallas.jaxpr_terms import ZERO
 from layoutproof.jobs.pallas.mosaic_calls import Array, Call
 from layoutproof.jobs.pallas.mosaic_config import Config
@@ -113,10 +114,20 @@ def _kernel(call: Call, config: Config, module: Mapping[str, Any]) -> Kernel:
         aliases=_aliases(call.aliases, first, many_tables, len(call.operands), len(call.results)),
         tables=tables,
         scratch=tuple(scratch),
+        scoped=tuple(s for memory in ("vmem", "smem") for s in _scoped(main["allocated"], memory)),
         vmem_limit=config.vmem_limit,
         runtime=tuple(f"grid{k}" for k, n in enumerate(bounds) if n == DYNAMIC),
         source=call.source,
     )
+
+
+def _scoped(regions: Sequence[Any], memory: str) -> tuple[Scratch, ...]:
+    """What regions allocate in a memory when most is alive; as `calls` counts it of a traced body."""
+    best: tuple[Scratch, ...] = ()
+    for own, inner in regions:
+        kept = [Scratch(r.dims, r.dtype, r.memory) for r in map(reference_of, own) if r.memory == memory]
+        best = max(best, (*kept, *_scoped(inner, memory)), key=bytes_of)
+    return best
 
 
 def _tables(arrays: Sequence[Array], references: Sequence[Reference]) -> tuple[Table, ...]:

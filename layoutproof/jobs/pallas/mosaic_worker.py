@@ -70,6 +70,22 @@ def transfers(operation: Any) -> list[str]:
     return sorted(found)
 
 
+def allocated(operation: Any) -> list[Any]:
+    """What an operation allocates, by its regions: [types of what a region itself allocates and uses, its regions]."""
+    found = []
+    for region in operation.regions:
+        own, inner = [], []
+        for block in region.blocks:
+            for entry in block.operations:
+                each = entry.operation
+                if each.name.endswith("memref.alloca") and list(each.results[0].uses):
+                    own.append(str(each.results[0].type))
+                inner += allocated(each)
+        if own or inner:
+            found.append([own, inner])
+    return found
+
+
 def place(operations: list[Any]) -> str:
     """`file:line` that the first operation with a location tells, its innermost frame; "" where none tells any."""
     for operation in operations:
@@ -89,7 +105,9 @@ def function(operation: Any) -> dict[str, Any]:
         "attributes": own,
         "arguments": [str(a.type) for block in blocks[:1] for a in block.arguments],
     }
-    if not any(mark in own for mark in MARKS):
+    if any(mark in own for mark in MARKS):
+        made["allocated"] = allocated(operation)
+    else:
         made["body"] = [body(block, Numbers()) for block in blocks]
         made["place"] = place([entry.operation for block in blocks for entry in list(block.operations)[:MOST]])
     return made

@@ -20,7 +20,7 @@ from layoutproof.core.term import Term
 
 _NAME = re.compile(r"\b[A-Za-z_][A-Za-z0-9_]*\b")
 _ARRAY = re.compile(r"\s*([a-z][a-z0-9]*)\s*\[(.*)\]\s*")
-_TEXTS = ("grid", "inputs", "outputs", "operands", "scratch", "vmem_limit", "tables")
+_TEXTS = ("grid", "inputs", "outputs", "operands", "scratch", "scoped", "vmem_limit", "tables")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def read_template(mapping: object) -> Template:
             windows.append(_window(operand, role, len(terms), names))
     # the language puts inputs before outputs, and what is at the same place is the same operand
     windows.sort(key=lambda window: window.role != "in")
-    scratch = tuple(_scratch(entry) for entry in _rows(mapping, "scratch"))
+    scratch = tuple(_scratch(entry) for key in ("scratch", "scoped") for entry in _rows(mapping, key))
     return Template(mapping, terms, tuple(windows), scratch)
 
 

@@ -231,7 +231,7 @@ def illegal(problem: TracedProblem, one: Traced, target: KernelTarget) -> tuple[
             continue
         try:
             # the call around a pipeline counts its buffers
-            for memory in () if kernel.inside else target.memory(kernel):
+            for memory in () if kernel.pipeline == "emit_pipeline" else target.memory(kernel):
                 allowed = memory.limit * (100 - problem.headroom.percent) // 100
                 if memory.used > allowed:
                     return f"{memory.name} (more than {allowed} bytes)", True

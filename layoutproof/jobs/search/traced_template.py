@@ -20,7 +20,8 @@ def template_of(kernel: Kernel) -> Template:
         raise Undecided(f"{kernel.name}: its grid is known at run time only")
     windows = tuple(_window(kernel, operand) for operand in kernel.operands)
     scratch = tuple(
-        (vmem_bits(s.dtype) if s.dtype in ELEMENT_BITS else 32, _terms(s.dims), s.memory) for s in kernel.scratch
+        (vmem_bits(s.dtype) if s.dtype in ELEMENT_BITS else 32, _terms(s.dims), s.memory)
+        for s in (*kernel.scratch, *kernel.scoped)
     )
     return Template({}, _terms(kernel.grid), windows, scratch)
 

@@ -4,7 +4,7 @@ Why it matters: over the limit the compiler refuses, after all the work of compi
 Proved and refuted in the same words: windows + scratch = X of Y bytes; spills not counted. It is no proof that the
 compiler takes the kernel: registers that spill take VMEM too, and only the compiler knows how much (`vmem_total`).
 What the body allocates for itself (pl.run_scoped, the buffers of a pipeline inside of the call) counts as scratch, at
-the moment when most of it is alive; a pipeline is not asked by itself, the call around it is.
+the moment when most of it is alive. A pipeline is not asked by itself, the call around it is, with that call's limit.
 Refuted by: the memory, what is needed, the limit and who set it, and the largest parts.
 Figures: bytes of every part, the sum and the limit.
 Mend: smaller blocks, Buffered(1) for blocks that rarely change, or vmem_limit_bytes up to what the target has.
@@ -25,9 +25,10 @@ TARGET = True
 def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
     """One per memory."""
     memories = target.memory(kernel)
-    if memories and kernel.inside:
+    if kernel.pipeline == "emit_pipeline" and all(m.used <= m.capacity for m in memories):
+        # its limit is that of the call around it, and so is all else that lies there
         why = f"{NOT_ASKED}the call around it counts its buffers, in its own memory_budget"
-        return (Obligation(kernel.name, unknown=why, severity="info"),)
+        return (Obligation(kernel.name, unknown=why, severity="info"),) if memories else ()
     found = []
     for memory in memories:
         parts = sorted(memory.parts, key=lambda part: -part[1])

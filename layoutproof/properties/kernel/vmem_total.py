@@ -30,7 +30,7 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
         return (Obligation(kernel.name, unknown=f"{NOT_ASKED}{undecided}", severity="info"),)
     for memory in memories:
         ratio, source = memory.most
-        if not ratio or kernel.inside:
+        if not ratio or kernel.pipeline == "emit_pipeline":
             continue
         if answer is not None and not answer.refused:
             figures = {"proved": "the compiler takes the kernel", "limit": memory.limit}
