@@ -55,6 +55,13 @@ def test_a_condition_that_nobody_can_satisfy_or_refute_is_unknown() -> None:
     assert result.reason.startswith("cannot tell whether any sizes satisfy N * N == 2 * M * M: ")
 
 
+def test_one_engine_is_enough_to_find_sizes() -> None:
+    """Sizes that satisfy N*N == 49 only one engine finds, and the question is then about those."""
+    assert lp.ask("injective", "f32[N]{0:T(8)}", where="N*N == 49").verdict is Verdict.PROVED
+    refuted = lp.ask("covers", "f32[N]{0:T(8)}", where="N*N == 49")
+    assert refuted.counterexample == {"sizes": {"N": 7}, "place": (0, 7)}
+
+
 def test_a_permutation_from_numpy() -> None:
     """numpy.argsort gives an array of numpy integers; that is a permutation, a text is none."""
     pair = ("f32[4,8]{1,0}", "f32[8,4]{0,1}")

@@ -240,6 +240,8 @@ def test_merging_rows_is_free_exactly_when(before: str, after: str, condition: s
         ("in_bounds", ("f32[4,4] strides (N,1) in 16",), "N == 1", False),
         ("same_map", ("f32[N,M]{1,0:T(8,128)}", "f32[N,M]{1,0:T(4,128)}"), "M == 1", False),
         ("covers", ("(i < N) -> (i % 8,) in [4]",), "", False),
+        # of the two claims of bijective the first holds for all sizes
+        ("bijective", ("f32[N] strides (2) in 1",), "N == 1", True),
     ],
 )
 def test_a_condition_is_called_exact_iff_that_is_proved(
@@ -260,6 +262,13 @@ def test_a_condition_is_called_exact_iff_that_is_proved(
     when = Question(property_name, texts, where=condition)
     for sizes in assignments(question.symbols(), (1, 2, 3, 7, 8, 9, 16, 128, 130, 256), 100):
         assert (question.with_sizes(sizes).verdict is Verdict.PROVED) == when.allows(sizes), sizes
+
+
+def test_conditions_within_a_condition() -> None:
+    """Only sizes that the question allows count: N == 2 works too and is not asked about; no even N is."""
+    within = lp.ask("in_bounds", "f32[4,4] strides (N,1) in 16", where="N == 1 or N > 4").figures
+    assert within == {"holds_when": "N == 1", "holds_when_is": "sufficient"}
+    assert lp.ask("covers", "f32[N]{0:T(8)}", where="N % 2 == 1").figures == {}
 
 
 @pytest.mark.parametrize("question", [*PROVED[:17:4], *REFUTED[:12:3]], ids=str)
