@@ -50,8 +50,10 @@ _KERNEL = (
     *("name", "grid", "inputs", "outputs", "operands", "semantics", "vmapped", "aliases", "tables", "scratch"),
     *("scoped", "vmem_limit", "pipeline", "platform"),
 )
-_OPERAND = ("name", "array", "block", "index", "memory", "buffers", "lookahead", "revisit", "live", "pipelined")
-_OPERAND += ("same_as", "indexing_mode")
+_OPERAND = (
+    *("name", "array", "block", "index", "memory", "buffers", "lookahead", "revisit", "live", "pipelined", "same_as"),
+    "indexing_mode",
+)
 _NAME = re.compile(r"[A-Za-z_][\w.\[\]-]{0,99}")
 
 

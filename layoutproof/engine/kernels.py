@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
@@ -51,7 +52,7 @@ class Finding:
     assumes: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
 
-    @property
+    @builtins.property
     def asked(self) -> bool:
         """Whether anybody was asked; if not, it is unknown, shown as not asked, and counted so."""
         return not self.result.reason.startswith(NOT_ASKED)

@@ -134,12 +134,12 @@ def _of_call(kind: str, call: Kernel | Unmodelled, options: Mapping[str, Any]) -
     worst = summary(kind, call, weighty)
     asked = len(dict.fromkeys(f.property for f in findings if f.asked))
     if worst.verdict is Verdict.PROVED:
-        figures = {"properties": asked}
+        figures: dict[str, object] = {"properties": asked}
         return Result(kind, str(call), Verdict.PROVED, None, "", worst.decided_by, figures, scope(None))
     needed = advice(findings)
     settled = f"; to settle all: assume {needed!r}" if ";" in needed else ""
-    reason, figures = f"{worst.property}: {worst.reason}{settled}", {**worst.figures, "properties": asked}
-    return replace(worst, property=kind, reason=reason, figures=figures, scope=scope(None, worst.verdict))
+    reason, more = f"{worst.property}: {worst.reason}{settled}", {**worst.figures, "properties": asked}
+    return replace(worst, property=kind, reason=reason, figures=more, scope=scope(None, worst.verdict))
 
 
 def _calls(kind: str, layout: object) -> Sequence[Kernel | Unmodelled]:

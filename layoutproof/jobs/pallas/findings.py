@@ -64,9 +64,9 @@ class Judged:
         verdict = finding.result.verdict
         if not finding.asked:
             return IDLE
-        if verdict is Verdict.UNKNOWN and all(f.severity != "error" for f in self.findings):
-            return verdict.value
-        return verdict.value if verdict is Verdict.PROVED or finding.severity == "error" else finding.severity
+        alone = verdict is Verdict.UNKNOWN and all(f.severity != "error" for f in self.findings)
+        decides = alone or verdict is Verdict.PROVED or finding.severity == "error"
+        return str(verdict.value) if decides else finding.severity
 
     def proved(self) -> tuple[str, ...]:
         """The properties of which every finding is proved."""
