@@ -49,8 +49,14 @@ def alternatives(where: Term) -> list[Term]:
     >>> alternatives(parse_condition("N % 8 == 0 and (M == 1 or M == 2)"))
     [Term(N % 8 == 0 and M == 1), Term(N % 8 == 0 and M == 2)]
     """
-    cases = _cases(where)
-    return cases if len(cases) <= 16 else [where]
+    return _cases(where) if _count(where) <= 16 else [where]
+
+
+def _count(where: Term) -> int:
+    if where.op not in ("and", "or"):
+        return 1
+    left, right = map(_count, where.args)
+    return left * right if where.op == "and" else left + right
 
 
 def _cases(where: Term) -> list[Term]:

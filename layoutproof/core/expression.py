@@ -10,6 +10,7 @@ import ast
 import warnings
 from functools import reduce
 
+from layoutproof.core.bounds import LARGEST, MOST_DIGITS, MOST_EXTENTS, check_size, check_terms, check_text
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.numbers import SizeNumbers
 from layoutproof.core.size import Extent
@@ -40,7 +41,11 @@ def parse_map(text: str) -> tuple[tuple[str, ...], tuple[Term, ...]]:
     if len(set(names)) != len(names):
         raise LayoutError(f"the index map names a dimension twice: ({', '.join(names)})", text=text, column=1)
     results = body.elts if isinstance(body, ast.Tuple) else [body]
-    return tuple(names), tuple(_build(node, text, len(left) + 2) for node in results)
+    if max(len(names), len(results)) > MOST_EXTENTS:
+        raise LayoutError(f"a map of more than {MOST_EXTENTS} names or results", text=text)
+    terms = tuple(_build(node, text, len(left) + 2) for node in results)
+    check_terms(terms, text)
+    return tuple(names), terms
 
 
 def parse_condition(text: str) -> Term:
@@ -52,6 +57,7 @@ def parse_condition(text: str) -> Term:
     ('N', 'M')
     """
     term = _build(_parse(text, text, 0), text, 0)
+    check_terms((term,), text)
     if term.op not in CONDITIONS:
         raise LayoutError(f"{text!r} is a number, not a condition; write for instance N % 8 == 0", text=text)
     if reads((term,)):
@@ -64,30 +70,32 @@ def parse_expression(text: str) -> Term:
 
     Raises LayoutError, with the column, as `parse_map` does, and for a condition where a number must stand.
     """
-    return check_kind(_build(_parse(text, text, 0), text, 0), condition=False)
+    term = _build(_parse(text, text, 0), text, 0)
+    check_terms((term,), text)
+    return check_kind(term, condition=False)
 
 
 def parse_size(text: str) -> Extent:
     """An extent or stride: an integer, or a polynomial in size symbols such as `2*N + 1`.
 
-    Raises LayoutError for what is no size: text that is no expression, a case distinction on sizes, 21 digits or more.
+    Raises LayoutError for what is no size: text that is no expression, a case distinction on sizes, a number of more
+    than 20 digits, and a polynomial beyond `core.bounds`.
 
     >>> parse_size("2*N + 1")
     Size(2*N + 1)
     """
-    digits = text.strip().lstrip("- ")
-    if len(digits) > 20 and digits.isdigit():
-        raise LayoutError(f"the integer {digits[:20]}.. has more than 20 digits")
+    check_text(text)
     try:
         value = parse_expression(text).evaluate({}, SizeNumbers())
     except (Undecided, TypeError) as error:
         raise LayoutError(f"{text.strip()!r} is not a size: {error}") from None
-    return value  # type: ignore[no-any-return]
+    return check_size(value)
 
 
 def _parse(part: str, text: str, start: int) -> ast.expr:
     if len(text) > LONGEST:
         raise LayoutError(f"an expression may have {LONGEST} characters; this one has {len(text)}", text=text[:80])
+    check_text(text)
     lead = len(part) - len(part.lstrip())
     try:
         with warnings.catch_warnings():
@@ -120,6 +128,8 @@ def _build(node: ast.expr, text: str, start: int, depth: int = 0) -> Term:
 
     match node:
         case ast.Constant(value=int(value)) if type(value) is int:
+            if value > LARGEST:  # 0x.. says a large number in few digits
+                raise _error(f"a number of more than {MOST_DIGITS} digits", node, text, start)
             return Term("int", value)
         case ast.Name(id=name):
             return Term("name", name)
@@ -148,7 +158,8 @@ def _build(node: ast.expr, text: str, start: int, depth: int = 0) -> Term:
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if _CALLS.get(name) == len(args):
             return Term(name, *(build(a) for a in args))
         case ast.Call(func=ast.Name(id="cdiv"), args=[over, by], keywords=[]):
-            return arithmetic("//", build(over) + build(by) - 1, build(by))
+            divisor = build(by)
+            return arithmetic("//", build(over) + divisor - 1, divisor)
         case ast.Subscript(value=ast.Name(id=name), slice=where):
             # a table whose values nobody knows: scalar prefetch
             indices = where.elts if isinstance(where, ast.Tuple) else [where]

@@ -153,9 +153,9 @@ def _regular(path: str | Path, found: os.stat_result, most: int) -> None:
 
 def _text(stream: BinaryIO, path: str | Path) -> io.TextIOWrapper:
     try:
-        buffered: Any = io.BufferedReader(stream)  # type: ignore[type-var]
+        buffered: Any = io.BufferedReader(stream)
         if buffered.peek(2)[:2] == _GZIP:
-            buffered = io.BufferedReader(gzip.GzipFile(fileobj=buffered))  # type: ignore[type-var]
+            buffered = io.BufferedReader(gzip.GzipFile(fileobj=buffered))
         first = buffered.peek(3)
     except (OSError, EOFError, zlib.error) as error:
         raise _refused(path, f"not a whole file: {_said(error)}") from None

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any, Protocol
 
 import layoutproof.layouts
+from layoutproof.core.bounds import check_data, check_text
 from layoutproof.core.errors import LayoutError, shorten, unknown_name
 from layoutproof.core.index_map import IndexMap
 
@@ -42,7 +43,9 @@ def read_layout(value: object, mode: str = "strict") -> Any:
         raise LayoutError(f"mode is 'strict' or 'xla', not {mode!r}")
     if isinstance(value, str):
         marked = (name for name in languages() if name != UNMARKED and language(name).looks_like(value))
-        return language(next(marked, UNMARKED)).read(value, mode)
+        name = next(marked, UNMARKED)
+        # XLA's own lexer has narrower bounds, and reads leading zeros
+        return language(name).read(value if name == UNMARKED else check_text(value), mode)
     if isinstance(value, Mapping):
         if len(value) != 1:
             raise LayoutError(
@@ -52,6 +55,10 @@ def read_layout(value: object, mode: str = "strict") -> Any:
         ((name, inner),) = value.items()
         if name not in languages():
             raise unknown_name("layout language", name, languages())
+        if isinstance(inner, str):
+            inner = inner if name == UNMARKED else check_text(inner)
+        else:
+            check_data(inner, name)
         return language(name).read(inner, mode)
     if hasattr(value, "index_map") or isinstance(value, IndexMap):
         return value

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from layoutproof.core.bounds import check_box
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_map, parse_size
 from layoutproof.core.index_map import Index, IndexMap
@@ -130,7 +131,9 @@ def index_map(index: str | Callable[..., Any], shape: Sequence[Any], range: Sequ
 def _extents(name: str, values: object) -> tuple[Extent, ...]:
     if isinstance(values, str) or not isinstance(values, Sequence):
         raise LayoutError(f"{name} is a list of extents such as [256, 512], not {shorten(repr(values), 60)}")
-    return tuple(_extent(value) for value in values)
+    extents = tuple(_extent(value) for value in values)
+    check_box(extents, name)
+    return extents
 
 
 def _extent(value: Any) -> Extent:

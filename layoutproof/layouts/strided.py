@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from layoutproof.core.bounds import check_box
 from layoutproof.core.element_types import ELEMENT_BITS, near_type
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
@@ -137,6 +138,10 @@ def _checked(kind: str, shape: object, strides: object, start: object, size: obj
     extents, steps = _sizes("shape", shape, text), _sizes("strides", strides, text)
     if len(extents) != len(steps):
         raise LayoutError(f"{len(steps)} strides for {len(extents)} dimensions; each dimension has one", text=text)
+    try:
+        check_box(extents, "shape")
+    except LayoutError as error:
+        raise LayoutError(error.problem, text=text) from None
     for extent in extents:
         if not surely_less(-1 if type(extent) is int else 0, extent):
             raise LayoutError(f"the extent {extent} must be at least {0 if type(extent) is int else 1}", text=text)

@@ -265,6 +265,8 @@ def rules_in(text: str | bytes, place: str) -> Rules:
         found: Any = tomllib.loads(text.decode() if isinstance(text, bytes) else text)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         return LayoutError(f"{place}: not TOML: {error}")
+    except RecursionError:
+        return LayoutError(f"{place}: not TOML that anybody can read: nested too deep")
     for key in ("tool", "layoutproof", "gate"):
         found = found.get(key, {})
         if not isinstance(found, dict):

@@ -99,7 +99,7 @@ def paths_of(text: str, file: str) -> list[str]:
     head = next((each for each in _HEADS if first.startswith(each)), None)
     try:
         found = None if head is None else json.loads(first.removeprefix(head))
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, list) or not all(isinstance(path, str) for path in found) or not found:
         raise LayoutError(f"not a lock file of this version: its first line is {shorten(first)!r}", file=file, line=1)

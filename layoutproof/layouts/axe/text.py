@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
+from layoutproof.core.bounds import check_box
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_size
 from layoutproof.core.size import Extent
@@ -69,6 +70,7 @@ def parse(text: str) -> AxeLayout:
     at = clauses["on"][1]
     scalar = "".join(clauses["on"][0].split()) == "()"
     shape = [] if scalar else [_size(piece, text) for piece in _tuple(clauses["on"], text)]
+    _at(lambda: check_box(shape, "shape"), text, at)
     return _at(lambda: AxeLayout(layout.D, layout.R, layout.O, admit(layout, shape), within, swizzle), text, at)
 
 
@@ -121,6 +123,7 @@ def _bracket(piece: Piece, text: str) -> list[Iter]:
     if len(inside) > 2:
         raise LayoutError(f"{letter}[..] has one ':', between extents and strides", text=text, column=inside[2][1])
     extents = [_size(p, text, positive_=True) for p in _tuple(inside[0], text)]
+    _at(lambda: check_box(extents, letter), text, start)
     if len(inside) == 1:
         # TVM: extents alone are row-major on m
         strides: list[tuple[Extent, str]] = []

@@ -6,12 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from layoutproof.core.bounds import check_box
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
 from layoutproof.core.size import Extent, Size, surely_less
 from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter, Swizzle, admit
 
 AXIS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+MOST_ADDRESS_BITS = 63
 _KEYS = ("D", "R", "O", "shape", "within", "swizzle", "kind")
 _SWIZZLE = ("per_element", "swizzle_len", "atom_len")
 
@@ -36,14 +38,20 @@ def checked(
             raise LayoutError("the layout says nothing of any axis; a single element is written S[1:1]")
         shard = [(1, 1, axes[0])]
     for letter, iters in (("D", shard), ("R", copies)):
+        check_box([extent for extent, _, _ in iters], letter)
         for extent, _, _ in iters:
             positive(extent, f"the extent {extent} in {letter}")
     for axis, extent in (within or {}).items():
         positive(extent, f"the extent {extent} of axis {axis}")
+    if shape is not None:
+        check_box(shape, "shape")
     layout = AxeLayout(tuple(shard), tuple(copies), dict(offset or {}), None, within, swizzle)
     if swizzle is not None:
         if swizzle.per_element < 0 or not 0 <= swizzle.swizzle_len <= swizzle.atom_len:
             raise LayoutError(f"the swizzle {swizzle} needs per_element >= 0 and atom_len >= swizzle_len >= 0")
+        if swizzle.per_element + swizzle.atom_len + swizzle.swizzle_len > MOST_ADDRESS_BITS:
+            problem = f"the swizzle {swizzle} moves bits beyond the {MOST_ADDRESS_BITS} bits of an address"
+            raise LayoutError(problem)
         if others := [axis for axis in layout.axes() if axis != MEMORY]:
             raise LayoutError(f"a swizzle permutes addresses on axis m, but the layout has the axis {others[0]}")
     if shape is None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from layoutproof.core.bounds import check_box
 from layoutproof.core.element_types import near_type
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import Index, IndexMap, Memory
@@ -159,6 +160,10 @@ def element_bits(element_type: str) -> int:
 
 def checked(layout: CuteLayout, text: str = "") -> CuteLayout:
     """The layout itself when its parts agree; LayoutError with the value and the rule otherwise."""
+    try:
+        check_box(list(leaves(layout.shape)), "shape")
+    except LayoutError as error:
+        raise LayoutError(error.problem, text=text) from None
     for extent in leaves(layout.shape):
         if not surely_less(0, extent):
             raise LayoutError(f"the extent {extent} must be at least 1", text=text)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from layoutproof.core.bounds import MOST_FACTORS, MOST_TERMS, check_box
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.size import Extent, Size, surely_less, symbol, symbols_of
 
@@ -17,7 +18,7 @@ UINT64 = 2**64
 MAX_RANK = 1000
 MAX_DIGITS = 20
 # A product of many sums has exponentially many terms; real sizes have a handful.
-MAX_TERMS, MAX_DEGREE, MAX_OPERATORS, MAX_PARENTHESES = 32, 8, 1000, 50
+MAX_OPERATORS, MAX_PARENTHESES = 1000, 50
 
 _SKIPPED = r"(?:[ \t\r\n]++|/\*[^\0]*?\*/|//[^\r\n\0]*+)*+"
 _NAME = r"([A-Za-z_][A-Za-z0-9_.\-]*+)"
@@ -130,6 +131,11 @@ def read_extents(cursor: Cursor, element_type: str) -> tuple[tuple[Extent, ...],
         cursor.advance()
     if cursor.kind != "]":
         raise cursor.expected("] after the dimensions")
+    if cursor.strict:
+        try:
+            check_box([extent for extent in dims if type(extent) is not int], f"the shape of {element_type}")
+        except LayoutError as error:
+            raise cursor.refuse(error.problem) from None
     cursor.pattern = TOKEN
     cursor.advance()
     if "?" in dynamic:
@@ -218,8 +224,8 @@ def _bounded(cursor: Cursor, start: int, value: Any) -> Any:
     if cursor.operators > MAX_OPERATORS:
         raise cursor.refuse(f"over {MAX_OPERATORS} operators in the sizes of one text")
     terms = value.terms if isinstance(value, Size) else (((), value),)
-    if len(terms) > MAX_TERMS or any(len(names) > MAX_DEGREE for names, _ in terms):
-        limits = f"{MAX_TERMS} terms of {MAX_DEGREE} names each"
+    if len(terms) > MOST_TERMS or any(len(names) > MOST_FACTORS for names, _ in terms):
+        limits = f"{MOST_TERMS} terms of {MOST_FACTORS} names each"
         raise cursor.refuse(f"a size may have at most {limits} when multiplied out", start)
     if any(abs(coefficient) > INT64_MAX for _, coefficient in terms):
         raise cursor.refuse(f"a number in this size is over {INT64_MAX} and does not fit in 64 bits", start)
