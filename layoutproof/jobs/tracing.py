@@ -87,6 +87,8 @@ def stated(data: bytes, place: str) -> Tracing:
         found: Any = tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         return Tracing(on=False, source=f"{place}: not TOML: {error}")
+    except RecursionError:
+        return Tracing(on=False, source=f"{place}: not TOML that anybody can read: nested too deep")
     for key in ("tool", "layoutproof"):
         found = found.get(key, {})
         if not isinstance(found, dict):
