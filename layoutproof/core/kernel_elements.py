@@ -78,7 +78,8 @@ def steps(kernel: Kernel, operand: Operand, program: tuple[int, ...]) -> list[St
     first = tuple(int(start) for start in starts(kernel, operand, program))
     ends = tuple(start + int(INTS.size(block.size)) for start, block in zip(first, operand.block, strict=True))
     counts = tuple(
-        -(-extent // int(INTS.size(b.size))) if b.kind == "blocked" else extent + b.low + b.high
+        # an array without elements is one block without elements
+        -(-extent // max(1, int(INTS.size(b.size)))) if b.kind == "blocked" else extent + b.low + b.high
         for extent, b in zip(dims, operand.block, strict=True)
     )
     return [("index map", returned, counts), ("first element", first, dims), ("end of the block", ends, dims)]

@@ -145,3 +145,11 @@ def test_rules_and_lock_files_nested_too_deep(tmp_path: Path) -> None:
     assert (locked.code, ruled.code) == (2, 2)
     assert "not a lock file" in locked.err
     assert "nested too deep" in ruled.err + ruled.out
+
+
+def test_a_program_whose_block_has_no_elements(tmp_path: Path) -> None:
+    """An array of no elements is one block of none: `locate` says where each program would begin."""
+    kernel = {"grid": [8], "outputs": [{"name": "o", "array": "s8[0]"}]}
+    (answer,), _ = commands(tmp_path, ["locate", json.dumps({"kernel": kernel}), "1"])
+    assert (answer.code, answer.err) == (0, "")
+    assert "index map" in answer.out
