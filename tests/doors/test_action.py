@@ -57,7 +57,7 @@ def run(folder: Path, python: str, **inputs: str) -> subprocess.CompletedProcess
 
 
 REAL = f'#!/bin/sh\nexec {sys.executable} "$@"\n'
-RECORDING = '#!/bin/sh\necho "$@" >> "$CALLS"\ncase "$3" in check) exit $CHECK;; gate) exit $GATE;; esac\n'
+RECORDING = '#!/bin/sh\necho "$@" >> "$CALLS"\ncase "$4" in check) exit $CHECK;; gate) exit $GATE;; esac\n'
 
 
 def test_a_moved_layout_is_denied(checkout: Path) -> None:
@@ -134,3 +134,11 @@ def test_what_is_installed(version: str, installed: str, tmp_path: Path) -> None
     subprocess.run(["bash", "-c", STEPS[1]["run"]], env={**os.environ, **given}, check=True)
     assert calls.read_text().split()[-2:] == [installed, "jax"]
     assert ACTION["inputs"]["version"]["default"] == ""
+
+
+def test_a_module_in_the_checkout_is_not_imported(checkout: Path) -> None:
+    """A pull request that brings a `yaml.py` runs none of it."""
+    (checkout / "yaml.py").write_text("open('ran', 'w').close()\nraise SystemExit('from the pull request')\n")
+    done = run(checkout, REAL, FORK="true")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (checkout / "ran").exists()
