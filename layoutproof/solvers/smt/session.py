@@ -26,24 +26,27 @@ class Session:
         # a collector on another thread may free what the question has dropped while the question is in z3
         z3.Z3_enable_concurrent_dec_ref(self.context.ref())
         self.running: _Running | None = None
+        self.solver: Any = None
         # z3 compares with what the process has allocated, somebody else's terms included
         self.megabytes = (z3.Z3_get_estimated_alloc_size() >> 20) + MEMORY
 
     def bits(self) -> Any:
-        """A solver for bit-vectors."""
+        """A solver for bit-vectors; it ends the one before."""
         # z3.SolverFor makes the name in the context that everybody shares
         logic = z3.to_symbol("QF_BV", self.context)
         pointer = z3.Z3_mk_solver_for_logic(self.context.ref(), logic)
         return self._bounded(z3.Solver(pointer, self.context))
 
     def integers(self, seed: int = 0) -> Any:
-        """A solver for integers."""
+        """A solver for integers; it ends the one before."""
         # z3.Solver() runs out of any budget on every tenth all-shape proof of a flattened tiling, this on hardly any
         solver = self._bounded(z3.SimpleSolver(ctx=self.context))
         solver.set("random_seed", seed)
         return solver
 
     def _bounded(self, solver: Any) -> Any:
+        self._release()
+        self.solver = solver
         solver.set("max_memory", self.megabytes)
         # z3's own handler of Ctrl-C would swallow it
         solver.set("ctrl_c", False)
@@ -65,12 +68,23 @@ class Session:
             self.running.stop()
             raise
 
+    def _release(self) -> None:
+        """Free the solver before: it is not used again, and can be large.
+
+        A KeyboardInterrupt in a finaliser of Python's is lost, so that what takes long is not left to one.
+        """
+        if self.solver is not None:
+            pointer, self.solver.solver = self.solver.solver, None
+            z3.Z3_solver_dec_ref(self.context.ref(), pointer)
+            self.solver = None
+
     def close(self) -> None:
         """Free all that z3 holds for the question, here and now; terms that are still somewhere then free nothing."""
         if self.running is not None and not self.running.ended():
             # only if stopping it was itself interrupted: better lost than freed under it
             self.context.owner = False
             return
+        self._release()
         pointer, self.context.ctx, self.context.owner = self.context.ctx, None, False
         z3.Z3_del_context(pointer)
 
