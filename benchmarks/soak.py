@@ -79,6 +79,8 @@ def use_z3(stop: threading.Event) -> None:
     while not stop.is_set():
         x, y = z3.Ints("x y")
         solver = z3.Solver()
+        # a check of z3 with its own handler of Ctrl-C keeps it to itself
+        solver.set("ctrl_c", False)
         solver.add(x * x + y * y == 25, x > 0, x < y)
         if solver.check() != z3.sat or solver.model()[x].as_long() != 3:
             raise SystemExit("z3 itself is wrong")
@@ -120,12 +122,12 @@ def interrupted(after: float) -> None:
     timer = threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
-        lp.ask("injective", "f32[N,M]{1,0:T(8,128)}", where=ENDLESS)
+        answer = lp.ask("injective", "f32[N,M]{1,0:T(8,128)}", where=ENDLESS)
     except KeyboardInterrupt:
         return
     finally:
         timer.join()
-    raise SystemExit("Ctrl-C was swallowed")
+    raise SystemExit(f"Ctrl-C was swallowed: {answer.reason}")
 
 
 def one(number: int) -> None:
