@@ -5,7 +5,6 @@ That is every lock of ours around native code, which has locks of its own, and e
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
 from _thread import RLock, get_ident
@@ -18,11 +17,14 @@ def _before() -> None:
     known: set[str] = set()
     while True:
         for name in _imported_now() - known:
-            # waits until the other thread is through
-            with contextlib.suppress(Exception):
-                importlib.import_module(name)
             # once each: it may in turn wait for what this very thread is importing
             known.add(name)
+            try:
+                # waits until the other thread is through
+                importlib.import_module(name)
+            except Exception:
+                # the other thread hears of it
+                continue
         NATIVE.acquire()
         if _imported_now() <= known:
             return
