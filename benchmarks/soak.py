@@ -132,6 +132,8 @@ def interrupted(after: float) -> None:
 
 def one(number: int) -> None:
     """The round of that number, in this process."""
+    # a shell starts what runs in the background with Ctrl-C ignored
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     pick = random.Random(number)
     stop = threading.Event()
     ending = ENDINGS[number % len(ENDINGS)]
