@@ -25,17 +25,21 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 SLOW = (
-    "tests/pallas", "tests/oracles", "tests/jobs/pallas", "tests/jobs/test_workers.py", "tests/jobs/test_positions.py",
-    "tests/jobs/gate/test_programs.py", "tests/jobs/gate/test_jax_dumps.py", "tests/jobs/gate/test_lock.py",
-    "tests/jobs/search/test_ready_compile.py", "tests/jobs/search/test_traced.py", "tests/jobs/search/test_tuned.py",
-    "tests/doors/test_search", "tests/doors/test_pytest_plugin.py", "tests/doors/test_process.py",
-    "tests/doors/test_guard.py", "tests/doors/test_kernel", "tests/doors/test_gate_weakened.py",
-    "tests/doors/test_harmless_output.py", "tests/doors/test_files.py", "tests/doors/test_action.py",
-    "tests/core/test_table_ties.py",
-    "tests/engine/test_evaluate.py", "tests/engine/test_formula.py", "tests/engine/test_cheapest.py",
-    "tests/engine/test_ask.py", "tests/layouts/test_axe_maps.py", "tests/layouts/test_axe_operations.py",
-    "tests/layouts/test_sharding_jax.py", "tests/layouts/test_sharding_text.py", "tests/layouts/test_xla_text.py",
-    "tests/solvers/test_bits.py", "tests/targets", "tests/test_notebooks.py",
+    "tests/pallas", "tests/oracles", "tests/targets", "tests/test_notebooks.py", "tests/core/test_table_ties.py",
+    "tests/doors/test_action.py", "tests/doors/test_bad_inputs.py", "tests/doors/test_files.py",
+    "tests/doors/test_gate_weakened.py", "tests/doors/test_guard.py", "tests/doors/test_harmless_output.py",
+    "tests/doors/test_kernel", "tests/doors/test_process.py", "tests/doors/test_pytest_plugin.py",
+    "tests/doors/test_search", "tests/engine/test_ask.py", "tests/engine/test_cheapest.py",
+    "tests/engine/test_decide.py", "tests/engine/test_evaluate.py", "tests/engine/test_formula.py",
+    "tests/engine/test_fuzz.py", "tests/jobs/gate/test_dump_kernels.py", "tests/jobs/gate/test_jax_dumps.py",
+    "tests/jobs/gate/test_lock.py", "tests/jobs/gate/test_mutants.py", "tests/jobs/gate/test_programs.py",
+    "tests/jobs/pallas", "tests/jobs/search/test_branch.py", "tests/jobs/search/test_ready_compile.py",
+    "tests/jobs/search/test_solve.py", "tests/jobs/search/test_traced.py", "tests/jobs/search/test_tuned.py",
+    "tests/jobs/test_positions.py", "tests/jobs/test_workers.py", "tests/layouts/test_axe_maps.py",
+    "tests/layouts/test_axe_operations.py", "tests/layouts/test_kernel_random.py",
+    "tests/layouts/test_sharding_jax.py", "tests/layouts/test_sharding_place.py",
+    "tests/layouts/test_sharding_text.py", "tests/layouts/test_xla_text.py",
+    "tests/properties/test_kernel_faults.py", "tests/solvers/test_bits.py",
 )  # fmt: skip
 """How the paths of slow tests begin: they ask JAX or the TPU compiler, start processes, or try very many examples."""
 

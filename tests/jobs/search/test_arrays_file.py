@@ -44,9 +44,10 @@ def test_none_and_unknown() -> None:
     assert "unknown" in unknown.text()
     scalar = read_and_answer(read_yaml("{target: v5e, padding: {w: 'f32[]'}}"))
     assert scalar.exit_code == 1
-    names = ",".join(f"n{k}" for k in range(17))
     sizes = ", ".join(f"n{k}: 2" for k in range(17))
-    many = f"{{target: v5e, sizes: {{{sizes}}}, order: shared, layouts: {{w: 'f32[{names}]'}}}}"
+    first, second = (",".join(f"n{k}" for k in part) for part in (range(9), range(8, 17)))
+    arrays = f"{{v: 'f32[{first}]', w: 'f32[{second}]'}}"
+    many = f"{{target: v5e, sizes: {{{sizes}}}, order: shared, layouts: {arrays}}}"
     assert read_and_answer(read_yaml(many)).exit_code == 3
 
 
