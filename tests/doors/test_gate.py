@@ -172,14 +172,14 @@ def test_rules_that_are_deleted_or_covered(repository: Any, monkeypatch: pytest.
 
 def test_links_are_read_on_both_sides(repository: Any) -> None:
     """A spec file that is a link is compared with what it led to; one that leads nowhere is none."""
-    write("shared/t.yaml", OLD)
-    Path("specs/t.yaml").symlink_to("../shared/t.yaml")
-    Path("specs/none.yaml").symlink_to("../shared/none.yaml")
+    write("elsewhere/t.yaml", OLD)
+    Path("specs/t.yaml").symlink_to("../elsewhere/t.yaml")
+    Path("specs/none.yaml").symlink_to("../elsewhere/none.yaml")
     Path("specs/out.yaml").symlink_to("/nowhere/at all.yaml")
     git("add", ".")
     git("commit", "-qm", "links")
     assert repository("--against", "HEAD")[0] == 0
-    write("shared/t.yaml", MOVED)
+    write("elsewhere/t.yaml", MOVED)
     code, out, _ = repository("--against", "HEAD")
     assert code == 1
     assert "deny     moved  layout a   specs/t.yaml:3:6" in out

@@ -124,7 +124,7 @@ def test_results_that_are_known(layout: str, to: str, expected: str) -> None:
             "no linear layout: the nearest, i=1 -> (1); i=2 -> (2); j=1 -> (3); j=2 -> (6); "
             "where out dims are: [offset (size 16)], differs at element=(0, 3): ",
         ),
-        ("i=1 -> (1); i=2 -> (3)", "cute", "no cute layout: the nearest, ((2,2)):((1,3)), differs at element=(3,): "),
+        ("i=1 -> (1); i=2 -> (3)", "cute", "no cute layout: the nearest, ((2,2)):((1,3)), differs at element=(3): "),
         ("i=1 -> (1, 0)", "cute", "a CuTe layout has one offset; this linear layout has the outputs dim0, dim1"),
         ("(4,3):(0,1)", "axe", "(4,3):(0,1) has a stride 0, and Axe's strides are not 0"),
         ("(4,3):(1,4)", "xla", "an XLA layout needs one of its element types; write for instance: f32 (4,3):(1,4)"),
@@ -145,7 +145,7 @@ def test_results_that_are_known(layout: str, to: str, expected: str) -> None:
             "S[(4,2):(1@lane,1@reg)] has the axes lane, reg; a CuTe layout has one offset",
         ),
         ("f32[]", "cute", "no cute layout: it would be f32 ():(), which cute cannot say: expected an integer"),
-        ("f32[]", "axe", "no axe layout: it would be S[():()] on (), which axe cannot say: a number is missing"),
+        ("f32[]", "axe", "no axe layout: it would be S[():()] on (), which axe cannot say: the layout says nothing"),
         ("f32[]", "linear", "no linear layout: it would be where out dims are: [offset (size 1)], which linear cannot"),
         ("4:4611686018427387904", "linear", "no linear layout: it would be i=1 -> (4611686018427387904); i=2"),
         ("(f32[2], f32[3])", "cute", "a tuple of 2 shapes has no layout of its own; ask about one element"),
