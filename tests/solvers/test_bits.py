@@ -13,6 +13,7 @@ from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.term import Term
+from layoutproof.engine.decide import decide
 from layoutproof.solvers import bits, brute, smt
 from layoutproof.solvers.bits.number import BitNumbers, BitSum, rows_of
 from tests.solvers.claims import N, answer_or_reason, box, covers, in_bounds, injective, mapping, same
@@ -205,3 +206,15 @@ def test_numbers_know_their_rows() -> None:
     assert BitNumbers().less(x, 8) is True
     assert BitNumbers().equal(x, 9) is False
     assert box(2).count() == 2
+
+
+def test_a_part_of_the_domain_is_another_engines_business() -> None:
+    """x ^ (x / 8) sends 0 and 9 to one place, and nothing among the first eight: only of all of it the rank speaks."""
+    m = mapping((16,), lambda on, x: on.xor(x % 8, x // 8), (8,))
+    whole = injective(m)
+    assert bits.decide(whole) == brute.decide(whole) == {"first": (0,), "second": (9,)}
+    part = Claim({"first": box(8), "second": box(8)}, whole.violation)
+    assert brute.decide(part) is None
+    with pytest.raises(Undecided, match="whole domains"):
+        bits.decide(part)
+    assert decide(part).point is None
