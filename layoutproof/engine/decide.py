@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from layoutproof.core.claim import At, Claim, Same, Unreached
 from layoutproof.core.errors import InternalError, NotSmallest, Undecided
-from layoutproof.core.forks import NATIVE
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent, product
@@ -105,12 +104,7 @@ def _proved_easily(claim: Claim, effort: int) -> bool:
 
 
 def _run(name: str, function: str, claim: Claim, share: float) -> Point | None:
-    decide = getattr(_solver(name), function)
-    if name != "smt":
-        return decide(claim, share)  # type: ignore[no-any-return]
-    # one question at a time: z3 counts memory over the whole process, and two would spend each other's
-    with NATIVE:
-        return decide(claim, share)  # type: ignore[no-any-return]
+    return getattr(_solver(name), function)(claim, share)  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=64)

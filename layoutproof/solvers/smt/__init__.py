@@ -11,6 +11,7 @@ import z3
 
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import InternalError, NotSmallest, Undecided
+from layoutproof.core.forks import NATIVE
 from layoutproof.core.result import Point
 from layoutproof.solvers.smt.bits import Bits, Widths
 from layoutproof.solvers.smt.integers import Integers
@@ -45,7 +46,8 @@ def decide(claim: Claim, effort: float = 1) -> Point | None:
     """
     budget = int(BUDGET * effort)
     try:
-        with closing(Session()) as session:
+        # one question at a time: z3 counts memory over the whole process, and two would spend each other's
+        with NATIVE, closing(Session()) as session:
             if not claim.sizes():
                 return _by_bits(session, claim, {}, budget)
             return _by_integers(session, claim, budget)
