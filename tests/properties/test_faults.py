@@ -656,7 +656,7 @@ def test_division_by_zero_is_no_proof(layout: str) -> None:
         ({"where": 8}, "where is a condition as text, e.g. 'N % 8 == 0', not 8"),
         ({"effort": 0}, "effort is a whole number of at least 1, not 0"),
         ({"effort": "2"}, "effort is a whole number of at least 1, not '2'"),
-        ({"engine": 5}, f"unknown engine 5; known: {', '.join(ENGINES)}"),
+        ({"engine": 5}, f"unknown engine '5'; known: {', '.join(ENGINES)}"),
         ({"at_most": "2%"}, "injective does not know the option 'at_most'; it has no options"),
     ],
 )

@@ -34,8 +34,9 @@ from layoutproof.solvers.isl.steps import Steps
 BUDGET = 300_000
 """Operations of isl at effort 1. Layouts of tools in use need below 10,000; 300,000 can take some seconds."""
 
-CALL = 10_000
-"""Operations of one call at effort 1. Nobody can interrupt isl within one, and 10,000 take about a second at worst."""
+CALL = 30_000
+"""Operations of one call at effort 1. Nobody can interrupt isl within one, and 30,000 take about three seconds at worst;
+products of shardings need 20,000."""
 
 
 def decide(claim: Claim, effort: float = 1) -> Point | None:
