@@ -35,7 +35,7 @@ BUDGET = 300_000
 """Operations of isl at effort 1. Layouts of tools in use need below 10,000; 300,000 can take some seconds."""
 
 CALL = 30_000
-"""Operations of one call at effort 1. Nobody can interrupt isl within one, and 30,000 take about three seconds at worst;
+"""Operations of one call at effort 1. Nobody can interrupt isl within one, and 30,000 take some three seconds at worst;
 products of shardings need 20,000."""
 
 
