@@ -15,14 +15,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from layoutproof.algebra.axe.canonical import canonical, fibers_disjoint, same
+from layoutproof.algebra.axe.grouping import group
+from layoutproof.algebra.axe.locate import backward, forward
+from layoutproof.algebra.axe.recognise import is_tile_inner, is_tile_outer
+from layoutproof.algebra.axe.slices import slice_
+from layoutproof.algebra.axe.sums import direct_sum
+from layoutproof.algebra.axe.tiling import tile
 from layoutproof.layouts import axe
-from layoutproof.layouts.axe.canonical import canonical, fibers_disjoint, same
-from layoutproof.layouts.axe.grouping import group
-from layoutproof.layouts.axe.locate import backward, forward
-from layoutproof.layouts.axe.recognise import is_tile_inner, is_tile_outer
-from layoutproof.layouts.axe.slices import slice_
-from layoutproof.layouts.axe.sums import direct_sum
-from layoutproof.layouts.axe.tiling import tile
 
 FIG2 = "S[(8,2,4,2):(4@laneid,1@warpid,1@laneid,1@m)] + R[2:4@warpid] + 5@warpid"
 RESPELLED = "S[(8,2,2,2,2):(4@laneid,1@warpid,2@laneid,1@laneid,1@m)] + R[2:-4@warpid] + 9@warpid"

@@ -392,7 +392,7 @@ def _bytes_of(text: str) -> bytes:
 
 def run(given: Input) -> tuple[int, str]:
     """The exit code and all that was printed, in a folder of its own."""
-    from layoutproof.doors import cli
+    from layoutproof.cli import main as cli
 
     with tempfile.TemporaryDirectory() as folder:
         for name, data in given.files.items():

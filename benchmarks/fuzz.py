@@ -1,7 +1,7 @@
 """Random questions of all languages against looking at every element: `python benchmarks/fuzz.py --questions 100000`.
 
 Each question is asked of all engines in turn or of one of them alone, with or without a second to confirm. An answer
-that contradicts the definitions written in `tests/engine/questions_at_random.py`, an error of ours, or an input that is
+that contradicts the definitions in `tests/questions/questions_at_random.py`, an error of ours, or an input that is
 refused is printed with the seed that makes it again (`--seed S --first K --questions 1`), and the exit code is then 1.
 An unknown contradicts nothing; how many there are is printed.
 """
@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.engine.questions_at_random import ask
+from tests.questions.questions_at_random import ask
 
 
 def main() -> int:

@@ -20,12 +20,12 @@ from typing import Any
 
 from table import median_us, show
 
-from layoutproof.core.kernel import Kernel
-from layoutproof.core.tables import with_assumptions
-from layoutproof.engine.kernels import kernel_of
-from layoutproof.jobs.pallas.adapter import KINDS, device_of, need_jax, opened
-from layoutproof.jobs.pallas.findings import judged
-from layoutproof.jobs.pallas.trace import walk
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.tables import with_assumptions
+from layoutproof.pallas.findings import judged
+from layoutproof.pallas.from_jax.adapter import KINDS, device_of, need_jax, opened
+from layoutproof.pallas.from_jax.trace import walk
+from layoutproof.pallas.judge import kernel_of
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = 1000
@@ -98,8 +98,8 @@ def plugin(runs: int) -> list[Row]:
     """A suite of 1000 tests that trace no Pallas call: without the plugin, with it there, and with it on."""
     ways = {
         "without the plugin": (),
-        "the plugin, not asked": ("-p", "layoutproof.doors.pytest_plugin"),
-        "--layoutproof": ("-p", "layoutproof.doors.pytest_plugin", "--layoutproof"),
+        "the plugin, not asked": ("-p", "layoutproof.cli.pytest_plugin"),
+        "--layoutproof": ("-p", "layoutproof.cli.pytest_plugin", "--layoutproof"),
     }
     rows = []
     for name, head in (("plain Python", "x = 1\n"), ("with jax and Pallas", "from jax.experimental import pallas\n")):

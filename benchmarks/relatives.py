@@ -13,11 +13,11 @@ from collections.abc import Callable
 from table import median_us, show
 
 import layoutproof as lp
-from layoutproof.engine.convert import convert
-from layoutproof.layouts.cute.algebra import complement, composition, left_inverse
+from layoutproof.algebra.cute.algebra import complement, composition, left_inverse
+from layoutproof.algebra.cute.tiling import logical_divide, logical_product
 from layoutproof.layouts.cute.layout import CuteLayout, _index_map
-from layoutproof.layouts.cute.tiling import logical_divide, logical_product
 from layoutproof.layouts.linear import _index_map as _linear_map
+from layoutproof.questions.convert import convert
 
 SIDE = 2**15
 Row = tuple[str, str, float]

@@ -9,10 +9,10 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from layoutproof.jobs.positions import read_yaml
-from layoutproof.jobs.search.problem import Problem, Shape
-from layoutproof.jobs.search.read import load, read_problem
-from layoutproof.jobs.search.solve import Tilings, solve
+from layoutproof.specs.positions import read_yaml
+from layoutproof.tilings.problem import Problem, Shape
+from layoutproof.tilings.read import load, read_problem
+from layoutproof.tilings.solve import Tilings, solve
 
 SPECS = Path(__file__).resolve().parent.parent / "specs" / "search"
 READY = ("matmul", "flash_attention", "grouped_matmul", "batched_matmul", "quantised_matmul", "layer_norm", "softmax")

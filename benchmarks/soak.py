@@ -58,8 +58,8 @@ def spend() -> None:
     """A question whose budget ends within z3, and one whose budget ends within isl."""
     from layoutproof.core.errors import Undecided
     from layoutproof.core.index_map import IndexMap
-    from layoutproof.engine.read import map_of, read_layout
     from layoutproof.properties import injective
+    from layoutproof.registry.read import map_of, read_layout
     from layoutproof.solvers import isl, smt
 
     m: IndexMap = map_of(read_layout("f32[N,M] strides (M-1,1)"))

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from layoutproof.core.errors import Undecided
-from layoutproof.jobs.positions import read_yaml
-from layoutproof.jobs.search.problem import Problem
-from layoutproof.jobs.search.read import read_problem
-from layoutproof.targets.tpu import MEMORY
+from layoutproof.hardware.tpu import MEMORY
+from layoutproof.specs.positions import read_yaml
+from layoutproof.tilings.problem import Problem
+from layoutproof.tilings.read import read_problem
 
 CHIPS = {"tpu7x": "7x", "tpu_v5": "v5p", "tpu_v5_lite": "v5e", "tpu_v6_lite": "v6e", "tpu v6": "v6e", "tpu v7": "7x"}
 CHIPS |= {"TPU v6": "v6e", "TPU v5": "v5e"}  # `TPU v5` of that table may be v5p too: the same VMEM by default

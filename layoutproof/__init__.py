@@ -17,6 +17,9 @@ import layoutproof.core.forks  # noqa: F401  from the first import on, or a fork
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from layoutproof.cli.guard import KernelError as KernelError
+    from layoutproof.cli.guard import KernelWarning as KernelWarning
+    from layoutproof.cli.guard import guard as guard
     from layoutproof.core.errors import LayoutError as LayoutError
     from layoutproof.core.result import Result as Result
     from layoutproof.core.result import Verdict as Verdict
@@ -25,31 +28,28 @@ if TYPE_CHECKING:
     from layoutproof.core.term import maximum as maximum
     from layoutproof.core.term import minimum as minimum
     from layoutproof.core.term import select as select
-    from layoutproof.doors.guard import KernelError as KernelError
-    from layoutproof.doors.guard import KernelWarning as KernelWarning
-    from layoutproof.doors.guard import guard as guard
-    from layoutproof.engine.ask import ask as ask
-    from layoutproof.engine.convert import convert as convert
-    from layoutproof.engine.defaults import tpu_default as tpu_default
-    from layoutproof.engine.evaluate import locate as locate
-    from layoutproof.engine.evaluate import pack as pack
-    from layoutproof.engine.evaluate import table as table
-    from layoutproof.engine.evaluate import unpack as unpack
-    from layoutproof.engine.read import read_layout as read_layout
-    from layoutproof.jobs.pallas.assume import assume as assume
     from layoutproof.layouts.map import index_map as index_map
+    from layoutproof.pallas.from_jax.assume import assume as assume
+    from layoutproof.questions.ask import ask as ask
+    from layoutproof.questions.convert import convert as convert
+    from layoutproof.questions.evaluate import locate as locate
+    from layoutproof.questions.evaluate import pack as pack
+    from layoutproof.questions.evaluate import table as table
+    from layoutproof.questions.evaluate import unpack as unpack
+    from layoutproof.registry.defaults import tpu_default as tpu_default
+    from layoutproof.registry.read import read_layout as read_layout
 
 _WHERE = {
     "core.errors": ("LayoutError",),
     "core.result": ("Result", "Verdict"),
     "core.term": ("equal", "less", "maximum", "minimum", "select"),
-    "doors.guard": ("KernelError", "KernelWarning", "guard"),
-    "engine.ask": ("ask",),
-    "engine.convert": ("convert",),
-    "engine.defaults": ("tpu_default",),
-    "engine.evaluate": ("locate", "pack", "table", "unpack"),
-    "engine.read": ("read_layout",),
-    "jobs.pallas.assume": ("assume",),
+    "cli.guard": ("KernelError", "KernelWarning", "guard"),
+    "questions.ask": ("ask",),
+    "questions.convert": ("convert",),
+    "registry.defaults": ("tpu_default",),
+    "questions.evaluate": ("locate", "pack", "table", "unpack"),
+    "registry.read": ("read_layout",),
+    "pallas.from_jax.assume": ("assume",),
     "layouts.map": ("index_map",),
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}

@@ -1,6 +1,6 @@
 """`python -m layoutproof` is the command `layoutproof`."""
 
-from layoutproof.doors.cli import main
+from layoutproof.cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -9,7 +9,7 @@
 import numpy as np
 
 import layoutproof as lp
-from layoutproof.engine.picture import text_picture
+from layoutproof.pictures.picture import text_picture
 
 # %% [markdown]
 # ## Figure 1: a 3x5 array in 2x2 tiles
@@ -28,11 +28,11 @@ print(lp.ask("padding", figure1).figures)
 
 # %% [markdown]
 # ## The other definition: pad, reshape, transpose
-# The document gives a second definition. It is written independently in `engine.pad_reshape`, and both agree on every
+# The document gives a second definition. It is written independently in `questions.pad_reshape`; both agree on every
 # element.
 
 # %%
-from layoutproof.engine.pad_reshape import pad_reshape_transpose  # noqa: E402
+from layoutproof.questions.pad_reshape import pad_reshape_transpose  # noqa: E402
 
 array = np.arange(15, dtype=np.float32).reshape(3, 5)
 memory = pad_reshape_transpose(figure1, array)

@@ -9,11 +9,11 @@
 import itertools
 
 import layoutproof as lp
+from layoutproof.algebra.axe.canonical import canonical, same
+from layoutproof.algebra.axe.locate import backward, forward
+from layoutproof.algebra.axe.slices import slice_
+from layoutproof.algebra.axe.tiling import tile
 from layoutproof.layouts import axe
-from layoutproof.layouts.axe.canonical import canonical, same
-from layoutproof.layouts.axe.locate import backward, forward
-from layoutproof.layouts.axe.slices import slice_
-from layoutproof.layouts.axe.tiling import tile
 
 # %% [markdown]
 # ## The four layouts

@@ -13,9 +13,9 @@ from jax.experimental.pallas import tpu as pltpu
 from jax.experimental.pallas.ops.tpu.matmul import matmul
 
 import layoutproof as lp
-from layoutproof.jobs.pallas.findings import judged
-from layoutproof.jobs.pallas.report import text
-from layoutproof.jobs.pallas.trace import kernels_of
+from layoutproof.pallas.findings import judged
+from layoutproof.pallas.from_jax.trace import kernels_of
+from layoutproof.pallas.report import text
 
 # %% [markdown]
 # ## Found before anything runs

@@ -11,8 +11,8 @@ import importlib.util
 import jax
 
 import layoutproof as lp
-from layoutproof.jobs.positions import read_yaml
-from layoutproof.jobs.search import arrays_file, traced_file
+from layoutproof.specs.positions import read_yaml
+from layoutproof.tilings import arrays_file, traced_file
 
 MATMUL = """
 search: matrix product, {size} x {size}, bf16

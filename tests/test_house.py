@@ -1,4 +1,4 @@
-"""The house rules that a machine can hold: layers, sizes, complete modules, a light import."""
+"""The house rules that a machine can hold: complete modules, a light import, one place that reads files."""
 
 from __future__ import annotations
 
@@ -11,67 +11,16 @@ from types import ModuleType
 import pytest
 
 import layoutproof
-from layoutproof.engine.catalogue import kernel_properties, properties, property_module
-from layoutproof.engine.read import UNMARKED, language, languages, read_layout
+from layoutproof.registry.catalogue import kernel_properties, properties, property_module
+from layoutproof.registry.read import UNMARKED, language, languages, read_layout
+from tests.imports import imports_of
 
 PACKAGE = Path(layoutproof.__file__).parent
-LAYERS = (("core",), ("layouts", "properties", "solvers", "targets"), ("engine",), ("jobs",), ("doors",))
-LEVEL = {folder: level for level, folders in enumerate(LAYERS) for folder in folders}
 HEAVY = ("islpy", "z3", "sympy", "numpy", "jax", "matplotlib", "pydantic", "rich", "click", "yaml", "joblib")
-
-
-def imports_of(source: str, package: str) -> list[str]:
-    """Absolute names of everything a module imports, at any depth; relative imports resolved against `package`."""
-    found: list[str] = []
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = ".".join(package.split(".")[: len(package.split(".")) - node.level + 1]) if node.level else ""
-            module = ".".join(part for part in (base, node.module or "") if part)
-            found += [module, *(f"{module}.{alias.name}" for alias in node.names)]
-    return found
-
-
-def folder_of(name: str) -> str | None:
-    parts = name.split(".")
-    return parts[1] if len(parts) > 1 and parts[0] == "layoutproof" and parts[1] in LEVEL else None
-
-
-def broken_layers(source: str, folder: str, package: str) -> list[str]:
-    """Imports of one module that point up, or sideways to a sibling folder."""
-    bad = []
-    for name in imports_of(source, package):
-        target = folder_of(name)
-        if target is not None and target != folder and LEVEL[target] >= LEVEL[folder]:
-            bad.append(name)
-    return bad
 
 
 def modules() -> list[Path]:
     return sorted(p for p in PACKAGE.rglob("*.py") if p.parent != PACKAGE)
-
-
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_imports_point_down_only(path: Path) -> None:
-    """No module imports from a layer above it or from a sibling folder of its own layer."""
-    parts = path.relative_to(PACKAGE).parts
-    package = ".".join(("layoutproof", *parts[:-1]))
-    assert broken_layers(path.read_text(), parts[0], package) == []
-
-
-@pytest.mark.parametrize(
-    ("source", "folder"),
-    [
-        ("from layoutproof.engine.ask import ask", "core"),
-        ("def f():\n    import layoutproof.doors.cli", "jobs"),
-        ("from layoutproof import solvers", "properties"),
-        ("from ..engine import ask", "layouts"),
-    ],
-)
-def test_the_layer_check_can_fail(source: str, folder: str) -> None:
-    """A planted import that points up or sideways is found, also inside a function and when relative."""
-    assert broken_layers(source, folder, f"layoutproof.{folder}")
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
@@ -135,7 +84,7 @@ def test_a_new_language_claims_its_texts_whatever_its_name(monkeypatch: pytest.M
     zeta.read = lambda value, mode: value.upper()  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, zeta.__name__, zeta)
     known = languages()
-    monkeypatch.setattr("layoutproof.engine.read.languages", lambda: (*known, "zeta"))
+    monkeypatch.setattr("layoutproof.registry.read.languages", lambda: (*known, "zeta"))
     assert read_layout("zeta [3,5]") == "ZETA [3,5]"
     assert str(read_layout("f32[3,5]")) == "f32[3,5]{1,0}"
 
@@ -160,11 +109,11 @@ def test_one_place_reads_files() -> None:
     found = {p.relative_to(PACKAGE).as_posix(): openers & names_called(p.read_text()) for p in PACKAGE.rglob("*.py")}
     reading = {name for name, called in found.items() if called}
     # `read_text` of the sharding language reads no file; the others write
-    others = {"layouts/sharding/__init__.py", "jobs/cache.py", "doors/arguments.py", "doors/cli.py"}
+    others = {"layouts/sharding/__init__.py", "compiler/cache.py", "cli/arguments.py", "cli/main.py"}
     assert reading == {"core/files.py", *others}
 
 
 def test_one_place_prints() -> None:
-    """What a user sees goes through `doors.arguments`, which makes it harmless."""
+    """What a user sees goes through `cli.arguments`, which makes it harmless."""
     printing = [p for p in PACKAGE.rglob("*.py") if {"echo", "secho", "print"} & names_called(p.read_text())]
-    assert [p.relative_to(PACKAGE).as_posix() for p in printing] == ["doors/arguments.py"]
+    assert [p.relative_to(PACKAGE).as_posix() for p in printing] == ["cli/arguments.py"]

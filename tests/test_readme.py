@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from layoutproof.doors import cli
-from layoutproof.jobs.check import Status, run
-from layoutproof.jobs.spec import loads
+from layoutproof.cli import main as cli
+from layoutproof.specs.check import Status, run
+from layoutproof.specs.spec import loads
 
 README = (Path(__file__).resolve().parents[1] / "README.md").read_text()
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from layoutproof.core.errors import LayoutError
+
 Point = Mapping[str, tuple[int, ...]]
 """Named points as plain ints: `{"first": (0, 4), "second": (1, 0)}`; `"sizes"` holds the claim's sizes in order."""
 
@@ -106,3 +108,26 @@ def plain(value: Any) -> Any:
 
 
 _PLAIN = frozenset({int, str, bool, float, type(None)})
+
+
+def result_json(result: Result) -> dict[str, Any]:
+    """One answer for programs."""
+    return {
+        "property": result.property,
+        "subject": result.subject,
+        "verdict": result.verdict.value,
+        "counterexample": plain(result.counterexample),
+        "reason": result.reason,
+        "decided_by": result.decided_by,
+        "figures": plain(result.figures),
+        **({"scope": result.scope} if result.scope else {}),
+    }
+
+
+def error_json(error: Exception, kind: str, message: str) -> dict[str, Any]:
+    """One error for programs; kind: input, usage, unknown or internal."""
+    entry: dict[str, Any] = {"kind": kind, "message": message}
+    if isinstance(error, LayoutError):
+        given = {"text": error.text, "column": error.column, "file": error.file, "line": error.line}
+        entry |= {"message": error.problem, **{k: v for k, v in given.items() if v}}
+    return {"error": entry}

@@ -16,7 +16,7 @@ def vmem_bytes(dims: Sequence[Any], bits: int, on: Numbers = INTS) -> Any:
 
     Columns are rounded up to 128, rows to the smallest power of two that holds them, from the rows that share 32 bits
     up to 8; one dimension alone to 128 columns of 32 bits. Measured on libtpu 0.0.42.1 (the compiler's own
-    figure for windows, facts in `targets/tpu_memory`).
+    figure for windows, facts in `hardware/tpu_memory`).
 
     >>> vmem_bytes((512, 1024), 32), vmem_bytes((1, 512), 32), vmem_bytes((5, 512), 8), vmem_bytes((1024,), 16)
     (2097152, 2048, 4096, 2048)

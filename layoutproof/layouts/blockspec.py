@@ -8,7 +8,7 @@ that, and `in_bounds` does not.
 Written `ARRAY blockspec BLOCK INDEX grid GRID`, and ` out` at the end for an operand that is written; BLOCK or INDEX
 None are the whole array and all zeros. Mapping form: {"blockspec": {"array": "f32[8,6]", "grid": [4, 2], "block":
 [2, 3], "index": "(i, j) -> (i, j)", "role": "out"}}, or one operand of a kernel: {"blockspec": {"kernel": {..},
-"operand": "x"}}. `layoutproof.core.kernel_text` says what may stand in each.
+"operand": "x"}}. `layoutproof.kernel.kernel_text` says what may stand in each.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from typing import Any
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
-from layoutproof.core.kernel import Kernel, Operand
-from layoutproof.core.kernel_elements import Step, element_map, steps
-from layoutproof.core.kernel_index import index_text
-from layoutproof.core.kernel_parts import check_keys, closing, read_grid, shown, within, word_of
-from layoutproof.core.kernel_text import ROLES, read_kernel
+from layoutproof.kernel.kernel import Kernel, Operand
+from layoutproof.kernel.kernel_elements import Step, element_map, steps
+from layoutproof.kernel.kernel_index import index_text
+from layoutproof.kernel.kernel_parts import check_keys, closing, read_grid, shown, within, word_of
+from layoutproof.kernel.kernel_text import ROLES, read_kernel
 
 _KEYS = ("array", "grid", "block", "index", "role", "indexing_mode")
 _FORM = "f32[100,90] blockspec (10, 20) (i, j) -> (i, j) grid (10, 5)"

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from layoutproof.core.errors import Undecided
-from layoutproof.core.kernel import Block
 from layoutproof.core.size import Size, as_size, ceil_div, divide, evaluate, product, surely_less, symbol, symbols_of
-from layoutproof.core.windows import block_count
+from layoutproof.kernel.kernel import Block
+from layoutproof.kernel.windows import block_count
 
 NAMES = ("N", "M")
 VALUES = (1, 2, 3, 5, 8, 13, 127)

@@ -6,10 +6,10 @@ import itertools
 
 import pytest
 
-from layoutproof.core.kernel import Table
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.size import symbol
-from layoutproof.core.table_ties import tied
+from layoutproof.kernel.kernel import Table
+from layoutproof.kernel.table_ties import tied
 
 WORDS = ("monotone", "injective", "onto")
 SAID = [words for count in range(4) for words in itertools.combinations(WORDS, count)]

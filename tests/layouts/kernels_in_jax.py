@@ -12,9 +12,9 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 
 from layoutproof.core.index_map import row_major
-from layoutproof.core.kernel import Block, Kernel, Operand
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import Block, Kernel, Operand
 
 NEVER = np.iinfo(np.int32).min
 """What interpret mode leaves in an int32 output that no program writes."""

@@ -10,14 +10,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import layoutproof as lp
+from layoutproof.algebra.axe.canonical import axis_facts, canonical, copies_distinct, fibers_disjoint, injective, same
+from layoutproof.algebra.axe.locate import backward, forward
+from layoutproof.algebra.axe.tiling import span
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.layouts import axe
 from layoutproof.layouts.axe import AxeLayout
-from layoutproof.layouts.axe.canonical import axis_facts, canonical, copies_distinct, fibers_disjoint, injective, same
-from layoutproof.layouts.axe.locate import backward, forward
 from layoutproof.layouts.axe.sumset import canonical_set, count, decompose, same_set, values
 from layoutproof.layouts.axe.swizzle import swizzled_bounds
-from layoutproof.layouts.axe.tiling import span
 from tests.layouts.axe_at_random import layouts
 from tests.oracles import axe_plain
 

@@ -11,19 +11,19 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from layoutproof.algebra.axe.canonical import canonical, fibers_disjoint, same, with_sizes
+from layoutproof.algebra.axe.factories import tmem_datapath, to_psum, trainium
+from layoutproof.algebra.axe.grouping import group, group_many, permute_by_groups, permute_dims
+from layoutproof.algebra.axe.locate import forward
+from layoutproof.algebra.axe.recognise import is_tile_inner, is_tile_outer
+from layoutproof.algebra.axe.slices import slice_
+from layoutproof.algebra.axe.sums import direct_sum, is_direct_sum_left, is_direct_sum_right
+from layoutproof.algebra.axe.tiling import spans, tile, tile_to
+from layoutproof.algebra.axe.width import broadcast, pack, storage, unpack
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.size import symbol
 from layoutproof.layouts import axe
 from layoutproof.layouts.axe import AxeLayout, Reason, Swizzle
-from layoutproof.layouts.axe.canonical import canonical, fibers_disjoint, same, with_sizes
-from layoutproof.layouts.axe.factories import tmem_datapath, to_psum, trainium
-from layoutproof.layouts.axe.grouping import group, group_many, permute_by_groups, permute_dims
-from layoutproof.layouts.axe.locate import forward
-from layoutproof.layouts.axe.recognise import is_tile_inner, is_tile_outer
-from layoutproof.layouts.axe.slices import slice_
-from layoutproof.layouts.axe.sums import direct_sum, is_direct_sum_left, is_direct_sum_right
-from layoutproof.layouts.axe.tiling import spans, tile, tile_to
-from layoutproof.layouts.axe.width import broadcast, pack, storage, unpack
 from tests.layouts.axe_at_random import layouts
 from tests.oracles import axe_plain
 from tests.oracles.axe_plain import Point

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from layoutproof.algebra.axe.scopes import EXTENTS, FUSIONS, align, fuse, fuse_all, same_threads, split
+from layoutproof.algebra.axe.wellformed import is_trainium, problems, scope_of
 from layoutproof.layouts import axe
 from layoutproof.layouts.axe import AxeLayout
-from layoutproof.layouts.axe.scopes import EXTENTS, FUSIONS, align, fuse, fuse_all, same_threads, split
 from layoutproof.layouts.axe.swizzle import bank_conflicts, swizzled
-from layoutproof.layouts.axe.wellformed import is_trainium, problems, scope_of
 from tests.oracles import axe_plain
 
 

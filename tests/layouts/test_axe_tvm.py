@@ -9,10 +9,10 @@ import sys
 
 import pytest
 
+from layoutproof.algebra.axe.canonical import canonical, same
+from layoutproof.algebra.axe.grouping import group
+from layoutproof.algebra.axe.tiling import tile
 from layoutproof.layouts import axe
-from layoutproof.layouts.axe.canonical import canonical, same
-from layoutproof.layouts.axe.grouping import group
-from layoutproof.layouts.axe.tiling import tile
 
 PROGRAM = """
 import json

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import layoutproof as lp
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.kernel import Kernel
-from layoutproof.engine.programs import MOST_PROGRAMS, operand_of, windows, written_by, written_table
-from layoutproof.engine.read import language, languages, read_layout
-from layoutproof.jobs.check import Status, run
-from layoutproof.jobs.positions import read_file
-from layoutproof.jobs.spec import loads
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.pallas.reference import MOST_PROGRAMS, operand_of, windows, written_by, written_table
+from layoutproof.registry.read import language, languages, read_layout
+from layoutproof.specs.check import Status, run
+from layoutproof.specs.positions import read_file
+from layoutproof.specs.spec import loads
 
 SPECS = Path(__file__).resolve().parents[2] / "specs"
 TEXT = "f32[100,90] blockspec (10, 20) (i, j) -> (i, j) grid (10, 5)"

@@ -11,9 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layoutproof.core.errors import LayoutError
-from layoutproof.layouts.cute import CuteLayout, parse
-from layoutproof.layouts.cute.algebra import (
+from layoutproof.algebra.cute.algebra import (
     coalesce,
     complement,
     composition,
@@ -21,7 +19,7 @@ from layoutproof.layouts.cute.algebra import (
     left_inverse,
     right_inverse,
 )
-from layoutproof.layouts.cute.laws import (
+from layoutproof.algebra.cute.laws import (
     Reason,
     complement_fails,
     composition_fails,
@@ -29,7 +27,7 @@ from layoutproof.layouts.cute.laws import (
     same_function,
     superincreasing,
 )
-from layoutproof.layouts.cute.tiling import (
+from layoutproof.algebra.cute.tiling import (
     flat_divide,
     flat_product,
     logical_divide,
@@ -39,6 +37,8 @@ from layoutproof.layouts.cute.tiling import (
     zipped_divide,
     zipped_product,
 )
+from layoutproof.core.errors import LayoutError
+from layoutproof.layouts.cute import CuteLayout, parse
 
 PROFILE = settings(max_examples=300, deadline=None, derandomize=True)
 EXTENTS = st.sampled_from([1, 2, 2, 3, 4, 6])

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import layoutproof as lp
-from layoutproof.core.kernel import Kernel
-from layoutproof.core.kernel_elements import start_of
-from layoutproof.core.windows import program_map
-from layoutproof.engine.programs import operand_of, windows, written_by
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.kernel_elements import start_of
+from layoutproof.kernel.windows import program_map
+from layoutproof.pallas.reference import operand_of, windows, written_by
 from tests.layouts.kernels_at_random import kernels
 
 TABLE = {"t": [2, 0, 5]}

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.kernel import MEMORIES, SEMANTICS, Kernel
-from layoutproof.engine.read import read_layout
+from layoutproof.kernel.kernel import MEMORIES, SEMANTICS, Kernel
+from layoutproof.registry.read import read_layout
 
 X = {"name": "x", "array": "f32[8,6]", "block": [2, 3], "index": "(i, j) -> (i, j)"}
 OUT = {**X, "name": "o"}

@@ -8,9 +8,9 @@ import pytest
 
 import layoutproof as lp
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.kernel import Block, Kernel, Scratch
 from layoutproof.core.size import symbol
-from layoutproof.engine.read import read_layout
+from layoutproof.kernel.kernel import Block, Kernel, Scratch
+from layoutproof.registry.read import read_layout
 
 X = {"name": "x", "array": "f32[8,6]", "block": [2, 3], "index": "(i, j) -> (i, j)"}
 OUT = {**X, "name": "o"}

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import layoutproof as lp
-from layoutproof.engine.conversions import axe_to_sharding, sharding_to_axe
-from layoutproof.engine.convert import convert
+from layoutproof.questions.conversions import axe_to_sharding, sharding_to_axe
+from layoutproof.questions.convert import convert
 from tests.layouts import shardings_at_random as at_random
 
 

@@ -10,23 +10,13 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from layoutproof.algebra.axe import canonical as c
+from layoutproof.algebra.axe import grouping, recognise, scopes, slices, sums, tiling, wellformed, width
+from layoutproof.algebra.axe.factories import to_psum
+from layoutproof.algebra.axe.locate import forward
 from layoutproof.core.errors import LayoutError
 from layoutproof.layouts import axe
-from layoutproof.layouts.axe import (
-    AxeLayout,
-    Reason,
-    grouping,
-    recognise,
-    scopes,
-    slices,
-    sums,
-    tiling,
-    wellformed,
-    width,
-)
-from layoutproof.layouts.axe import canonical as c
-from layoutproof.layouts.axe.factories import to_psum
-from layoutproof.layouts.axe.locate import forward
+from layoutproof.layouts.axe import AxeLayout, Reason
 from layoutproof.layouts.axe.sumset import axis_iters, low_high
 from tests.oracles import axe_plain
 

@@ -16,8 +16,8 @@ from layoutproof.core.index_map import Index
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.reshape import Reindex, after, reshape
 from layoutproof.core.result import Point, Verdict
-from layoutproof.engine.read import read_layout
 from layoutproof.layouts.xla.shape import XlaLayout
+from layoutproof.registry.read import read_layout
 from tests.oracles import plain
 from tests.recorded import rows
 

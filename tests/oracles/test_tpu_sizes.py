@@ -7,8 +7,8 @@ import re
 from typing import Any
 
 import layoutproof as lp
-from layoutproof.engine.read import read_layout
 from layoutproof.layouts.xla.sizes import sizes
+from layoutproof.registry.read import read_layout
 from tests.oracles import plain
 from tests.recorded import rows
 

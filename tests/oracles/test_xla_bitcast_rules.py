@@ -23,8 +23,8 @@ from layoutproof.core.numbers import INTS
 from layoutproof.core.reshape import after, common_factors, reshape
 from layoutproof.core.result import Verdict
 from layoutproof.core.space import Space
-from layoutproof.engine.read import read_layout
 from layoutproof.layouts.xla.shape import XlaLayout
+from layoutproof.registry.read import read_layout
 from tests.recorded import rows
 
 FILE = "xla_bitcast_cases.jsonl"

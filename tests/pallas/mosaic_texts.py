@@ -9,11 +9,11 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from layoutproof.core.kernel import Block, Kernel, Operand
 from layoutproof.core.numbers import INTS
 from layoutproof.core.term import Term
-from layoutproof.engine.kernels import judge
-from layoutproof.jobs.pallas.adapter import device_of
+from layoutproof.kernel.kernel import Block, Kernel, Operand
+from layoutproof.pallas.from_jax.adapter import device_of
+from layoutproof.pallas.judge import judge
 
 
 def lowered(built: Any, target: str = "v5e") -> str:

@@ -9,11 +9,11 @@ import pytest
 
 jax = pytest.importorskip("jax", reason="reading Mosaic kernels needs the extra [jax]")
 
-from layoutproof.core.kernel import Kernel, Unmodelled  # noqa: E402
-from layoutproof.core.tables import with_assumptions  # noqa: E402
-from layoutproof.jobs.pallas.findings import exit_code, judged  # noqa: E402
-from layoutproof.jobs.pallas.mosaic_module import calls_in, kernels_in_hlo, kernels_of_calls  # noqa: E402
-from layoutproof.jobs.pallas.trace import kernels_of  # noqa: E402
+from layoutproof.kernel.kernel import Kernel, Unmodelled  # noqa: E402
+from layoutproof.kernel.tables import with_assumptions  # noqa: E402
+from layoutproof.pallas.findings import exit_code, judged  # noqa: E402
+from layoutproof.pallas.from_jax.trace import kernels_of  # noqa: E402
+from layoutproof.pallas.from_mosaic.mosaic_module import calls_in, kernels_in_hlo, kernels_of_calls  # noqa: E402
 from tests.pallas.mosaic_texts import as_compiled, lowered, verdicts, windows  # noqa: E402
 from tests.pallas.pitfalls import PITFALLS  # noqa: E402
 from tests.pallas.wheel_ops import ops  # noqa: E402

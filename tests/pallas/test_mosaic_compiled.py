@@ -8,18 +8,18 @@ import pytest
 
 jax = pytest.importorskip("jax", reason="reading Mosaic kernels needs the extra [jax]")
 
-from layoutproof.core.kernel import Kernel  # noqa: E402
-from layoutproof.core.tables import with_assumptions  # noqa: E402
-from layoutproof.jobs.hlo.audit import audit  # noqa: E402
-from layoutproof.jobs.pallas.findings import judged  # noqa: E402
-from layoutproof.jobs.pallas.mosaic_module import calls_in, kernels_in_hlo, kernels_of_calls  # noqa: E402
-from layoutproof.jobs.pallas.trace import kernels_of  # noqa: E402
-from layoutproof.jobs.search.traced_compile import ENVIRONMENT  # noqa: E402
+from layoutproof.hlo.audit import audit  # noqa: E402
+from layoutproof.kernel.kernel import Kernel  # noqa: E402
+from layoutproof.kernel.tables import with_assumptions  # noqa: E402
+from layoutproof.pallas.findings import judged  # noqa: E402
+from layoutproof.pallas.from_jax.trace import kernels_of  # noqa: E402
+from layoutproof.pallas.from_mosaic.mosaic_module import calls_in, kernels_in_hlo, kernels_of_calls  # noqa: E402
+from layoutproof.tilings.traced_compile import ENVIRONMENT  # noqa: E402
+from tests.hardware.compiler import available  # noqa: E402
 from tests.pallas.mosaic_compiler import Case, compiled  # noqa: E402
 from tests.pallas.mosaic_texts import as_compiled, verdicts, windows  # noqa: E402
 from tests.pallas.pitfalls import PITFALLS  # noqa: E402
 from tests.recorded import dump  # noqa: E402
-from tests.targets.compiler import available  # noqa: E402
 
 CASES: list[Case] = [
     *((n, "wrong") for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 17, 23, 24, 26, 27, 28, 31, 32)),

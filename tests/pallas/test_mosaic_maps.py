@@ -12,12 +12,12 @@ import pytest
 
 jax = pytest.importorskip("jax", reason="reading Mosaic kernels needs the extra [jax]")
 
-from layoutproof.core.kernel import Kernel  # noqa: E402
 from layoutproof.core.term import Term  # noqa: E402
-from layoutproof.jobs.pallas.bit_terms import Unreadable  # noqa: E402
-from layoutproof.jobs.pallas.mosaic_child import read_modules  # noqa: E402
-from layoutproof.jobs.pallas.mosaic_module import kernels_in_hlo  # noqa: E402
-from layoutproof.jobs.pallas.mosaic_terms import index_terms  # noqa: E402
+from layoutproof.kernel.kernel import Kernel  # noqa: E402
+from layoutproof.pallas.bit_terms import Unreadable  # noqa: E402
+from layoutproof.pallas.from_mosaic.mosaic_child import read_modules  # noqa: E402
+from layoutproof.pallas.from_mosaic.mosaic_module import kernels_in_hlo  # noqa: E402
+from layoutproof.pallas.from_mosaic.mosaic_terms import index_terms  # noqa: E402
 from tests.pallas.mosaic_texts import lowered, value  # noqa: E402
 
 GRID = (5, 4)

@@ -12,13 +12,13 @@ import pytest
 
 jax = pytest.importorskip("jax", reason="reading Mosaic kernels needs the extra [jax]")
 
+from layoutproof.cli import main as cli  # noqa: E402
 from layoutproof.core.errors import LayoutError  # noqa: E402
-from layoutproof.core.kernel import Kernel  # noqa: E402
-from layoutproof.doors import cli  # noqa: E402
-from layoutproof.jobs.hlo.audit import audit  # noqa: E402
-from layoutproof.jobs.pallas.mosaic_calls import Call  # noqa: E402
-from layoutproof.jobs.pallas.mosaic_child import read_modules  # noqa: E402
-from layoutproof.jobs.pallas.mosaic_module import calls_in, kernels_of_calls  # noqa: E402
+from layoutproof.hlo.audit import audit  # noqa: E402
+from layoutproof.kernel.kernel import Kernel  # noqa: E402
+from layoutproof.pallas.from_mosaic.mosaic_calls import Call  # noqa: E402
+from layoutproof.pallas.from_mosaic.mosaic_child import read_modules  # noqa: E402
+from layoutproof.pallas.from_mosaic.mosaic_module import calls_in, kernels_of_calls  # noqa: E402
 from tests.pallas.mosaic_texts import call_line, config, lowered  # noqa: E402
 from tests.pallas.pitfalls import PITFALLS  # noqa: E402
 

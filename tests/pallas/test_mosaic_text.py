@@ -11,8 +11,8 @@ import pytest
 jax = pytest.importorskip("jax", reason="reading Mosaic kernels needs the extra [jax]")
 
 from layoutproof.core.errors import LayoutError  # noqa: E402
-from layoutproof.core.kernel import Kernel, Scratch, Unmodelled  # noqa: E402
-from layoutproof.jobs.pallas.mosaic_module import calls_in, kernels_in_hlo, kernels_of_calls  # noqa: E402
+from layoutproof.kernel.kernel import Kernel, Scratch, Unmodelled  # noqa: E402
+from layoutproof.pallas.from_mosaic.mosaic_module import calls_in, kernels_in_hlo, kernels_of_calls  # noqa: E402
 from tests.pallas.mosaic_texts import MODULE, WINDOW, body, call_line, config, lowered  # noqa: E402
 from tests.pallas.pitfalls import PITFALLS, call  # noqa: E402
 

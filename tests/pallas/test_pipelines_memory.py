@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import layoutproof as lp
-from layoutproof.core.kernel import Kernel
-from layoutproof.engine.kernels import judge
-from layoutproof.jobs.pallas.trace import kernels_of
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.pallas.from_jax.trace import kernels_of
+from layoutproof.pallas.judge import judge
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 pl = pytest.importorskip("jax.experimental.pallas")
@@ -114,8 +114,8 @@ def test_the_sum_over_the_call(body: Any, scratch: list[int], limit: int | None,
 def test_a_spec_keeps_what_the_body_allocates() -> None:
     (whole, *_) = kernels_of(call(in_a_row, []), [ARRAY], target="v5e")
     assert isinstance(whole, Kernel)
-    from layoutproof.core.kernel_print import mapping_of
-    from layoutproof.engine.kernels import kernel_of
+    from layoutproof.kernel.kernel_print import mapping_of
+    from layoutproof.pallas.judge import kernel_of
 
     again = kernel_of({"kernel": mapping_of(whole)}, "test")
     assert again.scoped == whole.scoped != ()
@@ -127,8 +127,8 @@ def test_a_spec_keeps_what_the_body_allocates() -> None:
 )
 def test_a_lowered_program_says_the_same(body: Any, scratch: list[int], bytes_: int) -> None:
     """Without the code that made it: what the module's regions allocate."""
-    from layoutproof.jobs.pallas.adapter import device_of
-    from layoutproof.jobs.pallas.mosaic_module import kernels_in_hlo
+    from layoutproof.pallas.from_jax.adapter import device_of
+    from layoutproof.pallas.from_mosaic.mosaic_module import kernels_in_hlo
 
     with device_of("v5e"):
         traced = jax.jit(call(body, [vmem(m) for m in scratch])).trace(ARRAY)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from layoutproof.core.errors import Undecided
-from layoutproof.core.kernel import Kernel, Unmodelled
-from layoutproof.core.kernel_print import mapping_of
-from layoutproof.engine.kernels import judge
-from layoutproof.engine.read import read_layout
-from layoutproof.jobs.pallas.spec_text import spec_text, wordless
-from layoutproof.jobs.spec import loads
+from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.kernel.kernel_print import mapping_of
+from layoutproof.pallas.judge import judge
+from layoutproof.pallas.spec_text import spec_text, wordless
+from layoutproof.registry.read import read_layout
+from layoutproof.specs.spec import loads
 from tests.pallas.pitfalls import PITFALLS, Pitfall
 
 pytest.importorskip("jax", reason="JAX is not installed")
@@ -19,7 +19,7 @@ pytest.importorskip("jax", reason="JAX is not installed")
 @pytest.mark.parametrize("pitfall", PITFALLS, ids=lambda p: f"{p.number}-{p.what[:30]}")
 @pytest.mark.parametrize("side", ["wrong", "right"])
 def test_a_call_is_what_its_spec_says(pitfall: Pitfall, side: str) -> None:
-    from layoutproof.jobs.pallas.trace import kernels_of
+    from layoutproof.pallas.from_jax.trace import kernels_of
 
     function, arguments = getattr(pitfall, side)()
     calls = kernels_of(function, arguments, assume=pitfall.assume)

@@ -8,10 +8,10 @@ import pytest
 
 jax = pytest.importorskip("jax", reason="finding Pallas calls needs the extra [jax]")
 
-from layoutproof.core.kernel import Kernel  # noqa: E402
 from layoutproof.core.result import Verdict  # noqa: E402
-from layoutproof.engine.kernels import judge  # noqa: E402
-from layoutproof.jobs.pallas.trace import kernels_of  # noqa: E402
+from layoutproof.kernel.kernel import Kernel  # noqa: E402
+from layoutproof.pallas.from_jax.trace import kernels_of  # noqa: E402
+from layoutproof.pallas.judge import judge  # noqa: E402
 from tests.pallas.wheel_ops import Op, ops  # noqa: E402
 from tests.pallas.wheel_table import row  # noqa: E402
 

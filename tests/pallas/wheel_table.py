@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from layoutproof.core.kernel import Unmodelled
-from layoutproof.engine.kernels import judge
-from layoutproof.jobs.pallas.trace import kernels_of
+from layoutproof.kernel.kernel import Unmodelled
+from layoutproof.pallas.from_jax.trace import kernels_of
+from layoutproof.pallas.judge import judge
 from tests.pallas.wheel_ops import NOT_TRACED, Op, ops
 
 HEAD = """# Pallas operations of the jax wheel

@@ -17,8 +17,8 @@ import layoutproof as lp
 from layoutproof.core.axes import onto
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Result, Verdict
-from layoutproof.engine.count import count, one_by_one
-from layoutproof.engine.decide import ENGINES
+from layoutproof.solvers.count import count, one_by_one
+from layoutproof.solvers.decide import ENGINES
 from tests.properties.places import axe, collision, hole, holes, missing, outside, repeated
 from tests.recorded import rows
 

@@ -18,9 +18,9 @@ import layoutproof as lp
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Result, Verdict
 from layoutproof.core.space import Space
-from layoutproof.engine.catalogue import properties
-from layoutproof.engine.decide import ENGINES
-from layoutproof.engine.read import map_of, read_layout
+from layoutproof.registry.catalogue import properties
+from layoutproof.registry.read import map_of, read_layout
+from layoutproof.solvers.decide import ENGINES
 from tests.properties import places
 
 Index = tuple[int, ...]

@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from layoutproof.core.element_types import ELEMENT_BITS
-from layoutproof.core.kernel import Kernel
-from layoutproof.core.kernel_text import read_kernel
-from layoutproof.engine.kernels import Finding, judge
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.kernel_text import read_kernel
+from layoutproof.pallas.judge import Finding, judge
 
 
 def kernel(grid: Any, *inputs: dict[str, Any], **more: Any) -> Kernel:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import layoutproof as lp
-from layoutproof.engine.kernels import Finding, judge
+from layoutproof.pallas.judge import Finding, judge
 
 PROVED, REFUTED, UNKNOWN = lp.Verdict.PROVED, lp.Verdict.REFUTED, lp.Verdict.UNKNOWN
 

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from layoutproof.core.expression import parse_map
-from layoutproof.core.kernel import Block, Kernel, Operand, Table
 from layoutproof.core.result import Verdict
 from layoutproof.core.term import Term, reads
-from layoutproof.engine.kernels import Finding, judge
+from layoutproof.kernel.kernel import Block, Kernel, Operand, Table
+from layoutproof.pallas.judge import Finding, judge
 
 NAMES = "ij"
 WORDS = ("monotone", "injective", "onto")

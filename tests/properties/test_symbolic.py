@@ -13,7 +13,7 @@ import pytest
 
 import layoutproof as lp
 from layoutproof.core.result import Result, Verdict
-from layoutproof.engine.read import map_of, read_layout
+from layoutproof.registry.read import map_of, read_layout
 from tests.oracles import plain
 
 GRID = (1, 2, 3, 7, 8, 9, 16, 127, 128, 129, 300)

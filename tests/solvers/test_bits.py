@@ -13,9 +13,9 @@ from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.term import Term
-from layoutproof.engine.decide import decide
 from layoutproof.solvers import bits, brute, smt
 from layoutproof.solvers.bits.number import BitNumbers, BitSum, rows_of
+from layoutproof.solvers.decide import decide
 from tests.solvers.claims import N, answer_or_reason, box, covers, in_bounds, injective, mapping, same
 
 UNKNOWN = "unknown"

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from layoutproof.core.claim import All, At, Before, Claim, Differ, NotAmong, Outside, Same, Unreached
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import IndexMap
-from layoutproof.engine.count import count, one_by_one
 from layoutproof.solvers import brute, digits, isl, smt
+from layoutproof.solvers.count import count, one_by_one
 from layoutproof.solvers.digits.counts import tally
 from layoutproof.solvers.digits.sumset import cuts, gap, inside, normal, sums, superincreasing
 from tests.solvers.claims import M, N, box, covers, in_bounds, injective, mapping

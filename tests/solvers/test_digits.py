@@ -13,7 +13,7 @@ from layoutproof.core.claim import All, At, Before, Claim, Outside, Same
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Verdict
 from layoutproof.core.space import Space
-from layoutproof.engine.decide import decide
+from layoutproof.solvers.decide import decide
 from tests.properties import places
 
 

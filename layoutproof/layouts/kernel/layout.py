@@ -8,11 +8,11 @@ from typing import Any
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
-from layoutproof.core.kernel import Kernel, Operand
-from layoutproof.core.kernel_elements import Step, element_map, steps
-from layoutproof.core.kernel_parts import shown
-from layoutproof.core.kernel_print import kernel_lines, mapping_of
-from layoutproof.core.kernel_text import read_kernel
+from layoutproof.kernel.kernel import Kernel, Operand
+from layoutproof.kernel.kernel_elements import Step, element_map, steps
+from layoutproof.kernel.kernel_parts import shown
+from layoutproof.kernel.kernel_print import kernel_lines, mapping_of
+from layoutproof.kernel.kernel_text import read_kernel
 
 
 @dataclass(frozen=True, slots=True, eq=False)

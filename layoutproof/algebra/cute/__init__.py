@@ -1,0 +1,1 @@
+"""CuTe layouts: coalesce, composition, complement, inverses, divide, product. Start at `algebra.py`."""

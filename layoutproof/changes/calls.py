@@ -1,0 +1,235 @@
+"""What changed between the custom calls of two programs: targets, the layouts that they demand, Mosaic kernels inside.
+
+A kernel is compared as a kernel, and judged before and after by what the audit asks of it (`hlo.kernels`). Where a
+kernel's lines stand in the user's program is no part of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from layoutproof.changes.classes import layouts
+from layoutproof.changes.kernels import kernels
+from layoutproof.changes.matching import Match, Round, match
+from layoutproof.changes.program import Custom, logical
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
+from layoutproof.hlo.kernels import TARGET
+from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.kernel.kernel_print import mapping_of
+
+INTERNAL = frozenset(
+    (
+        *("ConcatBitcast", "AssumeGatherIndicesInBound", "AllocateBuffer", "LayoutConstraint", "Sharding"),
+        *("SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement", "MoveToHost", "MoveToDevice"),
+    )
+)
+"""Targets that compilers write for themselves, and that compute nothing: they come and go with a compiler's choices."""
+
+Classes = Callable[[str, str], list[Finding]]
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What a Mosaic kernel is. kernels: each as a mapping, or the reason why it cannot be read.  digest: of its module.
+
+    verdicts: of each, (verdict, why).
+    """
+
+    kernels: tuple[Any, ...]
+    digest: str
+    verdicts: tuple[tuple[str, str], ...]
+
+
+def customs(before: Sequence[Custom], after: Sequence[Custom], classes: Classes) -> list[Finding]:
+    """The findings. classes: of one changed layout."""
+    old, new = ([c for c in side if c.target == TARGET] for side in (before, after))
+    one, other = ([c for c in side if c.target != TARGET] for side in (before, after))
+    return [*_kernels(old, new, classes), *_others(one, other, classes)]
+
+
+def _others(before: Sequence[Custom], after: Sequence[Custom], classes: Classes) -> list[Finding]:
+    rounds: list[Round[Custom]] = [
+        Round(lambda c: (c.target, c.operands, c.result, c.said), alike=True),
+        Round(lambda c: (c.target, c.base, c.op_name, c.result)),
+        Round(lambda c: (c.base, c.op_name, c.result)),
+        Round(lambda c: (c.target, c.result), guess="by its target and result"),
+        Round(lambda c: (c.op_name, c.result) if c.op_name else None, guess="by op_name and result"),
+    ]
+    known = {c.target for c in before}
+    gone = known - {c.target for c in after} - INTERNAL
+    found = []
+    for pair in match(before, after, rounds):
+        old, new = pair.old, pair.new
+        if old is not None and new is not None:
+            found += _called(pair, classes)
+        elif new is not None and new.target not in known | INTERNAL:
+            known.add(new.target)
+            why = f"the program calls {new.target}, which it did not, and nothing here knows what that does"
+            found.append(Finding("custom_call", _subject(new), why, line=new.line, after=new.target))
+        elif old is not None and old.target in gone:
+            gone.discard(old.target)
+            found.append(
+                Finding("vanished_call", _subject(old), f"{old.target} is not called any more", before=old.target)
+            )
+    return found
+
+
+def _called(pair: Match[Custom], classes: Classes) -> list[Finding]:
+    """What changed of one call besides its result."""
+    old, new = pair.old, pair.new
+    assert old is not None
+    assert new is not None
+    at: dict[str, Any] = {"line": new.line, "guess": pair.guess}
+    found = []
+    if old.target != new.target:
+        if {old.target, new.target} <= INTERNAL:
+            return []
+        why = f"it calls {new.target or 'nothing'} now, {old.target or 'nothing'} before"
+        return [Finding("custom_call", _subject(new), why, before=old.target, after=new.target, **at)]
+    if old.said != new.said:
+        why = f"it says {new.said or 'nothing'} now, {old.said or 'nothing'} before"
+        found.append(Finding("custom_call", _subject(new), why, before=old.said, after=new.said, **at))
+    sides: dict[str, Any] = {"before": ", ".join(old.operands), "after": ", ".join(new.operands)}
+    if len(old.operands) != len(new.operands):
+        why = f"it demands the layouts of {len(new.operands)} operands now, of {len(old.operands)} before"
+        return [*found, Finding("custom_call", _subject(new), why, **at, **sides)]
+    for number, (one, other) in enumerate(zip(old.operands, new.operands, strict=True)):
+        if one == other:
+            continue
+        subject = f"operand {number} of {_subject(new)}"
+        if logical(one) != logical(other):
+            why = f"it demands {other} now, {one} before"
+            found.append(Finding("custom_call", subject, why, before=one, after=other, **at))
+        else:
+            found += [replace(f, subject=subject, **at) for f in classes(one, other)]
+    return found
+
+
+def _kernels(before: Sequence[Custom], after: Sequence[Custom], classes: Classes) -> list[Finding]:
+    rounds: list[Round[Custom]] = [Round(lambda c: c.written, alike=True)]
+    open_ = [pair for pair in match(before, after, rounds) if pair.old is None or pair.new is None]
+    olds, news = [p.old for p in open_ if p.old], [p.new for p in open_ if p.new]
+    if not open_:
+        return []
+    rounds_seen: list[Round[tuple[Custom, Inside]]] = [
+        Round(lambda s: (*_around(s[0]), _json(s[1])), alike=True),
+        Round(lambda s: (s[0].base, s[0].op_name, s[0].result)),
+        Round(lambda s: (s[0].base, s[0].op_name)),
+        Round(lambda s: s[1].digest or None, ordered=False),
+        Round(lambda s: (s[0].op_name, s[0].result) if s[0].op_name else None, guess="by op_name and result"),
+        Round(lambda s: s[0].result, guess="by its result"),
+    ]
+    found = []
+    for pair in match(seen(olds), seen(news), rounds_seen):
+        if pair.old is not None and pair.new is not None:
+            if (*_around(pair.old[0]), _json(pair.old[1])) != (*_around(pair.new[0]), _json(pair.new[1])):
+                found += _kernel(pair.old, pair.new, pair.guess, classes)
+        elif pair.new is not None:
+            custom, inside = pair.new
+            why = "the program calls this kernel, which it did not"
+            found.append(Finding("added", _subject(custom), why, line=custom.line))
+            found += _judged(None, custom, inside, "")
+        elif pair.old is not None:
+            found.append(
+                Finding("vanished_call", _subject(pair.old[0]), "the program does not call this kernel any more")
+            )
+    return found
+
+
+def _kernel(old: tuple[Custom, Inside], new: tuple[Custom, Inside], guess: str, classes: Classes) -> list[Finding]:
+    """What changed of one kernel."""
+    (one, before), (other, after) = old, new
+    at: dict[str, Any] = {"line": other.line, "guess": guess}
+    found = [*_called(Match(one, other, guess), classes), *_judged(before, other, after, guess)]
+    subject = _subject(other)
+    pairs = list(zip(before.kernels, after.kernels, strict=False))
+    same = before.kernels == after.kernels
+    for was, now in () if same else pairs:
+        if was == now:
+            continue
+        if isinstance(was, str) or isinstance(now, str):
+            reason = now if isinstance(now, str) else f"before: {was}"
+            why = f"the kernel changed, and one side cannot be read: {reason}"
+            found.append(Finding("unknown", subject, why, undecided=True, **at))
+            continue
+        changed = [f for f in kernels({"kernel": was}, {"kernel": now}, layouts) if f.kind != "respelled"]
+        found += [replace(f, subject=subject, **at) for f in changed]
+    if len(before.kernels) != len(after.kernels):
+        why = f"{len(after.kernels)} parts are seen of it now, {len(before.kernels)} before"
+        found.append(Finding("kernel", subject, why, **at))
+    if same and before.digest != after.digest:
+        unread = next((k for k in after.kernels if isinstance(k, str)), "")
+        sides: dict[str, Any] = {"before": before.digest, "after": after.digest}
+        if unread:
+            why = f"the kernel's module changed, and nobody can tell how: {unread}"
+            found.append(Finding("unknown", subject, why, undecided=True, **at, **sides))
+        else:
+            why = "grid and blocks are as before, and the body is another: nothing here looks at what it computes"
+            found.append(Finding("kernel_body", subject, why, **at, **sides))
+    return found
+
+
+def _judged(before: Inside | None, custom: Custom, after: Inside, guess: str) -> list[Finding]:
+    """What is refuted, or cannot be told any more, that was not so before."""
+    then = set() if before is None else {(v, _rule(why)) for v, why in before.verdicts}
+    found = []
+    for verdict, why in after.verdicts:
+        if verdict == Verdict.PROVED.value or (verdict, _rule(why)) in then:
+            continue
+        at: dict[str, Any] = {"line": custom.line, "guess": guess}
+        was = "it is new" if before is None else "before, that was not so"
+        if verdict == Verdict.REFUTED.value:
+            found.append(Finding("refuted", _subject(custom), f"{why} ({was})", **at))
+        elif before is None or all(v == Verdict.PROVED.value for v, _ in before.verdicts):
+            found.append(Finding("unknown", _subject(custom), f"{why} ({was})", undecided=True, **at))
+    return found
+
+
+def _rule(why: str) -> str:
+    """The property that a reason is about."""
+    return why.partition(":")[0]
+
+
+def seen(side: Sequence[Custom]) -> list[tuple[Custom, Inside]]:
+    """Each kernel with what it is."""
+    from layoutproof.hlo import kernels as judge
+    from layoutproof.pallas.from_mosaic.mosaic_calls import call_of
+    from layoutproof.pallas.from_mosaic.mosaic_module import Read, read_calls
+
+    fresh = [c for c in side if c.inside is None and c.source is not None]
+    made = []
+    for custom in fresh:
+        assert custom.source is not None
+        try:
+            (read,) = read_calls([replace(call_of(custom.source, ""), name="kernel", source="")])
+        except LayoutError as error:
+            read = Read((Unmodelled("kernel", "", error.problem),))
+        verdicts = tuple((v.value, why) for _, v, why in judge.check(custom.source, "", None))
+        made.append(Inside(tuple(map(_mapping, read.kernels)), read.digest, verdicts))
+    answers = iter(made)
+    return [(c, next(answers) if c.inside is None else c.inside) for c in side]
+
+
+def _mapping(kernel: Kernel | Unmodelled) -> Any:
+    """A kernel as plain data; the reason where it cannot be read."""
+    if isinstance(kernel, Unmodelled):
+        return kernel.reason
+    return json.loads(json.dumps(mapping_of(kernel)))
+
+
+def _around(custom: Custom) -> tuple[Any, ...]:
+    return (custom.operands, custom.result, custom.said)
+
+
+def _json(value: Inside) -> str:
+    return json.dumps([value.kernels, value.digest, value.verdicts], sort_keys=True)
+
+
+def _subject(custom: Custom) -> str:
+    what = "kernel" if custom.target == TARGET else "custom call"
+    return f"{what} {shorten(custom.base, 60)}" + (f" ({custom.op_name})" if custom.op_name else "")

@@ -1,0 +1,257 @@
+"""What one claim demands less, or more, than another of the same layouts: decided, never read off the text.
+
+A bound is an exact fraction, so `40%` and `40.0%` are one; a `where` is narrower when sizes exist that the old one has
+and the new one lacks, which the engines decide; of what a file expects (`expect`, figures, a counterexample, a reason)
+less is loosened. Of `expect: refuted` the sizes count the other way: a counterexample among fewer sizes says more.
+What two claims *find* is not asked here: `specs` asks the old claim of the new layouts.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from layoutproof.core.claim import Claim, Holds
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.expression import parse_condition
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Counterexample, plain
+from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import Table
+from layoutproof.kernel.tables import WORDS
+from layoutproof.properties.padding import read_bound
+from layoutproof.registry.catalogue import property_module
+from layoutproof.registry.hardware import resolve
+from layoutproof.registry.read import map_of, read_layout
+from layoutproof.solvers.decide import decide
+from layoutproof.specs.spec import Check
+
+_LIKELY = (1, 2, 3, 4, 5, 7, 8, 9, 16, 64, 100, 127, 128, 256, 1000, 1024, 4096)
+"""Sizes that are tried before an engine is asked; what they show is shown at once."""
+_MOST_TRIED = 5000
+_HOW = ("engine", "effort")
+"""Options that say how an answer is found, not what is claimed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """looser, tighter: what is demanded less and more, in words.  unknown: where no engine could tell.
+
+    point: the smallest sizes that a claim no longer speaks of, where there are some.
+    """
+
+    looser: tuple[str, ...] = ()
+    tighter: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    point: Counterexample | None = None
+
+    @property
+    def harmless(self) -> bool:
+        """Whether the new claim is at least as strong as the old one."""
+        return not self.looser and not self.unknown
+
+
+def difference(old: Check, new: Check) -> Difference:
+    """What `new` demands less and more than `old`, a claim of the same kind.
+
+    >>> about = ("a.yaml", 1, 1, "padding", ("a",), ("f32[8]",))
+    >>> difference(Check(*about, options={"at_most": "40%"}), Check(*about, options={"at_most": "99%"})).looser
+    ('at_most was 40%, is 99%',)
+    >>> difference(Check(*about, options={"at_most": "50%"}), Check(*about, options={"at_most": "2x"})).harmless
+    True
+    """
+    parts = [_expectations(old, new), *(_fact(old, new) if old.is_fact else _options(old, new))]
+    point = next((part.point for part in parts if part.point is not None), None)
+    looser, tighter, unknown = (
+        tuple(text for part in parts for text in getattr(part, name)) for name in ("looser", "tighter", "unknown")
+    )
+    return Difference(looser, tighter, unknown, point)
+
+
+def assumed(old: Mapping[str, Table], new: Mapping[str, Table]) -> Difference:
+    """What is assumed more of tables, which loosens what is proved under it, and what less.
+
+    >>> assumed({"t": Table("t", low=0, high=8)}, {"t": Table("t", low=0, high=4)}).looser
+    ('of table t more is assumed: 0 <= t < 4, before 0 <= t < 8',)
+    """
+    looser, tighter = [], []
+    for name in dict.fromkeys([*old, *new]):
+        one, other = (side.get(name, Table(name)) for side in (old, new))
+        sides = [" and ".join(side.assumptions()) or "nothing" for side in (other, one)]
+        if not _follows(one, other):
+            looser.append(f"of table {name} more is assumed: {sides[0]}, before {sides[1]}")
+        elif not _follows(other, one):
+            tighter.append(f"of table {name} less is assumed: {sides[0]}, before {sides[1]}")
+    return Difference(tuple(looser), tuple(tighter))
+
+
+def _follows(given: Table, wanted: Table) -> bool:
+    """Whether what is assumed of one table implies what is assumed of another; bounds in sizes only if alike."""
+
+    def within(low: Any, high: Any) -> bool:
+        return low is not None and high is not None and (low == high or (_whole(low, high) and low <= high))
+
+    low = wanted.low is None or within(wanted.low, given.low)
+    high = wanted.high is None or within(given.high, wanted.high)
+    return low and high and all(getattr(given, word) or not getattr(wanted, word) for word in WORDS)
+
+
+def _whole(*values: object) -> bool:
+    return all(type(value) is int for value in values)
+
+
+def _expectations(old: Check, new: Check) -> Difference:
+    looser: list[str] = []
+    tighter: list[str] = []
+    if old.expect != new.expect:
+        # what is refuted or unknown today may be proved tomorrow; a proof is never given up for less
+        more = old.expect == "unknown" or (old.expect == "refuted" and new.expect == "proved")
+        (tighter if more else looser).append(f"expect was {old.expect}, is {new.expect}")
+    elif old.counterexample is not None and new.counterexample is None:
+        looser.append("no counterexample is expected any more")
+    elif old.counterexample is None and new.counterexample is not None:
+        tighter.append("a counterexample is expected")
+    if old.expect == new.expect and old.reason != new.reason:
+        (tighter if old.reason in new.reason else looser).append(f"reason was {old.reason!r}, is {new.reason!r}")
+    _names(old.figures, new.figures, "figure", looser, tighter)
+    return Difference(tuple(looser), tuple(tighter))
+
+
+def _names(old: Mapping[str, Any], new: Mapping[str, Any], what: str, looser: list[str], tighter: list[str]) -> None:
+    looser += [f"the {what} {name} is not demanded any more" for name in old if name not in new]
+    tighter += [f"the {what} {name} is demanded" for name in new if name not in old]
+
+
+def _fact(old: Check, new: Check) -> list[Difference]:
+    """Of a fact: another value is for the engines to judge, another question is another fact."""
+    looser: list[str] = []
+    tighter: list[str] = []
+    for key in dict.fromkeys([*old.fact, *new.fact]):
+        was, now = old.fact.get(key), new.fact.get(key)
+        if plain(was) == plain(now):
+            continue
+        if key == "is":
+            if old.kind == "sizes" and isinstance(was, Mapping) and isinstance(now, Mapping):
+                _names(was, now, "size", looser, tighter)
+        elif key == "error" and str(was or "") in str(now or ""):
+            tighter.append(f"error was {_text(was)}, is {_text(now)}")
+        else:
+            looser.append(f"{key} was {_text(was)}, is {_text(now)}")
+    return [Difference(tuple(looser), tuple(tighter))]
+
+
+def _options(old: Check, new: Check) -> list[Difference]:
+    names = [n for n in dict.fromkeys([*old.options, *new.options]) if n not in _HOW]
+    return [_option(name, old, new) for name in names if plain(old.options.get(name)) != plain(new.options.get(name))]
+
+
+def _option(name: str, old: Check, new: Check) -> Difference:
+    was, now = old.options.get(name), new.options.get(name)
+    said = f"{name} was {_text(was)}, is {_text(now)}"
+    if old.expect == "unknown":
+        return Difference()
+    if old.expect != new.expect:
+        return Difference((said,))
+    if name == "where":
+        return _where(old, new, said)
+    order = 0
+    if name == "at_most":
+        bounds = [_factor(str(text), new) if text is not None else None for text in (was, now)]
+        order = _compared(*bounds)
+    elif name == "within":
+        order = _extents(was, now, new)
+    elif name == "fusion" and isinstance(was, Sequence | None) and isinstance(now, Sequence | None):
+        ones, others = set(was or ()), set(now or ())
+        order = 1 if others < ones else -1
+    elif type(was or False) is bool and type(now or False) is bool:
+        order = bool(now) - bool(was)  # a demand such as `confirm`, `dense` or `balanced`
+    elif was is None and name not in ("target", "compiler"):
+        order = -1 if name == "permutation" else 1
+    else:
+        order = -1  # another question: nobody asks the old one any more
+    if old.expect == "refuted" and name not in ("confirm", "target", "compiler", "permutation", "owner"):
+        order = -order  # what fails under a wide bound fails under a tight one, not the other way round
+    return Difference((said,)) if order < 0 else Difference((), (said,)) if order > 0 else Difference()
+
+
+def _compared(was: Fraction | None, now: Fraction | None) -> int:
+    """-1 where the new bound lets more through, 1 where less, 0 where they are the same; None bounds nothing."""
+    if was is None or now is None:
+        return (was is None) - (now is None)
+    return (was > now) - (was < now)
+
+
+def _factor(text: str, check: Check) -> Fraction | None:
+    """How often the unpadded bytes a bound of `padding` lets be allotted; None for a bound that lets all through."""
+    number, unit = read_bound(text)
+    if unit == "x":
+        return number
+    if number >= 100:
+        return None
+    try:
+        memory = map_of(read_layout(check.layouts[0])).memory
+    except LayoutError:
+        memory = None
+    # an element may be stored wider than its type is: a share of places is then another share of bytes
+    width = Fraction(memory.bits, memory.natural_bits) if memory is not None else Fraction(1)
+    return width / (1 - number / 100)
+
+
+def _extents(was: Any, now: Any, check: Check) -> int:
+    """As `_compared`, of the bounds of `in_bounds`, with target names resolved."""
+    try:
+        m = map_of(read_layout(check.layouts[0]))
+        module = property_module(check.kind)
+        ranges = dict(zip(m.range.names, m.range.extents, strict=True))
+        sides = [{**ranges, **(resolve(module, [m], {"within": x})["within"] or {})} for x in (was, now)]
+    except LayoutError:
+        return -1
+    if all(sides[1][axis] == extent for axis, extent in sides[0].items()):
+        return 0
+    pairs = [(sides[0][axis], sides[1][axis]) for axis in ranges]
+    return 1 if all(a == b or (_whole(a, b) and b <= a) for a, b in pairs) else -1
+
+
+def _where(old: Check, new: Check, said: str) -> Difference:
+    """Whether the new condition lacks sizes that the old one has, or has sizes that the old one lacks."""
+    before, after = (_condition(check.options.get("where")) for check in (old, new))
+    sides = (before, after) if old.expect == "proved" else (after, before)
+    lost, why = _sizes_in(sides[0], sides[1])
+    if lost is not None:
+        sizes = ", ".join(f"{name} = {value}" for name, value in lost.items())
+        held = "it says nothing any more of" if old.expect == "proved" else "it now speaks also of"
+        return Difference((f"{said}: {held} {sizes}",), point={"sizes": lost})
+    if why:
+        return Difference(unknown=(f"{said}, and nobody can tell whether that is narrower: {why}",))
+    won, why = _sizes_in(sides[1], sides[0])
+    return Difference((), (said,)) if won is not None or why else Difference()
+
+
+def _condition(text: object) -> Term | None:
+    return parse_condition(text) if isinstance(text, str) else None
+
+
+def _sizes_in(one: Term | None, other: Term | None) -> tuple[dict[str, int] | None, str]:
+    """Sizes of the first condition that the second lacks, None where there are none; and why nobody can tell."""
+    if other is None:
+        return None, ""
+    outside = Term("not", other) if one is None else Term("and", one, Term("not", other))
+    names = outside.names()
+    for values in itertools.islice(itertools.product(_LIKELY, repeat=len(names)), _MOST_TRIED):
+        if outside.evaluate({}, Numbers(dict(zip(names, values, strict=True)))):
+            return dict(zip(names, values, strict=True)), ""
+    claim = Claim({}, Holds(outside), symbols=names)
+    point, _, why, _ = decide(claim)
+    if point is not None:
+        return dict(zip(names, point["sizes"], strict=True)), ""
+    return None, why
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "none"
+    return value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False)

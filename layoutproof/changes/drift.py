@@ -1,0 +1,106 @@
+"""What is here now against what the lock file says: drift without git, also when only this tool changed."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from layoutproof.changes.compare import Compared, Judges, Progress, Rules, Work, judged
+from layoutproof.changes.states import File, here, unreadable
+from layoutproof.compiler import cache
+from layoutproof.compiler.workers import Workers
+from layoutproof.core.errors import LayoutError, Undecided, shorten
+from layoutproof.core.files import MIB, read
+from layoutproof.core.finding import Finding, Report
+
+NAME = "layoutproof.lock"
+HEAD = "# layoutproof.lock 2: written by layoutproof gate --lock, of"
+_HEADS = (HEAD, HEAD.replace(" 2:", " 1:"))
+"""Version 1 said less of dumps: what it did not say is unknown."""
+MAX_LOCK = 64 * MIB
+_TITLE = "what is here against layoutproof.lock"
+
+
+def compare(
+    path: Path,
+    rules: Rules,
+    today: datetime.date,
+    workers: Workers,
+    progress: Progress | None = None,
+    new_only: bool = False,
+) -> Report:
+    """The report on everything that the lock file is of. LayoutError for what is no lock file, with its line."""
+    judges = Judges(rules, None, today)
+    data = read(path, MAX_LOCK)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise LayoutError("not UTF-8 text", file=path.as_posix(), line=1) from None
+    paths = paths_of(text, path.as_posix())
+    files = {f.unit: f for given in paths if os.path.lexists(given) for f in here([given]).files if known(f)}
+    key = cache.key_of_files(["drift"], {NAME: data, **{unit: f.data for unit, f in sorted(files.items())}})
+    # what user code does is not in these files
+    settled = not any(f.is_spec and (b"kernels" in f.data or b"trace" in f.data) for f in files.values())
+    if not files and not text.partition("\n")[2].strip():
+        where = shorten(", ".join(paths_of(text, path.as_posix())))
+        problem = f"it locks nothing, and there is no spec file or HLO dump in {where}: nothing to compare"
+        raise LayoutError(problem, file=path.as_posix(), line=1)
+    if settled and cache.get(key) == "none":
+        return judged(_TITLE, Work(_compare, [], [], workers), len(files), judges, new_only)
+    from layoutproof.changes.lock import locked
+
+    old = locked(text, path.as_posix())
+    units = sorted({*old, *files})
+    items = [(old.get(unit), files.get(unit), unit) for unit in units]
+    report = judged(_TITLE, Work(_compare, items, units, workers, progress), len(units), judges, new_only)
+    if settled and not report.findings and not report.notes and not report.hidden and not report.partial:
+        cache.put(key, "none")
+    return report
+
+
+def known(file: File) -> bool:
+    """Whether a lock says anything of a file."""
+    return file.is_spec or file.is_dump
+
+
+def _compare(item: tuple[Any, File | None, str]) -> Compared:
+    from layoutproof.changes.lock import drift
+
+    old, file, unit = item
+    try:
+        if file is not None and unreadable(file):
+            raise LayoutError(unreadable(file))
+        return drift(old, file, unit)
+    except (LayoutError, Undecided) as error:
+        why = error.problem if isinstance(error, LayoutError) else str(error)
+        undecided = isinstance(error, Undecided)
+        path = unit if file is None else file.path
+        return Compared(
+            (
+                Finding(
+                    "unknown" if undecided else "error",
+                    "file",
+                    why,
+                    unit,
+                    path,
+                    undecided=undecided,
+                    error=not undecided,
+                ),
+            )
+        )
+
+
+def paths_of(text: str, file: str) -> list[str]:
+    """The paths that a lock file is of. LayoutError where it does not say so."""
+    first = text.partition("\n")[0]
+    head = next((each for each in _HEADS if first.startswith(each)), None)
+    try:
+        found = None if head is None else json.loads(first.removeprefix(head))
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list) or not all(isinstance(path, str) for path in found) or not found:
+        raise LayoutError(f"not a lock file of this version: its first line is {shorten(first)!r}", file=file, line=1)
+    return found

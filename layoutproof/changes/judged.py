@@ -1,0 +1,77 @@
+"""Whether a stated kernel breaks a rule that it kept before: every property of kernels, asked of both states.
+
+A kernel is stated once a spec file or a lock names it, whether or not a claim is made of it. What a target's rules say
+is for claims, which name a target; and so is for which sizes a new kernel is meant that has size symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from layoutproof.changes.kernels import is_kernel
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.pallas.judge import Finding as Answer
+from layoutproof.pallas.judge import judge, sizes_of
+from layoutproof.registry.read import read_layout
+
+ALL = "kernel"
+
+
+def broken(old: object, new: object, expected: Collection[tuple[str, str]] = ()) -> list[Finding]:
+    """What is refuted or unknown of the new kernel and was not of the old one; nothing for layouts of other kinds.
+
+    old: None where there was no kernel.  expected: (property or `kernel`, verdict) that the file says of a new one.
+    Subject and place are for the caller to fill in.
+
+    >>> out = {"name": "o", "array": "f32[16]", "block": [8], "index": "(i) -> (i)"}
+    >>> sides = [{"kernel": {"grid": [n], "outputs": [out]}} for n in (2, 1)]
+    >>> [found.because for found in broken(*sides)]
+    ['outputs_covered of o: no program writes o[8:16] (block (1,)); grid dimension 0 has 1 programs for 2 blocks']
+    """
+    if not is_kernel(new):
+        return []
+    if not is_kernel(old) and _has_symbols(new):
+        return []
+    before = _answers(old) if is_kernel(old) else {}
+    found = []
+    for key, answer in _answers(new).items():
+        verdict = answer.result.verdict
+        known = before.get(key)
+        if verdict is Verdict.PROVED or (known is not None and not known.result.verdict > verdict):
+            continue
+        if any((name, verdict.value) in expected for name in (answer.property, ALL)):
+            continue
+        why = f"{answer.property} of {answer.subject}: {answer.result.reason}"
+        why += f"; {answer.mend}" if answer.mend and verdict is Verdict.REFUTED else ""
+        undecided = verdict is Verdict.UNKNOWN
+        more: dict[str, Any] = {"point": answer.result.counterexample, "decided_by": answer.result.decided_by}
+        found.append(Finding("unknown" if undecided else "refuted", "", why, undecided=undecided, **more))
+    return found
+
+
+def _has_symbols(value: object) -> bool:
+    kernel = _kernel(value)
+    return kernel is not None and bool(sizes_of(kernel))
+
+
+def _kernel(value: object) -> Kernel | None:
+    try:
+        kernel = read_layout(value).kernel
+    except (LayoutError, AttributeError):
+        return None
+    return kernel if isinstance(kernel, Kernel) else None
+
+
+def _answers(value: object) -> dict[tuple[str, str], Answer]:
+    """The worst answer to each property of each subject, of those that decide; none where it is no kernel."""
+    kernel = _kernel(value)
+    worst: dict[tuple[str, str], Answer] = {}
+    for answer in judge(kernel) if kernel is not None else ():
+        key = (answer.property, answer.subject)
+        if answer.severity == "error" and (key not in worst or answer.result.verdict < worst[key].result.verdict):
+            worst[key] = answer
+    return worst

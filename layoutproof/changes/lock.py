@@ -1,0 +1,139 @@
+"""The lock file: what each layout was and what was proved of it, so that drift is seen without git.
+
+One JSON array per line, sorted, so that changes of different things merge without a conflict:
+
+    ["specs/a.yaml", "claim", {"kind": "injective", "labels": ["scores"], ..}, "proved"]
+    ["specs/a.yaml", "layout", "scores", "f32[3,5]{1,0:T(2,2)}"]
+    ["dumps/step.txt", "parameter", 0, ["bf16[64,256]{1,0:T(8,128)(2,1)}", "", "x"]]
+
+A layout is kept in its normal form, the text that it prints, where that reads back as the same layout. Pallas calls of
+user code (`kernels:`) are kept as what they were when traced; of an HLO dump, what `lock_programs` says.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from layoutproof.changes.compare import Compared, of_specs
+from layoutproof.changes.drift import HEAD, paths_of
+from layoutproof.changes.lock_programs import Line, lines_of, program_of
+from layoutproof.changes.lock_programs import drift as of_dump
+from layoutproof.changes.program import Program
+from layoutproof.changes.specs import Claimed, Named, Spec, compare, read
+from layoutproof.changes.states import File, unreadable
+from layoutproof.changes.traced import layouts_of
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.result import plain
+from layoutproof.registry.read import read_layout
+from layoutproof.specs.check import run
+from layoutproof.specs.spec import Check
+
+_OF_DUMPS = ("parameter", "result", "copy", "bitcast", "module", "donation", "collective", "call", "kernel")
+_FIELDS = ("kind", "labels", "layouts", "name", "options", "fact", "expect", "counterexample", "figures", "reason")
+
+
+def write(files: Iterable[File], paths: Sequence[str]) -> str:
+    """The text of a lock file for these spec files and dumps, which were found at `paths`.
+
+    Raises LayoutError for a file with a mistake in it: what cannot be read is not locked.
+    """
+    lines = []
+    for file in files:
+        if unreadable(file):
+            raise LayoutError(unreadable(file), file=file.path)
+        if file.is_dump:
+            lines += [_line(file.unit, *line) for line in lines_of(file)]
+        elif file.is_spec:
+            spec = read(file.data, file.path)
+            if spec.errors:
+                raise spec.errors[0]
+            named = [*spec.layouts, *layouts_of(spec.traced)]
+            lines += [_line(file.unit, "layout", each.name, _normal(each.value)) for each in named]
+            lines += [_line(file.unit, "claim", _fields(c.check), run(c.check).found) for c in spec.claims]
+    return "\n".join([f"{HEAD} {json.dumps(list(paths))}", *sorted(lines)]) + "\n"
+
+
+def locked(text: str, file: str) -> dict[str, Spec | Program]:
+    """The locked state: unit -> what was in that file. LayoutError with the line for what is not as `write` has it."""
+    paths_of(text, file)
+    specs: dict[str, Spec] = {}
+    dumps: dict[str, list[Line]] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if number == 1 or not line.strip():
+            continue
+        if line.startswith(("<<<<<<<", "=======", ">>>>>>>", "|||||||")):
+            raise LayoutError("a merge conflict that is not resolved; write anew with --lock", file=file, line=number)
+        try:
+            unit, kind, what, value = json.loads(line)
+            if not isinstance(unit, str):
+                raise TypeError(unit)
+            if kind in _OF_DUMPS:
+                program_of([(kind, what, value)])
+                dumps.setdefault(unit, []).append((kind, what, value))
+                continue
+            spec = specs.setdefault(unit, Spec(file))
+            if kind == "layout" and isinstance(what, str):
+                specs[unit] = replace(spec, layouts=(*spec.layouts, Named(what, value, number, 1)))
+            elif kind == "claim":
+                claimed = Claimed(_check(what, value, file, number), value)
+                specs[unit] = replace(spec, claims=(*spec.claims, claimed))
+            else:
+                raise ValueError(kind)
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise LayoutError(f"not a line of a lock file: {shorten(line, 80)}", file=file, line=number) from None
+    return {**specs, **{unit: program_of(lines) for unit, lines in dumps.items()}}
+
+
+def drift(old: Spec | Program | None, file: File | None, unit: str) -> Compared:
+    """What changed in one file since the lock was written, and the gate's rules that it has now."""
+    if isinstance(old, Program) or (file is not None and file.is_dump):
+        return Compared(tuple(of_dump(old if isinstance(old, Program) else None, file, unit)))
+    new = None if file is None else read(file.data, file.path)
+    compared = of_specs(compare(old, _normalised(new), unit), old, new)
+    # a lock says nothing of rules, so those that are here judge
+    return replace(compared, before=compared.rules)
+
+
+def _normalised(new: Spec | None) -> Spec | None:
+    """The new spec with layouts in normal form, so that the spelling of what was locked is no difference."""
+    if new is None:
+        return None
+    named = [*new.layouts, *layouts_of(new.traced)]
+    layouts = tuple(replace(each, value=_normal(each.value)) for each in named)
+    claims = tuple(Claimed(replace(c.check, layouts=tuple(map(_normal, c.check.layouts)))) for c in new.claims)
+    return replace(new, layouts=layouts, claims=claims, traced=())
+
+
+def _normal(value: object) -> object:
+    """What a layout prints where that reads back as the same; otherwise as it is written."""
+    try:
+        layout = read_layout(value)
+        text = str(layout)
+        return text if read_layout(text) == layout else plain(value)
+    except LayoutError:
+        return plain(value)
+
+
+def _fields(check: Check) -> dict[str, Any]:
+    whole = {name: plain(getattr(check, name)) for name in _FIELDS}
+    whole["layouts"] = [_normal(layout) for layout in check.layouts] if not check.is_fact else plain(check.layouts)
+    return {name: value for name, value in whole.items() if value and (name, value) != ("expect", "proved")}
+
+
+def _check(fields: dict[str, Any], verdict: object, file: str, line: int) -> Check:
+    labels, layouts = tuple(fields["labels"]), tuple(fields["layouts"])
+    more = {name: fields[name] for name in _FIELDS[3:] if name in fields}
+    # a file with another expectation than its lock could not have been locked in step
+    more.setdefault("expect", verdict if verdict in ("refuted", "unknown") else "proved")
+    if "counterexample" in more:
+        more["counterexample"] = {
+            name: point if isinstance(point, dict) else tuple(point) for name, point in more["counterexample"].items()
+        }
+    return Check(file, line, 1, fields["kind"], labels, layouts, **more)
+
+
+def _line(*parts: object) -> str:
+    return json.dumps(parts, ensure_ascii=False, sort_keys=True)

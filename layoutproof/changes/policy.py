@@ -1,0 +1,358 @@
+"""Which changes are allowed, and who approved which.
+
+In `[tool.layoutproof.gate]` of pyproject.toml, or under `gate:` in a spec file for what is in that file:
+
+    moved = "deny"                        allow, warn or deny
+    grew = "warn, deny above 2%"          with a bound: a share of the bytes before, or an amount such as 4 MiB
+    [[tool.layoutproof.gate.approvals]]   one finding by its fingerprint, by whom it concerns, for a time
+    fingerprint = "0123456789abcdef"
+    reason = "measured: 3 % slower, fits now"
+    by = "a person"                       who answers for it; may be left out
+    until = 2027-01-31                    at most 180 days from the day of the run
+
+The rules of the old state judge: what protects is not loosened by the change that it judges. An approval that the
+change itself adds counts only where the run accepts approvals, and is a finding of its own, `approval_added`.
+What nobody could tell is not a matter of policy: it is never allowed and cannot be approved.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.finding import SEVERITIES, Finding
+from layoutproof.core.fingerprint import FORM
+from layoutproof.core.result import plain
+
+DEFAULTS = {
+    "respelled": "allow",
+    "same_bytes": "allow",
+    "moved": "deny",
+    "grew": "warn",
+    "shrank": "allow",
+    "reshaped": "warn",
+    "resharded": "deny",
+    "lost": "deny",
+    "gained": "allow",
+    "refuted": "deny",
+    "loosened": "deny",
+    "tightened": "allow",
+    "added": "allow",
+    "removed": "deny",
+    "memory_space": "deny",
+    "faster_memory": "allow",
+    "abi": "deny",
+    "relaid_parameter": "deny",
+    "new_copy": "deny",
+    "vanished_copy": "allow",
+    "bitcast_refuted": "deny",
+    "reordered": "warn",
+    "contradiction": "deny",
+    "devices": "deny",
+    "unscheduled": "deny",
+    "lost_donation": "deny",
+    "new_donation": "warn",
+    "new_collective": "deny",
+    "grown_collective": "deny",
+    "shrunk_collective": "allow",
+    "regrouped": "deny",
+    "exchanged_collective": "warn",
+    "vanished_collective": "allow",
+    "lost_exchange": "deny",
+    "custom_call": "deny",
+    "vanished_call": "warn",
+    "kernel_body": "warn",
+    "reshaped_result": "deny",
+    "operation": "deny",
+    "constant": "warn",
+    "kernel": "warn",
+    "policy": "deny",
+    "lock": "deny",
+}
+"""What is said of each class where no rule does. `unknown`, `error` and `approval_added` are no matter of policy."""
+APPROVED_DAYS = 90
+MOST_DAYS = 180
+"""An approval that lasts longer is none: nobody looks at it again."""
+ACCEPT = "--accept-approvals"
+_UNITS = {"bytes": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+_STEP = re.compile(r"(allow|warn|deny)(?:\s+above\s+(\d{1,15}(?:\.\d{1,6})?)\s*(%|bytes|B|KiB|MiB|GiB))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A severity from a bound on: `above` is None where there is none; unit "%" or bytes."""
+
+    severity: str
+    above: float | None = None
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """Someone's word for one finding, until a day (that day included). by: who, "" where nobody is named."""
+
+    fingerprint: str
+    reason: str
+    until: datetime.date
+    by: str = ""
+
+    def __str__(self) -> str:
+        return f"approved until {self.until}{f' by {self.by}' if self.by else ''}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What is said of each class, and the approvals. Classes that are not named keep what `DEFAULTS` says."""
+
+    steps: Mapping[str, tuple[Step, ...]] = field(default_factory=dict)
+    approvals: tuple[Approval, ...] = ()
+
+    def over(self, other: Policy) -> Policy:
+        """This policy where it says something, the other one elsewhere."""
+        return Policy({**other.steps, **self.steps}, (*other.approvals, *self.approvals))
+
+
+def read(value: object, place: str) -> Policy:
+    """A policy from a mapping; LayoutError names the place and what is wrong.
+
+    >>> read({"grew": "warn, deny above 2%"}, "here").steps["grew"][1]
+    Step(severity='deny', above=2.0, unit='%')
+    """
+    if not isinstance(value, Mapping):
+        raise LayoutError(f"{place}: the gate's rules are a mapping from class to severity, not {_shown(value)}")
+    steps = {}
+    for kind, text in value.items():
+        if kind == "approvals":
+            continue
+        if kind not in DEFAULTS:
+            raise LayoutError(f"{place}: unknown class {_shown(kind)}; known: {', '.join(DEFAULTS)}, approvals")
+        steps[kind] = _steps(text, f"{place}: {kind}")
+    approvals = value.get("approvals", [])
+    if not isinstance(approvals, Sequence) or isinstance(approvals, str):
+        raise LayoutError(f"{place}: approvals is a list, not {_shown(approvals)}")
+    return Policy(steps, tuple(_approval(each, place) for each in approvals))
+
+
+def judge(
+    findings: Sequence[Finding],
+    policies: Mapping[str, Policy],
+    general: Policy,
+    today: datetime.date,
+    accept: bool = False,
+) -> tuple[list[Finding], list[str]]:
+    """The findings with their severities, and what is to be said of approvals: expired, too long, or of nothing.
+
+    policies: of single units, over the general one.  accept: whether approvals that the change adds count; the
+    policies then hold them. What nobody could tell and what is wrong input stays denied.
+    """
+    used: set[str] = set()
+    idle: dict[str, str] = {}
+    judged = []
+    for finding in findings:
+        if finding.error or finding.undecided:
+            judged.append(finding)
+            continue
+        if finding.kind == "approval_added":
+            judged.append(_added(finding, accept))
+            continue
+        policy = policies[finding.unit].over(general) if finding.unit in policies else general
+        severity, said = _severity(finding, policy)
+        mine = [a for a in policy.approvals if a.fingerprint == finding.fingerprint]
+        good = [a for a in mine if 0 <= (a.until - today).days <= MOST_DAYS]
+        used.update(a.fingerprint for a in mine)
+        if good and severity != "allow":
+            severity, said = "allow", str(good[0])
+        elif mine and severity != "allow":
+            idle[finding.fingerprint] = _why_idle(mine[0], today)
+        judged.append(replace(finding, severity=severity, said=said))
+    everyone = [*general.approvals, *(a for p in policies.values() for a in p.approvals)]
+    unused = {a.fingerprint: a for a in everyone if a.fingerprint not in used}
+    notes = [*idle.values()]
+    notes += [f"the approval {a.fingerprint} is of nothing that is found: {a.reason}" for a in unused.values()]
+    return judged, notes
+
+
+def approvals_added(
+    before: Policy, after: Policy, found: Mapping[str, Finding], file: str, today: datetime.date
+) -> tuple[list[Approval], list[Finding]]:
+    """The approvals that a change adds or makes longer, and a finding for each: who, what, until.
+
+    found: the findings by fingerprint.  file: where the approvals are written.
+    """
+    added = [
+        a
+        for a in after.approvals
+        if not any(b.fingerprint == a.fingerprint and b.until >= a.until for b in before.approvals)
+    ]
+    findings = []
+    for each in added:
+        of = found.get(each.fingerprint)
+        what = f"{of.kind} {of.subject} in {of.unit}" if of is not None else "nothing that is found"
+        why = f"{each.by or 'someone who is not named'} approves until {each.until} ({each.fingerprint}: {what}): "
+        days = (each.until - today).days
+        why += each.reason + ("" if days <= MOST_DAYS else f"; {_too_long(today)}")
+        subject = f"approval {each.fingerprint}"
+        sides: dict[str, Any] = {"after": str(each), "figures": {"days": days}}
+        findings.append(Finding("approval_added", subject, why, file, file, **sides))
+    return added, findings
+
+
+def changed(before: Policy, after: Policy) -> tuple[list[str], list[str]]:
+    """What the new rules deny or warn of less, and what more, class by class; nothing where only the words differ.
+
+    Two rules are compared on every amount that a bound of either tells apart.
+
+    >>> changed(read({"grew": "deny above 4 MiB"}, ""), read({"grew": "deny above 4096 KiB"}, ""))
+    ([], [])
+    >>> changed(read({}, ""), read({"grew": "deny above 2%"}, ""))[0]
+    ['grew: warn before, deny above 2% now']
+    """
+    looser, tighter = [], []
+    for kind in DEFAULTS:
+        old, new = _steps_of(kind, before), _steps_of(kind, after)
+        pairs = [tuple(SEVERITIES.index(_worst(s, at)[0]) for s in (old, new)) for at in _amounts(kind, (*old, *new))]
+        said = f"{kind}: {_words(old)} before, {_words(new)} now"
+        if any(now < then for then, now in pairs):
+            looser.append(said)
+        elif any(now > then for then, now in pairs):
+            tighter.append(said)
+    return looser, tighter
+
+
+def stanza(finding: Finding, today: datetime.date, by: str = "") -> str:
+    """What to paste into pyproject.toml to approve one finding; a reason is left to be written. by: who approves."""
+    until = today + datetime.timedelta(days=APPROVED_DAYS)
+    about = f"# {finding.kind}: {finding.subject} in {finding.unit}: {shorten(finding.because, 90)}"
+    # a comment ends with its line, and what follows would be a rule
+    about = "".join([sign if sign.isprintable() else "?" for sign in about])
+    lines = ["[[tool.layoutproof.gate.approvals]]", about, f'fingerprint = "{finding.fingerprint}"']
+    lines.append('reason = ""  # say why; an empty reason is refused')
+    # JSON's texts are TOML's too
+    return "\n".join([*lines, *([f"by = {json.dumps(by)}"] if by else []), f"until = {until}"])
+
+
+def _added(finding: Finding, accept: bool) -> Finding:
+    if finding.figures["days"] > MOST_DAYS:
+        return replace(finding, severity="deny", said=f"for more than {MOST_DAYS} days")
+    if accept:
+        return replace(finding, severity="allow", said=f"accepted with {ACCEPT}")
+    return replace(finding, severity="deny", said=f"counts once it is in the old state, or with {ACCEPT}")
+
+
+def _why_idle(approval: Approval, today: datetime.date) -> str:
+    if approval.until < today:
+        return f"the approval {approval.fingerprint} expired on {approval.until}: {approval.reason}"
+    return f"the approval {approval.fingerprint} does not count: {_too_long(today)}"
+
+
+def _too_long(today: datetime.date) -> str:
+    return f"an approval lasts {MOST_DAYS} days at most, today until {today + datetime.timedelta(days=MOST_DAYS)}"
+
+
+def _severity(finding: Finding, policy: Policy) -> tuple[str, str]:
+    return _worst(_steps_of(finding.kind, policy), finding)
+
+
+def _steps_of(kind: str, policy: Policy) -> tuple[Step, ...]:
+    own = policy.steps.get(kind)
+    return own if own is not None else _steps(DEFAULTS.get(kind, "deny"), kind)
+
+
+def _worst(steps: Sequence[Step], finding: Finding) -> tuple[str, str]:
+    """The severity that applies, and the bound that says so."""
+    best, said = "allow", ""
+    for step in steps:
+        if _applies(step, finding) and SEVERITIES.index(step.severity) >= SEVERITIES.index(best):
+            best = step.severity
+            said = f"{step.severity} above {step.above:g}{_spaced(step.unit)}" if step.above is not None else ""
+    return best, said
+
+
+def _amounts(kind: str, steps: Sequence[Step]) -> list[Finding]:
+    """A finding on, between and beyond all bounds, in percent and in bytes, known and not."""
+    shares = [step.above for step in steps if step.above is not None and step.unit == "%"]
+    sizes = [step.above * _UNITS[step.unit] for step in steps if step.above is not None and step.unit != "%"]
+    # bytes are whole: one more than a bound is beyond it
+    percents = [{}, {"percent": 0.0}, *({"percent": p} for p in (*shares, *_between(sorted(shares))))]
+    amounts = [{}, {"bytes": 0}, *({"bytes": int(b) + k} for b in sizes for k in (0, 1))]
+    return [Finding(kind, "", "", figures={**p, **b}) for p in percents for b in amounts]
+
+
+def _between(bounds: Sequence[float]) -> list[float]:
+    nexts = [*bounds[1:], bounds[-1] + 2] if bounds else []
+    return [(low + high) / 2 for low, high in zip(bounds, nexts, strict=True)]
+
+
+def _words(steps: Sequence[Step]) -> str:
+    shown = (
+        f"{s.severity} above {s.above:g}{_spaced(s.unit).replace(' %', '%')}" if s.unit else s.severity for s in steps
+    )
+    return ", ".join(shown)
+
+
+def _applies(step: Step, finding: Finding) -> bool:
+    """Whether a step's bound is exceeded; where nobody knows by how much, it is."""
+    if step.above is None:
+        return True
+    if step.unit == "%":
+        percent = finding.figures.get("percent")
+        return not isinstance(percent, int | float) or abs(percent) > step.above
+    amount = finding.figures.get("bytes")
+    if amount is None and "bytes_after" in finding.figures:
+        before, after = finding.figures.get("bytes_before"), finding.figures["bytes_after"]
+        amount = abs(after - before) if isinstance(before, int) and isinstance(after, int) else None
+    return not isinstance(amount, int) or amount > step.above * _UNITS[step.unit]
+
+
+def _steps(text: object, place: str) -> tuple[Step, ...]:
+    if not isinstance(text, str):
+        raise LayoutError(f"{place}: a severity is a text such as 'warn, deny above 2%', not {_shown(text)}")
+    steps = []
+    for part in text.split(","):
+        found = _STEP.fullmatch(part.strip())
+        if found is None:
+            wanted = "allow, warn or deny, or e.g. 'deny above 2%' or 'deny above 4 MiB'"
+            raise LayoutError(f"{place}: {shorten(part.strip(), 40)!r} is no severity; write {wanted}")
+        severity, amount, unit = found.groups()
+        steps.append(Step(severity, None if amount is None else float(amount), unit or ""))
+    return tuple(steps)
+
+
+def _approval(value: object, place: str) -> Approval:
+    wanted = {"fingerprint", "reason", "until"}
+    if not isinstance(value, Mapping) or set(value) - {"by"} != wanted:
+        have = "fingerprint, reason, until and perhaps by"
+        raise LayoutError(f"{place}: an approval has {have}, nothing else; not {_shown(value)}")
+    fingerprint, reason, until, by = value["fingerprint"], value["reason"], value["until"], value.get("by", "")
+    if not isinstance(fingerprint, str) or not FORM.fullmatch(fingerprint):
+        raise LayoutError(f"{place}: a fingerprint is 16 digits from 0 to f, not {_shown(fingerprint)}")
+    if not isinstance(reason, str) or not reason.strip():
+        raise LayoutError(f"{place}: the approval {fingerprint} says no reason")
+    if not isinstance(by, str):
+        raise LayoutError(f"{place}: the approval {fingerprint}: by is a text, not {_shown(by)}")
+    day = _day(until, f"{place}: the approval {fingerprint}")
+    return Approval(fingerprint, " ".join(reason.split()), day, " ".join(by.split()))
+
+
+def _day(value: Any, place: str) -> datetime.date:
+    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        return value
+    try:
+        if isinstance(value, str):
+            return datetime.date.fromisoformat(value)
+    except ValueError:
+        pass
+    raise LayoutError(f"{place}: until is a day such as 2027-01-31, not {_shown(value)}")
+
+
+def _spaced(unit: str) -> str:
+    return " %" if unit == "%" else f" {unit}"
+
+
+def _shown(value: object) -> str:
+    return shorten(repr(value) if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False), 60)

@@ -1,0 +1,361 @@
+"""What the gate compares of an HLO module: its entry layout, every instruction's shape, copies, bitcasts.
+
+Read by the same reader as the audit's (`hlo`). Shapes stay texts until one has to be asked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.index_map import IndexMap
+from layoutproof.hlo.collectives import OPCODES, Collective, collective
+from layoutproof.hlo.kernels import TARGET as KERNEL
+from layoutproof.hlotext import module
+from layoutproof.hlotext.events import Begin, End, Event, Over
+from layoutproof.hlotext.lines import events
+from layoutproof.hlotext.module import Header, element_of, element_text, parts
+from layoutproof.registry.read import map_of, read_layout
+
+_ARRAY = re.compile(r"[a-z]\w*\[[^\]]*\](?:\{[^}]*\})?")
+_SUFFIX = re.compile(r"(?:\.(?:\d+|clone|remat\d*))+$")
+_SPACE = re.compile(r"S\(\d+\)")
+MOVERS = ("copy", "copy-start", "copy-done", "slice-start", "slice-done", "concat-bitcast")
+"""What the TPU compiler brings an array to another memory space with, whole or in slices that are put together."""
+
+
+_CALLERS = ("fusion", "call", "while", "conditional", "async-start")
+SAYING = frozenset(
+    (
+        *("broadcast", "iota", "reduce", "transpose", "concatenate", "sort", "slice", "pad", "reverse", "compare"),
+        *("dot", "convolution", "gather", "scatter", "reduce-window", "select-and-scatter", "fft", "rng"),
+        *("triangular-solve", "cholesky", "reduce-precision", "map", "rng-bit-generator"),
+    )
+)
+"""Opcodes whose attributes say which elements they work on, and how."""
+MOST_VALUE = 200
+"""Characters of a constant that are kept; of a longer one a digest is."""
+MOST_NESTED = 100
+"""Computations within one another; programs have a handful."""
+_CONTROL = re.compile(r"(?:^|, )control-predecessors=\{[^}]*\}")
+_DIRECTION = re.compile(r"\bdirection=(\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction. shape: its text, layouts included.  number, sharding: of a parameter.  calls: of a fusion.
+
+    said: what says which elements it works on, of opcodes in `SAYING`; the value of a constant.
+    """
+
+    name: str
+    opcode: str
+    shape: str
+    computation: str
+    line: int
+    operands: tuple[str, ...] = ()
+    op_name: str = ""
+    number: int = -1
+    calls: str = ""
+    entry: bool = False
+    sharding: str = ""
+    said: str = ""
+
+    @property
+    def base(self) -> str:
+        """The name without what changes from run to run: `fusion.12` and `fusion.3.clone` are `fusion`."""
+        return _SUFFIX.sub("", self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A collective where it stands. operands, results: shapes without layouts.  size: bytes, on each device, of its
+    operands or of its results, whichever are more.  depth: how many loops run it.  alone: whether nothing else uses its
+    channel.
+    """
+
+    what: Collective
+    base: str = ""
+    op_name: str = ""
+    line: int = 0
+    operands: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+    size: int = 0
+    depth: int = 0
+    alone: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Custom:
+    """A custom call. operands: layouts that it demands, () where it states none.  said: aliases, side effects.
+
+    written: digest of the whole text of a Mosaic kernel.  source: the instruction, None of a locked one.  inside: what
+    a kernel was when it was locked, else None.
+    """
+
+    target: str
+    base: str = ""
+    op_name: str = ""
+    line: int = 0
+    operands: tuple[str, ...] = ()
+    result: str = ""
+    said: str = ""
+    written: str = ""
+    source: module.Instruction | None = None
+    inside: Any = None
+
+
+@dataclass(slots=True)
+class Program:
+    """A module as far as it could be read.
+
+    parameters, results: shapes of the entry, in order.  errors: what is wrong.  shapes: instructions by computation
+    and name.  replicas, partitions, scheduled, donations: of the header.  exchanges: collectives.  customs: custom
+    calls.  unsaid: an old lock file says nothing of these.
+    """
+
+    name: str = ""
+    line: int = 1
+    replicas: int = 1
+    partitions: int = 1
+    scheduled: bool = False
+    donations: dict[tuple[int, tuple[int, ...]], str] = field(default_factory=dict)
+    exchanges: list[Exchange] = field(default_factory=list)
+    customs: list[Custom] = field(default_factory=list)
+    unsaid: bool = False
+    parameters: list[str] = field(default_factory=list)
+    results: list[str] = field(default_factory=list)
+    instructions: list[Instruction] = field(default_factory=list)
+    errors: list[LayoutError] = field(default_factory=list)
+    shapes: dict[tuple[str, str], Instruction] = field(default_factory=dict)
+
+    def operand(self, of: Instruction, number: int = 0) -> Instruction | None:
+        """The instruction that an operand names; None where the text does not have it."""
+        if number >= len(of.operands):
+            return None
+        name, indices = element_of(of.operands[number])
+        found = self.shapes.get((of.computation, name))
+        if found is None or not indices:
+            return found
+        shape = element_text(found.shape, indices)
+        return replace(found, opcode="get-tuple-element", shape=shape, operands=(name,)) if shape else None
+
+
+def read(data: bytes, file: str) -> Program:
+    """A module from its text. What is wrong is in `errors`, with its line; what was read before it is kept."""
+    program = Program()
+    for _ in recorded(events(lines_of(data), file), program, file):
+        pass
+    return program
+
+
+def lines_of(data: bytes) -> list[str]:
+    """The lines of a dump."""
+    return data.decode("utf-8", "replace").splitlines(keepends=True)
+
+
+def recorded(given: Iterable[Event], program: Program, file: str) -> Iterator[Event]:
+    """The events themselves, for whoever else reads them; what they say of one module goes into `program`."""
+    reader = _Reader(program, file)
+    for event in given:
+        yield event
+        if not reader.over:
+            reader.take(event)
+    reader.end()
+
+
+class _Reader:
+    """What is known between two events. over: the one module that a file holds has ended, or is wrong."""
+
+    __slots__ = ("bodies", "callers", "computation", "entry", "file", "header", "linked", "over", "program", "root")
+
+    def __init__(self, program: Program, file: str) -> None:
+        self.program, self.file = program, file
+        self.computation, self.entry, self.root, self.over = "", False, "", False
+        self.header = Header("")
+        self.bodies: dict[str, list[str]] = {}
+        self.callers: dict[str, list[tuple[str, str]]] = {}
+        self.linked: list[tuple[module.Instruction, str]] = []
+
+    def take(self, event: Event) -> None:
+        program = self.program
+        kind = type(event)
+        if kind is module.Instruction:
+            self._instruction(event)  # type: ignore[arg-type]
+        elif isinstance(event, Begin):
+            self.computation, self.entry = event.name, event.entry
+        elif isinstance(event, Header):
+            if program.name:
+                problem = f"a second module, {shorten(event.name, 60)!r}: one file holds one"
+                self._wrong(LayoutError(problem, file=self.file, line=event.line))
+                return
+            self.header = event
+            _interface(program, event, self.file)
+        elif isinstance(event, LayoutError):
+            self._wrong(event)
+        elif not isinstance(event, End | Over):
+            problem = "a buffer assignment: the gate compares modules"
+            self._wrong(LayoutError(problem, file=self.file, line=event.line))
+
+    def _wrong(self, error: LayoutError) -> None:
+        self.program.errors.append(error)
+        self.over = True
+
+    def _instruction(self, of: module.Instruction) -> None:
+        program, computation, opcode = self.program, self.computation, of.opcode
+        calls = of.calls if opcode in _CALLERS or opcode in SAYING or opcode in OPCODES else ()
+        said = ""
+        if opcode in SAYING:
+            said = _said(of, calls, {name: _words(self.bodies.get(name, ())) for _, name in calls})
+        elif opcode == "constant":
+            said = of.inside if len(of.inside) < MOST_VALUE else hashlib.sha256(of.inside.encode()).hexdigest()
+        found = _placed(of, computation, self.entry, said)
+        program.instructions.append(found)
+        program.shapes[computation, found.name] = found
+        if self.entry and of.root:
+            self.root = found.shape
+        for role, callee in calls:
+            self.callers.setdefault(callee, []).append((role, computation))
+        if opcode != "parameter":
+            way = _DIRECTION.search(of.attributes) if opcode == "compare" else None
+            body = self.bodies.setdefault(computation, [])
+            if len(body) < MOST_NESTED:  # a reduction has a few; of the rest nobody asks
+                body.append(opcode if way is None else f"{opcode}:{way[1]}")
+        if opcode in OPCODES:
+            self.linked.append((of, computation))
+        elif opcode == "custom-call":
+            program.customs.append(_custom(of, found))
+
+    def end(self) -> None:
+        """What is known only once everything was read."""
+        program = self.program
+        if not program.parameters and not program.results:
+            entered = sorted((i for i in program.instructions if i.entry and i.number >= 0), key=lambda i: i.number)
+            program.parameters, program.results = [i.shape for i in entered], list(arrays(self.root))
+        channels = Counter(_channel(of) for of, _ in self.linked)
+        for of, computation in self.linked:
+            own = program.shapes[computation, of.name]
+            given = [program.operand(own, k) for k in range(len(own.operands))]
+            operands = [a for each in given if each is not None for a in arrays(each.shape)]
+            started = of.opcode.endswith("-start") and of.opcode != "all-reduce-start"
+            results = list(arrays((element_text(of.shape, (1,)) if started else "") or of.shape))
+            exchange = Exchange(
+                collective(of, self.header, {name: _words(self.bodies.get(name, ())) for _, name in of.calls}),
+                own.base,
+                own.op_name,
+                own.line,
+                tuple(map(logical, operands)),
+                tuple(map(logical, results)),
+                max(sum(map(bytes_of, side)) for side in (operands, results)),
+                self._depth(computation),
+                not _channel(of) or channels[_channel(of)] == 1,
+            )
+            program.exchanges.append(exchange)
+
+    def _depth(self, computation: str, seen: tuple[str, ...] = ()) -> int:
+        """How many loops run a computation, within one another."""
+        if computation in seen or len(seen) > MOST_NESTED:
+            return 0
+        above = self.callers.get(computation, ())
+        return max(((role == "body") + self._depth(name, (*seen, computation)) for role, name in above), default=0)
+
+
+def _words(body: Sequence[str]) -> str:
+    """The operations of a computation, in whichever order they stand."""
+    return " ".join(sorted(body))
+
+
+def _channel(of: module.Instruction) -> str:
+    return "" if of.opcode.startswith(("send", "recv")) else of.attribute("channel_id")
+
+
+def _said(of: module.Instruction, calls: Sequence[tuple[str, str]], bodies: Mapping[str, str]) -> str:
+    """What an instruction says that it does, computations by what they do instead of by their names."""
+    if "=" not in of.attributes:
+        return ""
+    text = _CONTROL.sub("", of.said)
+    for role, callee in calls:
+        text = re.sub(rf"{role}=%?{re.escape(callee)}(?![\w.\-])", f"{role}={bodies.get(callee, '')}", text)
+    return text.strip(", ")
+
+
+def _custom(of: module.Instruction, found: Instruction) -> Custom:
+    demanded = of.attribute("operand_layout_constraints")
+    names = ("output_to_operand_aliasing", "custom_call_has_side_effect", "api_version")
+    said = " ".join(f"{name}={of.attribute(name)}" for name in names if of.attribute(name))
+    operands = tuple(parts(demanded[1:-1]))
+    written, source = "", None
+    if of.target == KERNEL:
+        at = max(of.attributes.find("backend_config="), 0)
+        whole = "\0".join((of.shape, of.said, of.attributes[at:]))
+        written, source = hashlib.sha256(whole.encode(errors="backslashreplace")).hexdigest()[:32], of
+    return Custom(of.target, found.base, found.op_name, of.line, operands, logical(of.shape), said, written, source)
+
+
+@lru_cache(maxsize=4096)
+def bytes_of(shape: str) -> int:
+    """Bytes allotted for an array's text; 0 where nobody can tell."""
+    try:
+        m: IndexMap = map_of(read_layout(shape))
+        return int(m.memory.bytes()) if m.memory is not None else 0
+    except LayoutError:
+        return 0
+
+
+def arrays(shape: str) -> Iterator[str]:
+    """The texts of the arrays in a shape, tuples taken apart.
+
+    >>> list(arrays("(f32[3]{0}, (u32[]{:S(2)}, token[]))"))
+    ['f32[3]{0}', 'u32[]{:S(2)}', 'token[]']
+    """
+    if shape.startswith("("):
+        yield from _ARRAY.findall(shape)
+    elif shape:
+        yield shape
+
+
+def without_space(shape: str) -> str:
+    """A shape's text without its memory space.
+
+    >>> without_space("f32[8,128]{1,0:T(8,128)S(1)}"), without_space("s32[4]{0:S(2)}")
+    ('f32[8,128]{1,0:T(8,128)}', 's32[4]{0}')
+    """
+    return _SPACE.sub("", shape).replace(":}", "}").replace("{}", "") if "S(" in shape else shape
+
+
+def logical(shape: str) -> str:
+    """A shape's text without layouts."""
+    return re.sub(r"\{[^}]*\}", "", shape)
+
+
+def _interface(program: Program, header: Header, file: str) -> None:
+    program.name, program.line = header.name or "module", header.line
+    program.replicas, program.partitions, program.scheduled = header.replicas, header.partitions, header.scheduled
+    program.donations = header.donations()
+    try:
+        declared = header.entry_layout()
+    except LayoutError as error:
+        program.errors.append(error.at(file, header.line))
+        return
+    if declared is not None:
+        program.parameters, program.results = list(declared[0]), list(arrays(declared[1]))
+
+
+def _placed(of: module.Instruction, computation: str, entry: bool, said: str) -> Instruction:
+    opcode, called, number = of.opcode, "", -1
+    if opcode in ("fusion", "call"):
+        called = next((name for role, name in of.calls if role in ("calls", "to_apply")), "")
+    elif opcode == "parameter":
+        number = of.number
+    elif opcode == "custom-call" and of.target == "ConcatBitcast":
+        opcode = "concat-bitcast"
+    sharding = of.sharding if entry and number >= 0 else ""
+    return Instruction(
+        of.name, opcode, of.shape, computation, of.line, of.operands, of.op_name, number, called, entry, sharding, said
+    )

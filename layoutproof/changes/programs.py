@@ -1,0 +1,403 @@
+"""What changed between two HLO dumps: the entry layout, copies that change a layout, bitcasts, and every other layout.
+
+Entry parameters and results are matched by position, as callers give them. Instructions are matched by what they are
+(opcode, name without its number, metadata op_name, logical shape) and never by their number, which changes from run to
+run; where that leaves several possible, the match says that it is a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from layoutproof.changes.calls import customs
+from layoutproof.changes.classes import layouts
+from layoutproof.changes.exchanges import exchanges
+from layoutproof.changes.global_shape import resharded
+from layoutproof.changes.interface import interface
+from layoutproof.changes.matching import Match, Round, match
+from layoutproof.changes.program import (
+    MOVERS,
+    Instruction,
+    Program,
+    arrays,
+    bytes_of,
+    lines_of,
+    logical,
+    read,
+    recorded,
+    without_space,
+)
+from layoutproof.changes.states import File
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
+from layoutproof.hlo import bitcasts, copies
+from layoutproof.hlo.agree import ELEMENTWISE
+from layoutproof.hlo.audit import audit_events
+from layoutproof.hlo.bitcasts import REORDERING, Bitcast
+from layoutproof.hlo.collectives import OPCODES
+from layoutproof.hlo.collector import uncollected
+from layoutproof.hlo.copies import Move
+from layoutproof.hlo.shapes import read_array
+from layoutproof.hlotext.lines import events
+from layoutproof.registry.read import read_layout
+
+MOST_CONTRADICTIONS = 10
+"""A dump that contradicts itself more often says nothing more by that."""
+_HARMLESS = ("respelled",)
+FAST = 1
+"""Memory space of the compiler's own fast memory (`Layout::kGenericFastMemorySpace`), VMEM on TPU; 0 is HBM."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A copy whose result is laid out differently from its operand. parameter: of the entry, that it copies, or -1."""
+
+    what: Instruction
+    source: str
+    target: str
+    size: int
+    parameter: int
+
+
+def compare(old: File | None, new: File | None, unit: str) -> list[Finding]:
+    """The findings of one dump; None where a state lacks the file."""
+    with uncollected():
+        before = Program() if old is None else read(old.data, old.path)
+        after, broken = (Program(), []) if new is None else read_and_audited(new)
+        path = (new or old).path  # type: ignore[union-attr]
+        if old is None or new is None:
+            return placed([*broken, gone_or_new(old is None, after.name or before.name)], unit, path)
+        if before.errors and not after.errors:
+            broken.append(Finding("unknown", "dump", f"the old dump is broken: {before.errors[0]}", undecided=True))
+        return placed([*broken, *changes(before, after)], unit, path)
+
+
+def read_and_audited(file: File) -> tuple[Program, list[Finding]]:
+    """A dump, read once, and what is wrong with it in itself: broken or missing lines, two layouts for one buffer."""
+    program = Program()
+    found = audit_events(recorded(events(lines_of(file.data), file.path), program, file.path), file.path)
+    errors = program.errors or found.errors
+    if errors:
+        return program, list(map(_mistake, errors))
+    wrong = []
+    for each in found.contradictions[:MOST_CONTRADICTIONS]:
+        sides: dict[str, Any] = {"before": each.first, "after": each.second, "line": each.line}
+        wrong.append(Finding("contradiction", each.what, "the new dump gives one buffer two layouts", **sides))
+    return program, wrong
+
+
+def changes(before: Program, after: Program, whole: bool = True) -> list[Finding]:
+    """Everything that changed between two programs. whole: whether every instruction of both is known."""
+    found = [*_entry(before, after), *_shardings(before, after), *_copies(before, after), *_bitcasts(before, after)]
+    if before.unsaid:
+        why = "the lock file was written by an earlier version, and says nothing of donation, devices, collectives, "
+        why += "custom calls and kernels: write it anew with --lock"
+        found.append(Finding("unknown", "dump", why, undecided=True))
+    else:
+        found += [*interface(before, after), *exchanges(before.exchanges, after.exchanges)]
+        found += customs(before.customs, after.customs, _classes)
+    return [*found, *_layouts(before, after)] if whole else found
+
+
+def gone_or_new(new: bool, name: str) -> Finding:
+    """A whole dump that one state lacks."""
+    kind, where = ("added", "before") if new else ("removed", "now")
+    return Finding(kind, f"program {name}", f"there is no such dump {where}", line=1)
+
+
+def placed(findings: Sequence[Finding], unit: str, path: str) -> list[Finding]:
+    """Findings with their unit and file."""
+    return [replace(f, unit=unit, file=f.file or path) for f in findings]
+
+
+def _mistake(error: LayoutError) -> Finding:
+    return Finding("error", "dump", error.problem, line=error.line or 0, error=True)
+
+
+def _entry(before: Program, after: Program) -> list[Finding]:
+    """The program's ABI: each parameter and result by its position."""
+    found: list[Finding] = []
+    names = {i.number: (i.op_name or i.base, i.line) for i in after.instructions if i.entry and i.number >= 0}
+    for what, olds, news in (
+        ("parameter", before.parameters, after.parameters),
+        ("result", before.results, after.results),
+    ):
+        for k in range(max(len(olds), len(news))):
+            name, line = names.get(k, ("", 1)) if what == "parameter" else ("", 1)
+            subject = f"{what} {k}" + (f" ({name})" if name else "")
+            if k >= len(olds) or k >= len(news):
+                gone = k >= len(news)
+                sides = {"before": olds[k]} if gone else {"after": news[k]}
+                why = f"the program has {len(news)} {what}s now, {len(olds)} before"
+                found.append(Finding("abi", subject, why, line=1 if gone else line, **sides))  # type: ignore[arg-type]
+                continue
+            found += [replace(f, subject=subject, line=line) for f in _abi(olds[k], news[k])]
+    return found
+
+
+def _shardings(before: Program, after: Program) -> list[Finding]:
+    """Entry parameters whose shards are elsewhere."""
+    olds, news = ({i.number: i for i in p.instructions if i.entry and i.number >= 0} for p in (before, after))
+    found = []
+    for number in sorted({*olds} & {*news}):
+        old, new = olds[number], news[number]
+        if old.sharding == new.sharding or not (old.sharding or new.sharding):
+            continue
+        at: dict[str, Any] = {"line": new.line, "subject": f"parameter {number} ({new.op_name or new.base})"}
+        found += [replace(f, **at) for f in resharded((old.shape, old.sharding), (new.shape, new.sharding))]
+    return found
+
+
+def _abi(old: str, new: str) -> list[Finding]:
+    if old == new:
+        return []
+    ones, others = list(arrays(old)), list(arrays(new))
+    if len(ones) != len(others):
+        return [Finding("abi", "", f"a tuple of {len(others)} now, of {len(ones)} before", before=old, after=new)]
+    found = []
+    for one, other in zip(ones, others, strict=True):
+        for change in _classes(one, other):
+            if change.kind in _HARMLESS or change.undecided:
+                found.append(change)
+            else:
+                found.append(replace(change, kind="abi", because=f"{change.kind}: {change.because}"))
+    return found
+
+
+def _classes(old: str, new: str) -> list[Finding]:
+    """The classes of one changed array; another memory space is a class of its own where nothing else changed."""
+    try:
+        return list(_classes_of(old, new))
+    except LayoutError as error:
+        return [Finding("unknown", "", str(error.problem), before=old, after=new, undecided=True)]
+
+
+@lru_cache(maxsize=4096)
+def _classes_of(old: str, new: str) -> tuple[Finding, ...]:
+    one, other = without_space(old), without_space(new)
+    if one == old and other == new:
+        return tuple(layouts(old, new))
+    inner = layouts(one, other) if one != other else []
+    harmless = all(f.kind in _HARMLESS for f in inner)
+    if harmless and _space(old) != _space(new):
+        why = f"from memory space {_space(old)} to {_space(new)}; laid out as before"
+        sides: dict[str, Any] = {"before": old, "after": new, "figures": {"bytes": bytes_of(new)}}
+        by = inner[0].decided_by if inner else "the same text"
+        kind = "faster_memory" if (_space(old), _space(new)) == (0, FAST) else "memory_space"
+        return (Finding(kind, "", why, decided_by=by, **sides),)
+    return tuple(replace(f, before=old, after=new) for f in inner)
+
+
+def _space(shape: str) -> int:
+    return int(getattr(read_layout(shape, "xla"), "memory_space", 0))
+
+
+def _copies(before: Program, after: Program) -> list[Finding]:
+    """New and vanished copies that change a layout; of an entry parameter, it is copied at every call."""
+
+    def key(copy: Copy) -> Hashable:
+        return (copy.source, copy.target, copy.parameter)
+
+    rounds: list[Round[Copy]] = [
+        Round(lambda c: (key(c), c.what.name, c.what.computation), alike=True),
+        Round(lambda c: (key(c), c.what.op_name, c.what.base), alike=True),
+        Round(key, alike=True),
+    ]
+    open_ = [p for p in match(relayouts(before), relayouts(after), rounds) if p.old is None or p.new is None]
+    # between layouts that are only written otherwise, a copy is the old one
+    rewritten: list[Round[Copy]] = [
+        Round(lambda c: (logical(c.source), logical(c.target), c.parameter, c.what.op_name))
+    ]
+    found = []
+    for pair in match([p.old for p in open_ if p.old], [p.new for p in open_ if p.new], rewritten):
+        if pair.old is not None and pair.new is not None:
+            sides = ((pair.old.source, pair.new.source), (pair.old.target, pair.new.target))
+            if not all(f.kind in _HARMLESS for one, other in sides if one != other for f in _classes(one, other)):
+                found += [_copy(Match(None, pair.new)), _copy(Match(pair.old, None))]
+        else:
+            found.append(_copy(pair))
+    return found
+
+
+def _copy(pair: Match[Copy]) -> Finding:
+    copy = pair.new or pair.old
+    assert copy is not None
+    fresh = pair.new is not None
+    kind = ("relaid_parameter" if copy.parameter >= 0 else "new_copy") if fresh else "vanished_copy"
+    whose = f"parameter {copy.parameter}" if copy.parameter >= 0 else _named(copy.what)
+    verb = "copies" if fresh else "no longer copies"
+    why = f"the program {verb} {copy.size} bytes from {copy.source} to {copy.target}"
+    sides: dict[str, Any] = {"before": copy.source, "after": copy.target, "line": copy.what.line if fresh else 0}
+    move = _move(copy.source, copy.target)
+    if fresh and move.kind == "unknown":
+        return Finding("unknown", f"copy of {whose}", f"{why}: {move.reason}", undecided=True, **sides)
+    return Finding(kind, f"copy of {whose}", why, figures={"bytes": copy.size}, **sides)
+
+
+def relayouts(program: Program) -> list[Copy]:
+    """The copies that change a layout."""
+    called = {i.calls: i for i in program.instructions if i.calls}
+    found = []
+    for what in program.instructions:
+        if what.opcode not in ("copy", "copy-start"):
+            continue
+        operand = program.operand(what)
+        target = next(arrays(what.shape), "")
+        if operand is None or operand.shape == target:
+            continue
+        source, target = without_space(operand.shape), without_space(target)
+        if source != target and _move(source, target).kind in ("relayout", "unknown"):
+            found.append(Copy(what, source, target, bytes_of(target), _parameter(program, operand, called)))
+    return found
+
+
+def _parameter(program: Program, operand: Instruction | None, called: dict[str, Instruction]) -> int:
+    """The entry parameter that an instruction is, as it is or through copies to another memory space; else -1."""
+    for _ in range(100):
+        if operand is None:
+            return -1
+        if operand.opcode == "parameter":
+            if operand.entry:
+                return operand.number
+            caller = called.get(operand.computation)
+            operand = None if caller is None else program.operand(caller, operand.number)
+        elif operand.opcode in MOVERS:
+            operand = program.operand(operand)
+        else:
+            return -1
+    return -1
+
+
+@lru_cache(maxsize=4096)
+def _move(source: str, target: str) -> Move:
+    """What the audit says of a copy between two layouts."""
+    try:
+        return copies.judge("copy", read_array(source), read_array(target), None)
+    except LayoutError as error:
+        return Move("unknown", 0, error.problem)
+
+
+@lru_cache(maxsize=4096)
+def _cast(source: str, target: str) -> Bitcast:
+    """What the audit says of a bitcast between two shapes."""
+    try:
+        return bitcasts.judge(read_array(source), read_array(target))
+    except LayoutError as error:
+        return Bitcast(Verdict.UNKNOWN, "", error.problem)
+
+
+def _bitcasts(before: Program, after: Program) -> list[Finding]:
+    """Bitcasts between layouts that the old program did not have, as the audit judges them."""
+    known = {pair for _, pair in bitcast_pairs(before)}
+    gone = known - {pair for _, pair in bitcast_pairs(after)}
+    found = []
+    for what, (source, target) in bitcast_pairs(after):
+        if (source, target) in known:
+            continue
+        known.add((source, target))
+        cast = _cast(source, target)
+        if cast.verdict is Verdict.PROVED and cast.how != REORDERING:
+            continue
+        kind = {Verdict.UNKNOWN: "unknown", Verdict.REFUTED: "bitcast_refuted", Verdict.PROVED: "reordered"}[
+            cast.verdict
+        ]
+        if kind == "reordered" and any(_instead(pair, (source, target)) for pair in gone):
+            kind = "moved"
+        sides: dict[str, Any] = {"before": source, "after": target, "line": what.line, "decided_by": cast.decided_by}
+        undecided = cast.verdict is Verdict.UNKNOWN
+        named = f"bitcast {_named(what)}"
+        found.append(Finding(kind, named, cast.reason, point=cast.element, undecided=undecided, **sides))
+    return found
+
+
+def _instead(old: tuple[str, str], new: tuple[str, str]) -> bool:
+    """Whether a bitcast that reordered nothing had one side of this one, and on the other the same array."""
+    if _cast(*old).how == REORDERING:
+        return False
+    return any(old[k] == new[k] and logical(old[1 - k]) == logical(new[1 - k]) for k in (0, 1))
+
+
+def bitcast_pairs(program: Program) -> list[tuple[Instruction, tuple[str, str]]]:
+    """Each bitcast of an array with its two shapes, memory spaces left out."""
+    found = []
+    for what in program.instructions:
+        operand = program.operand(what) if what.opcode == "bitcast" else None
+        if operand is not None and not operand.shape.startswith("("):
+            found.append((what, (without_space(operand.shape), without_space(what.shape))))
+    return found
+
+
+def _layouts(before: Program, after: Program) -> list[Finding]:
+    """The classes of every instruction's layout that changed."""
+    # what is laid out alike is of no interest, so it is taken out first; where numbers did not change, by its own name
+    rounds: list[Round[Instruction]] = [
+        Round(lambda i: (i.shape, i.opcode, i.said, i.name, i.computation, i.op_name), alike=True),
+        Round(lambda i: (i.shape, i.opcode, i.said, i.base, i.op_name), alike=True),
+        Round(lambda i: (i.opcode, i.said, i.base, i.op_name, logical(i.shape))),
+        Round(lambda i: (i.opcode, i.base, i.op_name, logical(i.shape))),
+        Round(lambda i: (i.opcode, i.op_name, logical(i.shape)) if i.op_name else None, guess="by op_name and shape"),
+        Round(lambda i: (i.name, i.computation, i.op_name, logical(i.shape)) if i.opcode in ELEMENTWISE else None),
+        # what the user's program calls things may have changed along with them
+        Round(lambda i: (i.shape, i.opcode, i.said, i.base), alike=True),
+        Round(lambda i: (i.opcode, i.said, i.base, logical(i.shape)), guess="by name and shape"),
+        Round(lambda i: (i.opcode, i.base, logical(i.shape)), guess="by name and shape"),
+        Round(lambda i: None if i.opcode in _TOLD | OPCODES else (i.opcode, i.base, i.op_name, given(i))),
+    ]
+    operands = {id(i): p for p in (before, after) for i in p.instructions}
+    fused = {i.calls for i in after.instructions if i.opcode == "fusion"}
+
+    def given(of: Instruction) -> tuple[str, ...]:
+        each = [operands[id(of)].operand(of, k) for k in range(len(of.operands))]
+        return tuple(["" if one is None else logical(one.shape) for one in each])
+
+    found = []
+    # of parameters the entry layout speaks, where it changed
+    entered = before.parameters == after.parameters
+    both = ([i for i in p.instructions if entered or i.number < 0 or not i.entry] for p in (before, after))
+    for pair in match(next(both), next(both), rounds):
+        old, new = pair.old, pair.new
+        if old is None or new is None:
+            continue
+        at: dict[str, Any] = {"subject": _named(new), "line": new.line, "guess": pair.guess}
+        if logical(old.shape) != logical(new.shape):
+            at |= {"before": old.shape, "after": new.shape}
+            why = f"{new.opcode} gives {logical(new.shape)} now, {logical(old.shape)} before, of operands like before"
+            found.append(Finding("reshaped_result", because=why, **at))
+            continue
+        if (old.opcode, old.said) != (new.opcode, new.said) and given(old) == given(new):
+            found.append(replace(_computed(old, new), **at))
+        for one, other in zip(arrays(old.shape), arrays(new.shape), strict=False):
+            if one != other:
+                changed = _classes(one, other)
+                if new.computation in fused and new.opcode != "parameter":
+                    # what is not kept lies nowhere; what is, the fusion's own result says
+                    changed = [f for f in changed if f.kind not in ("memory_space", "faster_memory")]
+                found += [replace(f, **at) for f in changed]
+    return found
+
+
+def _computed(old: Instruction, new: Instruction) -> Finding:
+    """An instruction that computes something else of the same operands."""
+    sides: dict[str, Any] = {"before": f"{old.opcode} {old.said}".strip(), "after": f"{new.opcode} {new.said}".strip()}
+    one, other = (shorten(side, 120) for side in sides.values())
+    if old.opcode == new.opcode == "constant":
+        return Finding("constant", "", f"{other} now, {one} before", **sides)
+    return Finding("operation", "", f"{other} now, {one} before, of operands like before", **sides)
+
+
+_TOLD = frozenset(
+    (
+        *("parameter", "constant", "tuple", "get-tuple-element", "bitcast", "copy", "copy-start", "fusion", "while"),
+        *("call", "conditional", "opt-barrier", "async-start", "async-update", "custom-call", "slice-start"),
+        "concat-bitcast",
+    )
+)
+"""Opcodes whose results are those of others, or are compared elsewhere: none is compared by its operands."""
+
+
+def _named(what: Instruction) -> str:
+    return f"{what.base} ({what.op_name})" if what.op_name else what.base

@@ -1,0 +1,335 @@
+"""A state: files with layouts in them, from a file, a folder, or a git revision that is read without a checkout.
+
+Each file has a *unit*, its name within the state, that is the same on every machine. What a file is, a spec or an HLO
+dump, is told by its end and its first line.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.files import DUMP_ENDS, MAX_YAML, MIB, YAML_ENDS, files_in, read, unpacked
+from layoutproof.specs.kind import is_search
+
+MAX_DUMP = 256 * MIB
+"""Bytes of a dump that is compared: both are held whole, with everything in them."""
+_POINTER = b"version https://git-lfs.github.com/spec/"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of a state. unit: its name within the state.  path: how a person finds it.
+
+    data: of a dump, unpacked.  problem: why it could not be read, so that `data` says nothing of it.
+    """
+
+    unit: str
+    path: str
+    data: bytes
+    problem: str = ""
+
+    @property
+    def is_spec(self) -> bool:
+        """Whether it is read as a spec file: a search file makes no claims."""
+        return self.unit.endswith(YAML_ENDS) and not is_search(self.data)
+
+    @property
+    def is_dump(self) -> bool:
+        """Whether it is the text of an HLO module: its first line that says anything starts with HloModule.
+
+        So is what cannot be read: it may be one, and nothing is passed over that may have changed.
+        """
+        if self.unit.endswith(YAML_ENDS):
+            return False
+        return bool(self.problem) or re.match(rb"(?:\s|//[^\n]*\n)*HloModule\b", self.data) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """label: what a person calls it.  files: sorted by unit.
+
+    unread: (path, why) of what may hold files and cannot be read.
+    """
+
+    label: str
+    files: tuple[File, ...]
+    unread: tuple[tuple[str, str], ...] = ()
+
+
+def on_disk(given: str) -> State:
+    """The state that a file or a folder holds. LayoutError where there is none."""
+    path = Path(given)
+    if path.is_dir():
+        # a link that leads nowhere is none, as it is in a revision
+        found = [p for p in files_in(path, YAML_ENDS + DUMP_ENDS) if p.exists()]
+        files = [_read(p.relative_to(path).as_posix(), p) for p in found]
+        return State(given, tuple(sorted(files, key=lambda f: f.unit)))
+    if not os.path.lexists(path):
+        raise LayoutError(f"{given}: no such file or folder")
+    # two files given by name are meant as one and the same thing, whatever they are called
+    return State(given, (_read("", path),))
+
+
+def _read(unit: str, path: Path) -> File:
+    is_yaml = path.name.endswith(YAML_ENDS)
+    try:
+        data = read(path, MAX_YAML if is_yaml else MAX_DUMP)
+        return File(unit, path.as_posix(), data if is_yaml else unpacked(data, MAX_DUMP))
+    except LayoutError as error:
+        return File(unit, path.as_posix(), b"", error.problem)
+
+
+def pair(old: str, new: str) -> tuple[State, State]:
+    """Two states on disk; of two single files, the unit is the new one's name. LayoutError for a file and a folder."""
+    if Path(old).is_dir() != Path(new).is_dir() and Path(old).exists() and Path(new).exists():
+        raise LayoutError(f"{old} and {new}: a file is compared with a file, a folder with a folder")
+    before, after = on_disk(old), on_disk(new)
+    if len(after.files) == 1 and not after.files[0].unit:
+        unit = Path(new).name
+        before, after = (State(s.label, (replace(s.files[0], unit=unit),)) for s in (before, after))
+    return before, after
+
+
+def here(paths: Sequence[str]) -> State:
+    """What is at these paths now; units are the paths as they are given, from the current folder."""
+    files = []
+    for given in paths:
+        for file in on_disk(given).files:
+            files.append(replace(file, unit=file.path))
+    return State("what is here", _sorted(files))
+
+
+def against(reference: str, paths: Sequence[str]) -> tuple[State, State]:
+    """The paths as a git revision has them, and as they are now. LayoutError in plain words for what git refuses.
+
+    Units are paths from the top of the repository. Git is asked for the contents of files; its index and the work tree
+    are neither written nor locked. Submodules are read at the commits that both states name; what changed and is not
+    here is named as unread, and so is a file that a link brings in from outside the repository.
+    """
+    top = Path(_git([], "rev-parse", "--show-toplevel").decode().rstrip("\n"))
+    if reference.startswith("-"):
+        raise LayoutError(f"{shorten(reference, 40)!r} is not a git revision")
+    try:
+        commit = _git([], "rev-parse", "--verify", "--quiet", f"{reference}^{{commit}}").decode().strip()
+    except LayoutError:
+        hint = "in CI, fetch it first, e.g. actions/checkout with fetch-depth: 0"
+        raise LayoutError(f"git has no revision {shorten(reference, 60)!r} here; {hint}") from None
+    here = Path.cwd()
+    units = [_unit(given, top, here) for given in paths]
+    now = []
+    unread: list[tuple[str, str]] = []
+    for given, unit in zip(paths, units, strict=True):
+        if os.path.lexists(given):
+            for file in on_disk(given).files:
+                whole = (PurePosixPath(unit) / file.unit).as_posix() if file.unit else unit
+                if Path(file.path).resolve().is_relative_to(top.resolve()):
+                    now.append(replace(file, unit=whole))
+                else:
+                    unread.append((whole, "a link that leads out of the repository: no revision keeps what it is"))
+    then, closed = _tree(top, here, commit, units)
+    if not now and not then and not closed and not unread:
+        raise LayoutError(f"{', '.join(paths)}: no spec file or HLO dump, neither now nor at {reference}")
+    shown = f"{shorten(reference, 60)} ({commit[:10]})"
+    return State(shown, _sorted(then), tuple(closed)), State("the work tree", _sorted(now), tuple(unread))
+
+
+def nearest_at(reference: str, name: str) -> tuple[str, bytes] | None:
+    """(path, contents) of the nearest file of a name that a git revision has, from the current folder upwards."""
+    here = Path.cwd()
+    top = Path(_git([], "rev-parse", "--show-toplevel").decode().rstrip("\n"))
+    for folder in (here, *here.parents):
+        try:
+            unit = _unit(str(folder / name), top, here)
+            return unit, _git(["-C", str(top)], "cat-file", "blob", f"{reference}:{unit}")
+        except LayoutError:
+            if folder.resolve() == top.resolve():
+                break
+    return None
+
+
+def is_here(unit: str) -> bool:
+    """Whether the work tree has a file of the repository, by its path from the top."""
+    top = Path(_git([], "rev-parse", "--show-toplevel").decode().rstrip("\n"))
+    return (top / unit).is_file()
+
+
+def whoami() -> str:
+    """The name that git signs commits with here, "" where it has none or there is no git."""
+    try:
+        return " ".join(_git([], "config", "user.name").decode(errors="replace").split())
+    except LayoutError:
+        return ""
+
+
+def _tree(
+    top: Path, here: Path, commit: str, units: Sequence[str], above: str = ""
+) -> tuple[list[File], list[tuple[str, str]]]:
+    """The files of a commit, those of its submodules too, and the submodules that changed and cannot be read.
+
+    units: from the top of this repository.  above: where it is, as a submodule, in the whole.
+    """
+    blobs: list[tuple[str, str]] = []
+    modules: dict[str, str] = {}
+    listed = [*_listed(top, "ls-tree", commit, units)]
+    there = {name for mode, _, name in listed if mode != "120000"}
+    for unit in units:
+        if unit and not any(name == unit or name.startswith(f"{unit}/") for name in there):
+            listed += _behind_a_link(top, commit, unit)
+    for mode, identity, name in listed:
+        if mode == "160000":
+            modules[name] = identity
+        elif not (name.endswith(YAML_ENDS + DUMP_ENDS) or name in units):
+            continue
+        elif mode.startswith("100"):
+            blobs.append((name, identity))
+        elif mode == "120000" and "\n" not in name:
+            # what is here now is read through its links, so what was there is too
+            blobs.append((name, f"{commit}:{name}"))
+    names = [PurePosixPath(above, name).as_posix() for name, _ in blobs]
+    shown = [Path(os.path.relpath(top / name, here)).as_posix() for name, _ in blobs]
+    data = _blobs(top, [identity for _, identity in blobs])
+    found = [_kept(name, path, each) for name, path, each in zip(names, shown, data, strict=True) if each is not None]
+    unread: list[tuple[str, str]] = []
+    modules |= {name: identity for name, identity in (_inside(unit, top, commit) for unit in units) if name}
+    now = _modules_now(top, [*units, *modules])
+    for module in sorted({*now, *modules}):
+        parts = [str(PurePosixPath(u).relative_to(module)) for u in units if PurePosixPath(u).is_relative_to(module)]
+        name = PurePosixPath(above, module).as_posix()
+        more, closed = _module(top / module, here, (modules.get(module), now.get(module)), parts, name)
+        found += more
+        unread += closed
+    return found, unread
+
+
+def _module(
+    place: Path, here: Path, commits: tuple[str | None, str | None], parts: Sequence[str], name: str
+) -> tuple[list[File], list[tuple[str, str]]]:
+    """As `_tree`, of one submodule. commits: in the old state and in the index, None where there is none."""
+    old, now = commits
+    if not (place / ".git").exists():
+        if old == now:
+            return [], []  # its files are in neither state, and both name the same commit
+        hint = f"git submodule update --init {name}" if now else "what it held cannot be compared"
+        return [], [(name, f"the submodule changed and is not here: {hint}")]
+    if old is None:
+        return [], []
+    try:
+        _git(["-C", str(place)], "cat-file", "-e", f"{old}^{{commit}}")
+    except LayoutError:
+        return [], [(name, f"the submodule does not have its old commit {old[:10]}: fetch it there first")]
+    return _tree(place, here, old, ["" if part == "." else part for part in parts] or [""], name)
+
+
+def _modules_now(top: Path, units: Sequence[str]) -> dict[str, str]:
+    """The submodules that the index has below some paths, each with its commit."""
+    return {name: identity for mode, identity, name in _listed(top, "ls-files", "--stage", units) if mode == "160000"}
+
+
+def _inside(unit: str, top: Path, commit: str) -> tuple[str, str]:
+    """The submodule of a commit in which a path lies, with its own commit; ("", "") for none."""
+    for folder in [*PurePosixPath(unit).parents][:-1]:
+        for mode, identity, name in _listed(top, "ls-tree", commit, [folder.as_posix()], deep=False):
+            if mode == "160000":
+                return name, identity
+    return "", ""
+
+
+def _behind_a_link(top: Path, commit: str, unit: str) -> list[tuple[str, str, str]]:
+    """What a path leads to that is a link to a folder of the commit, or lies behind one, as `_listed` gives it."""
+    if "\n" in unit:
+        return []
+    asked = f"{commit}:{unit}\n".encode(errors="surrogateescape")
+    found = _git(["-C", str(top)], "cat-file", "--batch-check", "--follow-symlinks", given=asked).split()
+    if found[1:2] == [b"blob"]:
+        return [("120000", "", unit)]
+    if found[1:2] != [b"tree"]:
+        return []
+    inside = _listed(top, "ls-tree", found[0].decode(), [""])
+    return [(mode, identity, f"{unit}/{name}") for mode, identity, name in inside]
+
+
+def _listed(
+    top: Path, command: str, what: str, units: Sequence[str], deep: bool = True
+) -> Iterator[tuple[str, str, str]]:
+    """(mode, identity, path) of what a commit or the index has at some paths."""
+    flags = ["-r"] if command == "ls-tree" and deep else []
+    before = ["-C", str(top), "--literal-pathspecs"]
+    listing = _git(before, command, *flags, "-z", what, "--", *(u or "." for u in units))
+    for line in listing.decode("utf-8", "surrogateescape").split("\0")[:-1]:
+        about, _, name = line.partition("\t")
+        parts = about.split()
+        yield parts[0], parts[2] if command == "ls-tree" else parts[1], name
+
+
+def _kept(name: str, path: str, data: bytes) -> File:
+    try:
+        return File(name, path, data if name.endswith(YAML_ENDS) else unpacked(data, MAX_DUMP))
+    except LayoutError as error:
+        return File(name, path, b"", error.problem)
+
+
+def _blobs(top: Path, identities: Sequence[str]) -> list[bytes | None]:
+    """The contents of many blobs from one process; None for a link that leads to no file of the revision."""
+    if not identities:
+        return []
+    given = "".join(f"{i}\n" for i in identities).encode(errors="surrogateescape")
+    out = _git(["-C", str(top)], "cat-file", "--batch", "--follow-symlinks", given=given)
+    found: list[bytes | None] = []
+    at = 0
+    for identity in identities:
+        end = out.index(b"\n", at)
+        head = out[at:end].split()
+        is_link = ":" in identity
+        if head[1:2] != [b"blob"] and not is_link:
+            raise LayoutError(f"git does not have the contents of {identity}: a partial clone? fetch it first")
+        if head[-1:] == [b"missing"]:
+            found.append(None)
+            at = end + 1
+            continue
+        size = int(head[-1])
+        found.append(out[end + 1 : end + 1 + size] if head[1:2] == [b"blob"] else None)
+        at = end + size + 2
+    return found
+
+
+def _git(before: Sequence[str], *arguments: str, given: bytes | None = None) -> bytes:
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(
+            ["git", *before, *arguments], input=given, capture_output=True, env=environment, check=False
+        )
+    except FileNotFoundError:
+        raise LayoutError("--against needs git, which is not installed") from None
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise LayoutError(f"git: {shorten(said[0]) if said else f'{arguments[0]} failed'}")
+    return done.stdout
+
+
+def _unit(given: str, top: Path, here: Path) -> str:
+    """A path from the top of the repository, "" for the top itself."""
+    absolute = Path(os.path.normpath(here / given))
+    for whole in (absolute, absolute.parent.resolve() / absolute.name):
+        if whole.is_relative_to(top.resolve()):
+            unit = whole.relative_to(top.resolve()).as_posix()
+            return "" if unit == "." else unit
+    raise LayoutError(f"{given} is outside the repository {top}")
+
+
+def _sorted(files: Iterable[File]) -> tuple[File, ...]:
+    return tuple({f.unit: f for f in sorted(files, key=lambda f: f.unit)}.values())
+
+
+def unreadable(file: File) -> str:
+    """Why there is nothing in a file to compare, or ""."""
+    if file.problem:
+        return file.problem
+    if file.unit.endswith(YAML_ENDS) and not file.is_spec:
+        return "a search file states a problem and claims nothing: there is nothing to compare"
+    return "a Git LFS pointer, not the file: fetch it with git lfs pull" if file.data.startswith(_POINTER) else ""

@@ -1,0 +1,122 @@
+"""What several commands share: the `--json` flag, layouts as arguments, files written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.visible import json_text, visible_lines
+
+json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON value and nothing else.")
+no_trace_flag = click.option(
+    "--no-trace", is_flag=True, help="Import nothing that a file names; what needs it is unknown. For others' files."
+)
+target_option = click.option(
+    "--target", metavar="NAME", help="A bare shape such as f32[1000,5] gets the layout this TPU generation gives it."
+)
+_BARE = re.compile(r"\s*\w+\s*\[[^\]{}()]*\]\s*")
+
+
+def layouts_of(texts: tuple[str, ...], target: str | None) -> list[Any]:
+    """The layouts that arguments mean: texts, or one-key mappings such as '{"strided": "f32[3,5] strides (4,1)"}'.
+
+    With a target, a bare shape has that target's default layout; without one nothing is guessed. Raises LayoutError
+    when no layout can be read so, or a target is named and no layout is a bare shape.
+    """
+    read = [_layout(text, target) for text in texts]
+    if target is not None and not any(_BARE.fullmatch(text) for text in texts):
+        shown = " and ".join(shorten(text, 60) for text in texts)
+        raise LayoutError(f"--target gives a bare shape such as f32[1000,5] its layout; {shown} is not one")
+    return read
+
+
+def _layout(text: str, target: str | None) -> Any:
+    from layoutproof.registry.read import read_layout
+
+    if target is not None and _BARE.fullmatch(text):
+        from layoutproof.registry.defaults import tpu_default
+
+        return tpu_default(text, target)
+    if text.lstrip().startswith("{"):
+        from layoutproof.specs.positions import read_yaml
+
+        return read_layout(read_yaml(text).plain())
+    return read_layout(text)
+
+
+def notes_of(layout: Any) -> list[str]:
+    """A line for each thing that a layout's text spells in an old way, with what it is called today."""
+    return [f"note      {note}" for note in getattr(layout, "notes", ())]
+
+
+def integers(text: str, what: str) -> tuple[int, ...]:
+    """Numbers separated by commas, brackets round them allowed; LayoutError for anything else.
+
+    >>> integers("(2, 3)", "an index")
+    (2, 3)
+    """
+    inner = text.strip().strip("()[]")
+    parts = [part.strip() for part in inner.split(",")] if inner else []
+    for part in parts:
+        if not re.fullmatch(r"-?[0-9]{1,40}", part):
+            raise LayoutError(f"{what} is written 2,3; {shorten(part, 40)!r} is not a whole number", text=text[:200])
+    return tuple(map(int, parts))
+
+
+def print_json(value: Any) -> None:
+    """One JSON value on stdout."""
+    click.echo(json_text(value))
+
+
+def say(text: str, styles: Sequence[tuple[str, str]] = (), *, err: bool = False) -> None:
+    """Text for people, harmless for terminals and build servers, on stdout or stderr.
+
+    styles: (pattern, rich's style) for what a terminal shows in colour.
+    """
+    text = visible_lines(text)
+    if not styles or not sys.stdout.isatty():
+        click.echo(text, err=err)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    styled = Text(text)
+    for pattern, style in styles:
+        styled.highlight_regex(pattern, style)
+    Console(highlight=False, soft_wrap=True, stderr=err).print(styled)
+
+
+def print_report(text: str, form: str, styles: Sequence[tuple[str, str]] = ()) -> None:
+    """A report in one of the forms of `formats`; those that are not for people are harmless by their own rules."""
+    if form == "text":
+        say(text, styles)
+    else:
+        click.echo(text)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Writes a file so that nobody ever sees half of it. LayoutError when there is no such folder."""
+    if not path.parent.is_dir():
+        raise LayoutError(f"{path}: there is no folder {path.parent}")
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        # a temporary file is private to its owner; a picture is not
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise

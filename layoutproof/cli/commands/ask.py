@@ -1,0 +1,92 @@
+"""`layoutproof ask PROPERTY LAYOUT [LAYOUT]`: one question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, get_args
+
+import click
+
+from layoutproof.cli.arguments import integers, json_flag, layouts_of, print_json, say, target_option
+from layoutproof.core.result import Result, Verdict
+from layoutproof.questions.ask import ask
+from layoutproof.registry.catalogue import kernel_properties, options_of, properties
+from layoutproof.solvers.decide import ENGINES
+
+_CODES = {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNKNOWN: 3}
+
+
+def _property_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """One command line option for each option of a property, so that a new property brings its own."""
+    owners: dict[str, list[str]] = {}
+    for name in (*properties(), *kernel_properties()):
+        for option in options_of(name):
+            if option == "target":
+                continue  # the command has one for layouts without a layout too
+            owners.setdefault(option, []).append(name)
+    for option, names in sorted(owners.items(), reverse=True):
+        text = f"Of {', '.join(names)}; `layoutproof explain {names[0]}` says what it means."
+        function = click.option(f"--{option.replace('_', '-')}", option, metavar="VALUE", help=text)(function)
+    return function
+
+
+@click.command(name="ask")
+@click.argument("name", metavar="PROPERTY")
+@click.argument("layouts", metavar="LAYOUT [LAYOUT]", nargs=-1, required=True)
+@click.option("--where", metavar="CONDITION", help='On sizes not known yet, e.g. "N % 8 == 0".')
+@click.option("--engine", metavar="NAME", help=f"Force one of {', '.join(ENGINES)}.")
+@click.option("--confirm", is_flag=True, help="Demand that two engines agree.")
+@click.option("--effort", type=click.IntRange(1, 1000), default=1, show_default=True, help="Multiplies step budgets.")
+@_property_options
+@target_option
+@json_flag
+def command(
+    name: str,
+    layouts: tuple[str, ...],
+    where: str | None,
+    engine: str | None,
+    confirm: bool,
+    effort: int,
+    target: str | None,
+    as_json: bool,
+    **options: str | None,
+) -> int:
+    """Ask one question: does PROPERTY hold?
+
+    Of one LAYOUT or of a pair; `layoutproof explain` lists the properties.
+    """
+    given = {option: _value(name, option, text) for option, text in options.items() if text is not None}
+    if target is not None and "target" in options_of(name):
+        given["target"] = target
+    read = layouts_of(layouts, target)
+    result = ask(name, *read, where=where, engine=engine, confirm=confirm, effort=effort, **given)
+    if as_json:
+        from layoutproof.core.result import result_json
+
+        print_json(result_json(result))
+    else:
+        say(_text(result))
+    return _CODES[result.verdict]
+
+
+def _value(name: str, option: str, text: str) -> Any:
+    """An option of a property from its text: numbers as 1,0, YAML where it has structure, otherwise the text itself."""
+    annotation, _ = options_of(name).get(option, (str, None))
+    kinds = get_args(annotation) or (annotation,)
+    if Sequence[int] in kinds:
+        return integers(text, f"--{option.replace('_', '-')}")
+    if str in kinds and not text.lstrip().startswith(("{", "[")):
+        return text
+    from layoutproof.specs.positions import read_yaml
+
+    return read_yaml(text).plain()
+
+
+def _text(result: Result) -> str:
+    lines = [str(result)]
+    if result.decided_by:
+        lines.append(f"  by       {result.decided_by}")
+    lines += [f"  {name:<16} {value}" for name, value in result.figures.items() if not isinstance(value, list)]
+    if result.verdict is Verdict.REFUTED:
+        lines.append(f"  explain  layoutproof explain {result.property}")
+    return "\n".join(lines)

@@ -1,0 +1,82 @@
+"""`layoutproof check [PATHS]`: prove every claim in spec files."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from layoutproof.cli.arguments import json_flag, no_trace_flag, print_report, say, write_whole
+from layoutproof.cli.progress import progress_bar
+from layoutproof.compiler import cache
+from layoutproof.compiler.tracing import here, only
+from layoutproof.compiler.workers import BACKENDS, Workers
+from layoutproof.core.visible import json_text
+from layoutproof.formats import names
+
+
+@click.command()
+@click.argument("paths", nargs=-1)
+@click.option("--format", "form", type=click.Choice(names()), default="text", show_default=True)
+@click.option("-v", "--verbose", is_flag=True, help="Also a line for each check that is as stated.")
+@click.option("--output", metavar="FILE", help="Write the report there and only its last line here.")
+@click.option("--jobs", type=click.IntRange(min=0), default=1, show_default=True, help="Processes; 0: one per core.")
+@click.option("--backend", type=click.Choice(BACKENDS), help="Work on a cluster that is already there.")
+@click.option("--scheduler", metavar="ADDRESS", default="", help="Its address, e.g. tcp://10.0.0.1:8786.")
+@no_trace_flag
+@json_flag
+def command(
+    paths: tuple[str, ...],
+    form: str,
+    verbose: bool,
+    output: str | None,
+    jobs: int,
+    backend: str | None,
+    scheduler: str,
+    no_trace: bool,
+    as_json: bool,
+) -> int:
+    """Prove every claim in spec files (default: the folder specs).
+
+    A run on files that have not changed since the last one repeats its answer; LAYOUTPROOF_CACHE=off proves anew.
+    Functions that files name (trace:) are imported and traced, where pyproject.toml allows it; --no-trace imports none.
+    Interrupted, it reports what is done by then and ends with 130.
+    """
+    if scheduler and not backend:
+        raise click.UsageError("--scheduler needs --backend")
+    form = "json" if as_json else form
+    made = False
+    allowed = here(not no_trace)
+
+    def make() -> tuple[str, int]:
+        nonlocal made
+        made = True
+        from layoutproof.specs import report
+        from layoutproof.specs.check import check_paths, exit_code, unasked_in
+
+        with only(allowed), progress_bar("checks", sys.stderr.isatty() and form == "text") as progress:
+            outcomes = check_paths(paths or ("specs",), Workers(jobs, backend or "", scheduler), progress)
+        unasked = unasked_in(paths or ("specs",))
+        if form == "text":
+            text = report.text(outcomes, verbose, unasked)
+        elif form == "json":
+            text = json_text(report.as_json(outcomes, unasked))
+        else:
+            from layoutproof.formats import render
+
+            text = render(form, report.as_findings(outcomes, unasked))
+        return json.dumps([text, report.summary(outcomes)]), exit_code(outcomes)
+
+    start = time.perf_counter()
+    kept, code = cache.remembered(cache.key_of_paths(("check", form, verbose), paths or ("specs",)), make)
+    text, summary = json.loads(kept)
+    took = f"; {time.perf_counter() - start:.1f} s" if made else "; nothing changed since the last run"
+    if output:
+        write_whole(Path(output), f"{text}\n".encode())
+        say(summary + took)
+    else:
+        print_report(text + took if form == "text" else text, form)
+    return code

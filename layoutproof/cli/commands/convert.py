@@ -1,0 +1,37 @@
+"""`layoutproof convert LAYOUT --to LANGUAGE`: the same layout as another tool writes it, with the proof."""
+
+from __future__ import annotations
+
+import click
+
+from layoutproof.cli.arguments import json_flag, layouts_of, print_json, say, target_option
+from layoutproof.core.result import Verdict
+
+_CODES = {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNKNOWN: 3}
+
+
+@click.command(name="convert")
+@click.argument("layout")
+@click.option("--to", "to", metavar="LANGUAGE", required=True, help="cute, axe, linear, xla, ..")
+@target_option
+@json_flag
+def command(layout: str, to: str, target: str | None, as_json: bool) -> int:
+    """Write LAYOUT in another language, if that is proved to be the same map.
+
+    Printed is the text, alone on stdout. Where the nearest layout differs, the smallest element that differs.
+    """
+    from layoutproof.questions.convert import attempt
+
+    (read,) = layouts_of((layout,), target)
+    found = attempt(read, to)
+    proved = found.result.verdict is Verdict.PROVED
+    if as_json:
+        from layoutproof.core.result import result_json
+
+        shown = {"layout": str(found.layout) if proved else None, "nearest": str(found.layout)}
+        print_json({"from": str(read), "to": to, **shown, "proof": result_json(found.result)})
+    elif proved:
+        say(str(found.layout))
+    else:
+        say(str(found.result))
+    return _CODES[found.result.verdict]

@@ -1,0 +1,83 @@
+"""`layoutproof explain [NAME]`: the page of a property, language, verdict, engine, target, or class of the gate."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import inspect
+
+import click
+
+from layoutproof.cli.arguments import json_flag, print_json, say
+from layoutproof.core.errors import unknown_name
+from layoutproof.core.files import MIB, read
+
+
+@click.command()
+@click.argument("name", required=False)
+@json_flag
+def command(name: str | None, as_json: bool) -> int:
+    """Explain a property, layout language, verdict, engine, target or gate class; list all without NAME."""
+    pages = _pages()
+    if name is None:
+        firsts = {kind: {n: page.splitlines()[0] for n, page in found.items()} for kind, found in pages.items()}
+        if as_json:
+            print_json(firsts)
+        else:
+            say("\n\n".join(_list(kind, found) for kind, found in firsts.items()))
+        return 0
+    for kind, found in pages.items():
+        if name in found:
+            if as_json:
+                print_json({"name": name, "kind": kind, "page": found[name]})
+            else:
+                say(f"{name}\n\n{found[name]}")
+            return 0
+    raise unknown_name("page", name, [n for found in pages.values() for n in found])
+
+
+_VERDICTS = {
+    "proved": "No violation exists, for any element and any sizes. Exit code 0.\n\nIt is about the layout as written, "
+    "under the assumptions shown beside it. An engine is named; --confirm demands a second, independent one.",
+    "refuted": "A violation exists; the smallest one is shown, replayed on plain integers first. Exit code 1.",
+    "unknown": "Nothing is proved and nothing refuted. Exit code 3, never 0.\n\nThe question is vacuous (no element, "
+    "assumptions that contradict one another), outside of what the engines decide, or over the step budget.\n"
+    "The reason says what would settle it: sizes, an assumption, a larger --effort, another engine.",
+}
+
+
+def _pages() -> dict[str, dict[str, str]]:
+    """The pages, by kind and name."""
+    from layoutproof.core.finding_kinds import KINDS
+    from layoutproof.pallas.judge import kernel_targets, target_page
+    from layoutproof.registry.catalogue import kernel_properties, properties, property_module
+    from layoutproof.registry.read import language, languages
+    from layoutproof.solvers.decide import ENGINES
+
+    return {
+        "properties": {n: inspect.cleandoc(property_module(n).__doc__ or "") for n in properties()},
+        "properties of kernels": {n: inspect.cleandoc(property_module(n).__doc__ or "") for n in kernel_properties()},
+        "layout languages": {n: inspect.cleandoc(language(n).__doc__ or "") for n in languages()},
+        "verdicts": _VERDICTS,
+        "engines": {n: _doc_of(f"layoutproof.solvers.{n}") for n in ENGINES},
+        "targets": {n: target_page(n) for n in kernel_targets()},
+        "classes of the gate": dict(KINDS),
+        "subjects": {
+            n: _doc_of(f"layoutproof.{package}")
+            for n, package in (("gate", "changes"), ("hlo", "hlo"), ("search", "tilings"))
+        },
+    }
+
+
+def _doc_of(module: str) -> str:
+    """A module's text, without running it: a solver's library is heavy."""
+    found = importlib.util.find_spec(module)
+    assert found is not None
+    assert found.origin is not None
+    source = read(found.origin, MIB)
+    return ast.get_docstring(ast.parse(source)) or ""
+
+
+def _list(kind: str, firsts: dict[str, str]) -> str:
+    width = max(map(len, firsts))
+    return "\n".join([kind, *(f"  {name:<{width}}  {first}" for name, first in firsts.items())])

@@ -1,0 +1,121 @@
+"""`layoutproof kernels MODULE:FUNCTION`: prove every Pallas call that a function makes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from layoutproof.cli.arguments import json_flag, no_trace_flag, print_json, say
+from layoutproof.compiler.tracing import here, only
+from layoutproof.core.errors import LayoutError, Undecided, shorten, unknown_name
+from layoutproof.core.files import DUMP_ENDS, YAML_ENDS, lines
+from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.kernel.kernel_parts import parts_of
+from layoutproof.pallas.judge import kernel_target
+from layoutproof.registry.catalogue import kernel_properties
+
+_PROGRAMS = (*DUMP_ENDS, ".mlir", ".mlir.gz")
+"""How the names of files end that hold the text of a program."""
+
+
+@click.command()
+@click.argument("place", metavar="MODULE:FUNCTION|FILE.py:FUNCTION|FILE")
+@click.option("--arg", "args", metavar="VALUE", multiple=True, help="bf16[4096,512], or a Python literal. In order.")
+@click.option("--args", "together", metavar="VALUES", help="All of them in one text: 'f32[8,128], f32[128,8], True'.")
+@click.option("--kwarg", "kwargs", metavar="NAME=VALUE", multiple=True, help="The same, by name, e.g. block=256.")
+@click.option("--target", metavar="NAME", help="Also ask what this hardware demands, e.g. v5e.")
+@click.option("--compiler", metavar="VERSION", help="Its compiler, where rules differ between versions.")
+@click.option(
+    "--assume",
+    metavar="CONDITION",
+    multiple=True,
+    help='Of tables: "0 <= prefetch0 < 8; prefetch0 is onto".',
+)
+@click.option("--property", "names", metavar="NAME", multiple=True, help="Only this one; may be repeated.")
+@click.option("--effort", type=click.IntRange(1, 1000), default=1, show_default=True, help="Multiplies step budgets.")
+@click.option("--spec", is_flag=True, help="Print the calls as a spec file, to check and to gate without this code.")
+@click.option("--all", "everything", is_flag=True, help="Show what is proved one by one too.")
+@no_trace_flag
+@json_flag
+def command(
+    place: str,
+    args: tuple[str, ...],
+    together: str | None,
+    kwargs: tuple[str, ...],
+    target: str | None,
+    compiler: str | None,
+    assume: tuple[str, ...],
+    names: tuple[str, ...],
+    effort: int,
+    spec: bool,
+    everything: bool,
+    no_trace: bool,
+    as_json: bool,
+) -> int:
+    """Prove every Pallas call that a function makes.
+
+    The function is imported and traced with shapes on the CPU; nothing is computed. A function without arguments
+    builds its own. A file is a program that was lowered, exported or compiled (.hlo, .txt, .mlir), or a spec file, of
+    which every kernel is proved that it names. Exit code 3 also where a call cannot be modelled, and where there is no
+    call at all.
+    """
+    from layoutproof.pallas import report
+    from layoutproof.pallas.findings import exit_code, judged
+
+    if compiler is not None and target is None:
+        raise click.UsageError("--compiler needs --target")
+    if target is not None:
+        kernel_target(target, compiler)  # a wrong name is told before anything of the user's is imported
+    for name in names:
+        if name not in kernel_properties():
+            raise unknown_name("property of kernels", name, kernel_properties())
+    given = args if together is None else (*parts_of(f"({together})"), *args)
+    if no_trace and not place.endswith((*_PROGRAMS, *YAML_ENDS)):
+        raise click.UsageError("a function is traced; --no-trace is for files")
+    with only(here(not no_trace)):
+        found = _calls(place, given, kwargs, target, assume)
+    if not found:
+        raise Undecided(f"{place} makes no Pallas call; nothing asked is nothing proved")
+    if spec:
+        from layoutproof.pallas.spec_text import spec_text
+
+        say(spec_text(found, f"layoutproof kernels {place}", target).rstrip())
+        return 0
+    asked = list(names) or None
+    calls = [judged(call, names=asked, target=target, compiler=compiler, effort=effort) for call in found]
+    if as_json:
+        print_json(report.as_json(calls))
+    else:
+        say(report.text(calls, everything))
+    return exit_code(calls)
+
+
+def _calls(
+    place: str, args: tuple[str, ...], kwargs: tuple[str, ...], target: str | None, assume: tuple[str, ...]
+) -> tuple[Kernel | Unmodelled, ...]:
+    if place.endswith((*_PROGRAMS, *YAML_ENDS)) and (args or kwargs):
+        raise click.UsageError("--arg, --args and --kwarg are for a function; a file has its arguments in it")
+    if place.endswith(_PROGRAMS):
+        from layoutproof.pallas.from_mosaic.mosaic_module import kernels_in_hlo
+
+        with lines(place) as text:
+            return kernels_in_hlo("".join(text), Path(place).as_posix(), assume)
+    if place.endswith(YAML_ENDS):
+        if assume:
+            raise click.UsageError("--assume is for traced and compiled calls; a spec file says what its tables hold")
+        from layoutproof.specs.traced import kernels_named_in
+
+        return kernels_named_in(Path(place))
+    from layoutproof.pallas.from_jax.user import calls_of
+
+    return calls_of(place, args, dict(map(_named, kwargs)), target=target, assume=assume)
+
+
+def _named(text: str) -> tuple[str, object]:
+    from layoutproof.pallas.from_jax.user import argument
+
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip().isidentifier():
+        raise LayoutError(f"a keyword argument is written name=value, not {shorten(text, 60)!r}")
+    return name.strip(), argument(value)

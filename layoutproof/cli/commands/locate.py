@@ -1,0 +1,64 @@
+"""`layoutproof locate LAYOUT INDEX`: where one element is, step by step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from layoutproof.cli.arguments import integers, json_flag, layouts_of, notes_of, print_json, say, target_option
+from layoutproof.core.index_map import IndexMap
+
+MOST_COPIES = 20
+"""Copies of one element that are printed."""
+
+
+@click.command()
+@click.argument("layout")
+@click.argument("index")
+@target_option
+@json_flag
+def command(layout: str, index: str, target: str | None, as_json: bool) -> int:
+    """Find one element: the place of INDEX, written 2,3, in LAYOUT, step by step."""
+    from layoutproof.questions.evaluate import locate
+    from layoutproof.registry.read import map_of
+
+    (read,) = layouts_of((layout,), target)
+    at = integers(index, "an index")
+    places = locate(read, at)
+    m = map_of(read)
+    steps = _steps(read, m, at)
+    found = [{**place, **_bytes(m, place)} for place in places]
+    if as_json:
+        print_json({"layout": str(read), "index": list(at), "steps": steps, "places": found})
+        return 0
+    lines = [f"{read}  element {at}"]
+    width = max((len(step["step"]) for step in steps), default=0)
+    lines += [f"  {s['step']:<{width}}  {tuple(s['at'])} in {tuple(s['extents'])}" for s in steps]
+    copies = [f"copy {k}  " for k in range(len(found))] if len(found) > 1 else [""]
+    for copy, place in zip(copies[:MOST_COPIES], found, strict=False):
+        lines.append(f"  {copy}" + "  ".join(f"{axis} {value}" for axis, value in place.items()))
+    if len(found) > MOST_COPIES:
+        lines.append(f"  .. {len(found) - MOST_COPIES} more copies; --json has them")
+    say("\n".join([*lines, *notes_of(read)]))
+    return 0
+
+
+def _steps(layout: Any, m: IndexMap, at: tuple[int, ...]) -> list[dict[str, Any]]:
+    """What is done to the index: the layout's own steps where it has some, one for anything else with one place."""
+    if hasattr(layout, "steps"):
+        done = layout.steps(at)
+    elif m.copies.extents or not m.range.is_constant() or len(m.range.extents) < 2:
+        return []
+    else:
+        done = [("place", m.at(at), m.range.extents)]
+    return [{"step": step, "at": list(index), "extents": list(extents)} for step, index, extents in done]
+
+
+def _bytes(m: IndexMap, place: dict[str, int]) -> dict[str, int]:
+    """The byte, and the bit within it unless that is 0, of an offset in a memory."""
+    if m.memory is None or "offset" not in place:
+        return {}
+    byte, bit = m.memory.byte_and_bit(place["offset"])
+    found = {"byte": byte} | ({"bit": bit} if bit else {})
+    return found | ({"memory_space": m.memory.space} if m.memory.space else {})

@@ -1,0 +1,56 @@
+"""`layoutproof search FILE`: the best tilings, layouts or shardings under a target's constraints, with certificates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from layoutproof.cli.arguments import json_flag, no_trace_flag, print_json, say, write_whole
+from layoutproof.compiler.tracing import here, only
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command()
+@click.argument("file", type=_FILE)
+@click.option("--best", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many to show.")
+@click.option("--pareto", is_flag=True, help="Also all that no other beats in time, VMEM and padding at once.")
+@click.option("--compile", "compiling", is_flag=True, help="Ask the real TPU compiler about the best ones too.")
+@click.option("--prune", type=_FILE, metavar="JSON", help="Which of these candidates the rules allow, and why not.")
+@click.option("--png", type=_FILE, help="Draw the cost over two variables, and the Pareto front, to this file.")
+@click.option("--effort", type=click.IntRange(1, 1000), default=1, show_default=True, help="Multiplies step budgets.")
+@no_trace_flag
+@json_flag
+def command(
+    file: Path,
+    best: int,
+    pareto: bool,
+    compiling: bool,
+    prune: Path | None,
+    png: Path | None,
+    effort: int,
+    no_trace: bool,
+    as_json: bool,
+) -> int:
+    """Find the best answers to the problem that FILE states, each with what is proved of it and a certificate.
+
+    Exit codes: 0 the best is proved, 1 proved that there is none, 2 bad input or usage, 3 unknown.
+    """
+    from layoutproof.tilings import file as problems
+
+    if prune is not None and (pareto or compiling or png):
+        raise click.UsageError("--prune judges candidates that are given; it goes with --json and nothing else")
+    with only(here(not no_trace)):
+        if prune is not None:
+            answer = problems.prune(file, prune)
+        else:
+            answer = problems.read_and_answer(file, best, effort, pareto, compiling)
+    drawn = None if png is None else problems.picture(answer)
+    if png is not None and drawn is not None:
+        write_whole(png, drawn)
+    if as_json:
+        print_json(answer.as_json() | ({} if png is None else {"written": [str(png)] if drawn else []}))
+    else:
+        say(answer.text() + ("" if png is None else f"\nwritten         {png if drawn else 'nothing to draw'}"))
+    return answer.exit_code

@@ -1,0 +1,126 @@
+"""`with layoutproof.guard():` checks every Pallas call that is traced inside, without a changed line.
+
+with layoutproof.guard(target="v5e"):
+    my_test()                      # jit-ed, called, lowered, in interpret mode: all are traced
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.result import Verdict
+
+if TYPE_CHECKING:
+    from layoutproof.kernel.kernel import Kernel, Unmodelled
+    from layoutproof.pallas.findings import Judged
+
+
+class KernelError(Exception):
+    """A Pallas call is wrong; the text is the report. No LayoutError: those say that the question is wrong.
+
+    calls: the refuted calls, with their findings.
+    """
+
+    def __init__(self, report: str, calls: tuple[Judged, ...] = ()) -> None:
+        super().__init__(report, calls)
+        self.report = report
+        self.calls = calls
+
+    def __str__(self) -> str:
+        return self.report
+
+
+class KernelWarning(UserWarning):
+    """A Pallas call was traced and nobody can tell whether it is right, or none was; with on="warn": one is wrong."""
+
+
+class Judge:
+    """Judges calls, each distinct one once. target: as for `guard`."""
+
+    def __init__(self, target: str | None = None) -> None:
+        self.target = target
+        self._known: dict[str, Judged] = {}
+
+    def of(self, calls: tuple[Kernel | Unmodelled, ...]) -> tuple[Judged, ...]:
+        """What is found of these calls, in order, equal ones once."""
+        from layoutproof.pallas.findings import judged, key_of
+
+        found: dict[str, Judged] = {}
+        for call in calls:
+            key = key_of(call)
+            if key not in self._known:
+                self._known[key] = judged(call, target=self.target)
+            found[key] = self._known[key]
+        return tuple(found.values())
+
+
+class Seen:
+    """What a guard has seen. calls: the distinct calls with their findings, complete when the guard ends."""
+
+    def __init__(self) -> None:
+        self.calls: tuple[Judged, ...] = ()
+
+
+@contextmanager
+def guard(target: str | None = None, on: str = "raise") -> Iterator[Seen]:
+    """Every Pallas call that is traced inside is judged when the block ends.
+
+    target: also ask what this hardware demands, e.g. "v5e".  on: "raise" a KernelError for what is refuted, or "warn".
+    What is unknown is always a KernelWarning, and so is a block without any call. What is only a warning or an info is
+    in `calls` of what the guard gives.
+    An exception of the block itself goes on, with the report as a note.
+    JAX traces a function once per shape: what a jit cache already holds when the guard starts is not traced again, and
+    so not checked; `jax.clear_caches()` before the guard makes it trace. Of a call outside of any jit every output
+    counts as used. The hook is for the whole process, all threads.
+    Raises LayoutError for an unknown target, for another `on`, and where jax is missing.
+    """
+    if on not in ("raise", "warn"):
+        raise LayoutError(f"on is 'raise' or 'warn', not {on!r}")
+    if target is not None:
+        from layoutproof.pallas.judge import kernel_target
+
+        kernel_target(target)
+    if "jax" not in sys.modules and importlib.util.find_spec("jax") is None:
+        raise LayoutError("a guard checks what JAX traces, and jax is not installed: pip install jax")
+    from layoutproof.pallas.from_jax.hook import traced
+
+    seen, found = Seen(), list["Kernel | Unmodelled"]()
+    try:
+        with traced(found.extend):
+            yield seen
+    except BaseException as error:
+        seen.calls = Judge(target).of(tuple(found))
+        wrong = refuted(seen.calls)
+        if wrong:
+            error.add_note(f"layoutproof: {report_of(wrong)}")
+        raise
+    seen.calls = Judge(target).of(tuple(found))
+    if not found:
+        nothing = "no Pallas call was traced in this block; a jit cache may hold it; nothing asked is nothing proved"
+        warnings.warn(nothing, KernelWarning, stacklevel=3)
+    for call in seen.calls:
+        if call.verdict is Verdict.UNKNOWN:
+            warnings.warn(report_of((call,)), KernelWarning, stacklevel=3)
+    wrong = refuted(seen.calls)
+    if wrong and on == "raise":
+        raise KernelError(report_of(wrong), wrong)
+    for call in wrong:
+        warnings.warn(report_of((call,)), KernelWarning, stacklevel=3)
+
+
+def refuted(calls: tuple[Judged, ...]) -> tuple[Judged, ...]:
+    """Those of which something is an error."""
+    return tuple(call for call in calls if call.verdict is Verdict.REFUTED)
+
+
+def report_of(calls: tuple[Judged, ...]) -> str:
+    """The report as `layoutproof kernels` prints it."""
+    from layoutproof.pallas.report import text
+
+    return text(calls)

@@ -1,0 +1,141 @@
+"""The command line: finds its commands in `cli.commands`, and turns every failure into a message and an exit code.
+
+0 all proved, 1 something refuted, 2 bad input or usage, 3 nothing refuted but something unknown. Results go to
+stdout, messages to stderr; with `--json`, one JSON value on stdout and nothing else, errors included.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import os
+import pkgutil
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import click
+
+import layoutproof
+import layoutproof.cli.commands
+from layoutproof.cli.arguments import print_json, say
+from layoutproof.core.errors import InternalError, LayoutError, Undecided, unknown_name
+
+BAD_INPUT = 2
+UNKNOWN = 3
+INTERRUPTED = 130
+CLOSED_PIPE = 141
+
+
+class Commands(click.Group):
+    """A group whose commands are files, each imported when it is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all files in `cli.commands`."""
+        return sorted(m.name for m in pkgutil.iter_modules(layoutproof.cli.commands.__path__))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of one file; None when there is no such file."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command: click.Command = importlib.import_module(f"layoutproof.cli.commands.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does it, with the nearest name where there is no such command."""
+        if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
+            raise click.UsageError(str(unknown_name("command", args[0], self.list_commands(ctx))), ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(layoutproof.__version__, prog_name="layoutproof")
+def cli() -> None:
+    """Prove what tensor layouts do: which byte, tile, device or grid step each element goes to.
+
+    Exit codes: 0 all proved, 1 something refuted, 2 bad input or usage, 3 nothing refuted but something unknown.
+    """
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """The console entry: runs and exits."""
+    arguments = list(sys.argv[1:] if args is None else args)
+    for stream in (sys.stdout, sys.stderr):
+        # a terminal that cannot show a character is no reason to fail
+        with contextlib.suppress(AttributeError):
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    code = INTERRUPTED
+    try:
+        code = run(arguments)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        # stdout takes no more: its reader has enough, or the disk is full; Python must not complain when it closes it
+        code = CLOSED_PIPE if isinstance(error, BrokenPipeError) else BAD_INPUT
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if code == BAD_INPUT:
+            say(_message(error), err=True)
+    except KeyboardInterrupt:
+        say("interrupted", err=True)
+    sys.exit(code)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command line and returns its exit code. No exception but KeyboardInterrupt and BrokenPipeError."""
+    as_json = "--json" in arguments
+    completing = os.environ.get("_LAYOUTPROOF_COMPLETE")
+    if completing:
+        from click.shell_completion import shell_complete
+
+        return shell_complete(cli, {}, "layoutproof", "_LAYOUTPROOF_COMPLETE", completing)
+    try:
+        # not cli.main: it ends a closed pipe with 1, which here means refuted
+        with cli.make_context("layoutproof", list(arguments)) as context:
+            code: Any = cli.invoke(context)
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.Abort as stop:
+        raise KeyboardInterrupt from stop
+    except click.ClickException as error:
+        return _fail(error, "usage", as_json)
+    except LayoutError as error:
+        return _fail(error, "input", as_json)
+    except Undecided as error:
+        return _fail(error, "unknown", as_json, UNKNOWN)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        return _fail(error, "input", as_json)
+    except Exception as error:
+        return _fail(error, "internal", as_json)
+
+
+def _fail(error: Exception, kind: str, as_json: bool, code: int = BAD_INPUT) -> int:
+    message = _message(error)
+    if as_json:
+        from layoutproof.core.result import error_json
+
+        print_json(error_json(error, kind, message))
+    elif isinstance(error, click.ClickException):
+        shown = io.StringIO()
+        error.show(shown)
+        say(shown.getvalue().rstrip("\n"), err=True)
+    else:
+        say(message, err=True)
+    return code
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, click.ClickException):
+        return error.format_message()
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    if isinstance(error, LayoutError | Undecided):
+        return str(error)
+    what = str(error) if isinstance(error, InternalError) else f"{type(error).__name__}: {error}"
+    return f"this is a bug in layoutproof, please report it: {what}"

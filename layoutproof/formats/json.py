@@ -1,0 +1,21 @@
+"""For programs: one JSON object with everything."""
+
+from __future__ import annotations
+
+from layoutproof.core.finding import Report, as_dict, summary
+from layoutproof.core.visible import json_text
+
+
+def render(report: Report) -> str:
+    """One object: `exit_code`, `summary`, `findings` in the order of the files, `notes`, `partial`."""
+    whole = {
+        "exit_code": report.exit_code,
+        "title": report.title,
+        "summary": summary(report),
+        "compared": report.compared,
+        "hidden": report.hidden,
+        "partial": report.partial,
+        "notes": list(report.notes),
+        "findings": [as_dict(finding) for finding in report.findings],
+    }
+    return json_text(whole)

@@ -1,0 +1,52 @@
+"""For build servers: JUnit XML. A denied or undecided finding is a failed test case, a mistake in the input an error.
+
+Source: the Jenkins xUnit schema, https://github.com/jenkinsci/xunit-plugin (junit-10.xsd); there is no standard.
+"""
+
+from __future__ import annotations
+
+from xml.sax.saxutils import escape, quoteattr
+
+from layoutproof.core.finding import Finding, Report, summary, word
+from layoutproof.formats.text import one
+
+
+def render(report: Report) -> str:
+    """One suite: a case per finding and per thing that is held, one for the whole, which fails when it is a part."""
+    failures = sum(word(f) in ("deny", "unknown") for f in report.findings)
+    errors = sum(f.error for f in report.findings) + report.partial
+    cases = [_case(finding) for finding in report.findings]
+    cases += [f"<testcase {_about(finding)}/>" for finding in report.held]
+    inner = '<error message="interrupted, so this is a part"/>' if report.partial else ""
+    cases.append(f'<testcase classname="layoutproof" name={_attribute(report.title)}>{inner}</testcase>')
+    counts = f'tests="{len(cases)}" failures="{failures}" errors="{errors}"'
+    out = escape("\n".join([*report.notes, summary(report)]))
+    return (
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites {counts}>\n<testsuite name="layoutproof" {counts}>\n'
+        + "\n".join(cases)
+        + f"\n<system-out>{out}</system-out>\n</testsuite>\n</testsuites>"
+    )
+
+
+def _case(finding: Finding) -> str:
+    about = _about(finding)
+    body = escape(one(finding))
+    tag = {"error": "error", "deny": "failure", "unknown": "failure"}.get(word(finding))
+    if tag is None:
+        return f"<testcase {about}><system-out>{body}</system-out></testcase>"
+    what = f"message={_attribute(finding.because)} type={_attribute(finding.kind)}"
+    return f"<testcase {about}><{tag} {what}>{body}</{tag}></testcase>"
+
+
+def _about(finding: Finding) -> str:
+    about = f"classname={_attribute(finding.unit or 'layoutproof')} name={_attribute(_name(finding))}"
+    about += f" file={_attribute(finding.file)}" if finding.file else ""
+    return about + (f' line="{finding.line}"' if finding.line else "")
+
+
+def _name(finding: Finding) -> str:
+    return f"{finding.kind} {finding.subject} {finding.fingerprint}".rstrip()
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(text, {"\n": "&#10;"})

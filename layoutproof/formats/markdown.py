@@ -1,0 +1,78 @@
+"""For a pull request's comment or a job's summary page: GitHub-flavoured Markdown.
+
+Every text of a user stands in a code span, so that it can make no link, no heading, no mention and no table.
+"""
+
+from __future__ import annotations
+
+import re
+
+from layoutproof.core.finding import Finding, Report, summary, word
+from layoutproof.core.result import show_point
+
+_ORDER = {"error": 0, "deny": 1, "unknown": 2, "warn": 3, "allow": 4}
+MOST = 50
+"""Findings in full; a comment has at most 65,536 characters. The rest is counted."""
+MOST_HELD = 500
+"""Rows of what is as stated."""
+
+
+def render(report: Report) -> str:
+    """The line that counts, the findings with the worst first, and what was asked and is as stated."""
+    findings = sorted(report.findings, key=lambda f: _ORDER[word(f)])
+    lines = [f"### layoutproof: {_plain(report.title)}", "", _plain(summary(report))]
+    lines += [f"- {_plain(note)}" for note in report.notes]
+    for finding in findings[:MOST]:
+        lines += ["", *_finding(finding)]
+    if len(findings) > MOST:
+        lines += ["", f"{len(findings) - MOST} more findings are in the other forms of this report."]
+    if report.held:
+        lines += ["", f"<details><summary>{len(report.held)} as stated</summary>", ""]
+        lines += ["| found | what | of | place |", "|---|---|---|---|"]
+        lines += [
+            f"| {_plain(f.because)} | {_code(f.kind)} | {_code(f.subject)} | {_code(f.place)} |"
+            for f in report.held[:MOST_HELD]
+        ]
+        lines += ["", f"and {len(report.held) - MOST_HELD} more"] if len(report.held) > MOST_HELD else []
+        lines += ["", "</details>"]
+    return "\n".join(lines)
+
+
+def _finding(finding: Finding) -> list[str]:
+    rows = (
+        ("before", _code(finding.before)),
+        ("after", _code(finding.after)),
+        ("because", _plain(finding.because)),
+        ("at", _code(show_point(finding.point)) if finding.point else ""),
+        ("guess", _plain(finding.guess)),
+        ("policy", _plain(finding.said)),
+        ("fingerprint", _code(finding.fingerprint)),
+    )
+    head = f"**{word(finding)}** {_code(finding.kind)} {_code(finding.subject)} {_code(finding.place)}"
+    return [head, "", *(f"- {name}: {value}" for name, value in rows if value)]
+
+
+def _plain(text: str) -> str:
+    """Text of ours that may quote a user's: nothing in it is markup.
+
+    >>> _plain("a|b *c* <i>")
+    'a\\\\|b \\\\*c\\\\* &lt;i&gt;'
+    """
+    one_line = " ".join(text.split())
+    return re.sub(
+        r"([\\`*_\[\]|#@~])", r"\\\1", one_line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    )
+
+
+def _code(text: str) -> str:
+    """A code span, also of a text with backticks or bars.
+
+    >>> _code("a|b"), _code("x`y")
+    ('`a\\\\|b`', '``x`y``')
+    """
+    one_line = " ".join(text.split()).replace("|", "\\|")
+    if not one_line:
+        return ""
+    fence = "`" * (max(map(len, re.findall("`+", one_line)), default=0) + 1)
+    edge = " " if one_line[0] == "`" or one_line[-1] == "`" else ""
+    return f"{fence}{edge}{one_line}{edge}{fence}"

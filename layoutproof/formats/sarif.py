@@ -1,0 +1,66 @@
+"""SARIF 2.1.0, as code scanning reads it (https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html)."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from layoutproof import __version__
+from layoutproof.core.finding import Finding, Report, word
+from layoutproof.core.finding_kinds import KINDS
+from layoutproof.core.result import plain
+from layoutproof.core.visible import json_text, visible_lines
+from layoutproof.registry.catalogue import properties, property_module
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_LEVEL = {"error": "error", "deny": "error", "unknown": "error", "warn": "warning", "allow": "note"}
+
+
+def render(report: Report) -> str:
+    """One run. A result's fingerprint does not depend on line numbers; what was approved is a suppressed result."""
+    kinds = sorted({finding.kind for finding in report.findings})
+    rules = [{"id": kind, "shortDescription": {"text": _described(kind)}} for kind in kinds]
+    invocation: dict[str, Any] = {"executionSuccessful": not report.partial and report.exit_code != 2}
+    if report.notes:
+        invocation["toolExecutionNotifications"] = [
+            {"level": "note", "message": {"text": visible_lines(n)}} for n in report.notes
+        ]
+    driver = {"name": "layoutproof", "version": __version__, "rules": rules}
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [invocation],
+        "results": [_result(finding, kinds.index(finding.kind)) for finding in report.findings],
+        "properties": {"title": report.title, "compared": report.compared, "partial": report.partial},
+    }
+    return json_text({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
+
+
+def _described(kind: str) -> str:
+    if kind in KINDS:
+        return KINDS[kind]
+    return (property_module(kind).__doc__ or kind).partition("\n")[0] if kind in properties() else kind
+
+
+def _result(finding: Finding, rule: int) -> dict[str, Any]:
+    sides = [f"{name}: {text}" for name, text in (("before", finding.before), ("after", finding.after)) if text]
+    text = "\n".join([f"{finding.subject}: {finding.because}", *sides])
+    result: dict[str, Any] = {
+        "ruleId": finding.kind,
+        "ruleIndex": rule,
+        "level": _LEVEL[word(finding)],
+        "message": {"text": visible_lines(text)},
+        "partialFingerprints": {"layoutproof/v1": finding.fingerprint},
+    }
+    if finding.file:
+        spot: dict[str, Any] = {"artifactLocation": {"uri": quote(finding.file, errors="surrogateescape")}}
+        if finding.line:
+            column = {"startColumn": finding.column} if finding.column else {}
+            spot["region"] = {"startLine": finding.line, **column}
+        result["locations"] = [{"physicalLocation": spot}]
+    more = {"decided_by": finding.decided_by, "guess": finding.guess, "counterexample": plain(finding.point)}
+    more["figures"] = plain(finding.figures)
+    result["properties"] = {name: value for name, value in more.items() if value}
+    if finding.said.startswith("approved"):
+        result["suppressions"] = [{"kind": "external", "status": "accepted", "justification": finding.said}]
+    return result

@@ -1,0 +1,273 @@
+"""What the TPU compiler accepts of a Pallas kernel: block shapes, Element starts, memory, buffering, grid.
+
+Two refuse: JAX's lowering, blind to the element type, and then Mosaic, which wants whole tiles of the operand's
+layout. Measured on libtpu 0.0.42.1 (jax 0.10.2) and, for what differs, 0.0.50.1 and 0.0.51: a rule speaks for the
+version it was measured on, and `kernel_target` takes the version. 913 recorded blocks and 27 Element windows agree,
+but for the ones that `tests/hardware/test_tpu_kernels.py` names with their reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.errors import LayoutError, Undecided, shorten
+from layoutproof.core.size import Size, divide
+from layoutproof.hardware.tpu import GENERATIONS, KIB, MEMORY, MIB, OTHER_NAMES, generation
+from layoutproof.hardware.tpu_alignment import believes
+from layoutproof.hardware.tpu_chips import CHIPS
+from layoutproof.hardware.tpu_elements import refused_arrays
+from layoutproof.hardware.tpu_layouts import packing_of, relayout, tile_of
+from layoutproof.hardware.tpu_memory import memory
+from layoutproof.hardware.tpu_pipelines import refuses_slices
+from layoutproof.kernel.kernel import Answer, Kernel, Memory, Operand
+
+KERNEL_TARGETS = tuple(GENERATIONS)
+"""Canonical names of the generations."""
+
+COMPILERS = ("libtpu 0.0.42.1", "libtpu 0.0.50.1", "libtpu 0.0.51", "libtpu 0.0.52")
+"""Versions that rules were measured on, oldest first; the first one speaks unless asked otherwise."""
+
+_NARROW_ROWS_FREED = ("libtpu 0.0.50.1", "libtpu 0.0.51", "libtpu 0.0.52")
+"""Versions that take any 8 rows of 8- and 4-bit blocks where the array itself has tiles of 32 or 64 rows."""
+
+_SUMS_FOLLOWED = ("libtpu 0.0.51", "libtpu 0.0.52")
+"""Versions whose prover of alignment follows sums; see `tpu_alignment`."""
+
+
+def kernel_target(name: str, compiler: str | None = None) -> TpuKernels:
+    """The rules of one generation as one compiler version has them.
+
+    Raises LayoutError for unknown names and versions, listing the known ones.
+
+    >>> kernel_target("v6e", "0.0.50.1").compiler
+    'libtpu 0.0.50.1'
+    """
+    known = generation(name)
+    if compiler is None:
+        return TpuKernels(known, COMPILERS[0])
+    full = compiler if compiler.startswith("libtpu ") else f"libtpu {compiler}"
+    if full not in COMPILERS:
+        raise LayoutError(f"no rules for compiler {shorten(compiler, 40)!r}; measured: {', '.join(COMPILERS)}")
+    return TpuKernels(known, full)
+
+
+def page(name: str) -> str:
+    """What is known of one generation, as `explain` shows it.
+
+    >>> page("v5e").splitlines()[0]
+    'TPU v5e: 1 core for a kernel, 128 MiB of VMEM (16 MiB unless a kernel asks for more), 16125 MiB of HBM usable.'
+    """
+    known = generation(name)
+    chip, of_memory, layouts = CHIPS[known], MEMORY[known], GENERATIONS[known]
+    others = ", ".join(other for other, ours in OTHER_NAMES.items() if ours == known)
+    cores = "1 core" if chip.cores == 1 else f"{chip.cores} cores"
+    rows = "1 row" if layouts.packed_rows == 1 else f"{layouts.packed_rows} rows"
+    lines = [
+        f"TPU {known}: {cores} for a kernel, {of_memory.vmem / MIB:g} MiB of VMEM ({of_memory.vmem_scoped / MIB:g} MiB "
+        f"unless a kernel asks for more), {of_memory.hbm // MIB} MiB of HBM usable.",
+        "",
+        f"SMEM {chip.smem // KIB} KiB; HBM {chip.bandwidth / 1e9:g} GB/s; {chip.bf16 / 1e12:g} bf16 TFLOP/s published.",
+        f"Default layouts have tiles of 8 x 128 elements of 32 bits; the smallest has {rows} of 32-bit words.",
+        f"Elements narrower than a byte {'are packed' if layouts.sub_byte else 'take a byte each'}.",
+        f"Rules for kernels are measured on {', '.join(COMPILERS)}; the first speaks unless --compiler names another.",
+    ]
+    return "\n".join([*lines, f"Also called {others}."] if others else lines)
+
+
+@dataclass(frozen=True, slots=True)
+class TpuKernels:
+    """One generation and one compiler version; see `kernel.kernel.KernelTarget`. answer: of its compiler."""
+
+    name: str
+    compiler: str
+    platform: str = "tpu"
+    answer: Answer | None = None
+
+    def refuses_block(self, operand: Operand) -> str:
+        """Why JAX or Mosaic refuses the block, or "". A squeezed dimension counts as a block of 1."""
+        block: list[Any] = [b.size for b in operand.block]
+        dims: list[Any] = list(operand.dims)
+        if operand.memory in ("any", "hbm"):
+            whole = all(b == n for b, n in zip(block, dims, strict=True))
+            if whole and all(t.op == "int" and t.args[0] == 0 for t in operand.index):
+                return ""
+            return (
+                f"an operand in {operand.memory} has no window: leave the block out, or move it to VMEM (JAX lowering)"
+            )
+        if not operand.windowed or (operand.memory == "smem" and _trivial(operand)) or not dims:
+            return ""
+        for d, size in enumerate(block):
+            if type(size) is int and size < 1:
+                return f"dimension {d}: a block of {size} elements (JAX lowering)"
+        for d, b in enumerate(operand.block):
+            if b.low:
+                return f"dimension {d}: low padding {b.low} is not supported by Mosaic yet"
+        bits = 32 if operand.dtype == "pred" else ELEMENT_BITS[operand.dtype]
+        if bits < 8 and not GENERATIONS[self.name].sub_byte:
+            return f"{operand.dtype}: {self.name} stores it in whole bytes, and Mosaic expects it packed"
+        if len(dims) == 1:
+            return self._one_dimension(block[0], dims[0], bits)
+        return self._two_dimensions(block, dims, bits)
+
+    def _two_dimensions(self, block: list[Any], dims: list[Any], bits: int) -> str:
+        rows, columns = block[-2:]
+        if not (columns == dims[-1] or _divides(128, columns)):
+            return _needs("columns", len(dims) - 1, columns, dims[-1], 128, "JAX lowering")
+        if not (rows == dims[-2] or _divides(8, rows)):
+            return _needs("rows", len(dims) - 2, rows, dims[-2], 8, "JAX lowering")
+        if rows == dims[-2] or self.compiler in _NARROW_ROWS_FREED or bits >= 16:
+            return ""
+        large = 8 * packing_of(bits)
+        if _divides(large, rows):
+            return ""
+        if not all(type(n) is int for n in dims):
+            raise Undecided(
+                f"whether {rows} rows are whole tiles depends on the sizes of [{', '.join(map(str, dims))}]"
+            )
+        tile = tile_of(dims, bits, self.name)[0]
+        if _divides(tile, rows):
+            return ""
+        return _needs("rows", len(dims) - 2, rows, dims[-2], tile, f"Mosaic E2002, tile ({tile}, 128), {self.compiler}")
+
+    def _one_dimension(self, size: Any, extent: Any, bits: int) -> str:
+        least = 128 * packing_of(bits)
+        if size == extent or _divides(1024, size):
+            return ""
+        if not (type(size) is int and size >= least and size & (size - 1) == 0):
+            rule = f"the whole array, a multiple of 1024, or a power of two from {least} up"
+            return f"dimension 0: a block of {size} of {extent} elements; one dimension takes {rule} (JAX lowering)"
+        if type(extent) is not int:
+            raise Undecided(f"whether blocks of {size} are whole tiles depends on {extent}")
+        tile = tile_of([extent], bits, self.name)[0]
+        if size % min(tile, least * (2 if self.name in ("v2", "v3") else 1)):
+            return _needs("elements", 0, size, extent, tile, f"Mosaic E2002, tile ({tile}), {self.compiler}")
+        return ""
+
+    def refuses_index(self, operand: Operand) -> str:
+        """Why the compiler cannot prove that an Element window starts at a tile, or ""."""
+        for d, tile in self.misaligned(operand):
+            term = operand.index[d]
+            if not believes(term, tile, self.compiler in _SUMS_FOLLOWED):
+                return (
+                    f"dimension {d}: the compiler cannot prove that {tile} divides {term}; write it as a product with "
+                    f"{tile}, or say pl.multiple_of(.., {tile})"
+                )
+        return ""
+
+    def misaligned(self, operand: Operand) -> tuple[tuple[int, int], ...]:
+        """(dimension, tile) of the Element dimensions among the last two."""
+        dims: list[Any] = list(operand.dims)
+        if not operand.windowed or not all(type(n) is int for n in dims):
+            found = [d for d in range(max(0, len(dims) - 2), len(dims)) if operand.block[d].kind == "element"]
+            if found and operand.windowed:
+                raise Undecided(f"the tile of [{', '.join(map(str, dims))}] depends on its sizes")
+            return ()
+        bits = 32 if operand.dtype == "pred" else ELEMENT_BITS[operand.dtype]
+        tile: tuple[int, ...] = tile_of(dims, bits, self.name) if len(dims) > 1 else ()
+        if len(dims) == 1:
+            tile = (GENERATIONS[self.name].packed_rows * packing_of(bits) * 128,)
+        if bits < 16 and len(dims) > 1 and self.compiler in _NARROW_ROWS_FREED:
+            tile = (min(tile[0], 8), tile[1])
+        pairs = zip(range(len(dims) - len(tile), len(dims)), tile, strict=True)
+        # a window as long as the array starts at 0 or outside, and outside is another property's business
+        return tuple(
+            (d, t) for d, t in pairs if operand.block[d].kind == "element" and operand.block[d].size != dims[d]
+        )
+
+    def relayout(self, operand: Operand) -> tuple[int, str]:
+        """Bytes copied because the operand's default layout is not row-major, and the sentence that says so."""
+        return relayout(operand, self.name)
+
+    def memory(self, kernel: Kernel) -> tuple[Memory, ...]:
+        """VMEM and SMEM: every window, table and scratch, against what the kernel may use."""
+        return memory(kernel, self.name)
+
+    def answered(self, kernel: Kernel) -> Answer | None:
+        """What this compiler said of the kernel that it was asked about."""
+        return self.answer
+
+    def told(self, answer: Answer) -> TpuKernels:
+        """The same target with that answer."""
+        return replace(self, answer=answer)
+
+    def refuses_kernel(self, kernel: Kernel) -> tuple[str, ...]:
+        """What else is refused: the grid, the semantics, buffers, mixes of block kinds."""
+        found = [
+            f"grid dimension {k} is {n}, and the compiler takes 0 to 2147483646" for k, n in _wrong_extents(kernel)
+        ]
+        if kernel.semantics and len(kernel.semantics) != len(kernel.grid) - len(kernel.vmapped):
+            many = len(kernel.grid) - len(kernel.vmapped)
+            if len(kernel.semantics) != len(kernel.grid):
+                found.append(
+                    f"{len(kernel.semantics)} dimension_semantics for a grid of {many} dimensions (JAX lowering)"
+                )
+        for k, word in enumerate(kernel.semantics[: len(kernel.grid)]):
+            cores = CHIPS[self.name].cores
+            extent = kernel.grid[k]
+            if word == "subcore_parallel":
+                found.append(f"grid dimension {k} is subcore_parallel, which only SparseCore kernels may say")
+            if word == "core_parallel" and type(extent) is int and extent > cores:
+                found.append(f"grid dimension {k} is core_parallel with {extent} programs on {cores} core(s)")
+        for operand in kernel.operands:
+            found += [f"{operand.name}: {why}" for why in _refused_operand(kernel, operand)]
+            cut = refuses_slices(operand, self.name) if kernel.pipeline == "emit_pipeline" else ""
+            found += [f"{operand.name}: {cut}"] if cut else []
+        try:
+            for why in refused_arrays(kernel, self.name):
+                found.append(why)
+        except Undecided:
+            # what is refused anyway is refused, whatever the body does
+            if not found:
+                raise
+        return tuple(found)
+
+
+def _refused_operand(kernel: Kernel, operand: Operand) -> Sequence[str]:
+    found = []
+    kinds = {b.kind for b in operand.block}
+    if kernel.pipeline == "pallas_call":
+        if "bounded" in kinds:
+            found.append("BoundedSlice is for emit_pipeline only (JAX lowering)")
+        if "element" in kinds and "blocked" in kinds:
+            found.append("all block dimensions are Element or Squeezed, or none is Element (JAX lowering)")
+        if operand.buffers not in (None, 1, 2):
+            found.append(f"Buffered({operand.buffers}): only 1 and 2 buffers (JAX lowering)")
+        if operand.lookahead:
+            found.append("use_lookahead is for emit_pipeline only (JAX lowering)")
+        if operand.revisit == "any" and operand.buffers != 1:
+            found.append("revisit ANY needs Buffered(1) (JAX lowering)")
+        if not kernel.grid and operand.windowed and not _trivial(operand):
+            found.append("a call without a grid takes whole arrays only (JAX lowering)")
+    elif operand.role == "out" and (operand.buffers or 2) > 2:
+        found.append(f"Buffered({operand.buffers}): outputs of emit_pipeline have at most 2 buffers")
+    return found
+
+
+def _wrong_extents(kernel: Kernel) -> list[tuple[int, int]]:
+    return [(k, n) for k, n in enumerate(kernel.grid) if type(n) is int and not 0 <= n <= 2147483646]
+
+
+def _trivial(operand: Operand) -> bool:
+    whole = all(b.size == n for b, n in zip(operand.block, operand.dims, strict=True))
+    return whole and all(t.op == "int" and t.args[0] == 0 for t in operand.index)
+
+
+def _divides(by: int, value: Any) -> bool:
+    if isinstance(value, Size):
+        rest = divide(value, by)[1]
+        if type(rest) is int and rest == 0:
+            return True
+        raise Undecided(f"whether {by} divides the block size {value} depends on it")
+    return bool(value % by == 0)
+
+
+def _needs(what: str, dimension: int, size: Any, extent: Any, by: int, who: str) -> str:
+    nearest = ""
+    if type(size) is int and type(extent) is int:
+        up = -(-size // by) * by
+        nearest = f"; {up if up < extent else extent} would do"
+    some = f"dimension {dimension}: a block of {size} of {extent} {what}"
+    return f"{some} is neither all of them nor a multiple of {by}{nearest} ({who})"

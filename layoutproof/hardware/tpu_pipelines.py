@@ -1,0 +1,61 @@
+"""What `emit_pipeline` refuses of a block: where it cuts the last block short, it does so by whole tiles.
+
+Read from jax/_src/pallas/mosaic/pipeline.py (`_make_block_slice`) and tpu_info.py (`infer_tiling`), jax 0.10.2, and
+held against JAX's own tracing. JAX says so while it traces the kernel, so this is for kernels that are written down.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.errors import Undecided
+from layoutproof.core.size import as_size, divide
+from layoutproof.hardware.tpu import GENERATIONS
+from layoutproof.kernel.kernel import Operand
+
+LANES, SUBLANES = 128, 8
+
+
+def refuses_slices(operand: Operand, target: str) -> str:
+    """Why a pipeline cannot copy the operand's blocks, or "". Raises Undecided where that depends on sizes.
+
+    >>> from layoutproof.kernel.kernel import Block
+    >>> block = (Block("blocked", 30), Block("blocked", 128))
+    >>> refuses_slices(Operand("x", "in", (100, 128), "f32", block, ()), "v5e")
+    'dimension 0: the last of 100 elements are no whole block of 30, and 30 is no multiple of the tile of 8 (JAX)'
+    """
+    bits = ELEMENT_BITS.get(operand.dtype, 32)
+    # JAX counts by bytes, but for int4
+    packing = 8 if operand.dtype == "s4" else 4 // max(1, bits // 8)
+    if not operand.windowed or packing == 0:
+        return ""
+    least = GENERATIONS[target].packed_rows * packing
+    rank = len(operand.dims)
+    for d, (extent, block) in enumerate(zip(operand.dims, operand.block, strict=True)):
+        cut = block.kind != "blocked" or not _whole(extent, block.size)
+        if block.kind == "squeezed" or not cut or d < rank - 2:
+            continue
+        size: Any = block.size
+        if type(size) is not int or (type(extent) is not int and d == rank - 2):
+            raise Undecided(f"whether blocks of {size} of {extent} are whole tiles depends on the sizes")
+        tile = least * LANES if rank == 1 else LANES if d == rank - 1 else _rows(extent, least)
+        if size % tile:
+            last = f"the last of {extent} elements are no whole block of {size}"
+            why = last if block.kind == "blocked" else f"{block} may be cut short"
+            return f"dimension {d}: {why}, and {size} is no multiple of the tile of {tile} (JAX)"
+    return ""
+
+
+def _rows(extent: Any, least: int) -> int:
+    rows = least
+    while rows < min(extent, SUBLANES):
+        rows *= 2
+    return rows
+
+
+def _whole(extent: Any, size: Any) -> bool:
+    if type(extent) is int and type(size) is int:
+        return size > 0 and extent % size == 0
+    rest = divide(as_size(extent), size)[1]
+    return type(rest) is int and rest == 0

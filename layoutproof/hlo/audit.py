@@ -1,0 +1,192 @@
+"""The audit of one dump, in one pass: what is kept is one entry per distinct shape, copy and bitcast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.files import lines as text_of
+from layoutproof.core.result import Verdict
+from layoutproof.hlo import agree, bitcasts, buffers, copies, kernels
+from layoutproof.hlo.copies import Move
+from layoutproof.hlo.found import Audit, Casts, Moves
+from layoutproof.hlo.program import Key, Open, Room
+from layoutproof.hlo.shapes import Shape, Shapes
+from layoutproof.hlotext.events import Allocation, Begin, End, Event, Over, Value
+from layoutproof.hlotext.lines import events
+from layoutproof.hlotext.module import Header, Instruction
+
+MOST_CONTRADICTIONS = 100
+"""Contradictions that are kept with their texts; all are counted."""
+MOST_ERRORS = 100
+"""Errors that are kept; a file that is wrong in more ways is no dump."""
+
+
+def audit_file(path: Path, target: str | None = None) -> Audit:
+    """The audit of a file, packed by gzip or not, or of standard input for `-`. LayoutError where there is none."""
+    with text_of(path) as lines:
+        return audit(lines, str(path), target)
+
+
+def audit(lines: Iterable[str], file: str = "", target: str | None = None) -> Audit:
+    """The audit of a text, line by line. target: the hardware that Mosaic kernels are judged for, where it is known."""
+    return audit_events(events(lines, file), file, target)
+
+
+def audit_events(given: Iterable[Event], file: str = "", target: str | None = None) -> Audit:
+    """The audit of a text that someone else reads too: what `hlo.lines.events` gives, in its order."""
+    work = _Work(file, target)
+    for event in given:
+        kind = type(event)
+        if kind is Instruction:
+            work.instruction(event)  # type: ignore[arg-type]
+        elif kind is Begin:
+            work.begin(event)  # type: ignore[arg-type]
+        elif kind is End:
+            work.end()
+        elif isinstance(event, Header):
+            work.open = Open(event)
+        elif isinstance(event, Over):
+            work.over(event)
+        elif isinstance(event, Value):
+            work.value(event)
+        elif isinstance(event, Allocation):
+            work.found.allocated += event.size
+        elif isinstance(event, LayoutError):
+            work.wrong(event)
+    return work.found
+
+
+class _Work:
+    """The state between two lines."""
+
+    __slots__ = ("file", "found", "kernels", "moves", "open", "room", "shapes", "target")
+
+    def __init__(self, file: str, target: str | None) -> None:
+        self.file, self.target = file, target
+        self.found = Audit(file)
+        self.shapes = Shapes()
+        self.kernels: dict[tuple[str, str], list[tuple[str, Verdict, str]]] = {}
+        self.moves: dict[Key, Move] = {}
+        self.open = Open(Header(""))
+        self.room = Room("", False, 0)
+
+    def wrong(self, error: LayoutError) -> None:
+        """Keeps an error, up to `MOST_ERRORS`."""
+        if len(self.found.errors) < MOST_ERRORS:
+            self.found.errors.append(error)
+
+    def begin(self, event: Begin) -> None:
+        """A computation begins."""
+        self.room = Room(*event)
+        self.open.rooms[event.name] = self.room
+        self.found.computations += 1
+
+    def end(self) -> None:
+        """It is whole; the names in it are not needed any more."""
+        self.room.forget()
+
+    def instruction(self, of: Instruction) -> None:
+        """One instruction: its result, and what it does to its operands."""
+        self.found.instructions += 1
+        try:
+            shape = self.shapes.of(of.shape)
+        except LayoutError as error:
+            self.wrong(LayoutError(f"{shorten(of.name, 40)}: {error.problem}", text=error.text).at(self.file, of.line))
+            return
+        room, opcode = self.room, of.opcode
+        room.add(of, shape)
+        for array in shape.arrays:
+            if array.unknown:
+                self.found.unclear(array.text, array.unknown, of.line)
+        if opcode == "parameter" or opcode == "constant":
+            return
+        if opcode == "bitcast" or opcode in copies.OPCODES:
+            source = room.shape_of(of, 0)
+            if source is not None:
+                self._bitcast(of, source, shape) if opcode == "bitcast" else self._move(of, source, shape)
+        elif opcode == "custom-call":
+            self.found.targets[of.target] += 1
+            if of.target == kernels.TARGET:
+                self._kernel(of)
+        if self.open.header.scheduled:
+            operands = [room.shape_of(of, k) for k in range(len(of.operands))]
+            known = [operand for operand in operands if operand is not None]
+            if len(known) == len(operands) and known:
+                if opcode in agree.TWICE:
+                    self._contradicted(agree.inside(of, known, shape))
+                if opcode in agree.CALLERS:
+                    self.open.calls.append(agree.Call(of.line, of.name, opcode, of.calls, tuple(known), shape))
+        self.open.use(of, room)
+
+    def _bitcast(self, of: Instruction, source: Shape, target: Shape) -> None:
+        if source.elements is not None or target.elements is not None:
+            self.found.unclear("bitcast of a tuple", "only arrays have bytes", of.line)
+            return
+        if source.arrays[0].space != target.arrays[0].space and not self.room.respaced:
+            what = f"bitcast {shorten(of.name, 40)} cannot change the memory space"
+            self.room.respaced.append(agree.Contradiction(of.line, what, source.text, target.text))
+        key = (source.text, target.text)
+        casts = self.found.casts.get(key)
+        if casts is None:
+            (one,), (other,) = source.arrays, target.arrays
+            casts = Casts(one, other, bitcasts.judge(one, other), self.open.place(of))
+            self.found.casts[key] = casts
+        casts.count += 1
+        if casts.cast.verdict is Verdict.UNKNOWN:
+            self.found.unclear(f"bitcast {source.text} to {target.text}", casts.cast.reason, of.line)
+
+    def _move(self, of: Instruction, source: Shape, target: Shape) -> None:
+        if of.opcode == "copy-start":
+            target = target.elements[0] if target.elements else target
+        if len(source.arrays) != len(target.arrays):
+            self._contradicted([agree.Contradiction(of.line, f"{of.opcode} {of.name}", source.text, target.text)])
+            return
+        permutation = of.dimensions if of.opcode == "transpose" else None
+        for one, other in zip(source.arrays, target.arrays, strict=True):
+            if one.layout is None and other.layout is None and not (one.unknown or other.unknown):
+                continue
+            key = (of.opcode, one.text, other.text, permutation)
+            if key not in self.moves:
+                self.moves[key] = copies.judge(of.opcode, one, other, permutation)
+            move = self.moves[key]
+            if move.kind == "unknown":
+                self.found.unclear(f"{of.opcode} {one.text} to {other.text}", move.reason, of.line)
+            moves = self.room.moves.get(key)
+            if moves is None:
+                moves = self.room.moves[key] = Moves(of.opcode, one, other, move, self.open.place(of))
+            moves.count += 1
+            if self.room.entry and moves.parameter < 0:
+                moves.parameter = self.room.origins.get(of.operands[0], -1)
+
+    def _kernel(self, of: Instruction) -> None:
+        key = (of.shape, of.attributes)
+        if key not in self.kernels:
+            self.kernels[key] = kernels.check(of, self.file, self.target)
+        for name, verdict, why in self.kernels[key]:
+            self.found.kernels[verdict.value] += 1
+            if verdict is Verdict.UNKNOWN:
+                self.found.unclear("Mosaic kernel", why, of.line)
+            elif verdict is Verdict.REFUTED:
+                self.found.wrong_kernels.append(f"{self.file}:{of.line}: {name}: {why}")
+
+    def _contradicted(self, found: list[agree.Contradiction]) -> None:
+        self.found.contradicted += len(found)
+        room = MOST_CONTRADICTIONS - len(self.found.contradictions)
+        self.found.contradictions += found[:room]
+
+    def over(self, event: Over) -> None:
+        """The module ends: what its computations had goes to the file's sums."""
+        try:
+            self._contradicted(self.open.close(self.found, self.shapes, event.whole))
+        except LayoutError as error:
+            self.wrong(error.at(self.file, error.line or self.open.header.line))
+        self.open = Open(Header(""))
+
+    def value(self, event: Value) -> None:
+        """One size of XLA's own."""
+        try:
+            buffers.compare(self.found, event, self.shapes.of(event.shape))
+        except LayoutError as error:
+            self.wrong(LayoutError(f"{event.name}: {error.problem}", text=error.text).at(self.file, event.line))

@@ -1,0 +1,35 @@
+"""XLA's own sizes, in a buffer assignment, against ours.
+
+Source: `buffer_assignment.cc` (ToString) at 183fa00cb5 (2026-08-22): one line for each value, with the bytes that the
+backend's shape size function gives its shape. A tuple is its table of pointers, 8 bytes each on 64-bit hosts.
+"""
+
+from __future__ import annotations
+
+from layoutproof.hlo.found import Audit, Difference
+from layoutproof.hlo.shapes import Shape
+from layoutproof.hlotext.events import Value
+
+POINTER = 8
+"""Bytes of a pointer in a tuple's table, on CPU and GPU."""
+MOST = 1000
+"""Differences that are kept."""
+
+
+def compare(audit: Audit, value: Value, shape: Shape) -> None:
+    """Compares one value's size; a difference or what cannot be told goes into the audit."""
+    if shape.elements is not None:
+        ours = POINTER * len(shape.elements)
+        if value.size != ours:
+            # a TPU's table has another size, and no layout: nothing of ours says what it is
+            audit.unclear("tuple table", f"{value.size} bytes for {len(shape.elements)} pointers", value.line)
+            return
+    else:
+        (array,) = shape.arrays
+        if array.layout is None:
+            audit.unclear(f"size of {array.text}", array.unknown or "no elements", value.line)
+            return
+        ours = array.padded
+    audit.compared += 1
+    if value.size != ours and len(audit.differences) < MOST:
+        audit.differences.append(Difference(value.name, shape.text, value.size, ours, value.line))

@@ -1,0 +1,193 @@
+"""One module while it is read: its computations, and which of them have memory of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.hlo import agree, memory
+from layoutproof.hlo.agree import Call, Contradiction, Signature
+from layoutproof.hlo.found import Audit, Buffers, Moves, Parameter, Place, Program
+from layoutproof.hlo.shapes import Array, Shape, Shapes
+from layoutproof.hlotext.module import Header, Instruction, element_of
+from layoutproof.layouts import sharding
+
+_HANDED_ON = frozenset(
+    (
+        *("bitcast", "get-tuple-element", "opt-barrier"),
+        *("copy-start", "copy-done", "slice-start", "slice-done"),
+    )
+)
+"""Opcodes whose result is still the entry's parameter, here or brought to another memory."""
+
+Key = tuple[object, ...]
+
+
+class Room:
+    """One computation while it is read."""
+
+    __slots__ = (
+        *("buffers", "entry", "given", "line", "moves", "name", "origins"),
+        *("parameters", "respaced", "root", "root_opcode", "shapes"),
+    )
+
+    def __init__(self, name: str, entry: bool, line: int) -> None:
+        self.name, self.entry, self.line = name, entry, line
+        self.shapes: dict[str, Shape] = {}
+        self.origins: dict[str, int] = {}
+        self.buffers: dict[tuple[str, str], tuple[Array, Instruction, int]] = {}
+        self.moves: dict[Key, Moves] = {}
+        self.parameters: dict[int, Shape] = {}
+        self.given: dict[int, Instruction] = {}
+        self.respaced: list[Contradiction] = []
+        self.root: Shape | None = None
+        self.root_opcode = ""
+
+    def add(self, of: Instruction, shape: Shape) -> None:
+        """One instruction: its name, its memory, where it comes from."""
+        self.shapes[of.name] = shape
+        opcode = of.opcode
+        if opcode == "parameter":
+            self.parameters[of.number] = shape
+            if self.entry:
+                self.given[of.number] = of
+            self.origins[of.name] = of.number
+        elif of.operands and of.operands[0] in self.origins and _handed_on(of):
+            self.origins[of.name] = self.origins[of.operands[0]]
+        if of.root:
+            self.root, self.root_opcode = shape, opcode
+        role = opcode if opcode in ("parameter", "constant") else "value"
+        for array in memory.own(of, shape, self.entry):
+            if array.layout is not None:
+                key = (role, array.text)
+                known = self.buffers.get(key)
+                self.buffers[key] = (array, of, 1) if known is None else (array, known[1], known[2] + 1)
+
+    def shape_of(self, of: Instruction, number: int) -> Shape | None:
+        """The shape of an operand; None where it was not read."""
+        if number >= len(of.operands):
+            return None
+        shape = self.shapes.get(of.operands[number])
+        if shape is not None:
+            return shape
+        name, indices = element_of(of.operands[number])
+        shape = self.shapes.get(name)
+        for index in indices:
+            elements = shape.elements if shape is not None else None
+            shape = elements[index] if elements is not None and index < len(elements) else None
+        return shape
+
+    def forget(self) -> None:
+        """What is not needed any more once the computation ends: a program has many, and all are kept until its end."""
+        self.shapes = self.origins = _NONE
+        self.buffers = {key: (array, _place_only(of), n) for key, (array, of, n) in self.buffers.items()}
+
+
+class Open:
+    """One module while it is read."""
+
+    __slots__ = ("calls", "header", "inner", "named", "rooms")
+
+    def __init__(self, header: Header) -> None:
+        self.header = header
+        self.rooms: dict[str, Room] = {}
+        self.calls: list[Call] = []
+        self.inner: dict[str, str] = {}
+        self.named: dict[str, int] = {}
+
+    def place(self, of: Instruction) -> Place:
+        """Where an instruction stands, here and in the user's program."""
+        return Place(of.name, of.line, of.op_name, self.header.source(of))
+
+    def use(self, of: Instruction, room: Room) -> None:
+        """Which computations an instruction names, and whether it runs them within its own memory."""
+        if "=" not in of.attributes or of.opcode in ("get-tuple-element", "bitcast", "copy-done"):
+            return
+        for role, callee in of.calls:
+            self.named.setdefault(callee, of.line)
+            if role in memory.INSIDE and of.opcode != "call":
+                self.inner.setdefault(callee, of.opcode)
+
+    def close(self, found: Audit, shapes: Shapes, whole: bool) -> list[Contradiction]:
+        """Puts the module into the audit; what contradicts in it. LayoutError when computations are missing."""
+        entry = next((room for room in self.rooms.values() if room.entry), None)
+        for room in self.rooms.values():
+            self._sum(found, room)
+        if self.header.name or self.rooms:
+            found.programs.append(self._program(found, entry, whole))
+        if not whole:
+            return []
+        for callee, line in self.named.items():
+            if callee not in self.rooms:
+                problem = f"the computation {shorten(callee, 60)}, named on line {line}, is not in the module"
+                raise LayoutError(f"{problem}: are lines missing?", line=line)
+        if not self.header.scheduled:
+            return []
+        signatures = {name: Signature(room.parameters, room.root) for name, room in self.rooms.items()}
+        # within a fusion the compiler leaves memory spaces out
+        contradicted = [c for name, room in self.rooms.items() if not self._inside(name) for c in room.respaced]
+        contradicted += [each for call in self.calls for each in agree.across(call, signatures)]
+        declared = self.header.entry_layout()
+        if declared is not None and entry is not None:
+            parameters, root = signatures[entry.name]
+            wanted = (tuple([shapes.of(text) for text in declared[0]]), shapes.of(declared[1]))
+            contradicted += agree.entry(self.header.line, wanted, parameters, root)
+        return contradicted
+
+    def _sum(self, found: Audit, room: Room) -> None:
+        within = self._inside(room.name)
+        if within == "fusion":
+            found.roots[room.root_opcode or "?"] += 1
+        for key, moves in room.moves.items():
+            if within and within != "async-start":
+                found.fused_moves[moves.move.kind] += moves.count
+                continue
+            known = found.moves.setdefault(key, moves)
+            if known is not moves:
+                known.count += moves.count
+                known.parameter = moves.parameter if known.parameter < 0 else known.parameter
+        if within:
+            return
+        for (role, text), (array, of, count) in room.buffers.items():
+            buffers = found.buffers.get((role, text))
+            if buffers is None:
+                buffers = found.buffers[role, text] = Buffers(array, self.place(of))
+            buffers.count += count
+
+    def _inside(self, name: str) -> str:
+        """The opcode that runs a computation within its own memory; "" where its instructions have their own."""
+        return self.inner.get(name, "")
+
+    def _program(self, found: Audit, entry: Room | None, whole: bool) -> Program:
+        given = []
+        for number, of in sorted(entry.given.items() if entry else ()):
+            shape = entry.parameters[number]  # type: ignore[union-attr]
+            unpadded, padded = (sum(getattr(a, which) for a in shape.arrays) for which in ("unpadded", "padded"))
+            said = _sharding(found, of)
+            given.append(Parameter(number, shape.text, self.place(of), unpadded, padded, said))
+        root = entry.root.text if entry and entry.root else ""
+        header = self.header
+        return Program(header.name, header.line, header.scheduled, header.partitions, tuple(given), root, whole)
+
+
+_NONE: dict[str, Any] = {}
+
+
+def _place_only(of: Instruction) -> Instruction:
+    """An instruction without what says nothing of where it stands."""
+    return Instruction(of.name, "", "", "", of.attributes, of.line)
+
+
+def _handed_on(of: Instruction) -> bool:
+    return of.opcode in _HANDED_ON or (of.opcode == "custom-call" and of.target == "ConcatBitcast")
+
+
+def _sharding(found: Audit, of: Instruction) -> str:
+    text = of.sharding
+    if not text:
+        return ""
+    try:
+        return str(sharding.read(text))
+    except LayoutError as error:
+        found.unclear(f"sharding {shorten(text, 80)}", error.problem, of.line)
+        return f"unreadable: {shorten(text, 80)}"

@@ -1,0 +1,291 @@
+"""An audit for people and for programs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from layoutproof.core.errors import shorten
+from layoutproof.core.result import error_json, plain
+from layoutproof.core.visible import visible
+from layoutproof.hlo.bitcasts import REORDERING
+from layoutproof.hlo.fixes import DEFAULT_TARGET, Fix, fix
+from layoutproof.hlo.found import Audit, Buffers, Moves, Place
+from layoutproof.pallas.judge import scope
+
+WORDS = {0: "proved", 1: "refuted", 2: "bad input", 3: "unknown"}
+_MOVES = {
+    "relayout": "another layout: every element is rewritten",
+    "space": "to another memory space, laid out as before",
+    "same": "a second array just like the first",
+    "free": "moves no byte",
+    "unknown": "unknown",
+}
+
+
+def exit_code(audits: Sequence[Audit]) -> int:
+    """2 where any text is wrong, 1 where anything is refuted, 3 where anything is unknown, else 0."""
+    codes = {audit.exit_code for audit in audits}
+    return next((code for code in (2, 1, 3) if code in codes), 0)
+
+
+def wasters(audit: Audit, top: int) -> list[Buffers]:
+    """The shapes that waste most bytes, all results of that shape together."""
+    worst = sorted(audit.buffers.values(), key=lambda b: (-b.array.waste * b.count, b.first.line))
+    return [each for each in worst[:top] if each.array.waste]
+
+
+def as_text(audit: Audit, top: int = 10, target: str | None = None) -> str:
+    """One file's audit; what is wrong stands last, where a terminal shows it."""
+    lines = [*_head(audit), *_sizes(audit), *_entries(audit, top)]
+    lines += [
+        *_wasted(audit, top, target),
+        *_moved(audit, top),
+        *_cast(audit, top),
+        *_rest(audit),
+        *_trouble(audit, top),
+    ]
+    scope = _scope(audit)
+    last = f"{audit.file}: {WORDS[audit.exit_code]}" + (f"; Mosaic kernels: {scope}" if scope else "")
+    return "\n".join(map(visible, [*lines, last]))
+
+
+def _scope(audit: Audit) -> str:
+    """What was proved of the Mosaic kernels that are proved, "" where none is."""
+    return scope(None) if audit.kernels["proved"] else ""
+
+
+def as_json(audit: Audit, top: int = 10, target: str | None = None) -> dict[str, Any]:
+    """One file's audit for programs; bytes are integers, lists are complete but for the wasters (`top`)."""
+    return {
+        "file": audit.file,
+        "verdict": WORDS[audit.exit_code],
+        "programs": [_program(p) for p in audit.programs],
+        "computations": audit.computations,
+        "instructions": audit.instructions,
+        "bytes": {name: {"unpadded": u, "padded": p} for name, (_, u, p) in sums(audit).items()},
+        "memory_spaces": {str(space): size for space, size in sorted(spaces(audit).items())},
+        "wasters": [_waster(b, target) for b in wasters(audit, top)],
+        "copies": [_move(m) for m in _by_size(audit)],
+        "copies_in_fusions": dict(audit.fused_moves),
+        "bitcasts": [
+            {"from": c.source.text, "to": c.target.text, "count": c.count, "verdict": c.cast.verdict.value,
+             "is": c.cast.how, "reason": c.cast.reason, "counterexample": plain(c.cast.element),
+             "decided_by": c.cast.decided_by, **_place(c.first)}
+            for c in audit.casts.values()
+        ],
+        "fusion_roots": dict(audit.roots),
+        "custom_calls": dict(audit.targets),
+        "mosaic_kernels": dict(audit.kernels),
+        "mosaic_kernels_scope": _scope(audit),
+        "refuted_kernels": list(audit.wrong_kernels),
+        "contradictions": [c._asdict() for c in audit.contradictions],
+        "contradictions_in_all": audit.contradicted,
+        "sizes": {"compared": audit.compared, "allocated": audit.allocated, "different": [
+            {"name": d.name, "shape": d.shape, "theirs": d.theirs, "ours": d.ours, "line": d.line}
+            for d in audit.differences
+        ]},
+        "unknown": [{"what": u.what, "why": u.why, "line": u.line, "count": u.count} for u in audit.unknown.values()],
+        "errors": [error_json(e, "input", str(e))["error"] for e in audit.errors],
+    }  # fmt: skip
+
+
+def sums(audit: Audit) -> dict[str, tuple[int, int, int]]:
+    """(how many, unpadded bytes, padded bytes) of parameters, constants, values, and all together."""
+    found = {"parameter": (0, 0, 0), "constant": (0, 0, 0), "value": (0, 0, 0), "total": (0, 0, 0)}
+    for (role, _), b in audit.buffers.items():
+        for name in (role, "total"):
+            n, unpadded, padded = found[name]
+            found[name] = (n + b.count, unpadded + b.array.unpadded * b.count, padded + b.array.padded * b.count)
+    return found
+
+
+def spaces(audit: Audit) -> Counter[int]:
+    """Padded bytes by memory space."""
+    found: Counter[int] = Counter()
+    for b in audit.buffers.values():
+        found[b.array.space] += b.array.padded * b.count
+    return found
+
+
+def size(count: int) -> str:
+    """Bytes for people.
+
+    >>> size(900), size(5242880)
+    ('900 B', '5.0 MiB')
+    """
+    if count < 10_000:
+        return f"{count} B"
+    power = min(4, (count.bit_length() - 1) // 10)
+    return f"{count / 1024**power:.1f} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
+
+
+def _head(audit: Audit) -> Iterator[str]:
+    names = ", ".join(shorten(p.name, 40) for p in audit.programs[:3])
+    more = f" and {len(audit.programs) - 3} more" if len(audit.programs) > 3 else ""
+    if audit.programs:
+        counts = f"{audit.computations} computations, {audit.instructions} instructions"
+        yield f"{audit.file}: {len(audit.programs)} program{_s(len(audit.programs))} ({names}{more}), {counts}"
+    else:
+        yield f"{audit.file}: no program"
+    if audit.compared or audit.differences:
+        same = audit.compared - len(audit.differences)
+        yield f"  XLA's own sizes: {same} of {audit.compared} are ours; {size(audit.allocated)} allocated"
+
+
+def _sizes(audit: Audit) -> Iterator[str]:
+    if not audit.buffers:
+        return
+    yield "  bytes, over all arrays ever made (they share memory, so this is no peak)"
+    for name, (count, unpadded, padded) in sums(audit).items():
+        if count:
+            times = f"{padded / unpadded:.2f}x" if unpadded else "-"
+            yield f"    {name:<10}{count:>8}  {size(unpadded):>10} -> {size(padded):>10} padded  {times:>7}"
+    found = spaces(audit)
+    if len(found) > 1:
+        yield "    by memory space: " + ", ".join(f"S({s}) {size(n)}" for s, n in sorted(found.items()))
+
+
+def _entries(audit: Audit, top: int) -> Iterator[str]:
+    for program in audit.programs[:1]:
+        yield f"  entry of {program.name}" + (f", one of {program.partitions} partitions" * (program.partitions > 1))
+        for p in program.parameters[:top]:
+            note = f"  {p.sharding}" if p.sharding and p.sharding != "{replicated}" else ""
+            yield f"    parameter {p.number:<4} {shorten(p.shape, 70)}  {size(p.padded)}  {p.place.op_name}{note}"
+        if len(program.parameters) > top:
+            yield f"    .. {len(program.parameters) - top} more; --json has them"
+        yield f"    result         {shorten(program.result, 90)}"
+    if len(audit.programs) > 1:
+        yield f"  entries of {len(audit.programs) - 1} more programs: --json has them"
+
+
+def _wasted(audit: Audit, top: int, target: str | None) -> Iterator[str]:
+    worst = wasters(audit, top)
+    if not worst:
+        return
+    rule = target or "v4 and later"
+    yield f"  top wasters, with what would waste less on {rule}"
+    for b in worst:
+        array = b.array
+        times = f"{array.padded / array.unpadded:.1f}x" if array.unpadded else "all"
+        yield f"    {size(array.waste * b.count):>10} wasted, {times}: {b.count} of {array.text}"
+        yield f"               first {_where(b.first)}"
+        found = _fix(b, target)
+        if found is not None:
+            yield f"               fix: {found}"
+
+
+def _moved(audit: Audit, top: int) -> Iterator[str]:
+    kinds = Counter[str]()
+    for m in audit.moves.values():
+        kinds[m.move.kind] += m.count
+    if kinds:
+        yield "  copies, transposes and reshapes: " + ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items()))
+    moved = [m for m in _by_size(audit) if m.move.kind in ("relayout", "same", "unknown")]
+    for m in moved[:top]:
+        yield f"    {size(m.move.size * m.count):>10} {m.count} {m.opcode} {m.source.text} -> {m.target.text}"
+        of = f"entry parameter {m.parameter}, at every call: " if m.parameter >= 0 else ""
+        yield f"               {of}{_MOVES[m.move.kind]}; first {_where(m.first)}"
+    if len(moved) > top:
+        yield f"    .. {len(moved) - top} more; --json has them"
+
+
+def _cast(audit: Audit, top: int) -> Iterator[str]:
+    if not audit.casts:
+        return
+    how: Counter[str] = Counter()
+    for c in audit.casts.values():
+        how[c.cast.how.split(" (")[0] or c.cast.verdict.value] += c.count
+    yield "  bitcasts: " + ", ".join(f"{n} {kind}" for kind, n in how.most_common())
+    reordered = [c for c in audit.casts.values() if c.cast.how == REORDERING]
+    for c in reordered[:top]:
+        yield f"    {c.source.text} -> {c.target.text}: no reshape, yet no byte is lost"
+        yield f"               {c.cast.reason}; first {_where(c.first)}"
+    if len(reordered) > top:
+        yield f"    .. {len(reordered) - top} more; --json has them"
+
+
+def _rest(audit: Audit) -> Iterator[str]:
+    tables = {"fusion roots": audit.roots, "custom calls": audit.targets, "Mosaic kernels": audit.kernels}
+    for what, counts in tables.items():
+        if counts:
+            yield f"  {what}: " + ", ".join(f"{n} {shorten(name, 50)}" for name, n in counts.most_common(12))
+
+
+def _trouble(audit: Audit, top: int) -> Iterator[str]:
+    for u in audit.unknown.values():
+        yield f"unknown  {audit.file}:{u.line}: {u.count} x {u.what}: {u.why}"
+    for d in audit.differences[:top]:
+        yield f"refuted  {audit.file}:{d.line}: {d.name} {d.shape}: XLA takes {d.theirs} bytes, we say {d.ours}"
+    for c in audit.refuted():
+        yield f"refuted  {audit.file}:{c.first.line}: bitcast {c.source.text} -> {c.target.text}: {c.cast.reason}"
+    for k in audit.contradictions[:top]:
+        yield f"refuted  {audit.file}:{k.line}: {k.what}: {shorten(k.first, 60)} is not {shorten(k.second, 60)}"
+    if audit.contradicted > top:
+        yield f"refuted  .. {audit.contradicted - top} more contradictions"
+    for text in audit.wrong_kernels[:top]:
+        yield f"refuted  {text}"
+    for error in audit.errors[:top]:
+        yield from f"error    {error}".split("\n")
+
+
+def _by_size(audit: Audit) -> list[Moves]:
+    return sorted(audit.moves.values(), key=lambda m: (-m.move.size * m.count, m.first.line))
+
+
+def _fix(b: Buffers, target: str | None) -> Fix | None:
+    return None if b.array.layout is None else fix(b.array.layout, target or DEFAULT_TARGET)
+
+
+def _where(place: Place) -> str:
+    rest = " ".join(text for text in (place.op_name, place.source) if text)
+    return f"{place.name} (line {place.line}{', ' + shorten(rest, 80) if rest else ''})"
+
+
+def _place(place: Place) -> dict[str, object]:
+    return {"first": place.name, "line": place.line, "op_name": place.op_name, "source": place.source}
+
+
+def _program(program: Any) -> dict[str, Any]:
+    fields = ("name", "line", "scheduled", "partitions", "result", "whole")
+    parameters = [
+        {"number": p.number, "shape": p.shape, "unpadded": p.unpadded, "padded": p.padded, "sharding": p.sharding,
+         **_place(p.place)}
+        for p in program.parameters
+    ]  # fmt: skip
+    return {**{name: getattr(program, name) for name in fields}, "parameters": parameters}
+
+
+def _waster(b: Buffers, target: str | None) -> dict[str, Any]:
+    found = _fix(b, target)
+    shown = {} if found is None else {name: getattr(found, name) for name in Fix.__slots__}
+    array = b.array
+    return {
+        "shape": array.text,
+        "count": b.count,
+        "unpadded": array.unpadded,
+        "padded": array.padded,
+        "fix": shown,
+        **_place(b.first),
+    }
+
+
+def _move(m: Moves) -> dict[str, Any]:
+    return {
+        "opcode": m.opcode,
+        "from": m.source.text,
+        "to": m.target.text,
+        "kind": m.move.kind,
+        "count": m.count,
+        "bytes": m.move.size,
+        "parameter": None if m.parameter < 0 else m.parameter,
+        "reason": m.move.reason,
+        "counterexample": plain(m.move.element),
+        "decided_by": m.move.decided_by,
+        **_place(m.first),
+    }
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"

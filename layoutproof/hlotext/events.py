@@ -1,0 +1,52 @@
+"""What reading a dump gives, piece by piece; a LayoutError among them is what was wrong at its line."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.hlotext.module import Header, Instruction
+
+
+class Begin(NamedTuple):
+    """A computation begins."""
+
+    name: str
+    entry: bool
+    line: int
+
+
+class End(NamedTuple):
+    """The computation ends, whole."""
+
+    line: int
+
+
+class Over(NamedTuple):
+    """The module ends. whole: nothing was wrong with it."""
+
+    whole: bool
+    line: int
+
+
+class Allocation(NamedTuple):
+    """One allocation of a buffer assignment. size: in bytes.  what: the rest of its line."""
+
+    number: int
+    size: int
+    what: str
+    line: int
+
+
+class Value(NamedTuple):
+    """One value in an allocation. size, offset: in bytes.  shape: its text.  name: instruction and tuple index."""
+
+    name: str
+    size: int
+    offset: int
+    shape: str
+    allocation: int
+    line: int
+
+
+Event = Header | Begin | Instruction | End | Over | Allocation | Value | LayoutError

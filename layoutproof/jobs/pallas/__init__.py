@@ -1,1 +1,0 @@
-"""Pallas calls in user code: found by tracing, turned into kernels, judged, reported."""

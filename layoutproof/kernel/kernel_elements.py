@@ -1,0 +1,85 @@
+"""One operand as a map of elements: program, and offset within its block -> element of the array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.index_map import Index, IndexMap
+from layoutproof.core.numbers import INTS, Numbers
+from layoutproof.core.size import surely_less, symbols_of
+from layoutproof.core.space import Space
+from layoutproof.core.term import reads
+from layoutproof.kernel.kernel import Block, Kernel, Operand
+
+Step = tuple[str, tuple[int, ...], tuple[int, ...]]
+
+
+def element_map(kernel: Kernel, operand: Operand) -> IndexMap:
+    """Domain: the grid.  Copies: offsets in the block, one per dimension that is not squeezed.  Range: the array.
+
+    A block that reaches past the array has places outside the range: they are padding, not a fault. What a bounded
+    slice leaves out is at -1. Raises LayoutError where tables or code that is not modelled choose the block, and for
+    a grid that may have no programs or fewer.
+    """
+    if operand.unmodelled:
+        raise LayoutError(f"{operand.name}: {operand.unmodelled}")
+    terms = (*operand.index, *(size for size in operand.sizes if size is not None))
+    for read in reads(terms):
+        what = f"what {read.args[0]} holds"
+        raise LayoutError(f"the block of {operand.name} depends on {what}; ask a property of kernels instead")
+    known = {*kernel.grid_names, *symbols_of((*kernel.grid, *operand.dims, *(b.size for b in operand.block)))}
+    for name in (name for term in terms for name in term.names() if name not in known):
+        what = f"the size {name}, which is not one of its own"
+        raise LayoutError(f"the block of {operand.name} depends on {what}; ask a property of kernels instead")
+    for name, extent in zip(kernel.grid_names, kernel.grid, strict=True):
+        if not surely_less(-1, extent):
+            raise LayoutError(f"the grid has {extent} programs along {name}, so there is no map of them")
+    spread = [k for k, block in enumerate(operand.block) if block.kind != "squeezed"]
+
+    def place(at: Index, copy: Index, on: Numbers) -> Index:
+        where = list(starts(kernel, operand, at, on))
+        names = dict(zip(kernel.grid_names, at, strict=True))
+        for k, offset in zip(spread, copy, strict=True):
+            where[k] = where[k] + offset
+            size = operand.sizes[k] if operand.sizes else None
+            if size is not None:
+                where[k] = on.select(on.less(offset, size.evaluate(names, on)), where[k], -1)
+        return tuple(where)
+
+    return IndexMap(
+        Space(kernel.grid_names, kernel.grid),
+        Space(tuple(f"dim{k}" for k in range(len(operand.dims))), operand.dims),
+        place,
+        Space(tuple(f"offset{k}" for k in spread), tuple(operand.block[k].size for k in spread)),
+    )
+
+
+def starts(kernel: Kernel, operand: Operand, program: Index, on: Numbers = INTS) -> Index:
+    """The first element of the block that a program sees, in the array's own coordinates (low padding is below 0)."""
+    names = dict(zip(kernel.grid_names, program, strict=True))
+    return tuple(
+        start_of(block, term.evaluate(names, on), on) for term, block in zip(operand.index, operand.block, strict=True)
+    )
+
+
+def start_of(block: Block, value: Any, on: Numbers = INTS) -> Any:
+    """Where a block starts whose index map returned `value`; see `kernel.kernel`, the rule."""
+    if block.kind == "blocked":
+        return value * on.size(block.size)
+    return value - block.low if block.low else value
+
+
+def steps(kernel: Kernel, operand: Operand, program: tuple[int, ...]) -> list[Step]:
+    """How a program comes to its elements: what the index map returns, the first element, the end of the block."""
+    names = dict(zip(kernel.grid_names, program, strict=True))
+    dims = tuple(int(INTS.size(extent)) for extent in operand.dims)
+    returned = tuple(int(term.evaluate(names, INTS)) for term in operand.index)
+    first = tuple(int(start) for start in starts(kernel, operand, program))
+    ends = tuple(start + int(INTS.size(block.size)) for start, block in zip(first, operand.block, strict=True))
+    counts = tuple(
+        # an array without elements is one block without elements
+        -(-extent // max(1, int(INTS.size(b.size)))) if b.kind == "blocked" else extent + b.low + b.high
+        for extent, b in zip(dims, operand.block, strict=True)
+    )
+    return [("index map", returned, counts), ("first element", first, dims), ("end of the block", ends, dims)]

@@ -1,0 +1,150 @@
+"""The index map of an operand from text: `(i, j) -> (i, t[j])`, over the names of the kernel's grid.
+
+The map takes one name per grid dimension, free to differ from the grid's own; after them it may name the kernel's
+tables, as an index map with scalar prefetch does: `(i, j, table) -> (table[i], j)`. Everything else that it names must
+be a size symbol or a table of the kernel. A bounded dimension's result is `ds(start, size)`. Null is all zeros.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.expression import parse_map
+from layoutproof.core.term import Term, check_kind, trace
+from layoutproof.kernel.kernel import Block, Table
+from layoutproof.kernel.kernel_block import check_order
+from layoutproof.kernel.kernel_parts import shown, without_rounding
+
+Index = tuple[tuple[Term, ...], tuple[Term | None, ...]]
+"""One term per dimension, and the valid size of each bounded one; no sizes at all where nothing is bounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What an index map may name: the grid's dimensions, tables, size symbols."""
+
+    grid: tuple[str, ...]
+    tables: Mapping[str, Table]
+    sizes: frozenset[str]
+
+
+def read_index(value: str | Callable[..., Any] | None, block: Sequence[Block], scope: Scope) -> Index:
+    """The terms of an index map, over the grid's names. LayoutError for a wrong number of names or of results.
+
+    >>> blocks = [Block("blocked", 8), Block("squeezed", 1)]
+    >>> read_index("(a, b) -> (b, t[a])", blocks, Scope(("i", "j"), {"t": Table("t", (4,))}, frozenset()))
+    ((Term(j), Term(t[i])), ())
+    """
+    check_order(value)
+    bounded = [b.kind == "bounded" for b in block]
+    if value is None:
+        if any(bounded):
+            raise LayoutError("a BoundedSlice dimension needs an index map: its result is ds(start, size)")
+        return (Term("int", 0),) * len(block), ()
+    text = value if isinstance(value, str) else ""
+    if text:
+        names, terms, sizes = _parse(text)
+    elif callable(value):
+        names, terms = trace(value)
+        sizes = (None,) * len(terms)
+    else:
+        raise LayoutError(f"index is a map such as (i, j) -> (i, j), or null for zeros; not {shown(value)}")
+    if len(terms) != len(block):
+        raise LayoutError(
+            f"the index map gives {len(terms)} results, and the block has {len(block)} dimensions; "
+            "each dimension has one, a squeezed one too",
+            text=text,
+        )
+    for k, (size, wanted) in enumerate(zip(sizes, bounded, strict=True)):
+        if wanted and size is None:
+            raise LayoutError(f"result {k} must be ds(start, size): dimension {k} is a BoundedSlice", text=text)
+        if size is not None and not wanted:
+            raise LayoutError(f"result {k} is ds(start, size), and dimension {k} is {block[k]}, no slice", text=text)
+    renamed = _renaming(names, scope, text)
+    new = tuple(_checked(term, renamed, scope, text) for term in terms)
+    if not any(bounded):
+        return new, ()
+    return new, tuple(None if size is None else _checked(size, renamed, scope, text) for size in sizes)
+
+
+def index_text(names: Sequence[str], index: Sequence[Term], sizes: Sequence[Term | None]) -> str:
+    """An index map as `read_index` takes it.
+
+    >>> index_text(("i", "j"), [Term("name", "j"), Term("int", 0)], [])
+    '(i, j) -> (j, 0)'
+    """
+    valid = sizes or (None,) * len(index)
+    results = [str(t) if s is None else f"ds({t}, {s})" for t, s in zip(index, valid, strict=True)]
+    return f"({', '.join(names)}) -> ({', '.join(results)})"
+
+
+def _parse(text: str) -> tuple[tuple[str, ...], tuple[Term, ...], tuple[Term | None, ...]]:
+    left, arrow, body = text.partition("->")
+    plain = without_rounding(body) if arrow else body
+    if "ds(" not in plain.replace(" ", ""):
+        # an unchanged text keeps the columns of messages
+        names, terms = parse_map(text if plain == body else f"{left}->{plain}")
+        return names, terms, (None,) * len(terms)
+    try:
+        tree = ast.parse(plain.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise LayoutError(f"cannot read {plain.strip()[:60]!r} as an expression", text=text) from None
+    results = tree.elts if isinstance(tree, ast.Tuple) else [tree]
+    pairs = [_slice(node, text) for node in results]
+    names, starts = parse_map(f"{left}-> ({', '.join(start for start, _ in pairs)},)")
+    sizes = [None if size is None else parse_map(f"{left}-> ({size},)")[1][0] for _, size in pairs]
+    return names, starts, tuple(sizes)
+
+
+def _slice(node: ast.expr, text: str) -> tuple[str, str | None]:
+    match node:
+        case ast.Call(func=ast.Name(id="ds") | ast.Attribute(attr="ds"), args=args, keywords=[]):
+            if len(args) != 2:
+                raise LayoutError(f"ds takes a start and a size, not {len(args)} arguments", text=text)
+            return ast.unparse(args[0]), ast.unparse(args[1])
+    return ast.unparse(node), None
+
+
+def _renaming(names: tuple[str, ...], scope: Scope, text: str) -> dict[str, str]:
+    rank, tables = len(scope.grid), tuple(scope.tables)
+    if len(names) == rank:
+        return dict(zip(names, scope.grid, strict=True))
+    if tables and len(names) == rank + len(tables):
+        return dict(zip(names, (*scope.grid, *tables), strict=True))
+    also = f", and may take the {len(tables)} tables ({', '.join(tables)}) after them" if tables else ""
+    raise LayoutError(
+        f"the index map takes {len(names)} names; it takes one per grid dimension ({', '.join(scope.grid)}){also}",
+        text=text,
+    )
+
+
+def _checked(term: Term, renamed: Mapping[str, str], scope: Scope, text: str) -> Term:
+    return _rename(check_kind(term, condition=False), renamed, scope, text)
+
+
+def _rename(term: Term, renamed: Mapping[str, str], scope: Scope, text: str) -> Term:
+    if term.op == "int":
+        return term
+    if term.op == "name":
+        name = term.args[0]
+        new = renamed.get(name, name)
+        if new in scope.tables:
+            raise LayoutError(f"{name!r} is a table; read an entry of it, for instance {name}[0]", text=text)
+        if name not in renamed and name not in scope.sizes:
+            known = ", ".join((*renamed, *sorted(scope.sizes)))
+            raise LayoutError(f"{name!r} is neither a grid index nor a size; known: {known or 'nothing'}", text=text)
+        return Term("name", new)
+    if term.op != "read":
+        return Term(term.op, *(_rename(a, renamed, scope, text) for a in term.args))
+    name = renamed.get(term.args[0].args[0], term.args[0].args[0])
+    if name not in scope.tables:
+        known = f"known: {', '.join(scope.tables)}" if scope.tables else "the kernel has no tables"
+        raise LayoutError(f"{term} reads {term.args[0]}, which is no table; {known}", text=text)
+    rank = len(scope.tables[name].dims)
+    if len(term.args) - 1 != rank:
+        raise LayoutError(f"{term} has {len(term.args) - 1} indices, and the table has {rank} dimensions", text=text)
+    return Term("read", Term("name", name), *(_rename(a, renamed, scope, text) for a in term.args[1:]))

@@ -1,0 +1,270 @@
+"""Kernels as plain data, the form that spec files, tests and searches write: a mapping to a `Kernel` and back.
+
+    grid: {i: "cdiv(M, 128)", k: 4}             or [4, 2], "(4, 2)", 8; names are i, j, k, .. where none are given
+    semantics: [parallel, arbitrary]            left out: all arbitrary
+    inputs:
+      - {name: x, array: "f32[M,512]", block: [128, 128], index: "(i, k) -> (i, k)"}
+    outputs:
+      - {name: o, array: "f32[M,512]", block: [128, null], index: "(i, k) -> (i, 0)"}
+    aliases: {x: o}
+    tables: {t: {array: "s32[8]", assume: ["0 <= t < 4", "t is monotone"]}}
+    scratch: [{array: "f32[8,128]", memory: vmem}]
+    scoped: [{array: "f32[8,128]"}]                        what the body allocates itself, when most is alive
+
+`operands:` with a `role` in each may stand for inputs and outputs. Of an operand only `array` is needed: a block left
+out is the whole array, an index left out all zeros. What a mapping says is modelled or refused by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.size import Extent, symbols_of
+from layoutproof.kernel.kernel import MEMORIES, SEMANTICS, Block, Kernel, Operand, Scratch, Table
+from layoutproof.kernel.kernel_block import read_block, unblocked
+from layoutproof.kernel.kernel_index import Scope, read_index
+from layoutproof.kernel.kernel_parts import (
+    check_keys,
+    name_of,
+    read_array,
+    read_grid,
+    shown,
+    within,
+    without_rounding,
+    word_of,
+)
+from layoutproof.kernel.tables import with_assumptions
+
+PIPELINES = ("pallas_call", "emit_pipeline")
+PLATFORMS = ("tpu", "triton", "mosaic_gpu")
+REVISITS = ("immediate", "any")
+ROLES = ("in", "out")
+SEMAPHORES = {"sem": 32, "dma_sem": 32, "barrier_sem": 32}
+"""What stands for an element type in memory `semaphore`."""
+
+_KERNEL = (
+    *("name", "grid", "inputs", "outputs", "operands", "semantics", "vmapped", "aliases", "tables", "scratch"),
+    *("scoped", "vmem_limit", "pipeline", "platform"),
+)
+_OPERAND = (
+    *("name", "array", "block", "index", "memory", "buffers", "lookahead", "revisit", "live", "pipelined", "same_as"),
+    "indexing_mode",
+)
+_NAME = re.compile(r"[A-Za-z_][\w.\[\]-]{0,99}")
+
+
+def read_kernel(value: object, types: Mapping[str, int]) -> tuple[Kernel, tuple[str, ...]]:
+    """A kernel from its mapping, and notes: what is written in an old way, with what it is called today.
+
+    types: the known element types and their widths in bits. Raises LayoutError for every field that is wrong, with
+    its place in the mapping, the rule and the names that are known.
+
+    >>> kernel, _ = read_kernel({"grid": [4], "outputs": [{"array": "f32[8]", "block": [2], "index": "i -> i"}]},
+    ...                         {"f32": 32})
+    >>> str(kernel.outputs[0])
+    'outputs[0] f32[8] block (2) index (i)'
+    """
+    given = check_keys(value, _KERNEL, "a kernel", ("grid",))
+    grid, names = read_grid(given["grid"])
+    tables, assumed = _tables(given.get("tables", {}), types)
+    rows = _rows(given, types)
+    scratch = _scratch(given.get("scratch", ()), types)
+    scoped = _scratch(given.get("scoped", ()), types, "scoped")
+    extents = [
+        *grid,
+        *(e for row in rows for e in (*row.dims, *(b.size for b in row.block))),
+        *(e for t in tables for e in t.dims),
+    ]
+    extents += [e for s in (*scratch, *scoped) for e in s.dims]
+    sizes = symbols_of(extents)
+    _distinct(
+        [("grid dimension", n) for n in names] + [("size", n) for n in sizes] + [("table", t.name) for t in tables]
+    )
+    scope = Scope(names, {t.name: t for t in tables}, frozenset(sizes))
+    operands = tuple(_operand(row, scope) for row in rows)
+    _distinct([("operand", o.name) for o in operands] + [("table", t.name) for t in tables])
+    for k, operand in enumerate(operands):
+        earlier = tuple(o.name for o in operands[:k] if o.role == "in" and not o.same_as)
+        if operand.same_as:
+            with within(operand.name):
+                word_of(operand.same_as, earlier, "same_as: an earlier input")
+    if not operands:
+        raise LayoutError("a kernel has at least one operand: inputs, outputs, or operands with a role each")
+    name = given.get("name", "kernel")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise LayoutError(f"a kernel's name is a word such as matmul, not {shown(name)}")
+    limit = given.get("vmem_limit")
+    if limit is not None and (type(limit) is not int or limit < 1):
+        raise LayoutError(f"vmem_limit is a number of bytes of at least 1, not {shown(limit)}")
+    kernel = Kernel(
+        name,
+        grid,
+        names,
+        operands,
+        _semantics(given.get("semantics", ()), names),
+        _vmapped(given.get("vmapped", ()), names),
+        _aliases(given.get("aliases", {}), operands),
+        tables,
+        scratch,
+        limit,
+        word_of(given.get("pipeline", PIPELINES[0]), PIPELINES, "pipeline"),
+        word_of(given.get("platform", PLATFORMS[0]), PLATFORMS, "platform"),
+        scoped=scoped,
+    )
+    kernel = with_assumptions(kernel, assumed)
+    bounds = symbols_of(e for t in kernel.tables for e in (t.low, t.high) if e is not None)
+    _distinct([("grid dimension", n) for n in names] + [("size", n) for n in bounds])
+    return kernel, tuple(f"{row.name}: {row.note}" for row in rows if row.note)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """An operand of which everything but the index map has been read: index maps may use sizes that others name."""
+
+    where: str
+    role: str
+    given: Mapping[str, Any]
+    name: str
+    memory: str
+    dtype: str
+    dims: tuple[Extent, ...]
+    block: tuple[Block, ...]
+    note: str
+
+
+def _rows(given: Mapping[str, Any], types: Mapping[str, int]) -> list[_Row]:
+    if "operands" in given and ("inputs" in given or "outputs" in given):
+        raise LayoutError("a kernel lists its operands once: inputs and outputs, or operands with a role each")
+    rows: list[_Row] = []
+    for key, role in (("inputs", "in"), ("outputs", "out"), ("operands", "")):
+        for k, entry in enumerate(list_of(given.get(key, ()), key)):
+            with within(f"{key}[{k}]"):
+                rows.append(_row(f"{key}[{k}]", entry, role, types))
+    return [row for role in ROLES for row in rows if row.role == role]
+
+
+def _row(where: str, entry: object, role: str, types: Mapping[str, int]) -> _Row:
+    known = _OPERAND if role else (*_OPERAND, "role")
+    given = check_keys(entry, known, "an operand", ("array",) if role else ("array", "role"))
+    name = given.get("name", where.replace("inputs", "args"))
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise LayoutError(f"an operand's name is a word such as x or args[0], not {shown(name)}")
+    memory = word_of(given.get("memory", "vmem"), MEMORIES, "memory")
+    dtype, dims = read_array(given["array"], {**types, **SEMAPHORES} if memory == "semaphore" else types)
+    block, note = read_block(given.get("block"), dims), ""
+    if "indexing_mode" in given:
+        block, note = unblocked(given["indexing_mode"], block)
+    shown_at = f"{where} {name!r}" if "name" in given else where
+    return _Row(shown_at, role or word_of(given["role"], ROLES, "role"), given, name, memory, dtype, dims, block, note)
+
+
+def _operand(row: _Row, scope: Scope) -> Operand:
+    with within(row.where):
+        index, sizes = read_index(row.given.get("index"), row.block, scope)
+        buffers = row.given.get("buffers")
+        if buffers is not None and (type(buffers) is not int or buffers < 1):
+            raise LayoutError(f"buffers is a number of at least 1, not {shown(buffers)}")
+        return Operand(
+            row.name,
+            row.role,
+            row.dims,
+            row.dtype,
+            row.block,
+            index,
+            sizes,
+            row.memory,
+            buffers,
+            _truth(row.given, "lookahead", False),
+            word_of(row.given.get("revisit", REVISITS[0]), REVISITS, "revisit"),
+            _truth(row.given, "live", True),
+            pipelined=_truth(row.given, "pipelined", False),
+            same_as=row.given.get("same_as", ""),
+        )
+
+
+def list_of(value: object, what: str) -> Sequence[Any]:
+    """The list itself; LayoutError for anything else."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return value
+    raise LayoutError(f"{what} is a list, not {shown(value)}")
+
+
+def _truth(given: Mapping[str, Any], key: str, default: bool) -> bool:
+    value = given.get(key, default)
+    if type(value) is not bool:
+        raise LayoutError(f"{key} is true or false, not {shown(value)}")
+    return value
+
+
+def _distinct(named: Sequence[tuple[str, str]]) -> None:
+    seen: dict[str, str] = {}
+    for what, name in named:
+        if name in seen:
+            both = f"two {what}s" if seen[name] == what else f"one {seen[name]} and one {what}"
+            raise LayoutError(f"{name!r} names {both}; grid dimensions get names of their own by {{i: 4, j: 2}}")
+        seen[name] = what
+
+
+def _semantics(value: object, names: Sequence[str]) -> tuple[str, ...]:
+    words = tuple(word_of(word, SEMANTICS, "semantics") for word in list_of(value, "semantics"))
+    if words and len(words) != len(names):
+        raise LayoutError(f"semantics has {len(words)} words, and the grid has {len(names)} dimensions")
+    return words
+
+
+def _vmapped(value: object, names: Sequence[str]) -> tuple[int, ...]:
+    return tuple(names.index(word_of(word, names, "vmapped")) for word in list_of(value, "vmapped"))
+
+
+def _aliases(value: object, operands: Sequence[Operand]) -> tuple[tuple[int, int], ...]:
+    if not isinstance(value, Mapping):
+        raise LayoutError(f"aliases is a mapping from an input to an output, {{x: o}}, not {shown(value)}")
+    inputs = {o.name: o for o in operands if o.role == "in"}
+    outputs = {o.name: o for o in operands if o.role == "out"}
+    found = []
+    for one, other in value.items():
+        source = inputs[word_of(one, tuple(inputs), "aliases: the input")]
+        target = outputs[word_of(other, tuple(outputs), "aliases: the output")]
+        if (source.dims, source.dtype) != (target.dims, target.dtype):
+            # jax/_src/pallas/pallas_call.py, 0.10.2: "shape and dtype must match"
+            shapes = [f"{o.name} {o.dtype}[{','.join(map(str, o.dims))}]" for o in (source, target)]
+            raise LayoutError(f"aliases share one buffer, so shape and element type are equal: {' and '.join(shapes)}")
+        found.append((list(inputs).index(one), list(outputs).index(other)))
+    return tuple(found)
+
+
+def _tables(value: object, types: Mapping[str, int]) -> tuple[tuple[Table, ...], tuple[str, ...]]:
+    if not isinstance(value, Mapping):
+        raise LayoutError(f"tables is a mapping from names to arrays, {{t: {{array: s32[8]}}}}, not {shown(value)}")
+    tables: list[Table] = []
+    texts: list[str] = []
+    for name, entry in value.items():
+        what = f"table {name_of(name, 'a table')!r}"
+        given = {"array": entry} if isinstance(entry, str) else check_keys(entry, ("array", "assume"), what, ("array",))
+        dtype, dims = read_array(given["array"], types, what)
+        if dtype[0] != "s" and not (dtype[0] == "u" and dtype[1:].isdigit()):
+            raise LayoutError(f"{what} holds {dtype}; an index map reads integers, for instance s32")
+        bits = int(dtype[1:])
+        unsigned = dtype[0] == "u"
+        low, high = (0, 1 << bits) if unsigned else (None, None)
+        tables.append(Table(name, dims, bits, low, high, dtype=dtype))
+        for text in list_of(given.get("assume", ()), f"{what}: assume"):
+            if not isinstance(text, str):
+                raise LayoutError(f'{what}: an assumption is a text such as "0 <= {name} < 4", not {shown(text)}')
+            texts.append(without_rounding(text))
+    return tuple(tables), tuple(texts)
+
+
+def _scratch(value: object, types: Mapping[str, int], key: str = "scratch") -> tuple[Scratch, ...]:
+    found = []
+    for k, entry in enumerate(list_of(value, key)):
+        what = f"{key}[{k}]"
+        given = check_keys(entry, ("array", "memory"), what, ("array",))
+        memory = word_of(given.get("memory", "vmem"), MEMORIES, f"{what}: memory")
+        dtype, dims = read_array(given["array"], {**types, **SEMAPHORES} if memory == "semaphore" else types, what)
+        found.append(Scratch(dims, dtype, memory))
+    return tuple(found)

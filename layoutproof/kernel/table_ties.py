@@ -1,0 +1,136 @@
+"""What reads of one table have to do with each other, as conditions on any kind of number.
+
+Reads of a table are unknowns of their own (see `windows`). These conditions let exactly those values stand together
+that some whole table holds: without them a refutation could rest on a table that cannot be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from layoutproof.core.index_map import Index, row_major
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.size import Extent, product
+from layoutproof.kernel.kernel import Table
+
+Seen = tuple[Table, Index, Any]
+"""One read: the table, the indices, the value."""
+
+
+def restricted(table: Table) -> bool:
+    """Whether a single read is already bound by more than the table's bounds."""
+    return _placed(table) or (_symbolic(table) and (table.injective or table.onto))
+
+
+def tied(seen: Sequence[Seen], on: Numbers) -> Any:
+    """Whether some tables hold all these values. What is read outside of a table is bound by nothing but equality."""
+    held: Any = True
+    for table in {id(t): t for t, _, _ in seen if _symbolic(t)}.values():
+        held = on.both(held, _exists(table, on))
+    inside = [_inside(table, at, on) for table, at, _ in seen]
+    for k, one in enumerate(seen):
+        if _placed(one[0]):
+            held = on.both(held, on.either(on.opposite(inside[k]), _room(one, on)))
+        for j in range(k + 1, len(seen)):
+            if seen[j][0] is one[0]:
+                held = on.both(held, _pair(one, seen[j], on.both(inside[k], inside[j]), on))
+    for table in {id(t): t for t, _, _ in seen}.values():
+        if table.onto and not table.monotone and table.low is not None and table.high is not None:
+            held = on.both(
+                held, _enough(table, [(s, i) for s, i in zip(seen, inside, strict=True) if s[0] is table], on)
+            )
+    return held
+
+
+def range_of(table: Table) -> tuple[Extent, Extent]:
+    """The values that a table may hold: low <= value < high; where nothing is said, what its integers can hold."""
+    least, most = (-(1 << (table.bits - 1)), 1 << (table.bits - 1)) if table.signed else (0, 1 << table.bits)
+    low = least if table.low is None else table.low
+    high = most if table.high is None else table.high
+    return low, high
+
+
+def _placed(table: Table) -> bool:
+    """Whether the place of an entry in the table alone bounds its value."""
+    return table.monotone and (table.injective or table.onto)
+
+
+def _symbolic(table: Table) -> bool:
+    """Whether there are such tables for some sizes and none for others; where all is constant, others look at that."""
+    low, high = range_of(table)
+    return any(type(n) is not int for n in (*table.dims, low, high))
+
+
+def _exists(table: Table, on: Numbers) -> Any:
+    low, high = range_of(table)
+    entries, values = on.size(product(table.dims)), on.size(high - low)
+    held: Any = True
+    if table.injective:
+        held = on.less(entries, values + 1)
+    if table.onto and table.low is not None and table.high is not None:
+        held = on.both(held, on.less(values, entries + 1))
+    return held
+
+
+def _inside(table: Table, at: Index, on: Numbers) -> Any:
+    held: Any = True
+    for entry, extent in zip(at, table.dims, strict=True):
+        held = on.both(held, on.both(on.less(-1, entry), on.less(entry, on.size(extent))))
+    return held
+
+
+def _pair(one: Seen, other: Seen, inside: Any, on: Numbers) -> Any:
+    (table, at, value), (_, there, second) = one, other
+    same: Any = True
+    for a, b in zip(at, there, strict=True):
+        same = on.both(same, on.equal(a, b))
+    equal = on.equal(value, second)
+    held = on.either(on.opposite(same), equal)
+    outside = on.opposite(inside)
+    if table.injective:
+        held = on.both(held, on.either(outside, on.either(same, on.opposite(equal))))
+    if table.monotone:
+        here, later = row_major(at, table.dims, on), row_major(there, table.dims, on)
+        rising = on.either(on.opposite(on.less(here, later)), _rising(table, later - here, second - value, on))
+        falling = on.either(on.opposite(on.less(later, here)), _rising(table, here - later, value - second, on))
+        held = on.both(held, on.either(outside, on.both(rising, falling)))
+    return held
+
+
+def _rising(table: Table, entries: Any, by: Any, on: Numbers) -> Any:
+    """From one entry of a monotone table to another, `entries` > 0 later, the value may rise by `by`."""
+    # each step is at least 1 where no value comes twice, at most 1 where none is left out
+    least = on.less(entries - 1, by) if table.injective else on.less(-1, by)
+    return on.both(least, on.less(by, entries + 1)) if table.onto else least
+
+
+def _room(seen: Seen, on: Numbers) -> Any:
+    """The entries before and after a read have values to hold: of a monotone table that is injective or onto."""
+    table, at, value = seen
+    low, high = (on.size(bound) for bound in range_of(table))
+    before = row_major(at, table.dims, on)
+    after = on.size(product(table.dims)) - 1 - before
+    held: Any = True
+    if table.injective:
+        held = on.both(on.less(low + before, value + 1), on.less(value + after, high))
+    if table.onto and table.low is not None and table.high is not None:
+        held = on.both(held, on.both(on.less(value, low + before + 1), on.less(high, value + after + 2)))
+    return held
+
+
+def _enough(table: Table, seen: Sequence[tuple[Seen, Any]], on: Numbers) -> Any:
+    """A table that holds every value has entries enough left for those not seen yet: repeated ones are bounded."""
+    low, high = (on.size(bound) for bound in range_of(table))
+    spare = on.size(product(table.dims)) - (high - low)
+    repeated: Any = 0
+    for k, ((_, at, value), inside) in enumerate(seen):
+        new, known = inside, on.opposite(inside)
+        for (_, there, other), also in seen[:k]:
+            same: Any = also
+            for a, b in zip(at, there, strict=True):
+                same = on.both(same, on.equal(a, b))
+            new = on.both(new, on.opposite(same))
+            known = on.either(known, on.both(also, on.equal(value, other)))
+        repeated = repeated + on.select(on.both(new, known), 1, 0)
+    return on.less(repeated, spare + 1)

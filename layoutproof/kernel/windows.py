@@ -1,0 +1,222 @@
+"""From a kernel's operands to plain maps: which block a program sees, and which elements of the array that is.
+
+Reads of tables become unknowns of their own. They stand where `IndexMap` has copies: "for every program and every value
+that the table may hold there". `consistent` says which values can stand together: equal indices read equal values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+from layoutproof.core.claim import At, Formula, When
+from layoutproof.core.errors import Undecided
+from layoutproof.core.index_map import Index, IndexMap
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.size import Extent, as_size, ceil_div, divide
+from layoutproof.core.space import Space
+from layoutproof.core.term import Term, reads, replace_reads
+from layoutproof.kernel.kernel import Block, Kernel, Operand, Table
+from layoutproof.kernel.table_ties import range_of, restricted, tied
+
+
+def block_count(extent: Extent, block: Block) -> Extent:
+    """How many values the index map may return for a dimension: 0 <= value < count (see `kernel.kernel`, the rule).
+
+    Raises Undecided where that depends on the quotient of two run-time sizes.
+
+    >>> block_count(100, Block("blocked", 30)), block_count(2, Block("blocked", 3))
+    (4, 1)
+    >>> block_count(7, Block("element", 2, 1, 0))
+    7
+    """
+    match block.kind:
+        case "blocked":
+            if block.size == extent:
+                return 1
+            count: Extent = _quotient(extent, block.size)
+            return count
+        case "element":
+            room: Any = block.low + extent + block.high - block.size + 1
+            return max(room, 0) if type(room) is int else room
+        case "bounded":
+            # a slice of no elements may start where the array ends
+            return extent + 1
+    return extent
+
+
+def _quotient(extent: Any, by: Any) -> Any:
+    if type(by) is int and by < 1:
+        raise Undecided(f"a block of {by} elements has no blocks to count")
+    if type(by) is int:
+        return ceil_div(extent, by)
+    whole, rest = divide(as_size(extent), by)
+    return whole if type(rest) is int and rest == 0 else (extent + by - 1) // by
+
+
+def tables_read(kernel: Kernel, operand: Operand) -> tuple[Table, ...]:
+    """The tables that an operand's index map reads."""
+    found = dict.fromkeys(read.args[0].args[0] for read in reads(_terms(operand)))
+    return tuple(kernel.table(name) for name in found)
+
+
+def program_map(
+    kernel: Kernel, operand: Operand, dims: Sequence[int] | None = None, elements: bool = False
+) -> IndexMap:
+    """Program -> where its window is: one coordinate per dimension of the array.
+
+    The coordinate of a blocked or squeezed dimension is the block index; of the others the first element, in the
+    virtually padded array. dims: the grid dimensions that are the index (default: all); the others come first among
+    the copies, then the values read from tables. elements: the window's single elements instead, one more copy per
+    element and bounded dimension, counted in the array itself, -1 for what a bounded slice leaves out.
+    The range is the box that coordinates must lie in.
+    """
+    if operand.unmodelled:
+        raise Undecided(operand.unmodelled)
+    chosen = tuple(range(len(kernel.grid))) if dims is None else tuple(dims)
+    others = tuple(k for k in range(len(kernel.grid)) if k not in chosen)
+    found = reads(_terms(operand))
+    values = [range_of(kernel.table(read.args[0].args[0])) for read in found]
+    fresh = {str(read): Term("name", str(read)) for read in found}
+    index = [replace_reads(term, fresh) for term in operand.index]
+    sizes = [None if s is None else replace_reads(s, fresh) for s in operand.sizes or (None,) * len(operand.dims)]
+    spread = [k for k, b in enumerate(operand.block) if elements and b.kind in ("element", "bounded")]
+    grid_copies = len(others)
+
+    def place(at: Index, copy: Index, on: Numbers) -> Index:
+        names: dict[str, Any] = {kernel.grid_names[k]: v for k, v in zip(chosen, at, strict=True)}
+        names |= {kernel.grid_names[k]: v for k, v in zip(others, copy[:grid_copies], strict=True)}
+        rest = copy[grid_copies:]
+        for read, (low, _), value in zip(found, values, rest, strict=False):
+            names[str(read)] = value if type(low) is int and low == 0 else value + on.size(low)
+        where = [term.evaluate(names, on) for term in index]
+        for k, offset in zip(spread, rest[len(found) :], strict=True):
+            size = sizes[k]
+            where[k] = where[k] + offset - operand.block[k].low
+            if size is not None:
+                where[k] = on.select(on.less(offset, size.evaluate(names, on)), where[k], -1)
+        return tuple(where)
+
+    copies = Space(
+        (*(kernel.grid_names[k] for k in others), *map(str, found), *(f"offset{k}" for k in spread)),
+        (
+            *(kernel.grid[k] for k in others),
+            *(high - low for low, high in values),
+            *(operand.block[k].size for k in spread),
+        ),
+    )
+    box = tuple(
+        operand.dims[k] if k in spread else block_count(operand.dims[k], operand.block[k])
+        for k in range(len(operand.dims))
+    )
+    names = tuple(f"dim{k}" for k in range(len(box)))
+    domain = Space(tuple(kernel.grid_names[k] for k in chosen), tuple(kernel.grid[k] for k in chosen))
+    return IndexMap(domain, Space(names, box), place, copies)
+
+
+def consistent(
+    kernel: Kernel,
+    operand: Operand,
+    points: Sequence[tuple[str, str]],
+    dims: Sequence[int] | None = None,
+    elements: bool = False,
+) -> tuple[Formula, ...]:
+    """What ties the values that several programs read: conditions to be put beside a claim's violation.
+
+    points: (point, copy) names as the claim has them, whose maps were made with the same `dims` and `elements`.
+    """
+    return ties(kernel, [(operand, point, copy) for point, copy in points], dims, elements)
+
+
+def ties(
+    kernel: Kernel,
+    readers: Sequence[tuple[Operand, str, str]],
+    dims: Sequence[int] | None = None,
+    elements: bool = False,
+) -> tuple[Formula, ...]:
+    """As `consistent`, where the points belong to index maps of several operands: (operand, point, copy)."""
+    places: list[At] = []
+    tables: list[list[tuple[Table, int, int]]] = []
+    for operand, point, copy in readers:
+        found = reads(_terms(operand))
+        if not found:
+            continue
+        # for each read in turn: its indices into the table, and the value there
+        parts = [part for read in found for part in (*read.args[1:], read)]
+        ends = [*accumulate(len(read.args) for read in found)]
+        spans = zip(found, [0, *ends], ends, strict=False)
+        tables.append([(kernel.table(read.args[0].args[0]), start, end - 1) for read, start, end in spans])
+        places.append(At(terms_map(kernel, operand, parts, dims, elements), point, copy))
+    all_read = [table for of_point in tables for table, _, _ in of_point]
+    if len({t.name for t in all_read}) == len(all_read) and not any(map(restricted, all_read)):
+        return ()
+
+    def condition(where: tuple[Index, ...], on: Numbers) -> Any:
+        seen = [
+            (table, place[start:end], place[end])
+            for place, of_point in zip(where, tables, strict=True)
+            for table, start, end in of_point
+        ]
+        return tied(seen, on)
+
+    return (When(tuple(places), condition),)
+
+
+def terms_map(
+    kernel: Kernel, operand: Operand, terms: Sequence[Term], dims: Sequence[int] | None = None, elements: bool = False
+) -> IndexMap:
+    """Program -> the values of some terms over the grid and over what the operand's index map reads.
+
+    Domain and copies are those of `program_map` with the same arguments, so one point fits both maps.
+    """
+    m = program_map(kernel, operand, dims, elements)
+    found = reads(_terms(operand))
+    fresh = {str(read): Term("name", str(read)) for read in found}
+    parts = [replace_reads(term, fresh) for term in terms]
+    lows = [range_of(kernel.table(read.args[0].args[0]))[0] for read in found]
+
+    def place(at: Index, copy: Index, on: Numbers) -> Index:
+        names: dict[str, Any] = dict(zip(m.domain.names, at, strict=True))
+        names |= dict(zip(m.copies.names, copy, strict=True))
+        for read, low in zip(found, lows, strict=True):
+            names[str(read)] = names[str(read)] + on.size(low)
+        return tuple(part.evaluate(names, on) for part in parts)
+
+    return IndexMap(m.domain, Space(), place, m.copies)
+
+
+def bounded_ends(kernel: Kernel, operand: Operand) -> IndexMap:
+    """Program -> for each bounded dimension in turn, where its slice starts and how many elements of it are valid."""
+    pairs = [(operand.index[k], size) for k, size in enumerate(operand.sizes) if size is not None]
+    return terms_map(kernel, operand, [part for pair in pairs for part in pair])
+
+
+def settled_reads(kernel: Kernel, operand: Operand) -> tuple[IndexMap, str]:
+    """What the programs reach together, as elements or blocks, and why nobody can tell, "" where somebody can.
+
+    Copies are free choices in such a map. Values of a table are not: only a coordinate that is `t[i]` of a table that
+    takes every value, and whose indices nothing else uses, is as good as free. Others make the map reach too much.
+    """
+    m = program_map(kernel, operand, elements=True)
+    found = reads(_terms(operand))
+    for read in found:
+        table = kernel.table(read.args[0].args[0])
+        used = [term for term in _terms(operand) if str(read) in [str(r) for r in reads((term,))]]
+        names = [a.args[0] for a in read.args[1:] if a.op == "name"]
+        elsewhere = {n for term in _terms(operand) if term is not used[0] for n in term.names()}
+        elsewhere |= {n for other in found if other is not read for n in other.names()}
+        spans = [kernel.grid[kernel.grid_names.index(n)] for n in names if n in kernel.grid_names]
+        bare = len(used) == 1 and str(used[0]) == str(read) and len(set(names)) == len(read.args) - 1
+        if not (bare and tuple(spans) == table.dims and not elsewhere.intersection(names)):
+            return m, f"which blocks of {operand.name} are written depends on what {table.name} holds"
+        if not table.onto or table.low is None or table.high is None:
+            return m, (
+                f"which blocks of {operand.name} are written depends on what {table.name} holds; assume its bounds and "
+                f"'{table.name} is onto' (every value occurs) to settle it"
+            )
+    return m, ""
+
+
+def _terms(operand: Operand) -> tuple[Term, ...]:
+    return (*operand.index, *(size for size in operand.sizes if size is not None))

@@ -1,0 +1,141 @@
+"""One Pallas call with everything that was found out about it, and what all that means together.
+
+A call is refuted when something of severity `error` is, and unknown when it could not be modelled, when nothing was
+asked of it, when a target was given that knows nothing of its platform, or when something that would be an error is
+unknown. What can at worst be a warning or an info, refuted or unknown, is said and counted as that, and decides
+nothing; where nothing else was asked, and it is unknown, so is the call. What only the compiler could settle
+(`vmem_total`) is such an info: shown, and counted as not asked, never as proved. The line of a finding, the counts and
+the exit code all go by `word`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from layoutproof.core.errors import LayoutError, Undecided, failure
+from layoutproof.core.result import Verdict
+from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.pallas.judge import Finding, beside, judge, kernel_target, scope, summary, with_parts
+
+IDLE = "not asked"
+"""What a finding counts as that nobody was asked to settle."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One call, its findings (the proved ones too), and the hardware that they are about.
+
+    target, compiler: as the target spells them, "" where none was given.  foreign: why the target says nothing of
+    this call, "" where it does.  asked: the properties that were asked for, () = all.
+    """
+
+    call: Kernel | Unmodelled
+    findings: tuple[Finding, ...] = ()
+    target: str = ""
+    compiler: str = ""
+    foreign: str = ""
+    asked: tuple[str, ...] = ()
+
+    @property
+    def scope(self) -> str:
+        """What the verdict speaks of, in words; "" where the call could not be modelled."""
+        return "" if isinstance(self.call, Unmodelled) else scope(self.asked, self.verdict)
+
+    @property
+    def by_hand(self) -> tuple[str, ...]:
+        """The names of the operands that the body moves by hand."""
+        return () if isinstance(self.call, Unmodelled) else tuple(o.name for o in self.call.by_hand)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst that is found of it, by the rule above."""
+        if isinstance(self.call, Unmodelled) or not self.findings:
+            return Verdict.UNKNOWN
+        decisive = [f.result.verdict for f in self.findings if f.severity == "error"]
+        idle = not decisive and any(f.result.verdict is Verdict.UNKNOWN for f in self.findings)
+        return min([Verdict.UNKNOWN if self.foreign or idle else Verdict.PROVED, *decisive])
+
+    def word(self, finding: Finding) -> str:
+        """What one of its findings counts as: a verdict, or what it is worth where it can at worst be that, or `IDLE`.
+
+        Where nothing weightier was asked, an unknown is an unknown.
+        """
+        verdict = finding.result.verdict
+        if not finding.asked:
+            return IDLE
+        alone = verdict is Verdict.UNKNOWN and all(f.severity != "error" for f in self.findings)
+        decides = alone or verdict is Verdict.PROVED or finding.severity == "error"
+        return str(verdict.value) if decides else finding.severity
+
+    def proved(self) -> tuple[str, ...]:
+        """The properties of which every finding is proved."""
+        names = dict.fromkeys(f.property for f in self.findings)
+        return tuple(n for n in names if all(f.result.verdict is Verdict.PROVED for f in self.of(n)))
+
+    def of(self, name: str) -> tuple[Finding, ...]:
+        """The findings of one property."""
+        return tuple(f for f in self.findings if f.property == name)
+
+
+def judged(
+    call: Kernel | Unmodelled,
+    *,
+    names: Sequence[str] | None = None,
+    target: str | None = None,
+    compiler: str | None = None,
+    where: str | None = None,
+    effort: int = 1,
+) -> Judged:
+    """Everything that is asked of one call. Arguments and errors as of `pallas.judge.judge`.
+
+    A property that was named and has nothing to ask of the call (no alias, nothing parallel) holds of it.
+    """
+    chip = None if target is None else kernel_target(target, compiler)
+    shown, version = ("", "") if chip is None else (chip.name, chip.compiler)
+    if isinstance(call, Unmodelled):
+        return Judged(call, (), shown, version)
+    foreign = ""
+    if chip is not None and chip.platform != call.platform:
+        foreign = f"the kernel is for {call.platform}, and {chip.name} knows kernels for {chip.platform}"
+    asked = (*with_parts(names), *beside(names)) if names else None
+    try:
+        found = judge(call, names=asked, target=chip, where=where, effort=effort)
+    except (LayoutError, Undecided):
+        raise
+    except Exception as error:
+        return Judged(Unmodelled(call.name, call.source, failure(error)), (), shown, version)
+    for name in names or ():
+        if all(finding.property != name for finding in found):
+            found += (Finding(name, call.name, summary(name, call, ()), source=call.source),)
+    return Judged(call, found, shown, version, foreign, tuple(names or ()))
+
+
+def count(calls: Iterable[Judged], what: str) -> int:
+    """How many findings of some calls count as `what`."""
+    return sum(call.word(finding) == what for call in calls for finding in call.findings)
+
+
+def exit_code(calls: Iterable[Judged]) -> int:
+    """0 all proved, 1 something refuted, 3 something unknown, or no call at all: nothing asked is nothing proved."""
+    worst = min((call.verdict for call in calls), default=Verdict.UNKNOWN)
+    return {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNKNOWN: 3}[worst]
+
+
+def key_of(call: Kernel | Unmodelled) -> str:
+    """A text that is equal for calls of which the same things hold, wherever they were traced.
+
+    The names of size symbols and where the source lies count: a report says both.
+    """
+    return repr(call)
+
+
+def without_proved(call: Judged) -> Judged:
+    """The same call with what is not proved, and what is wrong last, where a terminal shows it."""
+    left = [f for f in call.findings if f.result.verdict is not Verdict.PROVED]
+    return replace(call, findings=tuple(sorted(left, key=_weight)))
+
+
+def _weight(finding: Finding) -> tuple[int, bool]:
+    wrong = finding.result.verdict is Verdict.REFUTED
+    return (("info", "warning", "error").index(finding.severity), wrong)

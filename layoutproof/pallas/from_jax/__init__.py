@@ -1,0 +1,1 @@
+"""Pallas calls found by tracing JAX functions, and turned into kernels. Start at `trace.py`."""

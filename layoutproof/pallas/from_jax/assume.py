@@ -1,0 +1,65 @@
+"""`@layoutproof.assume(..)`: what scalar-prefetch tables hold, said once beside the code that fills them.
+
+The conditions travel as a named scope of JAX, so they stand in the traced program at exactly the calls made inside:
+through jit, vmap, grad and scan, whoever traces.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import re
+import sys
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.kernel.tables import check_assumption
+from layoutproof.kernel.tables import conditions as single
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_SCOPE = re.compile(r"layoutproof\.assume\{([^{}]*)\}")
+
+
+def assume(*conditions: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Says what the scalar-prefetch tables of the Pallas calls inside a function hold; the function runs unchanged.
+
+    conditions: as of `kernels --assume`: `"0 <= prefetch0 < 8"`, `"prefetch0 is monotone"` (`injective`, `onto`).
+    They hold wherever calls are found by tracing: `layoutproof kernels`, `trace:`, `guard()`, `pytest --layoutproof`.
+    Verdicts name them. JAX shows them in the names of operations.
+    Returns a decorator. Raises LayoutError for a condition of another form.
+
+    >>> @assume("0 <= prefetch0 < 8")
+    ... def gather(table, x):
+    ...     return x
+    >>> gather(None, 3)
+    3
+    """
+    conditions = single(conditions)
+    for condition in conditions:
+        check_assumption(condition)
+        if "{" in condition or "}" in condition or "\n" in condition:
+            raise LayoutError(f"an assumption is one line without braces, not {shorten(repr(condition), 60)}")
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(function)
+        def run(*args: P.args, **kwargs: P.kwargs) -> R:
+            jax = sys.modules.get("jax")
+            with contextlib.ExitStack() as scopes:
+                for condition in conditions if jax is not None else ():
+                    scopes.enter_context(jax.named_scope(f"layoutproof.assume{{{condition}}}"))  # type: ignore[union-attr]
+                return function(*args, **kwargs)
+
+        return run
+
+    return decorate
+
+
+def said_in(scopes: str) -> tuple[str, ...]:
+    """The conditions in the text of a name stack, outermost first.
+
+    >>> said_in("jit(f)/layoutproof.assume{0 <= t < 8 // 2}/pallas_call")
+    ('0 <= t < 8 // 2',)
+    """
+    return tuple(_SCOPE.findall(scopes))

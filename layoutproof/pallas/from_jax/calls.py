@@ -1,0 +1,444 @@
+"""One traced pallas_call, or one emit_pipeline, as a Kernel."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.errors import failure
+from layoutproof.core.size import symbol
+from layoutproof.core.term import Term
+from layoutproof.core.tiles import vmem_bytes
+from layoutproof.kernel.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Unmodelled
+from layoutproof.pallas.bit_terms import Unreadable
+from layoutproof.pallas.from_jax.adapter import (
+    element_type,
+    inner_jaxprs,
+    is_literal,
+    is_view,
+    opened,
+    pipelined,
+    place_of_function,
+)
+from layoutproof.pallas.from_jax.jaxpr_terms import ZERO, Reference, literal, table_of, terms_of
+
+_SPACES = {
+    "default": "vmem",
+    "none": "vmem",
+    "any": "any",
+    "hbm": "hbm",
+    "vmem": "vmem",
+    "smem": "smem",
+    "host": "host",
+}
+_SPACES |= {"semaphore_mem": "semaphore", "semaphore": "semaphore", "vmem_shared": "vmem_shared", "cmem": "cmem"}
+_SPACES |= {"gmem": "gmem", "error": "any"}
+Found = Kernel | Unmodelled
+
+
+def kernel_of(
+    params: Mapping[str, Any], source: str, live: Sequence[bool], given: Sequence[Any] = (), platform: str = ""
+) -> Found:
+    """A Kernel from the parameters of a pallas_call.
+
+    live: for each output, whether somebody uses its value.  given: what the call is given, as its equation has it.
+    """
+    mapping = params["grid_mapping"]
+    name = str(params.get("name") or getattr(params.get("metadata"), "name", "") or _body_name(params))
+    names = tuple(f"g{k}" for k in range(len(mapping.grid)))
+    grid = tuple(n if type(n) is int else symbol(f"grid{k}") for k, n in enumerate(mapping.grid))
+    tables = []
+    avals = list(mapping.index_map_avals)[len(grid) :]
+    for k, aval in enumerate(avals[: mapping.num_index_operands]):
+        tables.append(table_of(f"prefetch{k}", aval))
+    arguments: list[Any] = [Term("name", n) for n in names] + [Reference(t.name) for t in tables]
+    blocks = list(mapping.block_mappings)
+    operands = []
+    for k, block in enumerate(blocks):
+        role = "in" if k < mapping.num_inputs else "out"
+        position = k - mapping.num_inputs
+        used = role == "in" or position >= len(live) or live[position]
+        operands.append(_operand(block, role, k if role == "in" else position, arguments, grid, names, used))
+    semantics = tuple(_word(w) for w in getattr(params.get("compiler_params"), "dimension_semantics", None) or ())
+    vmapped = tuple(int(k) for k in getattr(mapping, "vmapped_dims", ()) or ())
+    if vmapped and semantics and len(semantics) == len(grid) - len(vmapped):
+        rest = iter(semantics)
+        semantics = tuple("parallel" if k in vmapped else next(rest) for k in range(len(grid)))
+    # numbers of aliases count the tables, and not the dynamic bounds of the grid; those of tables become negative
+    skipped = mapping.num_index_operands
+    aliases = tuple((int(a) - skipped, int(b)) for a, b in params.get("input_output_aliases") or ())
+    moved = pipelined(params["jaxpr"])
+    operands = [o if o.windowed else replace(o, pipelined=len(tables) + k in moved) for k, o in enumerate(operands)]
+    operands = _same(operands, list(given)[len(given) - mapping.num_inputs :] if given else [])
+    accesses = _accesses(opened(params["jaxpr"])[0])
+    kernel = Kernel(
+        name=name,
+        grid=grid,
+        grid_names=names,
+        operands=tuple(operands),
+        semantics=semantics,
+        vmapped=vmapped,
+        aliases=aliases,
+        tables=tuple(tables),
+        scratch=tuple(_scratch(aval) for aval in mapping.scratch_avals),
+        scoped=tuple(s for memory in ("vmem", "smem") for s in _scoped(opened(params["jaxpr"])[0], memory)),
+        vmem_limit=getattr(params.get("compiler_params"), "vmem_limit_bytes", None),
+        platform=platform or _platform(params.get("compiler_params")),
+        runtime=tuple(f"grid{k}" for k, n in enumerate(mapping.grid) if type(n) is not int),
+        accesses=tuple(sorted({many for many, _ in accesses})),
+        touched=tuple(sorted({dtype for _, dtype in accesses} - {""})),
+        source=source,
+    )
+    odd = [w for w in semantics if w not in SEMANTICS]
+    return Unmodelled(name, source, f"unknown dimension_semantics {odd[0]!r}") if odd else kernel
+
+
+def _same(operands: Sequence[Operand], given: Sequence[Any]) -> list[Operand]:
+    """The operands, and of each input whether it is an earlier one once more. given: what the inputs are given."""
+    first: dict[int, str] = {}
+    found = list(operands)
+    for k, (operand, value) in enumerate(zip(operands, given, strict=False)):
+        if not is_literal(value):
+            earlier = first.setdefault(id(value), operand.name)
+            found[k] = operand if earlier == operand.name else replace(operand, same_as=earlier)
+    return found
+
+
+def attempt(look: Callable[[], Found], name: str, place: str) -> Found:
+    """What `look` gives; whatever it raises makes this one call unknown, with the cause, and no other.
+
+    A failure of ours must not stop the user's program, hide the other calls, nor be taken for a checked call.
+    """
+    try:
+        return look()
+    except Exception as error:
+        return Unmodelled(name, place, failure(error))
+
+
+class Pipelines:
+    """The pipelines of a function, in the order in which they are traced."""
+
+    def __init__(self) -> None:
+        self._found: list[Found] = []
+        self._roots: list[list[Any]] = []
+
+    def add(self, options: Mapping[str, Any], refs: Sequence[Any], place: str) -> None:
+        """One more, from the arguments of emit_pipeline and the references it is called with."""
+        found = attempt(lambda: pipeline_of(options, refs, place), "emit_pipeline", place)
+        self._found.append(found)
+        # kept, so that identities stay what they are
+        known = isinstance(found, Kernel)
+        self._roots.append([_root(ref) for *_, ref in _paired(options, refs)] if known else [])
+
+    def take(self) -> tuple[Found, ...]:
+        """All of them, and none is left. An array that several have is in no one's blocks alone."""
+        times = Counter(id(root) for roots in self._roots for root in {id(r): r for r in roots}.values())
+        found = tuple(
+            replace(k, operands=tuple(_shared(o, times[id(r)]) for o, r in zip(k.operands, roots, strict=True)))
+            if isinstance(k, Kernel)
+            else k
+            for k, roots in zip(self._found, self._roots, strict=True)
+        )
+        self._found.clear()
+        self._roots.clear()
+        return found
+
+
+def _shared(operand: Operand, pipelines: int) -> Operand:
+    other = pipelines > 1 and not operand.part
+    return replace(operand, part="an array that another pipeline moves too") if other else operand
+
+
+def _root(ref: Any) -> Any:
+    """The whole array that a reference is a view of."""
+    while is_view(ref) and hasattr(ref, "ref"):
+        ref = ref.ref
+    return ref
+
+
+def pipeline_of(options: Mapping[str, Any], refs: Sequence[Any], source: str) -> Kernel | Unmodelled:
+    """A Kernel from the arguments of emit_pipeline and the references it is called with."""
+    import jax
+
+    try:
+        pairs = _paired(options, refs)
+    except Unreadable as error:
+        return Unmodelled("emit_pipeline", source, str(error))
+    grid_given = tuple(options["grid"])
+    names = tuple(f"g{k}" for k in range(len(grid_given)))
+    grid = tuple(n if type(n) is int else symbol(f"grid{k}") for k, n in enumerate(grid_given))
+    captured: dict[int, tuple[str, Any]] = {}
+    operands = []
+    for role, name, spec, ref in pairs:
+        dims = tuple(int(n) for n in ref.shape)
+        given = spec.block_shape if spec.block_shape is not None else dims
+        block = tuple(_block(entry) for entry in given)
+        index: tuple[Term, ...] = (Term("int", 0),) * len(dims)
+        sizes: tuple[Term | None, ...] = ()
+        unmodelled = ""
+        if spec.index_map is not None:
+            try:
+                index, sizes = _pipeline_index(spec.index_map, block, names, grid, captured, jax)
+                if len(index) != len(dims):
+                    raise Unreadable(f"{len(index)} results for {len(dims)} dimensions")
+            except Unreadable as error:
+                index, sizes, unmodelled = (ZERO,) * len(dims), (), f"its index map has {error}"
+        mode = getattr(spec, "pipeline_mode", None)
+        operands.append(
+            Operand(
+                name, role, dims, element_type(ref.dtype), block, index, sizes,
+                memory=_space(getattr(spec, "memory_space", None)), buffers=getattr(mode, "buffer_count", None),
+                lookahead=bool(getattr(mode, "use_lookahead", False)), source=_function_place(spec.index_map),
+                unmodelled=unmodelled, part="a view that the body cut out of an array" if is_view(ref) else "",
+            )
+        )  # fmt: skip
+    tables = tuple(table_of(n, ref) for n, ref in captured.values())
+    said = options.get("dimension_semantics") or ()
+    semantics = tuple(_word(w) for w in said)
+    return Kernel(
+        "emit_pipeline",
+        grid,
+        names,
+        tuple(operands),
+        semantics,
+        tables=tables,
+        pipeline="emit_pipeline",
+        source=source,
+        platform=str(options.get("platform", "tpu")),
+        runtime=tuple(f"grid{k}" for k, n in enumerate(grid_given) if type(n) is not int),
+    )
+
+
+def _pipeline_index(
+    index_map: Any,
+    block: Sequence[Block],
+    names: Sequence[str],
+    grid: Sequence[Any],
+    captured: dict[int, Any],
+    jax: Any,
+) -> tuple[tuple[Term, ...], tuple[Term | None, ...]]:
+    """Terms of a pipeline's index map, traced here; arrays and references that it captures become tables."""
+    scalars = [jax.ShapeDtypeStruct((), "int32")] * len(names)
+    parts: list[bool] = []
+
+    def flat(*index: Any) -> tuple[Any, ...]:
+        result = index_map(*index)
+        out: list[Any] = []
+        parts.clear()
+        for entry in result if isinstance(result, tuple | list) else (result,):
+            sliced = hasattr(entry, "start") and hasattr(entry, "size")
+            parts.append(sliced)
+            out += [entry.start, entry.size] if sliced else [entry]
+        return tuple(out)
+
+    try:
+        traced = jax.make_jaxpr(flat)(*scalars)
+    except Exception as error:
+        raise Unreadable(f"values that only the kernel's body has ({type(error).__name__})") from None
+    inner, consts = opened(traced)
+    arguments: list[Any] = [Term("name", n) for n in names]
+    for constant in consts:
+        whole = getattr(constant, "shape", ()) != () or "Ref" in type(getattr(constant, "aval", None)).__name__
+        if not whole and not isinstance(constant, jax.core.Tracer):
+            arguments.append(literal(constant))
+            continue
+        known = captured.setdefault(id(constant), (f"captured{len(captured)}", constant))
+        # one number that only the running kernel has is a table of one entry
+        number = Term("read", Term("name", known[0]), ZERO)
+        arguments.append(Reference(known[0]) if whole else number)
+    found = iter(terms_of(_without_constants(inner), arguments))
+    index: list[Term] = []
+    sizes: list[Term | None] = []
+    for sliced in parts:
+        index.append(next(found))
+        sizes.append(next(found) if sliced else None)
+    return tuple(index), tuple(sizes) if any(parts) else ()
+
+
+class _without_constants:
+    """The same jaxpr with its constants as further inputs."""
+
+    def __init__(self, jaxpr: Any) -> None:
+        self.eqns, self.outvars, self.constvars = jaxpr.eqns, jaxpr.outvars, ()
+        self.invars = [*jaxpr.invars, *jaxpr.constvars]
+
+
+def _operand(
+    block: Any,
+    role: str,
+    position: int,
+    arguments: Sequence[Any],
+    grid: Sequence[Any],
+    names: Sequence[str],
+    live: bool,
+) -> Operand:
+    dims = tuple(int(n) for n in block.array_aval.shape)
+    inner, _ = opened(block.index_map_jaxpr)
+    index: tuple[Term, ...] = (Term("int", 0),) * len(dims)
+    unmodelled = ""
+    kinds = tuple(_block(entry) for entry in block.block_shape)
+    sizes: tuple[Term | None, ...] = ()
+    try:
+        found = terms_of(block.index_map_jaxpr, arguments[: len(inner.invars)], grid, names)
+        if any(kind.kind == "bounded" for kind in kinds) and len(found) > len(kinds):
+            starts = iter(found)
+            pairs = [(next(starts), next(starts) if kind.kind == "bounded" else None) for kind in kinds]
+            index, sizes = tuple(a for a, _ in pairs), tuple(b for _, b in pairs)
+        else:
+            index = found
+        if len(index) != len(dims):
+            raise Unreadable(f"{len(index)} results for {len(dims)} dimensions")
+    except Unreadable as error:
+        unmodelled = f"its index map has {error}"
+    mode = block.pipeline_mode
+    revisit = str(getattr(getattr(mode, "revisit", None), "name", "") or "immediate").lower()
+    origin = str(block.origin or f"{'args' if role == 'in' else 'outputs'}[{position}]")
+    return Operand(
+        name=origin,
+        role=role,
+        dims=dims,
+        dtype=element_type(block.array_aval.dtype),
+        block=kinds,
+        index=index,
+        sizes=sizes,
+        memory=_space(getattr(block.transformed_block_aval, "memory_space", None)),
+        buffers=getattr(mode, "buffer_count", None),
+        lookahead=bool(getattr(mode, "use_lookahead", False)),
+        revisit="any" if revisit == "any" else "immediate",
+        live=live,
+        source=place_of_function(inner.debug_info),
+        unmodelled=unmodelled or next((f"block dimension {b.kind[1:]}" for b in kinds if b.kind[0] == "?"), ""),
+    )
+
+
+def _block(entry: Any) -> Block:
+    """A block dimension; kinds that the model does not have are named with a question mark in front."""
+    kind = type(entry).__name__
+    if entry is None or kind == "Squeezed":
+        return Block("squeezed", 1)
+    if isinstance(entry, int):
+        return Block("blocked", int(entry))
+    if kind == "Blocked":
+        return Block("blocked", int(entry.block_size))
+    if kind == "Element":
+        low, high = entry.padding or (0, 0)
+        return Block("element", int(entry.block_size), int(low), int(high))
+    if kind == "BoundedSlice":
+        return Block("bounded", int(entry.block_size))
+    return Block(f"?{kind}", 1)
+
+
+def _space(space: Any) -> str:
+    # jax 0.12 wraps some spaces in objects whose text is the name
+    text = str(getattr(space, "value", space)).lower().rpartition(".")[2]
+    return _SPACES.get(text, "any")
+
+
+def _scratch(aval: Any) -> Scratch:
+    shape = tuple(int(n) for n in getattr(aval, "shape", ()))
+    memory = _space(getattr(aval, "memory_space", None))
+    dtype = element_type(getattr(aval, "dtype", "f32"))
+    return Scratch(shape, dtype, "semaphore" if dtype not in ELEMENT_BITS else memory)
+
+
+def _scoped(jaxpr: Any, memory: str) -> tuple[Scratch, ...]:
+    """What a body allocates in a memory (pl.run_scoped, the buffers of pipelines) at the moment when most is alive.
+
+    What ends before the next begins shares its place with it, what is inside of another lies beside it; what nobody
+    uses takes nothing. So does the compiler (measured on libtpu 0.0.52: in a row, in branches, in loops, nested).
+    """
+    best: tuple[Scratch, ...] = ()
+    for equation in jaxpr.eqns:
+        inner = [opened(closed)[0] for _, closed in inner_jaxprs(equation.params)]
+        found = max((_scoped(body, memory) for body in inner), key=bytes_of, default=())
+        if equation.primitive.name == "run_scoped":
+            (body,) = inner
+            used = {id(v) for e in body.eqns for v in e.invars}
+            given = [_scratch(v.aval) for v in body.invars if id(v) in used]
+            found = (*(s for s in given if s.memory == memory), *found)
+        best = max(best, found, key=bytes_of)
+    return best
+
+
+def bytes_of(parts: Sequence[Scratch]) -> int:
+    """What these take in vector memory, tiles included."""
+    wide = {s: 32 if s.dtype == "pred" else ELEMENT_BITS.get(s.dtype, 32) for s in parts}
+    return sum(int(vmem_bytes(list(s.dims), wide[s])) for s in parts)
+
+
+def _accesses(jaxpr: Any) -> set[tuple[int, str]]:
+    """(elements, element type) of all loads and stores in a kernel's body; of single numbers the type is ""."""
+    found: set[tuple[int, str]] = set()
+    for equation in jaxpr.eqns:
+        if equation.primitive.name in ("get", "swap", "masked_load", "masked_swap", "load", "addupdate"):
+            values = equation.outvars or equation.invars[1:2]
+            for aval in (v.aval for v in values):
+                shape = tuple(int(n) for n in getattr(aval, "shape", ()))
+                found.add((prod(shape), element_type(aval.dtype) if shape else ""))
+        for _, inner in inner_jaxprs(equation.params):
+            found |= _accesses(opened(inner)[0])
+    return found
+
+
+def _word(word: Any) -> str:
+    return str(getattr(word, "value", word)).lower()
+
+
+def _platform(compiler_params: Any) -> str:
+    text = type(compiler_params).__module__
+    return "triton" if "triton" in text else "mosaic_gpu" if "mosaic_gpu" in text else "tpu"
+
+
+def _body_name(params: Mapping[str, Any]) -> str:
+    inner, _ = opened(params["jaxpr"])
+    text = str(getattr(inner.debug_info, "func_src_info", "") or "pallas_call")
+    return text.partition(" at ")[0]
+
+
+def _function_place(function: Any) -> str:
+    code = getattr(function, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
+
+
+def _paired(options: Mapping[str, Any], refs: Sequence[Any]) -> list[tuple[str, str, Any, Any]]:
+    """(role, name, spec, reference) of each operand of a pipeline. Unreadable where one is not one array in blocks.
+
+    As `_make_pipeline_allocations` of jax/_src/pallas/mosaic/pipeline.py pairs them: by the structure of the specs. A
+    spec that the user buffers may stand for several references, or for one of another rank.
+    """
+    from jax.tree_util import tree_flatten, tree_leaves
+
+    for buffer in tree_leaves(options.get("allocations"), is_leaf=lambda a: hasattr(a, "copy_in")):
+        if hasattr(buffer, "copy_in") and not type(buffer).__module__.startswith("jax."):
+            raise Unreadable(
+                f"its buffers are of a class of their own, {type(buffer).__name__}: what they copy is theirs"
+            )
+    sides = [(role, options.get(f"{role}_specs") or ()) for role in ("in", "out")]
+    sides = [(role, tuple(specs) if isinstance(specs, list | tuple) else (specs,)) for role, specs in sides]
+    pairs: list[tuple[str, str, Any, Any]] = []
+    start = 0
+    for role, specs in sides:
+        given = tuple(refs[start : start + len(specs)])
+        start += len(specs)
+        if len(given) < len(specs):
+            raise Unreadable(f"{sum(len(s) for _, s in sides)} specs, and it is called with {len(refs)} references")
+        leaves, structure = tree_flatten(specs, is_leaf=lambda s: hasattr(s, "index_map"))
+        try:
+            found = structure.flatten_up_to(given)
+        except (ValueError, TypeError) as error:
+            raise Unreadable(f"its references have not the structure of its {role}_specs ({error})") from None
+        for k, (spec, ref) in enumerate(zip(leaves, found, strict=True)):
+            name = f"{role}[{k}]"
+            if not hasattr(ref, "shape"):
+                raise Unreadable(
+                    f"{name} has one BlockSpec for {len(tree_leaves(ref))} references, {type(ref).__name__}"
+                )
+            block = spec.block_shape
+            if block is not None and len(block) != len(ref.shape):
+                raise Unreadable(f"{name} has a block of {len(block)} dimensions for an array of {len(ref.shape)}")
+            pairs.append((role, name, spec, ref))
+    return pairs

@@ -1,0 +1,136 @@
+"""Every Pallas call in a JAX function, found by tracing it on shapes: nothing is computed, no device is needed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.kernel.tables import with_assumptions
+from layoutproof.pallas.from_jax.adapter import (
+    device_of,
+    inner_jaxprs,
+    is_pallas_call,
+    need_jax,
+    opened,
+    pipelines_traced,
+    place_of,
+    skipped_frame,
+)
+from layoutproof.pallas.from_jax.assume import said_in
+from layoutproof.pallas.from_jax.calls import Found, Pipelines, attempt, kernel_of
+
+
+def kernels_of(
+    function: Callable[..., Any],
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    target: str = "v5e",
+    assume: Sequence[str] = (),
+) -> tuple[Found, ...]:
+    """The Pallas calls of `function(*args, **kwargs)`, in the order in which they are traced.
+
+    args: arrays and `jax.ShapeDtypeStruct`s are traced, everything else is passed as it is. target: the generation that
+    the function shall believe it runs on.  assume: of tables, as `kernel.tables` reads them; what
+    `layoutproof.assume` says in the code is added.
+    Raises LayoutError where jax is missing, where the function raises (with its file and line), for bad assumptions.
+    """
+    jax = need_jax()
+    pipelines = Pipelines()
+    kept = dict(kwargs or {})
+    traced = [k for k, value in enumerate(args) if _is_array(value)]
+    named = [name for name, value in kept.items() if _is_array(value)]
+
+    def call(arrays: Sequence[Any], more: Mapping[str, Any]) -> Any:
+        given = list(args)
+        for k, value in zip(traced, arrays, strict=True):
+            given[k] = value
+        return function(*given, **{**kept, **more})
+
+    def pipeline(options: Mapping[str, Any], refs: Sequence[Any]) -> None:
+        pipelines.add(options, refs, caller())
+
+    with device_of(target), pipelines_traced(pipeline):
+        try:
+            jaxpr = jax.make_jaxpr(call)([args[k] for k in traced], {name: kept[name] for name in named})
+        except LayoutError:
+            raise
+        except Exception as error:
+            text = shorten(" ".join(str(error).split()), 300)
+            raise LayoutError(f"tracing the function raised {type(error).__name__}: {text}{raised_at(error)}") from None
+    inner, _ = opened(jaxpr)
+    found: list[Found] = []
+    walk(inner, [True] * len(inner.outvars), found)
+    every = [*found, *pipelines.take()]
+    return tuple(with_assumptions(k, assume, strict=False) if isinstance(k, Kernel) else k for k in every)
+
+
+def walk(jaxpr: Any, live: Sequence[bool], found: list[Found], assumed: Sequence[str] = ()) -> None:
+    """The Pallas calls of a jaxpr and of every jaxpr inside of it.
+
+    live: which of its results somebody uses. assumed: what `layoutproof.assume` says around it.
+    """
+    used = {id(v) for equation in jaxpr.eqns for v in equation.invars if not hasattr(v, "val")}
+    used |= {id(v) for v, alive in zip(jaxpr.outvars, live, strict=True) if alive and not hasattr(v, "val")}
+    for equation in jaxpr.eqns:
+        needed = [id(v) in used and type(v).__name__ != "DropVar" for v in equation.outvars]
+        said = (*assumed, *said_in(str(equation.source_info.name_stack)))
+        if is_pallas_call(equation.params):
+            place = place_of(equation.source_info)
+            call = attempt(partial(kernel_of, equation.params, place, needed, equation.invars), "pallas_call", place)
+            found.append(with_assumptions(call, said, strict=False) if isinstance(call, Kernel) else call)
+            # pipelines inside are seen where they are traced, loops and calls in a kernel's body hold no further call
+            continue
+        if equation.primitive.name in ("mpmd_map", "core_map"):
+            reason = (
+                "a kernel over a mesh (pl.kernel, pl.core_map, Mosaic GPU) has no block mappings: nothing says which "
+                "block a program sees, and its body is not looked at; pipelines in it are judged by themselves"
+            )
+            found.append(
+                Unmodelled(
+                    str(equation.params.get("name") or equation.primitive.name), place_of(equation.source_info), reason
+                )
+            )
+            continue
+        for _, closed in inner_jaxprs(equation.params):
+            inner, _ = opened(closed)
+            same = len(inner.outvars) == len(needed)
+            walk(
+                inner,
+                needed if same and equation.primitive.name not in ("scan", "while") else [True] * len(inner.outvars),
+                found,
+                said,
+            )
+
+
+def caller() -> str:
+    """`file:line` of the innermost frame that belongs to neither jax nor this package."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not skipped_frame(file):
+            return f"{file}:{frame.f_lineno}"
+        frame = frame.f_back  # type: ignore[assignment]
+    return ""
+
+
+def raised_at(error: BaseException) -> str:
+    """` (file:line)` of the innermost frame of user code that raised, or ""."""
+    place = ""
+    trace = error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if not skipped_frame(file):
+            place = f" ({file}:{trace.tb_lineno})"
+        trace = trace.tb_next
+    return place
+
+
+def _is_array(value: Any) -> bool:
+    # a single number of NumPy's is a value that Python code may look at, and no array
+    scalar = type(value).__module__ == "numpy" and type(value).__name__ != "ndarray"
+    return hasattr(value, "shape") and hasattr(value, "dtype") and not scalar

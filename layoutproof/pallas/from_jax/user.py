@@ -1,0 +1,220 @@
+"""User code: a function named by text, its arguments as shapes, and its Pallas calls. The one place that imports it."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+import importlib.util
+import inspect
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Any
+
+from layoutproof.core.element_types import element_bits
+from layoutproof.core.errors import InternalError, LayoutError, Undecided, closest, shorten
+from layoutproof.core.files import MIB, read
+from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.kernel.tables import conditions
+from layoutproof.pallas.judge import kernel_target
+
+MAX_MODULE = 16 * MIB
+_SHAPE = re.compile(r"\s*([A-Za-z]\w*)\s*\[([0-9,\s]*)\]\s*")
+_NAMES = {"pred": "bool", "bf16": "bfloat16", "c64": "complex64", "c128": "complex128"}
+_WIDE = {"s": "int", "u": "uint", "f": "float"}
+_OURS = str(Path(__file__).resolve().parents[2]) + os.sep
+
+
+def calls_of(
+    place: str,
+    args: Sequence[object] = (),
+    kwargs: Mapping[str, object] | None = None,
+    *,
+    target: str | None = None,
+    assume: Sequence[str] = (),
+) -> tuple[Kernel | Unmodelled, ...]:
+    """Every Pallas call that a function of the user makes, traced with shapes only.
+
+    place: `package.module:function` or `file.py:function`.  args: texts as of `argument`; any other value stands for
+    itself.  kwargs: values.  target: the hardware it is traced for.  assume: what tables of scalar prefetch hold.
+    Raises LayoutError for a place that is not there, arguments that do not fit, and whatever the user's code raises.
+    """
+    where, colon, name = place.rpartition(":")
+    if not colon or not where or not name:
+        raise LayoutError(f"a function is written MODULE:FUNCTION or FILE.py:FUNCTION, not {shorten(place, 80)!r}")
+    chip = "" if target is None else kernel_target(target).name
+    values = [argument(value) if isinstance(value, str) else value for value in args]
+    # what user code prints is no result of ours
+    with contextlib.redirect_stdout(sys.stderr), _paths(where), _users_fault(place):
+        function = _function(_module(where), where, name)
+        named = dict(kwargs or {})
+        _check_arity(function, place, values, named)
+        from layoutproof.pallas.from_jax.adapter import KINDS
+        from layoutproof.pallas.from_jax.trace import kernels_of
+
+        # a GPU is no device that tracing could pretend to be
+        options = {} if chip not in KINDS else {"target": chip}
+        found = tuple(kernels_of(function, tuple(values), named, assume=tuple(assume), **options))
+    _check_assumptions(assume, found)
+    return found
+
+
+def argument(text: str) -> Any:
+    """What one argument's text means: an array to trace with, or a Python literal that is passed as it is.
+
+    A shape such as bf16[8,128] becomes a `jax.ShapeDtypeStruct`; that needs jax.
+
+    >>> argument("(128, 256)")
+    (128, 256)
+    """
+    found = _SHAPE.fullmatch(text)
+    if found is None:
+        return _literal(text, "an argument is a shape such as bf16[4096,512] or a Python literal")
+    element_bits(found[1])
+    sizes = [part.strip() for part in found[2].split(",")] if found[2].strip() else []
+    if not all(re.fullmatch(r"[0-9]{1,18}", part) for part in sizes):
+        raise LayoutError("an array's dimensions are whole numbers separated by commas", text=text[:200])
+    from layoutproof.pallas.from_jax.adapter import need_jax
+
+    jax = need_jax()
+    dtype = _NAMES.get(found[1]) or re.sub(r"^[a-z]", lambda kind: _WIDE[kind[0]], found[1])
+    if found[1].startswith(("f4", "f6", "f8")):
+        kind = found[1].partition("e")
+        dtype = f"float{kind[0][1:]}_e{kind[2]}"
+    try:
+        return jax.ShapeDtypeStruct(tuple(map(int, sizes)), getattr(jax.numpy, dtype, dtype))
+    except TypeError:
+        raise LayoutError(f"jax {jax.__version__} has no arrays of {found[1]}", text=text[:200]) from None
+
+
+def _literal(text: str, rule: str) -> Any:
+    """A Python literal. LayoutError says `rule`."""
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        raise LayoutError(f"{rule}; {shorten(text, 60)!r} is none") from None
+
+
+def _check_assumptions(assume: Sequence[str], found: Sequence[Kernel | Unmodelled]) -> None:
+    """LayoutError for an assumption about a table that no call has: it would be taken for held."""
+    tables = dict.fromkeys(table.name for call in found if isinstance(call, Kernel) for table in call.tables)
+    for text in conditions(assume):
+        if found and not set(re.findall(r"[^\W\d]\w*", text)) & set(tables):
+            have = f"the calls have {', '.join(tables)}" if tables else "no call has one"
+            raise LayoutError(f"the assumption {shorten(text, 80)!r} is about no table; {have}")
+
+
+@contextlib.contextmanager
+def _paths(where: str) -> Iterator[None]:
+    """Modules are found as `python -m` finds them: from the current folder first; beside a file, as `python file`."""
+    folder = str(Path(where).resolve().parent) if where.endswith(".py") else os.getcwd()
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ValueError):
+            sys.path.remove(folder)
+
+
+def _module(where: str) -> ModuleType:
+    if not where.endswith(".py"):
+        if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*", where):
+            raise LayoutError(f"{shorten(where, 80)!r} is no module's name and no .py file")
+        _must_exist(where)
+        return importlib.import_module(where)
+    path = Path(where)
+    read(path, MAX_MODULE)  # the import would wait for a pipe, and read whatever size
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise LayoutError(f"{where} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    # dataclasses and pickles of the module look it up by name; a module that is there already keeps its place
+    sys.modules.setdefault(path.stem, module)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        if sys.modules.get(path.stem) is module:
+            del sys.modules[path.stem]
+        raise
+    return module
+
+
+def _must_exist(name: str) -> None:
+    """LayoutError where there is no such module; a module that is there and fails is the user's own error."""
+    parts = name.split(".")
+    for k in range(1, len(parts) + 1):
+        part = ".".join(parts[:k])
+        try:
+            found = part in sys.modules or importlib.util.find_spec(part) is not None
+        except ValueError:
+            found = True  # a module that somebody made by hand has no specification
+        except ModuleNotFoundError as error:
+            if error.name != part:
+                raise
+            found = False  # what it should be in is no package
+        if not found:
+            whose = f", which {shorten(name, 80)} is in" if part != name else ""
+            raise LayoutError(f"there is no module {shorten(part, 80)!r}{whose}; modules are found from {os.getcwd()}")
+
+
+def _function(module: ModuleType, where: str, name: str) -> Callable[..., Any]:
+    found: Any = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise LayoutError(f"{where} has no {name!r}{closest(part, dir(found))}")
+        found = getattr(found, part)
+    if not callable(found):
+        raise LayoutError(f"{where}:{name} is {shorten(repr(found), 60)}, which cannot be called")
+    return found  # type: ignore[no-any-return]
+
+
+def _check_arity(function: Callable[..., Any], place: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return  # some callables have none; calling it will tell
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        shown = re.sub(r"^\((.*)\).*$", r"\1", str(signature), flags=re.DOTALL)
+        given = f"{len(args)} argument{'' if len(args) == 1 else 's'}"
+        given += f" and {', '.join(kwargs)}" if kwargs else ""
+        raise LayoutError(f"{place} takes ({shorten(shown, 160)}) and was given {given}: {error}") from None
+
+
+@contextlib.contextmanager
+def _users_fault(place: str) -> Iterator[None]:
+    """What the user's code raises becomes our error with the user's line; our own errors stay what they are."""
+    try:
+        yield
+    except (LayoutError, Undecided, InternalError):
+        raise
+    except (Exception, SystemExit) as error:
+        file, line = _spot(error)
+        if file.startswith(_OURS):
+            raise
+        text = str(error).strip()
+        words = f"{type(error).__name__}: {shorten(text, 400)}" if text else type(error).__name__
+        raise LayoutError(f"{words} (raised while {place} was traced)", file=file, line=line) from error
+
+
+def _spot(error: BaseException) -> tuple[str, int]:
+    """File and line of the deepest frame that is the user's: not ours, not Python's, not JAX's unless nothing else."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return error.filename, error.lineno or 1
+    frames = list(_frames(error.__traceback__))
+    jax = sys.modules.get("jax")
+    inside = (_OURS, *([str(Path(str(jax.__file__)).parent) + os.sep] if jax is not None else []), "<frozen")
+    inside += (os.path.dirname(contextlib.__file__) + os.sep + "contextlib.py",)
+    theirs = [frame for frame in frames if not frame[0].startswith(inside)]
+    return (theirs or frames)[-1]
+
+
+def _frames(traceback: TracebackType | None) -> Iterator[tuple[str, int]]:
+    while traceback is not None:
+        yield traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
+        traceback = traceback.tb_next

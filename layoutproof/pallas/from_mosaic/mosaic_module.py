@@ -1,0 +1,107 @@
+"""Pallas kernels for TPU in programs that JAX lowered, exported or compiled: the call says the arrays, the Mosaic
+module inside of it the grid and the windows. Nothing of the program that made it is needed, jaxlib reads the module.
+
+Read: HLO text (`compiled.as_text()`, dumps of XLA) and StableHLO text (`lowered.as_text()`, `exported.mlir_module()`)
+of jax 0.10.2 and 0.12.0.1, of libtpu 0.0.42.1, and of whoever writes the same custom calls.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.hlotext.lines import STARTS, read_hlo
+from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.kernel.tables import conditions, with_assumptions
+from layoutproof.pallas.from_mosaic.mosaic_calls import Call, calls_in_module, calls_in_stablehlo
+from layoutproof.pallas.from_mosaic.mosaic_child import read_modules
+from layoutproof.pallas.from_mosaic.mosaic_config import Config, config_of
+from layoutproof.pallas.from_mosaic.mosaic_kernel import kernels_of
+
+Found = Kernel | Unmodelled
+
+
+def kernels_in_hlo(text: str, file: str = "", assume: Sequence[str] = ()) -> tuple[Found, ...]:
+    """Every Pallas kernel in the text of a program, in its order; () where it has none.
+
+    file: its name, for `Kernel.source`, which is the line of the call in it; an operand's source is the user's line (of
+    the index map, or else of the call) where the text tells one.  assume: of the tables `prefetch0`, `prefetch1` .. of
+    each call, as `kernel.tables` reads them.  What cannot be read is Unmodelled, with the reason, never left out: also
+    kernels for GPU, and the rest of a text that is cut short.
+    Raises LayoutError for a text that is no program, for assumptions that fit no call, and where jax is not installed.
+    """
+    found = kernels_of_calls(calls_in(text, file))
+    tables = {table.name for each in found if isinstance(each, Kernel) for table in each.tables}
+    for condition in conditions(assume):
+        if found and not tables.intersection(re.findall(r"[^\W\d]\w*", condition)):
+            have = f"the calls have {', '.join(sorted(tables))}" if tables else "no call has one"
+            raise LayoutError(f"the assumption {shorten(condition, 80)!r} is about no table; {have}")
+    return tuple(with_assumptions(k, assume, strict=False) if isinstance(k, Kernel) else k for k in found)
+
+
+def calls_in(text: str, file: str = "") -> Iterator[Call]:
+    """The calls of Pallas kernels in the text of a program. LayoutError for a text that is none."""
+    file = file or "text"
+    lines = text.splitlines(keepends=True)
+    if any(line.startswith(STARTS) for line in lines):
+        for module in read_hlo(lines, file):
+            yield from calls_in_module(module, file)
+        return
+    if not any("func.func" in line or "stablehlo." in line for line in lines):
+        raise LayoutError(
+            "neither HLO text, which starts with HloModule, nor StableHLO text, which has a func.func",
+            file=file,
+            line=1,
+        )
+    yield from calls_in_stablehlo(text, file)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One call as it was read. digest: of its module without source positions, "" where it cannot be read."""
+
+    kernels: tuple[Found, ...]
+    digest: str = ""
+
+
+def kernels_of_calls(calls: Iterable[Call]) -> tuple[Found, ...]:
+    """The kernels of some calls; their modules are read together by one child process, each different one once."""
+    return tuple([kernel for read in read_calls(calls) for kernel in read.kernels])
+
+
+def read_calls(calls: Iterable[Call]) -> tuple[Read, ...]:
+    """Each call with its kernels, as `kernels_of_calls`."""
+    known = [_configured(call) for call in calls]
+    bodies = tuple(dict.fromkeys(config.body for _, config in known if config is not None))
+    modules = dict(zip(bodies, _modules(bodies), strict=True)) if bodies else {}
+    found = []
+    for call, config in known:
+        module = {} if config is None else modules[config.body]
+        if config is None:
+            found.append(Read((Unmodelled(call.name or "a custom call", call.source, call.problem),)))
+        elif "error" in module:
+            reason = f"the module in it cannot be read: {module['error']}"
+            found.append(Read((Unmodelled(call.name or "a custom call", call.source, reason),)))
+        else:
+            found.append(Read(kernels_of(call, config, module), module.get("digest", "")))
+    return tuple(found)
+
+
+@lru_cache(maxsize=256)
+def _modules(bodies: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
+    # the audit and the gate ask of the same kernels, and each answer costs a process
+    return read_modules(bodies)
+
+
+def _configured(call: Call) -> tuple[Call, Config | None]:
+    """The call with its configuration; None, and the call says why, where it has none that can be read."""
+    if call.problem:
+        return call, None
+    try:
+        return call, config_of(call.config)
+    except LayoutError as error:
+        return replace(call, problem=str(error)), None

@@ -1,0 +1,385 @@
+"""Judge a kernel: every property of kernels asked of it, each answer with its verdict, its worth and its mend."""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from types import ModuleType
+from typing import Any
+
+import layoutproof.hardware
+from layoutproof.core.claim import Claim
+from layoutproof.core.errors import LayoutError, Undecided, failure, unknown_name
+from layoutproof.core.numbers import INTS
+from layoutproof.core.result import Point, Result, Verdict, show_sizes
+from layoutproof.core.size import symbols_of
+from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import Kernel, KernelTarget, Table
+from layoutproof.kernel.obligation import NOT_ASKED, Obligation
+from layoutproof.pallas.assumptions import about, bounded, impossible, tables_of, together, worded
+from layoutproof.registry.catalogue import kernel_properties, property_module
+from layoutproof.registry.read import read_layout
+from layoutproof.solvers.assumed import unsatisfied, where_term
+from layoutproof.solvers.decide import ENGINES, decide, pinned
+from layoutproof.solvers.guards import holds_when
+
+ANALYSABLE = "analysable"
+"""The property that is unknown where the body moves data by hand."""
+BODY = "body not looked at"
+LAST = frozenset({"inputs_read"})
+"""Asked after the others: what is not read has mostly the cause of something that is not written, which says more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One answer about one subject of a kernel (an operand, the grid, a pair of operands).
+
+    severity: what a refutation is worth, "error", "warning" or "info".  source: file:line.  mend: what to do, "" where
+    the cause is not recognised.  assumes: the assumptions about tables that the answer rests on.  needs: those under
+    which what is unknown is proved; what all findings of a call need can be assumed at once (`advice`).
+    """
+
+    property: str
+    subject: str
+    result: Result
+    severity: str = "error"
+    source: str = ""
+    mend: str = ""
+    assumes: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+
+    @builtins.property
+    def asked(self) -> bool:
+        """Whether anybody was asked; if not, it is unknown, shown as not asked, and counted so."""
+        return not self.result.reason.startswith(NOT_ASKED)
+
+
+def judge(
+    kernel: Kernel,
+    *,
+    names: Sequence[str] | None = None,
+    target: str | KernelTarget | None = None,
+    compiler: str | None = None,
+    where: str | None = None,
+    engine: str | None = None,
+    confirm: bool = False,
+    effort: int = 1,
+) -> tuple[Finding, ...]:
+    """A finding for everything that the properties ask of a kernel, the proved ones too.
+
+    names: the properties, all by default; those about a target are then left out where no target of the kernel's
+    platform is given. where: a condition on size symbols.  engine, confirm, effort: as for `ask`.
+    Raises LayoutError for an unknown property or target, and for a target property without a target.
+    """
+    chip = kernel_target(target, compiler) if isinstance(target, str) else target
+    symbols = sizes_of(kernel)
+    condition = None if where is None else where_term(where, symbols)
+    nothing = "" if where is None else unsatisfied(where, effort)
+    nothing = nothing or next((f"vacuous: {why}" for why in map(impossible, kernel.tables) if why), "")
+    how = (ENGINES if engine is None else (engine,), confirm, effort)
+    found: list[Finding] = []
+    open_: list[tuple[int, Again]] = []
+    for name in sorted(kernel_properties(), key=LAST.__contains__) if names is None else names:
+        module = _kernel_module(name)
+        if module.TARGET and (chip is None or chip.platform != kernel.platform):
+            if names is None:
+                continue
+            if chip is None:
+                known = ", ".join(kernel_targets())
+                raise LayoutError(f"{name} is about a hardware target; give one: {known}")
+            reason = f"the kernel is for {kernel.platform}, and {chip.name} knows kernels for {chip.platform}"
+            found.append(Finding(name, kernel.name, Result(name, str(kernel), Verdict.UNKNOWN, None, reason)))
+            continue
+        for position, obligation in enumerate(_obligations(module, kernel, chip)):
+            if nothing:
+                obligation = replace(obligation, claim=None, broken="", unknown=nothing)
+            finding = _finding(name, kernel, obligation, condition, symbols, how)
+            verdict = finding.result.verdict
+            rests = verdict is Verdict.REFUTED or (verdict is Verdict.UNKNOWN and bool(obligation.if_proved))
+            if rests and obligation.claim is not None and obligation.reads:
+
+                def again(
+                    assumed: Kernel, module: ModuleType = module, name: str = name, k: int = position
+                ) -> Finding | None:
+                    more = _obligations(module, assumed, chip)
+                    return _finding(name, assumed, more[k], condition, symbols, how) if k < len(more) else None
+
+                open_.append((len(found), again))
+            found.append(finding)
+    try:
+        settled = _settled(kernel, found, open_)
+    except Exception as error:
+        settled = {k: _depends(found[k], [t.name for t in kernel.tables], failure(error)) for k, _ in open_}
+    for position, finding in settled.items():
+        found[position] = finding
+    return tuple(found)
+
+
+def advice(findings: Sequence[Finding]) -> str:
+    """All that some findings of one call need, in one line that `--assume` takes; "" for nothing."""
+    return "; ".join(dict.fromkeys(text for finding in findings for text in finding.needs))
+
+
+def with_parts(names: Sequence[str]) -> tuple[str, ...]:
+    """These properties of kernels, and those that each of them stands for where it is asked by its name.
+
+    >>> with_parts(["revisits", "legal_for_target"])[:3]
+    ('revisits', 'legal_for_target', 'block_shape')
+    """
+    return tuple(dict.fromkeys(part for name in names for part in (name, *getattr(_kernel_module(name), "WITH", ()))))
+
+
+def scope(names: Sequence[str] | None, verdict: Verdict = Verdict.PROVED) -> str:
+    """What an answer about a kernel speaks of, in words: what was asked, all properties by default, and of what.
+
+    >>> scope(None)
+    'grid and BlockSpecs proved; body not looked at'
+    >>> scope(["revisits"])
+    'revisits proved of the grid and BlockSpecs; body not looked at'
+    """
+    if verdict is not Verdict.PROVED:
+        return BODY
+    return f"{f'{_listed(names)} proved of the grid and BlockSpecs' if names else 'grid and BlockSpecs proved'}; {BODY}"
+
+
+def beside(names: Sequence[str]) -> tuple[str, ...]:
+    """What has to be asked beside some properties, so that what the body moves by hand leaves their answer unknown.
+
+    What a target demands of windows and memory holds whatever the body does.
+    """
+    rests = any(not _kernel_module(name).TARGET for name in names)
+    return (ANALYSABLE,) if rests and ANALYSABLE not in names else ()
+
+
+def answer(name: str, kernel: Kernel, **how: Any) -> Result:
+    """One answer to one property of a kernel. how: as for `judge`."""
+    result = summary(name, kernel, judge(kernel, names=with_parts([name]), **how))
+    if result.verdict is Verdict.PROVED:
+        held = judge(kernel, names=beside([name]))
+        result = summary(name, kernel, held) if held else result
+    return replace(result, property=name, scope=scope([name], result.verdict))
+
+
+def summary(name: str, kernel: Kernel, findings: Sequence[Finding]) -> Result:
+    """One answer for the whole kernel: its worst finding; those that are info count where nothing weightier is."""
+    weighty = [f for f in findings if f.severity != "info"] or list(findings)
+    if not weighty:
+        return Result(name, str(kernel), Verdict.PROVED, None, "", "rule", {"asked": 0})
+    worst = min(weighty, key=lambda f: f.result.verdict)
+    mend = f"; mend: {worst.mend}" if worst.mend else ""
+    part = f"{worst.property}: " if worst.property != name else ""
+    reason = part + worst.result.reason + mend if worst.result.reason else ""
+    return replace(worst.result, property=name, subject=str(kernel), reason=reason)
+
+
+def kernel_of(value: object, asked: str) -> Kernel:
+    """The kernel that a value is or describes; `asked` is what wants to know. LayoutError for a layout of arrays."""
+    read = value if isinstance(value, Kernel) else read_layout(value)
+    kernel = read if isinstance(read, Kernel) else getattr(read, "kernel", None)
+    if isinstance(kernel, Kernel):
+        return kernel
+    raise LayoutError(
+        f"{asked} is about a kernel, {{'kernel': {{grid: .., inputs: .., outputs: ..}}}}, not about {read}"
+    )
+
+
+def sizes_of(kernel: Kernel) -> tuple[str, ...]:
+    """The size symbols of a kernel: of its grid, arrays, blocks, index maps and tables."""
+    extents: list[Any] = list(kernel.grid)
+    names: list[str] = []
+    for operand in kernel.operands:
+        extents += [*operand.dims, *(block.size for block in operand.block)]
+        terms = (*operand.index, *(size for size in operand.sizes if size is not None))
+        names += [n for term in terms for n in term.names() if n not in kernel.grid_names]
+    for table in kernel.tables:
+        extents += [*table.dims, *(e for e in (table.low, table.high) if e is not None)]
+    return tuple(dict.fromkeys((*symbols_of(extents), *names)))
+
+
+def kernel_targets() -> tuple[str, ...]:
+    """The names of all targets that know kernels."""
+    return tuple(name for module in _target_modules() for name in module.KERNEL_TARGETS)
+
+
+def kernel_target(name: str, compiler: str | None = None) -> KernelTarget:
+    """A target by name, as its module spells it or takes it. LayoutError lists the known ones.
+
+    >>> kernel_target("TPU v5 lite").name
+    'v5e'
+    """
+    for module in _target_modules():
+        if name in module.KERNEL_TARGETS:
+            return module.kernel_target(name, compiler)  # type: ignore[no-any-return]
+    for module in _target_modules():
+        try:
+            found: KernelTarget = module.kernel_target(name)
+        except LayoutError:
+            continue
+        return found if compiler is None else module.kernel_target(name, compiler)
+    others = {other: ours for module in _target_modules() for other, ours in module.OTHER_NAMES.items()}
+    raise unknown_name("target", name, kernel_targets(), others)
+
+
+def target_page(name: str) -> str:
+    """What is known of a target, as `explain` shows it."""
+    module = next(module for module in _target_modules() if name in module.KERNEL_TARGETS)
+    text: str = module.page(name)
+    return text
+
+
+@lru_cache(maxsize=1)
+def _target_modules() -> tuple[ModuleType, ...]:
+    names = [m.name for m in pkgutil.iter_modules(layoutproof.hardware.__path__)]
+    found = [importlib.import_module(f"layoutproof.hardware.{name}") for name in names]
+    return tuple(module for module in found if hasattr(module, "KERNEL_TARGETS"))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _kernel_module(name: str) -> ModuleType:
+    if name not in kernel_properties():
+        raise unknown_name("property of kernels", name, kernel_properties())
+    return property_module(name)
+
+
+def _obligations(module: ModuleType, kernel: Kernel, target: KernelTarget | None) -> tuple[Obligation, ...]:
+    try:
+        return tuple(module.obligations(kernel, target) if module.TARGET else module.obligations(kernel))
+    except Undecided as undecided:
+        return (Obligation(kernel.name, unknown=str(undecided), source=kernel.source),)
+    except Exception as error:
+        return (Obligation(kernel.name, unknown=failure(error), source=kernel.source),)
+
+
+Again = Callable[[Kernel], Finding | None]
+How = tuple[tuple[str, ...], bool, int]
+
+
+def _finding(
+    name: str, kernel: Kernel, asked: Obligation, where: Term | None, symbols: tuple[str, ...], how: How
+) -> Finding:
+    """The answer to one obligation; what goes wrong inside of us leaves that one unknown."""
+    try:
+        found = _answer(name, kernel, asked, where, symbols, how)
+    except Exception as error:
+        unknown = Obligation(asked.subject, unknown=failure(error), severity=asked.severity, source=asked.source)
+        found = _answer(name, kernel, unknown, None, (), how)
+    if found.result.verdict is Verdict.PROVED:
+        return found
+    graver = [_finding(name, kernel, more, where, symbols, how) for more in asked.graver]
+    worst = min(graver, key=lambda finding: finding.result.verdict, default=found)
+    return found if worst.result.verdict is Verdict.PROVED else worst
+
+
+def _answer(
+    name: str, kernel: Kernel, asked: Obligation, where: Term | None, symbols: tuple[str, ...], how: How
+) -> Finding:
+    subject = f"{kernel.name} {asked.subject}" if asked.subject != kernel.name else kernel.name
+    read = tables_of(kernel, about(kernel, asked.subject)) if asked.reads else ()
+    assumed = tuple(text for table in read for text in table.assumptions())
+
+    figures: dict[str, object] = dict(asked.figures)
+
+    def answer(verdict: Verdict, reason: str = "", by: str = "", point: Any = None, mend: str = "") -> Finding:
+        result = Result(name, subject, verdict, point, reason, by, figures)
+        return Finding(name, asked.subject, result, asked.severity, asked.source or kernel.source, mend, assumed)
+
+    if asked.broken:
+        return answer(Verdict.REFUTED, asked.broken, asked.by, asked.point, asked.mend(asked.point, INTS))
+    if asked.unknown:
+        return answer(Verdict.UNKNOWN, asked.unknown)
+    if asked.claim is None:
+        return answer(Verdict.PROVED, by=asked.by)
+    claim: Claim = replace(asked.claim, where=where, symbols=symbols) if symbols else asked.claim
+    if any(type(e) is int and e <= 0 for space in claim.points.values() for e in space.extents):
+        # no program, nothing read or written: `grid_positive` says what is wrong with that
+        return answer(Verdict.UNKNOWN, "vacuous: there is no program, or no element")
+    point, by, reason, broken = decide(claim, *how)
+    if broken:
+        figures |= {"broken_engine": broken}
+    if point is None:
+        reason = reason or asked.if_proved
+        return answer(Verdict.UNKNOWN, reason) if reason else answer(Verdict.PROVED, by=by)
+    if not all(_holds_at(more, claim, point, how) for more in asked.provided):
+        return answer(Verdict.PROVED, by=by)
+    if asked.if_refuted:
+        return answer(Verdict.UNKNOWN, f"{asked.if_refuted} ({claim.explain(point, claim.numbers(point))})")
+    if symbols and not assumed:
+        figures |= holds_when((claim,), where)
+    on = claim.numbers(point)
+    if where is None and kernel.runtime and "sizes" in point:
+        what = f"depends on {' and '.join(kernel.runtime)}, known at run time only; say what it may be with where"
+        return answer(Verdict.UNKNOWN, f"{what} ({claim.explain(point, on)})")
+    why = claim.explain(point, on) + (f" ({reason})" if reason else "")
+    if "sizes" in point:
+        why = f"with {show_sizes(on.sizes)}: {why}"
+    seen = claim.counterexample(point)
+    if asked.shown is not None:
+        seen = {**asked.shown(point, on), **{name: seen[name] for name in seen if name not in claim.points}}
+    return answer(Verdict.REFUTED, why, by, seen, asked.mend(point, on))
+
+
+def _holds_at(claim: Claim, refuted: Claim, point: Point, how: How) -> bool:
+    """Whether a claim is proved for the sizes at which another is refuted."""
+    fixed = replace(claim, where=pinned(refuted, point), symbols=refuted.sizes()) if refuted.sizes() else claim
+    found, _, reason, _ = decide(fixed, *how)
+    return found is None and not reason
+
+
+def _settled(kernel: Kernel, found: Sequence[Finding], open_: Sequence[tuple[int, Again]]) -> dict[int, Finding]:
+    """What is refuted or unknown only for want of an assumption about a table: unknown, with what would settle it.
+
+    open_: positions of such findings, and what asks them anew. All that is advised of a call can be assumed at once.
+    """
+    about_ = {position: tables_of(kernel, about(kernel, found[position].subject)) for position, _ in open_}
+    read = tuple({table.name: table for tables in about_.values() for table in tables}.values())
+    asked = [(position, again) for position, again in open_ if about_[position]]
+
+    def proved(again: Again, more: Mapping[str, Table]) -> bool:
+        new = again(replace(kernel, tables=tuple(more.get(table.name, table) for table in kernel.tables)))
+        return new is not None and new.result.verdict is Verdict.PROVED
+
+    ways = list(bounded(kernel, read)) if asked else []
+    best = ways[0] if ways else {table.name: table for table in read}
+    held: list[int] = []
+    for more in ways:
+        now = [position for position, again in asked if proved(again, more)]
+        if len(now) > len(held):
+            best, held = more, now
+        if len(held) == len(asked):
+            break
+    needs: dict[int, dict[str, Table]] = {k: {t.name: best[t.name] for t in about_[k]} for k in held}
+    everything = dict(best)
+    for position, again in asked:
+        if position in needs:
+            continue
+        for more in worded({table.name: best[table.name] for table in about_[position]}):
+            joint = {name: together(everything[name], table) for name, table in more.items()}
+            if all(joint.values()) and proved(again, more):
+                needs[position] = more
+                everything |= {name: table for name, table in joint.items() if table is not None}
+                break
+    answers: dict[int, Finding] = {}
+    for position, _ in asked:
+        said = {text for table in about_[position] for text in table.assumptions()}
+        new = [text for t in needs.get(position, {}).values() for text in t.assumptions() if text not in said]
+        unbounded = [t.name for t in about_[position] if t.low is None or t.high is None]
+        if new:
+            what = f"assume {' and '.join(map(repr, new))} and it is proved"
+            unknown = _depends(found[position], list(needs[position]), what)
+            answers[position] = replace(unknown, needs=tuple(new))
+        elif unbounded and found[position].result.verdict is Verdict.REFUTED:
+            answers[position] = _depends(found[position], unbounded, "nothing is assumed of it")
+    return answers
+
+
+def _depends(finding: Finding, tables: Sequence[str], what: str) -> Finding:
+    reason = f"depends on what {' and '.join(tables)} holds; {what} ({finding.result.reason})"
+    result = replace(finding.result, verdict=Verdict.UNKNOWN, counterexample=None, reason=reason, decided_by="")
+    return replace(finding, result=result, mend="")

@@ -1,0 +1,198 @@
+"""Judged Pallas calls as text for people and as JSON for programs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from layoutproof.core.result import Verdict, plain, result_json, show_point
+from layoutproof.core.visible import visible
+from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.kernel.obligation import NOT_ASKED
+from layoutproof.pallas.findings import IDLE, Judged, count, exit_code, without_proved
+from layoutproof.pallas.judge import BODY, Finding, advice
+
+
+def text(calls: Sequence[Judged], everything: bool = False) -> str:
+    """Every call with what is not proved of it (or everything), then one line that counts."""
+    return "\n".join([*(f"{one(call, everything)}\n" for call in calls), summary(calls)])
+
+
+def one(call: Judged, everything: bool = False) -> str:
+    """One call: where it is, its grid and target, how much is proved, and each finding with its numbers.
+
+    matmul_kernel   kernels/matmul.py:70
+      grid     (3, 3, 3)
+      target   v5e, libtpu 0.0.42.1
+      proved   9 properties of the grid and BlockSpecs; body not looked at
+
+    refuted  outputs_covered  outputs[0] f32[1000,1000] block (256, 256)   kernels/matmul.py:70
+      because  no program writes outputs[0][768:1000, 0:256] (block (3, 0))
+      at       block=(3, 0)
+      mend     grid floor-divides 1000 by 256: use pl.cdiv
+      explain  layoutproof explain outputs_covered
+    """
+    kernel = call.call
+    lines = [f"{kernel.name}   {place(kernel.source)}".rstrip()]
+    if isinstance(kernel, Unmodelled):
+        lines += ["  unknown  not modelled, so nothing of it is proved", f"  because  {kernel.reason}"]
+        return "\n".join(map(visible, lines))
+    lines.append(f"  grid     ({', '.join(map(str, kernel.grid))}){_semantics(kernel)}")
+    if call.target:
+        lines.append(f"  target   {call.target}, {call.compiler}")
+    else:
+        lines.append("  target   none given; what hardware demands is not asked")
+    proved = call.proved()
+    lines.append(f"  proved   {_many(len(proved), 'property')} of the grid and BlockSpecs; {BODY}")
+    if everything and proved:
+        lines.append(f"           {', '.join(proved)}")
+    if call.by_hand:
+        lines.append(f"  by hand  {', '.join(call.by_hand)}")
+    if call.foreign:
+        lines.append(f"  unknown  what the hardware demands: {call.foreign}")
+    elif not call.findings:
+        lines.append("  unknown  there is nothing in it to ask about")
+    needed = advice(call.findings)
+    if needed:
+        lines.append(f'  assume   --assume "{needed}"')
+    left = call if everything else without_proved(call)
+    found = [finding_text(f, kernel, call.word(f)) for f in left.findings]
+    return "\n\n".join(["\n".join(map(visible, lines)), *found])
+
+
+def finding_text(finding: Finding, kernel: Kernel, word: str) -> str:
+    """One finding: what it counts as, the property, the operand, where; then why, at which program, and what to do."""
+    result = finding.result
+    where = place(finding.source or kernel.source)
+    lines = [f"{word:<8} {finding.property}  {_subject(finding, kernel)}   {where}".rstrip()]
+    undecided = result.verdict is Verdict.UNKNOWN and word == finding.severity
+    if result.reason:
+        because = result.reason.removeprefix(NOT_ASKED)
+        lines.append(f"  because  {'nobody can tell: ' if undecided else ''}{because}")
+    if result.counterexample:
+        lines.append(f"  at       {show_point(result.counterexample)}")
+    said = [(name, value) for name, value in result.figures.items() if result.reason or name == "proved"]
+    lines += [f"  {name:<8} {plain(value)}" for name, value in said]
+    if finding.mend:
+        lines.append(f"  mend     {finding.mend}")
+    lines += [f"  assumes  {assumption}" for assumption in finding.assumes]
+    if result.verdict is Verdict.PROVED:
+        lines.append(f"  by       {result.decided_by}")
+    else:
+        lines.append(f"  explain  layoutproof explain {finding.property}")
+    return "\n".join(map(visible, lines))
+
+
+def summary(calls: Sequence[Judged]) -> str:
+    """One line: calls by their verdict, then findings that their lines call something else, then what proved means.
+
+    >>> summary([])
+    'no Pallas call; nothing asked is nothing proved'
+    """
+    if not calls:
+        return "no Pallas call; nothing asked is nothing proved"
+    counts = ", ".join(f"{_count(calls, v)} {v.value}" for v in (Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN))
+    line = f"{_many(len(calls), 'Pallas call')}: {counts}"
+    wrong = [call for call in calls if call.verdict is Verdict.REFUTED]
+    also = count(wrong, "unknown")
+    line += f"; {_many(also, 'question')} unknown in what is refuted" if also else ""
+    for severity in ("warning", "info"):
+        said = count(calls, severity)
+        line += f"; {said} {severity}" + ("s" if said != 1 and severity == "warning" else "") if said else ""
+    idle = count(calls, IDLE)
+    line += f"; {idle} {IDLE}" if idle else ""
+    return "; ".join((line, *scopes(calls)))
+
+
+def scopes(calls: Sequence[Judged]) -> tuple[str, ...]:
+    """What was proved of the calls that are proved, in words, each once."""
+    return tuple(dict.fromkeys(call.scope for call in calls if call.verdict is Verdict.PROVED))
+
+
+def why_unknown(call: Judged) -> str:
+    """In one line, why nobody can tell of a call whether it is right.
+
+    >>> why_unknown(Judged(Unmodelled("mm", "a.py:7", "a grid of floats")))
+    'unknown  mm a.py:7: a grid of floats'
+    """
+    kernel = call.call
+    head = f"unknown  {kernel.name} {place(kernel.source)}".rstrip()
+    if isinstance(kernel, Unmodelled):
+        return visible(f"{head}: {kernel.reason}")
+    open_ones = [f for f in call.findings if f.result.verdict is Verdict.UNKNOWN and f.severity == "error"]
+    if not open_ones:
+        return visible(f"{head}: {call.foreign or 'there is nothing in it to ask about'}")
+    more = f" (and {len(open_ones) - 1} more)" if len(open_ones) > 1 else ""
+    return visible(f"{head}: {open_ones[0].property} of {open_ones[0].subject}: {open_ones[0].result.reason}{more}")
+
+
+def as_json(calls: Sequence[Judged]) -> dict[str, Any]:
+    """The same for programs: `exit_code`, `summary`, what proved means, and one entry per call with all findings."""
+    counts = {verdict.value: _count(calls, verdict) for verdict in (Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN)}
+    said = {"warnings": count(calls, "warning"), "infos": count(calls, "info")}
+    return {
+        "exit_code": exit_code(calls),
+        "summary": {"calls": len(calls), **counts, "not_asked": count(calls, IDLE)},
+        "scope": "; ".join(scopes(calls)),
+        **said,
+        "calls": [_call_json(call) for call in calls],
+    }
+
+
+def place(source: str) -> str:
+    """`file:line` relative to where we are, if it lies below."""
+    file, colon, line = source.rpartition(":")
+    if not colon or not os.path.isabs(file):
+        return source
+    here = os.getcwd() + os.sep
+    return f"{file.removeprefix(here)}:{line}"
+
+
+def _call_json(call: Judged) -> dict[str, Any]:
+    kernel = call.call
+    entry: dict[str, Any] = {"name": kernel.name, "source": kernel.source, "verdict": call.verdict.value}
+    entry |= {"target": call.target, "compiler": call.compiler, "scope": call.scope, "by_hand": list(call.by_hand)}
+    if isinstance(kernel, Unmodelled):
+        return entry | {"reason": kernel.reason, "findings": []}
+    entry |= {"grid": plain(kernel.grid), "platform": kernel.platform, "pipeline": kernel.pipeline}
+    entry["reason"] = call.foreign
+    entry["operands"] = [
+        {"name": o.name, "role": o.role, "dtype": o.dtype, "dims": plain(o.dims), "block": [str(b) for b in o.block]}
+        for o in kernel.operands
+    ]
+    entry["assume"] = advice(call.findings)
+    entry["findings"] = [_finding_json(finding) for finding in call.findings]
+    return entry
+
+
+def _finding_json(finding: Finding) -> dict[str, Any]:
+    entry: dict[str, Any] = {"severity": finding.severity, "asked": finding.asked, "source": finding.source}
+    entry["mend"] = finding.mend
+    return result_json(finding.result) | {"subject": finding.subject, "assumes": list(finding.assumes)} | entry
+
+
+def _subject(finding: Finding, kernel: Kernel) -> str:
+    for operand in kernel.operands:
+        if operand.name == finding.subject:
+            block = ", ".join(map(str, operand.block))
+            return f"{operand.name} {operand.dtype}[{','.join(map(str, operand.dims))}] block ({block})"
+    return finding.subject
+
+
+def _semantics(kernel: Kernel) -> str:
+    return f" {' '.join(kernel.semantics)}" if kernel.semantics else ""
+
+
+def _count(calls: Sequence[Judged], verdict: Verdict) -> int:
+    return sum(call.verdict is verdict for call in calls)
+
+
+def _many(count: int, what: str) -> str:
+    """
+    >>> _many(2, "property")
+    '2 properties'
+    """
+    if count == 1:
+        return f"1 {what}"
+    return f"{count} {what[:-1]}ies" if what.endswith("y") else f"{count} {what}s"

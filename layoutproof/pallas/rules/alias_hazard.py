@@ -1,0 +1,240 @@
+"""An input that shares its buffer with an output is never read while the block that it needs is on its way out.
+
+Why it matters: the pipeline fetches inputs ahead and writes outputs back one step late. With aliased buffers a program
+may then read what was there before the program that should have written it; which of the two it sees is a race. So is
+what a program reads that another core writes.
+Refuted by: the smallest programs `writer` and `reader`: the block that the writer leaves overlaps the one that the
+reader begins, and between them lie no more steps than the input has buffers. Or they differ in a parallel dimension
+and their blocks share an element: nobody knows which comes first. What they read from tables stands beside them.
+The rule, w the last step of the writer's visit, r the first of the reader's: hazard iff 1 <= r - w <= buffers of the
+input. Measured with JAX's TPU interpreter (its race detector, eager and late copies) for 1 to 3 buffers and distances
+1 to 5; assumed for the compiler's own pipeline, which nobody could run without a TPU. Reading before writing (r < w)
+is no hazard, but for programs of a parallel dimension.
+On a GPU all programs are parallel, and what each stores of its block is in the kernel's body: no proof, then unknown.
+Example: grid 4, input index i -> i, output index i -> i + 1 in one buffer: program 1 needs what program 0 has just
+written.
+Mend: read and write the same block in one program, or do without the alias.
+
+How it is proved: where both sides have one index map and one block, and no block is visited twice (see `revisits`), a
+block that is written is read by its own program alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from layoutproof.core.claim import All, At, Claim, When
+from layoutproof.core.errors import Undecided
+from layoutproof.core.index_map import Index, IndexMap, from_row_major, row_major
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point
+from layoutproof.core.size import product
+from layoutproof.core.space import Space
+from layoutproof.core.term import Term, reads
+from layoutproof.kernel.kernel import Kernel, Operand
+from layoutproof.kernel.kernel_elements import start_of
+from layoutproof.kernel.obligation import Obligation
+from layoutproof.kernel.windows import terms_map, ties
+from layoutproof.pallas.rules.revisits import leading_claim, returned
+
+TARGET = False
+MEND = "read and write one block in one program"
+
+
+def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
+    """Per aliased pair with windows on both sides: the pipeline's steps, and programs that run at the same time."""
+    found: list[Obligation] = []
+    inputs, outputs = kernel.inputs, kernel.outputs
+    for position, result in kernel.aliases:
+        if position < 0:
+            said = "a table shares its buffer with an output: when reads see what was written is not modelled"
+            found.append(Obligation(outputs[result].name, unknown=said))
+            continue
+        operand, output = inputs[position], outputs[result]
+        subject = f"{operand.name} -> {output.name}"
+        if not (operand.windowed and output.windowed):
+            continue
+        try:
+            if operand.unmodelled or output.unmodelled:
+                raise Undecided(operand.unmodelled or output.unmodelled)
+            found += _of(_Pair(kernel, operand, output), subject)
+        except Undecided as undecided:
+            found.append(Obligation(subject, unknown=str(undecided), source=output.source))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    kernel: Kernel
+    operand: Operand
+    output: Operand
+
+    @property
+    def buffers(self) -> int:
+        return self.operand.buffers or 2
+
+    def seen(self, operand: Operand) -> IndexMap:
+        """Program -> itself, then what the index map returns: indices, then sizes of bounded slices."""
+        own = [Term("name", name) for name in self.kernel.grid_names]
+        return terms_map(self.kernel, operand, [*own, *returned(operand)])
+
+    def block(self, place: Index) -> Index:
+        return place[len(self.kernel.grid) :]
+
+    def step(self, place: Index, on: Numbers) -> Any:
+        return row_major(place[: len(self.kernel.grid)], self.kernel.grid, on)
+
+
+def _of(pair: _Pair, subject: str) -> Iterator[Obligation]:
+    kernel, output = pair.kernel, pair.output
+    if kernel.platform == "tpu":
+        steps = _by_tables(pair) if reads((*returned(pair.operand), *returned(output))) else _by_steps(pair)
+        yield Obligation(subject, steps, source=output.source, mend=lambda at, on: MEND)
+    if any(kernel.grid[k] != 1 for k in kernel.parallel()):
+        gpu = "" if kernel.platform == "tpu" else "what each program stores of its block is in the kernel's body"
+        yield Obligation(subject, _at_once(pair), if_refuted=gpu, source=output.source, mend=lambda at, on: MEND)
+
+
+def _by_steps(pair: _Pair) -> Claim:
+    """Without tables a program tells what its neighbours do."""
+    kernel, operand, output = pair.kernel, pair.operand, pair.output
+    fetched, written = pair.seen(operand), pair.seen(output)
+    steps: Any = product(kernel.grid)
+
+    def beside(m: IndexMap, by: int) -> IndexMap:
+        """step -> (what the step's index map returns, that of the step `by` later, the step)."""
+
+        def place(index: Index, copy: Index, on: Numbers) -> Index:
+            step = row_major(index, kernel.grid, on)
+            here, there = (from_row_major(s, kernel.grid, on) for s in (step, step + by))
+            return (*pair.block(m.place(here, (), on)), *pair.block(m.place(there, (), on)), step)
+
+        return IndexMap(m.domain, Space(), place)
+
+    writes, reads_ = beside(written, 1), beside(fetched, -1)
+
+    def hazard(places: tuple[Index, ...], on: Numbers) -> Any:
+        (*w, leaving), (*r, entering) = places
+        here, after = tuple(w[: len(w) // 2]), tuple(w[len(w) // 2 :])
+        there, before = tuple(r[: len(r) // 2]), tuple(r[len(r) // 2 :])
+        last = on.either(on.equal(leaving, on.size(steps) - 1), _differ(here, after, on))
+        first = on.either(on.equal(entering, 0), _differ(there, before, on))
+        near = _near(entering - leaving, pair.buffers, on)
+        return on.both(on.both(near, on.both(last, first)), _overlap(output, here, operand, there, on))
+
+    violation = When((At(writes, "writer"), At(reads_, "reader")), hazard)
+    points = {"writer": written.domain, "reader": fetched.domain}
+    return Claim(points, violation, _explained(pair), implied_by=_one_map(pair))
+
+
+def _by_tables(pair: _Pair) -> Claim:
+    """What the neighbours read is theirs: they are points of their own."""
+    operand, output = pair.operand, pair.output
+    fetched, written = pair.seen(operand), pair.seen(output)
+    maps = {"writer": written, "reader": fetched, "next": written, "previous": fetched}
+    points = {name: m.domain for name, m in maps.items()}
+    copies = {name: f"{name}_reads" if m.copies.extents else "" for name, m in maps.items()}
+    points |= {copies[name]: m.copies for name, m in maps.items() if copies[name]}
+
+    def hazard(places: tuple[Index, ...], on: Numbers) -> Any:
+        leaving, entering, after, before = (pair.step(place, on) for place in places)
+        here, there, next_, previous = map(pair.block, places)
+        beside = on.both(on.equal(after, leaving + 1), on.equal(before, entering - 1))
+        moved = on.both(_differ(here, next_, on), _differ(there, previous, on))
+        near = on.both(beside, _near(entering - leaving, pair.buffers, on))
+        return on.both(on.both(near, moved), _overlap(output, here, operand, there, on))
+
+    operands = {"writer": output, "reader": operand, "next": output, "previous": operand}
+    tied = ties(pair.kernel, [(operands[name], name, copies[name]) for name in maps])
+    violation = When(tuple(At(m, name, copies[name]) for name, m in maps.items()), hazard)
+    return Claim(points, All((*tied, violation)) if tied else violation, _explained(pair))
+
+
+def _at_once(pair: _Pair) -> Claim:
+    """Programs that differ in a parallel dimension."""
+    kernel, operand, output = pair.kernel, pair.operand, pair.output
+    maps = {"writer": pair.seen(output), "reader": pair.seen(operand)}
+    points = {name: m.domain for name, m in maps.items()}
+    copies = {name: f"{name}_reads" if m.copies.extents else "" for name, m in maps.items()}
+    points |= {copies[name]: m.copies for name, m in maps.items() if copies[name]}
+
+    def shared(places: tuple[Index, ...], on: Numbers) -> Any:
+        writer, reader = places
+        one, other = (tuple(place[k] for k in kernel.parallel()) for place in places)
+        return on.both(_differ(one, other, on), _overlap(output, pair.block(writer), operand, pair.block(reader), on))
+
+    def explain(at: Point, on: Numbers) -> str:
+        return (
+            f"programs {at['writer']} and {at['reader']} may run at the same time, and the one writes "
+            f"{_shown(pair, output, at, 'writer', on)} of {output.name}, which the other reads through {operand.name}"
+        )
+
+    tied = ties(kernel, [(output, "writer", copies["writer"]), (operand, "reader", copies["reader"])])
+    violation = When(tuple(At(m, name, copies[name]) for name, m in maps.items()), shared)
+    return Claim(points, All((*tied, violation)) if tied else violation, explain)
+
+
+def _explained(pair: _Pair) -> Any:
+    def explain(at: Point, on: Numbers) -> str:
+        apart = row_major(at["reader"], pair.kernel.grid, on) - row_major(at["writer"], pair.kernel.grid, on)
+        return (
+            f"program {at['writer']} writes {_shown(pair, pair.output, at, 'writer', on)} of {pair.output.name}, and "
+            f"{apart} step(s) later program {at['reader']} needs it through {pair.operand.name}, which is fetched up "
+            f"to {pair.buffers} steps before"
+        )
+
+    return explain
+
+
+def _shown(pair: _Pair, operand: Operand, at: Point, name: str, on: Numbers) -> str:
+    place = pair.block(pair.seen(operand).place(at[name], at.get(f"{name}_reads", ()), on))
+    return f"block {place[: len(operand.dims)]}"
+
+
+def _one_map(pair: _Pair) -> Claim | None:
+    operand, output = pair.operand, pair.output
+    same = list(map(str, operand.index)) == list(map(str, output.index)) and operand.block == output.block
+    # windows of Element dimensions may overlap although they start elsewhere
+    apart = all(block.kind in ("blocked", "squeezed") for block in output.block)
+    return leading_claim(pair.kernel, output) if same and apart else None
+
+
+def _near(distance: Any, buffers: int, on: Numbers) -> Any:
+    return on.both(on.less(0, distance), on.less(distance, buffers + 1))
+
+
+def _differ(left: Index, right: Index, on: Numbers) -> Any:
+    held: Any = False
+    for a, b in zip(left, right, strict=True):
+        held = on.either(held, on.opposite(on.equal(a, b)))
+    return held
+
+
+def _overlap(first: Operand, one: Index, second: Operand, other: Index, on: Numbers) -> Any:
+    """Two windows of one array share an element of it."""
+    held: Any = True
+    windows = zip(first.block, _sides(first, one, on), second.block, _sides(second, other, on), strict=True)
+    for d, (a, (start, end), b, (start_, end_)) in enumerate(windows):
+        if a == b and a.kind in ("blocked", "squeezed"):
+            # blocks of one size are one block or share nothing
+            held = on.both(held, on.equal(one[d], other[d]))
+            continue
+        extent = on.size(first.dims[d])
+        held = on.both(held, on.both(on.less(start, end_), on.less(start_, end)))
+        # what two windows share outside of the array is nobody's; intervals that meet in pairs have one point in common
+        for begins, ends in ((start, end), (start_, end_)):
+            held = on.both(held, on.both(on.less(begins, ends), on.both(on.less(begins, extent), on.less(0, ends))))
+    return held
+
+
+def _sides(operand: Operand, returned: Index, on: Numbers) -> list[tuple[Any, Any]]:
+    """Where the window starts and ends in each dimension, in the array's coordinates."""
+    sizes = iter(returned[len(operand.dims) :])
+    given = operand.sizes or (None,) * len(operand.dims)
+    found = []
+    for block, value, size in zip(operand.block, returned, given, strict=False):
+        start = start_of(block, value, on)
+        found.append((start, start + (on.size(block.size) if size is None else next(sizes))))
+    return found

@@ -1,0 +1,19 @@
+"""The target's compiler takes the shape of every block.
+
+Why it matters: an illegal block costs a compile each time before it is refused, late and with a message about windows.
+Refuted by: the operand, the rule, who refuses (JAX's lowering or Mosaic), and the nearest size that would do.
+Example: s8[64,256] with block (8,128) on v5e: Mosaic wants rows in whole tiles of 32 (libtpu 0.0.42.1).
+A rule speaks for the compiler version that it was measured on; choose it with `compiler`.
+"""
+
+from __future__ import annotations
+
+from layoutproof.kernel.kernel import Kernel, KernelTarget
+from layoutproof.kernel.obligation import Obligation, each
+
+TARGET = True
+
+
+def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
+    """One per operand."""
+    return each(kernel.operands, lambda o: [Obligation(o.name, broken=target.refuses_block(o), source=o.source)])

@@ -1,0 +1,122 @@
+"""Every block that a program sees has at least one element inside its array, in every dimension.
+
+Why it matters: neither JAX nor the TPU compiler checks index values. A block past the end reads another tensor's memory
+or writes over it; in interpret mode it is clamped to the last block and looks right.
+Refuted by: the smallest `program` whose block is outside, with the values that it reads from tables as `reads`.
+Example: array f32[256], block 128, grid 3, index (i) -> (i): program 2 asks for block 2, and there are blocks 0 and 1.
+Partial blocks are in bounds (`partial_blocks` lists them), and so is a block larger than its array.
+Element windows must lie in the virtually padded array as a whole, bounded slices in the array itself.
+Checked per dimension and not by flat offset: a column that runs over into the next row is found.
+Source: slices_for_invocation in JAX's page "Grids and BlockSpecs"; jax/_src/pallas/core.py (jax 0.10.2).
+Mend: return a block index, not an element offset; let the grid be pl.cdiv(array, block).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from layoutproof.core.claim import All, At, Claim, Outside, When
+from layoutproof.core.index_map import Index
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point
+from layoutproof.core.term import reads
+from layoutproof.kernel.fixes import out_of_bounds
+from layoutproof.kernel.kernel import Kernel, Operand
+from layoutproof.kernel.obligation import Obligation, each
+from layoutproof.kernel.windows import bounded_ends, consistent, program_map
+
+TARGET = False
+
+
+def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
+    """Per operand with windows: one, or two where some dimensions read tables; one more where a slice is bounded."""
+    return each((o for o in kernel.operands if o.windowed), lambda operand: _of(kernel, operand))
+
+
+def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
+    # dimensions that read no table are told apart: what is wrong there is wrong whatever a table holds
+    by_reading: dict[bool, list[int]] = {}
+    for d, term in enumerate(operand.index):
+        by_reading.setdefault(bool(reads((term,))), []).append(d)
+    for reading, dims in sorted(by_reading.items()):
+        yield _inside(kernel, _only(operand, dims), dims, reading)
+    if any(size is not None for size in operand.sizes):
+        yield _ends(kernel, operand)
+
+
+def _only(operand: Operand, dims: list[int]) -> Operand:
+    """The operand with these of its dimensions alone."""
+    return replace(
+        operand,
+        dims=tuple(operand.dims[d] for d in dims),
+        block=tuple(operand.block[d] for d in dims),
+        index=tuple(operand.index[d] for d in dims),
+        sizes=(),
+    )
+
+
+def _inside(kernel: Kernel, operand: Operand, dims: list[int], reading: bool) -> Obligation:
+    m = program_map(kernel, operand)
+    reads_ = "reads" if m.copies.extents else ""
+    points = {"program": m.domain} | ({"reads": m.copies} if reads_ else {})
+    tied = consistent(kernel, operand, [("program", reads_)])
+
+    def wrong(at: Point, on: Numbers) -> tuple[int, int]:
+        place = m.place(at["program"], at.get("reads", ()), on)
+        sizes = [on.size(extent) for extent in m.range.extents]
+        return next((k, v) for k, (v, size) in enumerate(zip(place, sizes, strict=True)) if not 0 <= v < size)
+
+    def explain(at: Point, on: Numbers) -> str:
+        k, value = wrong(at, on)
+        block, extent, count = operand.block[k], on.size(operand.dims[k]), on.size(m.range.extents[k])
+        who = f"{operand.name} dimension {dims[k]} at program {at['program']}"
+        if block.kind == "blocked":
+            size = on.size(block.size)
+            window = f"[{value * size}, {(value + 1) * size})"
+            return f"{who}: block index {value} is elements {window}, and the array has {extent}, blocks 0..{count - 1}"
+        if block.kind == "squeezed":
+            return f"{who}: element {value}, and the array has {extent}"
+        size, padding = on.size(block.size), f", padding ({block.low}, {block.high})" if block.low or block.high else ""
+        return f"{who}: elements [{value - block.low}, {value - block.low + size}), and the array has {extent}{padding}"
+
+    def mend(at: Point, on: Numbers) -> str:
+        return out_of_bounds(kernel, operand, wrong(at, on)[0])
+
+    outside = Outside(At(m, "program", reads_))
+    claim = Claim(points, All((*tied, outside)) if tied else outside, explain)
+    return Obligation(operand.name, claim, reads=reading, mend=mend, source=operand.source)
+
+
+def _ends(kernel: Kernel, operand: Operand) -> Obligation:
+    """Bounded slices end inside the array, and are no longer than their block."""
+    ends = bounded_ends(kernel, operand)
+    reads_ = "reads" if ends.copies.extents else ""
+    points = {"program": ends.domain} | ({"reads": ends.copies} if reads_ else {})
+
+    def too_long(places: tuple[Index, ...], on: Numbers) -> Any:
+        found: Any = False
+        for start, size, block, extent in _rows(places[0], operand, on):
+            past = on.less(extent, start + size)
+            found = on.either(found, on.either(past, on.either(on.less(size, 0), on.less(block, size))))
+        return found
+
+    def explain(at: Point, on: Numbers) -> str:
+        for start, size, block, extent in _rows(ends.place(at["program"], at.get("reads", ()), on), operand, on):
+            if start + size > extent or not 0 <= size <= block:
+                who = f"{operand.name} at program {at['program']}"
+                return f"{who}: a slice of {size} elements from {start}; the array has {extent}, the block {block}"
+        return str(operand)
+
+    tied = consistent(kernel, operand, [("program", reads_)])
+    claim = Claim(points, All((*tied, When((At(ends, "program", reads_),), too_long))), explain)
+    bounded = [term for k, size in enumerate(operand.sizes) if size is not None for term in (operand.index[k], size)]
+    return Obligation(operand.name, claim, reads=bool(reads(bounded)), source=operand.source)
+
+
+def _rows(place: Index, operand: Operand, on: Numbers) -> list[tuple[Any, ...]]:
+    """(start, valid size, block, extent) of every bounded dimension."""
+    bounded = [k for k, size in enumerate(operand.sizes) if size is not None]
+    sizes = [(on.size(operand.block[k].size), on.size(operand.dims[k])) for k in bounded]
+    return [(place[2 * n], place[2 * n + 1], *size) for n, size in enumerate(sizes)]

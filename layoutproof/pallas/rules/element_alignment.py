@@ -1,0 +1,54 @@
+"""Windows of Element dimensions start at tiles, and the compiler can prove it.
+
+Why it matters: the compiler refuses what it cannot prove, and believes a hint (pl.multiple_of) that is false: then data
+come from the wrong rows, silently.
+Refuted by: the term that the compiler cannot see through; or the smallest `program` whose window starts off a tile.
+Example: i * 8 is believed and true; i * 8 + 8 is true and refused; pl.multiple_of(i * 4, 8) is believed and false.
+Mend: write the start as a product with the tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from layoutproof.core.claim import All, At, Claim, When
+from layoutproof.core.index_map import Index
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point
+from layoutproof.kernel.kernel import Kernel, KernelTarget, Operand
+from layoutproof.kernel.obligation import Obligation, each
+from layoutproof.kernel.windows import consistent, program_map
+
+TARGET = True
+
+
+def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
+    """For each operand with Element dimensions: the compiler's prover, and the truth."""
+    return each((o for o in kernel.operands if o.windowed), lambda operand: _of(kernel, operand, target))
+
+
+def _of(kernel: Kernel, operand: Operand, target: KernelTarget) -> Iterator[Obligation]:
+    tiles = target.misaligned(operand)
+    if not tiles:
+        return
+    yield Obligation(operand.name, broken=target.refuses_index(operand), source=operand.source)
+    m = program_map(kernel, operand)
+    reads = "reads" if m.copies.extents else ""
+
+    def off(places: tuple[Index, ...], on: Numbers) -> Any:
+        found: Any = False
+        for d, tile in tiles:
+            found = on.either(found, on.opposite(on.equal(places[0][d] % tile, 0)))
+        return found
+
+    def explain(at: Point, on: Numbers) -> str:
+        place = m.place(at["program"], at.get("reads", ()), on)
+        d, tile = next((d, tile) for d, tile in tiles if place[d] % tile)
+        who = f"{operand.name} at program {at['program']}"
+        return f"{who}: dimension {d} starts at {place[d]}, which is no multiple of the tile's {tile}"
+
+    points = {"program": m.domain} | ({"reads": m.copies} if reads else {})
+    tied = consistent(kernel, operand, [("program", reads)])
+    claim = Claim(points, All((*tied, When((At(m, "program", reads),), off))), explain)
+    yield Obligation(operand.name, claim, source=operand.source)

@@ -1,0 +1,40 @@
+"""The grid has at least one program.
+
+Why it matters: a grid with an extent of 0 runs nothing and says nothing; every output is whatever was in memory.
+Refuted by: the grid dimension and its extent, with the smallest sizes that make it so. A grid entry that is itself a
+number of the running program is assumed to be at least 1, as every size is.
+Example: grid (n // 256,) of an array with 100 rows.
+Mend: pl.cdiv(n, 256), or return early where there is nothing to do.
+"""
+
+from __future__ import annotations
+
+from layoutproof.core.claim import Any_, Claim, Formula, Holds
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point
+from layoutproof.core.size import surely_less
+from layoutproof.core.term import Term, size_term
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.obligation import Obligation
+
+TARGET = False
+
+
+def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
+    """One, about the whole grid."""
+    broken = [_said(k, n) for k, n in enumerate(kernel.grid) if type(n) is int and n < 1]
+    doubtful = [(k, n) for k, n in enumerate(kernel.grid) if type(n) is not int and not surely_less(0, n)]
+    claim = None
+    if doubtful and not broken:
+        parts: tuple[Formula, ...] = tuple(Holds(Term("<", size_term(n), Term("int", 1))) for _, n in doubtful)
+
+        def explain(at: Point, on: Numbers) -> str:
+            return "; ".join(_said(k, on.size(n)) for k, n in doubtful if on.size(n) < 1)
+
+        claim = Claim({}, parts[0] if len(parts) == 1 else Any_(parts), explain)
+    mend = "use pl.cdiv instead of //"
+    return (Obligation("grid", claim, "; ".join(broken), reads=False, mend=lambda point, on: mend),)
+
+
+def _said(k: int, extent: int) -> str:
+    return f"grid dimension {k} has {extent} programs"

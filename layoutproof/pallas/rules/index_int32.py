@@ -1,0 +1,88 @@
+"""No index map computes a number that a signed 32-bit integer cannot hold, on its way or as the window's start.
+
+Why it matters: JAX computes index maps in int32 and wraps silently; our own integers never overflow, so `proved`
+elsewhere says nothing about this.
+Refuted by: the smallest `program` for which a part of the index map, or block index times block size, leaves int32.
+Grids of more programs than int32 counts are left out: the compiler takes none.
+Narrower and unsigned integers of a traced index map wrap in its terms; there is nothing left to ask of them here.
+Example: grid 2**20, index (i) -> (i * 4096,) is fine up to program 524287 and wraps at 524288.
+Mend: divide before multiplying, or split the dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from layoutproof.core.claim import All, At, Claim, Formula, Outside, When
+from layoutproof.core.index_map import Index, IndexMap
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point
+from layoutproof.core.size import surely_less
+from layoutproof.core.term import CONDITIONS, Term, size_term
+from layoutproof.kernel.kernel import Kernel, Operand
+from layoutproof.kernel.obligation import Obligation, each
+from layoutproof.kernel.windows import consistent, terms_map
+
+TARGET = False
+LIMIT = 1 << 31
+
+
+def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
+    """One per operand with windows."""
+    return each((o for o in kernel.operands if o.windowed), lambda operand: _of(kernel, operand))
+
+
+def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
+    sizes = [size for size in operand.sizes if size is not None]
+    parts = [part for term in (*operand.index, *sizes) for part in _parts(term)]
+    for term, block in zip(operand.index, operand.block, strict=True):
+        if block.kind == "blocked" and block.size != 1:
+            parts.append(Term("*", term, size_term(block.size)))
+    distinct = {str(part): part for part in parts if part.op not in ("int", "name", "read")}
+    if not distinct:
+        return
+    m = terms_map(kernel, operand, list(distinct.values()))
+    reads = "reads" if m.copies.extents else ""
+
+    def shifted(index: Index, copy: Index, on: Numbers) -> Index:
+        # from -2**31 .. 2**31 - 1 to 0 .. 2**32 - 1
+        return tuple(value + LIMIT for value in m.place(index, copy, on))
+
+    inside = IndexMap(m.domain, m.range, shifted, m.copies)
+
+    def explain(at: Point, on: Numbers) -> str:
+        values = m.place(at["program"], at.get("reads", ()), on)
+        text, value = next((t, v) for t, v in zip(distinct, values, strict=True) if not -LIMIT <= v < LIMIT)
+        return f"{operand.name} at program {at['program']}: {text} is {value}, and int32 ends at {LIMIT - 1}"
+
+    points = {"program": m.domain} | ({"reads": m.copies} if reads else {})
+    outside = Outside(At(inside, "program", reads), (2 * LIMIT,) * len(distinct))
+    beside = (*consistent(kernel, operand, [("program", reads)]), *_counted(kernel, m))
+    claim = Claim(points, All((*beside, outside)) if beside else outside, explain)
+    yield Obligation(operand.name, claim, source=operand.source)
+
+
+def _counted(kernel: Kernel, m: IndexMap) -> tuple[Formula, ...]:
+    """A grid counts its programs in int32 too: sizes for which it could not are nobody's."""
+    doubtful = [k for k, extent in enumerate(kernel.grid) if not surely_less(extent, LIMIT)]
+    if not doubtful or all(type(extent) is int for extent in kernel.grid):
+        return ()
+    program = IndexMap(m.domain, m.domain, lambda index, copy, on: index)
+
+    def fits(places: tuple[Index, ...], on: Numbers) -> Any:
+        held: Any = True
+        for k in doubtful:
+            held = on.both(held, on.less(places[0][k], LIMIT - 1))
+        return held
+
+    return (When((At(program, "program"),), fits),)
+
+
+def _parts(term: Term) -> list[Term]:
+    """The term and everything numeric inside of it."""
+    if term.op in ("int", "name"):
+        return []
+    start = 1 if term.op == "read" else 0
+    inner = [part for a in term.args[start:] for part in _parts(a)]
+    return inner if term.op in CONDITIONS else [*inner, term]

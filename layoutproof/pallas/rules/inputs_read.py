@@ -1,0 +1,182 @@
+"""Every element of every input is in some program's window, so that no remainder is left out of the result.
+
+Why it matters: `grid=(.., k // bk)` never reads the tail of the reduced dimension. Every block is in bounds, every
+output is written, interpret mode shows no NaN, and the numbers are wrong: JAX's own matmul of f32[1024,1000] and
+f32[1000,1024] at block 256 leaves 232 of 1000 products out of each sum.
+Refuted by: the smallest `element` that no program reads. It is an error where the trailing remainder of a dimension,
+what is left when its block divides it, is read by no program while all its other tiles are. Other parts that nobody
+reads are info: a kernel may well need only some blocks of an input (causal attention, every second block, block 0). A
+remainder that the index map itself steers clear of (`jnp.maximum(i - 1, 0)`, the block before) is info too, and of an
+input that shares its buffer with an output a warning: what is not read keeps its values.
+Not asked of inputs that tables address (scalar prefetch), that the body moves by hand, of parts that the body cut out
+of an array for a pipeline, and of arrays that several pipelines have. An array that is given twice is read by either.
+A window counts as read: that the body looks at all of it is not asked.
+Example: array f32[1000], block 256, grid 1000 // 256 = 3: elements [768, 1000) are never read.
+Source: JAX's page "Grids and BlockSpecs".
+Mend: grid = pl.cdiv(array, block), and mask what the last block has too much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from layoutproof.core.claim import All, At, Claim, Formula, Holds, Unreached, When
+from layoutproof.core.errors import Undecided
+from layoutproof.core.index_map import Index, IndexMap
+from layoutproof.core.numbers import INTS, Numbers
+from layoutproof.core.result import Point
+from layoutproof.core.size import Extent, ceil_div, surely_less
+from layoutproof.core.space import Space
+from layoutproof.core.term import Term, reads, size_term
+from layoutproof.kernel.fixes import uncovered
+from layoutproof.kernel.kernel import Block, Kernel, Operand
+from layoutproof.kernel.kernel_elements import start_of
+from layoutproof.kernel.obligation import Obligation, each
+from layoutproof.kernel.windows import program_map
+
+TARGET = False
+CHOICES = frozenset({"select", "min", "max"})
+"""What an index map leaves out with these, it leaves out on purpose, unless its grid is what falls short."""
+
+
+def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
+    """One per input whose windows alone say what is read of it."""
+    return each((o for o in kernel.inputs if _told(o)), lambda operand: [_of(kernel, operand)])
+
+
+def _told(operand: Operand) -> bool:
+    terms = (*operand.index, *(size for size in operand.sizes if size is not None))
+    return operand.windowed and not operand.part and not reads(terms)
+
+
+def _of(kernel: Kernel, operand: Operand) -> Obligation:
+    m = program_map(kernel, operand, elements=True)
+    named = "element" if any(b.kind in ("element", "bounded") for b in operand.block) else "block"
+
+    def first(at: Point, on: Numbers) -> Point:
+        pairs = zip(at[named], operand.block, strict=True)
+        return {"element": tuple(int(v * on.size(b.size)) if b.kind == "blocked" else v for v, b in pairs)}
+
+    def explain(at: Point, on: Numbers) -> str:
+        return f"no program reads {operand.name}{list(first(at, on)['element'])}"
+
+    claim = Claim({named: m.range}, Unreached(m, named), explain)
+    return Obligation(
+        operand.name, claim, severity="info", source=operand.source, shown=first, graver=tuple(_tails(kernel, operand))
+    )
+
+
+def _tails(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
+    """What would be an error: the remainder of one dimension."""
+    others = [o for o in kernel.inputs if o is not operand and _array(o) == _array(operand)]
+    if not all(map(_told, others)):
+        return
+    # the last dimension first: the smallest element is in its remainder
+    for d in reversed(range(len(operand.dims))):
+        try:
+            found = _tail(kernel, operand, d, others)
+        except Undecided as undecided:
+            found = Obligation(operand.name, unknown=str(undecided), source=operand.source)
+        if found is not None:
+            yield found
+
+
+def _array(operand: Operand) -> str:
+    return operand.same_as or operand.name
+
+
+def _tail(kernel: Kernel, operand: Operand, d: int, others: list[Operand]) -> Obligation | None:
+    block, extent, term = operand.block[d], operand.dims[d], operand.index[d]
+    size: Any = block.size
+    valid = operand.sizes[d] if operand.sizes else None
+    tiled = block.kind == "blocked" or (block.kind == "element" and not (block.low or block.high))
+    tiled = tiled or (block.kind == "bounded" and valid is not None and valid.op == "int" and valid.args[0] == size)
+    used = [name for name in kernel.grid_names if name in term.names()]
+    if not tiled or not used or not surely_less(0, size):
+        return None
+    whole: Any = extent // size
+    rest: Any = ceil_div(extent, size) - whole if type(size) is int else 1
+    if rest == 0 or whole == 0:
+        return None
+    short = any(kernel.grid[kernel.grid_names.index(name)] == whole for name in used)
+    if (_ops(term) & CHOICES and not short) or (whole == 1 and not _goes_on(kernel, used, term, block)):
+        return None
+    tile = term if block.kind == "blocked" else Term("//", term, size_term(size))
+    box = Space(tuple(used), tuple(kernel.grid[kernel.grid_names.index(name)] for name in used))
+    tiles = IndexMap(box, Space(("tile",), (whole,)), _placed(used, tile, 0))
+    after = IndexMap(box, Space(("tail",), (rest,)), _placed(used, tile, whole))
+    # sizes for which there is no whole tile have no remainder either
+    some: tuple[Formula, ...] = () if type(extent) is int else (Holds(Term("<=", size_term(size), size_term(extent))),)
+    unread: Formula = Unreached(after, "tail")
+
+    def first(at: Point, on: Numbers) -> Point:
+        return {
+            "element": tuple(int(on.size(whole) * on.size(size)) if k == d else 0 for k in range(len(operand.dims)))
+        }
+
+    def explain(at: Point, on: Numbers) -> str:
+        start, many = first(at, on)["element"][d], int(on.size(whole))
+        tail = f"elements {start}:{on.size(extent)} of dimension {d} of {operand.name}"
+        return f"no program reads {tail}, what is left behind its {many} whole block{'s' if many > 1 else ''}"
+
+    beside = [Claim({"tile": tiles.range}, Unreached(tiles, "tile"))]
+    beside += [_no_other(kernel, other, d, whole * size, extent) for other in others]
+    if block.kind != "blocked":
+        beside.append(_aligned(kernel, operand, d, size))
+    return Obligation(
+        operand.name,
+        Claim({"tail": after.range}, All((unread, *some)) if some else unread, explain),
+        severity="warning" if kernel.inputs.index(operand) in [a for a, _ in kernel.aliases] else "error",
+        mend=lambda at, on: uncovered(kernel, operand, d),
+        source=operand.source,
+        shown=first,
+        provided=tuple(beside),
+    )
+
+
+def _goes_on(kernel: Kernel, used: list[str], term: Term, block: Block) -> bool:
+    """Whether one more program along some grid dimension would read the second tile: of one tile that tells the cause.
+
+    `2 * i` with one program reads tile 0, and would never read tile 1.
+    """
+    ends = {name: kernel.grid[kernel.grid_names.index(name)] for name in used}
+    if not all(type(extent) is int for extent in ends.values()):
+        return True
+    second = 1 if block.kind == "blocked" else block.size
+    return any(term.evaluate({**dict.fromkeys(used, 0), name: ends[name]}, INTS) == second for name in used)
+
+
+def _placed(names: list[str], tile: Term, behind: Extent) -> Any:
+    def place(at: Index, copy: Index, on: Numbers) -> Index:
+        value = tile.evaluate(dict(zip(names, at, strict=True)), on)
+        return (value - on.size(behind),)
+
+    return place
+
+
+def _no_other(kernel: Kernel, other: Operand, d: int, start: Extent, end: Extent) -> Claim:
+    """No program reads an element from `start` on through another operand of the same array."""
+    m, block = program_map(kernel, other), other.block[d]
+
+    def seen(places: tuple[Index, ...], on: Numbers) -> Any:
+        begin = start_of(block, places[0][d], on)
+        return on.both(on.less(on.size(start), begin + on.size(block.size)), on.less(begin, on.size(end)))
+
+    return Claim({"program": m.domain}, When((At(m, "program"),), seen))
+
+
+def _aligned(kernel: Kernel, operand: Operand, d: int, size: Extent) -> Claim:
+    """All windows start at multiples of their size, as blocks do."""
+    m = program_map(kernel, operand)
+
+    def odd(places: tuple[Index, ...], on: Numbers) -> Any:
+        return on.opposite(on.equal(places[0][d] % on.size(size), 0))
+
+    return Claim({"program": m.domain}, When((At(m, "program"),), odd))
+
+
+def _ops(term: Term) -> frozenset[str]:
+    if term.op in ("int", "name"):
+        return frozenset()
+    return frozenset({term.op}).union(*(_ops(part) for part in term.args))

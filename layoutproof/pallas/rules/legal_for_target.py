@@ -1,0 +1,27 @@
+"""No measured rule of the target refuses the kernel's grid, semantics, buffers, element types or mix of block kinds.
+
+Why it matters: what is refused is refused late, and what `interpret=True` takes is no guide.
+Asked by its name it stands for all that rules can prove of a target: `block_shape`, `element_alignment` and
+`memory_budget` too. What no rule knows is not in it: the kernel's body, and what spills from registers (`vmem_total`).
+So "proved" here means that no rule refuses the kernel; only the compiler can say that it takes it.
+Refuted by: what is refused, and by whom.
+Example: Buffered(3) in pallas_call; Element next to ordinary blocks; core_parallel with more programs than cores; a
+table of f16, or without elements.
+"""
+
+from __future__ import annotations
+
+from layoutproof.kernel.kernel import Kernel, KernelTarget
+from layoutproof.kernel.obligation import Obligation
+
+TARGET = True
+
+WITH = ("block_shape", "element_alignment", "memory_budget")
+"""Asked along with it where it is asked by its name; where everything is asked, each speaks for itself."""
+
+
+def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
+    """One, or one per refusal."""
+    refused = target.refuses_kernel(kernel)
+    figures = {"proved": f"no rule measured on {target.compiler} refuses it; body and spills not looked at"}
+    return tuple(Obligation(kernel.name, broken=why) for why in refused) or (Obligation(kernel.name, figures=figures),)

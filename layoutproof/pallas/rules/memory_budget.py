@@ -1,0 +1,54 @@
+"""Windows and scratch fit into the target's vector and scalar memory; what the compiler adds is not counted.
+
+Why it matters: over the limit the compiler refuses, after all the work of compiling.
+Proved and refuted in the same words: windows + scratch = X of Y bytes; spills not counted. It is no proof that the
+compiler takes the kernel: registers that spill take VMEM too, and only the compiler knows how much (`vmem_total`).
+What the body allocates for itself (pl.run_scoped, the buffers of a pipeline inside of the call) counts as scratch, at
+the moment when most of it is alive. A pipeline is not asked by itself, the call around it is, with that call's limit.
+Refuted by: the memory, what is needed, the limit and who set it, and the largest parts.
+Figures: bytes of every part, the sum and the limit.
+Mend: smaller blocks, Buffered(1) for blocks that rarely change, or vmem_limit_bytes up to what the target has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point
+from layoutproof.kernel.kernel import Kernel, KernelTarget, Memory
+from layoutproof.kernel.obligation import NOT_ASKED, Obligation
+
+TARGET = True
+
+
+def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
+    """One per memory."""
+    memories = target.memory(kernel)
+    if kernel.pipeline == "emit_pipeline" and all(m.used <= m.capacity for m in memories):
+        # its limit is that of the call around it, and so is all else that lies there
+        why = f"{NOT_ASKED}the call around it counts its buffers, in its own memory_budget"
+        return (Obligation(kernel.name, unknown=why, severity="info"),) if memories else ()
+    found = []
+    for memory in memories:
+        parts = sorted(memory.parts, key=lambda part: -part[1])
+        figures: dict[str, object] = {"bytes": memory.used, "limit": memory.limit, **dict(parts)}
+        why = ""
+        if memory.used > memory.limit:
+            largest = ", ".join(f"{what}: {size}" for what, size in parts[:4])
+            why = f"{memory.name}: {memory}; the limit is {memory.limit_from}; {largest}"
+        else:
+            figures["proved"] = str(memory)
+        mend = _mend(memory)
+        found.append(Obligation(memory.name, broken=why, figures=figures, mend=_saying(mend)))
+    return tuple(found)
+
+
+def _saying(text: str) -> Callable[[Point, Numbers], str]:
+    return lambda point, on: text
+
+
+def _mend(memory: Memory) -> str:
+    if memory.limit < memory.used <= memory.capacity:
+        return f"smaller blocks, or vmem_limit_bytes={memory.used} and more (up to {memory.capacity})"
+    return "smaller blocks"

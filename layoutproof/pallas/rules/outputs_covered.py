@@ -1,0 +1,58 @@
+"""Every element of every output is in some program's block, so everything that the caller gets has been written.
+
+Why it matters: what no program writes is whatever was in memory. `grid=(n // b,)` leaves the tail out in silence;
+interpret mode shows NaN for floats, hardware does not.
+Refuted by: the smallest `block` (for Element and bounded windows: element) that no program has.
+Example: array f32[1000], block 256, grid 3: block 3, elements [768, 1000), is never written.
+An output whose value nobody uses is reported as info. An aliased output keeps the input's values where nothing is
+written, so a hole is a warning there. That the body stores into each block it gets is not looked at.
+Source: JAX's page "Grids and BlockSpecs".
+Mend: grid = pl.cdiv(array, block) in every dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from layoutproof.core.claim import Claim, Unreached
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point
+from layoutproof.kernel.fixes import uncovered
+from layoutproof.kernel.kernel import Kernel, Operand
+from layoutproof.kernel.obligation import Obligation, each
+from layoutproof.kernel.windows import settled_reads
+
+TARGET = False
+
+
+def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
+    """One per output with windows."""
+    return each((o for o in kernel.outputs if o.windowed), lambda operand: _of(kernel, operand))
+
+
+def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
+    m, unsettled = settled_reads(kernel, operand)
+    named = "element" if any(b.kind in ("element", "bounded") for b in operand.block) else "block"
+
+    def hole(at: Point, on: Numbers) -> str:
+        parts = []
+        for k, (entry, block) in enumerate(zip(at[named], operand.block, strict=True)):
+            size, extent = on.size(block.size), on.size(operand.dims[k])
+            whole = block.kind != "blocked"
+            parts.append(str(entry) if whole else f"{entry * size}:{min((entry + 1) * size, extent)}")
+        return f"no program writes {operand.name}[{', '.join(parts)}] ({named} {at[named]})"
+
+    def mend(at: Point, on: Numbers) -> str:
+        for k, entry in enumerate(at[named]):
+            if entry:
+                return uncovered(kernel, operand, k)
+        return uncovered(kernel, operand, 0) if at[named] else ""
+
+    aliased = kernel.outputs.index(operand) in [out for _, out in kernel.aliases]
+    severity = "info" if not operand.live else "warning" if aliased else "error"
+    claim = Claim({named: m.range}, Unreached(m, named), hole)
+    if unsettled:
+        # every value that a table may hold was let stand at once: what is not reached so is not reached at all
+        yield Obligation(operand.name, claim, if_proved=unsettled, severity=severity, source=operand.source)
+        return
+    yield Obligation(operand.name, claim, severity=severity, mend=mend, source=operand.source)

@@ -1,0 +1,29 @@
+"""Parallel grid dimensions come before sequential ones.
+
+Why it matters: cores share out the parallel dimensions, and run the others in order. `pltpu.InterpretParams` refuses
+another order; the compiler (libtpu 0.0.42.1) takes it and does not say what it then runs in which order.
+Refuted by: the first parallel dimension that follows a sequential one. Dimensions that vmap added count as parallel.
+Example: dimension_semantics ("arbitrary", "parallel").
+Mend: reorder the grid: parallel dimensions first, reductions last.
+"""
+
+from __future__ import annotations
+
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.obligation import Obligation
+
+TARGET = False
+
+
+def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
+    """One, about the semantics; none on GPUs, where all is parallel."""
+    if kernel.platform != "tpu":
+        return ()
+    parallel = kernel.parallel()
+    # one program alone is in every order
+    sequential = [k for k in range(len(kernel.grid)) if k not in parallel and kernel.grid[k] != 1]
+    late = [k for k in parallel if sequential and k > sequential[0] and kernel.grid[k] != 1]
+    broken = (
+        f"grid dimension {late[0]} is parallel and comes after the sequential dimension {sequential[0]}" if late else ""
+    )
+    return (Obligation("grid", broken=broken, mend=lambda point, on: "reorder the grid: parallel dimensions first"),)

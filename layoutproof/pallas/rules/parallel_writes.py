@@ -1,0 +1,74 @@
+"""Two programs that may run at the same time never write one element.
+
+Why it matters: programs of a "parallel" grid dimension are spread over cores (on GPUs: all programs over blocks of
+threads). Who writes last is chance, and an accumulation is lost; on one core, and in interpret mode, it looks right.
+Refuted by: the smallest pair, `first` and `second`, indices of the parallel dimensions only, with the other grid
+indices (and values read from tables, and offsets in the window) as `first_at`, `second_at`.
+Example: output map (i) -> (0), grid 2, dimension_semantics ("parallel",): programs 0 and 1 both write block 0.
+A dimension that vmap added is always parallel (jax/_src/pallas/mosaic/lowering.py, jax 0.10.2).
+An output whose value nobody uses is reported as info.
+Mend: make the dimension "arbitrary", or give every parallel program a block of its own and add up afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from layoutproof.core.claim import All, At, Before, Claim, Formula, Same, When
+from layoutproof.core.index_map import Index
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point
+from layoutproof.kernel.kernel import Kernel, Operand
+from layoutproof.kernel.obligation import Obligation, each
+from layoutproof.kernel.windows import consistent, program_map
+
+TARGET = False
+
+
+def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
+    """One per output with windows; none where nothing runs in parallel."""
+    if not kernel.parallel():
+        return ()
+    return each((o for o in kernel.outputs if o.windowed), lambda operand: _of(kernel, operand))
+
+
+def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
+    dims = kernel.parallel()
+    written = "element" if any(block.kind in ("element", "bounded") for block in operand.block) else "block"
+    m = program_map(kernel, operand, dims, elements=True)
+    points = {"first": m.domain, "second": m.domain}
+    copies = ("first_at", "second_at") if m.copies.extents else ("", "")
+    if m.copies.extents:
+        points |= dict.fromkeys(copies, m.copies)
+    first, second = At(m, "first", copies[0]), At(m, "second", copies[1])
+    parts: tuple[Formula, ...] = (Before("first", "second"), Same(first, second))
+    parts += consistent(kernel, operand, [("first", copies[0]), ("second", copies[1])], dims, elements=True)
+    if written == "element":
+        # what windows share outside the array is dropped
+        parts += (When((first,), lambda places, on: _inside(places[0], m.range.extents, on)),)
+
+    def explain(at: Point, on: Numbers) -> str:
+        place = m.place(at["first"], at.get("first_at", ()), on)
+        pair = f"({', '.join(m.domain.names)}) = {at['first']} and {at['second']}"
+        return f"{operand.name}: programs {pair} may run at the same time, and both write {written} {place}"
+
+    def mend(at: Point, on: Numbers) -> str:
+        k = next(d for d, a, b in zip(dims, at["first"], at["second"], strict=True) if a != b)
+        who = "vmap made it parallel: batch outside of the call" if k in kernel.vmapped else 'make it "arbitrary"'
+        return f"grid dimension {k} does not choose the block of {operand.name}; {who}, or let it choose a block"
+
+    severity = "error" if operand.live else "info"
+    claim = Claim(points, All(parts), explain)
+    # on a GPU a block is a pointer into the array, and programs share it to store different parts
+    body = (
+        "" if kernel.platform == "tpu" else "programs share a block, and what each stores of it is in the kernel's body"
+    )
+    yield Obligation(operand.name, claim, if_refuted=body, severity=severity, mend=mend, source=operand.source)
+
+
+def _inside(place: Index, extents: Any, on: Numbers) -> Any:
+    held: Any = True
+    for entry, extent in zip(place, extents, strict=True):
+        held = on.both(held, on.both(on.less(-1, entry), on.less(entry, on.size(extent))))
+    return held

@@ -1,0 +1,75 @@
+"""Every block lies inside its array as a whole.
+
+Why it matters: what a block holds beyond the array's edge is undefined when read and dropped when written. That is
+legal and common, and a kernel that reduces over such a block must mask it; interpret mode fills it with NaN, hardware
+with garbage.
+Refuted by: the smallest `program` with a partial block. Always info: whether the body masks is not looked at.
+Figures: for each dimension with a partial block, elements that are there, and the condition of the mask.
+Example: array f32[1000], block 256: the last block has 232 elements.
+Mend: mask with the condition given, or choose a block size that divides the array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from layoutproof.core.claim import All, At, Claim, When
+from layoutproof.core.index_map import Index
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point
+from layoutproof.kernel.kernel import Kernel, Operand
+from layoutproof.kernel.obligation import Obligation, each
+from layoutproof.kernel.windows import consistent, program_map
+
+TARGET = False
+
+
+def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
+    """One per operand with a block that does not divide its array."""
+    return each((o for o in kernel.operands if o.windowed), lambda operand: _of(kernel, operand))
+
+
+def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
+    dims = [d for d in range(len(operand.dims)) if _may_be_partial(operand, d)]
+    if not dims:
+        return
+    m = program_map(kernel, operand)
+    reads = "reads" if m.copies.extents else ""
+    tied = consistent(kernel, operand, [("program", reads)])
+
+    def partial(places: tuple[Index, ...], on: Numbers) -> Any:
+        found: Any = False
+        for d in dims:
+            # a block that is wholly outside is no partial one: blocks_in_bounds speaks of it
+            start, extent = places[0][d] * on.size(operand.block[d].size), on.size(operand.dims[d])
+            beyond = on.less(extent, start + on.size(operand.block[d].size))
+            found = on.either(found, on.both(beyond, on.both(on.less(-1, start), on.less(start, extent))))
+        return found
+
+    def explain(at: Point, on: Numbers) -> str:
+        place = m.place(at["program"], at.get("reads", ()), on)
+        said = []
+        for d in dims:
+            size, extent = on.size(operand.block[d].size), on.size(operand.dims[d])
+            if place[d] * size < extent < (place[d] + 1) * size:
+                there = extent - place[d] * size
+                said.append(f"{there} of the block's {size} elements in dimension {d}")
+        return f"{operand.name} at program {at['program']}: the array has only {' and '.join(said)}"
+
+    figures = {f"mask{d}": _mask(operand, d) for d in dims}
+    points = {"program": m.domain} | ({"reads": m.copies} if reads else {})
+    claim = Claim(points, All((*tied, When((At(m, "program", reads),), partial))), explain)
+    yield Obligation(operand.name, claim, severity="info", source=operand.source, figures=figures)
+
+
+def _mask(operand: Operand, d: int) -> str:
+    size = operand.block[d].size
+    return f"({operand.index[d]}) * {size} + arange({size}) < {operand.dims[d]}"
+
+
+def _may_be_partial(operand: Operand, d: int) -> bool:
+    block, extent = operand.block[d], operand.dims[d]
+    if block.kind != "blocked" or block.size == extent:
+        return False
+    return not (type(block.size) is int and type(extent) is int and block.size > 0 and extent % block.size == 0)

@@ -1,0 +1,118 @@
+"""An output block that is left is never visited again.
+
+Why it matters: on a TPU the window of an output is written back when the next program has another block, and is not
+read in again. A second visit starts from whatever the buffer then holds; a reduction whose axis is not innermost adds
+up garbage.
+Refuted by: the smallest programs `first`, `between`, `last`: the first and the last have one block, the middle another.
+A bounded slice of another length is another block, even where it starts at the same element: it is copied anew.
+Example: grid (k, i) with output index (k, i) -> (i, 0): block 0 is left at program (0, 1) and visited again at (1, 0).
+Source: docs/pallas/tpu/details.rst of JAX; RevisitMode.IMMEDIATE in jax/_src/pallas/core.py (jax 0.10.2), which is the
+default; an operand with revisit "any" is not asked. `pltpu.InterpretParams` raises "Revisited block"; the compiler and
+interpret=True say nothing. GPUs have no such windows.
+Mend: make the grid dimensions that do not choose the output's block the innermost ones.
+
+How it is proved: where the block depends on the first grid dimensions alone (those of one program left out) and differs
+between any two of their values, all visits of a block follow one another. That is an injectivity, for all sizes at
+once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from layoutproof.core.claim import All, At, Before, Claim, Differ, Formula, Same
+from layoutproof.core.index_map import Index, IndexMap
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point
+from layoutproof.core.space import Space
+from layoutproof.core.term import Term, reads
+from layoutproof.kernel.kernel import Kernel, Operand
+from layoutproof.kernel.obligation import Obligation, each
+from layoutproof.kernel.windows import consistent, program_map, terms_map
+
+TARGET = False
+
+
+def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
+    """One per output with windows whose block moves."""
+    if kernel.platform != "tpu":
+        return ()
+    asked = (o for o in kernel.outputs if o.windowed and o.revisit != "any")
+    return each(asked, lambda operand: _of(kernel, operand))
+
+
+def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
+    moving = [k for k in moving_dims(kernel, operand) if kernel.grid[k] != 1]
+    if not moving and not reads(returned(operand)):
+        return
+    m = _visits(kernel, operand)
+    names = ("first", "between", "last")
+    copies = tuple(f"{name}_reads" if m.copies.extents else "" for name in names)
+    at = [At(m, name, copy) for name, copy in zip(names, copies, strict=True)]
+    parts: tuple[Formula, ...] = (Before("first", "between"), Before("between", "last"))
+    parts += (Same(at[0], at[2]), Differ(at[0], at[1]))
+    parts += consistent(kernel, operand, list(zip(names, copies, strict=True)))
+    points = dict.fromkeys(names, m.domain)
+    if m.copies.extents:
+        points |= dict.fromkeys(copies, m.copies)
+
+    def explain(point: Point, on: Numbers) -> str:
+        block = m.place(point["first"], point.get("first_reads", ()), on)
+        other = m.place(point["between"], point.get("between_reads", ()), on)
+        return (
+            f"{operand.name}: block {block} is visited by program {point['first']}, left for block {other} at "
+            f"{point['between']}, and visited again at {point['last']}"
+        )
+
+    def mend(point: Point, on: Numbers) -> str:
+        idle = [k for k in range(max(moving, default=0)) if k not in moving and kernel.grid[k] != 1]
+        if not idle:
+            return ""
+        return f"grid dimension {idle[0]} does not choose the block of {operand.name}: make it the innermost dimension"
+
+    claim = Claim(points, All(parts), explain, implied_by=leading_claim(kernel, operand))
+    severity = "error" if operand.live else "info"
+    yield Obligation(operand.name, claim, severity=severity, mend=mend, source=operand.source)
+
+
+def _visits(kernel: Kernel, operand: Operand) -> IndexMap:
+    """Program -> what tells its block from others: of a bounded slice also how long it is."""
+    m = program_map(kernel, operand)
+    bounded = [k for k, size in enumerate(operand.sizes) if size is not None]
+    if not bounded:
+        return m
+    names = (*m.range.names, *(f"size{k}" for k in bounded))
+    extents = (*m.range.extents, *(operand.block[k].size + 1 for k in bounded))
+    return replace(terms_map(kernel, operand, returned(operand)), range=Space(names, extents))
+
+
+def returned(operand: Operand) -> tuple[Term, ...]:
+    """What an operand's index map returns: indices, then the sizes of bounded slices."""
+    return (*operand.index, *(size for size in operand.sizes if size is not None))
+
+
+def moving_dims(kernel: Kernel, operand: Operand) -> list[int]:
+    """The grid dimensions that an operand's index map speaks of."""
+    used = {name for term in returned(operand) for name in term.names()}
+    return [k for k, name in enumerate(kernel.grid_names) if name in used]
+
+
+def leading_claim(kernel: Kernel, operand: Operand) -> Claim | None:
+    """The claim that the block tells the indices of the leading grid dimensions; None where it may not."""
+    moving = [k for k in moving_dims(kernel, operand) if kernel.grid[k] != 1]
+    leading = [k for k in range(max(moving, default=-1) + 1) if kernel.grid[k] != 1]
+    if leading != moving or reads(returned(operand)):
+        return None
+    whole = program_map(kernel, operand)
+    box = Space(tuple(kernel.grid_names[k] for k in leading), tuple(kernel.grid[k] for k in leading))
+
+    def place(index: Index, copy: Index, on: Numbers) -> Index:
+        full: list[Any] = [0] * len(kernel.grid)
+        for k, value in zip(leading, index, strict=True):
+            full[k] = value
+        return whole.place(tuple(full), (), on)
+
+    m = IndexMap(box, whole.range, place)
+    return Claim({"first": box, "second": box}, All((Before("first", "second"), Same(At(m, "first"), At(m, "second")))))

@@ -1,0 +1,50 @@
+"""Index maps read tables (scalar prefetch) only at indices that the tables have.
+
+Why it matters: nothing checks such reads; past the end they give whatever scalar memory holds, and with it any block.
+Refuted by: the smallest `program` that reads outside, with the values read from tables as `reads`.
+Example: table t of 8 entries, grid 9, index (i) -> (t[i], 0).
+Mend: let the table be as long as the grid, or clamp the index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from layoutproof.core.claim import All, At, Claim, Outside
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point
+from layoutproof.core.term import Term, reads
+from layoutproof.kernel.kernel import Kernel, Operand
+from layoutproof.kernel.obligation import Obligation, each
+from layoutproof.kernel.windows import consistent, terms_map
+
+TARGET = False
+
+
+def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
+    """One per read in the index map of an operand with windows."""
+    return each((o for o in kernel.operands if o.windowed), lambda operand: _of(kernel, operand))
+
+
+def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
+    for read in reads((*operand.index, *(size for size in operand.sizes if size is not None))):
+        yield _read(kernel, operand, read)
+
+
+def _read(kernel: Kernel, operand: Operand, read: Term) -> Obligation:
+    table = kernel.table(read.args[0].args[0])
+    m = terms_map(kernel, operand, read.args[1:])
+    if len(table.dims) != len(read.args) - 1:
+        many = f"{read} has {len(read.args) - 1} indices, and the table {len(table.dims)} dimensions"
+        return Obligation(operand.name, broken=many, source=operand.source)
+
+    def explain(at: Point, on: Numbers) -> str:
+        where = m.place(at["program"], at["reads"], on)
+        dims = ", ".join(str(on.size(extent)) for extent in table.dims)
+        return f"{operand.name} at program {at['program']}: reads {table.name} at {where}, and it has ({dims}) entries"
+
+    outside = Outside(At(m, "program", "reads"), table.dims)
+    tied = consistent(kernel, operand, [("program", "reads")])
+    claim = Claim({"program": m.domain, "reads": m.copies}, All((*tied, outside)) if tied else outside, explain)
+    # a place that reads nothing is outside of the table whatever that holds
+    return Obligation(operand.name, claim, reads=bool(reads(read.args[1:])), source=operand.source)

@@ -1,0 +1,44 @@
+"""All the VMEM that the compiled kernel takes, register spills included, is within its limit: the compiler's answer.
+
+Why it matters: windows and scratch that fit (`memory_budget`) are no proof. Values that do not fit into registers spill
+into VMEM: a matmul of 512x1024x2048, a softmax of 512x4096 and a w8a16 matmul of 256x1024 fit on v5e by their windows
+and need 16.3 to 20 MiB of 16.
+No formula knows that, so the answer is unknown, "not asked", until the compiler itself was asked: `search --compile`
+asks it. It is shown with the largest measured ratio of the total to windows and scratch, which bounds nothing.
+An info: it is counted as not asked, never as proved, and decides no exit code unless it is all that was asked.
+Proved by: the compiler takes the kernel.
+Refuted by: the compiler refuses it for its memory, in its own words.
+Mend: smaller blocks, or a body that holds less at once (loop over parts of a block), or a larger vmem_limit_bytes.
+"""
+
+from __future__ import annotations
+
+from layoutproof.core.errors import Undecided
+from layoutproof.kernel.kernel import Kernel, KernelTarget
+from layoutproof.kernel.obligation import NOT_ASKED, Obligation
+
+TARGET = True
+
+
+def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
+    """One for each memory that the compiler adds to; none of a pipeline, which is compiled with the call around it."""
+    found = []
+    answer = target.answered(kernel)
+    try:
+        memories = target.memory(kernel)
+    except Undecided as undecided:
+        return (Obligation(kernel.name, unknown=f"{NOT_ASKED}{undecided}", severity="info"),)
+    for memory in memories:
+        ratio, source = memory.most
+        if not ratio or kernel.pipeline == "emit_pipeline":
+            continue
+        if answer is not None and not answer.refused:
+            figures = {"proved": "the compiler takes the kernel", "limit": memory.limit}
+            found.append(Obligation(memory.name, figures=figures, by=answer.by))
+        elif answer is not None and memory.name in answer.refused.upper():
+            found.append(Obligation(memory.name, broken=f"{answer.by}: {answer.refused}", by=answer.by))
+        else:
+            why = f"{NOT_ASKED}only the compiler knows what spills from registers; {memory.kinds} = {memory.used} of "
+            why += f"{memory.limit} bytes, and the largest total that was measured is {ratio:g} times that ({source})"
+            found.append(Obligation(memory.name, unknown=why, severity="info"))
+    return tuple(found)

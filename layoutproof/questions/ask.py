@@ -1,0 +1,127 @@
+"""Ask one question: which property, of which layouts; get a verdict with its counterexample or its engine.
+
+Order of engines: `digits` (structural, microseconds), `bits` (xor, by rank over GF(2)), `isl` (exact, natural
+coordinates), `smt` (what isl cannot), `brute` (small boxes). The first that decides answers; a refutation is replayed
+on plain ints before anyone sees it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from layoutproof.core.claim import Claim, Outside
+from layoutproof.core.errors import LayoutError, Undecided, shorten, unknown_name
+from layoutproof.core.index_map import IndexMap
+from layoutproof.core.result import Result, Verdict, show_sizes
+from layoutproof.core.term import Term
+from layoutproof.registry.catalogue import check_options, kernel_properties, property_module
+from layoutproof.registry.hardware import resolve
+from layoutproof.registry.read import map_of, read_layout
+from layoutproof.solvers.assumed import vacuous, where_term
+from layoutproof.solvers.count import count
+from layoutproof.solvers.decide import ENGINES, decide
+
+
+def ask(
+    name: str,
+    *layouts: object,
+    where: str | None = None,
+    engine: str | None = None,
+    confirm: bool = False,
+    effort: int = 1,
+    **options: Any,
+) -> Result:
+    """Whether a property holds of one layout or of a pair.
+
+    where: a condition on size symbols, e.g. "N % 8 == 0"; the answer is then for all sizes >= 1 that satisfy it.
+    engine: force one of digits, bits, isl, smt, brute.  confirm: demand that two engines agree.
+    effort: multiplies the step budgets.  options: the property's own, e.g. at_most="2%", permutation=(1, 0).
+    The figures of a claim about symbolic sizes that is not proved for all of them say, where a condition of a simple
+    form is found, under which it is: `holds_when`, and in `holds_when_is` whether that is "exact" (proved: the
+    property fails for all other sizes) or only "sufficient".
+    Raises LayoutError for bad input, never a library's error.
+
+    >>> ask("injective", "f32[3,5] strides (4,1)").counterexample
+    {'first': (0, 4), 'second': (1, 0)}
+    >>> ask("bijective", "f32[N,M]{1,0:T(8,128)}").verdict
+    <Verdict.PROVED: 'proved'>
+    """
+    if where is not None and not isinstance(where, str):
+        raise LayoutError(f"where is a condition as text, e.g. 'N % 8 == 0', not {shorten(repr(where), 60)}")
+    if type(effort) is not int or effort < 1:
+        raise LayoutError(f"effort is a whole number of at least 1, not {shorten(repr(effort), 60)}")
+    if engine is not None and engine not in ENGINES:
+        raise unknown_name("engine", engine, ENGINES)
+    check_options(name, options)
+    if name in kernel_properties():
+        options |= {"where": where, "engine": engine, "confirm": confirm, "effort": effort}
+        return _of_kernel(name, layouts, options)
+    module = property_module(name)
+    if len(layouts) != module.LAYOUTS:
+        many = "one layout" if module.LAYOUTS == 1 else f"{module.LAYOUTS} layouts"
+        raise LayoutError(f"{name} is about {many}; got {len(layouts)}")
+    read = [read_layout(value) for value in layouts]
+    maps = [map_of(layout) for layout in read]
+    subject = " , ".join([_subject(layout) for layout in read])
+    symbols = tuple(dict.fromkeys([s for m in maps for s in m.sizes()]))
+    condition = None if where is None else where_term(where, symbols)
+    options = resolve(module, maps, options)
+    claims: tuple[Claim, ...] = module.claims(*maps, **options)
+    figures = module.figures(*maps, **options) if hasattr(module, "figures") else {}
+    if symbols:
+        claims = tuple([replace(claim, where=condition, symbols=symbols) for claim in claims])
+        subject += f" where {where}" if where else ""
+    nothing = vacuous(maps, where, effort)
+    if nothing:
+        return Result(name, subject, Verdict.UNKNOWN, None, nothing, "", figures)
+    engines = ENGINES if engine is None else (engine,)
+    decided: dict[str, None] = {}
+    unknown = ""
+    if hasattr(module, "counted"):
+        try:
+            numbers, more = module.counted(count, *maps, **options)
+            figures, claims = {**figures, **numbers}, claims + more
+        except Undecided as undecided:
+            unknown = f"count: {undecided}"
+    for claim in claims:
+        point, by, reason, broken = decide(claim, engines, confirm, effort)
+        if broken:
+            figures = {**figures, "broken_engine": broken}
+        if point is not None:
+            shown = claim.counterexample(point)
+            why = claim.explain(point, claim.numbers(point)) + (f" ({reason})" if reason else "")
+            if "sizes" in point:
+                why = f"with {show_sizes(shown['sizes'])}: {why}"
+            return Result(name, subject, Verdict.REFUTED, shown, why, by, _guarded(figures, claims, condition))
+        decided.update(dict.fromkeys(by.split("+")))
+        unknown = unknown or reason
+    if unknown:
+        if engine is None:
+            figures = _guarded(figures, claims, condition)
+        return Result(name, subject, Verdict.UNKNOWN, None, unknown, "", figures)
+    return Result(name, subject, Verdict.PROVED, None, "", "+".join(decided), figures)
+
+
+def _guarded(figures: dict[str, object], claims: tuple[Claim, ...], where: Term | None) -> dict[str, object]:
+    """The figures, and for symbolic sizes the condition under which the property does hold."""
+    bounded = any(isinstance(c.violation, Outside) and c.violation.extents for c in claims)
+    if bounded or not any(claim.sizes() for claim in claims):
+        return figures
+    from layoutproof.solvers.guards import holds_when
+
+    return {**figures, **holds_when(claims, where)}
+
+
+def _of_kernel(name: str, layouts: tuple[object, ...], how: dict[str, Any]) -> Result:
+    from layoutproof.pallas.judge import answer, kernel_of
+
+    if len(layouts) != 1:
+        raise LayoutError(f"{name} is about one kernel; got {len(layouts)}")
+    return answer(name, kernel_of(layouts[0], name), **how)
+
+
+def _subject(layout: Any) -> str:
+    if isinstance(layout, IndexMap):
+        return f"map of ({layout.domain})"
+    return str(layout)

@@ -1,0 +1,79 @@
+"""`ask` with answers kept between runs."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from layoutproof.compiler.cache import get, put
+from layoutproof.core.result import Result, Verdict, plain
+from layoutproof.questions.ask import ask as prove
+
+WORTH = 0.005
+"""Seconds a proof must have taken to be kept; the quick ones are proved again faster than read. No verdict depends on
+it."""
+
+
+def ask(name: str, *layouts: object, **options: Any) -> Result:
+    """As `questions.ask.ask`, with answers kept between runs where the layouts are plain text or mappings."""
+    texts = [layout for layout in layouts if isinstance(layout, str | dict)]
+    key = None if len(texts) < len(layouts) or not _plain(options) else ["ask", name, texts, options]
+    kept = None if key is None else get(key)
+    if kept is not None:
+        result = _result(kept)
+        if result is not None:
+            return result
+    start = time.perf_counter()
+    answer = prove(name, *layouts, **options)
+    if key is not None and time.perf_counter() - start > WORTH:
+        entry = _entry(answer)
+        if entry is not None:
+            put(key, entry)
+    return answer
+
+
+def _entry(answer: Result) -> dict[str, Any] | None:
+    """A result as JSON holds it; None when that would not give the same result back."""
+    point = answer.counterexample
+    entry = {
+        "property": answer.property,
+        "subject": answer.subject,
+        "verdict": answer.verdict.value,
+        "counterexample": None
+        if point is None
+        else [[k, v if isinstance(v, dict) else list(v)] for k, v in point.items()],
+        "reason": answer.reason,
+        "decided_by": answer.decided_by,
+        "figures": plain(answer.figures),
+        "scope": answer.scope,
+    }
+    try:
+        return entry if json.loads(json.dumps(entry)) == entry else None
+    except (TypeError, ValueError):
+        return None
+
+
+def _result(entry: Any) -> Result | None:
+    try:
+        point = entry["counterexample"]
+        return Result(
+            entry["property"],
+            entry["subject"],
+            Verdict(entry["verdict"]),
+            None if point is None else {k: v if isinstance(v, dict) else tuple(v) for k, v in point},
+            entry["reason"],
+            entry["decided_by"],
+            entry["figures"],
+            entry["scope"],
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _plain(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(type(k) is str and _plain(v) for k, v in value.items())
+    if isinstance(value, list | tuple):
+        return all(map(_plain, value))
+    return value is None or type(value) in (str, int, float, bool)

@@ -1,0 +1,243 @@
+"""Where elements are: one of them, all of them as a table, and real arrays moved there and back."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.index_map import IndexMap, Memory
+from layoutproof.core.result import Verdict
+from layoutproof.core.size import product
+from layoutproof.core.space import axis_names
+from layoutproof.questions.arrays import extents_of, values
+from layoutproof.questions.ask import ask
+from layoutproof.questions.images import array_dtype, check_widths, from_image, to_image
+from layoutproof.registry.read import map_of, read_layout
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+LARGEST_TABLE = 16 * 2**30
+"""Bytes of the largest table that `table` makes."""
+
+_MOST_DIMENSIONS = 64
+
+
+def locate(layout: object, index: Sequence[int]) -> list[dict[str, int]]:
+    """Every place of one element: one dict per copy, {axis name: coordinate}; for a memory {"offset": elements}.
+
+    layout: text, mapping, layout or map; index: one int per dimension, dimension 0 first.
+    Raises LayoutError for an index of another rank or outside the array, and for size symbols without a value.
+
+    >>> locate("f32[3,5]{1,0:T(2,2)}", (2, 3))
+    [{'offset': 17}]
+    >>> locate("(i < 256, j < 512) -> (i // 8, j // 128)", (17, 300))
+    [{'p0': 2, 'p1': 2}]
+    """
+    read, m = read_constant(layout)
+    at = _checked_index(read, m, index)
+    if m.memory is not None:
+        m = m.flat()
+    copies = itertools.product(*[range(int(extent)) for extent in m.copies.extents])
+    places = [m.at(at, copy) for copy in copies]
+    if m.memory is not None:
+        return [{"offset": place[0]} for place in places]
+    names = m.range.names or axis_names(m.coordinates())
+    return [dict(zip(names, place, strict=True)) for place in places]
+
+
+def table(layout: object, copy: Sequence[int] | None = None) -> NDArray[np.int64]:
+    """The place of every element, as int64: offsets in elements, in the logical shape.
+
+    A map without memory gives coordinates: several of them along one more, last axis; a single one without that axis.
+    copy: which copy, for a layout that has several; one int per axis of `copies`.
+    Raises LayoutError for size symbols without a value, for offsets beyond 64 bits, and for more than 16 GiB.
+
+    >>> table("f32[3,5]{1,0:T(2,2)}")
+    array([[ 0,  1,  4,  5,  8],
+           [ 2,  3,  6,  7, 10],
+           [12, 13, 16, 17, 20]])
+    """
+    import numpy as np
+
+    read, m = read_constant(layout)
+    at = _checked_copy(read, m, copy)
+    if m.memory is not None:
+        m = m.flat()
+    shape = extents_of(m)
+    axes = m.coordinates()
+    if axes != 1:
+        shape = (*shape, axes)
+    if len(shape) > _MOST_DIMENSIONS:
+        raise LayoutError(f"a table of {len(shape)} dimensions is more than NumPy's {_MOST_DIMENSIONS}")
+    size = 8 * int(product(shape))
+    if size > LARGEST_TABLE:
+        raise LayoutError(
+            f"the table of {shown(read)} would take {size} bytes; the most is {LARGEST_TABLE} bytes (16 GiB)"
+        )
+    if size == 0:
+        return np.empty(shape, dtype=np.int64)
+    columns = values(m, at)
+    return columns[0] if axes == 1 else np.stack(columns, axis=-1)
+
+
+def pack(layout: object, array: Any) -> Any:
+    """The memory as it is when it holds `array`: a 1-D uint8 array of exactly the allotted bytes, little-endian.
+
+    array: the logical shape, with items as wide as the element type; types below a byte come one element per byte
+        (int8, uint8, or ml_dtypes'). A JAX array is moved on its own device, and the result is a JAX array.
+    Padding and the metadata prefix are zero bytes. An element stored in more bytes than it has is followed by zero
+    bytes; where several share a byte, the one at the lower offset has the lower bits.
+    Raises LayoutError unless no two elements share a place and all places are inside, both *proved*; for an array
+    of another shape or width; and for an element that does not fit into the stored bits.
+
+    >>> import numpy
+    >>> pack("s8[2,3]{0,1:L(8)}", numpy.arange(6, dtype=numpy.int8).reshape(2, 3)).tolist()
+    [0, 3, 1, 4, 2, 5, 0, 0]
+    """
+    read, m, memory = _movable(layout)
+    on_device = _is_jax(array)
+    if not on_device:
+        array = _as_numpy(array)
+    if array.shape != extents_of(m):
+        raise LayoutError(f"the array has shape {array.shape}, but {shown(read)} has {extents_of(m)}")
+    _check_item(read, memory, array.dtype)
+    if on_device:
+        from layoutproof.questions import images_jax
+
+        return images_jax.to_image(m, memory, array)
+    return to_image(memory, table(m), array)
+
+
+def unpack(layout: object, buffer: Any, dtype: Any = None) -> Any:
+    """The array that a memory holds, in the logical shape: the inverse of `pack`.
+
+    buffer: exactly the allotted bytes, as a 1-D uint8 array (a JAX array stays on its device) or bytes.
+    dtype: of the result; by default the element type's own (ml_dtypes' for bf16 and the like, where installed).
+    Raises LayoutError as `pack` does, and for a buffer of another length.
+
+    >>> unpack("s8[2,3]{0,1:L(8)}", bytes([0, 3, 1, 4, 2, 5, 0, 0]))
+    array([[0, 1, 2],
+           [3, 4, 5]], dtype=int8)
+    """
+    import numpy as np
+
+    read, m, memory = _movable(layout)
+    if isinstance(buffer, bytes | bytearray | memoryview):
+        buffer = np.frombuffer(buffer, dtype=np.uint8)
+    on_device = _is_jax(buffer)
+    if not on_device:
+        buffer = _as_numpy(buffer)
+    expected = int(memory.bytes())
+    if buffer.shape != (expected,) or buffer.dtype != np.uint8:
+        raise LayoutError(
+            f"the buffer is {buffer.dtype} of shape {buffer.shape}, "
+            f"but {shown(read)} takes exactly {expected} bytes (uint8)"
+        )
+    try:
+        kind = array_dtype(getattr(read, "element_type", None), memory) if dtype is None else np.dtype(dtype)
+    except TypeError as error:
+        raise LayoutError(f"dtype {shorten(repr(dtype), 40)} is no NumPy type: {error}") from None
+    _check_item(read, memory, kind)
+    if on_device:
+        from layoutproof.questions import images_jax
+
+        return images_jax.from_image(m, memory, buffer, kind)
+    return from_image(memory, table(m), np.ascontiguousarray(buffer), kind)
+
+
+def _movable(layout: object) -> tuple[Any, IndexMap, Memory]:
+    """A layout of which it is proved that elements keep apart and stay inside."""
+    read, m = read_constant(layout)
+    memory = m.memory
+    if memory is None:
+        raise LayoutError(f"{shown(read)} is no memory: it says nothing of bytes")
+    if m.copies.extents:
+        raise LayoutError(f"{shown(read)} has several copies; only one memory is packed at a time")
+    check_widths(memory)
+    for name in ("injective", "in_bounds") if product(m.domain.extents) else ():
+        result = ask(name, read)
+        if result.verdict is not Verdict.PROVED:
+            raise LayoutError(f"{shown(read)} cannot be packed: {name} is {result.verdict.value}: {result.reason}")
+    return read, m, memory
+
+
+def _check_item(layout: Any, memory: Memory, dtype: Any) -> None:
+    if dtype.itemsize * 8 != memory.natural_bits or dtype.hasobject:
+        raise LayoutError(
+            f"the array's items are {dtype} ({dtype.itemsize * 8} bits), "
+            f"but {shown(layout)} has elements of {memory.natural_bits} bits"
+        )
+
+
+def _as_numpy(array: Any) -> NDArray[Any]:
+    import numpy as np
+
+    try:
+        found: NDArray[Any] = np.asarray(array)
+    except ValueError as error:
+        raise LayoutError(f"this is no array: {error}") from None
+    return found
+
+
+def _is_jax(array: Any) -> bool:
+    # an array of JAX can exist only where jax is imported already; nobody else pays for importing it
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(array, jax.Array)
+
+
+def read_constant(layout: object) -> tuple[Any, IndexMap]:
+    """A layout and its map; LayoutError when it has sizes that are not known."""
+    read = read_layout(layout)
+    m = map_of(read)
+    symbols = m.sizes()
+    if symbols:
+        raise LayoutError(
+            f"{shown(read)} has the size {symbols[0]}, which has no value before run time; write a number for it"
+        )
+    return read, m
+
+
+def shown(layout: Any) -> str:
+    """A layout on one line, for messages."""
+    return f"the map of ({layout.domain})" if isinstance(layout, IndexMap) else shorten(str(layout), 100)
+
+
+def _checked_index(layout: Any, m: IndexMap, index: Sequence[int]) -> tuple[int, ...]:
+    at = _integers(index, "an index")
+    if len(at) != len(m.domain.extents):
+        raise LayoutError(
+            f"the index {at} has {len(at)} entries but {shown(layout)} has {len(m.domain.extents)} dimensions"
+        )
+    for dimension, (entry, extent) in enumerate(zip(at, extents_of(m), strict=True)):
+        if not 0 <= entry < extent:
+            where = f"outside 0..{extent - 1}" if extent else "in an empty dimension"
+            name = m.domain.names[dimension]
+            raise LayoutError(f"index {entry} of dimension {dimension} ({name}) is {where} of {shown(layout)}")
+    return at
+
+
+def _checked_copy(layout: Any, m: IndexMap, copy: Sequence[int] | None) -> tuple[int, ...]:
+    extents = tuple([int(extent) for extent in m.copies.extents])
+    if copy is None:
+        if product(extents) != 1:
+            count = product(extents)
+            raise LayoutError(f"every element of {shown(layout)} has {count} places; say which copy is meant")
+        return (0,) * len(extents)
+    at = _integers(copy, "a copy")
+    if len(at) != len(extents) or not all(0 <= entry < extent for entry, extent in zip(at, extents, strict=True)):
+        raise LayoutError(f"the copy {at} is not in the box of copies {extents} of {shown(layout)}")
+    return at
+
+
+def _integers(entries: Sequence[int], what: str) -> tuple[int, ...]:
+    try:
+        return tuple([operator.index(entry) for entry in entries])
+    except TypeError:
+        got = shorten(repr(entries), 60)
+        raise LayoutError(f"{what} is a sequence of integers such as (2, 3), not {got}") from None

@@ -1,0 +1,66 @@
+"""The properties there are: the modules of `layoutproof.properties`, and the options that each one's claims take."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from functools import lru_cache
+from types import ModuleType
+from typing import Any
+
+import layoutproof.properties
+from layoutproof.core.errors import LayoutError, unknown_name
+
+_RULES = "layoutproof.pallas.rules"
+"""Found by name: this package lies above."""
+
+
+@lru_cache(maxsize=1)
+def properties() -> tuple[str, ...]:
+    """The names of all properties of layouts: the modules of `layoutproof.properties`."""
+    return tuple(sorted(m.name for m in pkgutil.iter_modules(layoutproof.properties.__path__) if not m.ispkg))
+
+
+@lru_cache(maxsize=1)
+def kernel_properties() -> tuple[str, ...]:
+    """The names of all properties of kernels: the modules of `layoutproof.pallas.rules`."""
+    return tuple(sorted(m.name for m in pkgutil.iter_modules(importlib.import_module(_RULES).__path__)))
+
+
+@lru_cache(maxsize=256)
+def property_module(name: str) -> ModuleType:
+    """The module of one property, of layouts or of kernels; LayoutError lists the known ones."""
+    if name in kernel_properties():
+        return importlib.import_module(f"{_RULES}.{name}")
+    if name not in properties():
+        raise unknown_name("property", name, (*properties(), *kernel_properties()))
+    return importlib.import_module(f"layoutproof.properties.{name}")
+
+
+def layouts_of(name: str) -> int:
+    """How many layouts a property speaks of."""
+    return 1 if name in kernel_properties() else int(property_module(name).LAYOUTS)
+
+
+@lru_cache(maxsize=256)
+def options_of(name: str) -> dict[str, tuple[Any, Any]]:
+    """A property's own options: name -> (type, default), as its `claims` declares them.
+
+    >>> options_of("padding")
+    {'at_most': (str | None, None)}
+    """
+    if name in kernel_properties():
+        target = property_module(name).TARGET
+        return dict.fromkeys(("target", "compiler"), (str | None, None)) if target else {}
+    parameters = inspect.signature(property_module(name).claims, eval_str=True).parameters.values()
+    return {p.name: (p.annotation, p.default) for p in parameters if p.default is not p.empty}
+
+
+def check_options(name: str, options: dict[str, Any]) -> None:
+    """LayoutError for an option that the property does not have; names those it has."""
+    for option in options:
+        known = options_of(name)
+        if option not in known:
+            have = f"its options are {', '.join(known)}" if known else "it has no options"
+            raise LayoutError(f"{name} does not know the option {option!r}; {have}")

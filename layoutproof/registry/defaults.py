@@ -1,0 +1,31 @@
+"""The layout that a target gives an array of which only the shape is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.hardware import tpu
+from layoutproof.layouts import xla
+from layoutproof.layouts.xla.shape import ELEMENT_BITS, XlaLayout
+
+
+def tpu_default(shape: str | XlaLayout, target: str) -> XlaLayout:
+    """The layout the TPU compiler gives an array by default, at program entry and exit.
+
+    shape: a text such as `f32[1000,5]`; a layout in it is not looked at. target: v2 v3 v4 v4lite v5e v5p v6e 7x.
+    Raises LayoutError for size symbols (the choice depends on divisibility), tuples, and unknown targets.
+    Source: facts measured on libtpu 0.0.42.1 (2026-06); see `hardware.tpu.default_layout`.
+
+    >>> str(tpu_default("f32[1000,5]", target="v5e"))
+    'f32[1000,5]{0,1:T(8,128)}'
+    """
+    read = xla.read(shape) if isinstance(shape, str) else shape
+    if not isinstance(read, XlaLayout):
+        raise LayoutError(f"only an array has a default layout, not {read}")
+    extents = [extent for extent in read.dims if isinstance(extent, int)]
+    if len(extents) != len(read.dims):
+        raise LayoutError(f"the default layout of {read} depends on the divisibility of its sizes; give numbers")
+    default = tpu.default_layout(extents, ELEMENT_BITS[read.element_type], target)
+    plain = XlaLayout(read.element_type, read.dims, read.dynamic, default.minor_to_major, buffer=read.buffer)
+    return replace(plain, tiles=default.tiles, element_bits=default.element_bits)

@@ -1,0 +1,146 @@
+"""Under which condition on run-time sizes a property holds that does not hold for all of them.
+
+Candidates are what tiling cares about: a size divisible by a divisor of the tiles, or a size of 1. Each alternative
+of the answer is proved for all sizes by the structural engine. It is called exact only where it is also proved that
+the property fails for all other sizes; that is a question of its own, which mostly isl can answer.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from math import lcm
+
+from layoutproof.core.claim import All, Claim, Kept, maps_of
+from layoutproof.core.errors import Undecided
+from layoutproof.core.numbers import INTS, Numbers
+from layoutproof.core.size import Size
+from layoutproof.core.term import Term
+from layoutproof.solvers import digits
+from layoutproof.solvers.decide import decide
+
+GRID = (1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 128, 130, 256)
+"""Sizes tried for others that work too, a second multiple of each usual tile among them; `MOST` combinations."""
+MOST = 600
+LARGEST = 4096
+"""Largest divisor tried."""
+
+
+def holds_when(claims: Sequence[Claim], where: Term | None) -> dict[str, str]:
+    """Figures `holds_when` (a condition, proved sufficient) and `holds_when_is` ("exact", proved, or "sufficient ..").
+
+    Empty when no condition of the forms tried is enough.
+    """
+    names = _names(claims)
+    steps = _divisors(claims)
+    alternatives: list[Term] = []
+    for name in names:
+        alternatives += _weakest(claims, where, [name], steps)
+    if not alternatives:
+        alternatives += _weakest(claims, where, names, steps)
+    for name, value in itertools.product(names, (1, *steps)):
+        fixed = _equals(name, value)
+        if (value > 1 and alternatives) or any(_allows(found, name, value) for found in alternatives):
+            continue
+        if _proved(claims, _both(where, fixed)):
+            alternatives.append(fixed)
+        elif value > 1:
+            rest = _weakest(claims, _both(where, fixed), [n for n in names if n != name], steps)
+            alternatives += [_both(fixed, condition) for condition in rest]
+    alternatives = [condition for condition in alternatives if _meets(condition, where, names)]
+    if not alternatives:
+        return {}
+    condition = reduce(lambda left, right: Term("or", left, right), alternatives)
+    return {"holds_when": str(condition), "holds_when_is": _compare(claims, where, condition, names)}
+
+
+def _weakest(claims: Sequence[Claim], where: Term | None, names: Sequence[str], steps: Sequence[int]) -> list[Term]:
+    """The conjunction of `name % step == 0` over names that suffices, each step as small as it gets; [] for none."""
+    if not steps or not names:
+        return []
+    chosen = dict.fromkeys(names, steps[-1])
+
+    def condition(trial: dict[str, int]) -> list[Term]:
+        return [_equals(Term("%", Term("name", n), Term("int", s)), 0) for n, s in trial.items() if s > 1]
+
+    if not _proved(claims, _all(where, *condition(chosen))):
+        return []
+    for name in names:
+        for step in (1, *steps):
+            trial = {**chosen, name: step}
+            if condition(trial) and _proved(claims, _all(where, *condition(trial))):
+                chosen = trial
+                break
+    return [_both(*condition(chosen))]
+
+
+def _proved(claims: Sequence[Claim], where: Term | None) -> bool:
+    try:
+        return all(digits.decide(replace(claim, where=where)) is None for claim in claims)
+    except Undecided:
+        return False
+
+
+def _compare(claims: Sequence[Claim], where: Term | None, condition: Term, names: Sequence[str]) -> str:
+    kept = All(tuple([Kept(claim) for claim in claims]))
+    elsewhere = Claim({}, kept, where=_both(where, Term("not", condition)), symbols=tuple(names))
+    found, _, reason, _ = decide(elsewhere, ("isl",))
+    if found is None and not reason:
+        return "exact"
+    if found is not None:
+        return _not_necessary(names, found["sizes"])
+    grid = sorted(itertools.product(GRID, repeat=min(len(names), 4)), key=lambda v: (max(v), v))
+    for values in grid[:MOST] if len(names) <= 4 else []:
+        on = Numbers(dict(zip(names, values, strict=True)))
+        if where is not None and not where.evaluate({}, on):
+            continue
+        point = _both(*[_equals(n, v) for n, v in zip(names, values, strict=True)])
+        if not condition.evaluate({}, on) and _proved(claims, point):
+            return _not_necessary(names, values)
+    return "sufficient"
+
+
+def _not_necessary(names: Sequence[str], sizes: Sequence[int]) -> str:
+    point = _both(*[_equals(name, value) for name, value in zip(names, sizes, strict=True)])
+    return f"sufficient, not necessary: it also holds for {point}"
+
+
+def _meets(condition: Term, where: Term | None, names: Sequence[str]) -> bool:
+    """Whether the condition adds something: what `where` excludes on the whole grid is no answer."""
+    if where is None or len(names) > 4:
+        return True
+    grid = (Numbers(dict(zip(names, values, strict=True))) for values in itertools.product(GRID, repeat=len(names)))
+    allowed = [on for on in grid if where.evaluate({}, on)]
+    return not allowed or any(condition.evaluate({}, on) for on in allowed)
+
+
+def _names(claims: Sequence[Claim]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for claim in claims for name in claim.sizes()))
+
+
+def _divisors(claims: Sequence[Claim]) -> list[int]:
+    extents = [e for claim in claims for m in maps_of(claim.violation) for e in m.range.extents]
+    # ceil(N/8) in an extent says that N is tiled by 8
+    common = lcm(*(d for e in extents if isinstance(e, Size) for d in e.divisors()))
+    return [d for d in range(2, min(common, LARGEST) + 1) if common % d == 0]
+
+
+def _both(first: Term | None, *others: Term) -> Term:
+    """A conjunction of at least one term."""
+    terms = [term for term in (first, *others) if term is not None]
+    return reduce(lambda left, right: Term("and", left, right), terms)
+
+
+def _all(first: Term | None, *others: Term) -> Term | None:
+    return _both(first, *others) if first is not None or others else None
+
+
+def _equals(left: str | Term, value: int) -> Term:
+    return Term("==", Term("name", left) if isinstance(left, str) else left, Term("int", value))
+
+
+def _allows(condition: Term, name: str, value: int) -> bool:
+    """Whether `name == value` alone satisfies the condition."""
+    return condition.names() == (name,) and bool(condition.evaluate({name: value}, INTS))

@@ -1,0 +1,338 @@
+"""Spec files: YAML that says which layouts there are and what must hold of them.
+
+    source: https://openxla.org/xla/tiled_layout       where the truth comes from
+    layouts:
+      scores: f32[3,5]{1,0:T(2,2)}
+    kernels:                                           Pallas calls of user code, traced when a check is run
+      mm: {trace: "pkg.kernels:matmul", args: ["bf16[1024,1024]", "bf16[1024,1024]"], kwargs: {bm: 256}, target: v5e}
+    checks:
+      - injective: scores                              a property, of a name, a text or {language: ..}
+      - injective: {strided: "f32[3,5] strides (4,1)"}
+        expect: refuted
+        counterexample: {first: [0, 4], second: [1, 0]}
+      - locate: scores                                 a fact: a number that somebody published
+        index: [2, 3]
+        is: {offset: 17}
+      - kernel: mm                                     every property, of every Pallas call in it
+      - blocks_in_bounds: mm[0]                        one property, of one call by its number or name
+
+Each check becomes a `Check`, plain data with its place in the file. All mistakes of a file are collected.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from layoutproof.core.errors import LayoutError, closest, shorten
+from layoutproof.registry.catalogue import options_of
+from layoutproof.registry.read import read_layout
+from layoutproof.specs.positions import Node, read_file, read_yaml
+from layoutproof.specs.spec_model import (
+    FACTS,
+    NAME,
+    KernelModel,
+    PropertyCheck,
+    SpecFile,
+    fields_of,
+    kinds,
+    model_of,
+    shown,
+)
+from layoutproof.specs.traced import named_calls, one_call
+
+_OF_ASK = ("where", "engine", "confirm", "effort")
+_WORDS = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "sequence_str": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "greater_than_equal": "a number of at least {ge}",
+    "less_than_equal": "a number of at most {le}",
+    "string_too_short": "some text",
+    "too_short": "{min_length} entries",
+    "too_long": "{max_length} entries",
+    "is_instance_of": "a list",
+    "literal_error": "{expected}",
+    "string_pattern_mismatch": "MODULE:FUNCTION or FILE.py:FUNCTION",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check of a spec file, as plain data that can be sent to another process.
+
+    labels: the layouts as the file writes them.  layouts: what `read_layout` takes, names looked up.
+    options: what `ask` takes.  fact: of a fact, the keys besides the layout (`index`, `is`, `mode`, ..).
+    counterexample, figures, reason: what else is expected; None and empty where the file says nothing.
+    """
+
+    file: str
+    line: int
+    column: int
+    kind: str
+    labels: tuple[str, ...]
+    layouts: tuple[object, ...]
+    name: str = ""
+    note: str = ""
+    source: str = ""
+    options: Mapping[str, object] = field(default_factory=dict)
+    fact: Mapping[str, object] = field(default_factory=dict)
+    expect: str = "proved"
+    counterexample: Mapping[str, Any] | None = None
+    figures: Mapping[str, object] = field(default_factory=dict)
+    reason: str = ""
+
+    @property
+    def place(self) -> str:
+        """`specs/a.yaml:12:5`."""
+        return f"{self.file}:{self.line}:{self.column}"
+
+    @property
+    def is_fact(self) -> bool:
+        """Whether it compares a number or a text instead of asking a property."""
+        return self.kind in FACTS
+
+
+@dataclass(frozen=True, slots=True)
+class Unasked:
+    """What a spec file names and claims nothing of. what: layout or kernel.  place: `specs/a.yaml:12`."""
+
+    what: str
+    name: str
+    place: str
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.name} ({self.place})"
+
+
+def load(path: str | Path) -> tuple[list[Check], list[LayoutError]]:
+    """The checks of one spec file and everything that is wrong with it; nothing is raised for bad input."""
+    try:
+        root = read_file(path)
+    except LayoutError as error:
+        return [], [error]
+    return read_spec(root, Path(path).as_posix())
+
+
+def loads(text: str, file: str = "spec") -> tuple[list[Check], list[LayoutError]]:
+    """As `load`, from text.
+
+    >>> checks, errors = loads("source: here\\nchecks:\\n  - injectve: f32[3]{0}", "a.yaml")
+    >>> print(errors[0])
+    a.yaml:3:5: unknown key 'injectve'; did you mean 'injective'?
+    """
+    try:
+        root = read_yaml(text, file)
+    except LayoutError as error:
+        return [], [error]
+    return read_spec(root, file)
+
+
+def read_spec(root: Node, file: str) -> tuple[list[Check], list[LayoutError]]:
+    """The checks in a document, and its mistakes in the order of the file. Checks without a mistake are all there."""
+    if type(root.value) is dict and root.keys is not None and "search" in root.keys and "checks" not in root.keys:
+        what = "a search file: it states a problem and makes no claims; solve it with: layoutproof search"
+        line, column = root.keys["search"]
+        return [], [LayoutError(f"{what} {shlex.quote(file)}", file=file, line=line, column=column)]
+    errors = _mistakes(SpecFile, root, root.plain(), file, tuple(SpecFile.model_fields))
+    if type(root.value) is not dict:
+        return [], errors
+    source = _of(root, "source", str) or ""
+    layouts, bad = _layouts(root.value.get("layouts"), file, errors)
+    layouts |= named_calls(root.value.get("kernels"), file, layouts, errors)
+    checks: list[Check] = []
+    for node in _of(root, "checks", list) or []:
+        if type(node.value) is not dict:
+            continue  # the model of the file has said so
+        try:
+            check = _check(node, file, source, layouts, errors)
+        except LayoutError as error:
+            errors.append(error)
+            continue
+        if check is not None and not bad.intersection(check.labels):
+            checks.append(check)
+    return checks, sorted(errors, key=lambda e: (e.line or 0, e.column or 0))
+
+
+def unasked(root: Node, file: str) -> list[Unasked]:
+    """The layouts and kernels that a document names and no check of it is about, in its order."""
+    if type(root.value) is not dict:
+        return []
+    used: set[object] = set()
+    for check in _of(root, "checks", list) or []:
+        for value in check.value.values() if type(check.value) is dict else ():
+            used |= {part.value for part in (value.value if type(value.value) is list else [value]) if _is_text(part)}
+    # a call of a kernel is named by its kernel's name: mm[0]
+    names = {str(text).partition("[")[0] for text in used}
+    return [
+        Unasked(what, name, f"{file}:{node.line}")
+        for section, what in (("layouts", "layout"), ("kernels", "kernel"))
+        for name, node in (_of(root, section, dict) or {}).items()
+        if name not in names
+    ]
+
+
+def _is_text(node: Node) -> bool:
+    return type(node.value) is str
+
+
+def _layouts(node: Node | None, file: str, errors: list[LayoutError]) -> tuple[dict[str, object], set[str]]:
+    """The named layouts, and the names of those that cannot be read."""
+    if node is None or type(node.value) is not dict or node.keys is None:
+        return {}, set()
+    named: dict[str, object] = {}
+    bad: set[str] = set()
+    for name, value in node.value.items():
+        named[name] = value.plain()
+        if not NAME.fullmatch(name):
+            problem = f"{shorten(name, 40)!r} cannot name a layout: letters, digits, '_', '.' and '-' only"
+            errors.append(LayoutError(problem, file=file, line=node.keys[name][0], column=node.keys[name][1]))
+        try:
+            read_layout(named[name])
+        except LayoutError as error:
+            bad.add(name)
+            if isinstance(named[name], str) or (isinstance(named[name], dict) and len(value.value) == 1):
+                errors.append(error.at(file, value.line, value.column))
+    return named, bad
+
+
+def _check(
+    node: Node, file: str, source: str, layouts: Mapping[str, object], errors: list[LayoutError]
+) -> Check | None:
+    kind = _kind(node, file)
+    model = model_of(kind)
+    plain = node.plain()
+    mistakes = _mistakes(model, node, plain, file, fields_of(kind))
+    errors.extend(mistakes)
+    if mistakes:
+        return None
+    assert node.keys is not None
+    about = node.value[kind]
+    literal = kind in ("invalid", "tpu_default")
+    parts = about.value if type(about.value) is list and not literal else [about]
+    values = tuple(part.plain() if literal else _named(part, file, layouts) for part in parts)
+    labels = tuple(_label(part.plain()) for part in parts)
+    line, column = node.keys[kind]
+    common: dict[str, Any] = {k: plain[k] for k in ("name", "note") if k in plain} | {"source": source}
+    if not issubclass(model, PropertyCheck):
+        fact = {k: v for k, v in plain.items() if k not in (kind, "name", "note")}
+        return Check(file, line, column, kind, labels, values, fact=fact, **common)
+    point = plain.get("counterexample")
+    return Check(
+        file,
+        line,
+        column,
+        kind,
+        labels,
+        values,
+        options={k: plain[k] for k in (*_OF_ASK, *_options(kind)) if k in plain},
+        expect=plain.get("expect", "proved"),
+        counterexample=None if point is None else {k: v if isinstance(v, dict) else tuple(v) for k, v in point.items()},
+        figures=plain.get("figures", {}),
+        reason=plain.get("reason", ""),
+        **common,
+    )
+
+
+def _options(kind: str) -> Sequence[str]:
+    return ("target", "compiler") if kind == "kernel" else tuple(options_of(kind))
+
+
+def _kind(node: Node, file: str) -> str:
+    """The one key that says what is asked."""
+    known = kinds()
+    keys = node.keys or {}
+    found = [key for key in keys if key in known]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        line, column = keys[found[1]]
+        problem = f"a check asks one thing; {found[0]!r} and {found[1]!r} are two checks"
+        raise LayoutError(problem, file=file, line=line, column=column)
+    for key, (line, column) in keys.items():
+        near = closest(key, known)
+        if near:
+            raise LayoutError(f"unknown key {shorten(key, 40)!r}{near}", file=file, line=line, column=column)
+    found_keys = f"found only {', '.join(shorten(k, 40) for k in keys)}" if keys else "found nothing"
+    problem = f"a check needs a key that says what is asked; {found_keys}; known: {', '.join(known)}"
+    raise LayoutError(problem, file=file, line=node.line, column=node.column)
+
+
+def _label(value: object) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {inner}" for key, inner in value.items()) + "}"
+    return str(value)
+
+
+def _named(node: Node, file: str, layouts: Mapping[str, object]) -> object:
+    """What a layout's name stands for; a text or mapping as it is."""
+    value = node.plain()
+    if type(value) is not str:
+        return value
+    one = one_call(value, layouts)
+    if one is not None:
+        return one
+    if not NAME.fullmatch(value):
+        return value
+    if value not in layouts:
+        near = closest(value, list(layouts)) or ("; named are " + ", ".join(layouts) if layouts else "; none is named")
+        raise LayoutError(f"unknown layout {value!r}{near}", file=file, line=node.line, column=node.column)
+    return layouts[value]
+
+
+def _mistakes(model: type[BaseModel], node: Node, plain: object, file: str, known: Sequence[str]) -> list[LayoutError]:
+    """Everything the model refuses, in our words, at its place in the file."""
+    try:
+        model.model_validate(plain)
+    except ValidationError as error:
+        found: dict[tuple[int, int, str], LayoutError] = {}
+        for detail in error.errors(include_url=False):
+            line, column, problem = _explain(detail, node, known)
+            found.setdefault((line, column, ""), LayoutError(problem, file=file, line=line, column=column))
+        return list(found.values())
+    return []
+
+
+def _explain(detail: Any, node: Node, known: Sequence[str]) -> tuple[int, int, str]:
+    """Line, column and words of one of pydantic's errors."""
+    at, owner, path = node, node, list[str]()
+    for step in detail["loc"]:
+        inside = at.value.get(step) if type(at.value) is dict else None
+        if type(at.value) is list and type(step) is int and step < len(at.value):
+            inside = at.value[step]
+        if inside is None:
+            continue  # a name of pydantic's own, such as the branch of a union
+        at, owner = inside, at
+        path += [step] if type(step) is str else []
+    key = f"{path[-1]!r}: " if path else ""
+    if detail["type"] == "extra_forbidden" and owner.keys:
+        name = str(detail["loc"][-1])
+        line, column = owner.keys[name]
+        known = known if owner is node else tuple(KernelModel.model_fields)
+        return line, column, f"unknown key {shorten(name, 40)!r}" + (closest(name, known) or _known(known))
+    if detail["type"] == "missing":
+        return at.line, at.column, f"{detail['loc'][-1]!r} is missing"
+    if detail["type"] == "value_error":
+        return at.line, at.column, key + str(detail["ctx"]["error"])
+    wanted = _WORDS.get(detail["type"], detail["msg"]).format(**detail.get("ctx", {}))
+    if detail["type"] == "too_short" and path == ["checks"]:
+        return at.line, at.column, "'checks' is empty; nothing asked is nothing proved"
+    return at.line, at.column, key + f"expected {wanted}; found {shown(at.plain())}"
+
+
+def _known(known: Sequence[str]) -> str:
+    return f"; the keys here are {', '.join(known)}"
+
+
+def _of(root: Node, key: str, kind: type) -> Any:
+    node = root.value.get(key)
+    return node.value if node is not None and type(node.value) is kind else None

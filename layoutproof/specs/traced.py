@@ -1,0 +1,176 @@
+"""Checks of spec files about user code: `{pallas: {trace: "module:function", ..}}`, traced when they run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from layoutproof.compiler.tracing import permit
+from layoutproof.core.errors import LayoutError, Undecided, shorten
+from layoutproof.core.result import Result, Verdict
+from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.pallas.judge import advice, judge, kernel_of, scope, summary
+from layoutproof.pallas.judge import answer as one_answer
+from layoutproof.registry.catalogue import kernel_properties, options_of
+from layoutproof.specs.positions import Node, read_file
+from layoutproof.specs.spec_model import NAME
+
+KEY = "pallas"
+"""The one key of the mapping that stands for traced calls."""
+
+ALL = "kernel"
+"""The kind of check that asks every property of kernels."""
+
+
+_CALL = re.compile(rf"({NAME.pattern})\[([^\[\]]{{1,200}})\]")
+
+
+def is_traced(layout: object) -> bool:
+    """Whether a check's layout stands for the Pallas calls of user code."""
+    return isinstance(layout, Mapping) and set(layout) == {KEY}
+
+
+def named_calls(
+    node: Node | None, file: str, layouts: Mapping[str, object], errors: list[LayoutError]
+) -> dict[str, object]:
+    """The section `kernels` of a spec file, as checks take its names; nothing is imported here."""
+    if node is None or type(node.value) is not dict or node.keys is None:
+        return {}
+    named: dict[str, object] = {}
+    for name, value in node.value.items():
+        problem = f"{name!r} is named among the layouts too" if name in layouts else ""
+        if not NAME.fullmatch(name):
+            problem = f"{shorten(name, 40)!r} is no name: letters, digits, '_', '.' and '-' only"
+        if problem:
+            line, column = node.keys[name]
+            errors.append(LayoutError(problem, file=file, line=line, column=column))
+        named[name] = {KEY: value.plain()}
+    return named
+
+
+def one_call(text: str, named: Mapping[str, object]) -> object | None:
+    """What `mm[1]` or `mm[name]` stands for where `mm` names Pallas calls; None for any other text.
+
+    >>> one_call("mm[1]", {"mm": {"pallas": {"trace": "a:f"}}})
+    {'pallas': {'trace': 'a:f', 'call': 1}}
+    """
+    found = _CALL.fullmatch(text)
+    if found is None or not is_traced(named.get(found[1])):
+        return None
+    traced: Any = named[found[1]]
+    return {KEY: {**traced[KEY], "call": int(found[2]) if found[2].isdecimal() else found[2]}}
+
+
+def answer(kind: str, layout: object, options: Mapping[str, Any]) -> Result:
+    """One result for all calls that a check speaks of: the worst.
+
+    kind: a property of kernels, or `kernel` for all of them.  layout: traced calls, or anything that describes a
+    kernel.  options: as for `judge`. Raises Undecided where there is no call, LayoutError for wrong input.
+    """
+    if kind != ALL and kind not in kernel_properties():
+        known = ", ".join(kernel_properties())
+        raise LayoutError(f"{kind} is about layouts, and Pallas calls are kernels; properties of kernels: {known}")
+    given = dict(options)
+    wanted: Mapping[str, Any] = {}
+    if is_traced(layout):
+        wanted = layout[KEY]  # type: ignore[index]
+        has_target = kind == ALL or "target" in options_of(kind)
+        for name in ("target", "compiler"):
+            if has_target and name in wanted:
+                given.setdefault(name, wanted[name])
+    results = [_of_call(kind, call, given) for call in _calls(kind, layout)]
+    return min(results, key=lambda result: result.verdict)
+
+
+def only_call(layout: object) -> Kernel:
+    """The one call that a fact speaks of. LayoutError where there are several, Undecided where it is not modelled."""
+    calls = _calls("a fact", layout)
+    if len(calls) > 1:
+        raise LayoutError(f"a fact is about one call; {_named(layout[KEY], calls)}")  # type: ignore[index]
+    if isinstance(calls[0], Unmodelled):
+        raise Undecided(f"{calls[0].name} ({calls[0].source}) is not modelled: {calls[0].reason}")
+    return calls[0]
+
+
+def kernels_named_in(path: Path) -> tuple[Kernel | Unmodelled, ...]:
+    """Every kernel that a spec file names, in its order: whole kernels among `layouts`, then the calls of `kernels`.
+
+    LayoutError for what is no spec file, with its place. What its checks say of them is `layoutproof check`'s business.
+    """
+    root, file = read_file(path), path.as_posix()
+    sections = root.value if type(root.value) is dict else None
+    if sections is None or not {"layouts", "kernels"} & sections.keys():
+        raise LayoutError("not a spec file that names layouts or kernels", file=file, line=1)
+    found: list[Kernel | Unmodelled] = []
+    for name, node in _entries(sections.get("layouts")):
+        value = node.plain()
+        if isinstance(value, Mapping) and set(value) == {"kernel"}:
+            source = f"{file}:{node.line}"
+            try:
+                found.append(replace(kernel_of(value, ALL), source=source))
+            except LayoutError as error:
+                raise LayoutError(f"{name}: {error.problem}", text=error.text).at(file, node.line) from None
+    for _, node in _entries(sections.get("kernels")):
+        found += calls_in({KEY: node.plain()})
+    return tuple(found)
+
+
+def _entries(node: Node | None) -> Sequence[tuple[str, Node]]:
+    return tuple(node.value.items()) if node is not None and type(node.value) is dict else ()
+
+
+def _of_call(kind: str, call: Kernel | Unmodelled, options: Mapping[str, Any]) -> Result:
+    if isinstance(call, Unmodelled):
+        return Result(kind, call.name, Verdict.UNKNOWN, None, f"not modelled ({call.source}): {call.reason}")
+    if kind != ALL:
+        return one_answer(kind, call, **options)
+    findings = judge(call, **options)
+    if not findings:
+        return Result(kind, str(call), Verdict.UNKNOWN, None, "there is nothing in it to ask about")
+    weighty = [f for f in findings if f.severity == "error"] or list(findings[:1])
+    worst = summary(kind, call, weighty)
+    asked = len(dict.fromkeys(f.property for f in findings if f.asked))
+    if worst.verdict is Verdict.PROVED:
+        figures: dict[str, object] = {"properties": asked}
+        return Result(kind, str(call), Verdict.PROVED, None, "", worst.decided_by, figures, scope(None))
+    needed = advice(findings)
+    settled = f"; to settle all: assume {needed!r}" if ";" in needed else ""
+    reason, more = f"{worst.property}: {worst.reason}{settled}", {**worst.figures, "properties": asked}
+    return replace(worst, property=kind, reason=reason, figures=more, scope=scope(None, worst.verdict))
+
+
+def _calls(kind: str, layout: object) -> Sequence[Kernel | Unmodelled]:
+    return calls_in(layout) if is_traced(layout) else [kernel_of(layout, kind)]
+
+
+def calls_in(layout: object) -> Sequence[Kernel | Unmodelled]:
+    """The calls of user code that a check's layout stands for. Undecided where there is none, LayoutError otherwise."""
+    from layoutproof.pallas.from_jax.user import calls_of
+
+    wanted: Mapping[str, Any] = layout[KEY]  # type: ignore[index]
+    unknown = set(wanted) - {"trace", "args", "kwargs", "target", "compiler", "assume", "call"}
+    if unknown or not isinstance(wanted.get("trace"), str):
+        raise LayoutError(
+            "Pallas calls are {pallas: {trace: .., args: .., kwargs: .., target: .., assume: .., call: ..}}"
+        )
+    place = wanted["trace"]
+    permit(place)
+    given, target = wanted.get("args", ()), wanted.get("target")
+    found = calls_of(place, given, wanted.get("kwargs"), target=target, assume=wanted.get("assume", ()))
+    if not found:
+        raise Undecided(f"{place} makes no Pallas call; nothing asked is nothing proved")
+    if "call" not in wanted:
+        return found
+    call = wanted["call"]
+    chosen = [c for k, c in enumerate(found) if call in (k, c.name)]
+    if not chosen:
+        raise LayoutError(f"{place} has no call {shorten(str(call), 60)!r}; {_named(wanted, found)}")
+    return chosen
+
+
+def _named(wanted: Mapping[str, Any], calls: Sequence[Kernel | Unmodelled]) -> str:
+    listed = ", ".join(f"{k} {call.name}" for k, call in enumerate(calls))
+    return f"{wanted['trace']} makes {len(calls)}: {listed}"

@@ -1,0 +1,8 @@
+"""Search: the best tilings under a target's constraints, each proved legal, with a certificate that none is better.
+
+A search file is YAML with a top-level key `search` and one of: `kernel` (grid, BlockSpecs, scratch) or `trace` (your
+function) with `tune` (names and their candidates), `layouts` (the fewest padded bytes), `paddings`, `shardings`.
+`target` says which hardware. `layoutproof search FILE` ranks what is legal; specs/search has one of each.
+"""
+
+from __future__ import annotations

@@ -1,0 +1,166 @@
+"""Which layout of an array pads least on a target: one array, or several that share dimensions and one order of them.
+
+Candidates are all orders of the dimensions, each with the tile that the compiler gives that order: asked for an order,
+it takes it (libtpu 0.0.42.1; see `questions.cheapest`). Tiles that it never gives by itself are no candidates: it takes
+some of them for parameters, and nobody knows before compiling whether a program can then be made.
+Only the two most minor dimensions are padded, so orders that agree in them take the same bytes: every class of such
+orders is looked at, and the count that stands in an answer is of all orders covered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from math import factorial
+
+from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.layouts.xla.shape import ELEMENT_BITS, XlaLayout
+from layoutproof.questions.cheapest import orders, padded_bytes, with_order
+from layoutproof.registry.defaults import tpu_default
+
+MOST_NAMES = 16
+"""Named dimensions that one order is sought for: 2**16 sets of them are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """A layout and the bytes that it takes, padding included."""
+
+    layout: XlaLayout
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayAnswer:
+    """best: one layout per class of orders, fewest bytes first; of equal ones the compiler's default, then row-major.
+
+    given: the layout that was written beside the shape, None where none was.  unpadded: bytes of the elements.
+    covered: orders of dimensions, all of them.
+    """
+
+    default: Sized
+    best: tuple[Sized, ...]
+    unpadded: int
+    covered: int
+    given: Sized | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SharedAnswer:
+    """One order of named dimensions for several arrays. order: fastest first.  layouts: by array.
+
+    bytes: of all arrays.  apart: what they take when each has its own best order.  covered: orders, all of them.
+    sets: sets of names that were looked at to cover them.
+    """
+
+    order: tuple[str, ...]
+    layouts: Mapping[str, Sized]
+    bytes: int
+    apart: int
+    covered: int
+    sets: int
+
+
+def best_layouts(shape: XlaLayout, target: str, given: bool = False) -> ArrayAnswer:
+    """All layouts of one array by the bytes they take. given: the layout of `shape` was written and is compared.
+
+    Raises LayoutError as `tpu_default` does.
+
+    >>> from layoutproof.layouts import xla
+    >>> found = best_layouts(xla.read("bf16[16,1280,40]{2,1,0:T(8,128)(2,1)}"), "v5e", given=True)
+    >>> str(found.best[0].layout), found.best[0].bytes, found.given.bytes, found.covered
+    ('bf16[16,1280,40]{1,2,0:T(8,128)(2,1)}', 1638400, 5242880, 6)
+    """
+    default = tpu_default(shape, target)
+    default = replace(default, memory_space=shape.memory_space)
+    every = list(orders(default, target)) or [default]
+    ranked = sorted(every, key=lambda layout: (padded_bytes(layout), layout != default))
+    return ArrayAnswer(
+        default=Sized(default, padded_bytes(default)),
+        best=tuple(Sized(layout, padded_bytes(layout)) for layout in ranked),
+        unpadded=unpadded_bytes(shape),
+        covered=factorial(len(shape.dims)) if len(every) > 1 else 1,
+        given=Sized(shape, padded_bytes(shape)) if given else None,
+    )
+
+
+def unpadded_bytes(shape: XlaLayout) -> int:
+    """Bytes of the elements at the natural width of their type, as the compiler's reports count them."""
+    count = 1
+    for extent in shape.dims:
+        count *= int(extent)
+    return -(-count * ELEMENT_BITS[shape.element_type] // 8)
+
+
+def shared_order(arrays: Mapping[str, tuple[XlaLayout, tuple[str, ...]]], target: str) -> SharedAnswer:
+    """The one order of all names in which the arrays together take the fewest bytes.
+
+    arrays: shape, and the name of each of its dimensions; a name has one extent everywhere. Built from the fastest
+    name on: what the names still to come cost depends only on the set of those before them, so the best order of each
+    set is all that has to be kept. Of equal orders the one nearest to row-major.
+    Raises LayoutError for a name that one array has twice, Undecided above `MOST_NAMES` names.
+    """
+    names = tuple(dict.fromkeys(name for _, own in arrays.values() for name in own))
+    names = names[::-1]
+    _check(arrays, names)
+    cost = _pair_costs(arrays, target)
+    fixed = sum(padded_bytes(tpu_default(shape, target)) for shape, own in arrays.values() if _is_fixed(shape, own))
+    held = {name: tuple(array for array, (s, own) in arrays.items() if name in own and not _is_fixed(s, own))
+            for name in names}  # fmt: skip
+    best: dict[int, tuple[int, tuple[int, ...]]] = {0: (fixed, ())}
+    for present in range(1 << len(names)):
+        so_far, order = best[present]
+        for k, name in enumerate(names):
+            if present >> k & 1:
+                continue
+            more = so_far
+            for array in held[name]:
+                before = [n for n in order if names[n] in arrays[array][1]]
+                if len(before) == 1:
+                    more += cost(array, names[before[0]], name)
+            after = present | 1 << k
+            if after not in best or (more, (*order, k)) < best[after]:
+                best[after] = (more, (*order, k))
+    total, order = best[(1 << len(names)) - 1]
+    chosen = tuple(names[k] for k in order)
+    layouts = {array: _ordered(shape, own, chosen, target) for array, (shape, own) in arrays.items()}
+    apart = sum(best_layouts(shape, target).best[0].bytes for shape, _ in arrays.values())
+    return SharedAnswer(chosen, layouts, total, apart, factorial(len(names)), 1 << len(names))
+
+
+def _is_fixed(shape: XlaLayout, own: tuple[str, ...]) -> bool:
+    """Whether the array takes the same bytes in every order."""
+    return len(own) < 2 or 0 in shape.dims
+
+
+def _check(arrays: Mapping[str, tuple[XlaLayout, tuple[str, ...]]], names: tuple[str, ...]) -> None:
+    for array, (_, own) in arrays.items():
+        for name in own:
+            if own.count(name) > 1:
+                raise LayoutError(f"{array} has two dimensions {name}: an order of names does not say which is first")
+    if len(names) > MOST_NAMES:
+        raise Undecided(f"one order for {len(names)} named dimensions; at most {MOST_NAMES} are looked at")
+
+
+def _pair_costs(arrays: Mapping[str, tuple[XlaLayout, tuple[str, ...]]], target: str) -> Callable[[str, str, str], int]:
+    """Bytes of an array from its fastest and its second name, each pair computed once."""
+    known: dict[tuple[str, str, str], int] = {}
+
+    def cost(array: str, minor: str, second: str) -> int:
+        key = (array, minor, second)
+        if key not in known:
+            shape, own = arrays[array]
+            known[key] = _ordered(shape, own, (minor, second), target).bytes
+        return known[key]
+
+    return cost
+
+
+def _ordered(shape: XlaLayout, own: tuple[str, ...], order: tuple[str, ...], target: str) -> Sized:
+    """The array with its dimensions in this order; names that `order` lacks come after it, row-major."""
+    default = replace(tpu_default(shape, target), memory_space=shape.memory_space)
+    if not _is_fixed(shape, own):
+        first = [own.index(name) for name in order if name in own]
+        rest = [d for d in reversed(range(len(own))) if d not in first]
+        default = with_order(default, (*first, *rest), target)
+    return Sized(default, padded_bytes(default))

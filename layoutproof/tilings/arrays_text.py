@@ -1,0 +1,154 @@
+"""Answers about arrays as plain data and as lines for people; every certificate says how many candidates it covers."""
+
+from __future__ import annotations
+
+from layoutproof.tilings.arrays import ArrayAnswer, SharedAnswer, Sized
+from layoutproof.tilings.padding import PaddingAnswer
+from layoutproof.tilings.shardings import RESTRICTIONS, Shard, ShardingAnswer
+
+Rows = tuple[dict[str, object], list[str]]
+
+
+def layouts_rows(name: str, answer: ArrayAnswer, best: int) -> Rows:
+    """The best layouts of one array."""
+    first = answer.best[0]
+    lines = [f"  {name}  {first.layout}  {_bytes(first.bytes)}, {_times(first.bytes, answer.unpadded)} of its elements"]
+    lines += [f"    next  {sized.layout}  {_bytes(sized.bytes)}" for sized in answer.best[1:best]]
+    if answer.default.layout != first.layout:
+        said = f"{answer.default.layout}  {_bytes(answer.default.bytes)}"
+        lines.append(f"    default  {said}, {_times(answer.default.bytes, first.bytes)} of the best")
+    else:
+        lines.append("    it is the compiler's default")
+    if answer.given is not None:
+        said = f"{answer.given.layout}  {_bytes(answer.given.bytes)}"
+        lines.append(f"    written  {said}, {_times(answer.given.bytes, first.bytes)} of the best")
+    lines.append(f"    certificate  enumerated: all {answer.covered} orders of its dimensions")
+    data: dict[str, object] = {
+        "best": [_sized(sized) for sized in answer.best[:best]],
+        "default": _sized(answer.default),
+        "unpadded_bytes": answer.unpadded,
+        "certificate": {"kind": "enumerated", "covered": answer.covered},
+    }
+    if answer.given is not None:
+        data["written"] = _sized(answer.given)
+    return data, lines
+
+
+def shared_rows(answer: SharedAnswer) -> Rows:
+    """One order for all arrays."""
+    lines = [f"  shared order, fastest first: {', '.join(answer.order)}  {_bytes(answer.bytes)} together"]
+    lines += [f"    {name}  {sized.layout}  {_bytes(sized.bytes)}" for name, sized in answer.layouts.items()]
+    more = "no more than with" if answer.bytes == answer.apart else f"{_times(answer.bytes, answer.apart)} of"
+    lines.append(f"    {more} an order of its own for each ({_bytes(answer.apart)})")
+    lines.append(f"    certificate  enumerated: all {answer.covered} orders, by {answer.sets} sets of names")
+    data: dict[str, object] = {
+        "order": list(answer.order),
+        "layouts": {name: _sized(sized) for name, sized in answer.layouts.items()},
+        "bytes": answer.bytes,
+        "bytes_each": answer.apart,
+        "certificate": {"kind": "enumerated", "covered": answer.covered, "sets": answer.sets},
+    }
+    return data, lines
+
+
+def padding_rows(name: str, answer: PaddingAnswer) -> Rows:
+    """The nearest shape that wastes nothing."""
+    lines = [f"  {name}  {answer.now}  {_bytes(answer.bytes)}, {answer.wasted} of them wasted"]
+    if answer.full is None:
+        lines.append(f"    none  {answer.reason}")
+    elif answer.wasted:
+        lines.append(f"    grow to  {answer.full}  {answer.growth} elements more, nothing wasted")
+        what = f"each of {answer.covered} choices" if answer.covered > 1 else "the one choice"
+        lines.append(f"    certificate  closed form: the least extents for {what} of tiled dimensions")
+    else:
+        lines.append("    nothing to grow")
+    data: dict[str, object] = {
+        "now": str(answer.now),
+        "bytes": answer.bytes,
+        "wasted_bytes": answer.wasted,
+        "full": None if answer.full is None else str(answer.full),
+        "dims": None if answer.full is None else [int(n) for n in answer.full.dims],
+        "growth_elements": answer.growth,
+        "certificate": {"kind": "closed form", "covered": answer.covered},
+        "reason": answer.reason,
+    }
+    return data, lines
+
+
+def sharding_rows(answer: ShardingAnswer) -> Rows:
+    """The best assignments of mesh axes, or why there is none."""
+    lines = []
+    for rank, shards in enumerate(answer.best, 1):
+        total = sum(shard.bytes for shard in shards.values())
+        lines.append(f"  {rank}.  {_bytes(total)} a device, of {answer.memory}")
+        lines += [
+            f"    {n}  P({_spec(s)})  a shard is {s.layout}  {_bytes(s.bytes)}{'' if s.even else ', uneven'}"
+            for n, s in shards.items()
+        ]
+    required = " and ".join(RESTRICTIONS[word] for word in answer.require)
+    if answer.reason:
+        lines.append(f"  unknown  {answer.reason}")
+    elif answer.conflict:
+        demands = f" for {' and '.join(answer.conflict[1:])}" if answer.conflict[1:] else ", however they are cut"
+        lines.append(f"  none  {answer.conflict[0]} are not enough{demands}")
+        with_them = f" with {required}" if required else ""
+        lines.append(f"    {_bytes(answer.least)} a device would do{with_them}")
+        lines += [f"    without {word} {_bytes(size)} a device would do" for word, size in answer.enough]
+    if not answer.reason:
+        lines.append(f"    restriction  {_restriction(answer, required)}")
+        among = f"; the best of those with {required}" if required else "; the best of all"
+        among = "" if answer.conflict else among
+        lines.append(f"    certificate  enumerated: all {answer.covered} assignments of mesh axes{among}")
+        lines.append("    not counted  what the devices then send one another")
+    kind = "unknown" if answer.reason else "enumerated"
+    restrictions = list(answer.require)
+    data: dict[str, object] = {
+        "best": [{name: _shard(shard) for name, shard in shards.items()} for shards in answer.best],
+        "memory": answer.memory,
+        "require": restrictions,
+        "least_bytes": None if answer.reason else answer.least,
+        "least_bytes_unrestricted": None if answer.reason else answer.least_of_all,
+        "conflict": list(answer.conflict),
+        "enough": dict(answer.enough),
+        "certificate": {
+            "kind": kind,
+            "covered": 0 if answer.reason else answer.covered,
+            "require": restrictions,
+            "reason": answer.reason,
+        },
+    }
+    return data, lines
+
+
+def _restriction(answer: ShardingAnswer, required: str) -> str:
+    """What was required of every shard, what that costs, and how it is lifted."""
+    if not required:
+        return "none; JAX takes uneven shards inside of a jitted function only"
+    without = "no fewer bytes" if answer.least == answer.least_of_all else f"{_bytes(answer.least_of_all)} a device"
+    return f"{required}; {without} without (write require: [] to lift it)"
+
+
+def _shard(shard: Shard) -> dict[str, object]:
+    return {
+        "spec": [list(axes) or None for axes in shard.spec],
+        "shard": str(shard.layout),
+        "bytes": shard.bytes,
+        "even": shard.even,
+    }
+
+
+def _spec(shard: Shard) -> str:
+    entries = ["None" if not axes else repr(axes[0]) if len(axes) == 1 else repr(axes) for axes in shard.spec]
+    return ", ".join(entries)
+
+
+def _sized(sized: Sized) -> dict[str, object]:
+    return {"layout": str(sized.layout), "bytes": sized.bytes}
+
+
+def _bytes(size: int) -> str:
+    return f"{size} bytes"
+
+
+def _times(size: int, of: int) -> str:
+    return f"{size / of:.4g}x" if of else "any multiple"

@@ -1,0 +1,145 @@
+"""A search file of any kind to its answer: tilings of a declared kernel, of a traced function, or arrays."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.specs.positions import Node, read_file
+from layoutproof.tilings.solve import Tilings, solve
+
+
+class Answer(Protocol):
+    """What every kind of search gives. exit_code: 0 the best is proved, 1 there is none, 3 unknown."""
+
+    @property
+    def exit_code(self) -> int: ...
+
+    def text(self) -> str: ...
+
+    def as_json(self) -> dict[str, object]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TilingsAnswer:
+    """What was found for a declared kernel, and how it is shown."""
+
+    tilings: Tilings
+
+    @property
+    def exit_code(self) -> int:
+        """0 the best is proved, 1 proved that nothing is feasible, 3 unknown."""
+        return self.tilings.exit_code
+
+    def text(self) -> str:
+        """What was found, for people."""
+        from layoutproof.tilings.tilings_text import text
+
+        return text(self.tilings)
+
+    def as_json(self) -> dict[str, object]:
+        """What was found, as plain data."""
+        from layoutproof.tilings.tilings_json import as_json
+
+        return as_json(self.tilings)
+
+
+def kind_of(root: Node, file: str) -> str:
+    """`kernel`, `trace` or `arrays`, by the keys of the document. LayoutError where it is none, or two at once."""
+    from layoutproof.tilings.arrays_file import SECTIONS
+
+    keys = root.value if type(root.value) is dict else {}
+    found = [kind for kind in ("kernel", "trace") if kind in keys]
+    found += ["arrays"] if any(section in keys for section in SECTIONS) else []
+    if len(found) == 1:
+        return found[0]
+    line, column = (root.line, root.column)
+    if not found and "checks" in keys:
+        (line, column), path = (root.keys or {})["checks"], shlex.quote(file)
+        what = f"a spec file: it makes claims and states no problem; prove them with: layoutproof check {path}"
+    elif not found:
+        what = f"a search file has kernel, trace, or one of {', '.join(SECTIONS)}; here is none of them"
+    else:
+        what = f"a search file states one problem; here are {' and '.join(found)}"
+    raise LayoutError(what, file=file, line=line, column=column)
+
+
+def prune(path: Path, rows: Path) -> Answer:
+    """Which candidates of a JSON list are legal for the problem in a file. LayoutError as `read_and_answer`."""
+    from layoutproof.tilings import prune as pruning
+    from layoutproof.tilings import read, traced_file
+
+    root, file = read_file(path), path.as_posix()
+    kind = kind_of(root, file)
+    if kind == "arrays":
+        raise LayoutError(
+            "--prune is for tilings of kernels; here are none", file=file, line=root.line, column=root.column
+        )
+    given = pruning.read_rows(rows)
+    if kind == "kernel":
+        problem = read.read_problem(root, file)
+        try:
+            return pruning.prune(problem, given, rows.as_posix())
+        except LayoutError as error:
+            raise error if error.file else _placed(error, root, file) from None
+    traced = traced_file.read(root, file)
+    try:
+        return pruning.prune_traced(traced, given, rows.as_posix())
+    except LayoutError as error:
+        raise error if error.file else _placed(error, root, file) from None
+
+
+def read_and_answer(path: Path, best: int, effort: int, pareto: bool = False, compiling: bool = False) -> Answer:
+    """The answer to the problem in a file. LayoutError with the place for everything that is wrong with it.
+
+    pareto: of declared kernels only, compiling: of these and of traced functions; a LayoutError for other files.
+    """
+    root, file = read_file(path), path.as_posix()
+    kind = kind_of(root, file)
+    if kind == "kernel":
+        from layoutproof.tilings.read import read_problem
+
+        problem = read_problem(root, file)
+        try:
+            return TilingsAnswer(solve(problem, best, effort, pareto, compiling))
+        except LayoutError as error:
+            raise _placed(error, root, file) from None
+    if pareto:
+        raise LayoutError(
+            "--pareto is for tilings of a declared kernel; here is none", file=file, line=root.line, column=root.column
+        )
+    if kind == "trace":
+        from layoutproof.tilings import traced_file
+
+        traced = traced_file.read(root, file)
+        try:
+            return traced_file.answer(traced, best, effort, compiling)
+        except LayoutError as error:
+            raise _placed(error, root, file) from None
+    if compiling:
+        raise LayoutError(
+            "--compile is for tilings of kernels; here are none", file=file, line=root.line, column=root.column
+        )
+    from layoutproof.tilings import arrays_file
+
+    return arrays_file.answer(arrays_file.read(root, file), best, effort)
+
+
+def _placed(error: LayoutError, root: Node, file: str) -> LayoutError:
+    """An error that appeared while searching, with the place of the problem where it has none of its own."""
+    return error if error.line is not None else error.at(error.file or file, root.line, root.column)
+
+
+def picture(answer: Answer) -> bytes | None:
+    """The answer as a PNG, None where nothing was found.
+
+    LayoutError where it is not about tilings of a declared kernel, and as `tilings_picture.png` says.
+    """
+    if not isinstance(answer, TilingsAnswer):
+        raise LayoutError("--png draws tilings of a declared kernel; this file has none")
+    from layoutproof.tilings.tilings_picture import png
+
+    return png(answer.tilings) if answer.tilings.progress.found else None

@@ -1,0 +1,114 @@
+"""Values that no candidate can have, left out before the search: what one variable alone decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.numbers import INTS
+from layoutproof.kernel.kernel import Kernel, KernelTarget, Operand
+from layoutproof.tilings.branch import DIVIDES
+from layoutproof.tilings.cost import FIGURES
+from layoutproof.tilings.problem import Problem
+from layoutproof.tilings.template import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Values of one variable that were left out for one reason. first: one of them, with the reason in full."""
+
+    variable: str
+    values: tuple[int, ...]
+    first: str
+
+
+def narrowed(problem: Problem, target: KernelTarget | None) -> tuple[Problem, tuple[Dropped, ...]]:
+    """The problem without values that no candidate can have, and why each of them is left out.
+
+    A value is left out when it breaks a constraint that speaks of that variable and of sizes only; where blocks may
+    not reach over an edge, when it does not divide what it cuts; and when it is illegal as the size of one dimension
+    of one block while the block's other dimensions are those of the whole array, which every target takes. Only block
+    sizes that are a variable alone are looked at.  target: None = whatever its compiler takes.
+    """
+    kept, dropped = dict(problem.variables), list[Dropped]()
+
+    def leave_out(name: str, why: Callable[[int], str]) -> None:
+        refused = {value: why(value) for value in kept[name]}
+        bad = tuple(value for value, reason in refused.items() if reason)
+        if bad:
+            dropped.append(Dropped(name, bad, f"{name} = {bad[0]}: {refused[bad[0]]}"))
+            kept[name] = tuple(value for value in kept[name] if not refused[value])
+
+    for constraint in problem.constraints:
+        names = set(constraint.condition.names())
+        tuned = names.intersection(problem.variables)
+        if len(tuned) == 1 and not names.intersection(FIGURES):
+            (name,) = tuned
+            condition = constraint.condition
+
+            def breaks(value: int, name: str = name, text: str = constraint.text) -> str:
+                try:
+                    held = all(condition.evaluate({**s.sizes, name: value}, INTS) for s in problem.shapes)  # noqa: B023
+                except ZeroDivisionError:
+                    return DIVIDES
+                return "" if held else text
+
+            leave_out(name, breaks)
+    for at, window in enumerate(problem.template.windows):
+        for d, term in enumerate(window.block):
+            if term is None or term.op != "name" or term.args[0] not in kept:
+                continue
+            if any(name in problem.variables for dim in window.dims for name in dim.names()):
+                continue
+            if not problem.partial and d in problem.template.covered[at]:
+                leave_out(term.args[0], lambda value, w=window, d=d: _left_over(problem, w, d, value))  # type: ignore[misc]
+            if target is not None:
+                leave_out(term.args[0], _refusal(problem, target, at, d, _any(problem, kept)))
+    return replace(problem, variables=kept), tuple(dropped)
+
+
+def _left_over(problem: Problem, window: Window, d: int, value: int) -> str:
+    for shape in problem.shapes:
+        try:
+            extent = window.dims[d].evaluate(shape.sizes, INTS)
+        except ZeroDivisionError:
+            return DIVIDES
+        if extent % value:
+            return f"blocks of {value} reach over the edge of {extent} (partial: none)"
+    return ""
+
+
+def _any(problem: Problem, domains: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+    return {name: (domains[name] or values)[0] for name, values in problem.variables.items()}
+
+
+def _refusal(
+    problem: Problem, target: KernelTarget, at: int, d: int, values: Mapping[str, int]
+) -> Callable[[int], str]:
+    """Why the target refuses a size of dimension d of one operand, whatever the block's other dimensions are."""
+    kernels: list[Kernel] = []
+    for shape in problem.shapes:
+        try:
+            kernels.append(problem.template.instance({**shape.sizes, **values}))
+        except LayoutError:
+            # what no candidate can be read with is for the single candidates to say
+            return lambda value: ""
+    # the language may order operands as it likes; templates keep inputs before outputs
+    operands: list[Operand] = [(kernel.inputs + kernel.outputs)[at] for kernel in kernels]
+
+    def why(value: int) -> str:
+        for operand in operands:
+            blocks = tuple(
+                block if block.kind != "blocked" else replace(block, size=value if k == d else extent)
+                for k, (block, extent) in enumerate(zip(operand.block, operand.dims, strict=True))
+            )
+            try:
+                refused = target.refuses_block(replace(operand, block=blocks))
+            except Undecided:
+                continue
+            if refused:
+                return refused
+        return ""
+
+    return why

@@ -1,0 +1,82 @@
+"""A search problem as data: the kernel with holes, what may fill them, what must hold, and what it should cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from layoutproof.core.numbers import INTS
+from layoutproof.core.term import Term
+from layoutproof.tilings.cost import Machine
+from layoutproof.tilings.machines import Headroom
+from layoutproof.tilings.template import Template
+
+UNDECIDED = "undecided: "
+"""What the reason of an illegal candidate starts with where nobody can tell: nothing is proved of it."""
+
+
+NONE = Headroom(0, "stated in the file")
+"""Nothing is kept free."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A condition over sizes, tile variables and FIGURES. text: how the user, or the target, says it."""
+
+    text: str
+    condition: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One set of sizes, and how much its cost counts."""
+
+    sizes: Mapping[str, int]
+    weight: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """variables: name -> the values it may take, rising.  flops: of the whole kernel, None = not counted.
+    cost: over FIGURES and names, None = time.  worst: the largest cost over the shapes counts, not their weighted sum.
+    partial: whether blocks may reach over the edge of an array (the kernel masks them).
+    vmem: bytes that windows and scratch may take, headroom taken off.  target, compiler: whose rules are kept.
+    source: the file.  body: the kernel's Python function, needed to compile it.  overhead_given: by the file.
+    headroom: what `vmem` is less than what was given, and who says so.
+    ranges: what the file says of every variable, as plain data: which of it conflicts when nothing is feasible.
+    """
+
+    name: str
+    template: Template
+    variables: Mapping[str, tuple[int, ...]]
+    shapes: tuple[Shape, ...]
+    machine: Machine
+    target: str
+    vmem: int
+    compiler: str | None = None
+    flops: Term | None = None
+    cost: Term | None = None
+    worst: bool = True
+    partial: bool = True
+    constraints: tuple[Constraint, ...] = ()
+    source: str = ""
+    body: str | None = None
+    overhead_given: bool = False
+    headroom: Headroom = NONE
+    ranges: Mapping[str, Any] = field(default_factory=dict)
+
+    def count(self) -> int:
+        """How many candidates there are, legal or not."""
+        return prod(len(values) for values in self.variables.values())
+
+
+def broken(problem: Problem, values: Mapping[str, int], rows: Sequence[Mapping[str, int]]) -> list[str]:
+    """The constraints that one candidate breaks."""
+    found = []
+    for shape, row in zip(problem.shapes, rows, strict=True):
+        names = {**shape.sizes, **values, **row}
+        found += [c.text for c in problem.constraints if not c.condition.evaluate(names, INTS)]
+        found += ["VMEM"] if row["vmem"] > problem.vmem else []
+    return list(dict.fromkeys(found))

@@ -1,0 +1,189 @@
+"""The candidates of an autotuner, from a JSON list: which are legal, and why each of the others is not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from layoutproof.core.errors import LayoutError, Undecided, shorten
+from layoutproof.core.files import MIB, read
+from layoutproof.tilings.branch import DIVIDES, candidate
+from layoutproof.tilings.legal import checker
+from layoutproof.tilings.problem import UNDECIDED, Problem, broken
+from layoutproof.tilings.tilings_json import candidate_json
+from layoutproof.tilings.tilings_text import table
+from layoutproof.tilings.traced import TracedProblem, search_traced
+
+Row = Mapping[str, Any]
+MAX_ROWS = 16 * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """name, target: of the problem.  rows: as they were given.  kept: the legal ones by their place in `rows`, in that
+    order, each with its figures as plain data.  lines: the same for people.  dropped: the others, with the reason.
+    unknown: of the dropped ones, those that nobody could decide.
+    """
+
+    name: str
+    target: str
+    rows: tuple[Row, ...]
+    kept: tuple[tuple[int, Mapping[str, Any]], ...]
+    lines: tuple[str, ...]
+    dropped: tuple[tuple[int, str], ...]
+    unknown: tuple[int, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """0 something is kept, 1 proved that all are illegal, 3 something is undecided."""
+        if self.unknown:
+            return 3
+        return 0 if self.kept else 1
+
+    def text(self) -> str:
+        """What is kept, with its figures, and why the rest is not."""
+        head = f"{self.name}, {self.target}: {len(self.kept)} of {len(self.rows)} candidates are allowed by the rules"
+        lines = [head, *(["", *self.lines] if self.lines else []), ""]
+        for at, why in self.dropped:
+            word = "undecided" if at in self.unknown else "dropped"
+            lines.append(f"{word:<9}  {json.dumps(self.rows[at])}: {shorten(why, 300)}")
+        return "\n".join(lines).rstrip()
+
+    def as_json(self) -> dict[str, object]:
+        """`kept` are the objects of the file as they were, ready for the tuner; `figures` belong to them one by one."""
+        return {
+            "search": self.name,
+            "target": self.target,
+            "exit_code": self.exit_code,
+            "kept": [dict(self.rows[at]) for at, _ in self.kept],
+            "figures": [figures for _, figures in self.kept],
+            "dropped": [
+                {"candidate": dict(self.rows[at]), "reason": why, "undecided": at in self.unknown}
+                for at, why in self.dropped
+            ],
+        }
+
+
+def read_rows(path: Path) -> tuple[Row, ...]:
+    """The list in a JSON file. LayoutError, with line and column, for anything but a list of objects."""
+    try:
+        rows = json.loads(read(path, MAX_ROWS).decode(), object_pairs_hook=_object)
+    except LayoutError as error:
+        raise error if error.file else LayoutError(error.problem, file=path.as_posix()) from None
+    except json.JSONDecodeError as error:
+        words = f"this is no JSON: {error.msg}"
+        raise LayoutError(words, file=path.as_posix(), line=error.lineno, column=error.colno) from None
+    except (ValueError, RecursionError) as error:  # UnicodeDecodeError too, and numbers of thousands of digits
+        raise LayoutError(f"this is no JSON: {error}", file=path.as_posix()) from None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise LayoutError("candidates are a JSON list of objects such as {'bm': 128, 'bn': 256}", file=path.as_posix())
+    if not rows:
+        raise LayoutError("there is no candidate in the list", file=path.as_posix())
+    return tuple(rows)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Row:
+    found = dict(pairs)
+    for name, _ in pairs if len(found) < len(pairs) else ():
+        if [other for other, _ in pairs].count(name) > 1:
+            raise LayoutError(f"a candidate has {shorten(name, 40)!r} twice")
+    return found
+
+
+def prune(problem: Problem, rows: Sequence[Row], file: str = "") -> Pruned:
+    """Each candidate judged as `search` judges it. Keys that are no tile variable are kept and not looked at.
+
+    Raises LayoutError, naming the candidate, where a variable is missing or no whole number.
+    """
+    legal = checker(problem)
+    kept, dropped = [], list[tuple[int, str]]()
+    for at, row in enumerate(rows):
+        values = values_of(problem.variables, row, at, file)
+        why = _outside(problem.variables, values)
+        if why:
+            dropped.append((at, why))
+            continue
+        try:
+            one = candidate(problem, values)
+            why = _limits(problem, values, one.figures) or legal(values)
+        except Undecided as undecided:
+            why = UNDECIDED + str(undecided)
+        except ZeroDivisionError:
+            why = DIVIDES
+        if why:
+            dropped.append((at, why))
+        else:
+            kept.append((at, one))
+    lines = table(problem, [one for _, one in kept]) if kept else []
+    plain = [(at, candidate_json(problem, one)) for at, one in kept]
+    return _pruned(problem, rows, plain, lines, dropped)
+
+
+def prune_traced(problem: TracedProblem, rows: Sequence[Row], file: str = "") -> Pruned:
+    """The same for a traced function, each candidate as a search of its own; LayoutError as there."""
+    kept, dropped, lines = list[tuple[int, Mapping[str, Any]]](), list[tuple[int, str]](), []
+    for at, row in enumerate(rows):
+        values = values_of(problem.variables, row, at, file)
+        why = _outside(problem.variables, values)
+        if not why:
+            single = search_traced(replace(problem, variables={name: (value,) for name, value in values.items()}))
+            found = single.found
+            why = next(iter(single.refused), "") or "".join(UNDECIDED + said for said in list(single.undecided)[:1])
+            why = why or (UNDECIDED + single.unknown if single.unknown else "")
+        if why:
+            dropped.append((at, why))
+            continue
+        (one,) = found
+        figures = one.figures
+        kept.append((at, {"values": dict(one.values), "cost": one.cost, **figures}))
+        lines.append(
+            f"{json.dumps(row)}: {figures['time'] / 1e6:.2f} us by the model, {figures['bytes']} bytes of HBM, "
+            f"{figures['steps']} steps, {figures['vmem']} bytes of VMEM"
+        )
+    return _pruned(problem, rows, kept, lines, dropped)
+
+
+def _pruned(
+    problem: Problem | TracedProblem,
+    rows: Sequence[Row],
+    kept: Sequence[tuple[int, Mapping[str, Any]]],
+    lines: Sequence[str],
+    dropped: Sequence[tuple[int, str]],
+) -> Pruned:
+    unknown = tuple(at for at, why in dropped if why.startswith(UNDECIDED))
+    said = tuple((at, why.removeprefix(UNDECIDED)) for at, why in dropped)
+    return Pruned(problem.name, problem.target, tuple(rows), tuple(kept), tuple(lines), said, unknown)
+
+
+def values_of(variables: Mapping[str, Sequence[int]], row: Row, at: int, file: str) -> dict[str, int]:
+    """The variables of one candidate; one that has a single value may be left out. LayoutError otherwise."""
+    values = {}
+    for name, domain in variables.items():
+        if name not in row and len(domain) != 1:
+            raise LayoutError(f"candidate {at} has no {name!r}: {shorten(json.dumps(row), 80)}", file=file)
+        value = row.get(name, domain[0])
+        if type(value) is not int or value < 1:
+            shown = shorten(json.dumps(value), 40)
+            raise LayoutError(f"candidate {at}: {name} is a whole number of at least 1, not {shown}", file=file)
+        values[name] = value
+    return values
+
+
+def _outside(variables: Mapping[str, Sequence[int]], values: Mapping[str, int]) -> str:
+    for name, value in values.items():
+        domain = variables[name]
+        if value not in domain:
+            shown = ", ".join(map(str, domain)) if len(domain) <= 8 else f"{domain[0]}, {domain[1]} .. {domain[-1]}"
+            return f"{name} = {value} is not among its values, {shown}"
+    return ""
+
+
+def _limits(problem: Problem, values: Mapping[str, int], rows: Sequence[Mapping[str, int]]) -> str:
+    found = [text for text in broken(problem, values, rows) if text != "VMEM"]
+    if found:
+        return f"breaks {found[0]}"
+    used = max(row["vmem"] for row in rows)
+    return f"VMEM: {used} bytes needed, {problem.vmem} allowed" if used > problem.vmem else ""

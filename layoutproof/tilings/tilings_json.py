@@ -1,0 +1,113 @@
+"""Answers about tilings as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from layoutproof.core.result import Verdict, plain
+from layoutproof.pallas.judge import Finding
+from layoutproof.tilings.branch import Candidate
+from layoutproof.tilings.legal import Partial
+from layoutproof.tilings.machines import sources
+from layoutproof.tilings.problem import Problem
+from layoutproof.tilings.solve import Tilings
+from layoutproof.tilings.tilings_text import compiler_said
+
+
+def as_json(answer: Tilings) -> dict[str, Any]:
+    """The whole answer. Times and costs in picoseconds (a cost of the user's own in its own unit), sizes in bytes."""
+    problem, progress = answer.problem, answer.progress
+    best, over = [], answer.partials()
+    for k, one in enumerate(progress.found):
+        row: dict[str, Any] = {**candidate_json(problem, one), "findings": _findings(answer.findings[k])}
+        row["partial_blocks"] = partial_json(over[k])
+        if answer.compiled:
+            said = answer.compiled[k]
+            row["compiler"] = {
+                "accepted": said.accepted, "said": said.word, "message": said.refused or said.unknown
+            }  # fmt: skip
+        best.append(row)
+    found: dict[str, Any] = {
+        "search": problem.name,
+        "target": problem.target,
+        "exit_code": answer.exit_code,
+        "unknown": answer.unknown,
+        "candidates": answer.asked,
+        "cost": "time" if problem.cost is None else str(problem.cost),
+        "over": "worst" if problem.worst else "sum",
+        "best": best,
+        "certificate": _certificate(answer),
+        "bound": progress.bound,
+        "refused": dict(progress.refused),
+        "left_out": [{"variable": d.variable, "values": list(d.values), "first": d.first} for d in answer.dropped],
+        "model": {
+            "bandwidth": problem.machine.bandwidth,
+            "peak": problem.machine.peak,
+            "step_overhead_ps": problem.machine.overhead,
+            "vmem_limit": problem.vmem,
+            "headroom_percent": problem.headroom.percent,
+            "headroom_source": problem.headroom.source,
+            "sources": list(sources(problem.machine, problem.overhead_given)),
+        },
+    }
+    if answer.conflict is not None:
+        why = answer.conflict
+        found["conflict"] = {
+            "conditions": list(why.conditions), "enough_vmem": why.enough, "complete": why.complete
+        }  # fmt: skip
+    if answer.front is not None:
+        found["front"] = {
+            "found": [candidate_json(problem, one) for one in answer.front.found],
+            "covered": answer.front.covered,
+            "unknown": answer.front.unknown,
+        }
+    if answer.compiled is not None:
+        asked = any(one.asked for one in answer.compiled)
+        found["compiler"] = {"asked": asked, "said": compiler_said(answer.compiled)}
+    if answer.refusals:
+        found["refused_by_compiler"] = [{"values": dict(one.values), "message": m} for one, m in answer.refusals]
+    return found
+
+
+def candidate_json(problem: Problem, one: Candidate) -> dict[str, Any]:
+    """One candidate: its values, its cost, and its figures for each shape."""
+    rows = [
+        {"sizes": dict(shape.sizes), **row, "intensity": row["flops"] / row["bytes"] if row["bytes"] else None}
+        for shape, row in zip(problem.shapes, one.figures, strict=True)
+    ]
+    return {"values": dict(one.values), "cost": one.cost, "shapes": rows}
+
+
+def partial_json(found: Sequence[Partial]) -> list[dict[str, Any]]:
+    """What reaches over the edge of an array, with its mask; reduced_over: grid indices that are in no output."""
+    return [
+        {"operand": p.operand, "dimension": p.dimension, "mask": p.condition, "reduced_over": list(p.reduced)}
+        for p in found
+    ]
+
+
+def _certificate(answer: Tilings) -> dict[str, Any] | None:
+    found = answer.certificate
+    if found is None:
+        return None
+    return {
+        "kind": found.kind,
+        "covered": found.covered,
+        "pieces": found.pieces,
+        "cheaper_but_not_legal": dict(found.cheaper or {}),
+        "counterexample": plain(found.counterexample),
+        "reason": found.reason,
+    }
+
+
+def _findings(shapes: Sequence[Sequence[Finding]]) -> list[dict[str, str]]:
+    rows = []
+    for findings in shapes:
+        for f in findings:
+            row = {"property": f.property, "subject": f.subject, "verdict": f.result.verdict.value}
+            row |= {"decided_by": f.result.decided_by} if f.result.decided_by else {}
+            row |= {"severity": f.severity, "reason": f.result.reason} if f.result.verdict is not Verdict.PROVED else {}
+            if row not in rows:
+                rows.append(row)
+    return rows

@@ -1,0 +1,288 @@
+"""Answers about tilings as lines for people: the table, what is proved, the certificate, the model with its sources."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from layoutproof.core.errors import shorten
+from layoutproof.core.result import Verdict
+from layoutproof.pallas.judge import Finding
+from layoutproof.tilings.branch import Candidate
+from layoutproof.tilings.compiled import Compiled
+from layoutproof.tilings.legal import Partial
+from layoutproof.tilings.machines import sources
+from layoutproof.tilings.problem import UNDECIDED, Problem
+from layoutproof.tilings.solve import Tilings
+from layoutproof.tilings.traced_compile import version
+
+REASONS = 6
+"""Reasons of one kind that are shown."""
+
+
+def text(answer: Tilings) -> str:
+    """Everything that was found, for people."""
+    problem = answer.problem
+    compiler = f", compiler {problem.compiler}" if problem.compiler else ""
+    lines = [f"{problem.name}, {problem.target}{compiler}: {answer.asked} candidates"]
+    if answer.progress.found:
+        lines += ["", *table(problem, answer.progress.found, answer.compiled, masks(answer)), ""]
+        lines += _proved(answer)
+    if answer.front is not None:
+        lines += ["", f"pareto front: no other is as good in {_cost_name(problem)}, VMEM and padding at once"]
+        lines += [*table(problem, answer.front.found), ""]
+        covered = f"all {answer.front.covered} enumerated anew" if answer.front.covered else "by the search alone"
+        lines += [_line("unknown", answer.front.unknown) if answer.front.unknown else _line("complete", covered)]
+    lines += certificate(answer)
+    lines += _left_out(answer)
+    return "\n".join([*lines, "", *model(problem, answer.compiled)])
+
+
+def table(
+    problem: Problem,
+    found: Sequence[Candidate],
+    compiled: Sequence[Compiled] | None = None,
+    masks: Sequence[Sequence[Partial]] = (),
+) -> list[str]:
+    """The candidates in columns, one row per shape, with all of the model's figures.
+
+    compiled, masks: one entry for each candidate; without any the columns are left out.
+    """
+    names = list(problem.variables)
+    own = problem.cost is not None
+    head = ["", *names, *([_cost_name(problem)] if own or len(problem.shapes) > 1 else [])]
+    head += ["shape"] if len(problem.shapes) > 1 else []
+    head += ["time", "limit", "HBM bytes", "flop/byte", "steps", "VMEM", "padding"]
+    head += ["to mask"] if any(masks) else []
+    head += ["compiler"] if compiled else []
+    rows = [head]
+    for rank, one in enumerate(found):
+        for k, row in enumerate(one.figures):
+            first = k == 0
+            cells = [str(rank + 1) if first else "", *(str(one.values[n]) if first else "" for n in names)]
+            if own or len(problem.shapes) > 1:
+                cells.append("" if not first else str(one.cost) if own else _time(one.cost))
+            cells += [shape_text(problem.shapes[k].sizes)] if len(problem.shapes) > 1 else []
+            cells += figures_cells(problem, row)
+            if any(masks):
+                cells.append(", ".join(f"{m.operand}[{m.dimension}]" for m in masks[rank]) if first else "")
+            if compiled:
+                cells.append(compiled[rank].word if first else "")
+            rows.append(cells)
+    widths = [max(len(row[c]) for row in rows) for c in range(len(head))]
+    return ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def figures_cells(problem: Problem, row: Mapping[str, int]) -> list[str]:
+    """time, what limits it, HBM bytes, arithmetic intensity, steps, VMEM, padding."""
+    machine = problem.machine
+    moved, work = row["bytes"] / machine.bandwidth, row["flops"] / machine.peak
+    overhead = row["steps"] * machine.overhead / 1e12
+    limit = "steps" if overhead > max(moved, work) else "HBM" if moved >= work else "compute"
+    share = 100 * row["padding"] / row["bytes"] if row["bytes"] else 0.0
+    intensity = f"{row['flops'] / row['bytes']:.4g}" if row["flops"] and row["bytes"] else "-"
+    return [
+        _time(row["time"]), limit, str(row["bytes"]), intensity, str(row["steps"]), mebibytes(row["vmem"]),
+        f"{share:.3g}%",
+    ]  # fmt: skip
+
+
+def certificate(answer: Tilings) -> list[str]:
+    """What is proved of the whole answer, and by whom."""
+    progress, found = answer.progress, answer.certificate
+    problem, count = answer.problem, answer.problem.count()
+    if answer.unproved:
+        lines = [_line("unknown", answer.unproved)]
+        if progress.bound is not None:
+            lines.append(_line("bound", f"what is left costs no less than {cost_text(problem, progress.bound)}"))
+        return lines
+    if not progress.found:
+        return [*_none(answer), *_because(progress.refused)]
+    unknown = [_line("unknown", answer.uncompiled)] if answer.uncompiled else []
+    if found is None:
+        return unknown
+    dearest = cost_text(problem, progress.found[-1].cost)
+    what = f"nothing outside of the table that the rules allow costs less than {dearest}"
+    if found.kind == "enumerated":
+        who = f"all {found.covered} candidates enumerated"
+    elif found.kind == "bounds":
+        who = f"all {found.covered} candidates covered by {found.pieces} pieces, each bounded anew"
+    else:
+        who = "unsat for z3"
+    lines = [_line("certificate", f"{found.kind}: {what}; {who}")]
+    if count != answer.asked:
+        lines.append(_line("", f"{answer.asked - count} of the {answer.asked} are left out first, see below"))
+    return [*lines, *_because(Counter(found.cheaper or {}), "cheaper, but refused by the rules"), *unknown]
+
+
+def masks(answer: Tilings) -> list[tuple[Partial, ...]]:
+    """For each candidate found, the inputs whose partial blocks are reduced over."""
+    return [tuple(p for p in found if p.reduced) for found in answer.partials()]
+
+
+def model(problem: Problem, compiled: Sequence[Compiled] | None = None) -> list[str]:
+    """The cost model and where its constants come from."""
+    cost = "time" if problem.cost is None else str(problem.cost)
+    several = f", the {'worst' if problem.worst else 'sum'} over {len(problem.shapes)} shapes"
+    lines = [
+        _line("cost", f"{cost}{several if len(problem.shapes) > 1 else ''}; nothing here was measured on a chip"),
+        _line("time", "steps x overhead + the larger of HBM bytes / bandwidth and flops / peak"),
+        _line("HBM bytes", "a block moves when its index changes from one grid step to the next, in grid order"),
+        _line("VMEM", "windows in tiles, two buffers each where they move, and scratch; limit "
+              f"{problem.vmem} bytes ({mebibytes(problem.vmem)}); what spills from registers comes on top"),
+        _line("headroom", f"{problem.headroom.percent}% of VMEM is kept free for that; {problem.headroom.source}"),
+    ]  # fmt: skip
+    lines += [_line("source", source) for source in sources(problem.machine, problem.overhead_given)]
+    if compiled is not None:
+        lines.append(_line("compiler", compiler_said(compiled)))
+    if problem.flops is None:
+        lines.append(_line("flops", "not stated in the file, so compute never limits"))
+    if any(w.looked_up for w in problem.template.windows):
+        lines.append(_line("tables", "entries of tables count as if no two in a row were equal"))
+    return lines
+
+
+def compiler_said(compiled: Sequence[Compiled]) -> str:
+    """Which compiler was asked what, or why it was not."""
+    if not compiled:
+        return "not asked: there is nothing to compile"
+    if not all(one.asked for one in compiled):
+        return f"not asked: {next(one.unknown for one in compiled if not one.asked)}"
+    if any(one.stand_in for one in compiled):
+        return f"{version()}, ahead of time, windows and scratch only: a stand-in that writes zeros, not the kernel"
+    return f"{version()}, ahead of time, with the kernel's own body"
+
+
+def cost_text(problem: Problem, cost: int) -> str:
+    """A cost with its unit, where it has one."""
+    return _time(cost) if problem.cost is None else f"{cost} ({problem.cost})"
+
+
+def shape_text(sizes: Mapping[str, int]) -> str:
+    """The sizes of one shape on one line."""
+    return ",".join(f"{name}={size}" for name, size in sizes.items())
+
+
+def mebibytes(size: int) -> str:
+    """Bytes for people; exact ones are in the JSON."""
+    return f"{size / 2**20:.2f} MiB"
+
+
+def _proved(answer: Tilings) -> list[str]:
+    every = [f for shapes in answer.findings for findings in shapes for f in findings]
+    proved = dict.fromkeys(f.property for f in every if f.result.verdict is Verdict.PROVED)
+    other = {f.property for f in every if f.result.verdict is not Verdict.PROVED}
+    lines = [_line("proved of each", ", ".join(name for name in proved if name not in other))]
+    return [*lines, *partial_notes(answer.partials()), *_notes(answer)]
+
+
+def partial_notes(found: Sequence[Sequence[Partial]]) -> list[str]:
+    """What reaches over an edge: of each operand and dimension the rows, and the mask of the first of them."""
+    rows: dict[tuple[str, int], list[int]] = {}
+    for rank, one in enumerate(found, 1):
+        for p in one:
+            ranks = rows.setdefault((p.operand, p.dimension), [])
+            ranks += [rank] if rank not in ranks else []
+    lines = []
+    for (operand, d), ranks in rows.items():
+        p = next(p for p in found[ranks[0] - 1] if (p.operand, p.dimension) == (operand, d))
+        said = f"{operand} dimension {d}: the last block reaches over the edge of the array in {_rows(ranks)}"
+        if p.reduced:
+            over = " and ".join(p.reduced)
+            said += f", and {over} is in no output's index: what lies beyond goes into the result unless the body masks"
+            said += f" it; row {ranks[0]}: {p.condition}"
+        else:
+            said += ": undefined when read, dropped when written"
+        lines.append(_line("note", said))
+    return lines
+
+
+def _notes(answer: Tilings) -> list[str]:
+    """What else is not proved, of each property and subject once."""
+    rows: dict[tuple[str, str], list[int]] = {}
+    first: dict[tuple[str, str], Finding] = {}
+    for rank, shapes in enumerate(answer.findings, 1):
+        for f in (f for findings in shapes for f in findings):
+            if f.result.verdict is not Verdict.PROVED and f.property != "partial_blocks":
+                first.setdefault((f.property, f.subject), f)
+                ranks = rows.setdefault((f.property, f.subject), [])
+                ranks += [rank] if rank not in ranks else []
+    return [
+        _line("note", f"{name} {subject} in {_rows(rows[name, subject])}: {f.result.verdict.value}, {f.result.reason}")
+        for (name, subject), f in first.items()
+    ]
+
+
+def _rows(ranks: Sequence[int]) -> str:
+    if len(ranks) == 1:
+        return f"row {ranks[0]}"
+    run = list(ranks) == list(range(ranks[0], ranks[-1] + 1)) and len(ranks) > 2
+    return f"rows {ranks[0]} to {ranks[-1]}" if run else f"rows {', '.join(map(str, ranks))}"
+
+
+def _none(answer: Tilings) -> list[str]:
+    why = answer.conflict
+    lines = [_line("none", f"no candidate of {answer.asked} is feasible")]
+    if answer.certificate is not None:
+        pieces, covered = answer.certificate.pieces, answer.certificate.covered
+        lines.append(_line("certificate", f"bounds: {pieces} pieces cover all {covered}, each bounded anew"))
+    if answer.refusals:
+        lines.append(_line("", f"the compiler refused {len(answer.refusals)} that the model allows"))
+    if why is None:
+        return lines
+    if not why.conditions:
+        return [*lines, _line("conflict", "the kernel itself: no condition that could be left out is needed for it")]
+    *most, last = why.conditions
+    if not why.complete:
+        said = f"{', '.join(most)} and {last}" if most else last
+        lines.append(_line("conflict", f"{shorten(said, 600)} cannot all be met"))
+        lines.append(
+            _line("", "perhaps fewer of them conflict, which is not known within the budget; --effort raises it")
+        )
+    elif not most:
+        lines.append(_line("conflict", f"{last} cannot be met"))
+    else:
+        one = "either alone" if len(most) == 1 else f"any {len(most)} of them"
+        lines.append(_line("conflict", f"{', '.join(most)} and {last} conflict; {one} can be met"))
+    if why.enough is not None:
+        lines.append(_line("", f"{mebibytes(why.enough)} of VMEM would do ({why.enough} bytes)"))
+    return lines
+
+
+def _left_out(answer: Tilings) -> list[str]:
+    lines = []
+    for left in answer.dropped:
+        one = f"{len(left.values)} value{'s' if len(left.values) > 1 else ''} of {left.variable}"
+        lines.append(_line("left out", f"{one}, e.g. {shorten(left.first, 200)}"))
+    for refused, message in answer.refusals[:REASONS]:
+        chosen = ", ".join(f"{n}={v}" for n, v in refused.values.items())
+        lines.append(_line("refused", f"{chosen} by the compiler: {shorten(message, 300)}"))
+    more = len(answer.refusals) - REASONS
+    return lines + ([_line("", f"and {more} more")] if more > 0 else [])
+
+
+def _because(refused: Mapping[str, int], what: str = "refused") -> list[str]:
+    """Reasons with the number of candidates, those of one property together."""
+    kinds: dict[str, tuple[int, str]] = {}
+    for why, count in refused.items():
+        kind = why.removeprefix(UNDECIDED).split(" ", 1)[0]
+        total, first = kinds.get(kind, (0, why))
+        kinds[kind] = (total + count, first)
+    shown = sorted(kinds.values(), key=lambda pair: -pair[0])[:REASONS]
+    return [_line("", f"{count} {what}: {'more VMEM than allowed' if why == 'VMEM' else shorten(why, 160)}")
+            for count, why in shown]  # fmt: skip
+
+
+def _cost_name(problem: Problem) -> str:
+    return "time" if problem.cost is None and len(problem.shapes) == 1 else "cost"
+
+
+def _time(picoseconds: int) -> str:
+    for unit, size in (("s", 10**12), ("ms", 10**9), ("us", 10**6)):
+        if abs(picoseconds) >= size:
+            return f"{picoseconds / size:.4g} {unit}"
+    return f"{picoseconds / 1000:.4g} ns"
+
+
+def _line(word: str, said: str) -> str:
+    return f"{word:<14}  {said}"

@@ -1,0 +1,270 @@
+"""The user's own Python function with its block sizes as variables: each candidate traced, judged, and priced.
+
+Tracing a candidate gives its true kernels, whatever the function does with its block sizes, so nothing is inferred from
+one candidate to the next: all are traced that keep the constraints on sizes and variables, or, above a budget, the
+answer is no more than the best of those that were.
+Then the cheapest are judged first, by the properties of kernels and the target's memory, until enough are proved legal.
+What a kernel moves by hand is not in its index maps: where the cost rests on bytes or time, the answer is then unknown.
+What its body holds in VMEM is not there either: `confirm` has the real compiler take each candidate that is found.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.numbers import INTS
+from layoutproof.core.result import Verdict
+from layoutproof.core.term import Term, reads
+from layoutproof.kernel.kernel import Kernel, KernelTarget, Unmodelled
+from layoutproof.pallas.judge import judge, kernel_target
+from layoutproof.tilings.branch import DIVIDES
+from layoutproof.tilings.cost import FIGURES, figures
+from layoutproof.tilings.legal import COSTLY
+from layoutproof.tilings.machines import Headroom, machine
+from layoutproof.tilings.problem import NONE, Constraint
+from layoutproof.tilings.traced_template import template_of
+
+MOST = 4096
+"""Candidates that are traced at effort 1 (about 10 ms each)."""
+
+FUNCTION = "the function: "
+"""Before what a function says that refuses a candidate."""
+
+AT_ONCE = 8
+"""Legal candidates that the compiler is asked about at a time."""
+
+Kernels = tuple[Kernel | Unmodelled, ...]
+Confirm = Callable[[Sequence[Mapping[str, int]], int], Sequence[str | None]]
+"""For each candidate "" where the compiler takes it, why not, or None where nobody can tell; or Undecided.
+No more are answered once so many are taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class TracedProblem:
+    """variables: name -> values, rising.  trace: the kernels of one choice; LayoutError where the function refuses it.
+
+    vmem: bytes that a kernel may use, None = what each kernel asks for, or the target's default.  headroom: what
+    is kept free of it.  sizes: other names of the expressions.  confirm: asks the compiler, None = nobody can;
+    confirmed: whether it is asked.  source: file, line and column of the function's name.
+    The rest as in `problem.Problem`.
+    """
+
+    name: str
+    variables: Mapping[str, tuple[int, ...]]
+    trace: Callable[[Mapping[str, int]], Kernels]
+    target: str
+    compiler: str | None = None
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    vmem: int | None = None
+    headroom: Headroom = NONE
+    step_overhead: object = None
+    flops: Term | None = None
+    cost: Term | None = None
+    partial: bool = True
+    constraints: tuple[Constraint, ...] = ()
+    confirm: Confirm | None = None
+    confirmed: bool = False
+    source: tuple[str, int, int] = ("", 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """One candidate. figures: sums over its kernels, but vmem of the largest.
+
+    uncounted: operands that the cost rests on and that are moved by hand.  read: whether tables choose its blocks.
+    """
+
+    values: Mapping[str, int]
+    kernels: tuple[Kernel, ...]
+    cost: int
+    figures: Mapping[str, int]
+    uncounted: tuple[str, ...]
+    read: bool
+
+
+@dataclass(slots=True)
+class TracedFound:
+    """found: proved legal, cheapest first.  refused, undecided: candidates by reason.
+
+    count: of all candidates.  looked_at: how many were; all of them where the answer is complete.
+    cheaper: of the undecided ones, how many cost less than the best found, or nobody knows what.
+    ranked: every candidate with a price, cheapest first, whether it was judged or not.
+    alike: what the function says to every candidate, where it refuses all of them in the same words.
+    unasked: why the compiler, which should have been asked, was not.
+    """
+
+    count: int = 0
+    looked_at: int = 0
+    found: list[Traced] = field(default_factory=list)
+    refused: Counter[str] = field(default_factory=Counter)
+    undecided: Counter[str] = field(default_factory=Counter)
+    cheaper: int = 0
+    ranked: list[Traced] = field(default_factory=list)
+    alike: str = ""
+    unasked: str = ""
+
+    @property
+    def unknown(self) -> str:
+        """Why this is not the best of all candidates, "" = it is proved to be."""
+        if self.looked_at < self.count:
+            return f"{self.looked_at} of {self.count} candidates were looked at; the budget ended"
+        if self.cheaper:
+            what = next(iter(self.undecided))
+            return f"{self.cheaper} candidates that may cost less are neither proved nor refuted, e.g. {what}"
+        by_hand = dict.fromkeys(name for one in self.found for name in one.uncounted)
+        if by_hand:
+            return f"{', '.join(by_hand)}: moved by hand, and the bytes of that are not counted"
+        return self.unasked
+
+
+def search_traced(problem: TracedProblem, best: int = 1, effort: int = 1) -> TracedFound:
+    """The `best` cheapest candidates that are proved legal, in order of cost, then of bytes moved, then of values."""
+    target = kernel_target(problem.target, problem.compiler)
+    result = TracedFound(count=prod(len(values) for values in problem.variables.values()))
+    for values in itertools.islice(_choices(problem), MOST * effort):
+        result.looked_at += 1
+        broken = _broken(problem, {**problem.sizes, **values})
+        if broken:
+            result.refused[broken] += 1
+            continue
+        try:
+            calls = problem.trace(values)
+        except LayoutError as error:
+            result.refused[FUNCTION + error.problem] += 1
+            continue
+        try:
+            result.ranked.append(priced(problem, values, calls))
+        except Undecided as undecided:
+            result.undecided[str(undecided)] += 1
+        except ZeroDivisionError:
+            result.refused[DIVIDES] += 1
+    result.cheaper = result.undecided.total()
+    result.ranked.sort(key=lambda one: (one.cost, one.figures["bytes"], tuple(one.values.values())))
+    waiting: list[Traced] = []
+    for k, one in enumerate(result.ranked):
+        why, sure = illegal(problem, one, target)
+        if not why:
+            waiting.append(one)
+        else:
+            _put_away(result, why, sure)
+        enough = best - len(result.found) if not problem.confirmed else AT_ONCE
+        if len(waiting) >= enough or k + 1 == len(result.ranked):
+            _confirmed(problem, waiting, result, best)
+            waiting = []
+        if len(result.found) == best:
+            break
+    alike = next(iter(result.refused), "")
+    if (alike.startswith(FUNCTION) or alike.endswith(DIVIDES)) and result.refused[alike] == result.count:
+        result.alike = alike
+    return result
+
+
+def _put_away(result: TracedFound, why: str, sure: bool) -> None:
+    if sure:
+        result.refused[why] += 1
+    else:
+        result.undecided[why] += 1
+        result.cheaper += not result.found
+
+
+def _confirmed(problem: TracedProblem, waiting: Sequence[Traced], result: TracedFound, best: int) -> None:
+    """Puts legal candidates, which come in order of cost, to those found or to those that the compiler refuses."""
+    answers: Sequence[str | None] = [""] * len(waiting)
+    if problem.confirmed and problem.confirm is not None and waiting:
+        try:
+            answers = problem.confirm([one.values for one in waiting], best - len(result.found))
+        except Undecided as undecided:
+            result.unasked = str(undecided)
+    for one, why in zip(waiting, answers, strict=False):
+        if len(result.found) == best:
+            return
+        if why == "":
+            result.found.append(one)
+        else:
+            _put_away(result, f"the compiler: {why or 'it aborted, or did not end'}", why is not None)
+
+
+def priced(problem: TracedProblem, values: Mapping[str, int], calls: Kernels) -> Traced:
+    """One candidate with the figures of its calls. Undecided where nobody knows its price."""
+    kernels = []
+    for call in calls:
+        if isinstance(call, Unmodelled):
+            raise Undecided(f"{call.name}: {call.reason}")
+        if call.by_hand and not any(operand.windowed for operand in call.operands):
+            raise Undecided(f"{call.name}: all its data are moved by hand, so there is no block to choose")
+        kernels.append(call if problem.vmem is None else replace(call, vmem_limit=problem.vmem))
+    if not kernels:
+        raise Undecided("the function makes no Pallas call")
+    rows = []
+    for k, kernel in enumerate(kernels):
+        template = template_of(kernel)
+        numbers = machine(problem.target, template, problem.step_overhead)
+        # the flops are of all kernels together, and counted once
+        rows.append(figures(template, problem.flops if k == 0 else None, numbers, {**problem.sizes, **values}, INTS))
+    row = {name: max(r[name] for r in rows) if name == "vmem" else sum(r[name] for r in rows) for name in FIGURES}
+    names = {**problem.sizes, **values, **row}
+    cost = row["time"] if problem.cost is None else int(problem.cost.evaluate(names, INTS))
+    by_hand = [o.name for kernel in kernels for o in kernel.operands if o.memory in ("any", "hbm")]
+    if problem.cost is not None and not {"time", "bytes", "padding"} & set(problem.cost.names()):
+        by_hand = []  # the cost is the user's own, and complete without them
+    read = any(reads(operand.index) for kernel in kernels for operand in kernel.operands)
+    return Traced(dict(values), tuple(kernels), cost, row, tuple(dict.fromkeys(by_hand)), read)
+
+
+def illegal(problem: TracedProblem, one: Traced, target: KernelTarget) -> tuple[str, bool]:
+    """(why a candidate is illegal, whether that is proved); ("", True) = it is proved legal.
+
+    A property that nobody can decide is no licence, and no refutation either.
+    """
+    broken = _broken(problem, {**problem.sizes, **one.values, **one.figures})
+    if broken:
+        return broken, True
+    open_question = ""
+    for kernel in one.kernels:
+        if kernel.platform != target.platform:
+            open_question = f"{kernel.name} is for {kernel.platform}; {target.name} has kernels for {target.platform}"
+            continue
+        try:
+            # the call around a pipeline counts its buffers
+            for memory in () if kernel.pipeline == "emit_pipeline" else target.memory(kernel):
+                allowed = memory.limit * (100 - problem.headroom.percent) // 100
+                if memory.used > allowed:
+                    return f"{memory.name} (more than {allowed} bytes)", True
+        except Undecided as undecided:
+            open_question = open_question or str(undecided)
+        for finding in judge(kernel, target=target):
+            verdict = finding.result.verdict
+            if finding.property == "partial_blocks" and not problem.partial and verdict is Verdict.REFUTED:
+                return f"partial_blocks: {finding.subject} has blocks that reach over its edge", True
+            if verdict is Verdict.PROVED or finding.property in COSTLY or finding.severity != "error":
+                continue
+            why = f"{finding.property} {finding.subject}"
+            if verdict is Verdict.REFUTED:
+                return why, True
+            open_question = open_question or f"{why}: {finding.result.reason}"
+    return open_question, not open_question
+
+
+def _broken(problem: TracedProblem, names: Mapping[str, int]) -> str:
+    """A constraint that does not hold, among those that speak of these names only; "" = none."""
+    for constraint in problem.constraints:
+        if not set(constraint.condition.names()) <= set(names):
+            continue
+        try:
+            if not constraint.condition.evaluate(names, INTS):
+                return constraint.text
+        except ZeroDivisionError:
+            return f"{constraint.text}: {DIVIDES}"
+    return ""
+
+
+def _choices(problem: TracedProblem) -> Iterator[dict[str, int]]:
+    """Every candidate, largest values first: where the budget ends the small ones, which fetch most, are left out."""
+    names = list(problem.variables)
+    for values in itertools.product(*(values[::-1] for values in problem.variables.values())):
+        yield dict(zip(names, values, strict=True))

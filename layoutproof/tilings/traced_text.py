@@ -1,0 +1,123 @@
+"""The answer of a search over a traced function, for people and as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from layoutproof.core.errors import shorten
+from layoutproof.core.result import Verdict
+from layoutproof.tilings.legal import Partial, partials_of
+from layoutproof.tilings.machines import machine, sources
+from layoutproof.tilings.tilings_json import partial_json
+from layoutproof.tilings.tilings_text import partial_notes
+from layoutproof.tilings.traced import Traced, TracedFound, TracedProblem
+from layoutproof.tilings.traced_compile import version
+from layoutproof.tilings.traced_template import template_of
+
+EXIT = {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNKNOWN: 3}
+BODY = "VMEM is that of windows and scratch; what a kernel's body holds besides is not counted, nor is its time"
+CONFIRMED = "{} compiled what was found, and refused what it says; the time of a kernel's body is not counted"
+STATED = "the cost is what the problem states; steps and bytes are those of the blocks"
+TABLES = "blocks that tables choose count as if no two entries were equal"
+
+
+@dataclass(frozen=True, slots=True)
+class TracedAnswer:
+    """What a search over a traced function found, and how it is shown."""
+
+    problem: TracedProblem
+    result: TracedFound
+
+    @property
+    def verdict(self) -> Verdict:
+        """PROVED: nothing that costs less is legal.  REFUTED: no candidate is legal.  UNKNOWN otherwise."""
+        if self.result.unknown:
+            return Verdict.UNKNOWN
+        return Verdict.PROVED if self.result.found else Verdict.REFUTED
+
+    @property
+    def exit_code(self) -> int:
+        """0 proved, 1 refuted, 3 unknown."""
+        return EXIT[self.verdict]
+
+    def text(self) -> str:
+        """What was found, for people."""
+        result = self.result
+        count = f"{result.count} candidates, {result.looked_at} looked at"
+        lines = [f"{self.problem.name}, {self.problem.target}, {count}: {self.verdict.value}"]
+        lines += [f"  {rank}.  {self._line(one)}" for rank, one in enumerate(result.found, 1)]
+        lines += [f"  {line}" for line in partial_notes(self._partials())]
+        lines += [f"  refused  {n}  {shorten(why, 160)}" for why, n in result.refused.most_common(8)]
+        left = list(result.refused.most_common()[8:])
+        if left:
+            lines.append(f"  refused  {sum(n for _, n in left)}  for {len(left)} other reasons")
+        lines += [f"  undecided  {n}  {shorten(why, 160)}" for why, n in result.undecided.most_common(4)]
+        if result.unknown:
+            lines.append(f"  unknown  {shorten(result.unknown, 300)}")
+        else:
+            lines.append(self._proof())
+        return "\n".join([*lines, *(f"  model  {said}" for said in self.said())])
+
+    def _line(self, one: Traced) -> str:
+        chosen = ", ".join(f"{name}={one.values[name]}" for name in self.problem.variables)
+        row = one.figures
+        cost = f"{row['time'] / 1e6:.2f} us by the model" if self.problem.cost is None else f"cost {one.cost}"
+        return f"{chosen}  {cost}, {row['bytes']} bytes of HBM, {row['steps']} steps, {row['vmem']} bytes of VMEM"
+
+    def _proof(self) -> str:
+        result = self.result
+        if not result.found:
+            return f"  none  each of the {result.count} candidates is refused for what stands above"
+        before = result.ranked.index(result.found[-1]) + 1 - len(result.found)
+        illegal = f"{before} that cost no more than the last of these are shown illegal, " if before else ""
+        return f"  certificate  enumerated: all {result.count} candidates; {illegal}no other costs less"
+
+    def as_json(self) -> dict[str, object]:
+        """What was found, as plain data."""
+        result = self.result
+        kind = "unknown" if result.unknown else "enumerated"
+        return {
+            "search": self.problem.name,
+            "target": self.problem.target,
+            "verdict": self.verdict.value,
+            "best": [
+                {"values": dict(one.values), "cost": one.cost, **one.figures, "partial_blocks": partial_json(over)}
+                for one, over in zip(result.found, self._partials(), strict=True)
+            ],
+            "refused": dict(result.refused),
+            "undecided": dict(result.undecided),
+            "certificate": {"kind": kind, "covered": result.looked_at, "of": result.count, "reason": result.unknown},
+            "compiler": {"asked": self._asked, "said": self._compiler()},
+            "model": list(self.said()),
+        }
+
+    @property
+    def _asked(self) -> bool:
+        return self.problem.confirmed and not self.result.unasked and bool(self.result.found or self.result.refused)
+
+    def _compiler(self) -> str:
+        if self._asked:
+            return f"{version()}, ahead of time, the function itself"
+        why = self.result.unasked or ("there is nothing to compile" if self.problem.confirmed else "not wanted")
+        return f"not asked: {why}"
+
+    def _partials(self) -> list[tuple[Partial, ...]]:
+        """For each of what was found, what reaches over the edge of an array."""
+        return [tuple(p for kernel in one.kernels for p in partials_of(kernel)) for one in self.result.found]
+
+    def said(self) -> tuple[str, ...]:
+        """What the figures rest on, one sentence each."""
+        found, problem = self.result.found, self.problem
+        said = [CONFIRMED.format(version()) if self._asked else BODY]
+        if problem.confirmed and not self._asked:
+            said.append(f"compiler {self._compiler()}")
+        kept = problem.headroom
+        said.append(f"headroom {kept.percent}% of VMEM, kept free for registers that spill; {kept.source}")
+        if problem.cost is not None:
+            said.append(STATED)
+        if any(one.read for one in found):
+            said.append(TABLES)
+        for one in found[:1]:
+            numbers = machine(problem.target, template_of(one.kernels[0]), problem.step_overhead)
+            said += sources(numbers, problem.step_overhead is not None)
+        return tuple(said)

@@ -1,0 +1,94 @@
+"""Where a given choice of block sizes stands among all candidates of a problem: legal or not, and how many are cheaper.
+
+For block sizes that somebody has already, measured on hardware or published: what a model of bytes and flops says of
+them. All candidates are priced at once; those that are only cheaper are not judged one by one, so `cheaper` may count
+some that are illegal, and the choice stands no worse than it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.tilings.branch import candidate, cost_of
+from layoutproof.tilings.cost import figures
+from layoutproof.tilings.legal import checker
+from layoutproof.tilings.problem import Problem, broken
+from layoutproof.tilings.walk import Floats
+
+MOST = 1 << 20
+"""Candidates that are priced at once."""
+SLACK = 1e-9
+"""What floats may be off by, relative to a cost: closer ones count as equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """why: the constraint that the choice breaks, or the property that refuses it, "" = it is legal.
+
+    cost: of the choice, in the problem's unit (picoseconds).  least: of the cheapest candidate that fits, None where
+    none does.  fit: candidates that keep the constraints and fit into VMEM.  cheaper: of them, those that cost less.
+    vmem: bytes that its windows and scratch take, for the largest shape.
+    """
+
+    why: str
+    cost: int
+    least: int | None
+    fit: int
+    cheaper: int
+    vmem: int
+
+    @property
+    def share(self) -> float:
+        """Cheaper candidates by those that fit, 0 = the best."""
+        return self.cheaper / self.fit if self.fit else 0.0
+
+    @property
+    def ratio(self) -> float:
+        """Its cost by that of the cheapest candidate that fits."""
+        return self.cost / self.least if self.least else 1.0
+
+
+def standing(problem: Problem, values: Mapping[str, int]) -> Standing:
+    """What the model says of one choice. Raises LayoutError for values that are no candidate of the problem,
+    Undecided for problems whose index maps have no closed form, and for more than MOST candidates.
+    """
+    for name, domain in problem.variables.items():
+        if values.get(name) not in domain:
+            raise LayoutError(f"{name} = {values.get(name)} is no candidate of this problem")
+    if problem.count() > MOST:
+        raise Undecided(f"{problem.count()} candidates; at most {MOST} are priced at once")
+    walked = [window.name for window in problem.template.windows if not window.straight]
+    if walked:
+        raise Undecided(f"{', '.join(walked)}: the bytes of their index maps have no closed form")
+    own = candidate(problem, values)
+    why = next(iter(broken(problem, own.values, own.figures)), "") or checker(problem)(values)
+    costs, fits = _all(problem)
+    fitting = costs[fits]
+    least = int(fitting.min()) if fitting.size else None
+    cheaper = int((fitting < own.cost * (1 - SLACK)).sum())
+    vmem = max(row["vmem"] for row in own.figures)
+    return Standing(why, own.cost, least, int(fitting.size), cheaper, vmem)
+
+
+def _all(problem: Problem) -> tuple[Any, Any]:
+    """(cost of every candidate, whether it keeps the constraints and fits), as arrays with one axis per variable."""
+    import numpy as np
+
+    on = Floats(np)
+    domains = [np.array(values, dtype=np.float64) for values in problem.variables.values()]
+    axes = [domain.reshape([-1 if k == d else 1 for d in range(len(domains))]) for k, domain in enumerate(domains)]
+    values = dict(zip(problem.variables, axes, strict=True))
+    fits: Any = True
+    rows = []
+    for shape in problem.shapes:
+        row = figures(problem.template, problem.flops, problem.machine, {**shape.sizes, **values}, on)
+        fits = on.both(fits, row["vmem"] <= problem.vmem)
+        for constraint in problem.constraints:
+            fits = on.both(fits, constraint.condition.evaluate({**shape.sizes, **values, **row}, on))
+        rows.append(row)
+    shape_of_all = tuple(len(domain) for domain in domains)
+    costs = cost_of(problem, values, rows, on)
+    return np.broadcast_to(costs, shape_of_all), np.broadcast_to(fits, shape_of_all)

@@ -1,0 +1,119 @@
+"""Bytes of an operand whose index map has no closed form: its grid is walked, at once for all steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from layoutproof.core.errors import Undecided
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.size import product
+from layoutproof.core.term import reads
+from layoutproof.questions.arrays import ArrayNumbers
+from layoutproof.tilings.template import Window
+
+MOST = 1 << 22
+"""Steps of a grid that are walked."""
+LANES = 128
+
+
+class Floats(ArrayNumbers):
+    """Arrays of float64 and nothing else: products of the model pass 64 bits, where integers would wrap."""
+
+    def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
+        made = self.library.float64
+        return self.library.where(condition, made(if_true), made(if_false))
+
+    def xor(self, left: Any, right: Any) -> Any:
+        raise Undecided("takes an xor of numbers that are kept as floats")
+
+
+def walked(window: Window, grid: Sequence[Any], names: Mapping[str, Any], on: Numbers) -> tuple[Any, Any]:
+    """(bytes of elements, bytes with the tiles' padding) that the operand moves; for ints exact, otherwise bounds.
+
+    Where the grid or the block is not known as ints the bounds are one fetch and one fetch a step.
+    Raises Undecided for more than MOST steps, and for tables in anything but a coordinate of their own.
+    """
+    dims = [term.evaluate(names, on) for term in window.dims]
+    block = [1 if term is None else term.evaluate(names, on) for term in window.block]
+    beside = [names[n] for term in window.index for n in term.names() if n in names and n not in window.names]
+    if not all(type(n) is int for n in (*grid, *dims, *block, *beside)):
+        # a block of one row and one column still moves its packed rows and its lanes
+        most = product(grid) * product(block) * window.bits * LANES * 32
+        return _between(0, most, on, window), _between(0, most, on, window)
+    if reads(window.index):
+        raise Undecided(f"{window.name}: how often its block changes depends on what its tables hold")
+    outer = _apart(window)
+    steps = product(grid[len(outer) :])
+    if steps > MOST:
+        raise Undecided(f"{window.name}: {steps} steps are too many to walk, and its index map has no closed form")
+    return _counted(window, grid, dims, block, names, outer)
+
+
+def _between(low: Any, high: Any, on: Numbers, window: Window) -> Any:
+    """Some number from low to high; arrays, of which the certificate asks what may be cheaper, get the lower one."""
+    if isinstance(on, ArrayNumbers):
+        return low
+    between = getattr(on, "between", None)
+    if between is not None:
+        return between(low, high)
+    raise Undecided(f"{window.name}: how often its block changes is counted, not written down")
+
+
+def _apart(window: Window) -> tuple[int, ...]:
+    """For each of the outermost grid dimensions, the array dimension whose block it chooses, as long as it chooses one
+    by itself and nothing else: with it everything inside starts anew, so its programs need not be walked.
+    """
+    found = []
+    for k, name in enumerate(window.names):
+        where = [d for d, used in enumerate(window.uses) if k in used]
+        if len(where) != 1 or window.index[where[0]].op != "name" or window.index[where[0]].args[0] != name:
+            break
+        found.append(where[0])
+    return tuple(found)
+
+
+def _counted(
+    window: Window,
+    grid: Sequence[int],
+    dims: Sequence[int],
+    block: Sequence[int],
+    names: Mapping[str, Any],
+    outer: Sequence[int],
+) -> tuple[int, int]:
+    import numpy as np
+
+    def held(at: Any, d: int) -> tuple[Any, Any]:
+        here = np.clip(dims[d] - at * block[d], 0, block[d])
+        unit = LANES if d == len(dims) - 1 else packing if d == len(dims) - 2 else 1
+        return here, -(-here // unit) * unit
+
+    packing = max(1, 32 // window.bits)
+    whole_outside = rounded_outside = 1
+    for d, extent in zip(outer, grid, strict=False):
+        here, rounded_here = held(np.arange(extent), d)
+        whole_outside, rounded_outside = whole_outside * int(here.sum()), rounded_outside * int(rounded_here.sum())
+    inner = list(zip(window.names, grid, strict=True))[len(outer) :]
+    steps = product([extent for _, extent in inner])
+    position = np.arange(steps)
+    index: dict[str, Any] = dict(names)
+    for name, extent in reversed(inner):
+        position, index[name] = np.divmod(position, extent)
+    on = ArrayNumbers(np)
+    left = [d for d in range(len(dims)) if d not in outer]
+    where = {d: np.broadcast_to(window.index[d].evaluate(index, on), (steps,)) for d in left}
+    changed = np.zeros(steps, dtype=bool)
+    changed[:1] = True
+    for coordinate in where.values():
+        changed[1:] |= coordinate[1:] != coordinate[:-1]
+    # int64 holds the sum of all blocks unless they are absurd; then Python's own ints do
+    largest = steps * product([-(-size // LANES) * LANES for size in block])
+    whole = np.ones(int(np.count_nonzero(changed)), dtype=np.int64 if largest < 2**62 else object)
+    rounded = whole.copy()
+    for d in left:
+        here, rounded_here = held(where[d][changed], d)
+        whole, rounded = whole * here, rounded * rounded_here
+    return (
+        whole_outside * int(whole.sum()) * window.bits // 8,
+        rounded_outside * int(rounded.sum()) * window.bits // 8,
+    )

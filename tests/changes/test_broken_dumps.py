@@ -1,0 +1,23 @@
+"""New dumps that are whole line by line, and still cannot be what a compiler printed."""
+
+from __future__ import annotations
+
+from tests.changes.test_programs import SMALL, found, kinds
+
+SCHEDULED = SMALL.replace("jit_f,", "jit_f, is_scheduled=true,")
+
+
+def test_a_dump_that_contradicts_itself_is_denied() -> None:
+    """A parameter of a fusion that has another size, in a text that is else as it was."""
+    new = SCHEDULED.replace("ROOT %add.7 = f32[64,256]", "ROOT %add.7 = f32[64,255]")
+    assert kinds(SCHEDULED, SCHEDULED) == []
+    (add, fusion) = [f for f in found(SCHEDULED, new) if f.kind == "contradiction"]
+    assert (add.subject, add.line) == ("add add.7 and its operand param_0", 5)
+    assert fusion.subject == "fusion fusion.3 and fused_computation, result"
+
+
+def test_a_dump_without_a_computation_is_an_error() -> None:
+    """What an instruction runs is not in the text, and nothing else is missing."""
+    without = SMALL[: SMALL.index("%fused_computation (")] + SMALL[SMALL.index("ENTRY") :]
+    (error,) = [f for f in found(SMALL, without) if f.error]
+    assert "the computation fused_computation, named on line" in error.because

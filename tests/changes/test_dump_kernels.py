@@ -1,0 +1,125 @@
+"""Mosaic kernels inside of compiled programs, gated: what changed of each, and what is refuted that was not before."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jaxlib", reason="reading Mosaic kernels needs the extra [jax]")
+
+from layoutproof.cli import main as cli
+from tests.pallas.mosaic_texts import MODULE, WINDOW, config
+
+PROGRAM = """\
+HloModule jit_f, is_scheduled=true, \
+entry_computation_layout={{(f32[32,128]{{1,0:T(8,128)}})->f32[32,128]{{1,0:T(8,128)}}}}
+
+ENTRY %main.1 (x.1: f32[32,128]) -> f32[32,128] {{
+  %x.1 = f32[32,128]{{1,0:T(8,128)}} parameter(0), metadata={{op_name="x"}}
+  ROOT %copy_kernel.1 = f32[32,128]{{1,0:T(8,128)}} custom-call(%x.1), custom_call_target="tpu_custom_call", \
+operand_layout_constraints={{f32[32,128]{{1,0}}}}, metadata={{op_name="jit(f)/pallas_call"}}, backend_config={config}
+}}
+"""
+HOLE = MODULE.replace("iteration_bounds = array<i64: 4>", "iteration_bounds = array<i64: 3>")
+OUTSIDE = MODULE.replace("iteration_bounds = array<i64: 4>", "iteration_bounds = array<i64: 5>")
+FIRST = WINDOW.replace("transform_0", "transform_1")
+OVERWRITTEN = MODULE.replace(f"[{WINDOW}, {WINDOW}]", f"[{WINDOW}, {FIRST}]").replace(
+    "  func.func @transform_0",
+    "  func.func @transform_1(%i: i32) -> (i32, i32) {\n    %c = arith.constant 0 : i32\n"
+    "    return %c, %c : i32, i32\n  }\n  func.func @transform_0",
+)
+LARGER = MODULE.replace("8x128xf32", "16x128xf32").replace("array<i64: 8, 128>", "array<i64: 16, 128>").replace(
+    "iteration_bounds = array<i64: 4>", "iteration_bounds = array<i64: 2>"
+)  # fmt: skip
+BODY = MODULE.replace("}} {\n    return", "}} {\n    %zero = arith.constant 0 : index\n    return").replace(
+    "} {\n    return", "} {\n    %zero = arith.constant 0 : index\n    return", 1
+)
+LATER = f"\n\n\n{MODULE}"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LAYOUTPROOF_CACHE", "off")
+
+
+def program(module: str, **more: Any) -> str:
+    return PROGRAM.format(config=config(module, **more))
+
+
+def gate(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, str]]:
+    """The exit code, and each class with why."""
+    code = cli.run(["gate", *arguments, "--json"])
+    return code, {f["kind"]: f["because"] for f in json.loads(capsys.readouterr().out)["findings"]}
+
+
+def compared(capsys: pytest.CaptureFixture[str], old: str, new: str) -> tuple[int, dict[str, str]]:
+    """By two files, which says what the lock of the first says of the second."""
+    Path("old.txt").write_text(old)
+    Path("new.txt").write_text(new)
+    found = gate(capsys, "old.txt", "new.txt")
+    Path("dump.txt").write_text(old)
+    assert cli.run(["gate", "--lock", "dump.txt"]) == 0
+    capsys.readouterr()
+    Path("dump.txt").write_text(new)
+    assert gate(capsys) == found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("module", "why"),
+    [
+        (HOLE, "outputs_covered: no program writes outputs[0][24:32, 0:128] (block (3, 0))"),
+        (OUTSIDE, "blocks_in_bounds: args[0] dimension 0 at program (4)"),
+        (OVERWRITTEN, "outputs_covered"),
+    ],
+    ids=["hole", "outside", "overwritten"],
+)
+def test_a_kernel_that_becomes_wrong(module: str, why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Denied, with the program or block that shows it; back again it is not, nor while it stays as wrong as it was."""
+    code, found = compared(capsys, program(MODULE), program(module))
+    assert code == 1
+    assert found["refuted"].startswith(why)
+    code, found = compared(capsys, program(module), program(MODULE))
+    assert "refuted" not in found
+    assert compared(capsys, program(module), program(module)) == (0, {})
+
+
+def test_other_blocks_are_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """Twice the rows, half the programs: right as before, and no secret."""
+    code, found = compared(capsys, program(MODULE), program(LARGER))
+    assert (code, "kernel" in found) == (0, True)
+    assert "grid was (4), is (2)" in found["kernel"]
+
+
+def test_another_body_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing here looks at what a body computes, and the finding says so."""
+    assert BODY != MODULE
+    code, found = compared(capsys, program(MODULE), program(BODY))
+    assert (code, list(found)) == (0, ["kernel_body"])
+
+
+def test_the_same_kernel(capsys: pytest.CaptureFixture[str]) -> None:
+    """On other lines of the user's program, with other notes of the compiler: nothing."""
+    assert compared(capsys, program(MODULE), program(LATER)) == (0, {})
+    assert compared(capsys, program(MODULE), program(MODULE, retry_config={"retry_count": "1"})) == (0, {})
+
+
+def test_a_kernel_more_and_a_kernel_less(capsys: pytest.CaptureFixture[str]) -> None:
+    """A new one is judged: a right one is allowed, a wrong one denied; one less is said."""
+    without = "\n".join(line for line in program(MODULE).splitlines() if "copy_kernel" not in line)
+    without = without.replace("  %x.1 =", "  ROOT %x.1 =")
+    assert compared(capsys, without, program(MODULE))[0] == 0
+    code, found = compared(capsys, without, program(HOLE))
+    assert (code, found["refuted"].startswith("outputs_covered")) == (1, True)
+    code, found = compared(capsys, program(MODULE), without)
+    assert (code, "vanished_call" in found) == (0, True)
+
+
+def test_a_kernel_that_cannot_be_read_any_more(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody can tell, so it is never green."""
+    code, found = compared(capsys, program(MODULE), program(MODULE, something_new={"x": 1}))
+    assert (code, list(found)) == (3, ["unknown"])

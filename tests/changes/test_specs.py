@@ -1,0 +1,150 @@
+"""What changed between two spec files: layouts by name, claims by what they ask, each with its line."""
+
+from __future__ import annotations
+
+import pytest
+
+from layoutproof.changes.specs import compare, read
+from layoutproof.core.finding import Finding
+
+HEAD = "source: here\n"
+OLD = """\
+layouts:
+  scores: f32[3,5]{1,0:T(2,2)}
+  wide: f32[16,100]{1,0:T(8,128)}
+checks:
+  - injective: scores
+  - padding: wide
+    at_most: 25%
+  - locate: scores
+    index: [2, 3]
+    is: {offset: 17}
+"""
+
+
+def found(old: str, new: str) -> list[Finding]:
+    """The findings between two texts."""
+    sides = [read((HEAD + text).encode(), "a.yaml") for text in (old, new)]
+    return compare(sides[0], sides[1], "a.yaml").all()
+
+
+def kinds(old: str, new: str) -> list[tuple[str, str]]:
+    """Class and subject of each finding."""
+    return [(f.kind, f.subject) for f in found(old, new)]
+
+
+def test_nothing_changed() -> None:
+    """A file against itself, and against itself with other comments, order and spacing."""
+    assert found(OLD, OLD) == []
+    lines = OLD.splitlines()
+    moved = "\n".join(["# a comment", lines[0], lines[2], lines[1], *lines[3:]])
+    assert found(OLD, moved) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "to", "expected"),
+    [
+        ("scores: f32[3,5]{1,0:T(2,2)}", "scores: f32[3,5]{1,0:T(2,2)(1,2)}", [("respelled", "layout scores")]),
+        (
+            "scores: f32[3,5]{1,0:T(2,2)}",
+            "scores: f32[3,5]{0,1:T(2,2)}",
+            [("moved", "layout scores"), ("lost", "fact locate scores")],
+        ),
+        (
+            "wide: f32[16,100]{1,0:T(8,128)}",
+            "wide: f32[16,100]{0,1:T(8,128)}",
+            [("moved", "layout wide"), ("grew", "layout wide"), ("lost", "claim padding wide")],
+        ),
+        ("at_most: 25%", "at_most: 50%", [("loosened", "claim padding wide")]),
+        ("at_most: 25%", "at_most: 25.0%", []),
+        ("at_most: 25%", "at_most: 24%", [("tightened", "claim padding wide")]),
+        ("  - injective: scores\n", "", [("removed", "claim injective scores")]),
+        ("  - injective: scores\n", "  - injective: scores\n  - covers: wide\n", [("refuted", "claim covers wide")]),
+        (
+            "  - injective: scores\n",
+            "  - injective: scores\n  - injective: wide\n",
+            [("added", "claim injective wide")],
+        ),
+        ("  scores: ", "  points: f32[3]{0}\n  scores: ", [("added", "layout points")]),
+    ],
+)
+def test_one_change(change: str, to: str, expected: list[tuple[str, str]]) -> None:
+    """One edit of the file, and exactly what it means."""
+    assert change in OLD
+    assert kinds(OLD, OLD.replace(change, to)) == expected
+
+
+def test_a_renamed_layout_is_matched_by_its_text() -> None:
+    """The guess is said; claims about it follow the name."""
+    new = OLD.replace("wide", "broad")
+    (layout,) = found(OLD, new)
+    assert (layout.kind, layout.subject) == ("respelled", "layout broad, before wide")
+    assert layout.guess == "by its text: the name is new"
+
+
+def test_a_bound_loosened_along_with_the_layout_is_lost() -> None:
+    """It is the old claim that is asked of the new layout, so the new bound does not hide it."""
+    new = OLD.replace("wide: f32[16,100]{1,0:T(8,128)}", "wide: f32[16,100]{0,1:T(8,128)}").replace("25%", "60%")
+    lost = next(f for f in found(OLD, new) if f.kind == "lost")
+    assert lost.because.startswith("padding at_most 25% was proved, now it is refuted: ")
+    assert "over 25%" in lost.because
+    assert (lost.line, lost.file) == (7, "a.yaml")
+
+
+def test_a_claim_that_becomes_true_is_gained() -> None:
+    """Refuted before, proved now."""
+    old = 'layouts:\n  a: {strided: "f32[3,5] strides (4,1)"}\nchecks:\n  - injective: a\n    expect: refuted\n'
+    new = old.replace("(4,1)", "(5,1)").replace("expect: refuted", "expect: proved")
+    assert kinds(old, new) == [
+        ("moved", "layout a"),
+        ("grew", "layout a"),
+        ("tightened", "claim injective a"),
+        ("gained", "claim injective a"),
+    ]
+
+
+def test_a_claim_that_nobody_can_decide_any_more_is_undecided() -> None:
+    """Proved before, unknown now: lost, and no policy makes it harmless."""
+    old = "layouts:\n  a: f32[4,8]{1,0}\nchecks:\n  - injective: a\n"
+    (lost,) = [f for f in found(old, old.replace("4,8", "0,8")) if f.kind == "lost"]
+    assert lost.undecided
+    assert "vacuous" in lost.because
+
+
+def test_layouts_written_in_a_claim() -> None:
+    """They are compared where they stand; which claim it was is a guess, and said."""
+    (moved,) = found("checks:\n  - injective: f32[7,7]{1,0}\n", "checks:\n  - injective: f32[7,7]{0,1}\n")
+    assert (moved.kind, moved.line, moved.guess) == ("moved", 3, "by its property: the layout is new")
+    pair = '  - same_map: ["f32[8]{0}", "%s"]\n'
+    (other,) = found("checks:\n" + pair % "f32[8]{0:T(8)}", "checks:\n" + pair % "f32[8]{0:T(4)}")
+    assert other.kind == "respelled"
+
+
+def test_a_mistake_in_the_new_file_is_an_error_with_its_line() -> None:
+    """The rest is still compared."""
+    errors = [f for f in found(OLD, OLD.replace("injective", "injectve")) if f.error]
+    assert [(f.line, f.because) for f in errors] == [(6, "unknown key 'injectve'; did you mean 'injective'?")]
+    assert [f.kind for f in found(OLD, "layouts: [")] == ["error"]
+
+
+def test_mistakes_that_are_mended_do_not_fail() -> None:
+    """The old file could not be read: what is there now is added."""
+    assert {f.kind for f in found("layouts: [", OLD)} == {"added"}
+    assert ("added", "layout scores") in kinds(OLD.replace("f32[3,5]{1,0:T(2,2)}", "f32[3,5"), OLD)
+
+
+def test_a_file_that_is_new_or_gone() -> None:
+    """Each of its layouts and claims is."""
+    spec = read((HEAD + OLD).encode(), "a.yaml")
+    assert {f.kind for f in compare(None, spec, "a.yaml").all()} == {"added"}
+    gone = compare(spec, None, "a.yaml").all()
+    assert {f.kind for f in gone} == {"removed"}
+    assert len(gone) == 5
+
+
+def test_rules_in_a_spec_file() -> None:
+    """They are read; what a change of them means is for `compare.judged` to say."""
+    with_rules = OLD + "gate:\n  moved: warn\n"
+    assert read((HEAD + with_rules).encode(), "a.yaml").gate == {"moved": "warn"}
+    assert read((HEAD + with_rules).encode(), "a.yaml").errors == ()
+    assert found(with_rules, with_rules) == []

@@ -1,0 +1,43 @@
+"""Several commands, one after the other, in one process of their own: as users run them, without a start for each."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+_CHILD = """
+import contextlib, io, json, resource, sys
+from layoutproof.cli.main import run
+answers = []
+for arguments in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run(arguments)
+    answers.append([code, out.getvalue(), err.getvalue()])
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(json.dumps([answers, peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)]))
+"""
+
+
+class Answer(NamedTuple):
+    """What one command printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+
+def commands(folder: Path, *arguments: list[str], seconds: float = 60) -> tuple[list[Answer], float]:
+    """The answer of each command line, run in `folder`, and the peak memory of all in MiB; an error after `seconds`."""
+    done = subprocess.run(
+        [sys.executable, "-c", _CHILD, json.dumps(arguments)],
+        cwd=folder,
+        capture_output=True,
+        check=True,
+        timeout=seconds,
+    )
+    answers, peak = json.loads(done.stdout)
+    return [Answer(*answer) for answer in answers], peak

@@ -1,0 +1,380 @@
+"""The command line: exit codes, what goes to stdout and stderr, JSON, and no traceback ever."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import click
+import pytest
+
+import layoutproof
+from layoutproof.cli import main as cli
+from layoutproof.cli.arguments import write_whole
+from layoutproof.registry.catalogue import options_of, properties
+from layoutproof.registry.read import languages
+from layoutproof.specs.spec_model import kinds
+
+SCORES = "f32[3,5]{1,0:T(2,2)}"
+OVERLAP = "f32[3,5] strides (4,1)"
+
+Run = tuple[int, str, str]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Any:
+    """One command line: its exit code, stdout and stderr."""
+
+    def run_one(*arguments: str) -> Run:
+        code = cli.run(arguments)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run_one
+
+
+def spec(folder: Path, *checks: str) -> str:
+    """A spec file with these checks."""
+    path = folder / "a.yaml"
+    path.write_text("source: here\nchecks:\n" + "".join(f"  - {check}\n" for check in checks))
+    return str(path)
+
+
+def test_sizes_of_a_counterexample_are_named(run: Any, tmp_path: Path) -> None:
+    """In every output, and in the order of the text nowhere: the claim's own order is M first here."""
+    pair = ("same_map", "f32[M,N] strides (N,1)", "f32[M,N] strides (1,M)")
+    named = {"M": 2, "N": 2}
+    assert layoutproof.ask(*pair).counterexample == {"sizes": named, "element": (0, 1)}
+    code, out, _ = run("ask", *pair)
+    assert (code, "sizes=(M = 2, N = 2) element=(0, 1)" in out) == (1, True)
+    assert json.loads(run("ask", *pair, "--json")[1])["counterexample"] == {"sizes": named, "element": [0, 1]}
+    claim = f"same_map: ['{pair[1]}', '{pair[2]}']\n    expect: refuted\n    counterexample: "
+    right = spec(tmp_path, claim + "{sizes: {N: 2, M: 2}, element: [0, 1]}")
+    assert run("check", right)[0] == 0
+    (checked,) = json.loads(run("check", right, "--json")[1])["checks"]
+    assert checked["result"]["counterexample"] == {"sizes": named, "element": [0, 1]}
+    wrong = spec(tmp_path, claim + "{sizes: {N: 2, M: 3}, element: [0, 1]}")
+    code, out, _ = run("check", wrong)
+    assert (code, "sizes=(M = 2, N = 2) element=(0, 1), not sizes=(N = 2, M = 3) element=(0, 1)" in out) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("checks", "code", "last"),
+    [
+        ([f"injective: {SCORES}"], 0, "1 claim as stated: 1 proved"),
+        ([f"injective: {OVERLAP}\n    expect: refuted"], 0, "1 claim as stated: 1 counterexample as expected"),
+        ([f"injective: {OVERLAP}"], 1, "0 of 1 claim as stated; 1 NOT as stated"),
+        ([f"injective: {SCORES}", "injectve: x"], 2, "1 claim as stated: 1 proved; 1 NOT readable"),
+        ([f"covers: {OVERLAP}\n    engine: smt"], 3, "0 of 1 claim as stated; 1 UNKNOWN"),
+    ],
+)
+def test_check_exit_codes(checks: list[str], code: int, last: str, run: Any, tmp_path: Path) -> None:
+    """0 as expected, 1 refuted, 2 bad input, 3 unknown."""
+    found, out, err = run("check", spec(tmp_path, *checks))
+    counted, _, seconds = out.splitlines()[-1].rpartition("; ")
+    assert (found, counted, err) == (code, last, "")
+    assert re.fullmatch(r"\d+\.\d s", seconds)
+
+
+def test_check_without_anything_to_check(run: Any, tmp_path: Path) -> None:
+    """No file is bad input, on stderr; nothing is printed that looks like success."""
+    assert run("check", str(tmp_path)) == (2, "", f"{tmp_path}: no *.yaml or *.yml file in this folder\n")
+    code, out, _ = run("check", str(tmp_path), "--json")
+    assert code == 2
+    assert json.loads(out) == {
+        "error": {"kind": "input", "message": f"{tmp_path}: no *.yaml or *.yml file in this folder"}
+    }
+
+
+def test_check_json(run: Any, tmp_path: Path) -> None:
+    """One object, the exit code in it the process's own."""
+    code, out, err = run("check", spec(tmp_path, f"injective: {OVERLAP}"), "--json")
+    found = json.loads(out)
+    assert (code, err) == (1, "")
+    assert found["exit_code"] == 1
+    assert found["checks"][0]["result"]["verdict"] == "refuted"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "first"),
+    [
+        (["injective", SCORES], 0, f"proved   injective  {SCORES}"),
+        (["injective", OVERLAP], 1, f"refuted  injective  {OVERLAP}"),
+        (["injective", '{"strided": "f32[3,5] strides (4,1)"}'], 1, f"refuted  injective  {OVERLAP}"),
+        (["covers", OVERLAP, "--engine", "smt"], 3, f"unknown  covers  {OVERLAP}"),
+        (["injective", SCORES, "--confirm"], 0, f"proved   injective  {SCORES}"),
+        (["padding", SCORES, "--at-most", "40%"], 0, f"proved   padding  {SCORES}"),
+        (["padding", SCORES, "--at-most", "37%"], 1, f"refuted  padding  {SCORES}"),
+        (["bitcast", "f32[2,3]{1,0}", "f32[3,2]{0,1}", "--permutation", "1,0"], 0, "proved   bitcast  "),
+        (["bijective", "f32[1000,5]", "--target", "v5e"], 0, "proved   bijective  f32[1000,5]{0,1:T(8,128)}"),
+        (["bijective", "f32[1000,5]"], 0, "proved   bijective  f32[1000,5]{1,0}"),
+        (
+            ["same_map", "f32[1000,5]", "f32[1000,5]{0,1:T(8,128)}", "--target", "v5e"],
+            0,
+            "proved   same_map  f32[1000,5]{0,1:T(8,128)} , f32[1000,5]{0,1:T(8,128)}",
+        ),
+        (
+            ["padding", "f32[N,128]{1,0:T(8,128)}", "--where", "N % 8 == 0", "--at-most", "0%", "--effort", "2"],
+            0,
+            "proved   padding  f32[N,128]{1,0:T(8,128)} where N % 8 == 0",
+        ),
+    ],
+)
+def test_ask(arguments: list[str], code: int, first: str, run: Any) -> None:
+    """The verdict is the exit code; the first line is the verdict and what was asked."""
+    found, out, err = run("ask", *arguments)
+    assert (found, err) == (code, "")
+    assert out.splitlines()[0].startswith(first)
+
+
+def test_ask_shows_the_counterexample_and_where_to_read_on(run: Any) -> None:
+    """A refutation is complete on its own."""
+    assert run("ask", "injective", OVERLAP)[1] == (
+        f"refuted  injective  {OVERLAP}\n"
+        "  because  (0, 4) and (1, 0) are both stored at offset 4\n"
+        "  at       first=(0, 4) second=(1, 0)\n"
+        "  by       digits\n"
+        "  explain  layoutproof explain injective\n"
+    )
+
+
+def test_ask_json(run: Any) -> None:
+    """The whole answer as one object."""
+    code, out, _ = run("ask", "injective", OVERLAP, "--json")
+    found = json.loads(out)
+    assert code == 1
+    assert found["counterexample"] == {"first": [0, 4], "second": [1, 0]}
+    assert (found["property"], found["subject"], found["verdict"]) == ("injective", OVERLAP, "refuted")
+    assert json.loads(run("ask", "padding", SCORES, "--json")[1])["figures"]["bytes"] == 96
+
+
+BAD = {
+    ("ask", "injectve", SCORES): "unknown property 'injectve'; did you mean 'injective'? Known: ",
+    ("ask", "injective", "f32[3,5]{1}"): "minor_to_major {1} has 1 entry but f32[3,5] has 2 dimensions",
+    ("ask", "injective", SCORES, SCORES): "injective is about one layout; got 2",
+    ("ask", "same_map", SCORES): "same_map is about 2 layouts; got 1",
+    ("ask", "injective", SCORES, "--at-most", "2%"): "injective does not know the option 'at_most'",
+    ("ask", "injective", SCORES, "--engine", "z3"): "unknown engine 'z3'",
+    ("ask", "injective", SCORES, "--target", "v5e"): "--target gives a bare shape such as f32[1000,5] its layout",
+    ("ask", "injective", "f32[3]", "--target", "v5x"): "unknown TPU generation 'v5x'",
+    ("ask", "bitcast", SCORES, SCORES, "--permutation", "1;0"): "--permutation is written 2,3; '1;0' is not a whole",
+    ("ask", "injective", "{a: "): "not YAML",
+    ("ask", "injective", "{a: 1, b: 2}"): "a layout is a text or a mapping with one key",
+    ("locate", SCORES, "2,x"): "an index is written 2,3; 'x' is not a whole number",
+    ("locate", SCORES, "2,7"): "index 7 of dimension 1",
+    ("locate", SCORES, "2"): "1 ",
+    ("locate", "f32[N]{0}", "2"): "size N",
+    ("explain", "injectve"): "unknown page 'injectve'; did you mean 'injective'? Known: ",
+    ("explain", "zzz"): "unknown page 'zzz'; known: ",
+    ("show", "f32[8]", "--target", "v7x"): "did you mean '7x'? Known: v2, ",
+    ("show", "f32[8]", "--target", "v5litepod-8"): "did you mean 'v5e'? Known: v2, ",
+    ("kernels", "json:dumps", "--target", "v7x"): "unknown target 'v7x'; did you mean '7x'?",
+    ("ask", "injective", "float32[8]"): "unknown element type 'float32'; did you mean 'f32'?",
+    ("ask", "injective", SCORES, "--engine", "digit"): "unknown engine 'digit'; did you mean 'digits'?",
+    ("show", "f32[3"): "f32[3",
+    ("show", SCORES, "--svg", "/no/such/folder/a.svg"): "there is no folder",
+    ("check", "/no/such/folder"): "no such file or folder",
+}
+
+
+@pytest.mark.parametrize("arguments", BAD)
+def test_bad_input_exits_2_with_a_message(arguments: tuple[str, ...], run: Any) -> None:
+    """On stderr as text, or on stdout as JSON; nothing else anywhere, and no traceback."""
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert BAD[arguments] in err
+    assert "Traceback" not in err
+    assert "bug in layoutproof" not in err
+    code, out, err = run(*arguments, "--json")
+    assert (code, err) == (2, "")
+    error = json.loads(out)["error"]
+    assert error["kind"] == "input"
+    assert BAD[arguments] in error["message"] + error.get("text", "")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("nosuch",), ("ask",), ("ask", "injective"), ("check", "--jobs", "-1"), ("locate", "--nosuch")]
+)
+def test_usage_errors_exit_2(arguments: tuple[str, ...], run: Any) -> None:
+    """As bad input, and JSON when JSON is asked for."""
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert "Usage: layoutproof" in err
+    code, out, err = run(*arguments, "--json")
+    assert (code, err) == (2, "")
+    assert json.loads(out)["error"]["kind"] == "usage"
+
+
+def test_our_own_failures_say_so(monkeypatch: pytest.MonkeyPatch, run: Any) -> None:
+    """An exception nobody foresaw is a message that asks for a report, never a traceback and never exit 0 or 1."""
+
+    def broken(*arguments: object) -> click.Command:
+        raise ZeroDivisionError(arguments[-1])
+
+    monkeypatch.setattr(cli.Commands, "get_command", broken)
+    assert run("check") == (2, "", "this is a bug in layoutproof, please report it: ZeroDivisionError: check\n")
+    assert json.loads(run("check", "--json")[1])["error"]["kind"] == "internal"
+
+
+def test_locate_shows_each_step(run: Any) -> None:
+    """Permute, each tile level, then offset and byte: the document's worked example."""
+    assert run("locate", SCORES, "2,3") == (
+        0,
+        f"{SCORES}  element (2, 3)\n"
+        "  permute {1,0}  (2, 3) in (3, 5)\n"
+        "  tile (2,2)     (1, 1, 0, 1) in (2, 3, 2, 2)\n"
+        "  offset 17  byte 68\n",
+        "",
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "places"),
+    [
+        ((SCORES, "(2, 3)"), [{"offset": 17, "byte": 68}]),
+        (("bf16[300,5]{1,0:T(8,128)(2,1)}", "201,3"), [{"offset": 25607, "byte": 51214}]),
+        (("s4[64]{0:E(4)}", "3"), [{"offset": 3, "byte": 1, "bit": 4}]),
+        (("f32[8]{0:M(8)}", "3"), [{"offset": 3, "byte": 20}]),
+        (("f32[8]{0:S(5)}", "3"), [{"offset": 3, "byte": 12, "memory_space": 5}]),
+        (("f32[1000,5]", "7,3", "--target", "v5e"), [{"offset": 391, "byte": 1564}]),
+        ((OVERLAP, "2,3"), [{"offset": 11, "byte": 44}]),
+        (("f32[]", ""), [{"offset": 0, "byte": 0}]),
+        (("(i < 8, j < 8) -> (j, i + 1)", "2,3"), [{"p0": 3, "p1": 3}]),
+    ],
+)
+def test_locate_json(arguments: tuple[str, ...], places: list[dict[str, int]], run: Any) -> None:
+    """Places of one element, per copy: offset, byte, the bit inside it, the memory space; or coordinates."""
+    code, out, err = run("locate", *arguments, "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["places"] == places
+
+
+def test_show(run: Any, tmp_path: Path) -> None:
+    """The picture, the sizes that disagree, the formula; a file when asked."""
+    file = tmp_path / "a.svg"
+    code, out, err = run("show", SCORES, "--formula", "--svg", str(file))
+    assert (code, err) == (0, "")
+    for line in ("  2   12 13 │ 16 17 │ 20  .", "size      84 bytes by ShapeUtil::ArrayDataSize", f"written   {file}"):
+        assert line in out.splitlines()
+    assert "formula   " in out
+    assert ElementTree.parse(file).getroot().tag.endswith("svg")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.svg"]
+
+
+def test_show_of_sizes_not_known_yet(run: Any) -> None:
+    """No picture, but what padding costs in closed form; sizes that agree are not shown."""
+    code, out, err = run("show", "f32[N,5]{1,0:T(8,128)}")
+    assert (code, err) == (0, "")
+    assert "padding   dimension 0: N becomes 8*ceil(N/8)" in out.splitlines()
+    assert "size" not in run("show", "f32[8,128]{1,0}")[1]
+
+
+def test_show_json(run: Any) -> None:
+    """Figures, sizes and formula as one object; a map without a memory has no figures."""
+    found = json.loads(run("show", SCORES, "--formula", "--json")[1])
+    assert found["figures"]["bytes"] == 96
+    assert found["sizes"]["ShapeUtil::ArrayDataSize"] == 84
+    assert "formula" in found
+    assert json.loads(run("show", "(i < 4, j < 4) -> (j, i)", "--json")[1])["figures"] == {}
+
+
+def test_explain_has_a_page_for_every_property_and_language(run: Any) -> None:
+    """The list names all, and each name has a page that starts with the line of the list."""
+    code, listed, _ = run("explain")
+    assert code == 0
+    names = [*properties(), *languages()]
+    assert names
+    for name in names:
+        code, page, err = run("explain", name)
+        assert (code, err) == (0, "")
+        title, _, first, *_ = page.splitlines()
+        assert title == name
+        assert f"  {name} " in listed
+        assert first in listed
+        assert json.loads(run("explain", name, "--json")[1])["name"] == name
+    assert set(json.loads(run("explain", "--json")[1])["properties"]) == set(properties())
+
+
+def test_schema_is_json(run: Any) -> None:
+    """With and without --json, and it knows every kind of check."""
+    code, out, _ = run("schema")
+    assert code == 0
+    assert set(json.loads(out)["$defs"]) == set(kinds())
+    assert run("schema", "--json")[1] == out
+
+
+def test_help_and_version(run: Any) -> None:
+    """Help lists every command and says what the exit codes mean; each command has help with --json in it."""
+    code, out, _ = run("--help")
+    assert code == 0
+    assert "0 all proved, 1 something refuted, 2 bad input or usage" in " ".join(out.split())
+    commands = cli.cli.list_commands(click.Context(cli.cli))
+    assert {"ask", "check", "explain", "locate", "schema", "show"} <= set(commands)
+    for name in commands:
+        assert f"  {name} " in out
+        code, page, err = run(name, "--help")
+        assert (code, err) == (0, "")
+        assert "--json" in page, name
+    assert run("--version") == (0, f"layoutproof, version {layoutproof.__version__}\n", "")
+
+
+def test_every_option_of_a_property_is_one_of_ask(run: Any) -> None:
+    """A property brings its own options: none has to be written down a second time for the command line."""
+    page = run("ask", "--help")[1]
+    wanted = {option for name in properties() for option in options_of(name)}
+    assert {"at_most", "permutation"} <= wanted
+    assert [option for option in wanted if f"  --{option.replace('_', '-')} VALUE " not in page] == []
+
+
+def test_without_a_command_it_is_usage(run: Any) -> None:
+    """Nothing asked exits 2 and shows the help."""
+    code, out, err = run()
+    assert (code, out) == (2, "")
+    assert "Usage: layoutproof" in err
+
+
+def test_files_are_written_whole(tmp_path: Path) -> None:
+    """The file is there with what it should hold and readable as any other, and nothing else is left behind."""
+    path = tmp_path / "a.svg"
+    path.write_bytes(b"old")
+    write_whole(path, b"new")
+    other = tmp_path / "other"
+    other.touch()
+    assert path.read_bytes() == b"new"
+    assert path.stat().st_mode == other.stat().st_mode
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.svg", "other"]
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match="folder"):
+        write_whole(tmp_path / "folder", b"x")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.svg", "folder", "other"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("moved", "An element is stored elsewhere."),
+        ("approval_added", "--accept-approvals"),
+        ("search", "`tune`"),
+        ("7x", "64 MiB of VMEM"),
+        ("triton", "GPU"),
+        ("refuted", "replayed on plain integers"),
+        ("unknown", "Exit code 3"),
+        ("smt", "Z3"),
+    ],
+)
+def test_explain_knows_every_kind_of_name(name: str, said: str, run: Any) -> None:
+    """Classes of the gate, targets, verdicts, engines and subjects have pages, as properties and languages do."""
+    code, out, err = run("explain", name)
+    assert (code, err) == (0, "")
+    assert out.startswith(f"{name}\n\n")
+    assert said in out
+
+
+def test_a_command_that_is_not_there(run: Any) -> None:
+    """The nearest one is named."""
+    code, out, err = run("aks", "injective", SCORES)
+    assert (code, out) == (2, "")
+    assert "unknown command 'aks'; did you mean 'ask'? Known: ask, check" in err

@@ -1,0 +1,263 @@
+"""What every door says that was proved of a Pallas call, and what it leaves unknown: body, and data moved by hand."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from layoutproof.cli import main as cli
+from tests.cli.user_code import folder_with_kernels, kernels_command
+
+SCOPE = "grid and BlockSpecs proved; body not looked at"
+CODE = '''
+import functools
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+ROWS = pl.BlockSpec((8, 128), lambda i: (i, 0))
+STILL = pl.BlockSpec(memory_space=pl.ANY)
+
+
+def copy(x_ref, o_ref):
+    o_ref[...] = x_ref[...]
+
+
+def call(kernel, x, specs, out=ROWS, scratch=()):
+    shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    given = pl.pallas_call(kernel, grid=(8,), in_specs=specs, out_specs=out, out_shape=shape, scratch_shapes=scratch)
+    return given(*[x] * len(specs))
+
+
+def half_by_hand(x):
+    """A good BlockSpec beside an array of which each program copies twice too many rows."""
+
+    def kernel(x_ref, y_hbm, o_ref, rows):
+        pltpu.sync_copy(y_hbm.at[pl.ds(pl.program_id(0) * 16, 16)], rows)
+        o_ref[...] = x_ref[...]
+
+    return call(kernel, x, [ROWS, STILL], scratch=[pltpu.VMEM((16, 128), x.dtype)])
+
+
+def piped(x, view=False, again=False, inside=False):
+    """A pipeline moves all; or of a view; or the body touches an array again, beside or inside of the pipeline."""
+
+    def kernel(x_hbm, o_hbm, rows):
+        def body(x_ref, o_ref):
+            o_ref[...] = x_ref[...]
+            if inside:
+                pltpu.sync_copy(x_hbm.at[pl.ds(0, 8)], rows)
+
+        def step(_, carry):
+            a, b = (r.at[pl.ds(0, 32)] if view else r for r in (x_hbm, o_hbm))
+            pltpu.emit_pipeline(body, grid=(a.shape[0] // 8,), in_specs=[ROWS], out_specs=[ROWS])(a, b)
+            return carry
+
+        jax.lax.fori_loop(0, 2, step, 0)
+        if again:
+            pltpu.sync_copy(x_hbm.at[pl.ds(0, 8)], rows)
+
+    return call(kernel, x, [STILL], STILL, [pltpu.VMEM((8, 128), x.dtype)])
+'''
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """One `kernels` command in a folder with both modules of user code: exit code, stdout and stderr."""
+    pytest.importorskip("jax", reason="JAX is not installed")
+    (tmp_path / "hands.py").write_text(CODE)
+    return kernels_command(capsys, tmp_path, monkeypatch)
+
+
+def test_the_headline_says_what_was_proved(run: Any) -> None:
+    """As text and as JSON, of a proved call; one that is refuted proves nothing."""
+    code, out, _ = run("users_kernels:copy", "--arg", "f32[1024,128]")
+    assert (code, out.splitlines()[-1].endswith(f"; {SCOPE}")) == (0, True)
+    assert "of the grid and BlockSpecs; body not looked at" in out
+    found = json.loads(run("users_kernels:copy", "--arg", "f32[1024,128]", "--json")[1])
+    assert (found["scope"], found["calls"][0]["scope"], found["calls"][0]["by_hand"]) == (SCOPE, SCOPE, [])
+    code, out, _ = run("users_kernels:copy", "--arg", "f32[1000,128]")
+    assert (code, SCOPE in out) == (1, False)
+
+
+def test_one_property_is_not_the_whole_call(run: Any) -> None:
+    """Where only some properties were asked, the headline says which."""
+    arguments = ("users_kernels:copy", "--arg", "f32[1000,128]", "--property", "blocks_in_bounds")
+    code, out, _ = run(*arguments)
+    assert code == 0
+    assert out.splitlines()[-1].endswith("; blocks_in_bounds proved of the grid and BlockSpecs; body not looked at")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "named"),
+    [
+        ("half_by_hand", [], ["args[1]"]),
+        ("piped", [], []),
+        ("piped", ["--kwarg", "view=True"], ["args[0]", "outputs"]),
+        ("piped", ["--kwarg", "again=True"], ["args[0]"]),
+        ("piped", ["--kwarg", "inside=True"], ["args[0]"]),
+    ],
+)
+def test_what_the_body_moves_by_hand_is_unknown(run: Any, name: str, arguments: list[str], named: list[str]) -> None:
+    """It is named and leaves the call unknown; what pipelines move whole is proved with them."""
+    code, out, _ = run(f"hands:{name}", "--arg", "f32[64,128]", *arguments)
+    assert code == (3 if named else 0)
+    assert ("unknown  analysable" in out) is bool(named)
+    _, out, _ = run(f"hands:{name}", "--arg", "f32[64,128]", *arguments, "--json")
+    found = json.loads(out)
+    assert found["calls"][0]["by_hand"] == named
+    assert found["summary"]["unknown"] == (1 if named else 0)
+    assert all(n in str(found["calls"][0]["findings"]) for n in named)
+
+
+def test_a_single_property_does_not_hide_what_is_moved_by_hand(run: Any) -> None:
+    """Not one about the program; what hardware demands of the windows holds whatever the body does."""
+    arguments = ("hands:half_by_hand", "--arg", "f32[64,128]")
+    assert run(*arguments, "--property", "outputs_covered")[0] == 3
+    assert run(*arguments, "--property", "block_shape", "--target", "v5e")[0] == 0
+
+
+SPEC = """
+kernels:
+  good: {trace: "users_kernels:copy", args: ["f32[1024,128]"]}
+  hands: {trace: "hands:half_by_hand", args: ["f32[64,128]"]}
+layouts:
+  stated:
+    kernel:
+      grid: [8]
+      inputs: [{name: x, array: "f32[64,128]", block: [8, 128], index: "i -> (i, 0)"}]
+      outputs: [{name: o, array: "f32[64,128]", block: [8, 128], index: "i -> (i, 0)"}]
+  still:
+    kernel: {grid: [8], inputs: [{name: pages, array: "f32[64,128]", memory: any}],
+             outputs: [{name: o, array: "f32[64,128]", block: [8, 128], index: "i -> (i, 0)"}]}
+  piped:
+    kernel: {grid: [8], inputs: [{name: pages, array: "f32[64,128]", memory: any, pipelined: true}],
+             outputs: [{name: o, array: "f32[64,128]", block: [8, 128], index: "i -> (i, 0)"}]}
+checks:
+"""
+
+
+@pytest.mark.parametrize(
+    ("check", "code", "said"),
+    [
+        ("kernel: good", 0, SCOPE),
+        ("kernel: stated", 0, SCOPE),
+        ("kernel: piped", 0, SCOPE),
+        ("outputs_covered: stated", 0, "outputs_covered proved of the grid and BlockSpecs; body not looked at"),
+        ("kernel: hands", 3, "args[1] is moved by hand (memory any)"),
+        ("kernel: still", 3, "pages is moved by hand (memory any)"),
+        ("outputs_covered: still", 3, "pages is moved by hand (memory any)"),
+        ("blocks_in_bounds: hands", 3, "args[1] is moved by hand (memory any)"),
+    ],
+)
+def test_spec_files(run: Any, capsys: pytest.CaptureFixture[str], check: str, code: int, said: str) -> None:
+    """`check` says it too, as text, as JSON and in every form of report; and `ask` of a stated kernel."""
+    Path("a.yaml").write_text(f"{SPEC}  - {check}\n")
+    assert cli.run(("check", "a.yaml")) == code
+    assert said in capsys.readouterr().out
+    for form in ("json", "sarif", "junit", "github", "html"):
+        assert cli.run(("check", "a.yaml", "--format", form)) == code
+        assert said in capsys.readouterr().out, form
+
+
+def test_a_printed_kernel_is_judged_as_the_traced_one(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--spec` keeps which arrays pipelines move, and which the body moves by hand."""
+    for name, code in (("piped", 0), ("half_by_hand", 3)):
+        Path("b.yaml").write_text(run(f"hands:{name}", "--arg", "f32[64,128]", "--spec")[1])
+        assert cli.run(("check", "b.yaml")) == code
+        capsys.readouterr()
+
+
+def test_guard(run: Any) -> None:
+    """The calls that a guard has seen say what was proved; one that moves data by hand is a warning."""
+    import jax
+    import jax.numpy as jnp
+
+    import layoutproof
+
+    run("hands:piped", "--arg", "f32[64,128]")  # imports the module
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location("hands_here", "hands.py")
+    assert spec is not None
+    assert spec.loader is not None
+    hands = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hands)
+    with layoutproof.guard() as seen:
+        jax.make_jaxpr(lambda x: hands.call(hands.copy, x, [hands.ROWS]))(jnp.zeros((64, 128)))
+    assert [call.scope for call in seen.calls] == [SCOPE]
+    with warnings.catch_warnings(record=True) as said, layoutproof.guard() as seen:
+        warnings.simplefilter("always")
+        jax.make_jaxpr(hands.half_by_hand)(jnp.zeros((64, 128)))
+    assert [call.by_hand for call in seen.calls] == [("args[1]",)]
+    assert any("args[1] is moved by hand (memory any)" in str(w.message) for w in said)
+
+
+def test_the_pytest_plugin(run: Any) -> None:
+    """Its last line says it."""
+    import subprocess
+    import sys
+
+    folder_with_kernels(Path())
+    Path("test_it.py").write_text(
+        "import jax, jax.numpy as jnp, users_kernels\n"
+        "def test_it():\n    jax.make_jaxpr(users_kernels.copy)(jnp.zeros((1024, 128)))\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "--layoutproof"]
+    done = subprocess.run([*command, "test_it.py"], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"1 Pallas call in 1 test: 1 proved, 0 refuted, 0 unknown; {SCOPE}" in done.stdout
+
+
+WARNED = """
+layouts:
+  wide:
+    kernel:
+      grid: [4]
+      tables: {t: {array: "s32[4]", assume: ["0 <= t < 8", "t is injective"]}}
+      inputs: [{name: x, array: "f32[64,128]", block: [8, 128], index: "i -> (t[i], 0)"}]
+      outputs: [{name: o, array: "f32[64,128]", block: [8, 128], index: "i -> (t[i], 0)", revisit: any}]
+      aliases: {x: o}
+"""
+
+
+def test_one_rule_for_line_count_and_exit_code(run: Any) -> None:
+    """What can at worst be a warning is a warning where nobody can tell: it is not called unknown and then not counted.
+
+    Whether every block of an aliased output is written depends here on a table.
+    """
+    Path("c.yaml").write_text(WARNED)
+    code, out, _ = run("c.yaml")
+    lines = [line.split("  ")[0].strip() for line in out.splitlines() if line[:1] not in (" ", "")]
+    assert code == 0
+    assert "unknown" not in lines
+    assert lines.count("warning") == 1
+    assert "0 unknown; 1 warning" in out.splitlines()[-1]
+    assert "nobody can tell" in out
+    found = json.loads(run("c.yaml", "--json")[1])
+    assert (found["exit_code"], found["summary"]["unknown"], found["warnings"]) == (0, 0, 1)
+    code, out, _ = run("c.yaml", "--property", "outputs_covered")
+    assert code == 3
+    assert "unknown  outputs_covered" in out
+    assert "0 proved, 0 refuted, 1 unknown" in out.splitlines()[-1]
+    unwritten = WARNED.replace("      aliases: {x: o}\n", "")
+    Path("c.yaml").write_text(unwritten)
+    code, out, _ = run("c.yaml", "--property", "outputs_covered")
+    assert code == 3
+    assert "unknown  outputs_covered" in out
+    assert "1 Pallas call: 0 proved, 0 refuted, 1 unknown" in out
+
+
+def test_unknown_lines_of_a_refuted_call_are_counted(run: Any) -> None:
+    """A call is counted once, by its worst; what else is unknown of it stands behind."""
+    Path("c.yaml").write_text(WARNED.replace("      aliases: {x: o}\n", "").replace("grid: [4]", "grid: [5]"))
+    code, out, _ = run("c.yaml")
+    unknown = sum(line.startswith("unknown ") for line in out.splitlines())
+    assert (code, unknown > 0) == (1, True)
+    assert f"; {unknown} question{'s' if unknown > 1 else ''} unknown in what is refuted" in out.splitlines()[-1]

@@ -1,0 +1,375 @@
+"""`layoutproof kernels`: what it finds, what it shows, its exit codes, and every wrong input it can be given."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import layoutproof
+from layoutproof.core.result import Result, Verdict
+from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.pallas.findings import Judged, exit_code, judged, without_proved
+from layoutproof.pallas.judge import Finding, kernel_of
+from layoutproof.pallas.report import as_json, place, summary, text, why_unknown
+from tests.cli.user_code import CALL_LINE, SPEC_LINE, kernels_command
+
+ROOT = Path(layoutproof.__file__).parents[1]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """One command line in a folder with user code: its exit code, stdout and stderr."""
+    pytest.importorskip("jax", reason="JAX is not installed")
+    return kernels_command(capsys, tmp_path, monkeypatch)
+
+
+def test_a_proof(run: Any) -> None:
+    """A right kernel: where it is, its grid and target, how much is proved, and nothing else."""
+    code, out, err = run("users_kernels:copy", "--arg", "f32[1024,128]", "--target", "v5e")
+    lines = out.splitlines()
+    assert (code, err) == (0, "imported\n")
+    assert lines[:3] == [f"body   users_kernels.py:{CALL_LINE}", "  grid     (4)", "  target   v5e, libtpu 0.0.42.1"]
+    assert lines[3].startswith("  proved   ")
+    counted = "1 Pallas call: 1 proved, 0 refuted, 0 unknown; 1 not asked"
+    assert lines[-1] == f"{counted}; grid and BlockSpecs proved; body not looked at"
+    assert "refuted" not in "\n".join(lines[:-1])
+
+
+def test_a_refutation(run: Any) -> None:
+    """A wrong grid: verdict, property, operand, block, elements, size, mend and place are all on the screen."""
+    code, out, _ = run("users_kernels.py:copy", "--arg", "f32[1000,128]")
+    assert code == 1
+    assert f"refuted  outputs_covered  outputs f32[1000,128] block (256, 128)   users_kernels.py:{SPEC_LINE}" in out
+    assert "  because  no program writes outputs[768:1000, 0:128] (block (3, 0))" in out
+    assert "  at       block=(3, 0)" in out
+    assert "pl.cdiv(1000, 256)" in out
+    assert "  explain  layoutproof explain outputs_covered" in out
+    assert "none given" in out
+    assert out.splitlines()[-1] == "1 Pallas call: 0 proved, 1 refuted, 0 unknown"
+
+
+def test_json_has_every_finding(run: Any) -> None:
+    """One value: the exit code, the calls, and the proved findings too; what user code prints goes to stderr."""
+    code, out, err = run("users_kernels:copy", "--arg", "f32[1000,128]", "--json")
+    found = json.loads(out)
+    assert (code, err, found["exit_code"]) == (1, "imported\n", 1)
+    assert found["summary"] == {"calls": 1, "proved": 0, "refuted": 1, "unknown": 0, "not_asked": 0}
+    (call,) = found["calls"]
+    verdicts = {finding["property"]: finding["verdict"] for finding in call["findings"]}
+    assert verdicts["outputs_covered"] == "refuted"
+    assert verdicts["blocks_in_bounds"] == "proved"
+    wrong = next(f for f in call["findings"] if f["verdict"] == "refuted")
+    assert wrong["counterexample"] == {"block": [3, 0]}
+    assert wrong["source"].endswith(f"users_kernels.py:{SPEC_LINE}")
+    assert wrong["mend"]
+    assert call["operands"][1]["dims"] == [1000, 128]
+
+
+def test_keyword_values_and_static_arguments(run: Any) -> None:
+    """A block size given by name or as a literal changes the answer."""
+    assert run("users_kernels:copy", "--arg", "f32[1000,128]", "--kwarg", "block=200")[0] == 0
+    assert run("users_kernels:copy", "--arg", "f32[1000,128]", "--arg", "200")[0] == 0
+    assert run("users_kernels:copy", "--arg", "f32[1000,128]", "--kwarg", "block=256")[0] == 1
+
+
+def test_a_function_without_arguments_builds_its_own(run: Any) -> None:
+    """Nothing has to be given to a function that needs nothing."""
+    code, out, _ = run("users_kernels:whole")
+    assert code == 1
+    assert "f32[1000,128]" in out
+
+
+def test_several_calls(run: Any) -> None:
+    """Each is shown in its order, and counted."""
+    code, out, _ = run("users_kernels:two", "--arg", "f32[1024,128]", "--all")
+    assert code == 0
+    assert out.index("grid     (8)") < out.index("grid     (16)")
+    assert (
+        out.splitlines()[-1]
+        == "2 Pallas calls: 2 proved, 0 refuted, 0 unknown; grid and BlockSpecs proved; body not looked at"
+    )
+    assert "proved   blocks_in_bounds  args[0] f32[1024,128]" in out
+
+
+def test_pipelines_inside_of_kernels(run: Any) -> None:
+    """What `emit_pipeline` moves inside of a kernel is judged as a call of its own."""
+    assert run("users_kernels:pipelined", "--arg", "f32[32,128]", "--arg", "4")[0] == 0
+    code, out, _ = run("users_kernels:pipelined", "--arg", "f32[32,128]", "--arg", "3")
+    assert code == 1
+    assert "no program writes" in out
+
+
+def test_one_property(run: Any) -> None:
+    """Only what is named is asked, and what has nothing to ask of a call holds of it."""
+    arguments = ("users_kernels:copy", "--arg", "f32[1000,128]")
+    code, out, _ = run(*arguments, "--property", "blocks_in_bounds", "--json")
+    assert code == 0
+    assert {f["property"] for f in json.loads(out)["calls"][0]["findings"]} == {"blocks_in_bounds"}
+    code, out, _ = run(*arguments, "--property", "parallel_writes", "--json")
+    assert code == 0
+    assert [f["verdict"] for f in json.loads(out)["calls"][0]["findings"]] == ["proved"]
+
+
+def test_nothing_asked_is_nothing_proved(run: Any) -> None:
+    """No Pallas call, and a kernel that moves all data by hand, end with 3."""
+    code, out, err = run("users_kernels:plain", "--arg", "f32[8]")
+    assert (code, out) == (3, "")
+    assert err == "imported\nusers_kernels:plain makes no Pallas call; nothing asked is nothing proved\n"
+    code, out, _ = run("users_kernels:plain", "--arg", "f32[8]", "--json")
+    assert code == 3
+    assert json.loads(out)["error"]["kind"] == "unknown"
+    code, out, _ = run("users_kernels:by_hand", "--arg", "f32[8,128]")
+    assert code == 3
+    assert "unknown  analysable" in out
+    assert "by hand" in out
+
+
+def test_assumptions_about_prefetched_values(run: Any) -> None:
+    """Without one the verdict is unknown and names it; with it everything is proved; about no table it is an error."""
+    arguments = ("users_kernels:gather", "--arg", "s32[8]", "--arg", "f32[64,128]")
+    code, out, _ = run(*arguments)
+    assert code == 3
+    assert "0 <= prefetch0 < 8" in out
+    assert run(*arguments, "--assume", "0 <= prefetch0 < 8")[0] == 0
+    assert run("users_kernels:gather_below_8", *arguments[1:])[0] == 0
+    code, _, err = run(*arguments, "--assume", "0 <= t < 8")
+    assert code == 2
+    assert "about no table; the calls have prefetch0" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "advised"),
+    [
+        ("scattered", {"0 <= prefetch0 < 8", "prefetch0 is monotone", "prefetch0 is onto"}),
+        ("shared", {"0 <= prefetch0 < 8"}),
+        ("nested", {"0 <= prefetch0 < 16", "0 <= prefetch1 < 512"}),
+        ("zeros", {"0 <= prefetch0 < 1"}),
+    ],
+)
+def test_all_advice_can_be_pasted_at_once(name: str, advised: set[str], run: Any) -> None:
+    """One bound for each table, whoever asks; never all zeros where another place has room for more."""
+    Path("tables.py").write_text(TABLES)
+    arguments = (f"tables.py:{name}",)
+    code, out, _ = run(*arguments)
+    assert code == 3
+    (line,) = (line for line in out.splitlines() if line.startswith("  assume   --assume "))
+    pasted = line.partition('--assume "')[2].rstrip('"')
+    assert set(pasted.split("; ")) == advised
+    assert all(f"'{one}'" in out for one in advised)
+    assert json.loads(run(*arguments, "--json")[1])["calls"][0]["assume"] == pasted
+    code, out, _ = run(*arguments, "--assume", pasted)
+    assert (code, "  assume   " in out) == (0, False)
+
+
+TABLES = """
+import jax, jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+ROWS = pl.BlockSpec((8, 128), lambda i, *t: (i, 0))
+CHOSEN = pl.BlockSpec((8, 128), lambda i, t: (t[i], 0))
+SMALL = jax.ShapeDtypeStruct((64, 128), jnp.float32)
+FEW, MANY = jnp.zeros((8,), jnp.int32), jnp.zeros((16,), jnp.int32)
+X = jnp.zeros((4096, 128))
+
+
+def call(tables, specs, out=ROWS, shape=SMALL, **more):
+    many = len(tables)
+    grid = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=many, grid=(8,), in_specs=specs, out_specs=out)
+    return pl.pallas_call(lambda *refs: None, grid_spec=grid, out_shape=shape, **more)(*tables, *[X] * len(specs))
+
+
+def scattered():
+    # an output whose blocks a table chooses: one may be left and visited again
+    return call([FEW], [ROWS], CHOSEN)
+
+
+def shared():
+    # one table for an array of 512 blocks and for one of 8
+    return call([FEW], [CHOSEN, pl.BlockSpec((512, 128), lambda i, t: (t[i], 0))])
+
+
+def nested():
+    # a table that is read at what another holds
+    return call([FEW, MANY], [pl.BlockSpec((8, 128), lambda i, t, u: (u[t[i]], 0))])
+
+
+def zeros():
+    # the one block there is
+    return call([FEW], [pl.BlockSpec((4096, 128), lambda i, t: (t[i], 0))])
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nowhere_at_all:f"], "there is no module 'nowhere_at_all'; modules are found from "),
+        (["users_kernels.deep:f"], "there is no module 'users_kernels.deep'"),
+        (["nowhere.py:f"], "nowhere.py: No such file"),
+        (["users_kernels:cpy"], "users_kernels has no 'cpy'; did you mean 'copy'?"),
+        (["users_kernels:three"], "users_kernels:three is 3, which cannot be called"),
+        (["users_kernels"], "a function is written MODULE:FUNCTION or FILE.py:FUNCTION, not 'users_kernels'"),
+        ([":f"], "a function is written MODULE:FUNCTION"),
+        (["a b:f"], "'a b' is no module's name and no .py file"),
+        (["users_kernels:copy"], "takes (x, block=256) and was given 0 arguments: missing a required argument: 'x'"),
+        (["users_kernels:whole", "--arg", "f32[8]"], "takes () and was given 1 argument: too many positional"),
+        (["users_kernels:copy", "--arg", "f32[8]", "--kwarg", "bloc=8"], "unexpected keyword argument 'bloc'"),
+        (["users_kernels:copy", "--arg", "q32[8]"], "unknown element type 'q32'; did you mean 'u32'?"),
+        (["users_kernels:copy", "--arg", "f32[8,]"], "dimensions are whole numbers separated by commas"),
+        (["users_kernels:copy", "--arg", "eight"], "a shape such as bf16[4096,512] or a Python literal; 'eight'"),
+        (["users_kernels:copy", "--arg", "1+"], "a Python literal; '1+'"),
+        (["users_kernels:copy", "--kwarg", "block"], "a keyword argument is written name=value, not 'block'"),
+        (["users_kernels:copy", "--kwarg", "block=f(8)"], "a Python literal; 'f(8)' is none"),
+        (["users_kernels:copy", "--target", "v99"], "unknown target 'v99'; known: "),
+        (["users_kernels:copy", "--target", "v5e", "--compiler", "9.9"], "9.9"),
+        (["users_kernels:copy", "--compiler", "0.0.42.1"], "--compiler needs --target"),
+        (["users_kernels:copy", "--property", "covered"], "unknown property of kernels 'covered'"),
+        (["users_kernels:copy", "--property", "block_shape", "--arg", "f32[1024,128]"], "give one: "),
+        (["users_kernels:raises", "--arg", "f32[8]"], "RuntimeError: no such luck"),
+        (["users_kernels:copy", "--arg", "f32[8,8,8]"], "users_kernels.py:"),
+        (["users_kernels:copy", "--arg", "'text'"], "AttributeError: 'str' object has no attribute 'shape'"),
+        (["program.hlo"], ""),
+        (["program.hlo", "--arg", "f32[8]"], "--arg, --args and --kwarg are for a function"),
+    ],
+)
+def test_wrong_input(arguments: list[str], said: str, run: Any) -> None:
+    """Each mistake is told in one message with exit code 2; never a traceback, never a verdict."""
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert "bug in layoutproof" not in err
+    assert "Traceback" not in err
+
+
+def test_what_user_code_raises_has_the_users_line(run: Any, tmp_path: Path) -> None:
+    """An exception inside points to the user's file and line, whether it is traced or imported."""
+    line = (tmp_path / "users_kernels.py").read_text().splitlines().index('    raise RuntimeError("no such luck")') + 1
+    assert f"users_kernels.py:{line}" in run("users_kernels:raises", "--arg", "f32[8]")[2]
+    for name, source, said in (
+        ("fails", "x = 1\ny = x / 0\n", "fails.py:2: ZeroDivisionError: division by zero"),
+        ("odd", "def f(:\n", "odd.py:1: SyntaxError: "),
+        ("needs", "import not_there_at_all\n", "needs.py:1: ModuleNotFoundError: No module named 'not_there_at_all'"),
+        ("leaves", "import sys\n\nsys.exit(7)\n", "leaves.py:3: SystemExit: 7"),
+    ):
+        (tmp_path / f"{name}.py").write_text(source)
+        for where in (name, f"{name}.py"):
+            code, out, err = run(f"{where}:f")
+            assert (code, out) == (2, "")
+            assert said in err
+
+
+def test_the_path_is_put_back(run: Any) -> None:
+    """Importing user code leaves no folder on the path, not even after an error."""
+    before = list(sys.path)
+    run("users_kernels.py:whole")
+    run("users_kernels.py:nothing")
+    assert sys.path == before
+
+
+def test_without_jax(tmp_path: Path) -> None:
+    """Where jax is missing, one sentence says how to get it, and code 2; other commands do not care."""
+    (tmp_path / "mine.py").write_text("def f(x):\n    return x\n")
+    blocked = "import sys\nsys.modules['jax'] = None\nfrom layoutproof.cli.main import main\nmain(sys.argv[1:])\n"
+
+    def done(*arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "-c", blocked, *arguments]
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=120
+        )
+
+    for arguments in (["mine:f", "--arg", "f32[8]"], ["mine:f", "--arg", "8"]):
+        failed = done("kernels", *arguments)
+        assert (failed.returncode, failed.stdout) == (2, "")
+        assert "pip install jax" in failed.stderr
+    assert done("ask", "injective", "f32[3,5]{1,0}").returncode == 0
+
+
+def finding(verdict: Verdict, severity: str = "error", **more: Any) -> Finding:
+    """A finding of no kernel in particular."""
+    point = {"program": (3,)} if verdict is Verdict.REFUTED else None
+    reason = "" if verdict is Verdict.PROVED else "a reason"
+    return Finding("blocks_in_bounds", "x", Result("blocks_in_bounds", "x", verdict, point, reason), severity, **more)
+
+
+def kernel(grid: int = 3) -> Kernel:
+    """A kernel that copies."""
+    value = {"blockspec": f"f32[1000,128] blockspec (256, 128) (i) -> (i, 0) grid ({grid}) out"}
+    return kernel_of(value, "a test")
+
+
+@pytest.mark.parametrize(
+    ("findings", "code"),
+    [
+        ([finding(Verdict.PROVED)], 0),
+        ([finding(Verdict.PROVED), finding(Verdict.REFUTED, "warning"), finding(Verdict.REFUTED, "info")], 0),
+        ([finding(Verdict.UNKNOWN, "info"), finding(Verdict.PROVED)], 0),
+        ([finding(Verdict.UNKNOWN), finding(Verdict.PROVED)], 3),
+        ([finding(Verdict.UNKNOWN), finding(Verdict.REFUTED)], 1),
+        ([], 3),
+    ],
+)
+def test_exit_codes_by_severity(findings: list[Finding], code: int) -> None:
+    """Only what would be an error decides; nothing found is nothing proved."""
+    assert exit_code([Judged(kernel(), tuple(findings))]) == code
+
+
+def test_exit_codes_of_many_calls() -> None:
+    """No call and a call that is not modelled are never green; refuted comes before unknown."""
+    good = Judged(kernel(), (finding(Verdict.PROVED),))
+    bad = Judged(kernel(), (finding(Verdict.REFUTED),))
+    odd = Judged(Unmodelled("mm", "a.py:7", "a grid of floats"))
+    assert [exit_code(c) for c in ([], [good], [good, odd], [odd, bad, good])] == [3, 0, 3, 1]
+    assert "not modelled" in text([odd])
+    assert "a grid of floats" in text([odd])
+    assert as_json([odd])["calls"][0]["reason"] == "a grid of floats"
+
+
+def test_the_worst_is_last() -> None:
+    """What is proved is left out, and errors stand where a terminal shows them."""
+    found = [finding(Verdict.REFUTED), finding(Verdict.PROVED), finding(Verdict.REFUTED, "info")]
+    found += [finding(Verdict.UNKNOWN), finding(Verdict.REFUTED, "warning")]
+    left = without_proved(Judged(kernel(), tuple(found))).findings
+    assert [(f.result.verdict.value, f.severity) for f in left] == [
+        ("refuted", "info"),
+        ("refuted", "warning"),
+        ("unknown", "error"),
+        ("refuted", "error"),
+    ]
+
+
+def test_words_of_the_report() -> None:
+    """A warning is called one, assumptions are shown, and what is unknown says why."""
+    shown = text([Judged(kernel(), (finding(Verdict.REFUTED, "warning", mend="do so", assumes=("0 <= t < 8",)),))])
+    assert "warning  blocks_in_bounds  x" in shown
+    assert "  mend     do so" in shown
+    assert "  assumes  0 <= t < 8" in shown
+    assert "1 Pallas call: 1 proved, 0 refuted, 0 unknown; 1 warning; " in shown
+    assert why_unknown(Judged(kernel(), (finding(Verdict.UNKNOWN),))).endswith("blocks_in_bounds of x: a reason")
+    assert summary([]) == "no Pallas call; nothing asked is nothing proved"
+
+
+def test_a_target_for_other_kernels_is_said() -> None:
+    """A TPU kernel judged for a GPU: its demands are not asked, and the report says so."""
+    call = judged(kernel(4), target="triton")
+    assert call.foreign == "the kernel is for tpu, and triton knows kernels for triton"
+    assert call.foreign in text([call])
+    assert call.foreign in why_unknown(call)
+    assert call.verdict is Verdict.UNKNOWN
+    assert judged(kernel(3), target="triton").verdict is Verdict.REFUTED
+    assert judged(kernel(4), target="v5e").verdict is Verdict.PROVED
+
+
+def test_places_are_relative(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A file below the current folder is shown from there, any other as it is."""
+    monkeypatch.chdir(tmp_path)
+    here = Path.cwd()
+    assert place(f"{here / 'a.py'}:3") == "a.py:3"
+    assert place("/elsewhere/a.py:3") == "/elsewhere/a.py:3"
+    assert place("") == ""

@@ -1,0 +1,169 @@
+"""The command as a process of its own: what only shows there, such as pipes, terminals, signals and imports."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import layoutproof
+
+ROOT = Path(layoutproof.__file__).parents[1]
+SCORES = "f32[3,5]{1,0:T(2,2)}"
+OVERLAP = "f32[3,5] strides (4,1)"
+
+
+def process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """The same as a process of its own, which is what users start."""
+    command = [sys.executable, "-m", "layoutproof", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120, **options)
+
+
+def spec(folder: Path, *checks: str) -> str:
+    """A spec file with these checks."""
+    path = folder / "a.yaml"
+    path.write_text("source: here\nchecks:\n" + "".join(f"  - {check}\n" for check in checks))
+    return str(path)
+
+
+def test_check_as_users_run_it(tmp_path: Path) -> None:
+    """End to end: a refuted claim in a folder of specs shows where it is and why, and the process exits 1."""
+    path = Path(spec(tmp_path, f"injective: {SCORES}", f"injective: {OVERLAP}")).as_posix()
+    done = process("check", str(tmp_path))
+    assert done.returncode == 1
+    assert done.stderr == ""
+    assert re.sub(r"\d+\.\d m?s", "TIME", done.stdout) == (
+        f"refuted  injective  {OVERLAP}   {path}:4:5\n"
+        f"  layout   {OVERLAP}\n"
+        "  because  (0, 4) and (1, 0) are both stored at offset 4\n"
+        "  explain  layoutproof explain injective\n"
+        "\n"
+        "1 of 2 claims as stated: 1 proved; 1 NOT as stated; TIME\n"
+    )
+
+
+def test_check_imports_no_solver_it_does_not_need(tmp_path: Path) -> None:
+    """Claims that structure decides load neither numpy nor a solver; a table loads numpy, processes joblib."""
+    heavy = ("numpy", "islpy", "z3", "sympy", "jax", "rich", "joblib", "matplotlib")
+    code = f"""
+import sys
+from layoutproof.cli.main import run
+print(run(["check", *sys.argv[1:]]), [m for m in {heavy!r} if m in sys.modules], file=sys.stderr)
+"""
+
+    def loaded(*arguments: str) -> str:
+        command = [sys.executable, "-c", code, *arguments]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+        return done.stderr.strip()
+
+    assert loaded(spec(tmp_path, f"bijective: {SCORES}", f"same_map: ['{SCORES}', '{SCORES}']")) == "0 []"
+    assert loaded(spec(tmp_path, "table: f32[2]{0}\n    is: [0, 1]")) == "0 ['numpy']"
+    assert "'joblib'" in loaded(spec(tmp_path, *[f"bijective: {SCORES}"] * 40), "--jobs", "2")
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    """`layoutproof explain | head` prints no complaint and is not taken for a refutation."""
+    for arguments in (["schema"], ["--help"]):
+        command = [sys.executable, "-m", "layoutproof", *arguments]
+        reading, writing = os.pipe()
+        os.close(reading)
+        try:
+            done = subprocess.run(
+                command, cwd=ROOT, stdout=writing, stderr=subprocess.PIPE, text=True, check=False, timeout=120
+            )
+        finally:
+            os.close(writing)
+        assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_full_disk_is_not_refuted(options: tuple[str, ...]) -> None:
+    """Output that cannot be written ends with 2 and a sentence; 1 would mean refuted."""
+    command = [sys.executable, "-m", "layoutproof", "ask", "injective", SCORES, *options]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert done.returncode == 2
+    assert "No space left" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_closed_stdout_is_not_refuted() -> None:
+    """Nobody wants the output, so only the exit code answers."""
+    command = [sys.executable, "-m", "layoutproof", "ask", "injective", SCORES]
+    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *command], cwd=ROOT, stderr=subprocess.PIPE, timeout=120)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_shell_can_complete() -> None:
+    """The shell's question for commands that start with `che` is answered with `check`."""
+    asked = {"_LAYOUTPROOF_COMPLETE": "bash_complete", "COMP_WORDS": "layoutproof che", "COMP_CWORD": "1"}
+    assert process(env={**os.environ, **asked}).stdout == "plain,check\n"
+
+
+def test_a_terminal_without_the_characters_is_no_error() -> None:
+    """A picture has lines that Latin-1 lacks; they are replaced, nothing fails."""
+    done = process("show", SCORES, env={**os.environ, "PYTHONIOENCODING": "latin-1"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "12 13 ? 16 17" in done.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a pseudo-terminal")
+def test_a_long_check_shows_progress_on_a_terminal_only(tmp_path: Path) -> None:
+    """On a terminal a bar appears on stderr, and stdout is the same as without one."""
+    code = """
+import sys
+from layoutproof.cli import main as cli, progress
+progress.PATIENCE = -1.0
+sys.exit(cli.run(["check", sys.argv[1]]))
+"""
+    path = spec(tmp_path, *[f"injective: {SCORES}"] * 100)
+    command = [sys.executable, "-c", code, path]
+    master, slave = os.openpty()
+    # no bar fails below rather than waiting for one
+    os.write(slave, b"|")
+    try:
+        shown = subprocess.run(
+            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=slave, text=True, timeout=120, check=True
+        )
+        bar = os.read(master, 10_000).decode(errors="replace")
+    finally:
+        os.close(slave)
+        os.close(master)
+    silent = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True)
+    assert "checks" in bar
+    assert silent.stdout.splitlines()[-1].startswith("100 claims as stated: 100 proved; ")
+    assert shown.stdout.splitlines()[-1].startswith("100 claims as stated: 100 proved; ")
+    assert silent.stderr == ""
+
+
+def test_interrupted_is_130() -> None:
+    """Ctrl-C ends with the shell's own code and one word."""
+    code = """
+from layoutproof.cli import main as cli
+def interrupt(arguments):
+    raise KeyboardInterrupt
+cli.run = interrupt
+cli.main([])
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
+def test_verbose_lists_each_claim(tmp_path: Path) -> None:
+    """A line for each that is as stated, a counterexample that was wanted by that name; an unchanged run says so."""
+    path = spec(tmp_path, f"injective: {SCORES}", f"injective: {OVERLAP}\n    expect: refuted")
+    environment = {**os.environ, "LAYOUTPROOF_CACHE": str(tmp_path / "cache")}
+    first = process("check", "-v", path, env=environment).stdout.splitlines()
+    assert [line.split()[:2] for line in first[:2]] == [["proved", "injective"], ["counterexample", "injective"]]
+    assert first[0].endswith(f"{path}:3:5")
+    assert first[-1].startswith("2 claims as stated: 1 proved, 1 counterexample as expected; ")
+    assert len(process("check", path, env=environment).stdout.splitlines()) == len(first) - 3
+    again = process("check", "-v", path, env=environment).stdout.splitlines()
+    assert again[-1] == "2 claims as stated: 1 proved, 1 counterexample as expected; nothing changed since the last run"

@@ -1,0 +1,415 @@
+"""`layoutproof search` as a user runs it: what is printed, exit codes, and every wrong file with its place."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from layoutproof.cli import main as cli
+
+SPECS = Path(__file__).parents[2] / "specs" / "search"
+MATMUL = (SPECS / "matmul.yaml").read_text().replace("body:", "note:")
+SMALL = MATMUL.replace("8192", "1024")
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """One command line in an empty folder: its exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def run_one(*arguments: str) -> tuple[int, str, str]:
+        code = cli.run(["search", *map(str, arguments)])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run_one
+
+
+def write(text: str, name: str = "s.yaml") -> str:
+    """A file in the current folder."""
+    Path(name).write_text(text)
+    return name
+
+
+def words(out: str) -> list[list[str]]:
+    """The lines that say something, as words."""
+    return [line.split() for line in out.splitlines() if line.strip()]
+
+
+def test_the_table_and_the_certificate(run: Any) -> None:
+    code, out, err = run(SPECS / "matmul.yaml", "--best", "2")
+    assert (code, err) == (0, "")
+    lines = words(out)
+    assert lines[0][-2:] == ["28672", "candidates"]
+    assert lines[1][:4] == ["bm", "bn", "bk", "time"]
+    assert lines[2] == [
+        "1",
+        "1024",
+        "1024",
+        "512",
+        "5.94",
+        "ms",
+        "compute",
+        "2281701376",
+        "481.9",
+        "1024",
+        "12.00",
+        "MiB",
+        "0%",
+    ]
+    assert lines[3][0] == "2"
+    assert (
+        "certificate     enumerated: nothing outside of the table that the rules allow costs less than 5.94 ms" in out
+    )
+    assert "all 28672 candidates enumerated" in out
+    assert "an assumption of this tool, measured by nobody here" in out
+    assert "nothing here was measured on a chip" in out
+    for name in ("blocks_in_bounds", "outputs_covered", "memory_budget", "revisits"):
+        assert name in out
+
+
+def test_json_is_one_object_with_the_same_figures(run: Any) -> None:
+    code, out, _ = run(SPECS / "matmul.yaml", "--json", "--pareto")
+    found = json.loads(out)
+    assert code == found["exit_code"] == 0
+    best = found["best"][0]
+    assert best["values"] == {"bm": 1024, "bn": 1024, "bk": 512}
+    assert best["shapes"][0]["bytes"] == 2281701376
+    said = {row["property"]: row for row in best["findings"]}
+    total = said.pop("vmem_total")
+    assert (total["verdict"], total["severity"]) == ("unknown", "info")
+    assert total["reason"].startswith("not asked: ")
+    assert {row["verdict"] for row in said.values()} == {"proved"}
+    assert found["certificate"]["covered"] == found["candidates"] == 28672
+    front = found["front"]["found"]
+    assert [one["cost"] for one in front] == sorted(one["cost"] for one in front)
+    assert front[0]["cost"] == best["cost"]
+    assert len(found["model"]["sources"]) == 3
+
+
+def test_the_front_is_printed(run: Any) -> None:
+    code, out, _ = run(write(SMALL), "--pareto")
+    assert code == 0
+    assert "pareto front: no other is as good in time, VMEM and padding at once" in out
+    assert "complete" in out
+
+
+def test_several_shapes_and_a_cost_of_ones_own(run: Any) -> None:
+    sizes = "sizes: [{M: 1024, N: 1024, K: 1024}, {M: 512, N: 1024, K: 1024, weight: 3}]"
+    text = SMALL.replace("sizes: {M: 1024, N: 1024, K: 1024}", sizes) + "over: sum\ncost: bytes + 1000 * steps\n"
+    code, out, _ = run(write(text), "--best", "1", "--json")
+    best = json.loads(out)["best"][0]
+    assert code == 0
+    costs = [row["bytes"] + 1000 * row["steps"] for row in best["shapes"]]
+    assert best["cost"] == costs[0] + 3 * costs[1]
+    _, out, _ = run(write(text), "--best", "1")
+    assert "M=512,N=1024,K=1024" in out
+    assert "cost            bytes + 1000 * steps, the sum over 2 shapes" in out
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "why"),
+    [
+        ("cost: bytes // (bm - 128)", 0, "an expression of the file divides by 0"),
+        ("constraints: [bytes % (bm - 128) == 0]", 0, "an expression of the file divides by 0"),
+        ("constraints: [1024 % (bm - 128) == 0]", 0, "an expression of the file divides by 0"),
+        ("cost: 0 - vmem", 0, "nothing outside of the table that the rules allow costs less than -"),
+        ("cost: bytes + (bm ^ bn)", 0, "all 256 candidates enumerated"),
+        ("cost: (time * bk) % 1000003", 0, "all 256 candidates enumerated"),
+    ],
+)
+def test_expressions_of_any_kind(run: Any, said: str, code: int, why: str) -> None:
+    found, out, err = run(write(SMALL.replace("headroom: 25%", said)), "--best", "256", "--pareto")
+    assert (found, err) == (code, "")
+    assert why in out
+
+
+def test_a_division_by_nothing_but_0(run: Any) -> None:
+    code, _, err = run(write(SMALL.replace("headroom: 25%", "cost: bytes // (M - 1024)")))
+    assert code == 2
+    assert err.startswith("s.yaml:2:1: an expression of the file divides by 0, whatever the candidate")
+
+
+def test_what_is_moved_by_hand_is_not_counted_and_so_unknown(run: Any) -> None:
+    text = SMALL.replace('block: [bm, bk], index: "(i, j, k) -> (i, k)"', "memory: any")
+    code, out, _ = run(write(text))
+    assert code == 3
+    assert "x: moved by the kernel itself" in out
+    assert run(write(text + "cost: steps * vmem\n"))[0] == 0
+
+
+def test_headroom_is_stated_with_its_source(run: Any) -> None:
+    """Windows that fill VMEM leave nothing for registers that spill: an answer says what is kept free, and why."""
+    plain = SMALL.replace("headroom: 25%\n", "")
+    _, out, _ = run(write(plain), "--best", "1")
+    assert "headroom        55% of VMEM is kept free for that; the file says nothing, so that of the worst kind" in out
+    assert "2.18 x windows and scratch" in out
+    _, out, _ = run(write(plain + "headroom: matmul\n"), "--best", "1", "--json")
+    model = json.loads(out)["model"]
+    assert (model["headroom_percent"], model["vmem_limit"]) == (21, (16 << 20) * 79 // 100)
+    assert "1.26 x windows and scratch" in model["headroom_source"]
+    _, out, _ = run(write(plain + "headroom: 3%\n"), "--best", "1")
+    assert "3% of VMEM is kept free for that; stated in the file" in out
+    code, _, err = run(write(plain + "headroom: [matmul]\n"))
+    assert code == 2
+    assert "a kind of body (elementwise, matmul, reduction, attention)" in err
+
+
+def test_inputs_that_need_masks_are_named(run: Any) -> None:
+    """Blocks of 256 and 128 columns in 1024 and 1000: what lies beyond column 1000 is summed unless it is masked."""
+    tune = "tune: {bm: [256], bn: [256], bk: [200, 256]}\nflops:"
+    text = SMALL[: SMALL.index("tune:")] + tune + SMALL[SMALL.index("flops:") + len("flops:") :]
+    partial = write(text.replace("K: 1024", "K: 1000"))
+    code, out, _ = run(partial)
+    assert code == 0
+    assert words(out)[1][-2:] == ["to", "mask"]
+    assert words(out)[2][-2:] == ["x[1],", "y[0]"]
+    for operand in ("x dimension 1", "y dimension 0"):
+        assert (
+            f"note            {operand}: the last block reaches over the edge of the array in row 1, and k is in" in out
+        )
+    assert "(k) * 256 + arange(256) < 1000" in out
+    _, out, _ = run(partial, "--json")
+    over = json.loads(out)["best"][0]["partial_blocks"]
+    assert [(p["operand"], p["dimension"], p["reduced_over"]) for p in over] == [("x", 1, ["k"]), ("y", 0, ["k"])]
+    # rows of the result that are cut short lose nothing, and blocks that divide are not spoken of
+    _, out, _ = run(write(text.replace("M: 1024", "M: 1000")))
+    assert "to mask" not in out
+    assert "o dimension 0: the last block reaches over the edge of the array in row 1: undefined when read" in out
+    _, out, _ = run(write(text))
+    assert "to mask" not in out
+    assert "reaches over the edge" not in out
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_compiler_that_is_not_there_was_not_asked(run: Any, traced: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if traced:
+        pytest.importorskip("jax", reason="traced functions need jax")
+    find = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, *more: None if name == "libtpu" else find(name, *more))
+    text = SMALL
+    if traced:
+        text = (SPECS / "traced_matmul.yaml").read_text().replace("4096", "256")
+    code, out, _ = run(write(text), "--compile", "--best", "1")
+    assert code == 3
+    assert "not asked: the TPU compiler cannot be asked: no " in out
+    assert re.search(r"\(pip install (jax )?libtpu\)", out)
+    assert "ahead of time" not in out
+    assert "accepted" not in out
+    code, out, _ = run(write(text), "--compile", "--best", "1", "--json")
+    found = json.loads(out)
+    assert code == 3
+    assert found["compiler"]["asked"] is False
+    assert "not asked" in found["compiler"]["said"]
+    assert traced or found["best"][0]["compiler"]["accepted"] is None
+    # who does not want the compiler is told of a proof that rests on the model
+    code, out, _ = run(write(text), "--best", "1")
+    assert code == 0
+
+
+def test_where_nothing_is_found_nothing_is_compiled(run: Any) -> None:
+    tune = "tune: {bm: [1024], bn: [1024], bk: [1024]}\nflops:"
+    text = SMALL[: SMALL.index("tune:")] + tune + SMALL[SMALL.index("flops:") + len("flops:") :]
+    code, out, _ = run(write(text.replace("headroom: 25%", "headroom: 99%")), "--compile")
+    assert code == 1
+    assert "compiler        not asked: there is nothing to compile" in out
+
+
+def test_nothing_is_feasible(run: Any) -> None:
+    code, out, _ = run(SPECS / "infeasible.yaml")
+    assert code == 1
+    assert "bm * bn >= 2**21, double buffering and 16.00 MiB of VMEM (v5e has 128.00) conflict; any 2 of them" in out
+    assert "21.70 MiB of VMEM would do" in out
+    code, out, _ = run(SPECS / "infeasible.yaml", "--json")
+    found = json.loads(out)
+    assert code == found["exit_code"] == 1
+    assert found["conflict"]["enough_vmem"] == 22757376
+    assert found["certificate"]["kind"] == "bounds"
+    assert found["best"] == []
+
+
+def test_a_value_that_no_candidate_can_have(run: Any) -> None:
+    code, out, _ = run(write(SMALL.replace("bm: {from: 128", "bm: {from: 100").replace("multiple_of: 128}", "}", 1)))
+    assert code == 0
+    assert "values of bm, e.g. bm = " in out
+
+
+def test_pruning(run: Any) -> None:
+    rows = [
+        {"bm": 1024, "bn": 1024, "bk": 512, "stages": 2}, {"bm": 1024, "bn": 2048, "bk": 512},
+        {"bm": 100, "bn": 128, "bk": 512},
+    ]  # fmt: skip
+    names = write(json.dumps(rows), "c.json")
+    code, out, _ = run(SPECS / "matmul.yaml", "--prune", names)
+    assert code == 0
+    assert "1 of 3 candidates are allowed by the rules" in out
+    assert "VMEM: 23068672 bytes needed, 12582912 allowed" in out
+    assert "bm = 100 is not among its values, 128, 256 .. 8192" in out
+    code, out, _ = run(SPECS / "matmul.yaml", "--prune", names, "--json")
+    found = json.loads(out)
+    assert found["kept"] == rows[:1]
+    assert found["figures"][0]["shapes"][0]["vmem"] == 12582912
+    assert [row["candidate"] for row in found["dropped"]] == rows[1:]
+    assert run(SPECS / "matmul.yaml", "--prune", write(json.dumps(rows[1:]), "d.json"))[0] == 1
+
+
+def test_pruning_gives_the_reason_of_a_property(run: Any) -> None:
+    text = SMALL.replace('"(i, j, k) -> (i, j)"', '"(i, j, k) -> (i, j + 1)"')
+    code, out, _ = run(write(text), "--prune", write('[{"bm": 128, "bn": 128, "bk": 128}]', "c.json"))
+    assert code == 1
+    assert "blocks_in_bounds o" in out
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        ("[1]", "candidates are a JSON list of objects"),
+        ("[]", "there is no candidate in the list"),
+        ("[{]", "c.json:1:3: this is no JSON"),
+        ('[{"bm": 128, "bn": 128}]', "candidate 0 has no 'bk'"),
+        ('[{"bm": 128, "bn": 128, "bk": "x"}]', "candidate 0: bk is a whole number of at least 1"),
+    ],
+)
+def test_wrong_candidates(run: Any, rows: str, why: str) -> None:
+    code, _, err = run(write(SMALL), "--prune", write(rows, "c.json"))
+    assert code == 2
+    assert why in err
+
+
+def test_a_wrong_file(run: Any) -> None:
+    code, out, err = run(write(SMALL.replace("target: v5e", "target: v99")))
+    assert (code, out) == (2, "")
+    assert err.startswith("s.yaml:4:9: unknown target 'v99'")
+
+
+def test_wrong_usage(run: Any) -> None:
+    assert run("missing.yaml")[0] == 2
+    assert run(write(SMALL), "--best", "0")[0] == 2
+    assert run(write(SMALL), "--prune", "c.json", "--pareto")[0] == 2
+    assert run(write("- 1\n"))[0] == 2
+
+
+@pytest.mark.parametrize("option", ["--pareto", "--png=x.png", "--prune=c.json", "--compile"])
+def test_options_that_do_not_belong_to_arrays(run: Any, option: str) -> None:
+    write("[{}]", "c.json")
+    code, _, err = run(SPECS / "array_layouts.yaml", option)
+    assert code == 2
+    assert option.partition("=")[0] in err
+    assert not Path("x.png").exists()
+
+
+@pytest.mark.parametrize("name", ["array_layouts", "padding", "sharding"])
+def test_files_about_arrays(run: Any, name: str) -> None:
+    code, out, err = run(SPECS / f"{name}.yaml")
+    assert (code, err) == (0, "")
+    assert "certificate" in out
+    code, out, _ = run(SPECS / f"{name}.yaml", "--json")
+    assert code == 0
+    assert json.loads(out)["target"] == "v5e"
+
+
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="traced functions need jax")
+def test_files_about_functions(run: Any) -> None:
+    text = (SPECS / "traced_matmul.yaml").read_text().replace("4096", "1024")
+    code, out, _ = run(write(text), "--best", "1")
+    assert code == 0
+    assert "certificate" in out
+    rows = [{"bm": 128, "bn": 128, "bk": 256}, {"bm": 100, "bn": 128, "bk": 128}]
+    code, out, _ = run(write(text), "--prune", write(json.dumps(rows), "c.json"), "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["kept"] == rows[:1]
+    assert found["figures"][0]["steps"] == 8 * 8 * 4
+    assert "bm = 100 is not among its values" in found["dropped"][0]["reason"]
+    code, out, _ = run(write(text), "--prune", "c.json")
+    assert "1 of 2 candidates are allowed by the rules" in out
+
+
+@pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="pictures need matplotlib")
+def test_a_picture(run: Any) -> None:
+    code, out, _ = run(write(SMALL), "--png", "x.png", "--pareto")
+    assert code == 0
+    assert out.rstrip().endswith("x.png")
+    both = Path("x.png").read_bytes()
+    assert both.startswith(b"\x89PNG")
+    run(write(SMALL), "--png", "x.png")
+    one = Path("x.png").read_bytes()
+    # twice as wide with the front beside it
+    assert int.from_bytes(both[16:20], "big") > 1.5 * int.from_bytes(one[16:20], "big")
+    code, out, _ = run(SPECS / "infeasible.yaml", "--png", "y.png")
+    assert code == 1
+    assert out.rstrip().endswith("nothing to draw")
+    code, _, err = run(SPECS / "layer_norm.yaml", "--png", "y.png")
+    assert code == 2
+    assert "two variables" in err
+    assert not Path("y.png").exists()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="pictures need matplotlib")
+@pytest.mark.parametrize("cost", ["", "cost: bytes * 10**9\n", "cost: 1000000 + steps\n"])
+def test_labels_of_a_picture_can_be_read(cost: str) -> None:
+    """Numbers are digits, never the source of a formula; no label lies on another, or outside of the picture."""
+    from layoutproof.specs.positions import read_yaml
+    from layoutproof.tilings.read import read_problem
+    from layoutproof.tilings.solve import solve
+    from layoutproof.tilings.tilings_picture import figure_of
+
+    tuned = "tune: {bm: {from: 8, to: 1024, multiple_of: 8}, bn: {from: 128, powers_of: 2}, bk: [256]}\nflops:"
+    text = SMALL[: SMALL.index("tune:")] + tuned + SMALL[SMALL.index("flops:") + len("flops:") :]
+    text = text.replace("N: 1024", "N: 1048576").replace("search: matmul", f"search: matmul $of$ {'many words ' * 9}")
+    figure = figure_of(solve(read_problem(read_yaml(text + cost.replace("10**9", "1000000000"))), best=1, pareto=True))
+    figure.canvas.draw()
+    whole = figure.bbox
+    labels = [axes.title for axes in figure.axes]
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        low, high = sorted(axis.get_view_interval())
+        shown = [tick for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
+        inside = [tick.label1 if tick.label1.get_visible() else tick.label2 for tick in shown]
+        inside = [label for label in inside if label.get_text()]
+        assert axis.get_minorticklocs().size == 0
+        for t in inside:
+            assert re.fullmatch(r"-?[0-9.]+(e\+[0-9]+)?", t.get_text())
+        # turned by 45 degrees a label is as high as it is wide, so its own line is what it covers
+        spans = sorted((t.get_window_extent().x1, t.get_window_extent().y1) for t in inside)
+        assert all(max(b[0] - a[0], abs(b[1] - a[1])) > 8 for a, b in itertools.pairwise(spans))
+        labels += [axis.label]
+    assert "$of$" in figure.get_suptitle()
+    for label in (t for t in labels if t.get_text()):
+        box = label.get_window_extent()
+        assert whole.x0 <= box.x0
+        assert box.x1 <= whole.x1
+        assert not any(box.overlaps(other.get_window_extent()) for other in labels if other is not label)
+
+
+def test_what_is_drawn_is_what_was_searched() -> None:
+    from layoutproof.tilings.read import load
+    from layoutproof.tilings.solve import solve
+    from layoutproof.tilings.tilings_picture import MOST, costs, drawn, spread
+
+    answer = solve(load(SPECS / "matmul.yaml"), best=1)
+    best = answer.progress.found[0]
+    first, second = drawn(answer.problem)
+    assert (first, second) == ("bm", "bn")
+    rows = spread(answer.problem.variables[first], best.values[first])
+    assert len(rows) <= MOST + 1
+    table = costs(answer.problem, best.values, rows, [128, 1024, 8192], (first, second))
+    assert table[rows.index(1024)] == [
+        costs(answer.problem, best.values, [1024], [128], ("bm", "bn"))[0][0],
+        best.cost,
+        None,
+    ]
+    assert min(cost for row in table for cost in row if cost is not None) == best.cost
+
+
+def test_check_leaves_search_files_out(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("specs").mkdir()
+    write(SMALL, "specs/search.yaml")
+    write("source: here\nlayouts:\n  a: f32[3,5]{1,0}\nchecks:\n  - injective: a\n", "specs/a.yaml")
+    assert cli.run(["check", "specs"]) == 0
+    assert "1 claim as stated: 1 proved" in capsys.readouterr().out

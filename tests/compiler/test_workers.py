@@ -1,0 +1,154 @@
+"""The same work wherever it runs: results, order, and nothing lost or doubled when a worker dies in the middle."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from layoutproof.changes.compare import compare
+from layoutproof.changes.states import pair
+from layoutproof.compiler.workers import Workers, spread
+from layoutproof.core.errors import LayoutError
+from layoutproof.formats import render
+
+
+def slowly(item: int) -> tuple[int, int]:
+    """An item's square, and who made it."""
+    time.sleep(0.02)
+    return item * item, os.getpid()
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 0])
+def test_processes(jobs: int) -> None:
+    """In the order of the items, whoever is done first."""
+    found = list(spread(slowly, range(20), Workers(jobs)))
+    assert [square for square, _ in found] == [item * item for item in range(20)]
+    assert (os.getpid() in {who for _, who in found}) == (jobs == 1)
+
+
+@pytest.mark.parametrize(
+    ("workers", "problem"),
+    [
+        (Workers(backend="dask"), "needs --scheduler"),
+        (Workers(backend="spark"), "unknown backend 'spark'; known: dask, ray"),
+    ],
+)
+def test_what_is_not_to_be_had(workers: Workers, problem: str) -> None:
+    """Said in plain words."""
+    with pytest.raises(LayoutError, match=problem):
+        list(spread(slowly, [1, 2], workers))
+
+
+def start(module: str, *arguments: str) -> subprocess.Popen[bytes]:
+    """A process of a cluster on this machine, that finds the modules which this process finds."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path.cwd()), *sys.path])}
+    command = [sys.executable, "-W", "ignore", "-m", f"distributed.cli.{module}", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A real Dask scheduler on loopback and two workers, each its own process: the address, and the workers."""
+    pytest.importorskip("distributed", reason="Dask is not installed: pip install distributed")
+    file = tmp_path / "scheduler.json"
+    local = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
+    processes = [start("dask_scheduler", *local)]
+    try:
+        wait_for(file.is_file)
+        address = json.loads(file.read_text())["address"]
+        for number in range(2):
+            folder = ("--local-directory", str(tmp_path / str(number)))
+            processes.append(start("dask_worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard", *folder))
+        yield address, processes[1:]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def wait_for(ready: Callable[[], bool]) -> None:
+    """Until it is so; a minute at most."""
+    end = time.monotonic() + 60
+    while not ready():
+        assert time.monotonic() < end, "nothing happened within a minute"
+        time.sleep(0.05)
+
+
+# Dask's own sockets and files are closed when its processes end, not when Python looks
+dask = pytest.mark.filterwarnings("ignore")
+
+
+@dask
+def test_a_cluster_gives_what_one_process_gives(cluster: tuple[str, Any]) -> None:
+    """Two workers on loopback, the same results in the same order, made by both of them and not here."""
+    address, workers = cluster
+    both_there(address)
+    found = list(spread(slowly, range(60), Workers(backend="dask", scheduler=address)))
+    assert [square for square, _ in found] == [item * item for item in range(60)]
+    assert {who for _, who in found} == {worker.pid for worker in workers}
+
+
+@dask
+def test_a_worker_that_dies_in_the_middle_loses_and_doubles_nothing(cluster: tuple[str, Any], tmp_path: Path) -> None:
+    """One of two is killed while it works: every result is there, once, in order."""
+    address, workers = cluster
+    both_there(address)
+    log = tmp_path / "log"
+    log.mkdir()
+    killed = threading.Thread(target=kill_when, args=(workers[0], log, 10))
+    killed.start()
+    found = list(spread(logged, [(item, str(log)) for item in range(100)], Workers(backend="dask", scheduler=address)))
+    killed.join()
+    assert workers[0].wait() == -signal.SIGKILL
+    assert found == [item * item for item in range(100)]
+    assert len(list(log.iterdir())) >= 100
+
+
+@dask
+def test_the_gate_on_a_cluster(cluster: tuple[str, Any], tmp_path: Path) -> None:
+    """The report is the same, byte for byte."""
+    address, _ = cluster
+    for side, layout in (("old", "{1,0}"), ("new", "{0,1}")):
+        (tmp_path / side).mkdir()
+        for k in range(8):
+            text = f"source: x\nlayouts:\n  a{k}: f32[3,5]{layout}\nchecks:\n  - injective: a{k}\n"
+            (tmp_path / side / f"{k}.yaml").write_text(text)
+    old, new = pair(str(tmp_path / "old"), str(tmp_path / "new"))
+    today = datetime.date(2026, 11, 21)
+    here = render("json", compare(old, new, {}, today=today))
+    there = render("json", compare(old, new, {}, today=today, workers=Workers(backend="dask", scheduler=address)))
+    assert here == there
+    assert json.loads(here)["summary"].endswith("8 findings in 8 files: 8 denied")
+
+
+def both_there(address: str) -> None:
+    """Until both workers have reported to the scheduler."""
+    from distributed import Client
+
+    with Client(address, timeout="30s", set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=60)
+
+
+def logged(item: tuple[int, str]) -> int:
+    """A square, and a file that says that someone began to make it."""
+    number, folder = item
+    (Path(folder) / f"{number}-{os.getpid()}").touch()
+    time.sleep(0.02)
+    return number * number
+
+
+def kill_when(worker: subprocess.Popen[bytes], log: Path, done: int) -> None:
+    """Kills a worker once it has begun so many items."""
+    wait_for(lambda: sum(name.endswith(f"-{worker.pid}") for name in os.listdir(log)) >= done)
+    worker.kill()

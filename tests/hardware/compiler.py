@@ -1,0 +1,327 @@
+"""The real TPU compiler as an oracle for tests: runs in a child process, because it can abort.
+
+Nothing here is imported by the product. The child compiles ahead of time, needs no TPU and no network.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from layoutproof.tilings.traced_compile import ENVIRONMENT
+
+TOPOLOGIES: dict[str, tuple[str, dict[str, str]]] = {
+    "v2": ("v2:1x1", {}),
+    "v3": ("v3:1x1", {}),
+    "v4": ("v4:1x1x1", {}),
+    "v4 megacore": ("v4:1x1x1", {"chip_config_name": "megacore"}),
+    "v4lite": ("v4 lite:1x1", {}),
+    "v5e": ("v5e:1x1", {}),
+    "v5p": ("v5p:1x1x1", {}),
+    "v6e": ("v6e:1x1", {}),
+    "7x": ("tpu7x:1x1x1", {}),
+}
+"""One chip of each generation: the compiler's own name for it, and further options."""
+
+Query = tuple[str, str, Sequence[int]]
+"""(generation, numpy or ml_dtypes name, shape)."""
+
+
+class Sized(NamedTuple):
+    """An array in a layout of the caller's choice; `tiles` outermost level first, `element_bits` 0 = natural."""
+
+    generation: str
+    dtype: str
+    shape: Sequence[int]
+    minor_to_major: Sequence[int]
+    tiles: Sequence[Sequence[int]]
+    element_bits: int = 0
+
+
+class Windows(NamedTuple):
+    """A Pallas kernel whose windows take `vmem` bytes of VMEM, a multiple of 16 KiB; `limit` in bytes, 0 = none."""
+
+    generation: str
+    vmem: int
+    limit: int = 0
+
+
+class OneOperand(NamedTuple):
+    """A Pallas kernel that writes zeros into the blocks of one array.
+
+    block: an int, None (squeezed) or ["E", size] per dimension.  index: a Python expression per dimension over g0, ..
+    limit: bytes of VMEM it asks for, 0 = none; 1 makes the compiler say what it needs.  dtype: as JAX spells it.
+    """
+
+    generation: str
+    dtype: str
+    array: Sequence[int]
+    block: Sequence[Any]
+    grid: Sequence[int]
+    index: Sequence[str]
+    limit: int = 0
+
+
+class Argument(NamedTuple):
+    """A Pallas kernel of f32 with one more array, which its body leaves alone.
+
+    role: "in" (a window as large as the array), "out", "any" (an input in HBM), "table" (scalar prefetch).  dtype: as
+    NumPy or ml_dtypes spells it.
+    """
+
+    generation: str
+    dtype: str
+    role: str
+    shape: Sequence[int]
+
+
+class CompilerDied(RuntimeError):
+    """The compiler aborted its process, hung, or could not start; says at which query and what it printed."""
+
+
+def available() -> str:
+    """ "" if the compiler can be asked here, else the reason why not."""
+    missing = [name for name in ("jax", "libtpu", "ml_dtypes") if importlib.util.find_spec(name) is None]
+    return f"the real TPU compiler is not installed: no {', '.join(missing)}" if missing else ""
+
+
+def ask_default_layouts(queries: Sequence[Query], timeout_s: float = 300) -> list[str | None]:
+    """The layout the compiler picks for each array, as its own text; None where it refuses the array with an error.
+
+    Raises `CompilerDied`, naming the query, when the compiler aborts or takes longer than `timeout_s` for all.
+    """
+    return _ask("default_layouts", queries, timeout_s)
+
+
+def compile_sizes(queries: Sequence[Sized], timeout_s: float = 300) -> list[int | None]:
+    """Bytes the compiler allots to each array in the layout given; None where it refuses. Some 50 ms each.
+
+    The array is an unused argument of a compiled program, so no code for it is emitted that could fail.
+    Raises `CompilerDied` as `ask_default_layouts` does.
+    """
+    return _ask("compile_sizes", queries, timeout_s)
+
+
+def compile_windows(queries: Sequence[Windows], timeout_s: float = 300) -> list[bool]:
+    """Whether the compiler accepts each kernel. Some 80 ms each. Raises as `ask_default_layouts` does."""
+    return _ask("compile_windows", queries, timeout_s)
+
+
+def compile_kernels(queries: Sequence[OneOperand], timeout_s: float = 300) -> list[str]:
+    """ "" for each kernel that JAX lowers and the compiler accepts, else the error's text. Some 80 ms each."""
+    return _ask("compile_kernels", queries, timeout_s)
+
+
+def compile_arguments(queries: Sequence[Argument], timeout_s: float = 300) -> list[str]:
+    """ "" for each kernel that JAX lowers and the compiler accepts, else the error's text. Some 50 ms each."""
+    return _ask("compile_arguments", queries, timeout_s)
+
+
+def _ask(job: str, queries: Sequence[Any], timeout_s: float) -> list[Any]:
+    reason = available()
+    if reason:
+        raise CompilerDied(reason)
+    # -P: modules beside this file must not shadow installed ones
+    child = subprocess.Popen(
+        [sys.executable, "-P", __file__, job],
+        env={**os.environ, **ENVIRONMENT},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        out, err = child.communicate(json.dumps(queries), timeout=timeout_s)
+        ended = f"ended with {child.returncode}"
+    except subprocess.TimeoutExpired:
+        child.kill()
+        out, err = child.communicate()
+        ended = f"did not finish within {timeout_s} s"
+    lines = [line for line in out.splitlines(keepends=True) if line.endswith("\n")]
+    if child.returncode == 0 and len(lines) == len(queries):
+        return [json.loads(line) for line in lines]
+    at = f"query {len(lines)}: {queries[len(lines)]}" if len(lines) < len(queries) else "exit"
+    # absl prints its CHECK failures as lines that start with F and the date
+    fatal = [line for line in err.splitlines() if line[:1] == "F" and line[1:5].isdigit()]
+    raise CompilerDied(f"the TPU compiler {ended} at {at}\n" + "\n".join(fatal[:1] or err.splitlines()[-5:]))
+
+
+def _devices() -> dict[str, Any]:
+    from jax.experimental.topologies import get_topology_desc
+
+    return {
+        name: get_topology_desc(
+            platform="tpu", topology_name=topology, chips_per_host_bounds=(1, 1, 1), **options
+        ).devices[0]
+        for name, (topology, options) in TOPOLOGIES.items()
+    }
+
+
+def _dtype(name: str) -> Any:
+    import ml_dtypes
+    import numpy as np
+
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def _default_layouts(queries: Sequence[Any]) -> Iterator[str | None]:
+    from jax.errors import JaxRuntimeError
+
+    devices = _devices()
+    for generation, dtype, shape in queries:
+        device = devices[generation]
+        try:
+            yield str(device.client.get_default_layout(_dtype(dtype), tuple(shape), device))
+        except JaxRuntimeError:
+            yield None
+
+
+def _compile_sizes(queries: Sequence[Any]) -> Iterator[int | None]:
+    import jax
+    from jax.errors import JaxRuntimeError
+    from jax.experimental.layout import Format, Layout
+
+    jax.config.update("jax_enable_x64", True)
+    devices = _devices()
+    program = jax.jit(lambda _: 0, keep_unused=True)
+    for query in (Sized(*q) for q in queries):
+        layout = Layout(
+            major_to_minor=tuple(reversed(query.minor_to_major)),
+            tiling=tuple(tuple(tile) for tile in query.tiles),
+            sub_byte_element_size_in_bits=query.element_bits,
+        )
+        place = Format(layout, jax.sharding.SingleDeviceSharding(devices[query.generation]))
+        array = jax.ShapeDtypeStruct(tuple(query.shape), _dtype(query.dtype), sharding=place)
+        try:
+            yield int(program.lower(array).compile().memory_analysis().argument_size_in_bytes)
+        except JaxRuntimeError:
+            yield None
+
+
+def _compile_windows(queries: Sequence[Any]) -> Iterator[bool]:
+    import jax
+    from jax.errors import JaxRuntimeError
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    def zero(_: Any, out: Any) -> None:
+        out[...] = jax.numpy.zeros_like(out)
+
+    devices = _devices()
+    for query in (Windows(*q) for q in queries):
+        # one operand in, one out, both double-buffered: four blocks of float32
+        rows = query.vmem // 4 // (4 * 128)
+        block = pl.BlockSpec((rows, 128), lambda i: (i, 0))
+        place = jax.sharding.SingleDeviceSharding(devices[query.generation])
+        array = jax.ShapeDtypeStruct((4 * rows, 128), "float32", sharding=place)
+        params = pltpu.CompilerParams(vmem_limit_bytes=query.limit or None)
+        kernel = pl.pallas_call(
+            zero,
+            grid=(4,),
+            in_specs=[block],
+            out_specs=block,
+            out_shape=jax.ShapeDtypeStruct(array.shape, array.dtype),
+            compiler_params=params,
+        )
+        try:
+            jax.jit(kernel).lower(array).compile()
+            yield True
+        except JaxRuntimeError:
+            yield False
+
+
+def _compile_kernels(queries: Sequence[Any]) -> Iterator[str]:
+    import jax
+    import jax.numpy as jnp
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    def dimension(size: Any) -> Any:
+        return pl.Element(size[1]) if isinstance(size, list) else size
+
+    def kernel_of(query: OneOperand) -> Any:
+        names = {"jnp": jnp, "pl": pl, "select": jnp.where, "min": jnp.minimum}
+        arguments = ", ".join(f"g{k}" for k in range(len(query.grid)))
+        index_map = eval(f"lambda {arguments}: ({', '.join(query.index)},)", names)
+        return pl.pallas_call(
+            lambda out: out.__setitem__(..., jnp.zeros_like(out)),
+            grid=tuple(query.grid),
+            out_specs=pl.BlockSpec(tuple(dimension(size) for size in query.block), index_map),
+            out_shape=jax.ShapeDtypeStruct(tuple(query.array), getattr(jnp, query.dtype)),
+            compiler_params=pltpu.CompilerParams(vmem_limit_bytes=query.limit or None),
+        )
+
+    devices = _devices()
+    for query in (OneOperand(*q) for q in queries):
+        device = devices[query.generation]
+        place = jax.sharding.SingleDeviceSharding(device)
+        try:
+            call = kernel_of(query)
+            with jax.sharding.use_abstract_mesh(jax.sharding.Mesh([device], ("d",)).abstract_mesh):
+                jax.jit(call, out_shardings=place).lower().compile()
+            yield ""
+        except Exception as error:
+            yield f"{type(error).__name__}: {error}"[:2000]
+
+
+def _compile_arguments(queries: Sequence[Any]) -> Iterator[str]:
+    import jax
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    def kernel_of(role: str, array: Any) -> Any:
+        plain = jax.ShapeDtypeStruct((8, 128), "float32")
+        block = pl.BlockSpec((8, 128), lambda *_: (0, 0))
+        memory = pl.BlockSpec(memory_space=pl.ANY if role == "any" else pltpu.VMEM)
+        tables = int(role == "table")
+        inputs, outputs, shapes = [block], [block], [plain]
+        if role == "out":
+            outputs, shapes = [block, memory], [plain, array]
+        elif not tables:
+            inputs = [memory, block]
+
+        def copy(*refs: Any) -> None:
+            x, o = refs[:2] if role == "out" else refs[1:]
+            o[...] = x[...]
+
+        grid = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=tables, grid=(1,), in_specs=inputs, out_specs=outputs)
+        return pl.pallas_call(copy, grid_spec=grid, out_shape=shapes), [plain] if role == "out" else [array, plain]
+
+    devices = _devices()
+    for query in (Argument(*q) for q in queries):
+        wide = _dtype(query.dtype).itemsize > 4
+        device = devices[query.generation]
+        place = jax.sharding.SingleDeviceSharding(device)
+        try:
+            with (
+                jax.enable_x64(wide),
+                jax.sharding.use_abstract_mesh(jax.sharding.Mesh([device], ("d",)).abstract_mesh),
+            ):
+                call, arrays = kernel_of(query.role, jax.ShapeDtypeStruct(tuple(query.shape), _dtype(query.dtype)))
+                placed = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=place) for a in arrays]
+                jax.jit(call, out_shardings=place).lower(*placed).compile()
+            yield ""
+        except Exception as error:
+            yield f"{type(error).__name__}: {error}"[:2000]
+
+
+def main() -> None:
+    """The child: queries as JSON on stdin, one JSON answer a line, each written before the next is asked."""
+    jobs = {
+        "default_layouts": _default_layouts,
+        "compile_sizes": _compile_sizes,
+        "compile_windows": _compile_windows,
+        "compile_kernels": _compile_kernels,
+        "compile_arguments": _compile_arguments,
+    }
+    for answer in jobs[sys.argv[1]](json.load(sys.stdin)):
+        os.write(1, json.dumps(answer).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    main()

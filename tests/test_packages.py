@@ -1,0 +1,146 @@
+"""The packages, what each may import, and that neither packages nor files form a cycle."""
+
+from __future__ import annotations
+
+import ast
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import layoutproof
+from tests.imports import cycles, files_graph, package_of, packages_graph, sources
+
+PACKAGES: dict[str, set[str]] = {
+    "core": set(),
+    "compiler": {"core"},
+    "hlotext": {"core"},
+    "kernel": {"core"},
+    "properties": {"core"},
+    "solvers": {"core"},
+    "hardware": {"core", "kernel"},
+    "layouts": {"core", "kernel"},
+    "algebra": {"core", "layouts"},
+    "registry": {"core", "hardware", "layouts", "properties"},
+    "pallas": {"core", "hardware", "hlotext", "kernel", "registry", "solvers"},
+    "questions": {"compiler", "core", "hardware", "layouts", "pallas", "registry", "solvers"},
+    "pictures": {"core", "layouts", "properties", "questions", "registry"},
+    "formats": {"core", "pictures", "questions", "registry"},
+    "hlo": {"core", "hlotext", "kernel", "layouts", "pallas", "questions"},
+    "specs": {"compiler", "core", "kernel", "layouts", "pallas", "questions", "registry", "solvers"},
+    "tilings": {
+        "compiler", "core", "hardware", "kernel", "layouts", "pallas", "questions", "registry", "solvers", "specs",
+    },
+    "changes": {
+        "compiler", "core", "hlo", "hlotext", "kernel", "pallas", "properties", "questions", "registry", "solvers",
+        "specs",
+    },
+    "cli": {
+        "changes", "compiler", "core", "formats", "hardware", "hlo", "hlotext", "kernel", "layouts", "pallas",
+        "pictures", "questions", "registry", "solvers", "specs", "tilings",
+    },
+}  # fmt: skip
+"""Package -> what it may import, the lowest first: each entry names earlier ones only, so the table has no cycle."""
+
+FILE_CYCLES: list[list[str]] = []
+
+
+def broken_table(table: dict[str, set[str]]) -> list[str]:
+    """Packages that may import one which does not stand above them in the table."""
+    above: set[str] = set()
+    bad = []
+    for name, allowed in table.items():
+        bad += [f"{name} -> {other}" for other in sorted(allowed - above)]
+        above.add(name)
+    return bad
+
+
+def broken_imports(modules: dict[str, str]) -> list[str]:
+    """Imports that the table does not allow."""
+    return [
+        f"{name} -> {other}"
+        for name, wanted in files_graph(modules).items()
+        for other in sorted(wanted)
+        if package_of(other) not in PACKAGES[package_of(name)] | {package_of(name)}
+    ]
+
+
+def test_the_table_has_no_cycle_and_no_idle_entry() -> None:
+    """Each package names lower ones only, and only those that it imports."""
+    assert broken_table(PACKAGES) == []
+    graph = packages_graph(sources())
+    assert set(graph) == set(PACKAGES)
+    assert {name: allowed - graph[name] for name, allowed in PACKAGES.items() if allowed - graph[name]} == {}
+
+
+def test_imports_keep_to_the_table() -> None:
+    """No file imports from a package that its own may not, inside functions included."""
+    assert broken_imports(sources()) == []
+
+
+def test_packages_form_no_cycle() -> None:
+    """As they are, not only as the table has them."""
+    assert cycles(packages_graph(sources())) == []
+
+
+def test_files_form_no_cycle() -> None:
+    """Nor do files within a package, imports inside functions included."""
+    assert cycles(files_graph(sources())) == FILE_CYCLES
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("layoutproof.core.term", "from layoutproof.questions.ask import ask"),
+        ("layoutproof.specs.check", "def f():\n    import layoutproof.cli.main"),
+        ("layoutproof.properties.injective", "from layoutproof import solvers"),
+        ("layoutproof.layouts.strided", "from ..questions import ask"),
+    ],
+)
+def test_a_planted_back_edge_is_found(module: str, line: str) -> None:
+    """Also inside a function and when relative; a package that is named alone counts as imported."""
+    modules = sources()
+    modules[module] += f"\n{line}\n"
+    assert broken_imports(modules) != []
+
+
+def test_a_planted_cycle_of_files_is_found() -> None:
+    modules = sources()
+    modules["layoutproof.core.errors"] += "\ndef f():\n    from layoutproof.core.term import Term\n"
+    assert any("layoutproof.core.errors" in group for group in cycles(files_graph(modules)))
+
+
+def test_each_package_says_what_it_is_and_where_to_start() -> None:
+    """Its `__init__` is for a reader who comes for the first time."""
+    modules = sources()
+    for name in PACKAGES:
+        text = ast.get_docstring(ast.parse(modules[f"layoutproof.{name}"])) or ""
+        assert len(text) > 60, name
+
+
+def test_no_package_has_the_name_of_a_public_function() -> None:
+    """A package named `ask` would stand where `lp.ask` stood, once somebody imports it."""
+    assert set(PACKAGES) & set(layoutproof.__all__) == set()
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_public_names_survive_every_import(backwards: bool) -> None:
+    """Whatever submodules were imported, and in whatever order, every public name is still what it was."""
+    code = f"""
+import importlib, pkgutil, types
+import layoutproof as lp
+names = sorted(m.name for m in pkgutil.walk_packages(lp.__path__, "layoutproof."))
+for name in names[:: -1 if {backwards} else 1]:
+    if not name.endswith(("__main__", "pytest_plugin", "mosaic_worker", "traced_compile")):
+        importlib.import_module(name)
+print([name for name in lp.__all__ if isinstance(getattr(lp, name), types.ModuleType)], len(names) > 200)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "[] True\n", done.stderr
+
+
+def test_every_module_can_be_found() -> None:
+    """No folder lacks its `__init__`."""
+    found = {m.name for m in pkgutil.walk_packages(layoutproof.__path__, "layoutproof.")}
+    assert set(sources()) <= found

@@ -1,0 +1,99 @@
+"""Small search problems at random, and their figures by a literal walk over the grid."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from layoutproof.core.expression import parse_condition, parse_expression, parse_map
+from layoutproof.core.numbers import INTS
+from layoutproof.tilings.cost import Machine
+from layoutproof.tilings.problem import Constraint, Problem, Shape
+from layoutproof.tilings.template import read_template
+
+MATMUL: dict[str, Any] = {
+    "grid": ["cdiv(M, bm)", "cdiv(N, bn)", "cdiv(K, bk)"],
+    "inputs": [
+        {"name": "x", "array": "bf16[M,K]", "block": ["bm", "bk"], "index": "(i, j, k) -> (i, k)"},
+        {"name": "y", "array": "bf16[K,N]", "block": ["bk", "bn"], "index": "(i, j, k) -> (k, j)"},
+    ],
+    "outputs": [{"name": "o", "array": "f32[M,N]", "block": ["bm", "bn"], "index": "(i, j, k) -> (i, j)"}],
+    "scratch": [{"array": "f32[bm,bn]"}],
+}
+BATCHED: dict[str, Any] = {
+    "grid": ["M", "cdiv(N, bn)", "cdiv(K, bk)"],
+    "inputs": [
+        {"name": "x", "array": "f32[M,N,K]", "block": [None, "bn", "bk"], "index": "(b, i, j) -> (b, i, j)"},
+        {"name": "s", "array": "f32[1,K]", "block": [1, "bk"], "index": "(b, i, j) -> (0, j)"},
+        {"name": "w", "array": "f32[M,N,K]", "block": [None, "bn", "bk"], "index": "(b, i, j) -> (b // 2, i, j)"},
+    ],
+    "outputs": [{"name": "o", "array": "f32[M,N]", "block": [1, "bn"], "index": "(b, i, j) -> (b, i)"}],
+}
+CAUSAL: dict[str, Any] = {
+    "grid": ["M", "cdiv(N, bn)", "cdiv(K, bk)"],
+    "inputs": [
+        {"name": "q", "array": "bf16[M,N,K]", "block": [None, "bn", "bk"], "index": "(b, i, j) -> (b, i, min(i, j))"},
+        {"name": "k", "array": "f32[M,K]", "block": [2, "bk"], "index": "(b, i, j) -> (b, select(j <= i, j, 0))"},
+    ],
+    "outputs": [{"name": "o", "array": "f32[M,N]", "block": [1, "bn"], "index": "(b, i, j) -> (b, i)"}],
+}
+
+
+def any_problem(rng: random.Random) -> Problem:
+    kernel = rng.choice((MATMUL, BATCHED, CAUSAL))
+    names = ("bm", "bn", "bk") if kernel is MATMUL else ("bn", "bk")
+    variables = {name: tuple(sorted(rng.sample(range(1, 40), rng.randint(1, 7)))) for name in names}
+    shapes = tuple(
+        Shape({"M": rng.randint(1, 6), "N": rng.randint(1, 60), "K": rng.randint(1, 60)}, rng.randint(1, 3))
+        for _ in range(rng.randint(1, 2))
+    )
+    texts = rng.sample(
+        ["bn * bk <= 400", "bn % 2 == 0", "steps <= 200", "bk >= bn or bn <= 8", "vmem % 3 == 0"], rng.randint(0, 2)
+    )
+    cost = rng.choice((None, "bytes + 1000 * steps", "vmem + bytes", "max(steps * 500, bytes)"))
+    return Problem(
+        name="p",
+        template=read_template(kernel),
+        variables=variables,
+        shapes=shapes,
+        machine=Machine("m", rng.choice((10**9, 10**11)), 10**12, rng.choice((0, 350_000))),
+        target="v5e",
+        vmem=rng.choice((1 << 30, 40_000, 20_000)),
+        flops=parse_expression("2 * M * N * K"),
+        cost=None if cost is None else parse_expression(cost),
+        worst=rng.random() < 0.5,
+        constraints=tuple(Constraint(t, parse_condition(t)) for t in texts),
+    )
+
+
+def choices(problem: Problem) -> list[dict[str, int]]:
+    names = list(problem.variables)
+    return [dict(zip(names, row, strict=True)) for row in itertools.product(*problem.variables.values())]
+
+
+def bytes_by_walking(kernel: Mapping[str, Any], names: Mapping[str, int]) -> int:
+    """What the pipeline moves, step by step: an operand's block is moved when its index is not the one before."""
+    number = lambda text: text if isinstance(text, int) else parse_expression(text).evaluate(names, INTS)  # noqa: E731
+    grid = [number(extent) for extent in kernel["grid"]]
+    total = 0
+    for operand in (*kernel["inputs"], *kernel["outputs"]):
+        dtype, _, dims = operand["array"].rstrip("]").partition("[")
+        width = {"bf16": 16, "f32": 32}[dtype]
+        extents = [number(d) for d in dims.split(",")]
+        sizes = [1 if b is None else number(b) for b in operand["block"]]
+        own, terms = parse_map(operand["index"])
+        before = None
+        for program in itertools.product(*map(range, grid)):
+            at = tuple(t.evaluate({**names, **dict(zip(own, program, strict=True))}, INTS) for t in terms)
+            if at == before:
+                continue
+            before = at
+            elements = 1
+            for d, (index, size, extent) in enumerate(zip(at, sizes, extents, strict=True)):
+                inside = max(0, min(size, extent - index * size))
+                unit = 128 if d == len(extents) - 1 else 32 // width if d == len(extents) - 2 else 1
+                elements *= -(-inside // unit) * unit
+            total += elements * width // 8
+    return total

@@ -1,0 +1,159 @@
+"""Shardings: against a plain enumeration, and against the language of shardings for what a device holds."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from math import prod
+from typing import Any
+
+import pytest
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.layouts import sharding, xla
+from layoutproof.layouts.sharding.model import ShardedArray
+from layoutproof.layouts.xla.shape import XlaLayout
+from layoutproof.registry.defaults import tpu_default
+from layoutproof.specs.positions import read_yaml
+from layoutproof.tilings.arrays_file import answer, read
+from layoutproof.tilings.shardings import Arrays, best_shardings
+
+EXTENTS = (1, 2, 6, 7, 8, 12, 30, 64, 100, 128, 256, 1000, 1024)
+RESTRICTIONS = ((), ("even",), ("whole",), ("even", "whole"))
+WORDS = {"even": "even shards", "whole": "shards of whole tiles"}
+
+
+def shape(text: str) -> XlaLayout:
+    read = xla.read(text)
+    assert isinstance(read, XlaLayout)
+    return read
+
+
+def any_problem(rng: random.Random) -> tuple[dict[str, tuple[XlaLayout, tuple[str, ...]]], dict[str, int]]:
+    mesh = {axis: rng.choice((1, 2, 3, 4)) for axis in "xyz"[: rng.choice((1, 2, 2, 3))]}
+    sizes = {name: rng.choice(EXTENTS) for name in "abcd"}
+    arrays = {}
+    for k in range(rng.randint(1, 2 if len(mesh) < 3 else 1)):
+        own = tuple(rng.sample("abcd", rng.randint(1, 3)))
+        names = tuple(name if rng.random() < 0.7 else "" for name in own)
+        text = f"{rng.choice(('f32', 'bf16', 's8'))}[{','.join(str(sizes[n]) for n in own)}]"
+        arrays[f"array{k}"] = (shape(text), names)
+    return arrays, mesh
+
+
+def held_bytes(element_type: str, held: list[int], target: str) -> tuple[int, dict[int, int]]:
+    """Bytes of one shard in the compiler's own layout, and the tile size of each tiled dimension."""
+    layout = tpu_default(f"{element_type}[{','.join(map(str, held))}]", target)
+    tile = dict(zip(layout.minor_to_major, reversed(layout.tiles[0]), strict=False))
+    padded = [-(-extent // tile.get(d, 1)) * tile.get(d, 1) for d, extent in enumerate(held)]
+    return prod(padded) * {"f32": 4, "bf16": 2, "s8": 1}[element_type], tile
+
+
+def plainly(arrays: Arrays, mesh: dict[str, int], target: str) -> list[dict[str, int]]:
+    """bytes a device, even, whole of every assignment: each axis to one dimension of each array, or to none."""
+    slots = [list(itertools.product([None, *range(len(own))], repeat=len(mesh))) for _, own in arrays.values()]
+    found = []
+    for picked in itertools.product(*slots):
+        cuts: dict[tuple[str, str], bool] = {}
+        row = {"bytes": 0, "even": True, "whole": True}
+        alike = True
+        for (given, own), axes in zip(arrays.values(), picked, strict=True):
+            parts = [1] * len(own)
+            for d, name in enumerate(own):
+                for axis, at in zip(mesh, axes, strict=True):
+                    if name:
+                        alike = alike and cuts.setdefault((name, axis), at == d) == (at == d)
+                    parts[d] *= mesh[axis] if at == d else 1
+            held = [-(-int(n) // p) for n, p in zip(given.dims, parts, strict=True)]
+            size, tile = held_bytes(given.element_type, held, target)
+            row["bytes"] += size
+            row["even"] &= all(int(n) % p == 0 for n, p in zip(given.dims, parts, strict=True))
+            row["whole"] &= all(parts[d] == 1 or held[d] % size == 0 for d, size in tile.items())
+        if alike:
+            found.append(row)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_the_best_are_those_of_a_plain_enumeration(seed: int) -> None:
+    """Through the file, as a user states it, whatever is required of the shards; the answer says what was."""
+    rng = random.Random(seed)
+    arrays, mesh = any_problem(rng)
+    target = rng.choice(("v3", "v5e", "7x"))
+    require = rng.choice((None, None, *RESTRICTIONS))
+    every = plainly(arrays, mesh, target)
+    kept = ("even",) if require is None else require
+    good = sorted(row["bytes"] for row in every if all(row[word] for word in kept))
+    memory = rng.choice((good[0], good[-1], good[0] - 1, 1 << 40))
+    shapes = {}
+    sizes: dict[str, int] = {}
+    for name, (given, own) in arrays.items():
+        dims = [n or extent for n, extent in zip(own, given.dims, strict=True)]
+        sizes |= {n: int(extent) for n, extent in zip(own, given.dims, strict=True) if n}
+        shapes[name] = f"{given.element_type}[{','.join(map(str, dims))}]"
+    document = {"target": target, "sizes": sizes, "mesh": mesh, "memory": memory, "shardings": shapes}
+    document |= {} if require is None else {"require": list(require)}
+    answered = answer(read(read_yaml(json.dumps(document))), best=4)
+    rows: dict[str, Any] = answered.as_json()["shardings"]  # type: ignore[assignment]
+    found = [sum(shard["bytes"] for shard in one.values()) for one in rows["best"]]
+    assert found == [size for size in good if size <= memory][:4]
+    assert answered.exit_code == (1 if memory < good[0] else 0)
+    assert rows["require"] == rows["certificate"]["require"] == list(kept)
+    assert rows["certificate"]["covered"] == len(every)
+    assert rows["least_bytes"] == good[0]
+    assert rows["least_bytes_unrestricted"] == min(row["bytes"] for row in every)
+    assert all(WORDS[word] in answered.text() for word in kept)
+    assert "restriction" in answered.text()
+    assert bool(rows["conflict"]) == (memory < good[0])
+    # the conflict cannot hold, and without any one of its conditions it can
+    needed = [word for word in WORDS if WORDS[word] in rows["conflict"]]
+    assert not needed or not any(row["bytes"] <= memory and all(row[w] for w in needed) for row in every)
+    for said, enough in rows["enough"].items():
+        rest = [word for word in needed if WORDS[word] != said]
+        assert min(row["bytes"] for row in every if all(row[w] for w in rest)) == enough <= memory
+
+
+def test_a_cut_that_leaves_a_tile_partly_empty_may_be_the_best() -> None:
+    arrays = {"w": (shape("f32[100,50]"), ("", ""))}
+    even = best_shardings(arrays, {"x": 4}, 1 << 40, "v5e")
+    # 25 rows of 50, in tiles of 8 x 128; the whole array turned around takes 56 x 128
+    assert even.least == 32 * 128 * 4
+    assert even.best[0]["w"].spec == (("x",), ())
+    whole = best_shardings(arrays, {"x": 4}, 1 << 40, "v5e", require=("even", "whole"))
+    assert (whole.least, whole.best[0]["w"].spec) == (56 * 128 * 4, ((), ()))
+    # 50 columns over 4 devices are 13, the last shard padded
+    every = best_shardings(arrays, {"x": 4}, 1 << 40, "v5e", require=())
+    assert (every.least, every.best[0]["w"].spec) == (16 * 128 * 4, ((), ("x",)))
+    assert even.least_of_all == whole.least_of_all == every.least
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_shard_is_what_the_language_of_shardings_says(seed: int) -> None:
+    arrays, mesh = any_problem(random.Random(1000 + seed))
+    for shards in best_shardings(arrays, mesh, 1 << 40, "v5e", best=3).best:
+        for name, shard in shards.items():
+            read = arrays[name][0]
+            text = f"{read.element_type}[{','.join(map(str, read.dims))}]"
+            array = sharding.read({"mesh": mesh, "spec": [list(axes) or None for axes in shard.spec], "shape": text})
+            assert isinstance(array, ShardedArray)
+            cut = array.index_map().place.shards  # type: ignore[attr-defined]
+            held = {extents for _, extents in cut.holders()}
+            assert held == {shard.layout.dims}
+            assert len(cut.holders()) == prod(mesh.values())
+
+
+def test_arrays_without_a_common_name_are_chosen_apart() -> None:
+    arrays = {"a": (shape("bf16[8192,512]"), ("", "")), "b": (shape("f32[100,512]"), ("", ""))}
+    found = best_shardings(arrays, {"x": 4}, 1 << 40, "v5e", best=2)
+    assert found.covered == 9
+    assert sum(shard.bytes for shard in found.best[0].values()) == 8192 * 512 * 2 // 4 + 104 * 128 * 4
+
+
+def test_what_cannot_be_asked() -> None:
+    with pytest.raises(LayoutError, match="two dimensions n"):
+        best_shardings({"a": (shape("f32[8,8]"), ("n", "n"))}, {"x": 2}, 1 << 30, "v5e")
+    wide = {"a": (shape(f"f32[{','.join(['2'] * 8)}]"), ("",) * 8)}
+    many = best_shardings(wide, {f"x{k}": 2 for k in range(8)}, 1 << 30, "v5e")
+    assert "at most" in many.reason
+    assert not many.best

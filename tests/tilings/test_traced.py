@@ -1,0 +1,271 @@
+"""Searches that trace the user's function: against formulas written here, and against the real compiler."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.result import Verdict
+from layoutproof.hardware.tpu import MEMORY
+from layoutproof.hardware.tpu_chips import CHIPS
+from layoutproof.specs.positions import read_yaml
+from layoutproof.tilings import traced, traced_compile, traced_file
+from layoutproof.tilings.branch import candidate
+from layoutproof.tilings.machines import STEP_OVERHEAD
+from layoutproof.tilings.read import read_problem
+from layoutproof.tilings.traced_file import TracedAnswer, answer, read
+from tests.hardware import compiler
+from tests.tilings.problems_at_random import MATMUL
+
+pytest.importorskip("jax", reason="JAX is not installed")
+
+HERE = Path(__file__).parent
+SPECS = HERE.parents[2] / "specs" / "search"
+
+
+def found(text: str, best: int = 3) -> TracedAnswer:
+    return answer(read(read_yaml(text, "f.yaml"), (HERE / "f.yaml").as_posix()), best)
+
+
+def problem(name: str, arg: str, tune: str, more: str = "") -> str:
+    more = more if "headroom" in more else f"headroom: 0%\n{more}"
+    return f"target: v5e\ntrace: traced_functions.py:{name}\nargs: [{arg}]\ntune: {tune}\n{more}"
+
+
+def test_the_best_is_that_of_a_formula() -> None:
+    rows, columns = [3, 5, *(2**k for k in range(3, 17))], [64, 128, 256, 512]
+    answered = found(problem("copy", '"f32[65536,512]"', f"{{rows: {rows}, columns: {columns}}}"), best=4)
+    assert answered.verdict is Verdict.PROVED
+    # one fetch and one write of everything, whatever the blocks: what is left are the steps
+    moved = -(-2 * 4 * 65536 * 512 * 10**12 // CHIPS["v5e"].bandwidth)
+    legal = []
+    for r, c in itertools.product(rows, columns):
+        steps, windows = 65536 // r * (512 // c), 2 * 4 * r * c
+        buffers = 1 if steps == 1 else 2
+        if 65536 % r == 0 and c % 128 == 0 and buffers * windows <= MEMORY["v5e"].vmem_scoped:
+            legal.append((steps * STEP_OVERHEAD + moved, r, c))
+    best = answered.result.found
+    assert [(one.cost, one.values["rows"], one.values["columns"]) for one in best] == sorted(legal)[:4]
+    # what does not divide is refused by the function itself, in its own words
+    refused = [why for why in answered.result.refused if "65536 rows are no multiple of 3" in why]
+    assert [answered.result.refused[why] for why in refused] == [4]
+    assert answered.result.looked_at == len(rows) * len(columns)
+
+
+def test_what_writes_too_little_is_refused_though_it_is_cheaper() -> None:
+    answered = found(problem("truncated", '"f32[1000,128]"', "{rows: [8, 200, 512, 992]}"), best=1)
+    assert answered.verdict is Verdict.PROVED
+    assert answered.result.found[0].values == {"rows": 200}
+    assert dict(answered.result.refused) == {"outputs_covered outputs": 2}
+    none = found(problem("truncated", '"f32[1000,128]"', "{rows: [512, 992]}"))
+    assert (none.verdict, none.exit_code, none.result.found) == (Verdict.REFUTED, 1, [])
+    assert "outputs_covered" in none.text()
+
+
+def test_tables_need_an_assumption_about_each_candidate() -> None:
+    ask = problem("looked_up", '"s32[64]", "f32[512,128]"', "{rows: [8, 16, 32]}")
+    unsure = found(ask)
+    assert (unsure.verdict, unsure.exit_code) == (Verdict.UNKNOWN, 3)
+    assert "prefetch0" in unsure.text()
+    sure = found(ask + 'assume: ["0 <= prefetch0 < 512 // rows"]\n')
+    assert sure.verdict is Verdict.PROVED
+    # 64 blocks are read, more rows than the array has, and 64 are written
+    assert [(one.values["rows"], one.figures["bytes"]) for one in sure.result.found] == [
+        (rows, 2 * 64 * rows * 128 * 4) for rows in (8, 16, 32)
+    ]
+    assert "no two entries" in sure.text()
+
+
+def test_what_is_moved_by_hand_is_not_counted() -> None:
+    ask = problem("by_hand", '"f32[512,128]"', "{rows: [8, 16, 32]}")
+    unsure = found(ask)
+    assert unsure.verdict is Verdict.UNKNOWN
+    assert "moved by hand" in unsure.result.unknown
+    assert found(ask + "cost: steps\n").verdict is Verdict.PROVED
+    assert found(ask + "cost: bytes\n").verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(("name", "why"), [("for_a_gpu", "is for triton"), ("nothing", "makes no Pallas call")])
+def test_what_no_rule_speaks_of_is_unknown(name: str, why: str) -> None:
+    answered = found(problem(name, '"f32[512,128]"', "{rows: [8, 16]}"))
+    assert (answered.verdict, answered.exit_code, answered.result.found) == (Verdict.UNKNOWN, 3, [])
+    assert why in answered.text()
+
+
+def test_several_calls_are_added_up() -> None:
+    one = found(problem("copy", '"f32[512,128]"', "{rows: [64]}")).result.found[0]
+    two = found(problem("summed", '"f32[512,128]"', "{rows: [64]}")).result.found[0]
+    assert len(two.kernels) == 2
+    assert {name: two.figures[name] for name in ("bytes", "steps", "time")} == {
+        name: 2 * one.figures[name] for name in ("bytes", "steps", "time")
+    }
+    assert two.figures["vmem"] == one.figures["vmem"]
+
+
+def test_constraints_are_kept() -> None:
+    ask = problem("copy", '"f32[512,512]"', "{rows: [8, 64, 512], columns: [128, 256]}")
+    both = found(ask + "constraints: [rows * columns <= 16384, steps <= 1000]\n", best=1)
+    assert both.result.found[0].values == {"rows": 64, "columns": 256}
+    assert both.result.refused["rows * columns <= 16384"] == 2
+    few = found(ask + "constraints: [steps <= 1]\n")
+    assert few.verdict is Verdict.REFUTED
+    assert few.result.refused == {"steps <= 1": 6}
+
+
+def test_headroom_is_kept_free() -> None:
+    # four windows of 512 bytes a row, 16 MiB in all
+    def ask(headroom: str) -> TracedAnswer:
+        return found(problem("copy", '"f32[65536,128]"', "{rows: [2048, 4096, 8192]}", headroom), best=1)
+
+    assert ask("headroom: 0%\n").result.found[0].values == {"rows": 8192}
+    half = ask("headroom: 50%\n")
+    assert half.result.found[0].values == {"rows": 4096}
+    assert dict(half.result.refused) == {f"VMEM (more than {8 << 20} bytes)": 1}
+    # a file that says nothing gets what the worst measured body needs, 2.18 times windows and scratch, and is told so
+    unsaid = ask("headroom: null\n")
+    assert unsaid.result.found[0].values == {"rows": 2048}
+    assert "headroom 55% of VMEM" in unsaid.text()
+    assert "2.18" in unsaid.text()
+
+
+def test_a_budget_that_ends_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(traced, "MOST", 2)
+    ask = read(read_yaml(problem("copy", '"f32[512,128]"', "{rows: [8, 16, 32]}")), (HERE / "f.yaml").as_posix())
+    cut = answer(ask)
+    assert (cut.verdict, cut.result.looked_at) == (Verdict.UNKNOWN, 2)
+    assert "2 of 3" in cut.result.unknown
+    assert answer(ask, effort=2).verdict is Verdict.PROVED
+
+
+@pytest.mark.parametrize("ends", [None, "", "no room", "missing"])
+def test_the_compiler_has_the_last_word(ends: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def says(
+        place: str, args: Sequence[object], candidates: Sequence[Mapping[str, object]], target: str, enough: int
+    ) -> list[str | None]:
+        assert place.endswith("traced_functions.py:copy")
+        assert enough == 1
+        if ends == "missing":
+            raise Undecided("the TPU compiler cannot be asked")
+        return [ends if candidate["rows"] == "512" else "" for candidate in candidates]
+
+    monkeypatch.setattr(traced_file, "refused", says)
+    answered = found(problem("copy", '"f32[512,128]"', "{rows: [8, 64, 512]}", "confirm: compiler\n"), best=1)
+    first = {None: 64, "": 512, "no room": 64, "missing": 512}[ends]
+    assert answered.result.found[0].values == {"rows": first}
+    sure = Verdict.PROVED if ends in ("", "no room") else Verdict.UNKNOWN
+    assert answered.verdict is sure
+    assert (
+        ends not in ("no room", "missing") or ("no room" if ends == "no room" else "cannot be asked") in answered.text()
+    )
+
+
+def test_the_real_compiler_refuses_what_a_body_holds() -> None:
+    reason = compiler.available()
+    if reason:
+        pytest.skip(reason)
+    ask = problem("deep", '"bf16[8192,128]"', "{rows: [512, 2048]}")
+    windows_only = found(ask, best=1)
+    assert windows_only.result.found[0].values == {"rows": 2048}
+    assert "what a kernel's body holds besides is not counted" in windows_only.text()
+    confirmed = found(ask + "confirm: compiler\n", best=1)
+    assert confirmed.verdict is Verdict.PROVED
+    assert confirmed.result.found[0].values == {"rows": 512}
+    assert any(why.startswith("the compiler: ") for why in confirmed.result.refused)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_traced_kernel_costs_what_the_declared_one_does(seed: int) -> None:
+    rng = random.Random(seed)
+    sizes = {name: 128 * rng.choice((1, 2, 3, 4, 6, 8)) for name in "MNK"}
+    values = {"bm": rng.choice((128, sizes["M"])), "bn": rng.choice((128, sizes["N"])), "bk": rng.choice((128, 256))}
+    tune = json.dumps({name: [value] for name, value in values.items()})
+    text = (
+        "target: v5e\ntrace: jax.experimental.pallas.ops.tpu.matmul:matmul\nargs: ['bf16[M,K]', 'bf16[K,N]']\n"
+        f"kwargs: {{block_shape: '(bm, bn)', block_k: bk}}\nsizes: {json.dumps(sizes)}\ntune: {tune}\n"
+    )
+    kernel = {**MATMUL, "grid": ["M // bm", "N // bn", "K // bk"]}
+    kernel["outputs"] = [{**MATMUL["outputs"][0], "array": "bf16[M,N]"}]
+    declared = {"target": "v5e", "kernel": kernel, "sizes": sizes, "tune": {n: [v] for n, v in values.items()}}
+    own = candidate(read_problem(read_yaml(json.dumps(declared))), values)
+    problem = read(read_yaml(text))
+    priced = traced.priced(problem, values, problem.trace(values))
+    assert priced.figures == own.figures[0]
+    assert priced.cost == own.cost
+
+
+@pytest.mark.parametrize("name", ["traced_matmul", "traced_flash", "traced_ragged"])
+def test_the_ready_files_answer(name: str) -> None:
+    answered = answer(read(SPECS / f"{name}.yaml"), best=1)
+    assert answered.verdict is Verdict.PROVED, answered.text()
+    assert answered.result.looked_at == answered.result.count
+    assert "certificate  enumerated" in answered.text()
+
+
+@pytest.mark.parametrize("name", ["traced_matmul", "traced_flash"])
+def test_the_compiler_takes_what_is_found(name: str) -> None:
+    reason = compiler.available()
+    if reason:
+        pytest.skip(reason)
+    text = (SPECS / f"{name}.yaml").read_text() + "confirm: compiler\n"
+    answered = answer(read(read_yaml(text), (SPECS / f"{name}.yaml").as_posix()), best=1)
+    assert answered.verdict is Verdict.PROVED
+    assert not any(why.startswith("the compiler") for why in answered.result.refused)
+
+
+def test_splash_attention_asks_the_compiler() -> None:
+    text = (SPECS / "traced_splash.yaml").read_text()
+    assert "confirm: compiler" in text
+    narrow = text.replace("from: 256, to: 1024", "from: 256, to: 256")
+    answered = answer(read(read_yaml(narrow), (SPECS / "traced_splash.yaml").as_posix()), best=1)
+    assert answered.result.found[0].values == {"block_q": 256, "block_kv": 256, "block_kv_compute": 256}
+    assert answered.verdict is (Verdict.UNKNOWN if compiler.available() else Verdict.PROVED)
+
+
+def test_a_child_that_ends_early_answers_for_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    lives = iter([["", "no"], [], [""]])
+    monkeypatch.setattr(traced_compile, "_ask", lambda question: next(lives))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    candidates = [{"rows": k} for k in range(5)]
+    assert traced_compile.refused("m:f", [], candidates, "v5e") == ["", "no", None, None, ""]
+    lives = iter([["no", "", ""]])
+    assert traced_compile.refused("m:f", [], candidates, "v5e", enough=2) == ["no", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "what"),
+    [
+        ("[]", (1, 1), "a mapping with trace"),
+        ("trace: a:b\ntarget: v5e\nargs: []\ntune: {a: 1}\nkernels: 1", (5, 1), "unknown key 'kernels'"),
+        ("trace: a:b\ntarget: v5e\nargs: []", (1, 1), "'tune' is missing"),
+        ("trace: a:b\ntarget: v5e\nargs: 3\ntune: {a: 1}", (3, 7), "args is a list"),
+        ("trace: a:b\ntarget: v5e\nargs: ['f33[8]']\ntune: {a: 1}", (3, 7), "unknown element type"),
+        ("trace: a:b\ntarget: v9\nargs: []\ntune: {a: 1}", (2, 9), "unknown target"),
+        ("trace: a:b\ntarget: v5e\nargs: []\ntune: {a: x}", (4, 7), "a is a number"),
+        ("trace: a:b\ntarget: v5e\nargs: []\ntune: {a: 1}\nconfirm: yes", (5, 10), "confirm is compiler"),
+        ("trace: a:b\ntarget: v5e\nargs: []\ntune: {a: 1}\ncost: z", (5, 7), "z is not known"),
+        ("trace: a:b\ntarget: triton\nargs: []\ntune: {a: 1}", (2, 9), "unknown TPU generation"),
+        ("trace: a:b\ntarget: v5e\nargs: []\ntune: {a: 1}\nstep_overhead: long", (5, 16), "a time such as"),
+    ],
+)
+def test_errors_say_where(text: str, where: tuple[int, int], what: str) -> None:
+    with pytest.raises(LayoutError, match=what) as caught:
+        read(read_yaml(text, "f.yaml"), "f.yaml")
+    assert (caught.value.file, caught.value.line, caught.value.column) == ("f.yaml", *where)
+
+
+@pytest.mark.parametrize(
+    ("name", "arg", "what"),
+    [
+        ("missing", '"f32[512,128]"', "has no 'missing'"),
+        ("copy", '"f32[512,128]", 3', "takes"),
+    ],
+)
+def test_a_wrong_call_is_no_answer(name: str, arg: str, what: str) -> None:
+    with pytest.raises(LayoutError, match=f"fail alike: .*{what}"):
+        found(problem(name, arg, "{rows: [8, 16]}"))
