@@ -1,4 +1,4 @@
-"""Kernels judged: a rule is a file in `rules`; they come from JAX programs (`from_jax`) or compiled ones (`from_mosaic`).
+"""Kernels judged, by one rule per file in `rules`; found in JAX (`from_jax`) or compiled programs (`from_mosaic`).
 
 May import kernel, hardware, solvers, registry, hlotext. Start at `judge.py`, then `rules/outputs_covered.py`.
 """
