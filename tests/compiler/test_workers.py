@@ -65,7 +65,8 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
     local = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
     processes = [start("dask_scheduler", *local)]
     try:
-        wait_for(file.is_file)
+        # the scheduler creates the file before it writes it
+        wait_for(lambda: file.is_file() and file.read_text().rstrip().endswith("}"))
         address = json.loads(file.read_text())["address"]
         for number in range(2):
             folder = ("--local-directory", str(tmp_path / str(number)))
