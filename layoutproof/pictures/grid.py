@@ -13,8 +13,7 @@ from typing import Any
 
 from layoutproof.core.index_map import IndexMap, from_row_major
 from layoutproof.core.size import product
-from layoutproof.layouts.xla.place import physical_order
-from layoutproof.layouts.xla.shape import COMBINE, XlaLayout
+from layoutproof.layouts.xla.shape import COMBINE, XlaLayout, physical_order
 from layoutproof.properties.padding import figures
 from layoutproof.questions.evaluate import read_constant, shown
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.size import symbol
-from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout, XlaOpaque, XlaShape, XlaTuple
-from layoutproof.layouts.xla.text import _parse, parse, to_text
+from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout, XlaOpaque, XlaShape, XlaTuple, to_text
+from layoutproof.layouts.xla.text import _parse, parse
 from tests.recorded import rows
 from tests.versions import jaxlib_measured
 

@@ -23,7 +23,6 @@ from layoutproof.core.space import Space
 from layoutproof.layouts.sharding.mesh import to_tiles
 from layoutproof.layouts.sharding.model import NamedSharding, ShardedArray, TileSharding
 from layoutproof.layouts.sharding.tiles import Tiles, digits_of, iota, listed
-from layoutproof.layouts.xla.place import index_map as local_map
 
 DeviceOf = Callable[[Index, Numbers], Any]
 
@@ -94,7 +93,7 @@ def index_map(array: ShardedArray) -> IndexMap:
     if array.layout is None:
         place = Shards(array.dims, data, shard, copies, device, most, lambda index, on: index)
         return IndexMap(domain, Space(("device", *(f"local_{n}" for n in names)), (most, *shard)), place, box)
-    one = local_map(replace(array.layout, dims=shard))
+    one = replace(array.layout, dims=shard).index_map()
     flat, memory = one.flat(), one.memory
     if memory is None:
         raise LayoutError(f"the layout of {array.layout} says nothing of memory")

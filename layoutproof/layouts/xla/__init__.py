@@ -17,8 +17,8 @@ Source: xla/hlo/parser/hlo_parser.cc and docs/tiled_layout.md of openxla/xla at 
 from __future__ import annotations
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.layouts.xla.shape import XlaLayout, XlaOpaque, XlaShape, XlaTuple
-from layoutproof.layouts.xla.text import parse, to_text
+from layoutproof.layouts.xla.shape import XlaLayout, XlaOpaque, XlaShape, XlaTuple, to_text
+from layoutproof.layouts.xla.text import parse
 
 __all__ = ["XlaLayout", "XlaOpaque", "XlaShape", "XlaTuple", "parse", "read", "to_text"]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.layouts.xla.lexer import INT64_MIN, Cursor
-from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout
-from layoutproof.layouts.xla.text_rules import wrong_order, wrong_split, wrong_split_index
+from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout, wrong_order
+from layoutproof.layouts.xla.text_rules import wrong_split, wrong_split_index
 
 _ORDER = ("D", "T", "L", "#", "*", "E", "S", "SC", "P", "M")
 _FIELDS = {

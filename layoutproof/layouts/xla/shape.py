@@ -1,4 +1,4 @@
-"""XLA shapes with layouts as frozen data: exactly the fields the language has.
+"""XLA shapes with layouts as frozen data: exactly the fields the language has, the text XLA prints, the index map.
 
 Source: openxla/xla at 183fa00cb5 (2026-08-22), `xla/layout.h`, `xla/xla_data.proto`.
 """
@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS as ELEMENT_BITS
-from layoutproof.core.errors import LayoutError
-from layoutproof.core.index_map import IndexMap
-from layoutproof.core.size import Extent
-
-COMBINE = -1
-"""A `*` in a tile: this dimension is merged into the next more minor one before tiling (docs/tiled_layout.md)."""
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.index_map import Index, IndexMap, Memory
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.size import Extent, ceil_div, product
+from layoutproof.core.space import Space, axis_names, dimension_names
+from layoutproof.layouts.xla.tiling import COMBINE as COMBINE
+from layoutproof.layouts.xla.tiling import Tiling, padded, tile_once, tile_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +50,29 @@ class XlaLayout:
     buffer: bool = False
 
     def __str__(self) -> str:
-        return _text(self)
+        return to_text(self)
 
     def index_map(self) -> IndexMap:
         """Logical index -> physical index; LayoutError for what is written but has no defined meaning."""
-        from layoutproof.layouts.xla.place import index_map
-
-        return index_map(self)
+        return _index_map(self)
 
     def steps(self, index: Sequence[int]) -> list[tuple[str, tuple[int, ...], tuple[Extent, ...]]]:
-        """How one index becomes a physical index, tile level by tile level; see `place.steps`."""
-        from layoutproof.layouts.xla.place import steps
+        """How one index becomes a physical index: (what was done, the index after it, the extents it lies in).
 
-        return steps(self, index)
+        >>> from layoutproof.layouts.xla.text import parse
+        >>> [(done, at) for done, at, _ in parse("f32[3,5]{1,0:T(2,2)}").steps((2, 3))]
+        [('permute {1,0}', (2, 3)), ('tile (2,2)', (1, 1, 0, 1))]
+        """
+        order = physical_order(self)
+        coordinates: list[Any] = [index[d] for d in order]
+        extents: tuple[Extent, ...] = tuple(self.dims[d] for d in order)
+        done = [(f"permute {{{','.join(map(str, self.minor_to_major))}}}", tuple(coordinates), extents)]
+        for tile in self.tiles:
+            level = tile_once(extents, tile)
+            coordinates = level.apply(coordinates, Numbers())
+            extents = level.after
+            done.append((f"tile {tile_text(tile)}", tuple(coordinates), extents))
+        return done
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +82,7 @@ class XlaTuple:
     elements: tuple[XlaShape, ...]
 
     def __str__(self) -> str:
-        return _text(self)
+        return to_text(self)
 
     def index_map(self) -> IndexMap:
         """Always a LayoutError: a tuple has no single map, its elements have."""
@@ -83,7 +96,7 @@ class XlaOpaque:
     element_type: str
 
     def __str__(self) -> str:
-        return _text(self)
+        return to_text(self)
 
     def index_map(self) -> IndexMap:
         """Always a LayoutError: there are no elements to place."""
@@ -93,16 +106,135 @@ class XlaOpaque:
 XlaShape = XlaLayout | XlaTuple | XlaOpaque
 
 
-def tile_text(tile: Sequence[int]) -> str:
-    """A tile as XLA writes it.
+def to_text(shape: XlaShape) -> str:
+    """The text XLA prints for `shape`; size symbols as `str` prints them. `parse` reads it back to an equal shape.
 
-    >>> tile_text((COMBINE, 128))
-    '(*,128)'
+    >>> from layoutproof.layouts.xla.text import parse
+    >>> to_text(parse("(f32[3, N], token[])"))
+    '(f32[3,N]{1,0}, token[])'
     """
-    return f"({','.join('*' if size == COMBINE else str(size) for size in tile)})"
+    if isinstance(shape, XlaOpaque):
+        return f"{shape.element_type}[]"
+    if isinstance(shape, XlaTuple):
+        parts = (
+            f"/*index={number}*/{to_text(element)}" if number and number % 5 == 0 else to_text(element)
+            for number, element in enumerate(shape.elements)
+        )
+        return f"({', '.join(parts)})"
+    layout = _layout_text(shape)
+    text = dims_text(shape) + layout
+    return f"b({text})" if shape.buffer else text
 
 
-def _text(shape: XlaShape) -> str:
-    from layoutproof.layouts.xla.text import to_text
+def _layout_text(shape: XlaLayout) -> str:
+    parts: list[str] = []
+    if shape.tiles:
+        parts.append(_tiles_text(shape.tiles))
+    if shape.tail_alignment != 1:
+        parts.append(f"L({shape.tail_alignment})")
+    if shape.index_type:
+        parts.append(f"#({shape.index_type})")
+    if shape.pointer_type:
+        parts.append(f"*({shape.pointer_type})")
+    if shape.element_bits:
+        parts.append(f"E({shape.element_bits})")
+    if shape.memory_space:
+        parts.append(f"S({shape.memory_space})")
+    if shape.splits:
+        parts.append("SC")
+        parts += [f"({dimension}:{_join(indices)})" for dimension, indices in shape.splits]
+    if shape.metadata_bytes > 0:
+        parts.append(f"M({shape.metadata_bytes})")
+    if not parts and not shape.dims:
+        return ""
+    return f"{{{_join(shape.minor_to_major)}{':' if parts else ''}{''.join(parts)}}}"
 
-    return to_text(shape)
+
+@lru_cache(maxsize=1024)
+def _tiles_text(tiles: tuple[tuple[int, ...], ...]) -> str:
+    # a program has thousands of layouts and a dozen tilings
+    return "T" + "".join(map(tile_text, tiles))
+
+
+@lru_cache(maxsize=1024)
+def _join(values: tuple[int, ...]) -> str:
+    return ",".join(map(str, values))
+
+
+def dims_text(shape: XlaLayout) -> str:
+    """Element type and dimensions without the layout, e.g. `f32[3,<=5]`."""
+    parts = ("?" if how == "?" else f"{how}{extent}" for extent, how in zip(shape.dims, shape.dynamic, strict=True))
+    return f"{shape.element_type}[{','.join(parts)}]"
+
+
+def wrong_order(shape: XlaLayout, valid: bool) -> str:
+    """What is wrong with the length of minor_to_major and, if it must be `valid`, its entries; "" for nothing."""
+    order, rank = shape.minor_to_major, len(shape.dims)
+    if len(order) == rank and (not valid or sorted(order) == list(range(rank))):
+        return ""
+    written = "minor_to_major {" + shorten(",".join(map(str, order)), 60) + "}"
+    array = shorten(dims_text(shape), 60)
+    if len(order) != rank:
+        entries = "1 entry" if len(order) == 1 else f"{len(order)} entries"
+        return f"{written} has {entries} but {array} has {rank} dimension{'' if rank == 1 else 's'}"
+    seen: set[int] = set()
+    for dimension in order:
+        if not 0 <= dimension < rank:
+            return f"{written} names dimension {dimension} but the dimensions of {array} are 0 to {rank - 1}"
+        if dimension in seen:
+            return f"{written} names dimension {dimension} twice: it must name each of 0 to {rank - 1} once"
+        seen.add(dimension)
+    return ""
+
+
+def physical_order(layout: XlaLayout) -> tuple[int, ...]:
+    """Dimension numbers, most major first: the reverse of minor_to_major.
+
+    Raises LayoutError when minor_to_major is not a permutation (XLA's parser accepts that, its verifier does not).
+    """
+    problem = wrong_order(layout, valid=True)
+    if problem:
+        raise LayoutError(problem)
+    return layout.minor_to_major[::-1]
+
+
+@lru_cache(maxsize=1024)
+def _index_map(layout: XlaLayout) -> IndexMap:
+    """The map of one array: logical index -> physical index, tile level by tile level.
+
+    Raises LayoutError for what XLA's text can say but nobody defines: split configurations, sparse leftovers,
+    a tile without meaning, a minor_to_major that is no permutation.
+    """
+    if layout.splits:
+        raise LayoutError("SC(..), a split of the array over several memories, is understood but not modelled")
+    if layout.index_type or layout.pointer_type:
+        raise LayoutError("#(..) and *(..), leftovers of XLA's removed sparse layouts, are not modelled")
+    order = physical_order(layout)
+    extents: tuple[Extent, ...] = tuple(layout.dims[d] for d in order)
+    levels: list[Tiling] = []
+    for tile in layout.tiles:
+        levels.append(tile_once(extents, tile))
+        extents = levels[-1].after
+
+    def place(index: Index, copy: Index, on: Numbers) -> Index:
+        coordinates: list[Any] = [index[d] for d in order]
+        for level in levels:
+            coordinates = level.apply(coordinates, on)
+        return tuple(coordinates)
+
+    natural = max(8, ELEMENT_BITS[layout.element_type])
+    align = layout.tail_alignment
+    memory = Memory(
+        layout.element_bits or natural,
+        natural,
+        ceil_div(product(extents), align) * align,
+        layout.memory_space,
+        layout.metadata_bytes,
+        lambda: padded(layout.dims, order, levels),
+    )
+    return IndexMap(
+        Space(dimension_names(len(order)), layout.dims),
+        Space(axis_names(len(extents)), extents),
+        place,
+        memory=memory,
+    )

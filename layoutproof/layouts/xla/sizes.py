@@ -12,8 +12,8 @@ from typing import Any
 from layoutproof.core.index_map import row_major
 from layoutproof.core.numbers import SizeNumbers
 from layoutproof.core.size import Extent, ceil_div, product
-from layoutproof.layouts.xla.place import index_map, physical_order, tile_once
-from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout
+from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout, physical_order
+from layoutproof.layouts.xla.tiling import tile_once
 
 
 def sizes(layout: XlaLayout) -> dict[str, Extent]:
@@ -34,7 +34,7 @@ def sizes(layout: XlaLayout) -> dict[str, Extent]:
 
 def allotted_bytes(layout: XlaLayout) -> Extent:
     """Bytes by the definition: all tile levels, then L, then E; M's prefix included."""
-    memory = index_map(layout).memory
+    memory = layout.index_map().memory
     assert memory is not None  # an XLA layout always has one
     return memory.bytes()
 

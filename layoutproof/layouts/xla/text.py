@@ -1,4 +1,4 @@
-"""Reading and printing XLA's text for shapes with layouts, e.g. `bf16[4096,11008]{1,0:T(8,128)(2,1)}`.
+"""Reading XLA's text for shapes with layouts, e.g. `bf16[4096,11008]{1,0:T(8,128)(2,1)}`.
 
 Source: openxla/xla at 183fa00cb5 (2026-08-22): `xla/hlo/parser/hlo_parser.cc` (ParseShape, ParseLayout, ParseTiles,
 ParseSplitConfigs), `xla/layout_util.cc` (ValidateLayoutForShape), `xla/layout.cc` (Layout::Print),
@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import lru_cache
 
 from layoutproof.core.element_types import near_type
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.layouts.xla.layout_text import read_layout
 from layoutproof.layouts.xla.lexer import MAX_RANK, Cursor, read_extents
-from layoutproof.layouts.xla.shape import ELEMENT_BITS, XlaLayout, XlaOpaque, XlaShape, XlaTuple, tile_text
-from layoutproof.layouts.xla.text_rules import dims_text, wrong_in_tuple
+from layoutproof.layouts.xla.shape import ELEMENT_BITS, XlaLayout, XlaOpaque, XlaShape, XlaTuple
+from layoutproof.layouts.xla.text_rules import wrong_in_tuple
 
 MAX_TEXT = 1_000_000
 MAX_DEPTH = 100
@@ -42,60 +41,6 @@ def parse(text: str, mode: str = "strict") -> XlaShape:
     44
     """
     return _parse(text, mode, fast=True)
-
-
-def to_text(shape: XlaShape) -> str:
-    """The text XLA prints for `shape`; size symbols as `str` prints them. `parse` reads it back to an equal shape.
-
-    >>> to_text(parse("(f32[3, N], token[])"))
-    '(f32[3,N]{1,0}, token[])'
-    """
-    if isinstance(shape, XlaOpaque):
-        return f"{shape.element_type}[]"
-    if isinstance(shape, XlaTuple):
-        parts = (
-            f"/*index={number}*/{to_text(element)}" if number and number % 5 == 0 else to_text(element)
-            for number, element in enumerate(shape.elements)
-        )
-        return f"({', '.join(parts)})"
-    layout = _layout_text(shape)
-    text = dims_text(shape) + layout
-    return f"b({text})" if shape.buffer else text
-
-
-def _layout_text(shape: XlaLayout) -> str:
-    parts: list[str] = []
-    if shape.tiles:
-        parts.append(_tiles_text(shape.tiles))
-    if shape.tail_alignment != 1:
-        parts.append(f"L({shape.tail_alignment})")
-    if shape.index_type:
-        parts.append(f"#({shape.index_type})")
-    if shape.pointer_type:
-        parts.append(f"*({shape.pointer_type})")
-    if shape.element_bits:
-        parts.append(f"E({shape.element_bits})")
-    if shape.memory_space:
-        parts.append(f"S({shape.memory_space})")
-    if shape.splits:
-        parts.append("SC")
-        parts += [f"({dimension}:{_join(indices)})" for dimension, indices in shape.splits]
-    if shape.metadata_bytes > 0:
-        parts.append(f"M({shape.metadata_bytes})")
-    if not parts and not shape.dims:
-        return ""
-    return f"{{{_join(shape.minor_to_major)}{':' if parts else ''}{''.join(parts)}}}"
-
-
-@lru_cache(maxsize=1024)
-def _tiles_text(tiles: tuple[tuple[int, ...], ...]) -> str:
-    # a program has thousands of layouts and a dozen tilings
-    return "T" + "".join(map(tile_text, tiles))
-
-
-@lru_cache(maxsize=1024)
-def _join(values: tuple[int, ...]) -> str:
-    return ",".join(map(str, values))
 
 
 def _parse(text: str, mode: str, fast: bool) -> XlaShape:

@@ -9,33 +9,7 @@ from __future__ import annotations
 
 from layoutproof.core.errors import shorten
 from layoutproof.layouts.xla.lexer import INT64_MAX
-from layoutproof.layouts.xla.shape import ELEMENT_BITS, XlaLayout
-
-
-def dims_text(shape: XlaLayout) -> str:
-    """Element type and dimensions without the layout, e.g. `f32[3,<=5]`."""
-    parts = ("?" if how == "?" else f"{how}{extent}" for extent, how in zip(shape.dims, shape.dynamic, strict=True))
-    return f"{shape.element_type}[{','.join(parts)}]"
-
-
-def wrong_order(shape: XlaLayout, valid: bool) -> str:
-    """What is wrong with the length of minor_to_major and, if it must be `valid`, its entries; "" for nothing."""
-    order, rank = shape.minor_to_major, len(shape.dims)
-    if len(order) == rank and (not valid or sorted(order) == list(range(rank))):
-        return ""
-    written = "minor_to_major {" + shorten(",".join(map(str, order)), 60) + "}"
-    array = shorten(dims_text(shape), 60)
-    if len(order) != rank:
-        entries = "1 entry" if len(order) == 1 else f"{len(order)} entries"
-        return f"{written} has {entries} but {array} has {rank} dimension{'' if rank == 1 else 's'}"
-    seen: set[int] = set()
-    for dimension in order:
-        if not 0 <= dimension < rank:
-            return f"{written} names dimension {dimension} but the dimensions of {array} are 0 to {rank - 1}"
-        if dimension in seen:
-            return f"{written} names dimension {dimension} twice: it must name each of 0 to {rank - 1} once"
-        seen.add(dimension)
-    return ""
+from layoutproof.layouts.xla.shape import ELEMENT_BITS, XlaLayout, dims_text, wrong_order
 
 
 def wrong_split(shape: XlaLayout, seen: list[int], dimension: int) -> str:

@@ -1,4 +1,4 @@
-"""From an XLA layout to its index map: permute, tile, tile again.
+"""One tile level after the other: how a tile cuts physical extents, and what that does to an index.
 
 Source: docs/tiled_layout.md and `LayoutUtil::LinearIndexForNestedTiling` (xla/layout_util.cc:620 at 183fa00cb5,
 2026-08-22). The combining `*` follows the document's words; no function of XLA implements it.
@@ -7,16 +7,15 @@ Source: docs/tiled_layout.md and `LayoutUtil::LinearIndexForNestedTiling` (xla/l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.index_map import Index, IndexMap, Memory, Padded
+from layoutproof.core.index_map import Padded
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import Extent, ceil_div, product
-from layoutproof.core.space import Space, axis_names, dimension_names
-from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout, tile_text
-from layoutproof.layouts.xla.text_rules import wrong_order
+
+COMBINE = -1
+"""A `*` in a tile: this dimension is merged into the next more minor one before tiling (docs/tiled_layout.md)."""
 
 
 class Tiling(NamedTuple):
@@ -61,6 +60,15 @@ class Tiling(NamedTuple):
                 position = position * on.size(extent) + next(axes)
             merged.append(position)
         return merged
+
+
+def tile_text(tile: Sequence[int]) -> str:
+    """A tile as XLA writes it.
+
+    >>> tile_text((COMBINE, 128))
+    '(*,128)'
+    """
+    return f"({','.join('*' if size == COMBINE else str(size) for size in tile)})"
 
 
 def tile_once(before: Sequence[Extent], tile: Sequence[int]) -> Tiling:
@@ -108,60 +116,8 @@ def _check_tile(tile: Sequence[int]) -> None:
         raise LayoutError(f"{shown} has no meaning: tile sizes must be at least 1")
 
 
-def physical_order(layout: XlaLayout) -> tuple[int, ...]:
-    """Dimension numbers, most major first: the reverse of minor_to_major.
-
-    Raises LayoutError when minor_to_major is not a permutation (XLA's parser accepts that, its verifier does not).
-    """
-    problem = wrong_order(layout, valid=True)
-    if problem:
-        raise LayoutError(problem)
-    return layout.minor_to_major[::-1]
-
-
-@lru_cache(maxsize=1024)
-def index_map(layout: XlaLayout) -> IndexMap:
-    """The map of one array: logical index -> physical index, tile level by tile level.
-
-    Raises LayoutError for what XLA's text can say but nobody defines: split configurations, sparse leftovers,
-    a tile without meaning, a minor_to_major that is no permutation.
-    """
-    if layout.splits:
-        raise LayoutError("SC(..), a split of the array over several memories, is understood but not modelled")
-    if layout.index_type or layout.pointer_type:
-        raise LayoutError("#(..) and *(..), leftovers of XLA's removed sparse layouts, are not modelled")
-    order = physical_order(layout)
-    extents: tuple[Extent, ...] = tuple(layout.dims[d] for d in order)
-    levels: list[Tiling] = []
-    for tile in layout.tiles:
-        levels.append(tile_once(extents, tile))
-        extents = levels[-1].after
-
-    def place(index: Index, copy: Index, on: Numbers) -> Index:
-        coordinates: list[Any] = [index[d] for d in order]
-        for level in levels:
-            coordinates = level.apply(coordinates, on)
-        return tuple(coordinates)
-
-    natural = max(8, ELEMENT_BITS[layout.element_type])
-    align = layout.tail_alignment
-    memory = Memory(
-        layout.element_bits or natural,
-        natural,
-        ceil_div(product(extents), align) * align,
-        layout.memory_space,
-        layout.metadata_bytes,
-        lambda: _padded(layout.dims, order, levels),
-    )
-    return IndexMap(
-        Space(dimension_names(len(order)), layout.dims),
-        Space(axis_names(len(extents)), extents),
-        place,
-        memory=memory,
-    )
-
-
-def _padded(dims: tuple[Extent, ...], order: tuple[int, ...], levels: list[Tiling]) -> Padded:
+def padded(dims: tuple[Extent, ...], order: tuple[int, ...], levels: list[Tiling]) -> Padded:
+    """Dimensions that are padded together, their elements, and the room that they take after all levels."""
     owners: list[tuple[int, ...]] = [(d,) for d in order]
     extents: tuple[Extent, ...] = tuple([dims[d] for d in order])
     combined = False
@@ -189,22 +145,3 @@ def _merged(level: Tiling, axes: list[tuple[int, ...]]) -> list[tuple[int, ...]]
         merged.append(tuple(sorted({d for axis in axes[: len(group)] for d in axis})))
         axes = axes[len(group) :]
     return merged
-
-
-def steps(layout: XlaLayout, index: Sequence[int]) -> list[tuple[str, tuple[int, ...], tuple[Extent, ...]]]:
-    """How one index becomes a physical index: (what was done, the index after it, the extents it lies in).
-
-    >>> from layoutproof.layouts.xla.text import parse
-    >>> [(done, at) for done, at, _ in steps(parse("f32[3,5]{1,0:T(2,2)}"), (2, 3))]
-    [('permute {1,0}', (2, 3)), ('tile (2,2)', (1, 1, 0, 1))]
-    """
-    order = physical_order(layout)
-    coordinates: list[Any] = [index[d] for d in order]
-    extents: tuple[Extent, ...] = tuple(layout.dims[d] for d in order)
-    done = [(f"permute {{{','.join(map(str, layout.minor_to_major))}}}", tuple(coordinates), extents)]
-    for tile in layout.tiles:
-        level = tile_once(extents, tile)
-        coordinates = level.apply(coordinates, Numbers())
-        extents = level.after
-        done.append((f"tile {tile_text(tile)}", tuple(coordinates), extents))
-    return done
