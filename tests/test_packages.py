@@ -46,7 +46,6 @@ PACKAGES: dict[str, set[str]] = {
 FILE_CYCLES = [
     [f"layoutproof.changes.{name}" for name in ("compare", "drift", "lock", "traced")],
     [f"layoutproof.layouts.axe.{name}" for name in ("layout", "place", "sumset", "swizzle")],
-    [f"layoutproof.layouts.sharding.{name}" for name in ("mesh", "model", "normal", "place")],
 ]
 """Those that are left, each within one package; no other may come."""
 

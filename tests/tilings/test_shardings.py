@@ -12,7 +12,7 @@ import pytest
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.layouts import sharding, xla
-from layoutproof.layouts.sharding.model import ShardedArray
+from layoutproof.layouts.sharding.array import ShardedArray
 from layoutproof.layouts.xla.shape import XlaLayout
 from layoutproof.registry.defaults import tpu_default
 from layoutproof.specs.positions import read_yaml

@@ -19,11 +19,11 @@ Unreduced copies hold parts of a sum and manual ones what the program put there;
 from __future__ import annotations
 
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.layouts.sharding.array import ShardedArray
 from layoutproof.layouts.sharding.model import (
     Axis,
     Mesh,
     NamedSharding,
-    ShardedArray,
     Sharding,
     ShardingTuple,
     TileSharding,

@@ -1,4 +1,4 @@
-"""Shardings as frozen data: what XLA's text says (V1, V2), the mesh form (V3), and an array together with a sharding.
+"""Shardings as frozen data: what XLA's text says (V1, V2), and the mesh form (V3).
 
 Source: openxla/xla `xla/hlo/ir/hlo_sharding.h`, `named_sharding.h`, `mesh_and_axis.h`.
 """
@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
-from layoutproof.core.size import Extent, product
+from layoutproof.core.size import product
 from layoutproof.layouts.sharding.tiles import Tiles
-from layoutproof.layouts.xla.shape import XlaLayout
 
 KINDS = ("replicated", "maximal", "manual", "unknown", "unreduced")
 """Shardings without tiles, in the order in which XLA's parser prefers them."""
@@ -165,35 +164,6 @@ class ShardingTuple:
 
 
 Sharding = TileSharding | NamedSharding | ShardingTuple
-
-
-@dataclass(frozen=True, slots=True)
-class ShardedArray:
-    """An array and how it is sharded: `f32[64,128]{1,0:T(8,128)} sharded {devices=[2,2]<=[4]} on 4 devices`.
-
-    layout: how each device stores its padded shard; None where only the index within the shard is asked for.
-    devices: how many there are, or the number of each one, in the order in which the sharding counts them.
-    """
-
-    element_type: str
-    dims: tuple[Extent, ...]
-    layout: XlaLayout | None
-    sharding: TileSharding | NamedSharding
-    devices: int | tuple[int, ...] | None = None
-
-    def __str__(self) -> str:
-        shape = f"{self.element_type}[{','.join(map(str, self.dims))}]" if self.layout is None else str(self.layout)
-        if isinstance(self.devices, tuple):
-            where = f" on devices {','.join(map(str, self.devices))}"
-        else:
-            where = "" if self.devices is None else f" on {self.devices} devices"
-        return f"{shape} sharded {self.sharding}{where}"
-
-    def index_map(self) -> IndexMap:
-        """Global index -> (device, offset) or (device, index within the shard); see `place`."""
-        from layoutproof.layouts.sharding.place import index_map
-
-        return index_map(self)
 
 
 def no_shape(sharding: TileSharding | NamedSharding) -> LayoutError:

@@ -1,4 +1,4 @@
-"""From an array and its sharding to its index map: which device, and where in that device's shard.
+"""How an array is cut into shards: which device an index is on, and where in that device's shard.
 
 Each dimension of extent d over n tiles is cut into blocks of c = ceil(d/n): index i is in tile i // c, at i % c. The
 last tiles may hold less or nothing, and every device allots c all the same. Tile numbers, and one number per
@@ -11,18 +11,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from layoutproof.core.errors import LayoutError
-from layoutproof.core.index_map import Index, IndexMap, row_major
+from layoutproof.core.index_map import Index, row_major
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.reshape import reshape
-from layoutproof.core.size import Extent, ceil_div
-from layoutproof.core.space import Space
-from layoutproof.layouts.sharding.mesh import to_tiles
-from layoutproof.layouts.sharding.model import NamedSharding, ShardedArray, TileSharding
-from layoutproof.layouts.sharding.tiles import Tiles, digits_of, iota, listed
+from layoutproof.core.size import Extent
+from layoutproof.layouts.sharding.tiles import Tiles, digits_of, listed
 
 DeviceOf = Callable[[Index, Numbers], Any]
 
@@ -70,68 +66,6 @@ class Shards:
             for copy in itertools.product(*[range(count) for _, count in self.copies]):
                 found.append((self.device((*numbers, *copy), INTS), held))
         return tuple(sorted(found))
-
-
-def index_map(array: ShardedArray) -> IndexMap:
-    """The map of a sharded array: copies are the replicas; no memory, because there is one on every device.
-
-    Raises LayoutError where the sharding does not say where elements go (unknown, an unsound assignment, replicated
-    over nobody knows how many devices) or does not fit the array's dimensions.
-
-    >>> from layoutproof.layouts.sharding import read
-    >>> read("f32[5,4] sharded {devices=[4,1]<=[4]}").index_map().at((3, 1))
-    (1, 1, 1)
-    """
-    tiles, groups = assignment(array)
-    data = tiles.dims[: len(array.dims)]
-    shard = tuple(ceil_div(extent, count) for extent, count in zip(array.dims, data, strict=True))
-    copies = tuple((kind, size) for kind, size in zip(groups, tiles.dims[len(data) :], strict=True) if size > 1)
-    device, most = devices(tiles, array.devices)
-    names = tuple("ijklmnop"[: len(data)]) if len(data) <= 8 else tuple(f"i{k}" for k in range(len(data)))
-    domain = Space(names, array.dims)
-    box = Space(tuple(kind for kind, _ in copies), tuple(size for _, size in copies))
-    if array.layout is None:
-        place = Shards(array.dims, data, shard, copies, device, most, lambda index, on: index)
-        return IndexMap(domain, Space(("device", *(f"local_{n}" for n in names)), (most, *shard)), place, box)
-    one = replace(array.layout, dims=shard).index_map()
-    flat, memory = one.flat(), one.memory
-    if memory is None:
-        raise LayoutError(f"the layout of {array.layout} says nothing of memory")
-    size = ceil_div(memory.allotted * memory.bits, 8) + memory.prefix_bytes
-    local = lambda index, on: flat.place(index, (), on)  # noqa: E731  a name would say no more
-    place = Shards(array.dims, data, shard, copies, device, most, local, size)
-    return IndexMap(domain, Space(("device", "offset"), (most, memory.allotted)), place, box)
-
-
-def assignment(array: ShardedArray) -> tuple[Tiles, tuple[str, ...]]:
-    """(tiles with one dimension per array dimension and subgroup, kinds of the subgroups) of a sharded array."""
-    sharding = array.sharding
-    rank = len(array.dims)
-    if isinstance(sharding, NamedSharding):
-        sharding = to_tiles(sharding)
-    if sharding.kind == "unknown":
-        raise LayoutError(f"{sharding} says nothing of where elements are")
-    if "maximal" in sharding.subgroups:
-        raise LayoutError(f"{sharding}: a maximal subgroup has no defined meaning")
-    count = _count(array.devices) or sharding.count
-    if sharding.kind == "maximal":
-        if sharding.device < 0 or (count is not None and sharding.device >= count):
-            raise LayoutError(f"{sharding}: device {sharding.device} is not one of {count or 'any'} devices")
-        return Tiles((1,) * rank, devices=(sharding.device,)), ()
-    if sharding.tiles is None:
-        if count is None:
-            raise LayoutError(
-                f"{sharding} does not say over how many devices: write for instance '{array} on 8 devices'"
-            )
-        return iota((1,) * rank + (count,)), (sharding.kind,)
-    problem = sharding.tiles.problem()
-    if problem:
-        raise LayoutError(f"{sharding}: {problem}")
-    found = len(sharding.tiles.dims) - len(sharding.subgroups)
-    if found != rank:
-        raise LayoutError(f"{sharding} has tiles for {found} dimensions, the array has {rank}")
-    _check_count(sharding, array.devices)
-    return sharding.tiles, sharding.subgroups
 
 
 def devices(tiles: Tiles, named: int | tuple[int, ...] | None) -> tuple[DeviceOf, int]:
@@ -191,18 +125,3 @@ def _pick(runs: list[tuple[int, int, int]], position: Any, on: Numbers) -> Any:
     for end, base, step in reversed(runs[:-1]):
         value = on.select(on.less(position, end), position * step + base, value)
     return value
-
-
-def _count(named: int | tuple[int, ...] | None) -> int | None:
-    return len(named) if isinstance(named, tuple) else named
-
-
-def _check_count(sharding: TileSharding, named: int | tuple[int, ...] | None) -> None:
-    tiles = sharding.tiles
-    count = _count(named)
-    if tiles is None or count is None:
-        return
-    if tiles.count() != count:
-        raise LayoutError(f"{sharding} has {tiles.count()} devices, but it is said to be on {count}")
-    if not tiles.reshape and max(tiles.devices) >= count:
-        raise LayoutError(f"{sharding} names device {max(tiles.devices)}, but there are only {count}")

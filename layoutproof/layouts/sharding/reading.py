@@ -9,10 +9,10 @@ from typing import Any
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
 from layoutproof.core.size import Extent, surely_less
+from layoutproof.layouts.sharding.array import ShardedArray
 from layoutproof.layouts.sharding.lexer import cursor_at, integers
 from layoutproof.layouts.sharding.mesh_text import read_mesh as read_mesh_text
-from layoutproof.layouts.sharding.model import Mesh, NamedSharding, ShardedArray, Sharding, ShardingTuple, TileSharding
-from layoutproof.layouts.sharding.place import assignment
+from layoutproof.layouts.sharding.model import Mesh, NamedSharding, Sharding, ShardingTuple, TileSharding
 from layoutproof.layouts.sharding.spec import SBP, from_jax, from_sbp, from_spec, is_jax, padded, read_mesh
 from layoutproof.layouts.sharding.text import MAX_TEXT, parse, read_sharding
 from layoutproof.layouts.xla.lexer import Cursor
@@ -103,7 +103,7 @@ def _array(
         devices = sharding.count
     array = ShardedArray(element_type, dims, layout, sharding, devices)
     # that the sharding fits the array is checked at once, so that a text that reads also has a map
-    assignment(array)
+    array.assignment()
     return array
 
 

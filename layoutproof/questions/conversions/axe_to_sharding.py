@@ -14,7 +14,8 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.size import Extent, product
 from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter
 from layoutproof.layouts.axe.place import segments
-from layoutproof.layouts.sharding.model import ShardedArray, TileSharding
+from layoutproof.layouts.sharding.array import ShardedArray
+from layoutproof.layouts.sharding.model import TileSharding
 from layoutproof.layouts.sharding.normal import subgrouped
 from layoutproof.layouts.sharding.tiles import MOST_LISTED, Tiles, recognised
 from layoutproof.layouts.xla.shape import XlaLayout

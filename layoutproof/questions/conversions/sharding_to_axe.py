@@ -13,7 +13,8 @@ from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.size import product
 from layoutproof.layouts.axe.layout import AxeLayout, Iter
-from layoutproof.layouts.sharding.model import ShardedArray, Sharding
+from layoutproof.layouts.sharding.array import ShardedArray
+from layoutproof.layouts.sharding.model import Sharding
 from layoutproof.solvers.digits.number import Digit, DigitNumbers, Sum
 
 
