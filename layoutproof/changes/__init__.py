@@ -5,6 +5,13 @@ matching   which thing of one state is which of the other
 classes    the classes of a change of one layout, proved
 specs      what changed between two spec files
 programs   what changed between two HLO dumps
+traced     what changed in the Pallas calls of user code that a spec file names
+rules      the gate's rules in a pyproject.toml, found and read
 policy     which changes are allowed, and who approved which
-compare    all of it: two states in, one report out
+report     what came of each file, judged by the rules
+lock       what a lock file says of specs and, by `lock_programs`, of dumps; its first line is in `lock_head`
+drift      what is here against a lock file
+compare    two states in, one report out
+
+Each imports earlier ones only. Start at `compare.py`.
 """

@@ -1,39 +1,27 @@
-"""Two states in, one report out."""
+"""Two states in, one report out: files are matched, and each pair is compared as specs or as dumps."""
 
 from __future__ import annotations
 
 import datetime
-import os
 import re
-import tomllib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from layoutproof.changes import policy
-from layoutproof.changes.classes import text_of
 from layoutproof.changes.matching import Round, match
+from layoutproof.changes.report import Compared, Judges, Progress, Work, guessed, judged, of_specs
+from layoutproof.changes.rules import Rules
 from layoutproof.changes.states import File, State, unreadable
-from layoutproof.compiler.workers import Workers, spread
+from layoutproof.compiler.workers import Workers
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.files import MIB, read
 from layoutproof.core.finding import Finding, Report
-from layoutproof.core.fingerprint import named
 
 if TYPE_CHECKING:
+    from layoutproof.changes.lock import Lock
     from layoutproof.changes.program import Program
-    from layoutproof.changes.specs import Changes, Loose, Named, Spec
+    from layoutproof.changes.specs import Named
 
-Progress = Callable[[int, int], None]
-Rules = Mapping[str, Any] | LayoutError
-"""The gate's table of a pyproject.toml as plain data, or why there is none to be read."""
-PYPROJECT = "pyproject.toml"
-
-MAX_CONFIG = 4 * MIB
 _TRACED = re.compile(rb"^kernels\s*:", re.MULTILINE)
-_ONE = re.compile(r"\((-?\d+),\)")
-"""A tuple of one number as Python writes it; people do without the comma."""
 _NUMBER = re.compile(r"(?:^|(?<=[/.]))(?:\d+\.)?module_\d+\.")
 
 
@@ -51,20 +39,6 @@ class Pair:
     guess: str = ""
     locked: tuple[Named, ...] = ()
     program: Program | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """What came of one file. rules, before: of the gate in the new and the old file itself, as plain data, or None.
-
-    gone, fresh: what of a spec file only the old and only the new state has; other files may have it.
-    """
-
-    findings: tuple[Finding, ...] = ()
-    rules: object = None
-    before: object = None
-    gone: tuple[Loose, ...] = ()
-    fresh: tuple[Loose, ...] = ()
 
 
 def compare(
@@ -111,116 +85,6 @@ def compare(
     return replace(report, notes=(*report.notes, *notes))
 
 
-@dataclass(frozen=True, slots=True)
-class Lock:
-    """The old state's lock file. calls: of user code, by the unit of the spec file that names them.
-
-    programs: dumps by unit.  findings: what is wrong with the lock itself.
-    """
-
-    calls: Mapping[str, tuple[Named, ...]] = field(default_factory=dict)
-    programs: Mapping[str, Program] = field(default_factory=dict)
-    findings: tuple[Finding, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What is to be done: a function that can be sent to other processes, of each item. units: whose rules apply."""
-
-    function: Callable[[Any], Compared]
-    items: Sequence[Any]
-    units: Sequence[str]
-    workers: Workers
-    progress: Progress | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Judges:
-    """Whose rules judge. rules: of the new state.  before: of the old one, None where both have the same.
-
-    accept: whether approvals count that only the new state has.  also: findings that no single file has.
-    """
-
-    rules: Rules
-    before: Rules | None
-    today: datetime.date
-    accept: bool = False
-    also: tuple[Finding, ...] = ()
-
-
-def judged(title: str, work: Work, files: int, judges: Judges, new_only: bool) -> Report:
-    """The report of some work, done and judged by the rules. An interrupt gives the part that was done."""
-    both = judges.before is None
-    general = _read(judges.rules) if both else _old(judges.before)
-    done: list[Compared] = []
-    partial = False
-    try:
-        for one in spread(work.function, work.items, work.workers):
-            done.append(one)
-            if work.progress is not None:
-                work.progress(len(done), len(work.items))
-    except KeyboardInterrupt:
-        partial = True
-    sides = [("", PYPROJECT, general, _new(judges.rules, PYPROJECT))] if not both else []
-    own: dict[str, policy.Policy] = {}
-    for unit, one in zip(work.units, done, strict=False):
-        if one.before is not None:
-            own[unit] = _old(one.before)
-        if one.rules != one.before:
-            sides.append((unit, unit, own.get(unit, policy.Policy()).over(general), _new(one.rules, unit, general)))
-    findings = [replace(f, because=_ONE.sub(r"(\1)", f.because)) for f in _found(work.units, done, own, general)]
-    changes = [(unit, file, then, now) for unit, file, then, now in sides if isinstance(now, policy.Policy)]
-    findings = named(
-        [
-            *(now for _, _, _, now in sides if isinstance(now, Finding)),
-            *(found for _, file, then, now in changes for found in _rules_changed(then, now, file)),
-            *judges.also,
-            *findings,
-        ]
-    )
-    known = {f.fingerprint: f for f in findings}
-    for unit, file, then, now in changes:
-        added, found = policy.approvals_added(then, now, known, file, judges.today)
-        findings += named(found)
-        if judges.accept and unit:
-            mine = own.get(unit, policy.Policy())
-            own[unit] = replace(mine, approvals=(*mine.approvals, *added))
-        elif judges.accept:
-            general = replace(general, approvals=(*general.approvals, *added))
-    result, notes = policy.judge(findings, own, general, judges.today, judges.accept)
-    if partial:
-        # an approval of what was not reached is not an idle one
-        notes = [f"interrupted after {len(done)} of {len(work.items)} changed files"]
-    shown = [f for f in result if f.severity != "allow"] if new_only else result
-    return Report(title, tuple(shown), files, tuple(notes), len(result) - len(shown), partial)
-
-
-def _found(
-    units: Sequence[str], done: Sequence[Compared], own: Mapping[str, policy.Policy], general: policy.Policy
-) -> list[Finding]:
-    """The findings of all files; what one of them lost and another got is one finding, unless looser rules await it."""
-    from layoutproof.changes.specs import copied, moved
-
-    named_ = [*zip(units, done, strict=False)]
-    gone = [(unit, each) for unit, one in named_ for each in one.gone]
-    fresh = [(unit, each) for unit, one in named_ for each in one.fresh]
-    rules = {unit: _new(one.rules, unit, general) for unit, one in named_}
-    instead: dict[int, list[Finding]] = {}
-    for new, finding in copied(gone, fresh) if gone and fresh else ():
-        instead[id(new)] = [finding]
-    for old, new, finding in moved(gone, fresh) if gone and fresh else ():
-        was = own.get(old.finding.unit, policy.Policy()).over(general)
-        now = rules[new.finding.unit]
-        if isinstance(now, policy.Policy) and not policy.changed(was, now)[0]:
-            instead |= {id(old): [], id(new): [finding]}
-    found: list[Finding] = []
-    for one in done:
-        found += one.findings
-        for each in (*one.fresh, *one.gone):
-            found += instead.get(id(each), [each.finding])
-    return found
-
-
 def pairs_of(old: State, new: State) -> tuple[list[Pair], list[str]]:
     """The files to compare, and the units of text files that are no HLO in either state.
 
@@ -259,76 +123,6 @@ def compare_pair(pair: Pair) -> Compared:
         return Compared((Finding("error", "file", why, pair.unit, error=True),))
 
 
-def rules_in(text: str | bytes, place: str) -> Rules:
-    """The gate's rules in a pyproject.toml; empty where it has none, a LayoutError where it is no TOML."""
-    try:
-        found: Any = tomllib.loads(text.decode() if isinstance(text, bytes) else text)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        return LayoutError(f"{place}: not TOML: {error}")
-    except RecursionError:
-        return LayoutError(f"{place}: not TOML that anybody can read: nested too deep")
-    for key in ("tool", "layoutproof", "gate"):
-        found = found.get(key, {})
-        if not isinstance(found, dict):
-            return LayoutError(f"{place}: {key} is a table, not {text_of(found)}")
-    return found  # type: ignore[no-any-return]
-
-
-def pyproject(above: Path | None = None) -> Path | None:
-    """The nearest pyproject.toml, from a file or folder upwards, the current folder where none is given."""
-    return nearest(PYPROJECT, above or Path())
-
-
-def nearest(name: str, start: Path) -> Path | None:
-    """The nearest file of a name, from a file or folder upwards."""
-    found = (folder / name for folder in (start.absolute(), *start.absolute().parents))
-    return next((p for p in found if os.path.lexists(p)), None)
-
-
-def rules_of(path: Path | None) -> Rules:
-    """The gate's rules in a pyproject.toml on disk; empty without one."""
-    try:
-        return {} if path is None else rules_in(read(path, MAX_CONFIG), path.as_posix())
-    except LayoutError as error:
-        return error
-
-
-def _read(rules: object, place: str = f"{PYPROJECT} [tool.layoutproof.gate]") -> policy.Policy:
-    if isinstance(rules, LayoutError):
-        raise rules
-    return policy.read(rules, place)
-
-
-def _old(rules: object) -> policy.Policy:
-    """The old state's rules; the defaults where they could not be read, for which the new state is not to blame."""
-    try:
-        return _read(rules)
-    except LayoutError:
-        return policy.Policy()
-
-
-def _new(rules: object, place: str, general: policy.Policy | None = None) -> policy.Policy | Finding:
-    """The new state's rules, over the general ones; what is wrong with them is a finding: the old ones judge."""
-    try:
-        if general is None:
-            return _read(rules)
-        return _read(rules or {}, f"{place}: gate").over(general)
-    except LayoutError as error:
-        return Finding("error", "the gate's rules", error.problem, place, place, error=True)
-
-
-def _rules_changed(before: policy.Policy, after: policy.Policy, file: str) -> list[Finding]:
-    """What the rules now deny less, or only more."""
-    looser, tighter = policy.changed(before, after)
-    if looser:
-        why = f"the old rules judge; the new ones would let more through: {'; '.join(looser)}"
-        return [Finding("policy", "the gate's rules", why, file, file, 1, after="; ".join(looser))]
-    if tighter:
-        why = f"they ask more: {'; '.join(tighter)}"
-        return [Finding("tightened", "the gate's rules", why, file, file, 1, after="; ".join(tighter))]
-    return []
-
-
 def _compare_pair(pair: Pair) -> Compared:
     old, new = pair.old, pair.new
     for file in (old, new):
@@ -350,14 +144,7 @@ def _compare_pair(pair: Pair) -> Compared:
         return Compared(tuple(lock_programs.drift(pair.program, new, pair.unit)))
     from layoutproof.changes import programs
 
-    return Compared(_guessed(programs.compare(old, new, pair.unit), pair.guess))
-
-
-def of_specs(changes: Changes, before: Spec | None, after: Spec | None, guess: str = "") -> Compared:
-    """What came of a spec file, with its rules; the rules of one that is gone are nobody's change."""
-    old, new = (None if spec is None else spec.gate for spec in (before, after))
-    findings = _guessed(changes.findings, guess)
-    return Compared(findings, old if after is None else new, old, changes.gone, changes.fresh)
+    return Compared(guessed(programs.compare(old, new, pair.unit), pair.guess))
 
 
 def _with_lock(pair: Pair, lock: Lock) -> Pair:
@@ -365,10 +152,6 @@ def _with_lock(pair: Pair, lock: Lock) -> Pair:
         return replace(pair, locked=lock.calls.get(pair.old.unit, ()))
     # a dump that is made anew for each run is in no revision
     return replace(pair, program=lock.programs.get(pair.unit))
-
-
-def _guessed(findings: Sequence[Finding], guess: str) -> tuple[Finding, ...]:
-    return tuple(replace(f, guess="; ".join(part for part in (guess, f.guess) if part)) for f in findings)
 
 
 def _differs(pair: Pair) -> bool:

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import datetime
-import json
 import os
 from pathlib import Path
 from typing import Any
 
-from layoutproof.changes.compare import Compared, Judges, Progress, Rules, Work, judged
+from layoutproof.changes.lock_head import MAX_LOCK, NAME, known, paths_of
+from layoutproof.changes.report import Compared, Judges, Progress, Work, judged
+from layoutproof.changes.rules import Rules
 from layoutproof.changes.states import File, here, unreadable
 from layoutproof.compiler import cache
 from layoutproof.compiler.workers import Workers
 from layoutproof.core.errors import LayoutError, Undecided, shorten
-from layoutproof.core.files import MIB, read
+from layoutproof.core.files import read
 from layoutproof.core.finding import Finding, Report
 
-NAME = "layoutproof.lock"
-HEAD = "# layoutproof.lock 2: written by layoutproof gate --lock, of"
-_HEADS = (HEAD, HEAD.replace(" 2:", " 1:"))
-"""Version 1 said less of dumps: what it did not say is unknown."""
-MAX_LOCK = 64 * MIB
 _TITLE = "what is here against layoutproof.lock"
 
 
@@ -61,11 +57,6 @@ def compare(
     return report
 
 
-def known(file: File) -> bool:
-    """Whether a lock says anything of a file."""
-    return file.is_spec or file.is_dump
-
-
 def _compare(item: tuple[Any, File | None, str]) -> Compared:
     from layoutproof.changes.lock import drift
 
@@ -91,16 +82,3 @@ def _compare(item: tuple[Any, File | None, str]) -> Compared:
                 ),
             )
         )
-
-
-def paths_of(text: str, file: str) -> list[str]:
-    """The paths that a lock file is of. LayoutError where it does not say so."""
-    first = text.partition("\n")[0]
-    head = next((each for each in _HEADS if first.startswith(each)), None)
-    try:
-        found = None if head is None else json.loads(first.removeprefix(head))
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, list) or not all(isinstance(path, str) for path in found) or not found:
-        raise LayoutError(f"not a lock file of this version: its first line is {shorten(first)!r}", file=file, line=1)
-    return found

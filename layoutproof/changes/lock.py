@@ -13,19 +13,22 @@ user code (`kernels:`) are kept as what they were when traced; of an HLO dump, w
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 from typing import Any
 
-from layoutproof.changes.compare import Compared, of_specs
-from layoutproof.changes.drift import HEAD, paths_of
+from layoutproof.changes.lock_head import HEAD, paths_of
 from layoutproof.changes.lock_programs import Line, lines_of, program_of
 from layoutproof.changes.lock_programs import drift as of_dump
 from layoutproof.changes.program import Program
+from layoutproof.changes.report import Compared, of_specs
 from layoutproof.changes.specs import Claimed, Named, Spec, compare, read
 from layoutproof.changes.states import File, unreadable
 from layoutproof.changes.traced import layouts_of
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.finding import Finding
 from layoutproof.core.result import plain
 from layoutproof.registry.read import read_layout
 from layoutproof.specs.check import run
@@ -85,6 +88,42 @@ def locked(text: str, file: str) -> dict[str, Spec | Program]:
         except (ValueError, TypeError, KeyError, RecursionError):
             raise LayoutError(f"not a line of a lock file: {shorten(line, 80)}", file=file, line=number) from None
     return {**specs, **{unit: program_of(lines) for unit, lines in dumps.items()}}
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """The old state's lock file. calls: of user code, by the unit of the spec file that names them.
+
+    programs: dumps by unit.  findings: what is wrong with the lock itself.
+    """
+
+    calls: Mapping[str, tuple[Named, ...]] = field(default_factory=dict)
+    programs: Mapping[str, Program] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+
+def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
+    """The calls of user code and the dumps in a lock file, by unit; what is wrong with it is a finding.
+
+    folder: where the lock is, from the top of the repository or of the disk.  start: where units start, alike.
+    """
+    try:
+        locked_ = locked(data.decode(), file)
+    except (LayoutError, UnicodeDecodeError) as error:
+        why = error.problem if isinstance(error, LayoutError) else "not UTF-8 text"
+        why = f"the old lock file cannot be read: {why}"
+        return Lock(findings=(Finding("unknown", "the lock file", why, file, file, undecided=True),))
+    calls: dict[str, tuple[Named, ...]] = {}
+    programs: dict[str, Program] = {}
+    for unit, what in locked_.items():
+        name = PurePath(os.path.relpath(os.path.join("/", folder, unit), os.path.join("/", start))).as_posix()
+        if isinstance(what, Program):
+            programs[name] = what
+            continue
+        traced = tuple(named for named in what.layouts if ":" in named.name)
+        if traced:
+            calls[name] = traced
+    return Lock(calls, programs)
 
 
 def drift(old: Spec | Program | None, file: File | None, unit: str) -> Compared:

@@ -73,7 +73,7 @@ def read(data: bytes, file: str) -> Spec:
         return Spec(file, errors=(error,))
     gate = None
     if type(root.value) is dict and "gate" in root.value:
-        # the rules of the gate are read by gate.policy
+        # the rules of the gate are read by `policy`
         gate = root.value["gate"].plain()
         keys = {k: v for k, v in (root.keys or {}).items() if k != "gate"}
         root = root._replace(value={k: v for k, v in root.value.items() if k != "gate"}, keys=keys)

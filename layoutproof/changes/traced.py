@@ -6,14 +6,10 @@ What the code of today does is traced, and what it did is in the lock file.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import PurePath
 from typing import Any
 
-from layoutproof.changes.compare import Lock
-from layoutproof.changes.program import Program
 from layoutproof.changes.specs import Named, Spec, compare
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.finding import Finding
@@ -62,29 +58,3 @@ def drift(locked: Sequence[Named], spec: Spec, unit: str) -> list[Finding]:
         sides = (Spec(spec.file, tuple(c for c in before if c.name.startswith(f"{name}:"))), Spec(spec.file, now))
         found += [replace(each, **at) for each in compare(*sides, unit).all()]
     return found
-
-
-def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
-    """The calls of user code and the dumps in a lock file, by unit; what is wrong with it is a finding.
-
-    folder: where the lock is, from the top of the repository or of the disk.  start: where units start, alike.
-    """
-    from layoutproof.changes.lock import locked
-
-    try:
-        locked_ = locked(data.decode(), file)
-    except (LayoutError, UnicodeDecodeError) as error:
-        why = error.problem if isinstance(error, LayoutError) else "not UTF-8 text"
-        why = f"the old lock file cannot be read: {why}"
-        return Lock(findings=(Finding("unknown", "the lock file", why, file, file, undecided=True),))
-    calls: dict[str, tuple[Named, ...]] = {}
-    programs: dict[str, Program] = {}
-    for unit, what in locked_.items():
-        name = PurePath(os.path.relpath(os.path.join("/", folder, unit), os.path.join("/", start))).as_posix()
-        if isinstance(what, Program):
-            programs[name] = what
-            continue
-        traced = tuple(named for named in what.layouts if ":" in named.name)
-        if traced:
-            calls[name] = traced
-    return Lock(calls, programs)

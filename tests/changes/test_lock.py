@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from layoutproof.changes import drift, lock
+from layoutproof.changes.lock_head import HEAD, NAME
 from layoutproof.changes.states import here
 from layoutproof.compiler.workers import Workers
 from layoutproof.core.errors import LayoutError
@@ -40,12 +41,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def locked(name: str, text: str) -> None:
     """A file, and the lock of it."""
     Path(name).write_text(text)
-    Path(drift.NAME).write_text(lock.write(here([name]).files, [name]))
+    Path(NAME).write_text(lock.write(here([name]).files, [name]))
 
 
 def drifted() -> Report:
     """What the gate says against the lock."""
-    return drift.compare(Path(drift.NAME), {}, datetime.date(2026, 11, 21), Workers())
+    return drift.compare(Path(NAME), {}, datetime.date(2026, 11, 21), Workers())
 
 
 def kinds() -> list[tuple[str, str]]:
@@ -62,7 +63,7 @@ def test_a_dump_in_step(folder: Path) -> None:
     text = Path("a.txt").read_text()
     Path("a.txt").write_text(re.sub(r"%([\w\-]+)\.(\d+)\b", lambda m: f"%{m[1]}.{int(m[2]) + 1000}", text))
     assert kinds() == []
-    lines = Path(drift.NAME).read_text().splitlines()
+    lines = Path(NAME).read_text().splitlines()
     assert lines[1:] == sorted(lines[1:])
     assert '["a.txt", "copy", ["copy", "", "f32[64,256]{1,0:T(8,128)}", "f32[64,256]{0,1:T(8,128)}", 0], 1]' in lines
 
@@ -109,7 +110,7 @@ def test_dumps_that_come_and_go() -> None:
     Path("d").mkdir()
     locked("d/a.txt", SMALL)
     Path("d/b.txt").write_text(SMALL)
-    Path(drift.NAME).write_text(lock.write(here(["d/a.txt"]).files, ["d"]))
+    Path(NAME).write_text(lock.write(here(["d/a.txt"]).files, ["d"]))
     assert [(f.kind, f.unit) for f in drifted().findings] == [("added", "d/b.txt")]
     Path("d/a.txt").unlink()
     assert [(f.kind, f.unit) for f in drifted().findings] == [("removed", "d/a.txt"), ("added", "d/b.txt")]
@@ -134,7 +135,7 @@ def test_dumps_that_come_and_go() -> None:
 def test_lines_that_no_lock_has(line: str) -> None:
     """Refused with their number."""
     locked("a.txt", SMALL)
-    text = Path(drift.NAME).read_text()
+    text = Path(NAME).read_text()
     with pytest.raises(LayoutError, match=r"not a line of a lock file") as error:
         lock.locked(f"{text}{line}\n", "x.lock")
     assert error.value.line == len(text.splitlines()) + 1
@@ -142,7 +143,7 @@ def test_lines_that_no_lock_has(line: str) -> None:
 
 def test_a_lock_of_nothing_is_not_green(folder: Path) -> None:
     """Nothing locked and nothing there: nothing was compared."""
-    Path(drift.NAME).write_text(f'{drift.HEAD} ["nowhere"]\n')
+    Path(NAME).write_text(f'{HEAD} ["nowhere"]\n')
     with pytest.raises(LayoutError, match="locks nothing, and there is no spec file or HLO dump in nowhere"):
         drifted()
 
@@ -159,7 +160,7 @@ def test_kernels_of_user_code(folder: Path) -> None:
     pytest.importorskip("jax", reason="JAX is not installed")
     Path("user.py").write_text(USER.replace("GRID", "4"))
     locked("s.yaml", SPEC)
-    assert '"layout", "mm:body", {"kernel"' in Path(drift.NAME).read_text()
+    assert '"layout", "mm:body", {"kernel"' in Path(NAME).read_text()
     assert kinds() == kinds() == []
     Path("user.py").write_text(USER.replace("GRID", "3"))
     assert {kind for kind, _ in kinds()} == {"reshaped", "kernel", "lost", "refuted"}

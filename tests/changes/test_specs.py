@@ -143,7 +143,7 @@ def test_a_file_that_is_new_or_gone() -> None:
 
 
 def test_rules_in_a_spec_file() -> None:
-    """They are read; what a change of them means is for `compare.judged` to say."""
+    """They are read; what a change of them means is for `report.judged` to say."""
     with_rules = OLD + "gate:\n  moved: warn\n"
     assert read((HEAD + with_rules).encode(), "a.yaml").gate == {"moved": "warn"}
     assert read((HEAD + with_rules).encode(), "a.yaml").errors == ()

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from layoutproof.changes.compare import compare, pairs_of, rules_in
+from layoutproof.changes.compare import compare, pairs_of
+from layoutproof.changes.rules import rules_in
 from layoutproof.changes.states import File, State, on_disk, pair
 from layoutproof.core.errors import LayoutError
 

@@ -7,7 +7,7 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,6 +19,10 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.files import read
 from layoutproof.core.finding import Report, summary
 from layoutproof.formats import names, render
+
+if TYPE_CHECKING:
+    from layoutproof.changes.lock import Lock
+    from layoutproof.changes.rules import Rules
 
 _STYLES = (
     (r"(?m)^(deny|error)\b", "bold red"),
@@ -101,37 +105,36 @@ def _report(
     new_only: bool,
     accept: bool,
 ) -> Report:
-    from layoutproof.changes import compare as gate
-    from layoutproof.changes import states
+    from layoutproof.changes import compare, rules, states
 
     today = datetime.datetime.now(tz=datetime.UTC).date()
-    config = gate.pyproject()
-    before: gate.Rules | None = None
-    lock = None
+    config = rules.pyproject()
+    before: Rules | None = None
+    lock: Lock | None = None
     if against is not None:
         old, new = states.against(against, paths or ("specs",))
         # the nearest one of the old state, which need not be where the nearest is now
-        then = states.nearest_at(against, gate.PYPROJECT)
-        before = gate.rules_in(then[1], f"{then[0]} at {against}") if then else {}
+        then = states.nearest_at(against, rules.PYPROJECT)
+        before = rules.rules_in(then[1], f"{then[0]} at {against}") if then else {}
         lock = _lock_at(against, today, workers)
     elif len(paths) == 2:
         old, new = states.pair(*paths)
-        first, second = map(gate.pyproject, map(Path, paths))
+        first, second = map(rules.pyproject, map(Path, paths))
         if first == second:
             config = first or config
         else:
             # rules that neither state holds are nobody's change
-            before = gate.rules_of(first if first or config == second else config)
+            before = rules.rules_of(first if first or config == second else config)
             config = second
         lock = _lock_above(Path(paths[0]))
     elif not paths:
-        return _against_lock(gate.rules_of(config), today, workers, progress, new_only)
+        return _against_lock(rules.rules_of(config), today, workers, progress, new_only)
     else:
         raise click.UsageError("give OLD NEW, or --against REF [PATHS], or nothing to compare with layoutproof.lock")
-    return gate.compare(
+    return compare.compare(
         old,
         new,
-        gate.rules_of(config),
+        rules.rules_of(config),
         today=today,
         workers=workers,
         progress=progress,
@@ -144,64 +147,69 @@ def _report(
 
 def _allowed(paths: tuple[str, ...], against: str | None) -> Tracing:
     """What code may be traced, as the old state says where it says something: no change allows itself."""
-    from layoutproof.changes import states
-    from layoutproof.changes.compare import PYPROJECT, nearest
+    from layoutproof.changes import rules, states
 
     old: Tracing | None = None
     if against is not None:
-        then = states.nearest_at(against, PYPROJECT)
+        then = states.nearest_at(against, rules.PYPROJECT)
         old = stated(then[1], f"{then[0]} at {against}") if then else None
     elif len(paths) == 2:
-        path = nearest(PYPROJECT, Path(paths[0]))
+        path = rules.nearest(rules.PYPROJECT, Path(paths[0]))
         old = stated(read(path, MAX_CONFIG), path.as_posix()) if path else None
     return here() if old is None or old == Tracing() else old
 
 
-def _lock_at(reference: str, today: datetime.date, workers: Workers) -> Any:
+def _lock_at(reference: str, today: datetime.date, workers: Workers) -> Lock | None:
     """The nearest lock file of a git revision, and what became of it; None where there is and was none."""
-    from layoutproof.changes import drift, states, traced
-    from layoutproof.changes.compare import Lock
+    from layoutproof.changes import drift, states
+    from layoutproof.changes.lock_head import MAX_LOCK, NAME
     from layoutproof.core.finding import Finding
 
-    then = states.nearest_at(reference, drift.NAME)
-    now = Path(drift.NAME)
-    unit, data = then if then is not None else (drift.NAME, b"")
-    lock = Lock() if then is None else traced.read_lock(data, unit, str(Path(unit).parent))
+    then = states.nearest_at(reference, NAME)
+    now = Path(NAME)
+    if then is None and not os.path.lexists(now):
+        return None
+    from layoutproof.changes.lock import Lock, read_lock
+
+    unit, data = then if then is not None else (NAME, b"")
+    lock = Lock() if then is None else read_lock(data, unit, str(Path(unit).parent))
     found = list(lock.findings)
     if then is not None and not states.is_here(unit):
-        found.append(Finding("removed", drift.NAME, "the lock file is gone; the old one is compared with", unit, unit))
+        found.append(Finding("removed", NAME, "the lock file is gone; the old one is compared with", unit, unit))
     elif os.path.lexists(now):
         try:
             # whoever rewrites the lock says what the next change is compared with
-            drifted = drift.compare(now, {}, today, workers).findings if read(now, drift.MAX_LOCK) != data else ()
+            drifted = drift.compare(now, {}, today, workers).findings if read(now, MAX_LOCK) != data else ()
         except LayoutError as error:
             return replace(lock, findings=(*found, *_unread_lock(error, now).findings))
         wrong = [f for f in drifted if f.severity != "allow"]
         if wrong:
             why = f"the new lock file does not say what is here: {wrong[0].kind} {wrong[0].subject}: {wrong[0].because}"
             closed = all(f.undecided for f in wrong)
-            found.append(Finding("unknown" if closed else "lock", drift.NAME, why, unit, unit, undecided=closed))
+            found.append(Finding("unknown" if closed else "lock", NAME, why, unit, unit, undecided=closed))
     return replace(lock, findings=tuple(found))
 
 
-def _lock_above(state: Path) -> Any:
+def _lock_above(state: Path) -> Lock | None:
     """The nearest lock file of a state on disk; None where there is none."""
-    from layoutproof.changes import drift, traced
-    from layoutproof.changes.compare import nearest
+    from layoutproof.changes.lock_head import MAX_LOCK, NAME
+    from layoutproof.changes.rules import nearest
 
-    path = nearest(drift.NAME, state)
+    path = nearest(NAME, state)
     if path is None:
         return None
+    from layoutproof.changes.lock import read_lock
+
     # units are names within the state: of a folder its files, of a file given by name that file
     start = state.absolute() if state.is_dir() else state.absolute().parent
     try:
-        return traced.read_lock(read(path, drift.MAX_LOCK), path.as_posix(), str(path.parent), str(start))
+        return read_lock(read(path, MAX_LOCK), path.as_posix(), str(path.parent), str(start))
     except LayoutError as error:
         return _unread_lock(error, path)
 
 
-def _unread_lock(error: LayoutError, path: Path) -> Any:
-    from layoutproof.changes.compare import Lock
+def _unread_lock(error: LayoutError, path: Path) -> Lock:
+    from layoutproof.changes.lock import Lock
     from layoutproof.core.finding import Finding
 
     at = path.as_posix()
@@ -209,26 +217,28 @@ def _unread_lock(error: LayoutError, path: Path) -> Any:
 
 
 def _against_lock(
-    rules: Any, today: datetime.date, workers: Workers, progress: Progress | None, new_only: bool
+    rules: Rules, today: datetime.date, workers: Workers, progress: Progress | None, new_only: bool
 ) -> Report:
     from layoutproof.changes import drift
+    from layoutproof.changes.lock_head import NAME
 
-    if not os.path.lexists(drift.NAME):
+    if not os.path.lexists(NAME):
         raise click.UsageError(
             "nothing to compare with: give OLD NEW or --against REF, or write layoutproof.lock with --lock"
         )
-    return drift.compare(Path(drift.NAME), rules, today, workers, progress, new_only)
+    return drift.compare(Path(NAME), rules, today, workers, progress, new_only)
 
 
 def _write_lock(paths: tuple[str, ...]) -> int:
-    from layoutproof.changes import drift, lock, states
+    from layoutproof.changes import lock, states
+    from layoutproof.changes.lock_head import NAME, known
 
-    files = [file for file in states.here(paths).files if drift.known(file)]
+    files = [file for file in states.here(paths).files if known(file)]
     if not files:
         raise LayoutError(f"no spec file or HLO dump in {', '.join(paths)}: nothing to lock")
     # half a surrogate pair, of a file's name that is no UTF-8, becomes the escape that JSON has for it
-    write_whole(Path(drift.NAME), lock.write(files, paths).encode(errors="backslashreplace"))
-    say(f"{drift.NAME}: {len(files)} file{'' if len(files) == 1 else 's'}")
+    write_whole(Path(NAME), lock.write(files, paths).encode(errors="backslashreplace"))
+    say(f"{NAME}: {len(files)} file{'' if len(files) == 1 else 's'}")
     return 0
 
 
