@@ -20,7 +20,7 @@ INTERRUPTED = 130
 class Finding:
     """One difference between two states, or one thing that stands in the way of comparing them.
 
-    kind: its class, a name of `gate.classes.KINDS`.  subject: what differs, e.g. "layout scores".
+    kind: its class, a name of `core.finding_kinds.KINDS`.  subject: what differs, e.g. "layout scores".
     because: one sentence with the numbers.  unit: the file's name in both states, the same on every machine.
     file, line, column: where to look now; for what is removed, where it was.  before, after: the texts, "" where none.
     point: the smallest counterexample.  figures: exact numbers, e.g. bytes_before and bytes_after.

@@ -1,8 +1,5 @@
 """XLA dumps: what every instruction's layout costs, which copies and bitcasts there are, and whether they hold.
 
-module     an HLO module as data: instructions, computations, headers
-lines      text -> those, one line at a time
-header     the lines around the computations: the module's own line and its tables of source positions
 shapes     the text of a shape -> its arrays with their bytes
 memory     which results are buffers of their own, and which are views of others
 bitcasts   whether a bitcast keeps every element's bytes

@@ -35,7 +35,7 @@ def audit(lines: Iterable[str], file: str = "", target: str | None = None) -> Au
 
 
 def audit_events(given: Iterable[Event], file: str = "", target: str | None = None) -> Audit:
-    """The audit of a text that someone else reads too: what `hlo.lines.events` gives, in its order."""
+    """The audit of a text that someone else reads too: what `hlotext.lines.events` gives, in its order."""
     work = _Work(file, target)
     for event in given:
         kind = type(event)

@@ -248,7 +248,7 @@ class Answer:
 
 
 class KernelTarget(Protocol):
-    """What a hardware target knows of kernels; `targets/*` implement it, properties ask it. Sizes are in bytes.
+    """What a target knows of kernels; files of `hardware` implement it, properties ask it. Sizes are in bytes.
 
     Every method returns "" (or 0) where the target has nothing to say of a constant operand or kernel, and raises
     Undecided where the answer depends on a size symbol.

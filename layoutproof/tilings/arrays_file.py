@@ -14,7 +14,7 @@
     require: [even]                        of every shard: even, whole (tiles), both, or [] = nothing; default: [even]
 Any of layouts, padding and shardings may be there. A shape with a comma inside [..] is quoted in {..}.
 
-For doors, here and in `traced_file` alike: `SECTIONS` are the keys that mark such a file, `read(node or path, file)`
+For commands, here and in `traced_file` alike: `SECTIONS` are the keys that mark such a file, `read(node or path, file)`
 gives the problem, `answer(problem, best, effort)` the answer, which has `verdict`, `exit_code`, `text()`, `as_json()`.
 """
 

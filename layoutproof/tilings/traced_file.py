@@ -11,7 +11,7 @@ assume: ["0 <= prefetch0 < 8"]                      of tables; with names of tun
 confirm: compiler                                   has the real compiler (libtpu) take what is found; default: nobody
 constraints, flops, cost, partial, vmem, headroom, step_overhead    as for a kernel; flops of all calls together
 
-For doors, as in `arrays_file`: `SECTIONS`, `read`, `answer`; answers have `verdict`, `exit_code`, `text`, `as_json`.
+For commands, as in `arrays_file`: `SECTIONS`, `read`, `answer`; answers have `verdict`, `exit_code`, `text`, `as_json`.
 """
 
 from __future__ import annotations

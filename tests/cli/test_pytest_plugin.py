@@ -120,8 +120,8 @@ def test_imports():
 @pytest.mark.parametrize(
     ("options", "names"),
     [
-        ((), ("jax", "numpy", "pydantic", "yaml", "islpy", "layoutproof.engine", "layoutproof.jobs")),
-        (("--layoutproof",), ("jax", "numpy", "islpy", "z3", "layoutproof.engine")),
+        ((), ("jax", "numpy", "pydantic", "yaml", "islpy", "layoutproof.questions", "layoutproof.specs")),
+        (("--layoutproof",), ("jax", "numpy", "islpy", "z3", "layoutproof.solvers.decide")),
     ],
 )
 def test_nothing_is_imported_that_is_not_needed(

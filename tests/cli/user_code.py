@@ -1,4 +1,4 @@
-"""User code for the tests of doors: a folder with a module of kernels, right and wrong ones."""
+"""User code for the tests of commands: a folder with a module of kernels, right and wrong ones."""
 
 from __future__ import annotations
 

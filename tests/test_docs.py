@@ -1,0 +1,139 @@
+"""The pages for contributors are so: the picture is that of the code, the journeys are walked, the examples run."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import layoutproof
+from tests.imports import sources
+from tests.package_graph import PAGE, part, picture, renewed, without_transitive
+
+ROOT = PAGE.parents[1]
+PACKAGE = Path(layoutproof.__file__).parent
+JOURNEYS = re.findall(
+    r"^## The journey of one (\w+)\n(.*?)(?=^## |\Z)", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE
+)
+GUIDE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+EXAMPLES = re.findall(r"^### (Add a .*?)\n(.*?)(?=^##|\Z)", GUIDE, re.DOTALL | re.MULTILINE)
+
+CALLED = """
+import json, sys
+from layoutproof.cli.main import run
+first = {}
+def seen(frame, event, argument):
+    code = frame.f_code
+    if event == "call" and code.co_filename.startswith(sys.argv[1]):
+        first.setdefault((code.co_filename[len(sys.argv[1]) + 1:], code.co_qualname))
+sys.setprofile(seen)
+run(sys.argv[2:])
+sys.setprofile(None)
+print("\\n" + json.dumps(list(first)))
+"""
+"""Prints every function of the package that a command line calls, in the order of the first calls."""
+
+
+def numberless(page: str) -> str:
+    """A page without the numbers of its table of lines, which are reported and not asserted."""
+    return re.sub(r"\| [\d,]+ \| \d+ % \|", "| |", page)
+
+
+def steps(text: str) -> list[tuple[str, str]]:
+    """(file, function) of each step of a numbered list, which counts from 1 on."""
+    found = re.findall(r"^(\d+)\. `([\w/]+\.py)` `([\w.]+)`: ", text, re.MULTILINE)
+    assert [int(number) for number, _, _ in found] == list(range(1, len(found) + 1))
+    return [(file, function) for _, file, function in found]
+
+
+def out_of_order(wanted: list[tuple[str, str]], called: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The steps that are not called, or are called before one that stands earlier."""
+    wrong, at = [], -1
+    for step in wanted:
+        if step in called and called.index(step) > at:
+            at = called.index(step)
+        else:
+            wrong.append(step)
+    return wrong
+
+
+def test_the_picture_is_that_of_the_code() -> None:
+    """Where it is not: `python -m tests.package_graph` writes it anew."""
+    page = PAGE.read_text("utf-8")
+    assert numberless(page) == numberless(renewed(page, sources()))
+
+
+def test_another_import_changes_the_picture() -> None:
+    """The check above can fail: on an import more, and on a package more."""
+    modules = sources()
+    shown = part(PAGE.read_text("utf-8"), "graph")
+    modules["layoutproof.hlotext.lines"] += "\nfrom layoutproof.kernel.kernel import Kernel\n"
+    assert "hlotext --> kernel" in picture(modules)
+    assert picture(modules) != shown
+    assert picture(sources() | {"layoutproof.zeta": "import layoutproof.cli.main"}) != shown
+
+
+def test_an_edge_that_a_longer_way_says_is_left_out() -> None:
+    """However long the way; every other one stays."""
+    graph = {"d": {"a", "b", "c"}, "c": {"b"}, "b": {"a"}, "a": set(), "e": {"a", "c"}}
+    assert without_transitive(graph) == {"d": {"c"}, "c": {"b"}, "b": {"a"}, "a": set(), "e": {"c"}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "text"), JOURNEYS, ids=[name for name, _ in JOURNEYS])
+def test_each_journey_is_walked(name: str, text: str, tmp_path: Path) -> None:
+    """Its command calls every function of its list, each for the first time after the ones before it."""
+    if name == "kernel" and importlib.util.find_spec("jax") is None:
+        pytest.skip("tracing a kernel needs the extra [jax]")
+    for folder, order in (("old", "1,0"), ("new", "0,1")):
+        (tmp_path / folder).mkdir()
+        spec = f"layouts:\n  a: f32[3,5]{{{order}:T(2,2)}}\nchecks:\n  - injective: a\n"
+        (tmp_path / folder / "a.yaml").write_text(spec)
+    (command,) = re.findall(r"^\$ layoutproof (.*)$", text, re.MULTILINE)
+    code = [sys.executable, "-c", CALLED, str(PACKAGE), *shlex.split(command)]
+    done = subprocess.run(code, capture_output=True, text=True, check=True, cwd=tmp_path)
+    called = [(file, function) for file, function in json.loads(done.stdout.splitlines()[-1])]
+    wanted = steps(text)
+    assert len(wanted) >= 15
+    assert out_of_order(wanted, called) == []
+    # the check can fail: on a step that is not taken, and on two that changed places
+    assert out_of_order([*wanted, ("core/term.py", "nothing")], called) == [("core/term.py", "nothing")]
+    assert out_of_order([wanted[1], wanted[0]], called) == [wanted[0]]
+
+
+def test_there_are_three_journeys_and_four_examples() -> None:
+    """So that no test above or below passes because it found nothing."""
+    assert [name for name, _ in JOURNEYS] == ["question", "kernel", "gate"]
+    assert [title.split()[-1] for title, _ in EXAMPLES] == ["layouts", "language", "target", "format"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("title", "text"), EXAMPLES, ids=[title for title, _ in EXAMPLES])
+def test_each_example_of_the_guide_works(title: str, text: str, tmp_path: Path) -> None:
+    """Its files, put into a copy of the package, make its commands print what stands below them."""
+    shutil.copytree(PACKAGE, tmp_path / "layoutproof")
+    files = re.findall(r"^```(?:python|yaml)\n# (\S+)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    for file, source in files:
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text(source)
+    (console,) = re.findall(r"^```console\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    asked = re.findall(r"^\$ layoutproof (.*)\n((?:[^$\n].*\n)*)", console, re.MULTILINE)
+    assert files
+    assert asked
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    for command, said in asked:
+        code = [sys.executable, "-m", "layoutproof", *shlex.split(command)]
+        done = subprocess.run(code, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
+        assert done.stdout == said, command
+        # what the example adds is not there without it
+        code = [sys.executable, "-P", "-m", "layoutproof", *shlex.split(command)]
+        without = subprocess.run(code, capture_output=True, text=True, check=False, cwd=tmp_path)
+        assert without.stdout != said, command
