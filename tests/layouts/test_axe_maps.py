@@ -16,8 +16,8 @@ from layoutproof.algebra.axe.tiling import span
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.layouts import axe
 from layoutproof.layouts.axe import AxeLayout
+from layoutproof.layouts.axe.layout import swizzled_bounds
 from layoutproof.layouts.axe.sumset import canonical_set, count, decompose, same_set, values
-from layoutproof.layouts.axe.swizzle import swizzled_bounds
 from tests.layouts.axe_at_random import layouts
 from tests.oracles import axe_plain
 

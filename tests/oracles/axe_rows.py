@@ -17,7 +17,8 @@ from layoutproof.algebra.axe.locate import forward
 from layoutproof.core.errors import LayoutError
 from layoutproof.layouts import axe
 from layoutproof.layouts.axe import AxeLayout, Reason
-from layoutproof.layouts.axe.sumset import axis_iters, low_high
+from layoutproof.layouts.axe.layout import axis_iters
+from layoutproof.layouts.axe.sumset import low_high
 from tests.oracles import axe_plain
 
 Row = dict[str, Any]

@@ -19,10 +19,9 @@ from typing import Any
 from layoutproof.algebra.axe.collisions import collides
 from layoutproof.core.errors import Undecided
 from layoutproof.core.size import evaluate
-from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter, constant
+from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter, addresses, axis_iters, constant
 from layoutproof.layouts.axe.sumset import (
     ENUMERATED,
-    axis_iters,
     canonical_set,
     count,
     low_high,
@@ -30,7 +29,7 @@ from layoutproof.layouts.axe.sumset import (
     superincreasing,
     values,
 )
-from layoutproof.layouts.axe.swizzle import reduced, swizzled
+from layoutproof.layouts.axe.swizzle import swizzled, trivial
 
 
 def normal(iters: Sequence[Iter]) -> tuple[Iter, ...]:
@@ -175,6 +174,13 @@ def with_sizes(layout: AxeLayout, sizes: Mapping[str, int]) -> AxeLayout:
         None if layout.within is None else {axis: put(e) for axis, e in layout.within.items()},
         layout.swizzle,
     )
+
+
+def reduced(layout: AxeLayout) -> AxeLayout:
+    """The same map without a swizzle that moves none of its addresses."""
+    if layout.swizzle is None or layout.symbols() or not trivial(layout.swizzle, low_high(*addresses(layout))[1]):
+        return layout
+    return AxeLayout(layout.D, layout.R, layout.O, layout.shape, layout.within)
 
 
 def _same_swizzled(left: AxeLayout, right: AxeLayout) -> bool:

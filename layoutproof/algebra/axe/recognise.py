@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from layoutproof.algebra.axe.canonical import canonical, normal
+from layoutproof.algebra.axe.canonical import canonical, normal, reduced
 from layoutproof.algebra.axe.grouping import divided
 from layoutproof.algebra.axe.tiling import halves_of, spans, tiles, unrepeatable
 from layoutproof.core.errors import Undecided
 from layoutproof.core.size import Extent, divide
 from layoutproof.layouts.axe.layout import AxeLayout, Iter, Reason, admit
 from layoutproof.layouts.axe.sumset import Progression, canonical_set, decompose, same_set, values
-from layoutproof.layouts.axe.swizzle import reduced
 
 LISTED = 4096
 """Copies that are listed one by one, at most."""

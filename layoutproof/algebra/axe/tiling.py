@@ -18,8 +18,8 @@ from layoutproof.algebra.axe.canonical import canonical, normal, same_copies
 from layoutproof.algebra.axe.grouping import Blocks, blocks_of, divided
 from layoutproof.core.errors import InternalError, LayoutError
 from layoutproof.core.size import Extent, divide, product, surely_less
-from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter, Reason, Swizzle, add, admit, shown
-from layoutproof.layouts.axe.swizzle import swizzled_bounds, window
+from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter, Reason, add, admit, shown, swizzled_bounds
+from layoutproof.layouts.axe.swizzle import Swizzle, window
 
 
 def spans(layout: AxeLayout) -> dict[str, Extent]:

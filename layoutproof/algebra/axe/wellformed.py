@@ -11,8 +11,8 @@ from typing import Any
 from layoutproof.algebra.axe.canonical import canonical, copies_distinct, fibers_disjoint, injective
 from layoutproof.algebra.axe.scopes import EXTENTS, THREADS, owns
 from layoutproof.core.errors import Undecided
-from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Reason, constant
-from layoutproof.layouts.axe.sumset import axis_iters, low_high
+from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Reason, axis_iters, constant
+from layoutproof.layouts.axe.sumset import low_high
 
 
 def problems(layout: AxeLayout) -> tuple[Reason, ...]:
@@ -87,7 +87,7 @@ def is_trivial(layout: AxeLayout) -> bool:
 def is_swizzle(layout: AxeLayout) -> bool:
     """Whether it is nothing but a swizzle, over the identity (TVM: `is_swizzle`).
 
-    >>> from layoutproof.layouts.axe.layout import Swizzle
+    >>> from layoutproof.layouts.axe.swizzle import Swizzle
     >>> is_swizzle(AxeLayout(((512, 1, "m"),), swizzle=Swizzle(3, 3, 3)))
     True
     """
@@ -99,7 +99,7 @@ def widened(layout: AxeLayout, count: int) -> AxeLayout:
 
     TVM reads a swizzle over S[n:1] as a swizzle of whatever size is asked about; here that is asked for by name.
 
-    >>> from layoutproof.layouts.axe.layout import Swizzle
+    >>> from layoutproof.layouts.axe.swizzle import Swizzle
     >>> str(widened(AxeLayout(((512, 1, "m"),), swizzle=Swizzle(3, 3, 3)), 4096))
     'S[4096:1] swizzle (3,3,3)'
     """

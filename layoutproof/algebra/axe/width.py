@@ -14,7 +14,8 @@ from layoutproof.algebra.axe.grouping import blocks_of
 from layoutproof.algebra.axe.scopes import owns
 from layoutproof.core.errors import InternalError, LayoutError
 from layoutproof.core.size import divide
-from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter, Reason, Swizzle
+from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter, Reason
+from layoutproof.layouts.axe.swizzle import Swizzle
 
 
 def unpack(layout: AxeLayout, number: int, axis: str = MEMORY) -> AxeLayout:

@@ -8,9 +8,8 @@ logical shape, and `within (32@lane,16@warp)`, the extents that the hardware has
 size expressions: `S[(N,M):(M,1)]`. Mapping form: {"D": [[8, 4, "lane"], ..], "R": [..], "O": {"warp": 5},
 "shape": [..], "within": {..}, "swizzle": [3, 3, 3]}.
 
-The operations stand in the modules beside this one: canonical, locate, grouping, tiling, sums, slices, swizzle, scopes,
-width, wellformed, factories. Each states what it needs and what holds of its result, and proves that before it returns;
-where there is no result it returns a `Reason`.
+The operations stand in `layoutproof.algebra.axe`. Each states what it needs and what holds of its result, and proves
+that before it returns; where there is no result it returns a `Reason`.
 """
 
 from __future__ import annotations
@@ -19,18 +18,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from layoutproof.layouts.axe.layout import AxeLayout, Reason, Swizzle
+    from layoutproof.layouts.axe.layout import AxeLayout, Reason
+    from layoutproof.layouts.axe.swizzle import Swizzle
     from layoutproof.layouts.axe.values import from_tvm
 
 __all__ = ["AxeLayout", "Reason", "Swizzle", "from_tvm", "looks_like", "read"]
 
+_FILES = {"AxeLayout": "layout", "Reason": "layout", "Swizzle": "swizzle", "from_tvm": "values"}
+
 
 def __getattr__(name: str) -> Any:
     # every text that anybody reads is first shown to `looks_like`: only an Axe text pays for importing the language
-    if name in ("AxeLayout", "Reason", "Swizzle"):
-        return getattr(importlib.import_module("layoutproof.layouts.axe.layout"), name)
-    if name == "from_tvm":
-        return getattr(importlib.import_module("layoutproof.layouts.axe.values"), name)
+    if name in _FILES:
+        return getattr(importlib.import_module(f"layoutproof.layouts.axe.{_FILES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

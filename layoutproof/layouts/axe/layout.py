@@ -1,4 +1,4 @@
-"""An Axe layout as data: D (shard), R (copies), O (offset), and how it is written.
+"""An Axe layout as data: D (shard), R (copies), O (offset), how it is written, and its index map.
 
 A layout sends a logical index to a *set* of places L(x) = { D(x) + r + O | r in R } in Z^A, one integer per hardware
 axis. Source: Hou et al., "Axe", arXiv:2601.19092, section 2.3; swizzles: apache/tvm `tirx/ir/layout/compose_layout.cc`.
@@ -13,13 +13,13 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
-from layoutproof.core.size import Extent, Size, product, symbols_of
-
-Iter = tuple[Extent, Extent, str]
-"""(extent, stride, axis): a digit x with 0 <= x < extent adds x*stride to the coordinate on `axis`."""
-
-MEMORY = "m"
-"""The axis that a bare stride means."""
+from layoutproof.core.size import Extent, Size, product, surely_less, symbols_of
+from layoutproof.core.space import Space
+from layoutproof.layouts.axe.place import MEMORY as MEMORY
+from layoutproof.layouts.axe.place import Iter as Iter
+from layoutproof.layouts.axe.place import place_of
+from layoutproof.layouts.axe.sumset import Progression, low_high
+from layoutproof.layouts.axe.swizzle import Swizzle, reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,23 +33,6 @@ class Reason:
 
     def __str__(self) -> str:
         return self.text
-
-
-@dataclass(frozen=True, slots=True)
-class Swizzle:
-    """Exclusive or of some address bits into others: blocks of 2**per_element elements are permuted.
-
-    With b = address // 2**per_element: inner, b xor (bits atom_len.. of b, swizzle_len of them, moved to bit 0); outer,
-    b xor (the low swizzle_len bits of b, moved to bit atom_len). Requires atom_len >= swizzle_len >= 0.
-    """
-
-    per_element: int
-    swizzle_len: int
-    atom_len: int
-    outer: bool = False
-
-    def __str__(self) -> str:
-        return f"{'outer ' if self.outer else ''}({self.per_element},{self.swizzle_len},{self.atom_len})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,10 +122,83 @@ class AxeLayout:
         return AxeLayout(self.D, self.R, self.O, tuple(shape), self.within, self.swizzle)
 
     def index_map(self) -> IndexMap:
-        """Logical index and copy -> one coordinate per hardware axis; see `axe.place`."""
-        from layoutproof.layouts.axe.place import index_map
+        """Logical index and copy -> one coordinate per hardware axis.
 
-        return index_map(self)
+        Domain: the shape, or one dimension x. Copies: one dimension per iter of R. Range: one axis per hardware axis,
+        with the extent in `within`, or 1 + the largest coordinate.
+
+        >>> layout = AxeLayout(((8, 4, "lane"), (2, 1, "warp"), (4, 1, "lane"), (2, 1, "reg")), shape=(8, 16))
+        >>> layout.index_map().at((2, 9))
+        (8, 1, 1)
+        """
+        shape = self.shape if self.shape is not None else (self.size(),)
+        rank = len(shape)
+        names = (
+            ("x",)
+            if self.shape is None
+            else tuple("ijklmnop"[:rank])
+            if rank <= 8
+            else tuple(f"i{k}" for k in range(rank))
+        )
+        axes = self.axes()
+        place = place_of(shape, self.D, self.R, self.O, axes, self.swizzle)
+        extents = tuple([axis_extent(self, axis) for axis in axes])
+        box = Space(tuple(f"r{k}" for k in range(len(self.R))), tuple([e for e, _, _ in self.R]))
+        return IndexMap(Space(names, shape), Space(axes, extents), place, box)
+
+
+def axis_extent(layout: AxeLayout, axis: str) -> Extent:
+    """The extent of one hardware axis: as `within` says, or 1 + the largest coordinate (at least 1).
+
+    Raises LayoutError when a stride's sign depends on the sizes, or a swizzled layout has sizes, unless `within` says.
+    """
+    if layout.within is not None and axis in layout.within:
+        return layout.within[axis]
+    if layout.swizzle is not None:
+        if layout.symbols():
+            raise LayoutError(f"the swizzled layout {layout} has run-time sizes; write how far it reaches: within (..)")
+        return 1 + swizzled_bounds(layout)[1]
+    highest: Any = layout.O.get(axis, 0)
+    for extent, stride, name in (*layout.D, *layout.R):
+        if name != axis:
+            continue
+        if surely_less(-1, stride):
+            highest = highest + stride * (extent - 1)
+        elif not surely_less(stride, 1):
+            raise LayoutError(
+                f"the sign of the stride {stride} depends on its sizes; write the extent: within (..@{axis})"
+            )
+    if type(highest) is int:
+        return max(1, highest + 1)
+    return highest + 1  # type: ignore[no-any-return]
+
+
+def axis_iters(layout: AxeLayout, axis: str, copies: bool = True) -> tuple[list[Progression], int]:
+    """The (extent, stride) pairs on one axis, D's and (if asked) R's, and the offset there."""
+    found: list[Any] = [(e, s) for e, s, a in layout.D if a == axis]
+    if copies:
+        found += [(e, s) for e, s, a in layout.R if a == axis]
+    return found, layout.O.get(axis, 0)  # type: ignore[return-value]
+
+
+def addresses(layout: AxeLayout) -> tuple[list[Progression], int]:
+    """`axis_iters` on `m` of a layout of constants. Raises LayoutError when an address there is below 0."""
+    iters, start = axis_iters(layout, MEMORY)
+    low, _ = low_high(iters, start)
+    if low < 0:
+        raise LayoutError(f"the layout {layout} has the address {low}; a swizzle needs addresses >= 0")
+    return iters, start
+
+
+def swizzled_bounds(layout: AxeLayout) -> tuple[int, int]:
+    """The smallest and the largest address that a swizzled layout reaches. Requires constants and addresses >= 0.
+
+    >>> swizzled_bounds(AxeLayout(((9, 1, "m"),), swizzle=Swizzle(0, 3, 3)))
+    (0, 9)
+    """
+    constant(layout)
+    iters, start = addresses(layout)
+    return low_high(iters, start) if layout.swizzle is None else reached(layout.swizzle, iters, start)
 
 
 def admit(layout: AxeLayout, shape: Sequence[Extent]) -> tuple[Extent, ...]:

@@ -7,44 +7,42 @@ better than one flat index, and the map is the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from layoutproof.core.errors import LayoutError
-from layoutproof.core.index_map import Index, IndexMap, row_major
+from layoutproof.core.index_map import Index, Place, row_major
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.size import Extent, divide, surely_less
-from layoutproof.core.space import Space
-from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter
-from layoutproof.layouts.axe.swizzle import swizzled, swizzled_bounds
+from layoutproof.core.size import Extent, divide
+from layoutproof.layouts.axe.swizzle import Swizzle, swizzled
+
+Iter = tuple[Extent, Extent, str]
+"""(extent, stride, axis): a digit x with 0 <= x < extent adds x*stride to the coordinate on `axis`."""
+
+MEMORY = "m"
+"""The axis that a bare stride means."""
 
 Segment = tuple[tuple[int, ...], tuple[Iter, ...]]
 """Dimensions, and the iters that together split exactly them."""
 
 
-def index_map(layout: AxeLayout) -> IndexMap:
-    """Where each index goes. Domain: the shape, or one dimension x. Copies: one dimension per iter of R.
+def place_of(
+    shape: Sequence[Extent],
+    shard: Sequence[Iter],
+    copies: Sequence[Iter],
+    offset: Mapping[str, Extent],
+    axes: Sequence[str],
+    swizzle: Swizzle | None,
+) -> Place:
+    """`place(index, copy)` of a layout with these D, R and O: the coordinate on each of the axes.
 
-    Range: one axis per hardware axis, with the extent in `within`, or 1 + the largest coordinate.
-
-    >>> AxeLayout(((8, 4, "lane"), (2, 1, "warp"), (4, 1, "lane"), (2, 1, "reg")), shape=(8, 16)).index_map().at((2, 9))
-    (8, 1, 1)
+    >>> place = place_of((8, 16), ((8, 4, "lane"), (16, 1, "reg")), (), {}, ("lane", "reg"), None)
+    >>> place((2, 9), (), Numbers())
+    (8, 9)
     """
-    shape = layout.shape if layout.shape is not None else (layout.size(),)
-    rank = len(shape)
-    names = (
-        ("x",)
-        if layout.shape is None
-        else tuple("ijklmnop"[:rank])
-        if rank <= 8
-        else tuple(f"i{k}" for k in range(rank))
-    )
-    axes = layout.axes()
-    parts = segments(shape, layout.D)
-    offsets, copies, swizzle = layout.O, layout.R, layout.swizzle
+    parts = segments(shape, shard)
 
     def place(index: Index, copy: Index, on: Numbers) -> Index:
-        totals: dict[str, Any] = {axis: on.size(offsets[axis]) if axis in offsets else 0 for axis in axes}
+        totals: dict[str, Any] = {axis: on.size(offset[axis]) if axis in offset else 0 for axis in axes}
         for dimensions, iters in parts:
             position = row_major(tuple([index[d] for d in dimensions]), [shape[d] for d in dimensions], on)
             for number in range(len(iters) - 1, -1, -1):
@@ -63,35 +61,7 @@ def index_map(layout: AxeLayout) -> IndexMap:
             totals[MEMORY] = swizzled(totals[MEMORY], swizzle, on)
         return tuple([totals[axis] for axis in axes])
 
-    extents = tuple([axis_extent(layout, axis) for axis in axes])
-    box = Space(tuple(f"r{k}" for k in range(len(copies))), tuple([e for e, _, _ in copies]))
-    return IndexMap(Space(names, shape), Space(axes, extents), place, box)
-
-
-def axis_extent(layout: AxeLayout, axis: str) -> Extent:
-    """The extent of one hardware axis: as `within` says, or 1 + the largest coordinate (at least 1).
-
-    Raises LayoutError when a stride's sign depends on the sizes, or a swizzled layout has sizes, unless `within` says.
-    """
-    if layout.within is not None and axis in layout.within:
-        return layout.within[axis]
-    if layout.swizzle is not None:
-        if layout.symbols():
-            raise LayoutError(f"the swizzled layout {layout} has run-time sizes; write how far it reaches: within (..)")
-        return 1 + swizzled_bounds(layout)[1]
-    highest: Any = layout.O.get(axis, 0)
-    for extent, stride, name in (*layout.D, *layout.R):
-        if name != axis:
-            continue
-        if surely_less(-1, stride):
-            highest = highest + stride * (extent - 1)
-        elif not surely_less(stride, 1):
-            raise LayoutError(
-                f"the sign of the stride {stride} depends on its sizes; write the extent: within (..@{axis})"
-            )
-    if type(highest) is int:
-        return max(1, highest + 1)
-    return highest + 1  # type: ignore[no-any-return]
+    return place
 
 
 def segments(shape: Sequence[Extent], iters: Sequence[Iter]) -> tuple[Segment, ...]:

@@ -10,10 +10,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from layoutproof.core.errors import Undecided
-from layoutproof.layouts.axe.layout import AxeLayout
 
 ENUMERATED = 1 << 20
 """Sums that are listed one by one, at most."""
@@ -21,14 +19,6 @@ LARGEST_BITSET = 1 << 29
 """Bits of the largest set kept as one integer (64 MiB)."""
 Progression = tuple[int, int]
 """(extent, stride)."""
-
-
-def axis_iters(layout: AxeLayout, axis: str, copies: bool = True) -> tuple[list[Progression], int]:
-    """The (extent, stride) pairs on one axis, D's and (if asked) R's, and the offset there."""
-    found: list[Any] = [(e, s) for e, s, a in layout.D if a == axis]
-    if copies:
-        found += [(e, s) for e, s, a in layout.R if a == axis]
-    return found, layout.O.get(axis, 0)  # type: ignore[return-value]
 
 
 def low_high(iters: Sequence[Progression], start: int = 0) -> tuple[int, int]:

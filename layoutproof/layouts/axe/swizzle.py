@@ -7,15 +7,33 @@ Source: apache/tvm `tirx/ir/layout/compose_layout.cc` at 5d4dc87213.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.numbers import INTS, Numbers
-from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Swizzle, constant
-from layoutproof.layouts.axe.sumset import ENUMERATED, axis_iters, low_high, values
+from layoutproof.layouts.axe.sumset import ENUMERATED, Progression, low_high, values
 
 LARGEST_WINDOW = 1 << 20
 """Units of a swizzle's window that are looked at one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Swizzle:
+    """Exclusive or of some address bits into others: blocks of 2**per_element elements are permuted.
+
+    With b = address // 2**per_element: inner, b xor (bits atom_len.. of b, swizzle_len of them, moved to bit 0); outer,
+    b xor (the low swizzle_len bits of b, moved to bit atom_len). Requires atom_len >= swizzle_len >= 0.
+    """
+
+    per_element: int
+    swizzle_len: int
+    atom_len: int
+    outer: bool = False
+
+    def __str__(self) -> str:
+        return f"{'outer ' if self.outer else ''}({self.per_element},{self.swizzle_len},{self.atom_len})"
 
 
 def swizzled(address: Any, swizzle: Swizzle, on: Numbers = INTS) -> Any:
@@ -51,23 +69,19 @@ def trivial(swizzle: Swizzle, highest: int) -> bool:
     return highest < 1 << changing
 
 
-def swizzled_bounds(layout: AxeLayout) -> tuple[int, int]:
-    """The smallest and the largest address that a swizzled layout reaches. Requires constants and addresses >= 0.
+def reached(swizzle: Swizzle, iters: Sequence[Progression], start: int = 0) -> tuple[int, int]:
+    """The smallest and the largest address after the swizzle of the sums of `iters`. Requires sums >= 0.
 
-    Exact: by closed form where the tile covers 0..highest, by looking at every address otherwise. Raises Undecided
+    Exact: by closed form where the sums cover 0..highest, by looking at every address otherwise. Raises Undecided
     beyond a million addresses.
 
-    >>> swizzled_bounds(AxeLayout(((9, 1, "m"),), swizzle=Swizzle(0, 3, 3)))
+    >>> reached(Swizzle(0, 3, 3), [(9, 1)])
     (0, 9)
-    >>> swizzled_bounds(AxeLayout(((8, 1, "m"),), swizzle=Swizzle(0, 2, 3, outer=True)))
+    >>> reached(Swizzle(0, 2, 3, outer=True), [(8, 1)])
     (0, 31)
     """
-    constant(layout)
-    swizzle = layout.swizzle
-    iters, start = axis_iters(layout, MEMORY)
     low, high = low_high(iters, start)
-    nonnegative(layout, low)
-    if swizzle is None or trivial(swizzle, high):
+    if trivial(swizzle, high):
         return low, high
     unit, size = 1 << swizzle.per_element, window(swizzle)
     if low % size == 0 and size // unit <= LARGEST_WINDOW and _contiguous(iters):
@@ -80,30 +94,10 @@ def swizzled_bounds(layout: AxeLayout) -> tuple[int, int]:
     return min(addresses), max(addresses)
 
 
-def nonnegative(layout: AxeLayout, low: int) -> None:
-    """Raises LayoutError when a swizzled layout has an address below 0."""
-    if low < 0:
-        raise LayoutError(f"the layout {layout} has the address {low}; a swizzle needs addresses >= 0")
-
-
-def reduced(layout: AxeLayout) -> AxeLayout:
-    """The same map without a swizzle that moves none of its addresses."""
-    swizzle = layout.swizzle
-    if swizzle is None or layout.symbols():
-        return layout
-    iters, start = axis_iters(layout, MEMORY)
-    low, high = low_high(iters, start)
-    nonnegative(layout, low)
-    if not trivial(swizzle, high):
-        return layout
-    return AxeLayout(layout.D, layout.R, layout.O, layout.shape, layout.within)
-
-
 def bank_conflicts(addresses: list[int], element_bytes: int, banks: int = 32, bank_bytes: int = 4) -> int:
     """How many different words of one bank a group of accesses needs at most; 1 is free of conflicts.
 
-    >>> tile, swizzle = AxeLayout(((8, 64, "m"), (64, 1, "m"))), Swizzle(3, 3, 3)
-    >>> column = [64 * row for row in range(8)]
+    >>> swizzle, column = Swizzle(3, 3, 3), [64 * row for row in range(8)]
     >>> bank_conflicts(column, 2), bank_conflicts([swizzled(a, swizzle) for a in column], 2)
     (8, 1)
     """
@@ -116,7 +110,7 @@ def bank_conflicts(addresses: list[int], element_bytes: int, banks: int = 32, ba
     return max(per_bank.values(), default=0)
 
 
-def _contiguous(iters: list[tuple[int, int]]) -> bool:
+def _contiguous(iters: Sequence[Progression]) -> bool:
     """Whether the sums are exactly 0..highest."""
     reach = 0
     for stride, extent in sorted((abs(s), e) for e, s in iters):

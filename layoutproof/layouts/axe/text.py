@@ -10,7 +10,8 @@ from layoutproof.core.bounds import check_box
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_size
 from layoutproof.core.size import Extent
-from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter, Swizzle, admit
+from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter, admit
+from layoutproof.layouts.axe.swizzle import Swizzle
 from layoutproof.layouts.axe.values import AXIS, checked, positive
 
 LONGEST = 100_000

@@ -10,7 +10,8 @@ from layoutproof.core.bounds import check_box
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
 from layoutproof.core.size import Extent, Size, surely_less
-from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter, Swizzle, admit
+from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter, admit
+from layoutproof.layouts.axe.swizzle import Swizzle
 
 AXIS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 MOST_ADDRESS_BITS = 63

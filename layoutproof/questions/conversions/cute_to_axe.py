@@ -6,7 +6,8 @@ Axe has no element type, so what is proved is that offsets in elements are the s
 from __future__ import annotations
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Swizzle
+from layoutproof.layouts.axe.layout import MEMORY, AxeLayout
+from layoutproof.layouts.axe.swizzle import Swizzle
 from layoutproof.layouts.cute.layout import CuteLayout
 from layoutproof.layouts.cute.nested import leaves, modes_of, size_of
 
