@@ -16,7 +16,7 @@ def read_and_answer(root: Node, file: str = "search") -> ArraysAnswer:
     return answer(read(root, file))
 
 
-SPECS = Path(__file__).resolve().parents[3] / "specs" / "search"
+SPECS = Path(__file__).resolve().parents[2] / "specs" / "search"
 
 
 @pytest.mark.parametrize("name", ["array_layouts", "padding", "sharding"])

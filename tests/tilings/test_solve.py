@@ -27,7 +27,7 @@ from layoutproof.tilings.solve import solve
 from tests.tilings.legal_at_random import feasible, order, point, problem_at_random, skyline
 from tests.tilings.problems_at_random import choices
 
-SPECS = Path(__file__).parents[3] / "specs" / "search"
+SPECS = Path(__file__).parents[2] / "specs" / "search"
 READY = (
     "matmul", "batched_matmul", "quantised_matmul", "grouped_matmul", "flash_attention", "causal_attention",
     "layer_norm", "softmax",

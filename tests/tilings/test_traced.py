@@ -26,7 +26,7 @@ from tests.tilings.problems_at_random import MATMUL
 pytest.importorskip("jax", reason="JAX is not installed")
 
 HERE = Path(__file__).parent
-SPECS = HERE.parents[2] / "specs" / "search"
+SPECS = HERE.parents[1] / "specs" / "search"
 
 
 def found(text: str, best: int = 3) -> TracedAnswer:

@@ -20,7 +20,7 @@ from layoutproof.tilings.read import read_problem
 from layoutproof.tilings.tuned import standing
 from tests.recorded import rows
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 PRODUCT = {
     "grid": ["cdiv(M, bm)", "cdiv(N, bn)", "cdiv(K, bk)"],
     "semantics": ["parallel", "parallel", "arbitrary"],
