@@ -6,8 +6,10 @@ All of it through joblib (https://joblib.readthedocs.io): its own processes, or 
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from layoutproof.compiler.tracing import carried
@@ -43,7 +45,14 @@ def spread(function: Callable[[T], R], items: Sequence[T], workers: Workers) -> 
         from joblib import Parallel, delayed
 
         pool = Parallel(n_jobs=workers.jobs or -1, return_as="generator")
-        yield from pool(delayed(carried(function))(item) for item in items)
+        work = partial(_in, os.getcwd(), carried(function))
+        yield from pool(delayed(work)(item) for item in items)
+
+
+def _in(folder: str, function: Callable[[T], R], item: T) -> R:
+    """The work of one item in a folder: processes that joblib keeps stand where the run stood that started them."""
+    os.chdir(folder)
+    return function(item)
 
 
 def _on_cluster(function: Callable[[T], R], items: Sequence[T], workers: Workers) -> Iterator[R]:

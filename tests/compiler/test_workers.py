@@ -153,3 +153,15 @@ def kill_when(worker: subprocess.Popen[bytes], log: Path, done: int) -> None:
     """Kills a worker once it has begun so many items."""
     wait_for(lambda: sum(name.endswith(f"-{worker.pid}") for name in os.listdir(log)) >= done)
     worker.kill()
+
+
+def where(_: int) -> str:
+    return os.getcwd()
+
+
+def test_workers_stand_where_the_run_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes that are kept from an earlier run do not look for files and modules in its folder."""
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        assert set(spread(where, [1, 2], Workers(2))) == {str(tmp_path / name)}
