@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from layoutproof.changes.classes import text_of
+from layoutproof.compiler.tracing import PYPROJECT as PYPROJECT
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.files import MIB, read
 
 Rules = Mapping[str, Any] | LayoutError
 """The gate's table of a pyproject.toml as plain data, or why there is none to be read."""
-PYPROJECT = "pyproject.toml"
 MAX_CONFIG = 4 * MIB
 
 
