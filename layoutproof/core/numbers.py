@@ -59,15 +59,15 @@ class Numbers:
         """left == right, as this kind's truth value."""
         return left == right
 
-    def both(self, left: Any, right: Any) -> Any:
+    def logical_and(self, left: Any, right: Any) -> Any:
         """Conjunction of two truth values of this kind."""
         return left and right
 
-    def either(self, left: Any, right: Any) -> Any:
+    def logical_or(self, left: Any, right: Any) -> Any:
         """Disjunction of two truth values of this kind."""
         return left or right
 
-    def opposite(self, condition: Any) -> Any:
+    def logical_not(self, condition: Any) -> Any:
         """Negation of a truth value of this kind."""
         return not condition
 

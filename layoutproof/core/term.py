@@ -169,12 +169,12 @@ _APPLY: dict[str, Callable[..., Any]] = {
     "shl": lambda on, a, b: a * (1 << _shift(b)),
     "select": lambda on, c, a, b: on.select(c, a, b),
     "<": lambda on, a, b: on.less(a, b),
-    "<=": lambda on, a, b: on.opposite(on.less(b, a)),
+    "<=": lambda on, a, b: on.logical_not(on.less(b, a)),
     "==": lambda on, a, b: on.equal(a, b),
-    "!=": lambda on, a, b: on.opposite(on.equal(a, b)),
-    "and": lambda on, a, b: on.both(a, b),
-    "or": lambda on, a, b: on.either(a, b),
-    "not": lambda on, a: on.opposite(a),
+    "!=": lambda on, a, b: on.logical_not(on.equal(a, b)),
+    "and": lambda on, a, b: on.logical_and(a, b),
+    "or": lambda on, a, b: on.logical_or(a, b),
+    "not": lambda on, a: on.logical_not(a),
 }
 
 CONDITIONS = frozenset({"<", "<=", "==", "!=", "and", "or", "not"})

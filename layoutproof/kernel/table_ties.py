@@ -27,17 +27,17 @@ def tied(seen: Sequence[Seen], on: Numbers) -> Any:
     """Whether some tables hold all these values. What is read outside of a table is bound by nothing but equality."""
     held: Any = True
     for table in {id(t): t for t, _, _ in seen if _symbolic(t)}.values():
-        held = on.both(held, _exists(table, on))
+        held = on.logical_and(held, _exists(table, on))
     inside = [_inside(table, at, on) for table, at, _ in seen]
     for k, one in enumerate(seen):
         if _placed(one[0]):
-            held = on.both(held, on.either(on.opposite(inside[k]), _room(one, on)))
+            held = on.logical_and(held, on.logical_or(on.logical_not(inside[k]), _room(one, on)))
         for j in range(k + 1, len(seen)):
             if seen[j][0] is one[0]:
-                held = on.both(held, _pair(one, seen[j], on.both(inside[k], inside[j]), on))
+                held = on.logical_and(held, _pair(one, seen[j], on.logical_and(inside[k], inside[j]), on))
     for table in {id(t): t for t, _, _ in seen}.values():
         if table.onto and not table.monotone and table.low is not None and table.high is not None:
-            held = on.both(
+            held = on.logical_and(
                 held, _enough(table, [(s, i) for s, i in zip(seen, inside, strict=True) if s[0] is table], on)
             )
     return held
@@ -69,14 +69,14 @@ def _exists(table: Table, on: Numbers) -> Any:
     if table.injective:
         held = on.less(entries, values + 1)
     if table.onto and table.low is not None and table.high is not None:
-        held = on.both(held, on.less(values, entries + 1))
+        held = on.logical_and(held, on.less(values, entries + 1))
     return held
 
 
 def _inside(table: Table, at: Index, on: Numbers) -> Any:
     held: Any = True
     for entry, extent in zip(at, table.dims, strict=True):
-        held = on.both(held, on.both(on.less(-1, entry), on.less(entry, on.size(extent))))
+        held = on.logical_and(held, on.logical_and(on.less(-1, entry), on.less(entry, on.size(extent))))
     return held
 
 
@@ -84,17 +84,17 @@ def _pair(one: Seen, other: Seen, inside: Any, on: Numbers) -> Any:
     (table, at, value), (_, there, second) = one, other
     same: Any = True
     for a, b in zip(at, there, strict=True):
-        same = on.both(same, on.equal(a, b))
+        same = on.logical_and(same, on.equal(a, b))
     equal = on.equal(value, second)
-    held = on.either(on.opposite(same), equal)
-    outside = on.opposite(inside)
+    held = on.logical_or(on.logical_not(same), equal)
+    outside = on.logical_not(inside)
     if table.injective:
-        held = on.both(held, on.either(outside, on.either(same, on.opposite(equal))))
+        held = on.logical_and(held, on.logical_or(outside, on.logical_or(same, on.logical_not(equal))))
     if table.monotone:
         here, later = row_major(at, table.dims, on), row_major(there, table.dims, on)
-        rising = on.either(on.opposite(on.less(here, later)), _rising(table, later - here, second - value, on))
-        falling = on.either(on.opposite(on.less(later, here)), _rising(table, here - later, value - second, on))
-        held = on.both(held, on.either(outside, on.both(rising, falling)))
+        rising = on.logical_or(on.logical_not(on.less(here, later)), _rising(table, later - here, second - value, on))
+        falling = on.logical_or(on.logical_not(on.less(later, here)), _rising(table, here - later, value - second, on))
+        held = on.logical_and(held, on.logical_or(outside, on.logical_and(rising, falling)))
     return held
 
 
@@ -102,7 +102,7 @@ def _rising(table: Table, entries: Any, by: Any, on: Numbers) -> Any:
     """From one entry of a monotone table to another, `entries` > 0 later, the value may rise by `by`."""
     # each step is at least 1 where no value comes twice, at most 1 where none is left out
     least = on.less(entries - 1, by) if table.injective else on.less(-1, by)
-    return on.both(least, on.less(by, entries + 1)) if table.onto else least
+    return on.logical_and(least, on.less(by, entries + 1)) if table.onto else least
 
 
 def _room(seen: Seen, on: Numbers) -> Any:
@@ -113,9 +113,9 @@ def _room(seen: Seen, on: Numbers) -> Any:
     after = on.size(product(table.dims)) - 1 - before
     held: Any = True
     if table.injective:
-        held = on.both(on.less(low + before, value + 1), on.less(value + after, high))
+        held = on.logical_and(on.less(low + before, value + 1), on.less(value + after, high))
     if table.onto and table.low is not None and table.high is not None:
-        held = on.both(held, on.both(on.less(value, low + before + 1), on.less(high, value + after + 2)))
+        held = on.logical_and(held, on.logical_and(on.less(value, low + before + 1), on.less(high, value + after + 2)))
     return held
 
 
@@ -125,12 +125,12 @@ def _enough(table: Table, seen: Sequence[tuple[Seen, Any]], on: Numbers) -> Any:
     spare = on.size(product(table.dims)) - (high - low)
     repeated: Any = 0
     for k, ((_, at, value), inside) in enumerate(seen):
-        new, known = inside, on.opposite(inside)
+        new, known = inside, on.logical_not(inside)
         for (_, there, other), also in seen[:k]:
             same: Any = also
             for a, b in zip(at, there, strict=True):
-                same = on.both(same, on.equal(a, b))
-            new = on.both(new, on.opposite(same))
-            known = on.either(known, on.both(also, on.equal(value, other)))
-        repeated = repeated + on.select(on.both(new, known), 1, 0)
+                same = on.logical_and(same, on.equal(a, b))
+            new = on.logical_and(new, on.logical_not(same))
+            known = on.logical_or(known, on.logical_and(also, on.equal(value, other)))
+        repeated = repeated + on.select(on.logical_and(new, known), 1, 0)
     return on.less(repeated, spare + 1)

@@ -113,13 +113,13 @@ class _TermNumbers(Numbers):
     def equal(self, left: Any, right: Any) -> Any:
         return equal(left, right)
 
-    def both(self, left: Any, right: Any) -> Any:
+    def logical_and(self, left: Any, right: Any) -> Any:
         return Term("and", left, right)
 
-    def either(self, left: Any, right: Any) -> Any:
+    def logical_or(self, left: Any, right: Any) -> Any:
         return Term("or", left, right)
 
-    def opposite(self, condition: Any) -> Any:
+    def logical_not(self, condition: Any) -> Any:
         return Term("not", condition)
 
 

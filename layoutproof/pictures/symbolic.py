@@ -67,17 +67,17 @@ class SympyNumbers(Numbers):
 
         return sympy.Eq(left, right)
 
-    def both(self, left: Any, right: Any) -> Any:
+    def logical_and(self, left: Any, right: Any) -> Any:
         import sympy
 
         return sympy.And(left, right)
 
-    def either(self, left: Any, right: Any) -> Any:
+    def logical_or(self, left: Any, right: Any) -> Any:
         import sympy
 
         return sympy.Or(left, right)
 
-    def opposite(self, condition: Any) -> Any:
+    def logical_not(self, condition: Any) -> Any:
         import sympy
 
         return sympy.Not(condition)

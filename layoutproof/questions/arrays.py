@@ -40,13 +40,13 @@ class ArrayNumbers(Numbers):
     def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
         return self.library.where(condition, if_true, if_false)
 
-    def both(self, left: Any, right: Any) -> Any:
+    def logical_and(self, left: Any, right: Any) -> Any:
         return self.library.logical_and(left, right)
 
-    def either(self, left: Any, right: Any) -> Any:
+    def logical_or(self, left: Any, right: Any) -> Any:
         return self.library.logical_or(left, right)
 
-    def opposite(self, condition: Any) -> Any:
+    def logical_not(self, condition: Any) -> Any:
         return self.library.logical_not(condition)
 
 
@@ -283,7 +283,7 @@ class _IntervalNumbers(Numbers):
 
     equal = less
 
-    def both(self, *conditions: Any) -> Any:
+    def logical_and(self, *conditions: Any) -> Any:
         """Conditions have no value here."""
 
-    either = opposite = both  # type: ignore[assignment]
+    logical_or = logical_not = logical_and  # type: ignore[assignment]

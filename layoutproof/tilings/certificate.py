@@ -127,7 +127,7 @@ def _near(problem: Problem, values: Mapping[str, Any], cost: int, on: Numbers) -
     rows, fits = [], True
     for shape in problem.shapes:
         row = figures(problem.template, problem.flops, problem.machine, {**shape.sizes, **values}, on)
-        fits = on.both(fits, row["vmem"] <= problem.vmem)
+        fits = on.logical_and(fits, row["vmem"] <= problem.vmem)
         rows.append(row)
     if problem.cost is not None:
         return True, fits
@@ -151,16 +151,16 @@ def certified_by_z3(problem: Problem, cost: int, listed: Sequence[Mapping[str, i
         rows, held = [], True
         for shape in problem.shapes:
             row = figures(problem.template, problem.flops, problem.machine, {**shape.sizes, **values}, on)
-            held = on.both(held, on.opposite(on.less(problem.vmem, row["vmem"])))
+            held = on.logical_and(held, on.logical_not(on.less(problem.vmem, row["vmem"])))
             for constraint in problem.constraints:
-                held = on.both(held, constraint.condition.evaluate({**shape.sizes, **values, **row}, on))
+                held = on.logical_and(held, constraint.condition.evaluate({**shape.sizes, **values, **row}, on))
             rows.append(row)
         for chosen in listed:
             same: Any = True
             for name, value in chosen.items():
-                same = on.both(same, on.equal(values[name], value))
-            held = on.both(held, on.opposite(same))
-        return on.both(held, on.less(cost_of(problem, values, rows, on), cost))
+                same = on.logical_and(same, on.equal(values[name], value))
+            held = on.logical_and(held, on.logical_not(same))
+        return on.logical_and(held, on.less(cost_of(problem, values, rows, on), cost))
 
     claim = Claim({"tile": box}, When((At(m, "tile"),), better))
     try:

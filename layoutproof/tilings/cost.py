@@ -90,7 +90,7 @@ def window_bytes(window: Window, grid: list[Any], names: Mapping[str, Any], on: 
     moves: Any = any(term.op == "read" for term in window.index)
     for used in window.uses:
         for k in used:
-            moves = on.either(moves, on.less(1, grid[k]))
+            moves = on.logical_or(moves, on.less(1, grid[k]))
     return on.select(moves, (window.buffers or 2) * one, one)
 
 
@@ -104,7 +104,7 @@ def _moved(
     # innermost first: dimensions inside of the last one that chooses a block leave the block where it is
     for k in reversed(range(len(grid))):
         if k in chosen:
-            started = on.either(started, on.less(1, grid[k]))
+            started = on.logical_or(started, on.less(1, grid[k]))
         else:
             repeats = on.select(started, repeats * grid[k], repeats)
     whole: Any = 1

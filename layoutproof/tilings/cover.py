@@ -106,15 +106,15 @@ class EndsNumbers(Numbers):
         may = (high >= other_low) & (other_high >= low)
         return may, (low != high) | (other_low != other_high) | (low != other_low)
 
-    def both(self, left: Any, right: Any) -> Any:
+    def logical_and(self, left: Any, right: Any) -> Any:
         (may, may_not), (also, also_not) = _truth(left), _truth(right)
         return may & also, may_not | also_not
 
-    def either(self, left: Any, right: Any) -> Any:
+    def logical_or(self, left: Any, right: Any) -> Any:
         (may, may_not), (also, also_not) = _truth(left), _truth(right)
         return may | also, may_not & also_not
 
-    def opposite(self, condition: Any) -> Any:
+    def logical_not(self, condition: Any) -> Any:
         may, may_not = _truth(condition)
         return may_not, may
 

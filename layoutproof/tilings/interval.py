@@ -122,15 +122,15 @@ class IntervalNumbers(Numbers):
             return False
         return True if low == high == other_low == other_high else None
 
-    def both(self, left: Any, right: Any) -> Any:
+    def logical_and(self, left: Any, right: Any) -> Any:
         if left is False or right is False:
             return False
         return None if left is None or right is None else True
 
-    def either(self, left: Any, right: Any) -> Any:
+    def logical_or(self, left: Any, right: Any) -> Any:
         if left is True or right is True:
             return True
         return None if left is None or right is None else False
 
-    def opposite(self, condition: Any) -> Any:
+    def logical_not(self, condition: Any) -> Any:
         return None if condition is None else not condition

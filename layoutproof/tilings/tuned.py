@@ -85,9 +85,9 @@ def _all(problem: Problem) -> tuple[Any, Any]:
     rows = []
     for shape in problem.shapes:
         row = figures(problem.template, problem.flops, problem.machine, {**shape.sizes, **values}, on)
-        fits = on.both(fits, row["vmem"] <= problem.vmem)
+        fits = on.logical_and(fits, row["vmem"] <= problem.vmem)
         for constraint in problem.constraints:
-            fits = on.both(fits, constraint.condition.evaluate({**shape.sizes, **values, **row}, on))
+            fits = on.logical_and(fits, constraint.condition.evaluate({**shape.sizes, **values, **row}, on))
         rows.append(row)
     shape_of_all = tuple(len(domain) for domain in domains)
     costs = cost_of(problem, values, rows, on)

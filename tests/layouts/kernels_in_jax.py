@@ -26,13 +26,13 @@ class Traced(Numbers):
     def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
         return jnp.where(condition, if_true, if_false)
 
-    def both(self, left: Any, right: Any) -> Any:
+    def logical_and(self, left: Any, right: Any) -> Any:
         return jnp.logical_and(left, right)
 
-    def either(self, left: Any, right: Any) -> Any:
+    def logical_or(self, left: Any, right: Any) -> Any:
         return jnp.logical_or(left, right)
 
-    def opposite(self, condition: Any) -> Any:
+    def logical_not(self, condition: Any) -> Any:
         return jnp.logical_not(condition)
 
 

@@ -120,7 +120,7 @@ def claims(draw: st.DrawFn) -> Claim:
 
 def only(row: int, column: int) -> IndexMap:
     """A map of 3x3 that lies outside its range at one element alone."""
-    return mapping((3, 3), lambda on, i, j: on.select(on.both(on.equal(i, row), on.equal(j, column)), 1, 0))
+    return mapping((3, 3), lambda on, i, j: on.select(on.logical_and(on.equal(i, row), on.equal(j, column)), 1, 0))
 
 
 @pytest.mark.parametrize("solver", [brute, isl, smt])

@@ -119,10 +119,12 @@ def _by_steps(pair: _Pair) -> Claim:
         (*w, leaving), (*r, entering) = places
         here, after = tuple(w[: len(w) // 2]), tuple(w[len(w) // 2 :])
         there, before = tuple(r[: len(r) // 2]), tuple(r[len(r) // 2 :])
-        last = on.either(on.equal(leaving, on.size(steps) - 1), _differ(here, after, on))
-        first = on.either(on.equal(entering, 0), _differ(there, before, on))
+        last = on.logical_or(on.equal(leaving, on.size(steps) - 1), _differ(here, after, on))
+        first = on.logical_or(on.equal(entering, 0), _differ(there, before, on))
         near = _near(entering - leaving, pair.buffers, on)
-        return on.both(on.both(near, on.both(last, first)), _overlap(output, here, operand, there, on))
+        return on.logical_and(
+            on.logical_and(near, on.logical_and(last, first)), _overlap(output, here, operand, there, on)
+        )
 
     violation = When((At(writes, "writer"), At(reads_, "reader")), hazard)
     points = {"writer": written.domain, "reader": fetched.domain}
@@ -141,10 +143,10 @@ def _by_tables(pair: _Pair) -> Claim:
     def hazard(places: tuple[Index, ...], on: Numbers) -> Any:
         leaving, entering, after, before = (pair.step(place, on) for place in places)
         here, there, next_, previous = map(pair.block, places)
-        beside = on.both(on.equal(after, leaving + 1), on.equal(before, entering - 1))
-        moved = on.both(_differ(here, next_, on), _differ(there, previous, on))
-        near = on.both(beside, _near(entering - leaving, pair.buffers, on))
-        return on.both(on.both(near, moved), _overlap(output, here, operand, there, on))
+        beside = on.logical_and(on.equal(after, leaving + 1), on.equal(before, entering - 1))
+        moved = on.logical_and(_differ(here, next_, on), _differ(there, previous, on))
+        near = on.logical_and(beside, _near(entering - leaving, pair.buffers, on))
+        return on.logical_and(on.logical_and(near, moved), _overlap(output, here, operand, there, on))
 
     operands = {"writer": output, "reader": operand, "next": output, "previous": operand}
     tied = ties(pair.kernel, [(operands[name], name, copies[name]) for name in maps])
@@ -163,7 +165,9 @@ def _at_once(pair: _Pair) -> Claim:
     def shared(places: tuple[Index, ...], on: Numbers) -> Any:
         writer, reader = places
         one, other = (tuple(place[k] for k in kernel.parallel()) for place in places)
-        return on.both(_differ(one, other, on), _overlap(output, pair.block(writer), operand, pair.block(reader), on))
+        return on.logical_and(
+            _differ(one, other, on), _overlap(output, pair.block(writer), operand, pair.block(reader), on)
+        )
 
     def explain(at: Point, on: Numbers) -> str:
         return (
@@ -202,13 +206,13 @@ def _one_map(pair: _Pair) -> Claim | None:
 
 
 def _near(distance: Any, buffers: int, on: Numbers) -> Any:
-    return on.both(on.less(0, distance), on.less(distance, buffers + 1))
+    return on.logical_and(on.less(0, distance), on.less(distance, buffers + 1))
 
 
 def _differ(left: Index, right: Index, on: Numbers) -> Any:
     held: Any = False
     for a, b in zip(left, right, strict=True):
-        held = on.either(held, on.opposite(on.equal(a, b)))
+        held = on.logical_or(held, on.logical_not(on.equal(a, b)))
     return held
 
 
@@ -219,13 +223,15 @@ def _overlap(first: Operand, one: Index, second: Operand, other: Index, on: Numb
     for d, (a, (start, end), b, (start_, end_)) in enumerate(windows):
         if a == b and a.kind in ("blocked", "squeezed"):
             # blocks of one size are one block or share nothing
-            held = on.both(held, on.equal(one[d], other[d]))
+            held = on.logical_and(held, on.equal(one[d], other[d]))
             continue
         extent = on.size(first.dims[d])
-        held = on.both(held, on.both(on.less(start, end_), on.less(start_, end)))
+        held = on.logical_and(held, on.logical_and(on.less(start, end_), on.less(start_, end)))
         # what two windows share outside of the array is nobody's; intervals that meet in pairs have one point in common
         for begins, ends in ((start, end), (start_, end_)):
-            held = on.both(held, on.both(on.less(begins, ends), on.both(on.less(begins, extent), on.less(0, ends))))
+            held = on.logical_and(
+                held, on.logical_and(on.less(begins, ends), on.logical_and(on.less(begins, extent), on.less(0, ends)))
+            )
     return held
 
 

@@ -99,7 +99,7 @@ def _ends(kernel: Kernel, operand: Operand) -> Obligation:
         found: Any = False
         for start, size, block, extent in _rows(places[0], operand, on):
             past = on.less(extent, start + size)
-            found = on.either(found, on.either(past, on.either(on.less(size, 0), on.less(block, size))))
+            found = on.logical_or(found, on.logical_or(past, on.logical_or(on.less(size, 0), on.less(block, size))))
         return found
 
     def explain(at: Point, on: Numbers) -> str:

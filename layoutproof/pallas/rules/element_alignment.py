@@ -39,7 +39,7 @@ def _of(kernel: Kernel, operand: Operand, target: KernelTarget) -> Iterator[Obli
     def off(places: tuple[Index, ...], on: Numbers) -> Any:
         found: Any = False
         for d, tile in tiles:
-            found = on.either(found, on.opposite(on.equal(places[0][d] % tile, 0)))
+            found = on.logical_or(found, on.logical_not(on.equal(places[0][d] % tile, 0)))
         return found
 
     def explain(at: Point, on: Numbers) -> str:

@@ -73,7 +73,7 @@ def _counted(kernel: Kernel, m: IndexMap) -> tuple[Formula, ...]:
     def fits(places: tuple[Index, ...], on: Numbers) -> Any:
         held: Any = True
         for k in doubtful:
-            held = on.both(held, on.less(places[0][k], LIMIT - 1))
+            held = on.logical_and(held, on.less(places[0][k], LIMIT - 1))
         return held
 
     return (When((At(program, "program"),), fits),)

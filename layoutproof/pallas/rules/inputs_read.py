@@ -161,7 +161,7 @@ def _no_other(kernel: Kernel, other: Operand, d: int, start: Extent, end: Extent
 
     def seen(places: tuple[Index, ...], on: Numbers) -> Any:
         begin = start_of(block, places[0][d], on)
-        return on.both(on.less(on.size(start), begin + on.size(block.size)), on.less(begin, on.size(end)))
+        return on.logical_and(on.less(on.size(start), begin + on.size(block.size)), on.less(begin, on.size(end)))
 
     return Claim({"program": m.domain}, When((At(m, "program"),), seen))
 
@@ -171,7 +171,7 @@ def _aligned(kernel: Kernel, operand: Operand, d: int, size: Extent) -> Claim:
     m = program_map(kernel, operand)
 
     def odd(places: tuple[Index, ...], on: Numbers) -> Any:
-        return on.opposite(on.equal(places[0][d] % on.size(size), 0))
+        return on.logical_not(on.equal(places[0][d] % on.size(size), 0))
 
     return Claim({"program": m.domain}, When((At(m, "program"),), odd))
 

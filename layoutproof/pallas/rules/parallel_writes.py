@@ -70,5 +70,5 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
 def _inside(place: Index, extents: Any, on: Numbers) -> Any:
     held: Any = True
     for entry, extent in zip(place, extents, strict=True):
-        held = on.both(held, on.both(on.less(-1, entry), on.less(entry, on.size(extent))))
+        held = on.logical_and(held, on.logical_and(on.less(-1, entry), on.less(entry, on.size(extent))))
     return held

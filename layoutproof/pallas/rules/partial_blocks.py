@@ -44,7 +44,9 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
             # a block that is wholly outside is no partial one: blocks_in_bounds speaks of it
             start, extent = places[0][d] * on.size(operand.block[d].size), on.size(operand.dims[d])
             beyond = on.less(extent, start + on.size(operand.block[d].size))
-            found = on.either(found, on.both(beyond, on.both(on.less(-1, start), on.less(start, extent))))
+            found = on.logical_or(
+                found, on.logical_and(beyond, on.logical_and(on.less(-1, start), on.less(start, extent)))
+            )
         return found
 
     def explain(at: Point, on: Numbers) -> str:

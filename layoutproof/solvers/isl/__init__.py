@@ -69,7 +69,7 @@ def _decide(claim: Claim, run: Steps) -> Point | None:
     frame = Frame(run, (*largest, *(f"the size {name}" for name in sizes), *entries))
     on = Affine(frame, {name: frame.variable(k) for k, name in enumerate(sizes, 1)})
     points: dict[str, Index] = {}
-    assumed = [on.opposite(on.less(frame.variable(0), size)) for size in on.sizes.values()]
+    assumed = [on.logical_not(on.less(frame.variable(0), size)) for size in on.sizes.values()]
     assumed += [on.less(0, size) for size in on.sizes.values()]
     start = len(largest) + len(sizes)
     for name, space in claim.points.items():
@@ -78,7 +78,7 @@ def _decide(claim: Claim, run: Steps) -> Point | None:
         start += len(space.extents)
     if claim.where is not None:
         assumed.append(claim.where.evaluate({}, on))
-    bad = _violations(claim.violation, points, on, reduce(on.both, assumed, frame.everything))
+    bad = _violations(claim.violation, points, on, reduce(on.logical_and, assumed, frame.everything))
     if run(bad.is_empty):
         return None
     row = _smallest(bad, run, len(frame.labels))[len(largest) :]
@@ -116,36 +116,36 @@ def _violations(formula: Formula, points: Mapping[str, Index], on: Affine, withi
 
     def any_of(conditions: Iterable[Any]) -> Any:
         # one part at a time: each stays a small set, where the condition alone may be a large one
-        return reduce(on.either, [on.both(within, condition) for condition in conditions], on.frame.nothing)
+        return reduce(on.logical_or, [on.logical_and(within, condition) for condition in conditions], on.frame.nothing)
 
     match formula:
         case Before(first, second):
             result, equal = on.frame.nothing, within
             for a, b in zip(points[first], points[second], strict=True):
-                result = on.either(result, on.both(equal, on.less(a, b)))
-                equal = on.both(equal, on.equal(a, b))
+                result = on.logical_or(result, on.logical_and(equal, on.less(a, b)))
+                equal = on.logical_and(equal, on.equal(a, b))
             return result
         case Same(left, right):
-            return reduce(on.both, [on.equal(a, b) for a, b in zip(at(left), at(right), strict=True)], within)
+            return reduce(on.logical_and, [on.equal(a, b) for a, b in zip(at(left), at(right), strict=True)], within)
         case Differ(left, right):
-            return any_of(on.opposite(on.equal(a, b)) for a, b in zip(at(left), at(right), strict=True))
+            return any_of(on.logical_not(on.equal(a, b)) for a, b in zip(at(left), at(right), strict=True))
         case Outside(place, extents):
             box = place.map.range.extents if extents is None else extents
-            return any_of(on.opposite(condition) for condition in _inside(at(place), box, on))
+            return any_of(on.logical_not(condition) for condition in _inside(at(place), box, on))
         case Unreached(index_map, point):
             return on.frame.run(within.subtract, _reached(index_map, None, points[point], on))
         case NotAmong(place, index_map, point):
             return on.frame.run(within.subtract, _reached(index_map, points[point], at(place), on))
         case Holds(condition):
-            return on.both(within, condition.evaluate({}, on))
+            return on.logical_and(within, condition.evaluate({}, on))
         case When(places, condition):
-            return on.both(within, condition(tuple(at(place) for place in places), on))
+            return on.logical_and(within, condition(tuple(at(place) for place in places), on))
         case Kept(claim):
             return on.frame.run(within.subtract, _broken(claim, on))
         case All(parts):
             return reduce(lambda left, part: _violations(part, points, on, left), parts, within)
         case Any_(parts):
-            return reduce(on.either, [_violations(part, points, on, within) for part in parts], on.frame.nothing)
+            return reduce(on.logical_or, [_violations(part, points, on, within) for part in parts], on.frame.nothing)
 
 
 def _broken(claim: Claim, on: Affine) -> Any:
@@ -160,7 +160,7 @@ def _broken(claim: Claim, on: Affine) -> Any:
         points[name] = tuple(frame.variable(start + k) for k in range(len(space.extents)))
         assumed += _inside(points[name], space.extents, wide)
         start += len(space.extents)
-    bad = _violations(claim.violation, points, wide, reduce(wide.both, assumed, frame.everything))
+    bad = _violations(claim.violation, points, wide, reduce(wide.logical_and, assumed, frame.everything))
     return frame.run(bad.project_out, SET, count, len(entries))
 
 
@@ -178,7 +178,7 @@ def _reached(index_map: IndexMap, index: Index | None, place: Index, on: Affine)
         *_inside(added, box, wide),
         *(wide.equal(coordinate, frame.widen(entry)) for coordinate, entry in places),
     ]
-    return frame.run(reduce(wide.both, conditions, frame.everything).project_out, SET, count, more)
+    return frame.run(reduce(wide.logical_and, conditions, frame.everything).project_out, SET, count, more)
 
 
 def _inside(point: Index, extents: Sequence[Extent], on: Affine) -> list[Any]:

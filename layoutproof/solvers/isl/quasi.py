@@ -160,13 +160,13 @@ class Affine(Numbers):
             return left == right
         return self.frame.run(self.frame.function(left).eq_set, self.frame.function(right))
 
-    def both(self, left: Any, right: Any) -> Any:
+    def logical_and(self, left: Any, right: Any) -> Any:
         return self.frame.run(self._set(left).intersect, self._set(right))
 
-    def either(self, left: Any, right: Any) -> Any:
+    def logical_or(self, left: Any, right: Any) -> Any:
         return self.frame.run(self._set(left).union, self._set(right))
 
-    def opposite(self, condition: Any) -> Any:
+    def logical_not(self, condition: Any) -> Any:
         return not condition if type(condition) is bool else self.frame.run(condition.complement)
 
     def _set(self, condition: Any) -> Any:

@@ -69,13 +69,13 @@ class Bits:
     def equal(self, left: Any, right: Any) -> Any:
         return left == right
 
-    def both(self, left: Any, right: Any) -> Any:
+    def logical_and(self, left: Any, right: Any) -> Any:
         return z3.And(left, right)
 
-    def either(self, left: Any, right: Any) -> Any:
+    def logical_or(self, left: Any, right: Any) -> Any:
         return z3.Or(left, right)
 
-    def opposite(self, condition: Any) -> Any:
+    def logical_not(self, condition: Any) -> Any:
         return z3.Not(condition)
 
     def choose(self, condition: Any, left: Any, right: Any, low: Bound) -> Any:

@@ -41,9 +41,9 @@ class Dialect(Protocol):
     def below(self, value: Any, bound: Any) -> Any: ...
     def less(self, left: Any, right: Any) -> Any: ...
     def equal(self, left: Any, right: Any) -> Any: ...
-    def both(self, left: Any, right: Any) -> Any: ...
-    def either(self, left: Any, right: Any) -> Any: ...
-    def opposite(self, condition: Any) -> Any: ...
+    def logical_and(self, left: Any, right: Any) -> Any: ...
+    def logical_or(self, left: Any, right: Any) -> Any: ...
+    def logical_not(self, condition: Any) -> Any: ...
     def choose(self, condition: Any, left: Any, right: Any, low: Bound) -> Any: ...
 
 
@@ -154,22 +154,22 @@ class BoundedNumbers(Numbers):
             return False
         return self.dialect.equal(term_of(self.dialect, left), term_of(self.dialect, right))
 
-    def both(self, left: Any, right: Any) -> Any:
+    def logical_and(self, left: Any, right: Any) -> Any:
         if type(left) is bool:
             return right if left else False
         if type(right) is bool:
             return left if right else False
-        return self.dialect.both(left, right)
+        return self.dialect.logical_and(left, right)
 
-    def either(self, left: Any, right: Any) -> Any:
+    def logical_or(self, left: Any, right: Any) -> Any:
         if type(left) is bool:
             return True if left else right
         if type(right) is bool:
             return True if right else left
-        return self.dialect.either(left, right)
+        return self.dialect.logical_or(left, right)
 
-    def opposite(self, condition: Any) -> Any:
-        return not condition if type(condition) is bool else self.dialect.opposite(condition)
+    def logical_not(self, condition: Any) -> Any:
+        return not condition if type(condition) is bool else self.dialect.logical_not(condition)
 
 
 def make(dialect: Dialect, low: Bound, high: Bound, operation: str, left: Any, right: Any) -> Any:

@@ -82,13 +82,13 @@ class Integers:
     def equal(self, left: Polynomial, right: Polynomial) -> Any:
         return self._written(self.subtract(left, right)) == 0
 
-    def both(self, left: Any, right: Any) -> Any:
+    def logical_and(self, left: Any, right: Any) -> Any:
         return z3.And(left, right)
 
-    def either(self, left: Any, right: Any) -> Any:
+    def logical_or(self, left: Any, right: Any) -> Any:
         return z3.Or(left, right)
 
-    def opposite(self, condition: Any) -> Any:
+    def logical_not(self, condition: Any) -> Any:
         return z3.Not(condition)
 
     def choose(self, condition: Any, left: Polynomial, right: Polynomial, low: Bound) -> Polynomial:

@@ -51,7 +51,7 @@ class Statement:
         # smallest largest size first: with one symbol that is the symbol itself
         self.largest = [] if isinstance(sizes, Mapping) or len(self.sizes) < 2 else [self._size("largest size", sizes)]
         for size in self.sizes.values() if self.largest else ():
-            dialect.assumed.append(dialect.opposite(dialect.less(self.largest[0].term, size.term)))
+            dialect.assumed.append(dialect.logical_not(dialect.less(self.largest[0].term, size.term)))
         self.on = BoundedNumbers(dialect, self.sizes)
         if claim.where is not None:
             self._assume(claim.where.evaluate({}, self.on))
@@ -59,7 +59,7 @@ class Statement:
             name: tuple(self._entry(f"{name}[{k}]", extent) for k, extent in enumerate(space.extents))
             for name, space in claim.points.items()
         }
-        self.violated: Any = self.on.both(self.possible, self._holds(claim.violation))
+        self.violated: Any = self.on.logical_and(self.possible, self._holds(claim.violation))
 
     def unknowns(self) -> list[Any]:
         """Terms of the sizes, the largest before all, then of the points: the order in which a violation is small."""
@@ -78,7 +78,7 @@ class Statement:
 
     def _size(self, name: str, highest: float) -> Bounded:
         size = self._variable(name, 1, highest)
-        self.dialect.assumed.append(self.dialect.opposite(self.dialect.less(size.term, self.dialect.constant(1))))
+        self.dialect.assumed.append(self.dialect.logical_not(self.dialect.less(size.term, self.dialect.constant(1))))
         if type(highest) is int:
             self.dialect.assumed.append(self.dialect.below(size.term, self.dialect.constant(highest + 1)))
         return size
@@ -110,20 +110,20 @@ class Statement:
             case Before(first, second):
                 before: Any = False
                 for a, b in reversed(list(zip(self.points[first], self.points[second], strict=True))):
-                    before = on.either(on.less(a, b), on.both(on.equal(a, b), before))
+                    before = on.logical_or(on.less(a, b), on.logical_and(on.equal(a, b), before))
                 return before
             case Same(left, right):
                 return self._equal(left, right)
             case Differ(left, right):
-                return on.opposite(self._equal(left, right))
+                return on.logical_not(self._equal(left, right))
             case Outside(place, extents):
                 box = place.map.range.extents if extents is None else extents
                 pairs = zip(self._at(place), box, strict=True)
-                return self._any(on.either(on.less(v, 0), on.opposite(on.less(v, on.size(e)))) for v, e in pairs)
+                return self._any(on.logical_or(on.less(v, 0), on.logical_not(on.less(v, on.size(e)))) for v, e in pairs)
             case NotAmong(place, index_map, point):
                 here, copies = self._at(place), self._copies(index_map)
                 places = [index_map.place(self.points[point], copy, on) for copy in copies]
-                return reduce(on.both, [on.opposite(self._all_equal(here, there)) for there in places], True)
+                return reduce(on.logical_and, [on.logical_not(self._all_equal(here, there)) for there in places], True)
             case Unreached():
                 raise Undecided("an unreached place needs for-all inside exists; isl or brute decide that")
             case Kept():
@@ -133,12 +133,12 @@ class Statement:
             case When(places, condition):
                 return condition(tuple(self._at(place) for place in places), on)
             case All(parts):
-                return reduce(on.both, [self._holds(part) for part in parts], True)
+                return reduce(on.logical_and, [self._holds(part) for part in parts], True)
             case Any_(parts):
                 return self._any(self._holds(part) for part in parts)
 
     def _any(self, conditions: Iterable[Any]) -> Any:
-        return reduce(self.on.either, conditions, False)
+        return reduce(self.on.logical_or, conditions, False)
 
     def _copies(self, index_map: IndexMap) -> Iterable[Index]:
         extents = [self.on.size(extent) for extent in index_map.copies.extents]
@@ -153,7 +153,7 @@ class Statement:
         return self._all_equal(self._at(left), self._at(right))
 
     def _all_equal(self, left: Index, right: Index) -> Any:
-        return reduce(self.on.both, [self.on.equal(a, b) for a, b in zip(left, right, strict=True)], True)
+        return reduce(self.on.logical_and, [self.on.equal(a, b) for a, b in zip(left, right, strict=True)], True)
 
     def _at(self, where: At) -> Index:
         return where.map.place(self.points[where.point], self.points[where.copy] if where.copy else (), self.on)
