@@ -98,7 +98,7 @@ def _bytes(before: IndexMap, after: IndexMap, sides: dict[str, Any]) -> list[Fin
 
 
 def _symbolic_bytes(old: Any, new: Any, figures: dict[str, Any], sides: dict[str, Any]) -> list[Finding]:
-    from layoutproof.core.claim import Claim, Holds
+    from layoutproof.core.claim import Claim, SizeCondition
     from layoutproof.core.size import symbols_of
     from layoutproof.core.term import Term, size_term
     from layoutproof.solvers.decide import decide
@@ -106,7 +106,7 @@ def _symbolic_bytes(old: Any, new: Any, figures: dict[str, Any], sides: dict[str
     found: list[Finding] = []
     for kind, less, more in (("grew", old, new), ("shrank", new, old)):
         symbols = symbols_of((old, new))
-        claim = Claim({}, Holds(Term("<", size_term(less), size_term(more))), symbols=symbols)
+        claim = Claim({}, SizeCondition(Term("<", size_term(less), size_term(more))), symbols=symbols)
         point, by, reason, _ = decide(claim)
         if point is not None:
             on = claim.numbers(point)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from layoutproof.core.claim import Claim, Holds
+from layoutproof.core.claim import Claim, SizeCondition
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_condition
 from layoutproof.core.numbers import Numbers
@@ -244,7 +244,7 @@ def _sizes_in(one: Term | None, other: Term | None) -> tuple[dict[str, int] | No
     for values in itertools.islice(itertools.product(_LIKELY, repeat=len(names)), _MOST_TRIED):
         if outside.evaluate({}, Numbers(dict(zip(names, values, strict=True)))):
             return dict(zip(names, values, strict=True)), ""
-    claim = Claim({}, Holds(outside), symbols=names)
+    claim = Claim({}, SizeCondition(outside), symbols=names)
     point, _, why, _ = decide(claim)
     if point is not None:
         return dict(zip(names, point["sizes"], strict=True)), ""

@@ -28,7 +28,7 @@ class At:
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class LexLess:
     """`first` comes before `second` in lexicographic order (dimension 0 first)."""
 
     first: str
@@ -60,7 +60,7 @@ class Outside:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Unreached:
+class Uncovered:
     """No index of the map's domain has its place at `point`."""
 
     map: IndexMap
@@ -77,14 +77,14 @@ class NotAmong:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Holds:
+class SizeCondition:
     """A condition over the size symbols, e.g. that padding exceeds a bound."""
 
     condition: Term
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class When:
+class PlacePredicate:
     """A condition on several places, `condition(coordinates of each, numbers)`, written with what `Numbers` has."""
 
     places: tuple[At, ...]
@@ -99,20 +99,20 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class All:
+class And:
     """Every part holds."""
 
     parts: tuple[Formula, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Any_:
+class Or:
     """At least one part holds."""
 
     parts: tuple[Formula, ...]
 
 
-Formula = Before | Same | Differ | Outside | Unreached | NotAmong | Holds | When | Kept | All | Any_
+Formula = LexLess | Same | Differ | Outside | Uncovered | NotAmong | SizeCondition | PlacePredicate | Kept | And | Or
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,13 +160,13 @@ def maps_of(formula: Formula) -> tuple[IndexMap, ...]:
             return (left.map, right.map)
         case Outside(place):
             return (place.map,)
-        case Unreached(index_map):
+        case Uncovered(index_map):
             return (index_map,)
         case NotAmong(place, index_map):
             return (place.map, index_map)
-        case When(places):
+        case PlacePredicate(places):
             return tuple(at.map for at in places)
-        case All(parts) | Any_(parts):
+        case And(parts) | Or(parts):
             return tuple(m for part in parts for m in maps_of(part))
     return ()
 
@@ -193,9 +193,9 @@ def places_of(formula: Formula) -> tuple[At, ...]:
             return (place,)
         case NotAmong(place, index_map, point):
             return (place, At(index_map, point))
-        case When(places):
+        case PlacePredicate(places):
             return places
-        case All(parts) | Any_(parts):
+        case And(parts) | Or(parts):
             return tuple([at for part in parts for at in places_of(part)])
     return ()
 
@@ -203,10 +203,10 @@ def places_of(formula: Formula) -> tuple[At, ...]:
 def names_of(formula: Formula) -> tuple[str, ...]:
     """Size symbols that stand in the formula itself rather than in a map."""
     match formula:
-        case Holds(condition):
+        case SizeCondition(condition):
             return condition.names()
         case Outside(_, extents) if extents:
             return symbols_of(extents)
-        case All(parts) | Any_(parts):
+        case And(parts) | Or(parts):
             return tuple(name for part in parts for name in names_of(part))
     return ()

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from layoutproof.core.claim import At, Formula, When
+from layoutproof.core.claim import At, Formula, PlacePredicate
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
@@ -160,7 +160,7 @@ def ties(
         ]
         return tied(seen, on)
 
-    return (When(tuple(places), condition),)
+    return (PlacePredicate(tuple(places), condition),)
 
 
 def terms_map(

@@ -17,7 +17,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 
-from layoutproof.core.claim import At, Claim, Differ, Holds
+from layoutproof.core.claim import At, Claim, Differ, SizeCondition
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.index_map import Index, IndexMap, Memory
 from layoutproof.core.numbers import Numbers
@@ -62,7 +62,7 @@ def claims(before: IndexMap, result: IndexMap, permutation: Sequence[int] | None
         first, second = (on.size(b) for b in allotted)
         return f"{first} bytes are allotted before and {second} after"
 
-    grown = Holds(Term("!=", size_term(allotted[0]), size_term(allotted[1])))
+    grown = SizeCondition(Term("!=", size_term(allotted[0]), size_term(allotted[1])))
     numbers = {"bytes": tuple(b for b in allotted if isinstance(b, int))}
     return (
         Claim({"element": domain}, Differ(At(one, "element"), At(other, "element")), explain),

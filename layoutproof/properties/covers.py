@@ -10,7 +10,7 @@ Example: `f32[4,128]{1,0:T(4,128)}` is proved, `f32[3,128]{1,0:T(4,128)}` is ref
 
 from __future__ import annotations
 
-from layoutproof.core.claim import Claim, Holds, Unreached
+from layoutproof.core.claim import Claim, SizeCondition, Uncovered
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
@@ -29,7 +29,7 @@ def claims(m: IndexMap) -> tuple[Claim, ...]:
     def explain(at: Point, on: Numbers) -> str:
         return f"no element is placed at {at['place']}"
 
-    reached = Claim({"place": m.range}, Unreached(m, "place"), explain)
+    reached = Claim({"place": m.range}, Uncovered(m, "place"), explain)
     if m.memory is None or m.memory.allotted == m.range.count():
         return (reached,)
     places, allotted = size_term(m.range.count()), size_term(m.memory.allotted)
@@ -38,7 +38,7 @@ def claims(m: IndexMap) -> tuple[Claim, ...]:
         box, all_ = on.size(m.range.count()), on.size(m.memory.allotted)  # type: ignore[union-attr]
         return f"offsets {box}..{all_ - 1} are alignment at the tail and hold no element"
 
-    return (reached, Claim({}, Holds(Term("<", places, allotted)), explain_tail))
+    return (reached, Claim({}, SizeCondition(Term("<", places, allotted)), explain_tail))
 
 
 def counted(count: Count, m: IndexMap) -> tuple[dict[str, object], tuple[Claim, ...]]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from layoutproof.core.claim import Claim, Holds
+from layoutproof.core.claim import Claim, SizeCondition
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
@@ -75,7 +75,7 @@ def _divides(dimension: int, extent: Any, tiles: int, shard: Any) -> Claim:
 
     constant = type(extent) is int and type(shard) is int and shard > 0
     witness: Point = {"dimension": (dimension,), "tile": (extent // shard,)} if constant else {}
-    return Claim({}, Holds(Term("<", size_term(extent), size_term(shard * tiles))), explain, witness)
+    return Claim({}, SizeCondition(Term("<", size_term(extent), size_term(shard * tiles))), explain, witness)
 
 
 def _shards(m: IndexMap) -> Any:

@@ -10,7 +10,7 @@ Mend: give each dimension a stride of at least the extent times stride of the di
 from __future__ import annotations
 
 from layoutproof.core.axes import named
-from layoutproof.core.claim import All, At, Before, Claim, Same
+from layoutproof.core.claim import And, At, Claim, LexLess, Same
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
@@ -32,7 +32,7 @@ def claims(m: IndexMap) -> tuple[Claim, ...]:
         return f"{' and '.join(both)} are both stored at {place}"
 
     same = Same(At(m, "first", copies[0]), At(m, "second", copies[1]))
-    return (Claim(points, All((Before("first", "second"), same)), explain),)
+    return (Claim(points, And((LexLess("first", "second"), same)), explain),)
 
 
 def _copy(at: Point, name: str) -> str:

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from math import prod
 
 from layoutproof.core.axes import named, onto
-from layoutproof.core.claim import All, At, Before, Claim, Holds, Same, Unreached
+from layoutproof.core.claim import And, At, Claim, LexLess, Same, SizeCondition, Uncovered
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
@@ -47,7 +47,7 @@ def claims(
             where = ", ".join(f"{axis} {entry}" for axis, entry in zip(m.range.names, at["place"], strict=True))
             return f"nothing is placed at {where}"
 
-        found.append(Claim({"place": m.range}, Unreached(m, "place"), explain))
+        found.append(Claim({"place": m.range}, Uncovered(m, "place"), explain))
     return tuple(found)
 
 
@@ -94,7 +94,7 @@ def _copies_apart(m: IndexMap, owners: IndexMap) -> Claim:
 
     points = {"element": m.domain, "first_copy": m.copies, "second_copy": m.copies}
     same = Same(At(owners, "element", "first_copy"), At(owners, "element", "second_copy"))
-    return Claim(points, All((Before("first_copy", "second_copy"), same)), explain)
+    return Claim(points, And((LexLess("first_copy", "second_copy"), same)), explain)
 
 
 def _even(tally: Tally) -> Claim:
@@ -102,5 +102,5 @@ def _even(tally: Tally) -> Claim:
         return f"one owner holds {tally.fewest} elements and another {tally.most}"
 
     numbers = (tally.fewest, tally.most)
-    uneven = Holds(Term("<", *(size_term(number) for number in numbers)))
+    uneven = SizeCondition(Term("<", *(size_term(number) for number in numbers)))
     return Claim({}, uneven, explain, witness={"elements_per_owner": numbers})

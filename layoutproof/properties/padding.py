@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from layoutproof.core.claim import Claim, Holds
+from layoutproof.core.claim import Claim, SizeCondition
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap, Memory
 from layoutproof.core.numbers import Numbers
@@ -49,7 +49,7 @@ def claims(m: IndexMap, at_most: str | None = None) -> tuple[Claim, ...]:
 
     constant = isinstance(elements, int) and isinstance(padded, int)
     witness: Point = {"elements": (elements,), "padded_elements": (padded,)} if constant else {}  # type: ignore[dict-item]
-    bound = Claim({}, Holds(Term("<", size_term(allowed), size_term(found))), explain, witness)
+    bound = Claim({}, SizeCondition(Term("<", size_term(allowed), size_term(found))), explain, witness)
     return (*bijective.claims(m), bound)
 
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from functools import lru_cache
 
-from layoutproof.core.claim import Claim, Holds
+from layoutproof.core.claim import Claim, SizeCondition
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_condition
 from layoutproof.core.index_map import IndexMap
@@ -33,7 +33,7 @@ def unsatisfied(text: str, effort: int) -> str:
     for values in itertools.islice(itertools.product(likely, repeat=len(names)), 2000):
         if where.evaluate({}, Numbers(dict(zip(names, values, strict=True)))):
             return ""
-    point, _, reason, _ = decide(Claim({}, Holds(where)), ("isl", "smt"), False, effort)
+    point, _, reason, _ = decide(Claim({}, SizeCondition(where)), ("isl", "smt"), False, effort)
     if reason:
         return f"cannot tell whether any sizes satisfy {where}: {reason}"
     return "" if point is not None else f"vacuous: no sizes satisfy {where}"

@@ -11,20 +11,20 @@ from math import inf, prod
 from typing import Any
 
 from layoutproof.core.claim import (
-    All,
-    Any_,
+    And,
     At,
-    Before,
     Claim,
     Differ,
     Formula,
-    Holds,
     Kept,
+    LexLess,
     NotAmong,
+    Or,
     Outside,
+    PlacePredicate,
     Same,
-    Unreached,
-    When,
+    SizeCondition,
+    Uncovered,
     maps_of,
 )
 from layoutproof.core.errors import Undecided
@@ -67,7 +67,7 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
     >>> from layoutproof.core.space import Space
     >>> line = IndexMap(Space(("i",), (5,)), Space(("o",), (3,)), lambda x, c, on: (x[0] % 3,))
     >>> pair = {"first": line.domain, "second": line.domain}
-    >>> decide(Claim(pair, All((Before("first", "second"), Same(At(line, "first"), At(line, "second"))))))
+    >>> decide(Claim(pair, And((LexLess("first", "second"), Same(At(line, "first"), At(line, "second"))))))
     {'first': (0,), 'second': (3,)}
     """
     names = claim.sizes()
@@ -99,7 +99,7 @@ def few(claim: Claim, effort: float = 1) -> Point | None:
 
     >>> from layoutproof.core.space import Space
     >>> line = IndexMap(Space(("i",), (1000,)), Space(("o",), (1001,)), lambda x, c, on: (x[0] + x[0] // 7,))
-    >>> few(Claim({"place": line.range}, Unreached(line, "place")))
+    >>> few(Claim({"place": line.range}, Uncovered(line, "place")))
     {'place': (7,)}
     """
     if _work(claim) > FEW:
@@ -116,7 +116,7 @@ def glance(claim: Claim, effort: float = 1) -> Point | None:
     """
     if _work(claim) <= SOME:
         return decide(claim)
-    if len(claim.points) != 1 or claim.sizes() or isinstance(claim.violation, Unreached):
+    if len(claim.points) != 1 or claim.sizes() or isinstance(claim.violation, Uncovered):
         raise Undecided("a glance is for claims about one index of an array of constant size")
     trial = _Trial(claim, {}, FIRST)
     for points in itertools.islice(trial.points(), int(FIRST * effort)):
@@ -233,7 +233,7 @@ class _Trial:
 
     def holds(self, formula: Formula, points: Mapping[str, Ints]) -> bool:
         match formula:
-            case Before(first, second):
+            case LexLess(first, second):
                 return points[first] < points[second]
             case Same(left, right):
                 return self.at(left, points) == self.at(right, points)
@@ -242,22 +242,22 @@ class _Trial:
             case Outside(place, extents):
                 box = self.sizes(place.map.range.extents if extents is None else extents)
                 return any(not 0 <= v < e for v, e in zip(self.at(place, points), box, strict=True))
-            case Unreached(index_map, point):
+            case Uncovered(index_map, point):
                 return points[point] not in self.image(index_map)
             case NotAmong(place, index_map, point):
                 copies = _box(self.sizes(index_map.copies.extents))
                 return all(self.place(index_map, points[point], copy) != self.at(place, points) for copy in copies)
-            case Holds(condition):
+            case SizeCondition(condition):
                 return bool(_on_ints(condition.evaluate, {}, self.on))
-            case When(places, condition):
+            case PlacePredicate(places, condition):
                 return bool(_on_ints(condition, tuple(self.at(place, points) for place in places), self.on))
             case Kept(claim):
                 return not self.breaks(claim)
-            case All(parts):
+            case And(parts):
                 # every part is looked at: a map that divides by zero has no place there, whatever the others say
                 held = [self.holds(part, points) for part in parts]
                 return all(held)
-            case Any_(parts):
+            case Or(parts):
                 return any(self.holds(part, points) for part in parts)
 
     def at(self, where: At, points: Mapping[str, Ints]) -> Ints:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
-from layoutproof.core.claim import At, Claim, Same, Unreached
+from layoutproof.core.claim import At, Claim, Same, Uncovered
 from layoutproof.core.errors import InternalError, NotSmallest, Undecided
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Point
@@ -124,7 +124,7 @@ def _attempts(engines: tuple[str, ...], effort: int) -> tuple[tuple[str, str, fl
 
 def _replay(claim: Claim, point: Point, engine: str, effort: int) -> None:
     violation = claim.violation
-    if isinstance(violation, Unreached) and _product(_choices(violation.map), claim, point) > ENUMERATED:
+    if isinstance(violation, Uncovered) and _product(_choices(violation.map), claim, point) > ENUMERATED:
         # too many elements to look at each: that none of them is at the place is asked of another engine instead
         target = point[violation.point]
         there = IndexMap(violation.map.domain, violation.map.range, lambda index, copy, on: target)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import reduce
 from math import lcm
 
-from layoutproof.core.claim import All, Claim, Kept, maps_of
+from layoutproof.core.claim import And, Claim, Kept, maps_of
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.size import Size
@@ -84,7 +84,7 @@ def _proved(claims: Sequence[Claim], where: Term | None) -> bool:
 
 
 def _compare(claims: Sequence[Claim], where: Term | None, condition: Term, names: Sequence[str]) -> str:
-    kept = All(tuple([Kept(claim) for claim in claims]))
+    kept = And(tuple([Kept(claim) for claim in claims]))
     elsewhere = Claim({}, kept, where=_both(where, Term("not", condition)), symbols=tuple(names))
     found, _, reason, _ = decide(elsewhere, ("isl",))
     if found is None and not reason:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from layoutproof.core.claim import At, Claim, When
+from layoutproof.core.claim import At, Claim, PlacePredicate
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
@@ -162,7 +162,7 @@ def certified_by_z3(problem: Problem, cost: int, listed: Sequence[Mapping[str, i
             held = on.logical_and(held, on.logical_not(same))
         return on.logical_and(held, on.less(cost_of(problem, values, rows, on), cost))
 
-    claim = Claim({"tile": box}, When((At(m, "tile"),), better))
+    claim = Claim({"tile": box}, PlacePredicate((At(m, "tile"),), better))
     try:
         point, by, reason, _ = decide(claim, ("smt",))
     except Undecided as undecided:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from layoutproof.core.claim import All, At, Before, Claim, Differ, Outside, Same, Unreached
+from layoutproof.core.claim import And, At, Claim, Differ, LexLess, Outside, Same, Uncovered
 from layoutproof.core.errors import Undecided
 from layoutproof.core.expression import parse_condition
 from layoutproof.core.index_map import IndexMap, row_major
@@ -59,7 +59,7 @@ def injective(m: IndexMap, where: str = "") -> Claim:
     if m.copies.extents:
         points |= {"copy1": m.copies, "copy2": m.copies}
         one, other = At(m, "first", "copy1"), At(m, "second", "copy2")
-    return Claim(points, All((Before("first", "second"), Same(one, other))), where=_where(where))
+    return Claim(points, And((LexLess("first", "second"), Same(one, other))), where=_where(where))
 
 
 def in_bounds(m: IndexMap, where: str = "", extents: tuple[Any, ...] | None = None) -> Claim:
@@ -72,7 +72,7 @@ def same(a: IndexMap, b: IndexMap, where: str = "") -> Claim:
 
 
 def covers(m: IndexMap, where: str = "") -> Claim:
-    return Claim({"place": m.range}, Unreached(m, "place"), where=_where(where))
+    return Claim({"place": m.range}, Uncovered(m, "place"), where=_where(where))
 
 
 def answer_or_reason(solver: Any, claim: Claim) -> Any:

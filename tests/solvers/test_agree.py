@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from layoutproof.core.claim import All, Any_, At, Before, Claim, Differ, NotAmong, Outside, Same, Unreached
+from layoutproof.core.claim import And, At, Claim, Differ, LexLess, NotAmong, Or, Outside, Same, Uncovered
 from layoutproof.core.errors import Undecided
 from layoutproof.core.expression import parse_condition
 from layoutproof.core.index_map import IndexMap
@@ -95,7 +95,7 @@ def claims(draw: st.DrawFn) -> Claim:
         if copies:
             points |= {"copy1": m.copies, "copy2": m.copies}
             one, other = At(m, "first", "copy1"), At(m, "second", "copy2")
-        return Claim(points, All((Before("first", "second"), Same(one, other))))
+        return Claim(points, And((LexLess("first", "second"), Same(one, other))))
     if kind == "among":
         sets = draw(maps(domain, coordinates, draw(st.sampled_from([(), (3,), (2, 2)]))))
         points |= {"copy": m.copies} if copies else {}
@@ -103,9 +103,9 @@ def claims(draw: st.DrawFn) -> Claim:
     if kind == "ordered" and not copies:
         points = {"first": m.domain, "second": m.domain}
         late = Outside(At(draw(maps(domain, coordinates)), "second"))
-        return Claim(points, All((Before("first", "second"), Outside(At(m, "first")), late)))
+        return Claim(points, And((LexLess("first", "second"), Outside(At(m, "first")), late)))
     if kind == "unreached":
-        return Claim({"place": m.range}, Unreached(m, "place"))
+        return Claim({"place": m.range}, Uncovered(m, "place"))
     at = At(m, "index", "copy" if copies else "")
     if copies:
         points |= {"copy": m.copies}
@@ -114,7 +114,7 @@ def claims(draw: st.DrawFn) -> Claim:
     other_map = draw(maps(domain, coordinates))
     differ = Differ(at, At(other_map, "index"))
     return Claim(
-        points, differ if kind == "differ" else Any_((All((Outside(at), differ)), Outside(At(other_map, "index"))))
+        points, differ if kind == "differ" else Or((And((Outside(at), differ)), Outside(At(other_map, "index"))))
     )
 
 
@@ -128,11 +128,11 @@ def test_before_is_lexicographic(solver: Any) -> None:
     """(1, 0) does not come before (0, 2), and (0, 2) does come before (1, 0); no point comes before itself."""
     for first, second, is_before in (((1, 0), (0, 2), False), ((0, 2), (1, 0), True), ((1, 1), (1, 1), False)):
         parts = (
-            Before("first", "second"),
+            LexLess("first", "second"),
             Outside(At(only(*first), "first")),
             Outside(At(only(*second), "second")),
         )
-        claim = Claim({"first": box(3, 3), "second": box(3, 3)}, All(parts))
+        claim = Claim({"first": box(3, 3), "second": box(3, 3)}, And(parts))
         assert solver.decide(claim) == ({"first": first, "second": second} if is_before else None)
 
 
@@ -165,7 +165,7 @@ def test_engines_agree_on_constant_sizes(claim: Claim) -> None:
     assume(truth != UNKNOWN)
     assert answer(isl, claim) == truth
     found = answer(smt, claim)
-    assert found == truth or (isinstance(claim.violation, Unreached) and found == UNKNOWN)
+    assert found == truth or (isinstance(claim.violation, Uncovered) and found == UNKNOWN)
     if truth is not None:
         assert brute.violates(claim, truth)
 
@@ -206,7 +206,7 @@ def test_engines_agree_on_tilings(claim: Claim) -> None:
     """brute == isl == smt on layouts as they occur, proved ones and those with one extent off by one."""
     truth = brute.decide(claim)
     assert isl.decide(claim) == truth
-    assert answer(smt, claim) in ((UNKNOWN,) if isinstance(claim.violation, Unreached) else (truth,))
+    assert answer(smt, claim) in ((UNKNOWN,) if isinstance(claim.violation, Uncovered) else (truth,))
 
 
 @st.composite
@@ -224,12 +224,12 @@ def symbolic_claims(draw: st.DrawFn) -> Claim:
     condition = None if where is None else parse_condition(where)
     kind = draw(st.sampled_from(["injective", "outside", "unreached"]))
     if kind == "unreached":
-        return Claim({"place": index_map.range}, Unreached(index_map, "place"), where=condition)
+        return Claim({"place": index_map.range}, Uncovered(index_map, "place"), where=condition)
     if kind == "outside":
         return Claim({"index": index_map.domain}, Outside(At(index_map, "index")), where=condition)
     same = Same(At(index_map, "first"), At(index_map, "second"))
     points = {"first": index_map.domain, "second": index_map.domain}
-    return Claim(points, All((Before("first", "second"), same)), where=condition)
+    return Claim(points, And((LexLess("first", "second"), same)), where=condition)
 
 
 @PROFILE
@@ -242,5 +242,5 @@ def test_engines_agree_on_symbolic_sizes(claim: Claim) -> None:
     by_isl, by_smt = answer(isl, claim), answer(smt, claim)
     assert by_isl != UNKNOWN
     assert truth in (by_isl, UNKNOWN)
-    assert by_smt == by_isl or (isinstance(claim.violation, Unreached) and by_smt == UNKNOWN)
+    assert by_smt == by_isl or (isinstance(claim.violation, Uncovered) and by_smt == UNKNOWN)
     assert by_isl is None or brute.violates(claim, by_isl)

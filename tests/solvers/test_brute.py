@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from layoutproof.core.claim import Claim, Holds, Unreached
+from layoutproof.core.claim import Claim, SizeCondition, Uncovered
 from layoutproof.core.errors import Undecided
 from layoutproof.core.expression import parse_condition
 from layoutproof.solvers import brute
@@ -63,7 +63,7 @@ def test_looking_for_holes_gives_up_soon() -> None:
 
     few = mapping((N, M, M), place, (2 * M - 1,))
     with pytest.raises(Undecided):
-        brute.decide(Claim({"place": few.range}, Unreached(few, "place"), symbols=("N", "M")))
+        brute.decide(Claim({"place": few.range}, Uncovered(few, "place"), symbols=("N", "M")))
     assert len(looked) <= 200_000
 
 
@@ -129,7 +129,7 @@ def test_replay_of_an_unreached_place() -> None:
 
 def test_a_claim_without_points() -> None:
     """A condition over sizes alone is refuted by the smallest sizes that satisfy it."""
-    assert brute.decide(Claim({}, Holds(parse_condition("N * M == 12")))) == {"sizes": (3, 4)}
+    assert brute.decide(Claim({}, SizeCondition(parse_condition("N * M == 12")))) == {"sizes": (3, 4)}
 
 
 def test_same_map_differs_first_at() -> None:

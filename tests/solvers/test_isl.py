@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from layoutproof.core.claim import All, Any_, At, Claim, Holds, Outside, Same, Unreached
+from layoutproof.core.claim import And, At, Claim, Or, Outside, Same, SizeCondition, Uncovered
 from layoutproof.core.errors import Undecided
 from layoutproof.core.expression import parse_condition
 from layoutproof.solvers import brute, isl
@@ -64,7 +64,7 @@ def test_a_hole_on_the_diagonal() -> None:
     """isl's own lexmin fails on { [i, i, k] : i mod 2 = 0 and .. }; the smallest such hole is found anyway."""
     m = mapping((2,), lambda _, i, c: (2 * i, 2 * i, i + c), (3, 3, 2), copies=(2,))
     assert isl.decide(covers(m)) == {"place": (0, 1, 0)}
-    held = Claim({"place": m.range}, All((Unreached(m, "place"), Same(At(EVEN, "place"), At(DIAGONAL, "place")))))
+    held = Claim({"place": m.range}, And((Uncovered(m, "place"), Same(At(EVEN, "place"), At(DIAGONAL, "place")))))
     assert isl.decide(held) == {"place": (2, 2, 0)} == brute.decide(held)
 
 
@@ -76,7 +76,7 @@ def test_parts_with_rational_points_only() -> None:
     )
     some = Outside(At(mapping((9, 9), lambda on, i, j: on.minimum(i, j), (5,)), "index"))
     assert isl.decide(Claim({"index": box(9, 9)}, none)) is None
-    assert isl.decide(Claim({"index": box(9, 9)}, Any_((none, some)))) == {"index": (5, 5)}
+    assert isl.decide(Claim({"index": box(9, 9)}, Or((none, some)))) == {"index": (5, 5)}
 
 
 def test_negative_numbers_round_down() -> None:
@@ -103,8 +103,8 @@ def test_conditions_on_sizes() -> None:
     assert isl.decide(in_bounds(m)) == {"sizes": (3, 3), "index": (2, 2)}
     assert isl.decide(in_bounds(m, "N == 1")) == {"sizes": (1, 5), "index": (0, 4)}
     assert isl.decide(in_bounds(m, "N + M <= 5")) is None
-    assert isl.decide(Claim({}, Holds(parse_condition("N % 7 == 3 and M > N")))) == {"sizes": (3, 4)}
-    assert isl.decide(Claim({}, Holds(parse_condition("N % 7 == 3 and 7 * M + 4 == N")))) is None
+    assert isl.decide(Claim({}, SizeCondition(parse_condition("N % 7 == 3 and M > N")))) == {"sizes": (3, 4)}
+    assert isl.decide(Claim({}, SizeCondition(parse_condition("N % 7 == 3 and 7 * M + 4 == N")))) is None
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from layoutproof.core.claim import Claim, Holds
+from layoutproof.core.claim import Claim, SizeCondition
 from layoutproof.core.errors import NotSmallest, Undecided
 from layoutproof.core.expression import parse_condition
 from layoutproof.core.index_map import row_major
@@ -168,11 +168,15 @@ def test_products_of_sizes_are_bounded_exactly() -> None:
 
 def test_padding_bound_over_sizes() -> None:
     """A condition over sizes alone: ceil(N/8) * 8 exceeds N by less than a tenth from 63 on, not at 57."""
-    grown = Claim({}, Holds(parse_condition("(N + 7) // 8 * 8 * 10 > 11 * N")), where=parse_condition("N > 56"))
+    grown = Claim({}, SizeCondition(parse_condition("(N + 7) // 8 * 8 * 10 > 11 * N")), where=parse_condition("N > 56"))
     assert smt.decide(grown) == {"sizes": (57,)}
-    enough = Claim({}, Holds(parse_condition("(N + 7) // 8 * 8 * 10 > 11 * N")), where=parse_condition("N >= 63"))
+    enough = Claim(
+        {}, SizeCondition(parse_condition("(N + 7) // 8 * 8 * 10 > 11 * N")), where=parse_condition("N >= 63")
+    )
     assert smt.decide(enough) == {"sizes": (65,)}
-    enough = Claim({}, Holds(parse_condition("(N + 7) // 8 * 8 * 10 > 11 * N")), where=parse_condition("N > 70"))
+    enough = Claim(
+        {}, SizeCondition(parse_condition("(N + 7) // 8 * 8 * 10 > 11 * N")), where=parse_condition("N > 70")
+    )
     assert smt.decide(enough) is None
 
 
@@ -181,7 +185,7 @@ def test_padding_bound_over_sizes() -> None:
     [
         (covers(tiled((256, 512))), "unreached"),
         (in_bounds(mapping((N,), lambda on, i: on.xor(i, 1), (N,))), "xor"),
-        (Claim({}, Holds(parse_condition("N * N == 2 * M * M"))), "z3 gives up|budget"),
+        (Claim({}, SizeCondition(parse_condition("N * N == 2 * M * M"))), "z3 gives up|budget"),
     ],
 )
 def test_what_z3_cannot_is_said_in_words(claim: Claim, reason: str, capfd: pytest.CaptureFixture[str]) -> None:

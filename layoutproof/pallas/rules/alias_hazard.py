@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from layoutproof.core.claim import All, At, Claim, When
+from layoutproof.core.claim import And, At, Claim, PlacePredicate
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import Index, IndexMap, from_row_major, row_major
 from layoutproof.core.numbers import Numbers
@@ -126,7 +126,7 @@ def _by_steps(pair: _Pair) -> Claim:
             on.logical_and(near, on.logical_and(last, first)), _overlap(output, here, operand, there, on)
         )
 
-    violation = When((At(writes, "writer"), At(reads_, "reader")), hazard)
+    violation = PlacePredicate((At(writes, "writer"), At(reads_, "reader")), hazard)
     points = {"writer": written.domain, "reader": fetched.domain}
     return Claim(points, violation, _explained(pair), implied_by=_one_map(pair))
 
@@ -150,8 +150,8 @@ def _by_tables(pair: _Pair) -> Claim:
 
     operands = {"writer": output, "reader": operand, "next": output, "previous": operand}
     tied = ties(pair.kernel, [(operands[name], name, copies[name]) for name in maps])
-    violation = When(tuple(At(m, name, copies[name]) for name, m in maps.items()), hazard)
-    return Claim(points, All((*tied, violation)) if tied else violation, _explained(pair))
+    violation = PlacePredicate(tuple(At(m, name, copies[name]) for name, m in maps.items()), hazard)
+    return Claim(points, And((*tied, violation)) if tied else violation, _explained(pair))
 
 
 def _at_once(pair: _Pair) -> Claim:
@@ -176,8 +176,8 @@ def _at_once(pair: _Pair) -> Claim:
         )
 
     tied = ties(kernel, [(output, "writer", copies["writer"]), (operand, "reader", copies["reader"])])
-    violation = When(tuple(At(m, name, copies[name]) for name, m in maps.items()), shared)
-    return Claim(points, All((*tied, violation)) if tied else violation, explain)
+    violation = PlacePredicate(tuple(At(m, name, copies[name]) for name, m in maps.items()), shared)
+    return Claim(points, And((*tied, violation)) if tied else violation, explain)
 
 
 def _explained(pair: _Pair) -> Any:

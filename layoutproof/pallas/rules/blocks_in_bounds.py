@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from layoutproof.core.claim import All, At, Claim, Outside, When
+from layoutproof.core.claim import And, At, Claim, Outside, PlacePredicate
 from layoutproof.core.index_map import Index
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
@@ -85,7 +85,7 @@ def _inside(kernel: Kernel, operand: Operand, dims: list[int], reading: bool) ->
         return out_of_bounds(kernel, operand, wrong(at, on)[0])
 
     outside = Outside(At(m, "program", reads_))
-    claim = Claim(points, All((*tied, outside)) if tied else outside, explain)
+    claim = Claim(points, And((*tied, outside)) if tied else outside, explain)
     return Obligation(operand.name, claim, reads=reading, mend=mend, source=operand.source)
 
 
@@ -110,7 +110,7 @@ def _ends(kernel: Kernel, operand: Operand) -> Obligation:
         return str(operand)
 
     tied = consistent(kernel, operand, [("program", reads_)])
-    claim = Claim(points, All((*tied, When((At(ends, "program", reads_),), too_long))), explain)
+    claim = Claim(points, And((*tied, PlacePredicate((At(ends, "program", reads_),), too_long))), explain)
     bounded = [term for k, size in enumerate(operand.sizes) if size is not None for term in (operand.index[k], size)]
     return Obligation(operand.name, claim, reads=bool(reads(bounded)), source=operand.source)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from layoutproof.core.claim import All, At, Claim, When
+from layoutproof.core.claim import And, At, Claim, PlacePredicate
 from layoutproof.core.index_map import Index
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
@@ -50,5 +50,5 @@ def _of(kernel: Kernel, operand: Operand, target: KernelTarget) -> Iterator[Obli
 
     points = {"program": m.domain} | ({"reads": m.copies} if reads else {})
     tied = consistent(kernel, operand, [("program", reads)])
-    claim = Claim(points, All((*tied, When((At(m, "program", reads),), off))), explain)
+    claim = Claim(points, And((*tied, PlacePredicate((At(m, "program", reads),), off))), explain)
     yield Obligation(operand.name, claim, source=operand.source)

@@ -9,7 +9,7 @@ Mend: pl.cdiv(n, 256), or return early where there is nothing to do.
 
 from __future__ import annotations
 
-from layoutproof.core.claim import Any_, Claim, Formula, Holds
+from layoutproof.core.claim import Claim, Formula, Or, SizeCondition
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.size import surely_less
@@ -26,12 +26,12 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     doubtful = [(k, n) for k, n in enumerate(kernel.grid) if type(n) is not int and not surely_less(0, n)]
     claim = None
     if doubtful and not broken:
-        parts: tuple[Formula, ...] = tuple(Holds(Term("<", size_term(n), Term("int", 1))) for _, n in doubtful)
+        parts: tuple[Formula, ...] = tuple(SizeCondition(Term("<", size_term(n), Term("int", 1))) for _, n in doubtful)
 
         def explain(at: Point, on: Numbers) -> str:
             return "; ".join(_said(k, on.size(n)) for k, n in doubtful if on.size(n) < 1)
 
-        claim = Claim({}, parts[0] if len(parts) == 1 else Any_(parts), explain)
+        claim = Claim({}, parts[0] if len(parts) == 1 else Or(parts), explain)
     mend = "use pl.cdiv instead of //"
     return (Obligation("grid", claim, "; ".join(broken), reads=False, mend=lambda point, on: mend),)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from layoutproof.core.claim import All, At, Claim, Formula, Outside, When
+from layoutproof.core.claim import And, At, Claim, Formula, Outside, PlacePredicate
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
@@ -59,7 +59,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     points = {"program": m.domain} | ({"reads": m.copies} if reads else {})
     outside = Outside(At(inside, "program", reads), (2 * LIMIT,) * len(distinct))
     beside = (*consistent(kernel, operand, [("program", reads)]), *_counted(kernel, m))
-    claim = Claim(points, All((*beside, outside)) if beside else outside, explain)
+    claim = Claim(points, And((*beside, outside)) if beside else outside, explain)
     yield Obligation(operand.name, claim, source=operand.source)
 
 
@@ -76,7 +76,7 @@ def _counted(kernel: Kernel, m: IndexMap) -> tuple[Formula, ...]:
             held = on.logical_and(held, on.less(places[0][k], LIMIT - 1))
         return held
 
-    return (When((At(program, "program"),), fits),)
+    return (PlacePredicate((At(program, "program"),), fits),)
 
 
 def _parts(term: Term) -> list[Term]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from layoutproof.core.claim import All, At, Claim, Formula, Holds, Unreached, When
+from layoutproof.core.claim import And, At, Claim, Formula, PlacePredicate, SizeCondition, Uncovered
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import INTS, Numbers
@@ -61,7 +61,7 @@ def _of(kernel: Kernel, operand: Operand) -> Obligation:
     def explain(at: Point, on: Numbers) -> str:
         return f"no program reads {operand.name}{list(first(at, on)['element'])}"
 
-    claim = Claim({named: m.range}, Unreached(m, named), explain)
+    claim = Claim({named: m.range}, Uncovered(m, named), explain)
     return Obligation(
         operand.name, claim, severity="info", source=operand.source, shown=first, graver=tuple(_tails(kernel, operand))
     )
@@ -107,8 +107,10 @@ def _tail(kernel: Kernel, operand: Operand, d: int, others: list[Operand]) -> Ob
     tiles = IndexMap(box, Space(("tile",), (whole,)), _placed(used, tile, 0))
     after = IndexMap(box, Space(("tail",), (rest,)), _placed(used, tile, whole))
     # sizes for which there is no whole tile have no remainder either
-    some: tuple[Formula, ...] = () if type(extent) is int else (Holds(Term("<=", size_term(size), size_term(extent))),)
-    unread: Formula = Unreached(after, "tail")
+    some: tuple[Formula, ...] = (
+        () if type(extent) is int else (SizeCondition(Term("<=", size_term(size), size_term(extent))),)
+    )
+    unread: Formula = Uncovered(after, "tail")
 
     def first(at: Point, on: Numbers) -> Point:
         return {
@@ -120,13 +122,13 @@ def _tail(kernel: Kernel, operand: Operand, d: int, others: list[Operand]) -> Ob
         tail = f"elements {start}:{on.size(extent)} of dimension {d} of {operand.name}"
         return f"no program reads {tail}, what is left behind its {many} whole block{'s' if many > 1 else ''}"
 
-    beside = [Claim({"tile": tiles.range}, Unreached(tiles, "tile"))]
+    beside = [Claim({"tile": tiles.range}, Uncovered(tiles, "tile"))]
     beside += [_no_other(kernel, other, d, whole * size, extent) for other in others]
     if block.kind != "blocked":
         beside.append(_aligned(kernel, operand, d, size))
     return Obligation(
         operand.name,
-        Claim({"tail": after.range}, All((unread, *some)) if some else unread, explain),
+        Claim({"tail": after.range}, And((unread, *some)) if some else unread, explain),
         severity="warning" if kernel.inputs.index(operand) in [a for a, _ in kernel.aliases] else "error",
         mend=lambda at, on: uncovered(kernel, operand, d),
         source=operand.source,
@@ -163,7 +165,7 @@ def _no_other(kernel: Kernel, other: Operand, d: int, start: Extent, end: Extent
         begin = start_of(block, places[0][d], on)
         return on.logical_and(on.less(on.size(start), begin + on.size(block.size)), on.less(begin, on.size(end)))
 
-    return Claim({"program": m.domain}, When((At(m, "program"),), seen))
+    return Claim({"program": m.domain}, PlacePredicate((At(m, "program"),), seen))
 
 
 def _aligned(kernel: Kernel, operand: Operand, d: int, size: Extent) -> Claim:
@@ -173,7 +175,7 @@ def _aligned(kernel: Kernel, operand: Operand, d: int, size: Extent) -> Claim:
     def odd(places: tuple[Index, ...], on: Numbers) -> Any:
         return on.logical_not(on.equal(places[0][d] % on.size(size), 0))
 
-    return Claim({"program": m.domain}, When((At(m, "program"),), odd))
+    return Claim({"program": m.domain}, PlacePredicate((At(m, "program"),), odd))
 
 
 def _ops(term: Term) -> frozenset[str]:

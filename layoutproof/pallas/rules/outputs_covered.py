@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from layoutproof.core.claim import Claim, Unreached
+from layoutproof.core.claim import Claim, Uncovered
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.kernel.fixes import uncovered
@@ -50,7 +50,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
 
     aliased = kernel.outputs.index(operand) in [out for _, out in kernel.aliases]
     severity = "info" if not operand.live else "warning" if aliased else "error"
-    claim = Claim({named: m.range}, Unreached(m, named), hole)
+    claim = Claim({named: m.range}, Uncovered(m, named), hole)
     if unsettled:
         # every value that a table may hold was let stand at once: what is not reached so is not reached at all
         yield Obligation(operand.name, claim, if_proved=unsettled, severity=severity, source=operand.source)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from layoutproof.core.claim import All, At, Before, Claim, Formula, Same, When
+from layoutproof.core.claim import And, At, Claim, Formula, LexLess, PlacePredicate, Same
 from layoutproof.core.index_map import Index
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
@@ -42,11 +42,11 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     if m.copies.extents:
         points |= dict.fromkeys(copies, m.copies)
     first, second = At(m, "first", copies[0]), At(m, "second", copies[1])
-    parts: tuple[Formula, ...] = (Before("first", "second"), Same(first, second))
+    parts: tuple[Formula, ...] = (LexLess("first", "second"), Same(first, second))
     parts += consistent(kernel, operand, [("first", copies[0]), ("second", copies[1])], dims, elements=True)
     if written == "element":
         # what windows share outside the array is dropped
-        parts += (When((first,), lambda places, on: _inside(places[0], m.range.extents, on)),)
+        parts += (PlacePredicate((first,), lambda places, on: _inside(places[0], m.range.extents, on)),)
 
     def explain(at: Point, on: Numbers) -> str:
         place = m.place(at["first"], at.get("first_at", ()), on)
@@ -59,7 +59,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
         return f"grid dimension {k} does not choose the block of {operand.name}; {who}, or let it choose a block"
 
     severity = "error" if operand.live else "info"
-    claim = Claim(points, All(parts), explain)
+    claim = Claim(points, And(parts), explain)
     # on a GPU a block is a pointer into the array, and programs share it to store different parts
     body = (
         "" if kernel.platform == "tpu" else "programs share a block, and what each stores of it is in the kernel's body"

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from layoutproof.core.claim import All, At, Claim, When
+from layoutproof.core.claim import And, At, Claim, PlacePredicate
 from layoutproof.core.index_map import Index
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
@@ -61,7 +61,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
 
     figures = {f"mask{d}": _mask(operand, d) for d in dims}
     points = {"program": m.domain} | ({"reads": m.copies} if reads else {})
-    claim = Claim(points, All((*tied, When((At(m, "program", reads),), partial))), explain)
+    claim = Claim(points, And((*tied, PlacePredicate((At(m, "program", reads),), partial))), explain)
     yield Obligation(operand.name, claim, severity="info", source=operand.source, figures=figures)
 
 

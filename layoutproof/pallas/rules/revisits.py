@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from layoutproof.core.claim import All, At, Before, Claim, Differ, Formula, Same
+from layoutproof.core.claim import And, At, Claim, Differ, Formula, LexLess, Same
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
@@ -51,7 +51,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     names = ("first", "between", "last")
     copies = tuple(f"{name}_reads" if m.copies.extents else "" for name in names)
     at = [At(m, name, copy) for name, copy in zip(names, copies, strict=True)]
-    parts: tuple[Formula, ...] = (Before("first", "between"), Before("between", "last"))
+    parts: tuple[Formula, ...] = (LexLess("first", "between"), LexLess("between", "last"))
     parts += (Same(at[0], at[2]), Differ(at[0], at[1]))
     parts += consistent(kernel, operand, list(zip(names, copies, strict=True)))
     points = dict.fromkeys(names, m.domain)
@@ -72,7 +72,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
             return ""
         return f"grid dimension {idle[0]} does not choose the block of {operand.name}: make it the innermost dimension"
 
-    claim = Claim(points, All(parts), explain, implied_by=leading_claim(kernel, operand))
+    claim = Claim(points, And(parts), explain, implied_by=leading_claim(kernel, operand))
     severity = "error" if operand.live else "info"
     yield Obligation(operand.name, claim, severity=severity, mend=mend, source=operand.source)
 
@@ -115,4 +115,6 @@ def leading_claim(kernel: Kernel, operand: Operand) -> Claim | None:
         return whole.place(tuple(full), (), on)
 
     m = IndexMap(box, whole.range, place)
-    return Claim({"first": box, "second": box}, All((Before("first", "second"), Same(At(m, "first"), At(m, "second")))))
+    return Claim(
+        {"first": box, "second": box}, And((LexLess("first", "second"), Same(At(m, "first"), At(m, "second"))))
+    )

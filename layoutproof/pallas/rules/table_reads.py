@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from layoutproof.core.claim import All, At, Claim, Outside
+from layoutproof.core.claim import And, At, Claim, Outside
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.term import Term, reads
@@ -45,6 +45,6 @@ def _read(kernel: Kernel, operand: Operand, read: Term) -> Obligation:
 
     outside = Outside(At(m, "program", "reads"), table.dims)
     tied = consistent(kernel, operand, [("program", "reads")])
-    claim = Claim({"program": m.domain, "reads": m.copies}, All((*tied, outside)) if tied else outside, explain)
+    claim = Claim({"program": m.domain, "reads": m.copies}, And((*tied, outside)) if tied else outside, explain)
     # a place that reads nothing is outside of the table whatever that holds
     return Obligation(operand.name, claim, reads=bool(reads(read.args[1:])), source=operand.source)

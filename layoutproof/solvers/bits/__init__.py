@@ -11,7 +11,18 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from layoutproof.core.claim import All, At, Before, Claim, Differ, Holds, Outside, Same, Unreached, over_domains
+from layoutproof.core.claim import (
+    And,
+    At,
+    Claim,
+    Differ,
+    LexLess,
+    Outside,
+    Same,
+    SizeCondition,
+    Uncovered,
+    over_domains,
+)
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import INTS
@@ -28,7 +39,7 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
     >>> from layoutproof.core.space import Space
     >>> swap = IndexMap(Space(("i",), (16,)), Space(("o",), (8,)), lambda x, c, on: (on.xor(x[0] % 8, x[0] // 8),))
     >>> pair = {"first": swap.domain, "second": swap.domain}
-    >>> decide(Claim(pair, All((Before("first", "second"), Same(At(swap, "first"), At(swap, "second"))))))
+    >>> decide(Claim(pair, And((LexLess("first", "second"), Same(At(swap, "first"), At(swap, "second"))))))
     {'first': (0,), 'second': (9,)}
     """
     if claim.where is not None or claim.sizes():
@@ -36,7 +47,7 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
     if not over_domains(claim):
         raise Undecided("bits decide claims about whole domains")
     match claim.violation:
-        case All((Before(first, second), Same(At(left, p, ""), At(right, q, "")))) if left is right and (p, q) == (
+        case And((LexLess(first, second), Same(At(left, p, ""), At(right, q, "")))) if left is right and (p, q) == (
             first,
             second,
         ):
@@ -48,9 +59,9 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
             return _named(point, _differ(left, right))
         case Same(At(left, point, ""), At(right, same, "")) if point == same:
             return _named(point, _same(left, right))
-        case Unreached(m, point):
+        case Uncovered(m, point):
             return _named(point, _unreached(m))
-        case Holds(condition):
+        case SizeCondition(condition):
             return {} if condition.evaluate({}, INTS) else None
     raise Undecided("bits do not know this kind of claim")
 

@@ -16,16 +16,16 @@ from typing import Any
 
 from layoutproof.core.assume import alternatives, substitution
 from layoutproof.core.claim import (
-    All,
+    And,
     At,
-    Before,
     Claim,
     Differ,
-    Holds,
+    LexLess,
     NotAmong,
     Outside,
     Same,
-    Unreached,
+    SizeCondition,
+    Uncovered,
     over_domains,
 )
 from layoutproof.core.errors import Undecided
@@ -56,7 +56,7 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
 
 def _violation(claim: Claim, on: DigitNumbers) -> Point | None:
     match claim.violation:
-        case All((Before(first, second), Same(At(left, p, c), At(right, q, d)))) if left is right:
+        case And((LexLess(first, second), Same(At(left, p, c), At(right, q, d)))) if left is right:
             if (p, q) == (first, second) and bool(c) == bool(d):
                 return _named(claim, _shared(left, on), (p, q, c, d))
             if p == q and (c, d) == (first, second):
@@ -69,9 +69,9 @@ def _violation(claim: Claim, on: DigitNumbers) -> Point | None:
             return _named(claim, _differ(left, right, on), (left.point, left.copy or right.copy))
         case NotAmong(place, m, point) if place.point == point:
             return _named(claim, _not_among(place, m, on), (point, place.copy))
-        case Unreached(m, point):
+        case Uncovered(m, point):
             return _named(claim, _covers(m, claim.points[point].extents, on), (point,))
-        case Holds(condition):
+        case SizeCondition(condition):
             return {} if condition.evaluate({}, on) else None
     raise Undecided("digits do not know this kind of claim")
 

@@ -9,20 +9,20 @@ from typing import Any
 import islpy as isl
 
 from layoutproof.core.claim import (
-    All,
-    Any_,
+    And,
     At,
-    Before,
     Claim,
     Differ,
     Formula,
-    Holds,
     Kept,
+    LexLess,
     NotAmong,
+    Or,
     Outside,
+    PlacePredicate,
     Same,
-    Unreached,
-    When,
+    SizeCondition,
+    Uncovered,
 )
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import Index, IndexMap
@@ -48,7 +48,7 @@ def decide(claim: Claim, effort: float = 1) -> Point | None:
     >>> from layoutproof.core.space import Space
     >>> line = IndexMap(Space(("i",), (5,)), Space(("o",), (3,)), lambda x, c, on: (x[0] % 3,))
     >>> pair = {"first": line.domain, "second": line.domain}
-    >>> decide(Claim(pair, All((Before("first", "second"), Same(At(line, "first"), At(line, "second"))))))
+    >>> decide(Claim(pair, And((LexLess("first", "second"), Same(At(line, "first"), At(line, "second"))))))
     {'first': (0,), 'second': (3,)}
     """
     budget = int(BUDGET * effort)
@@ -119,7 +119,7 @@ def _violations(formula: Formula, points: Mapping[str, Index], on: Affine, withi
         return reduce(on.logical_or, [on.logical_and(within, condition) for condition in conditions], on.frame.nothing)
 
     match formula:
-        case Before(first, second):
+        case LexLess(first, second):
             result, equal = on.frame.nothing, within
             for a, b in zip(points[first], points[second], strict=True):
                 result = on.logical_or(result, on.logical_and(equal, on.less(a, b)))
@@ -132,19 +132,19 @@ def _violations(formula: Formula, points: Mapping[str, Index], on: Affine, withi
         case Outside(place, extents):
             box = place.map.range.extents if extents is None else extents
             return any_of(on.logical_not(condition) for condition in _inside(at(place), box, on))
-        case Unreached(index_map, point):
+        case Uncovered(index_map, point):
             return on.frame.run(within.subtract, _reached(index_map, None, points[point], on))
         case NotAmong(place, index_map, point):
             return on.frame.run(within.subtract, _reached(index_map, points[point], at(place), on))
-        case Holds(condition):
+        case SizeCondition(condition):
             return on.logical_and(within, condition.evaluate({}, on))
-        case When(places, condition):
+        case PlacePredicate(places, condition):
             return on.logical_and(within, condition(tuple(at(place) for place in places), on))
         case Kept(claim):
             return on.frame.run(within.subtract, _broken(claim, on))
-        case All(parts):
+        case And(parts):
             return reduce(lambda left, part: _violations(part, points, on, left), parts, within)
-        case Any_(parts):
+        case Or(parts):
             return reduce(on.logical_or, [_violations(part, points, on, within) for part in parts], on.frame.nothing)
 
 

@@ -9,20 +9,20 @@ from itertools import product
 from typing import Any
 
 from layoutproof.core.claim import (
-    All,
-    Any_,
+    And,
     At,
-    Before,
     Claim,
     Differ,
     Formula,
-    Holds,
     Kept,
+    LexLess,
     NotAmong,
+    Or,
     Outside,
+    PlacePredicate,
     Same,
-    Unreached,
-    When,
+    SizeCondition,
+    Uncovered,
 )
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import Index, IndexMap
@@ -107,7 +107,7 @@ class Statement:
     def _holds(self, formula: Formula) -> Any:
         on = self.on
         match formula:
-            case Before(first, second):
+            case LexLess(first, second):
                 before: Any = False
                 for a, b in reversed(list(zip(self.points[first], self.points[second], strict=True))):
                     before = on.logical_or(on.less(a, b), on.logical_and(on.equal(a, b), before))
@@ -124,17 +124,17 @@ class Statement:
                 here, copies = self._at(place), self._copies(index_map)
                 places = [index_map.place(self.points[point], copy, on) for copy in copies]
                 return reduce(on.logical_and, [on.logical_not(self._all_equal(here, there)) for there in places], True)
-            case Unreached():
+            case Uncovered():
                 raise Undecided("an unreached place needs for-all inside exists; isl or brute decide that")
             case Kept():
                 raise Undecided("that no point violates a claim needs for-all inside exists; isl decides that")
-            case Holds(condition):
+            case SizeCondition(condition):
                 return condition.evaluate({}, on)
-            case When(places, condition):
+            case PlacePredicate(places, condition):
                 return condition(tuple(self._at(place) for place in places), on)
-            case All(parts):
+            case And(parts):
                 return reduce(on.logical_and, [self._holds(part) for part in parts], True)
-            case Any_(parts):
+            case Or(parts):
                 return self._any(self._holds(part) for part in parts)
 
     def _any(self, conditions: Iterable[Any]) -> Any:
