@@ -159,7 +159,7 @@ def test_a_failure_while_a_call_is_read(run: Any, monkeypatch: pytest.MonkeyPatc
     assert "IndexError: tuple index out of range" in capsys.readouterr().out
 
 
-@pytest.mark.filterwarnings("ignore:jax.experimental.pallas.core_map is deprecated")  # by jax 0.12
+@pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")  # core_map and its mesh, by jax 0.12
 def test_a_kernel_over_a_mesh_is_seen(run: Any, tmp_path: Path) -> None:
     """`pl.core_map` has no block mappings: it is an unknown call, not an invisible one."""
     (tmp_path / "meshes.py").write_text(
