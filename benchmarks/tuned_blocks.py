@@ -20,16 +20,16 @@ from typing import Any
 from tuned_kernels import MODELS, UNMODELLED
 
 from layoutproof.core.errors import Undecided
-from layoutproof.tilings.tuned import Standing, standing
+from layoutproof.tilings.tuned import Rank, rank
 
 
 @dataclass(frozen=True)
 class Answered:
-    """kernel, chip: as the row names them.  standing: None where nothing is modelled, then `why` says so."""
+    """kernel, chip: as the row names them.  rank: None where nothing is modelled, then `why` says so."""
 
     kernel: str
     chip: str
-    standing: Standing | None
+    rank: Rank | None
     ranked: bool = False
     why: str = ""
 
@@ -49,7 +49,7 @@ def answers(rows: Iterable[Mapping[str, Any]]) -> list[Answered]:
             continue
         try:
             one = MODELS[kernel](row)
-            found.append(Answered(kernel, chip, standing(one.problem, one.values), one.ranked))
+            found.append(Answered(kernel, chip, rank(one.problem, one.values), one.ranked))
         except Undecided as undecided:
             found.append(Answered(kernel, chip, None, why=str(undecided)))
     return found
@@ -57,8 +57,8 @@ def answers(rows: Iterable[Mapping[str, Any]]) -> list[Answered]:
 
 def page(found: Sequence[Answered]) -> str:
     """The report as Markdown."""
-    modelled = [one for one in found if one.standing is not None]
-    legal = [one for one in modelled if one.standing is not None and not one.standing.why]
+    modelled = [one for one in found if one.rank is not None]
+    legal = [one for one in modelled if one.rank is not None and not one.rank.why]
     lines = [
         "# Tuned block sizes of others, judged",
         "",
@@ -83,13 +83,13 @@ def page(found: Sequence[Answered]) -> str:
         if own:
             lines.append(_line(kernel, own))
     lines += ["", "Not modelled:", "", "| kernel | rows | why |", "|---|---:|---|"]
-    left = Counter((one.kernel, one.why) for one in found if one.standing is None)
+    left = Counter((one.kernel, one.why) for one in found if one.rank is None)
     lines += [f"| {kernel} | {count} | {why} |" for (kernel, why), count in sorted(left.items())]
     return "\n".join(lines) + "\n"
 
 
 def _line(kernel: str, own: Sequence[Answered]) -> str:
-    stands = [one.standing for one in own if one.standing is not None]
+    stands = [one.rank for one in own if one.rank is not None]
     refused = Counter(re.sub(r":.*", "", stand.why) for stand in stands if stand.why)
     cells = [kernel, str(len(own)), str(sum(not stand.why for stand in stands))]
     cells.append(", ".join(f"{why}: {count}" for why, count in refused.most_common()) or "-")

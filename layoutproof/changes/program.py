@@ -18,7 +18,7 @@ from layoutproof.core.index_map import IndexMap
 from layoutproof.hlo.collectives import OPCODES, Collective, collective
 from layoutproof.hlo.kernels import TARGET as KERNEL
 from layoutproof.hlotext import module
-from layoutproof.hlotext.events import Begin, End, Event, Over
+from layoutproof.hlotext.events import Begin, End, Event, ModuleEnd
 from layoutproof.hlotext.lines import events
 from layoutproof.hlotext.module import Header, element_of, element_text, parts
 from layoutproof.registry.read import map_of, read_layout
@@ -199,7 +199,7 @@ class _Reader:
             _interface(program, event, self.file)
         elif isinstance(event, LayoutError):
             self._wrong(event)
-        elif not isinstance(event, End | Over):
+        elif not isinstance(event, End | ModuleEnd):
             problem = "a buffer assignment: the gate compares modules"
             self._wrong(LayoutError(problem, file=self.file, line=event.line))
 

@@ -35,12 +35,12 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.hlo import bitcasts, copies
-from layoutproof.hlo.agree import ELEMENTWISE
 from layoutproof.hlo.audit import audit_events
 from layoutproof.hlo.bitcasts import REORDERING, Bitcast
 from layoutproof.hlo.collectives import OPCODES
-from layoutproof.hlo.collector import uncollected
+from layoutproof.hlo.consistency import ELEMENTWISE
 from layoutproof.hlo.copies import Move
+from layoutproof.hlo.gc_pause import gc_disabled
 from layoutproof.hlo.shapes import read_array
 from layoutproof.hlotext.lines import events
 from layoutproof.registry.read import read_layout
@@ -65,7 +65,7 @@ class Copy:
 
 def compare(old: File | None, new: File | None, unit: str) -> list[Finding]:
     """The findings of one dump; None where a state lacks the file."""
-    with uncollected():
+    with gc_disabled():
         before = Program() if old is None else read(old.data, old.path)
         after, broken = (Program(), []) if new is None else read_and_audited(new)
         path = (new or old).path  # type: ignore[union-attr]

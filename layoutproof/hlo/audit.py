@@ -8,12 +8,12 @@ from pathlib import Path
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import lines as text_of
 from layoutproof.core.result import Verdict
-from layoutproof.hlo import agree, bitcasts, buffers, copies, kernels
+from layoutproof.hlo import bitcasts, buffers, consistency, copies, kernels
 from layoutproof.hlo.copies import Move
 from layoutproof.hlo.found import Audit, Casts, Moves
-from layoutproof.hlo.program import Key, Open, Room
+from layoutproof.hlo.program import ComputationState, Key, ModuleState
 from layoutproof.hlo.shapes import Shape, Shapes
-from layoutproof.hlotext.events import Allocation, Begin, End, Event, Over, Value
+from layoutproof.hlotext.events import Allocation, Begin, End, Event, ModuleEnd, Value
 from layoutproof.hlotext.lines import events
 from layoutproof.hlotext.module import Header, Instruction
 
@@ -46,8 +46,8 @@ def audit_events(given: Iterable[Event], file: str = "", target: str | None = No
         elif kind is End:
             work.end()
         elif isinstance(event, Header):
-            work.open = Open(event)
-        elif isinstance(event, Over):
+            work.module = ModuleState(event)
+        elif isinstance(event, ModuleEnd):
             work.over(event)
         elif isinstance(event, Value):
             work.value(event)
@@ -61,7 +61,7 @@ def audit_events(given: Iterable[Event], file: str = "", target: str | None = No
 class _Work:
     """The state between two lines."""
 
-    __slots__ = ("file", "found", "kernels", "moves", "open", "room", "shapes", "target")
+    __slots__ = ("computation", "file", "found", "kernels", "module", "moves", "shapes", "target")
 
     def __init__(self, file: str, target: str | None) -> None:
         self.file, self.target = file, target
@@ -69,8 +69,8 @@ class _Work:
         self.shapes = Shapes()
         self.kernels: dict[tuple[str, str], list[tuple[str, Verdict, str]]] = {}
         self.moves: dict[Key, Move] = {}
-        self.open = Open(Header(""))
-        self.room = Room("", False, 0)
+        self.module = ModuleState(Header(""))
+        self.computation = ComputationState("", False, 0)
 
     def wrong(self, error: LayoutError) -> None:
         """Keeps an error, up to `MOST_ERRORS`."""
@@ -79,13 +79,13 @@ class _Work:
 
     def begin(self, event: Begin) -> None:
         """A computation begins."""
-        self.room = Room(*event)
-        self.open.rooms[event.name] = self.room
+        self.computation = ComputationState(*event)
+        self.module.computations[event.name] = self.computation
         self.found.computations += 1
 
     def end(self) -> None:
         """It is whole; the names in it are not needed any more."""
-        self.room.forget()
+        self.computation.forget()
 
     def instruction(self, of: Instruction) -> None:
         """One instruction: its result, and what it does to its operands."""
@@ -95,53 +95,53 @@ class _Work:
         except LayoutError as error:
             self.wrong(LayoutError(f"{shorten(of.name, 40)}: {error.problem}", text=error.text).at(self.file, of.line))
             return
-        room, opcode = self.room, of.opcode
-        room.add(of, shape)
+        computation, opcode = self.computation, of.opcode
+        computation.add(of, shape)
         for array in shape.arrays:
             if array.unknown:
-                self.found.unclear(array.text, array.unknown, of.line)
+                self.found.add_unknown(array.text, array.unknown, of.line)
         if opcode == "parameter" or opcode == "constant":
             return
         if opcode == "bitcast" or opcode in copies.OPCODES:
-            source = room.shape_of(of, 0)
+            source = computation.shape_of(of, 0)
             if source is not None:
                 self._bitcast(of, source, shape) if opcode == "bitcast" else self._move(of, source, shape)
         elif opcode == "custom-call":
             self.found.targets[of.target] += 1
             if of.target == kernels.TARGET:
                 self._kernel(of)
-        if self.open.header.scheduled:
-            operands = [room.shape_of(of, k) for k in range(len(of.operands))]
+        if self.module.header.scheduled:
+            operands = [computation.shape_of(of, k) for k in range(len(of.operands))]
             known = [operand for operand in operands if operand is not None]
             if len(known) == len(operands) and known:
-                if opcode in agree.TWICE:
-                    self._contradicted(agree.inside(of, known, shape))
-                if opcode in agree.CALLERS:
-                    self.open.calls.append(agree.Call(of.line, of.name, opcode, of.calls, tuple(known), shape))
-        self.open.use(of, room)
+                if opcode in consistency.TWICE:
+                    self._contradicted(consistency.of_instruction(of, known, shape))
+                if opcode in consistency.CALLERS:
+                    self.module.calls.append(consistency.Call(of.line, of.name, opcode, of.calls, tuple(known), shape))
+        self.module.use(of, computation)
 
     def _bitcast(self, of: Instruction, source: Shape, target: Shape) -> None:
         if source.elements is not None or target.elements is not None:
-            self.found.unclear("bitcast of a tuple", "only arrays have bytes", of.line)
+            self.found.add_unknown("bitcast of a tuple", "only arrays have bytes", of.line)
             return
-        if source.arrays[0].space != target.arrays[0].space and not self.room.respaced:
+        if source.arrays[0].space != target.arrays[0].space and not self.computation.respaced:
             what = f"bitcast {shorten(of.name, 40)} cannot change the memory space"
-            self.room.respaced.append(agree.Contradiction(of.line, what, source.text, target.text))
+            self.computation.respaced.append(consistency.Contradiction(of.line, what, source.text, target.text))
         key = (source.text, target.text)
         casts = self.found.casts.get(key)
         if casts is None:
             (one,), (other,) = source.arrays, target.arrays
-            casts = Casts(one, other, bitcasts.judge(one, other), self.open.place(of))
+            casts = Casts(one, other, bitcasts.judge(one, other), self.module.place(of))
             self.found.casts[key] = casts
         casts.count += 1
         if casts.cast.verdict is Verdict.UNKNOWN:
-            self.found.unclear(f"bitcast {source.text} to {target.text}", casts.cast.reason, of.line)
+            self.found.add_unknown(f"bitcast {source.text} to {target.text}", casts.cast.reason, of.line)
 
     def _move(self, of: Instruction, source: Shape, target: Shape) -> None:
         if of.opcode == "copy-start":
             target = target.elements[0] if target.elements else target
         if len(source.arrays) != len(target.arrays):
-            self._contradicted([agree.Contradiction(of.line, f"{of.opcode} {of.name}", source.text, target.text)])
+            self._contradicted([consistency.Contradiction(of.line, f"{of.opcode} {of.name}", source.text, target.text)])
             return
         permutation = of.dimensions if of.opcode == "transpose" else None
         for one, other in zip(source.arrays, target.arrays, strict=True):
@@ -152,13 +152,13 @@ class _Work:
                 self.moves[key] = copies.judge(of.opcode, one, other, permutation)
             move = self.moves[key]
             if move.kind == "unknown":
-                self.found.unclear(f"{of.opcode} {one.text} to {other.text}", move.reason, of.line)
-            moves = self.room.moves.get(key)
+                self.found.add_unknown(f"{of.opcode} {one.text} to {other.text}", move.reason, of.line)
+            moves = self.computation.moves.get(key)
             if moves is None:
-                moves = self.room.moves[key] = Moves(of.opcode, one, other, move, self.open.place(of))
+                moves = self.computation.moves[key] = Moves(of.opcode, one, other, move, self.module.place(of))
             moves.count += 1
-            if self.room.entry and moves.parameter < 0:
-                moves.parameter = self.room.origins.get(of.operands[0], -1)
+            if self.computation.entry and moves.parameter < 0:
+                moves.parameter = self.computation.origins.get(of.operands[0], -1)
 
     def _kernel(self, of: Instruction) -> None:
         key = (of.shape, of.attributes)
@@ -167,22 +167,22 @@ class _Work:
         for name, verdict, why in self.kernels[key]:
             self.found.kernels[verdict.value] += 1
             if verdict is Verdict.UNKNOWN:
-                self.found.unclear("Mosaic kernel", why, of.line)
+                self.found.add_unknown("Mosaic kernel", why, of.line)
             elif verdict is Verdict.REFUTED:
                 self.found.wrong_kernels.append(f"{self.file}:{of.line}: {name}: {why}")
 
-    def _contradicted(self, found: list[agree.Contradiction]) -> None:
+    def _contradicted(self, found: list[consistency.Contradiction]) -> None:
         self.found.contradicted += len(found)
-        room = MOST_CONTRADICTIONS - len(self.found.contradictions)
-        self.found.contradictions += found[:room]
+        computation = MOST_CONTRADICTIONS - len(self.found.contradictions)
+        self.found.contradictions += found[:computation]
 
-    def over(self, event: Over) -> None:
+    def over(self, event: ModuleEnd) -> None:
         """The module ends: what its computations had goes to the file's sums."""
         try:
-            self._contradicted(self.open.close(self.found, self.shapes, event.whole))
+            self._contradicted(self.module.close(self.found, self.shapes, event.whole))
         except LayoutError as error:
-            self.wrong(error.at(self.file, error.line or self.open.header.line))
-        self.open = Open(Header(""))
+            self.wrong(error.at(self.file, error.line or self.module.header.line))
+        self.module = ModuleState(Header(""))
 
     def value(self, event: Value) -> None:
         """One size of XLA's own."""

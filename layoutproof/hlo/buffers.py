@@ -22,12 +22,12 @@ def compare(audit: Audit, value: Value, shape: Shape) -> None:
         ours = POINTER * len(shape.elements)
         if value.size != ours:
             # a TPU's table has another size, and no layout: nothing of ours says what it is
-            audit.unclear("tuple table", f"{value.size} bytes for {len(shape.elements)} pointers", value.line)
+            audit.add_unknown("tuple table", f"{value.size} bytes for {len(shape.elements)} pointers", value.line)
             return
     else:
         (array,) = shape.arrays
         if array.layout is None:
-            audit.unclear(f"size of {array.text}", array.unknown or "no elements", value.line)
+            audit.add_unknown(f"size of {array.text}", array.unknown or "no elements", value.line)
             return
         ours = array.padded
     audit.compared += 1

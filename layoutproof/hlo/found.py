@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import Verdict
-from layoutproof.hlo.agree import Contradiction
 from layoutproof.hlo.bitcasts import Bitcast
+from layoutproof.hlo.consistency import Contradiction
 from layoutproof.hlo.copies import Move
 from layoutproof.hlo.shapes import Array
 
@@ -133,7 +133,7 @@ class Audit:
         """Bitcasts that lose or invent an element."""
         return [each for each in self.casts.values() if each.cast.verdict is Verdict.REFUTED]
 
-    def unclear(self, what: str, why: str, line: int) -> None:
+    def add_unknown(self, what: str, why: str, line: int) -> None:
         """One more thing nobody can tell."""
         before = self.unknown.get((what, why))
         first, count = (line, 0) if before is None else (before.line, before.count)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.hlo import agree, memory
-from layoutproof.hlo.agree import Call, Contradiction, Signature
+from layoutproof.hlo import consistency, memory
+from layoutproof.hlo.consistency import Call, Contradiction, Signature
 from layoutproof.hlo.found import Audit, Buffers, Moves, Parameter, Place, Program
 from layoutproof.hlo.shapes import Array, Shape, Shapes
 from layoutproof.hlotext.module import Header, Instruction, element_of
@@ -23,7 +23,7 @@ _HANDED_ON = frozenset(
 Key = tuple[object, ...]
 
 
-class Room:
+class ComputationState:
     """One computation while it is read."""
 
     __slots__ = (
@@ -83,14 +83,14 @@ class Room:
         self.buffers = {key: (array, _place_only(of), n) for key, (array, of, n) in self.buffers.items()}
 
 
-class Open:
+class ModuleState:
     """One module while it is read."""
 
-    __slots__ = ("calls", "header", "inner", "named", "rooms")
+    __slots__ = ("calls", "computations", "header", "inner", "named")
 
     def __init__(self, header: Header) -> None:
         self.header = header
-        self.rooms: dict[str, Room] = {}
+        self.computations: dict[str, ComputationState] = {}
         self.calls: list[Call] = []
         self.inner: dict[str, str] = {}
         self.named: dict[str, int] = {}
@@ -99,7 +99,7 @@ class Open:
         """Where an instruction stands, here and in the user's program."""
         return Place(of.name, of.line, of.op_name, self.header.source(of))
 
-    def use(self, of: Instruction, room: Room) -> None:
+    def use(self, of: Instruction, computation: ComputationState) -> None:
         """Which computations an instruction names, and whether it runs them within its own memory."""
         if "=" not in of.attributes or of.opcode in ("get-tuple-element", "bitcast", "copy-done"):
             return
@@ -110,35 +110,39 @@ class Open:
 
     def close(self, found: Audit, shapes: Shapes, whole: bool) -> list[Contradiction]:
         """Puts the module into the audit; what contradicts in it. LayoutError when computations are missing."""
-        entry = next((room for room in self.rooms.values() if room.entry), None)
-        for room in self.rooms.values():
-            self._sum(found, room)
-        if self.header.name or self.rooms:
+        entry = next((computation for computation in self.computations.values() if computation.entry), None)
+        for computation in self.computations.values():
+            self._sum(found, computation)
+        if self.header.name or self.computations:
             found.programs.append(self._program(found, entry, whole))
         if not whole:
             return []
         for callee, line in self.named.items():
-            if callee not in self.rooms:
+            if callee not in self.computations:
                 problem = f"the computation {shorten(callee, 60)}, named on line {line}, is not in the module"
                 raise LayoutError(f"{problem}: are lines missing?", line=line)
         if not self.header.scheduled:
             return []
-        signatures = {name: Signature(room.parameters, room.root) for name, room in self.rooms.items()}
+        signatures = {
+            name: Signature(computation.parameters, computation.root) for name, computation in self.computations.items()
+        }
         # within a fusion the compiler leaves memory spaces out
-        contradicted = [c for name, room in self.rooms.items() if not self._inside(name) for c in room.respaced]
-        contradicted += [each for call in self.calls for each in agree.across(call, signatures)]
+        contradicted = [
+            c for name, computation in self.computations.items() if not self._inside(name) for c in computation.respaced
+        ]
+        contradicted += [each for call in self.calls for each in consistency.of_call(call, signatures)]
         declared = self.header.entry_layout()
         if declared is not None and entry is not None:
             parameters, root = signatures[entry.name]
             wanted = (tuple([shapes.of(text) for text in declared[0]]), shapes.of(declared[1]))
-            contradicted += agree.entry(self.header.line, wanted, parameters, root)
+            contradicted += consistency.of_entry(self.header.line, wanted, parameters, root)
         return contradicted
 
-    def _sum(self, found: Audit, room: Room) -> None:
-        within = self._inside(room.name)
+    def _sum(self, found: Audit, computation: ComputationState) -> None:
+        within = self._inside(computation.name)
         if within == "fusion":
-            found.roots[room.root_opcode or "?"] += 1
-        for key, moves in room.moves.items():
+            found.roots[computation.root_opcode or "?"] += 1
+        for key, moves in computation.moves.items():
             if within and within != "async-start":
                 found.fused_moves[moves.move.kind] += moves.count
                 continue
@@ -148,7 +152,7 @@ class Open:
                 known.parameter = moves.parameter if known.parameter < 0 else known.parameter
         if within:
             return
-        for (role, text), (array, of, count) in room.buffers.items():
+        for (role, text), (array, of, count) in computation.buffers.items():
             buffers = found.buffers.get((role, text))
             if buffers is None:
                 buffers = found.buffers[role, text] = Buffers(array, self.place(of))
@@ -158,7 +162,7 @@ class Open:
         """The opcode that runs a computation within its own memory; "" where its instructions have their own."""
         return self.inner.get(name, "")
 
-    def _program(self, found: Audit, entry: Room | None, whole: bool) -> Program:
+    def _program(self, found: Audit, entry: ComputationState | None, whole: bool) -> Program:
         given = []
         for number, of in sorted(entry.given.items() if entry else ()):
             shape = entry.parameters[number]  # type: ignore[union-attr]
@@ -189,5 +193,5 @@ def _sharding(found: Audit, of: Instruction) -> str:
     try:
         return str(sharding.read(text))
     except LayoutError as error:
-        found.unclear(f"sharding {shorten(text, 80)}", error.problem, of.line)
+        found.add_unknown(f"sharding {shorten(text, 80)}", error.problem, of.line)
         return f"unreadable: {shorten(text, 80)}"

@@ -22,7 +22,7 @@ class End(NamedTuple):
     line: int
 
 
-class Over(NamedTuple):
+class ModuleEnd(NamedTuple):
     """The module ends. whole: nothing was wrong with it."""
 
     whole: bool
@@ -49,4 +49,4 @@ class Value(NamedTuple):
     line: int
 
 
-Event = Header | Begin | Instruction | End | Over | Allocation | Value | LayoutError
+Event = Header | Begin | Instruction | End | ModuleEnd | Allocation | Value | LayoutError

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import lines as text_of
-from layoutproof.hlotext.events import Allocation, Begin, End, Event, Over, Value
+from layoutproof.hlotext.events import Allocation, Begin, End, Event, ModuleEnd, Value
 from layoutproof.hlotext.header import TABLES, computation_line, gaps, module_line, table_line
 from layoutproof.hlotext.module import Computation, Header, Instruction, Module, balanced, element_of, operand_names
 
@@ -32,7 +32,7 @@ _TOTAL = re.compile(r"\s*Total bytes used: \d+")
 
 
 def events(lines: Iterable[str], file: str = "") -> Iterator[Event]:
-    """What a text says, in its order. A module is Header, then (Begin, Instruction.., End).., then Over."""
+    """What a text says, in its order. A module is Header, then (Begin, Instruction.., End).., then ModuleEnd."""
     reader = _Reader(iter(lines), file)
     while reader.line:
         if reader.line.startswith("HloModule"):
@@ -71,10 +71,10 @@ def read_hlo(source: Path | str | Iterable[str], file: str = "") -> Iterator[Mod
             begin = event
         elif isinstance(event, LayoutError):
             errors.append(event)
-        if isinstance(event, End | Over) and begin is not None:
+        if isinstance(event, End | ModuleEnd) and begin is not None:
             done.append(Computation(begin.name, begin.entry, begin.line, tuple(inside)))
             begin, inside = None, []
-        if isinstance(event, Over):
+        if isinstance(event, ModuleEnd):
             yield Module(header, tuple(done), tuple(errors))
             header, done, errors = Header(""), [], []
     if errors:
@@ -128,7 +128,7 @@ class _Reader:
             yield event
         if not whole and self.line and not self.line.startswith(STARTS):
             self.skip()
-        yield Over(whole, self.number)
+        yield ModuleEnd(whole, self.number)
 
     def _module(self) -> Iterator[Event]:
         first, number = self.line, self.number

@@ -55,7 +55,9 @@ class Obligation:
     by: str = "rule"
 
 
-def each(operands: Iterable[Operand], make: Callable[[Operand], Iterable[Obligation]]) -> tuple[Obligation, ...]:
+def for_each_operand(
+    operands: Iterable[Operand], make: Callable[[Operand], Iterable[Obligation]]
+) -> tuple[Obligation, ...]:
     """The obligations of every operand; one that cannot be told of an operand is unknown for that operand alone."""
     found: list[Obligation] = []
     for operand in operands:

@@ -18,7 +18,7 @@ from layoutproof.core.size import Extent, as_size, ceil_div, divide
 from layoutproof.core.space import Space
 from layoutproof.core.term import Term, reads, replace_reads
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Table
-from layoutproof.kernel.table_ties import range_of, restricted, tied
+from layoutproof.kernel.read_consistency import consistent_reads, range_of, restricted
 
 
 def block_count(extent: Extent, block: Block) -> Extent:
@@ -126,10 +126,10 @@ def consistent(
 
     points: (point, copy) names as the claim has them, whose maps were made with the same `dims` and `elements`.
     """
-    return ties(kernel, [(operand, point, copy) for point, copy in points], dims, elements)
+    return consistency_constraints(kernel, [(operand, point, copy) for point, copy in points], dims, elements)
 
 
-def ties(
+def consistency_constraints(
     kernel: Kernel,
     readers: Sequence[tuple[Operand, str, str]],
     dims: Sequence[int] | None = None,
@@ -158,7 +158,7 @@ def ties(
             for place, of_point in zip(where, tables, strict=True)
             for table, start, end in of_point
         ]
-        return tied(seen, on)
+        return consistent_reads(seen, on)
 
     return (PlacePredicate(tuple(places), condition),)
 
@@ -192,7 +192,7 @@ def bounded_ends(kernel: Kernel, operand: Operand) -> IndexMap:
     return terms_map(kernel, operand, [part for pair in pairs for part in pair])
 
 
-def settled_reads(kernel: Kernel, operand: Operand) -> tuple[IndexMap, str]:
+def reachable_blocks(kernel: Kernel, operand: Operand) -> tuple[IndexMap, str]:
     """What the programs reach together, as elements or blocks, and why nobody can tell, "" where somebody can.
 
     Copies are free choices in such a map. Values of a table are not: only a coordinate that is `t[i]` of a table that

@@ -22,7 +22,7 @@ from layoutproof.core.space import Space
 from layoutproof.solvers.decide import decide
 from layoutproof.tilings.branch import DIVIDES, Box, candidate, cost_of
 from layoutproof.tilings.cost import figures
-from layoutproof.tilings.cover import not_shown, pieces
+from layoutproof.tilings.cover import partition, uncertified
 from layoutproof.tilings.problem import Problem, broken
 from layoutproof.tilings.walk import Floats
 
@@ -39,7 +39,7 @@ Legal = Callable[[Mapping[str, int]], str]
 @dataclass(frozen=True, slots=True)
 class Certificate:
     """kind: "enumerated", "bounds", "z3" or "unknown".  covered: candidates it speaks of, 0 for z3.
-    pieces: boxes and single candidates that were bounded, 0 = none.  cheaper: candidates that would cost less (of
+    boxes: boxes and single candidates that were bounded, 0 = none.  cheaper: candidates that would cost less (of
     boxes: that are refused as a whole) and are not feasible, by reason.
     counterexample: a legal candidate that costs less, None when there is none: then the answer is wrong.
     """
@@ -49,7 +49,7 @@ class Certificate:
     cheaper: Mapping[str, int] | None = None
     counterexample: Mapping[str, int] | None = None
     reason: str = ""
-    pieces: int = 0
+    boxes: int = 0
 
 
 def certify(
@@ -69,13 +69,13 @@ def certify(
             return _enumerated(problem, cost, legal, listed)
         if cuts is None:
             return certified_by_z3(problem, cost, listed)
-        boxes = pieces(problem, cuts)
-        better, why, refused = not_shown(problem, boxes, cost, listed, legal)
+        boxes = partition(problem, cuts)
+        better, why, refused = uncertified(problem, boxes, cost, listed, legal)
     except Undecided as undecided:
         return Certificate("unknown", reason=str(undecided))
     if why:
         return _or_z3(problem, cost, legal, listed, why)
-    return Certificate("bounds", problem.count(), refused, better, pieces=len(boxes))
+    return Certificate("bounds", problem.count(), refused, better, boxes=len(boxes))
 
 
 def _or_z3(problem: Problem, cost: int, legal: Legal, listed: Sequence[Mapping[str, int]], why: str) -> Certificate:

@@ -20,7 +20,7 @@ from layoutproof.hardware.tpu import MEMORY as CHIPS
 from layoutproof.pallas.judge import kernel_target
 from layoutproof.tilings.branch import search
 from layoutproof.tilings.legal import MEMORY, checker, whole
-from layoutproof.tilings.narrow import narrowed
+from layoutproof.tilings.presolve import presolve
 from layoutproof.tilings.problem import Problem
 from layoutproof.tilings.ranges import domain
 from layoutproof.tilings.template import read_template
@@ -117,7 +117,7 @@ def _smallest(
     small = replace(problem, cost=Term("name", "vmem"), worst=True, shapes=shapes)
     rules = (LEGAL,) in kept
     refuses = checker(small, but=() if (VMEM,) in kept else (MEMORY,), effort=effort) if rules else whole(small, effort)
-    small, _ = narrowed(small, kernel_target(problem.target, problem.compiler) if rules else None)
+    small, _ = presolve(small, kernel_target(problem.target, problem.compiler) if rules else None)
     looked, spent = 0, False
 
     def check(values: Mapping[str, int]) -> str:

@@ -1,9 +1,9 @@
-"""A second opinion about a search too large to enumerate: its cuts are walked again, and each piece is bounded anew.
+"""A second opinion about a search too large to enumerate: its cuts are walked again, and each box is bounded anew.
 
 The search hands over nothing but how it cut the space. From the whole space these cuts are made again, so that the
-pieces cover every candidate by construction; then each piece is shown to hold nothing cheaper: it breaks a constraint
+boxes cover every candidate by construction; then each box is shown to hold nothing cheaper: it breaks a constraint
 or the memory limit as a whole, or costs too much as a whole, or is one candidate, which is computed exactly. The
-arithmetic is its own: all pieces at once, as arrays of exact ends, sharing nothing with `interval`.
+arithmetic is its own: all boxes at once, as arrays of exact ends, sharing nothing with `interval`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from layoutproof.tilings.cost import figures
 from layoutproof.tilings.problem import Problem, broken
 
 CHUNK = 4096
-"""Pieces bounded at once."""
+"""Boxes bounded at once."""
 
 
-class Ends:
+class IntervalArray:
     """Many ranges of integers at once: arrays (or single ints) of the lowest and the highest number of each."""
 
     __slots__ = ("high", "low")
@@ -30,69 +30,71 @@ class Ends:
     def __init__(self, low: Any, high: Any) -> None:
         self.low, self.high = _exact(low), _exact(high)
 
-    def __add__(self, other: Any) -> Ends:
+    def __add__(self, other: Any) -> IntervalArray:
         low, high = _ends(other)
-        return Ends(self.low + low, self.high + high)
+        return IntervalArray(self.low + low, self.high + high)
 
     __radd__ = __add__
 
-    def __neg__(self) -> Ends:
-        return Ends(-self.high, -self.low)
+    def __neg__(self) -> IntervalArray:
+        return IntervalArray(-self.high, -self.low)
 
-    def __sub__(self, other: Any) -> Ends:
+    def __sub__(self, other: Any) -> IntervalArray:
         low, high = _ends(other)
-        return Ends(self.low - high, self.high - low)
+        return IntervalArray(self.low - high, self.high - low)
 
-    def __rsub__(self, other: Any) -> Ends:
+    def __rsub__(self, other: Any) -> IntervalArray:
         low, high = _ends(other)
-        return Ends(low - self.high, high - self.low)
+        return IntervalArray(low - self.high, high - self.low)
 
-    def __mul__(self, other: Any) -> Ends:
+    def __mul__(self, other: Any) -> IntervalArray:
         return _spanned(self, other, lambda a, b: a * b)
 
     __rmul__ = __mul__
 
-    def __floordiv__(self, other: Any) -> Ends:
+    def __floordiv__(self, other: Any) -> IntervalArray:
         return _spanned(self, _positive(other), lambda a, b: a // b)
 
-    def __rfloordiv__(self, other: Any) -> Ends:
-        return Ends(other, other) // self
+    def __rfloordiv__(self, other: Any) -> IntervalArray:
+        return IntervalArray(other, other) // self
 
-    def __mod__(self, other: Any) -> Ends:
+    def __mod__(self, other: Any) -> IntervalArray:
         import numpy as np
 
         by = _positive(other)
         # the rest runs on with the number as long as the quotient stays the same and the divisor is one number
         steady = (by.low == by.high) & (self.low // by.low == self.high // by.low)
         zero = self.low * 0
-        return Ends(np.where(steady, self.low % by.low, zero), np.where(steady, self.high % by.low, by.high - 1))
+        return IntervalArray(
+            np.where(steady, self.low % by.low, zero), np.where(steady, self.high % by.low, by.high - 1)
+        )
 
-    def __rmod__(self, other: Any) -> Ends:
-        return Ends(other, other) % self
+    def __rmod__(self, other: Any) -> IntervalArray:
+        return IntervalArray(other, other) % self
 
 
-class EndsNumbers(Numbers):
+class IntervalArrayNumbers(Numbers):
     """The kind. A condition is a pair of arrays: whether it may be true, whether it may be false."""
 
-    def between(self, low: Any, high: Any) -> Ends:
+    def between(self, low: Any, high: Any) -> IntervalArray:
         """Some number of which only bounds are known."""
-        return Ends(_ends(low)[0], _ends(high)[1])
+        return IntervalArray(_ends(low)[0], _ends(high)[1])
 
-    def select(self, condition: Any, if_true: Any, if_false: Any) -> Ends:
+    def select(self, condition: Any, if_true: Any, if_false: Any) -> IntervalArray:
         import numpy as np
 
         may, may_not = _truth(condition)
         (low, high), (other_low, other_high) = map(_exact, _ends(if_true)), map(_exact, _ends(if_false))
         lowest = np.where(may_not, np.where(may, _smaller(low, other_low), other_low), low)
-        return Ends(lowest, np.where(may_not, np.where(may, _larger(high, other_high), other_high), high))
+        return IntervalArray(lowest, np.where(may_not, np.where(may, _larger(high, other_high), other_high), high))
 
-    def minimum(self, left: Any, right: Any) -> Ends:
+    def minimum(self, left: Any, right: Any) -> IntervalArray:
         (low, high), (other_low, other_high) = _ends(left), _ends(right)
-        return Ends(_smaller(low, other_low), _smaller(high, other_high))
+        return IntervalArray(_smaller(low, other_low), _smaller(high, other_high))
 
-    def maximum(self, left: Any, right: Any) -> Ends:
+    def maximum(self, left: Any, right: Any) -> IntervalArray:
         (low, high), (other_low, other_high) = _ends(left), _ends(right)
-        return Ends(_larger(low, other_low), _larger(high, other_high))
+        return IntervalArray(_larger(low, other_low), _larger(high, other_high))
 
     def xor(self, left: Any, right: Any) -> Any:
         raise Undecided("takes an xor of numbers that vary")
@@ -119,7 +121,7 @@ class EndsNumbers(Numbers):
         return may_not, may
 
 
-def pieces(problem: Problem, cuts: Mapping[Box, tuple[int, int]]) -> list[Box]:
+def partition(problem: Problem, cuts: Mapping[Box, tuple[int, int]]) -> list[Box]:
     """The boxes that are left when the whole space is cut as `cuts` says: box -> (variable, last index of its first
     part). They hold every candidate once, whatever `cuts` says, because nothing is ever put aside.
     """
@@ -137,7 +139,7 @@ def pieces(problem: Problem, cuts: Mapping[Box, tuple[int, int]]) -> list[Box]:
     return left
 
 
-def not_shown(
+def uncertified(
     problem: Problem,
     boxes: Sequence[Box],
     cost: int,
@@ -181,13 +183,13 @@ def _bounded(problem: Problem, boxes: Sequence[Box], cost: int) -> tuple[dict[st
     """(boxes refused as a whole, by reason; boxes of which it is shown that they hold nothing cheaper)."""
     import numpy as np
 
-    on = EndsNumbers()
+    on = IntervalArrayNumbers()
     values: dict[str, Any] = {}
     for k, (name, domain) in enumerate(problem.variables.items()):
         # Python's own ints: the products of the model pass 64 bits
         low = np.array([domain[box[k][0]] for box in boxes], dtype=object)
         high = np.array([domain[box[k][1]] for box in boxes], dtype=object)
-        values[name] = Ends(low, high)
+        values[name] = IntervalArray(low, high)
     everything = np.ones(len(boxes), dtype=bool)
     done = ~everything
     reasons: dict[str, Any] = {}
@@ -233,26 +235,26 @@ def _exact(value: Any) -> Any:
 
 
 def _ends(value: Any) -> tuple[Any, Any]:
-    return (value.low, value.high) if type(value) is Ends else (value, value)
+    return (value.low, value.high) if type(value) is IntervalArray else (value, value)
 
 
 def _truth(condition: Any) -> tuple[Any, Any]:
     return condition if type(condition) is tuple else (condition, not condition)
 
 
-def _positive(value: Any) -> Ends:
+def _positive(value: Any) -> IntervalArray:
     import numpy as np
 
     low, high = _ends(value)
     if np.any(np.asarray(low < 1, dtype=bool)):
         raise Undecided("divides by a number that may be 0 or negative")
-    return Ends(low, high)
+    return IntervalArray(low, high)
 
 
-def _spanned(left: Any, right: Any, function: Callable[[Any, Any], Any]) -> Ends:
+def _spanned(left: Any, right: Any, function: Callable[[Any, Any], Any]) -> IntervalArray:
     """The ends of a function that rises or falls in each of its arguments: at the corners."""
     corners = [function(a, b) for a in _ends(left) for b in _ends(right)]
     low, high = corners[0], corners[0]
     for corner in corners[1:]:
         low, high = _smaller(low, corner), _larger(high, corner)
-    return Ends(low, high)
+    return IntervalArray(low, high)

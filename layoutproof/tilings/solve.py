@@ -13,7 +13,7 @@ from layoutproof.tilings.compiled import Compiled, answer_of, asked, refusing
 from layoutproof.tilings.conflict import Conflict, conflict
 from layoutproof.tilings.front import Front, front_of
 from layoutproof.tilings.legal import Partial, checker, findings_of, partials
-from layoutproof.tilings.narrow import Dropped, narrowed
+from layoutproof.tilings.presolve import Removed, presolve
 from layoutproof.tilings.problem import UNDECIDED, Problem
 
 EVERYTHING = 1 << 200
@@ -25,7 +25,7 @@ Legal = Callable[[Mapping[str, int]], str]
 class Tilings:
     """What a search found.
 
-    problem: as it was searched, without the values in `dropped`.  asked: candidates of the problem as it was stated.
+    problem: as it was searched, without the values in `removed`.  asked: candidates of the problem as it was stated.
     progress.found: the best, cheapest first.  certificate: of the last of them; that there is none, where none was
     found; None where no value was left to look at, or the budget is spent.
     conflict: where nothing is feasible, why.  findings: what was judged of each, one tuple per shape.
@@ -35,7 +35,7 @@ class Tilings:
 
     problem: Problem
     asked: int
-    dropped: tuple[Dropped, ...]
+    removed: tuple[Removed, ...]
     progress: Progress
     certificate: Certificate | None = None
     conflict: Conflict | None = None
@@ -111,7 +111,7 @@ def solve(problem: Problem, best: int = 5, effort: int = 1, pareto: bool = False
     compiler about the best; what it refuses is left out, and the next best takes its place.
     Where it cannot be asked the answer is unknown. Raises LayoutError where the kernel's body cannot be traced.
     """
-    small, dropped = narrowed(problem, kernel_target(problem.target, problem.compiler))
+    small, removed = presolve(problem, kernel_target(problem.target, problem.compiler))
     legal = remembered(checker(small, effort=effort))
     refused: dict[tuple[int, ...], tuple[Candidate, str]] = {}
     compiled: tuple[Compiled, ...] | None = () if compiling else None
@@ -138,13 +138,13 @@ def solve(problem: Problem, best: int = 5, effort: int = 1, pareto: bool = False
         nothing = None
         if progress.complete and small.count():
             nothing = certify(small, EVERYTHING, allowed, most=0, cuts=progress.cuts)
-        return Tilings(small, problem.count(), dropped, progress, nothing, why, compiled=compiled, refusals=refusals)
+        return Tilings(small, problem.count(), removed, progress, nothing, why, compiled=compiled, refusals=refusals)
     listed = [one.values for one in progress.found]
     certificate = certify(small, progress.found[-1].cost, allowed, cuts=progress.cuts, listed=listed)
     answers = [None] * len(listed) if compiled is None else [answer_of(one) for one in compiled]
     findings = tuple(findings_of(small, values, effort, said) for values, said in zip(listed, answers, strict=True))
     front = front_of(small, allowed, effort) if pareto else None
-    return Tilings(small, problem.count(), dropped, progress, certificate, None, findings, front, compiled, refusals)
+    return Tilings(small, problem.count(), removed, progress, certificate, None, findings, front, compiled, refusals)
 
 
 def uncounted(problem: Problem) -> tuple[str, ...]:

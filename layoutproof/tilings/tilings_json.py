@@ -40,7 +40,7 @@ def as_json(answer: Tilings) -> dict[str, Any]:
         "certificate": _certificate(answer),
         "bound": progress.bound,
         "refused": dict(progress.refused),
-        "left_out": [{"variable": d.variable, "values": list(d.values), "first": d.first} for d in answer.dropped],
+        "left_out": [{"variable": d.variable, "values": list(d.values), "first": d.first} for d in answer.removed],
         "model": {
             "bandwidth": problem.machine.bandwidth,
             "peak": problem.machine.peak,
@@ -94,7 +94,7 @@ def _certificate(answer: Tilings) -> dict[str, Any] | None:
     return {
         "kind": found.kind,
         "covered": found.covered,
-        "pieces": found.pieces,
+        "boxes": found.boxes,
         "cheaper_but_not_legal": dict(found.cheaper or {}),
         "counterexample": plain(found.counterexample),
         "reason": found.reason,

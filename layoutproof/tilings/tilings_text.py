@@ -106,7 +106,7 @@ def certificate(answer: Tilings) -> list[str]:
     if found.kind == "enumerated":
         who = f"all {found.covered} candidates enumerated"
     elif found.kind == "bounds":
-        who = f"all {found.covered} candidates covered by {found.pieces} pieces, each bounded anew"
+        who = f"all {found.covered} candidates covered by {found.boxes} boxes, each bounded anew"
     else:
         who = "unsat for z3"
     lines = [_line("certificate", f"{found.kind}: {what}; {who}")]
@@ -224,8 +224,8 @@ def _none(answer: Tilings) -> list[str]:
     why = answer.conflict
     lines = [_line("none", f"no candidate of {answer.asked} is feasible")]
     if answer.certificate is not None:
-        pieces, covered = answer.certificate.pieces, answer.certificate.covered
-        lines.append(_line("certificate", f"bounds: {pieces} pieces cover all {covered}, each bounded anew"))
+        boxes, covered = answer.certificate.boxes, answer.certificate.covered
+        lines.append(_line("certificate", f"bounds: {boxes} boxes cover all {covered}, each bounded anew"))
     if answer.refusals:
         lines.append(_line("", f"the compiler refused {len(answer.refusals)} that the model allows"))
     if why is None:
@@ -251,7 +251,7 @@ def _none(answer: Tilings) -> list[str]:
 
 def _left_out(answer: Tilings) -> list[str]:
     lines = []
-    for left in answer.dropped:
+    for left in answer.removed:
         one = f"{len(left.values)} value{'s' if len(left.values) > 1 else ''} of {left.variable}"
         lines.append(_line("left out", f"{one}, e.g. {shorten(left.first, 200)}"))
     for refused, message in answer.refusals[:REASONS]:

@@ -25,7 +25,7 @@ SLACK = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Rank:
     """why: the constraint that the choice breaks, or the property that refuses it, "" = it is legal.
 
     cost: of the choice, in the problem's unit (picoseconds).  least: of the cheapest candidate that fits, None where
@@ -51,7 +51,7 @@ class Standing:
         return self.cost / self.least if self.least else 1.0
 
 
-def standing(problem: Problem, values: Mapping[str, int]) -> Standing:
+def rank(problem: Problem, values: Mapping[str, int]) -> Rank:
     """What the model says of one choice. Raises LayoutError for values that are no candidate of the problem,
     Undecided for problems whose index maps have no closed form, and for more than MOST candidates.
     """
@@ -70,7 +70,7 @@ def standing(problem: Problem, values: Mapping[str, int]) -> Standing:
     least = int(fitting.min()) if fitting.size else None
     cheaper = int((fitting < own.cost * (1 - SLACK)).sum())
     vmem = max(row["vmem"] for row in own.figures)
-    return Standing(why, own.cost, least, int(fitting.size), cheaper, vmem)
+    return Rank(why, own.cost, least, int(fitting.size), cheaper, vmem)
 
 
 def _all(problem: Problem) -> tuple[Any, Any]:

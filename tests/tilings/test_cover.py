@@ -1,4 +1,4 @@
-"""The second opinion's own arithmetic: what it says of a box holds for every candidate in it; its pieces cover all."""
+"""The second opinion's own arithmetic: what it says of a box holds for every candidate in it; its boxes cover all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import INTS
 from layoutproof.tilings.branch import search
 from layoutproof.tilings.cost import figures
-from layoutproof.tilings.cover import Ends, EndsNumbers, not_shown, pieces
+from layoutproof.tilings.cover import IntervalArray, IntervalArrayNumbers, partition, uncertified
 from tests.tilings.problems_at_random import any_problem, choices
 
 
@@ -23,18 +23,20 @@ def test_ends_hold_every_candidate_of_their_box(seed: int) -> None:
 
     problem = any_problem(random.Random(seed))
     ends = {
-        name: Ends(np.array([values[0]], dtype=object), np.array([values[-1]], dtype=object))
+        name: IntervalArray(np.array([values[0]], dtype=object), np.array([values[-1]], dtype=object))
         for name, values in problem.variables.items()
     }
     for shape in problem.shapes:
         names = {**shape.sizes, **ends}
-        bounds = figures(problem.template, problem.flops, problem.machine, names, EndsNumbers())
-        said = [c.condition.evaluate({**names, **bounds}, EndsNumbers()) for c in problem.constraints]
+        bounds = figures(problem.template, problem.flops, problem.machine, names, IntervalArrayNumbers())
+        said = [c.condition.evaluate({**names, **bounds}, IntervalArrayNumbers()) for c in problem.constraints]
         for values in choices(problem):
             row = figures(problem.template, problem.flops, problem.machine, {**shape.sizes, **values}, INTS)
             for name, value in row.items():
                 low, high = (
-                    (bounds[name].low, bounds[name].high) if isinstance(bounds[name], Ends) else (bounds[name],) * 2
+                    (bounds[name].low, bounds[name].high)
+                    if isinstance(bounds[name], IntervalArray)
+                    else (bounds[name],) * 2
                 )
                 assert np.all(np.asarray(low) <= value), name
                 assert np.all(np.asarray(high) >= value), name
@@ -55,8 +57,8 @@ def test_every_operation_by_enumeration(seed: int) -> None:
     rng = random.Random(seed)
     a, b, c, d = (rng.randint(-6, 6) for _ in range(4))
     left, right = (min(a, b), max(a, b)), (min(c, d), max(c, d))
-    on = EndsNumbers()
-    x, y = (Ends(np.array([low], dtype=object), np.array([high], dtype=object)) for low, high in (left, right))
+    on = IntervalArrayNumbers()
+    x, y = (IntervalArray(np.array([low], dtype=object), np.array([high], dtype=object)) for low, high in (left, right))
     operations: list[Any] = [
         lambda p, q, on: p + q, lambda p, q, on: p - q, lambda p, q, on: p * q, lambda p, q, on: 3 - q,
         lambda p, q, on: p // q, lambda p, q, on: p % q, lambda p, q, on: 7 // q, lambda p, q, on: 7 % q,
@@ -79,25 +81,25 @@ def test_every_operation_by_enumeration(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_pieces_hold_every_candidate_once_whatever_the_cuts(seed: int) -> None:
+def test_boxes_hold_every_candidate_once_whatever_the_cuts(seed: int) -> None:
     problem = any_problem(random.Random(seed))
     rng = random.Random(seed)
     cuts = dict(search(problem, lambda values: "", 1).cuts)
     for box in rng.sample(sorted(cuts), len(cuts) // 2):
-        # cuts that are missing, or nonsense, leave larger pieces and nothing out
+        # cuts that are missing, or nonsense, leave larger boxes and nothing out
         if rng.random() < 0.5:
             del cuts[box]
         else:
             cuts[box] = (rng.randrange(len(box)), rng.randint(-2, 9))
     seen: list[tuple[int, ...]] = []
-    for piece in pieces(problem, cuts):
-        seen += itertools.product(*(range(low, high + 1) for low, high in piece))
+    for box in partition(problem, cuts):
+        seen += itertools.product(*(range(low, high + 1) for low, high in box))
     assert sorted(seen) == sorted(itertools.product(*(range(len(v)) for v in problem.variables.values())))
 
 
 def test_a_box_that_is_not_shown_is_said() -> None:
     problem = replace(any_problem(random.Random(3)), vmem=1 << 30, constraints=())
     whole = tuple((0, len(values) - 1) for values in problem.variables.values())
-    better, why, _ = not_shown(problem, [whole], 1 << 100, [], lambda values: "")
+    better, why, _ = uncertified(problem, [whole], 1 << 100, [], lambda values: "")
     assert better is None
     assert why.startswith("nobody knows what is in the box")

@@ -8,7 +8,7 @@ import pytest
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.specs.positions import read_yaml
-from layoutproof.tilings.cover import Ends, EndsNumbers
+from layoutproof.tilings.cover import IntervalArray, IntervalArrayNumbers
 from layoutproof.tilings.file import prune, read_and_answer
 from layoutproof.tilings.read import read_problem
 from layoutproof.tilings.solve import Tilings, solve
@@ -142,17 +142,17 @@ sizes: {M: 64, N: 128}
 tune: {bm: [8, 12, 16]}
 """
     answer = answered(text)
-    assert [left.values for left in answer.dropped] == [(12,)]
+    assert [left.values for left in answer.removed] == [(12,)]
     assert [w.role for w in answer.problem.template.windows] == ["in", "out"]
 
 
 @pytest.mark.parametrize("size", [2**62 + 1, 10**30])
 def test_ends_never_wrap(size: int) -> None:
-    on = EndsNumbers()
+    on = IntervalArrayNumbers()
     chosen = on.select((True, True), 5, on.minimum(size, 10**40))
     assert int((chosen * 10**12).high) == size * 10**12
     assert int((on.maximum(4, 2**40) * 10**12).low) == 2**40 * 10**12
-    product = Ends(2**40, 2**41) * on.minimum(2**40, 2**41)
+    product = IntervalArray(2**40, 2**41) * on.minimum(2**40, 2**41)
     assert (int(product.low), int(product.high)) == (2**80, 2**81)
 
 

@@ -17,7 +17,7 @@ from layoutproof.tilings.branch import candidate
 from layoutproof.tilings.legal import checker
 from layoutproof.tilings.problem import Problem, broken
 from layoutproof.tilings.read import read_problem
-from layoutproof.tilings.tuned import standing
+from layoutproof.tilings.tuned import rank
 from tests.recorded import rows
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,7 +49,7 @@ def test_a_choice_stands_where_a_plain_count_puts_it(seed: int) -> None:
     priced = [candidate(problem, values) for values in every]
     fitting = [one.cost for one in priced if not broken(problem, one.values, one.figures)]
     own = candidate(problem, chosen)
-    found = standing(problem, chosen)
+    found = rank(problem, chosen)
     assert (found.cost, found.fit, found.least) == (own.cost, len(fitting), min(fitting))
     assert found.cheaper == sum(cost < own.cost for cost in fitting)
     assert bool(found.why) == bool(broken(problem, chosen, own.figures) or checker(problem)(chosen))
@@ -57,23 +57,23 @@ def test_a_choice_stands_where_a_plain_count_puts_it(seed: int) -> None:
 
 def test_what_refuses_a_choice_is_named() -> None:
     problem = product(random.Random(1), tune={"bm": [100, 128, 2048], "bn": [128, 2048], "bk": [128, 2048]})
-    assert standing(problem, {"bm": 2048, "bn": 2048, "bk": 2048}).why == "VMEM"
-    assert "block_shape" in standing(problem, {"bm": 100, "bn": 128, "bk": 128}).why
-    assert standing(problem, {"bm": 128, "bn": 128, "bk": 128}).why == ""
+    assert rank(problem, {"bm": 2048, "bn": 2048, "bk": 2048}).why == "VMEM"
+    assert "block_shape" in rank(problem, {"bm": 100, "bn": 128, "bk": 128}).why
+    assert rank(problem, {"bm": 128, "bn": 128, "bk": 128}).why == ""
 
 
 def test_what_cannot_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = product(random.Random(2))
     with pytest.raises(LayoutError, match="bm = 7 is no candidate"):
-        standing(problem, {"bm": 7, "bn": 128, "bk": 128})
+        rank(problem, {"bm": 7, "bn": 128, "bk": 128})
     first = {name: values[0] for name, values in problem.variables.items()}
     monkeypatch.setattr(tuned, "MOST", 10)
     with pytest.raises(Undecided, match="125 candidates"):
-        standing(problem, first)
+        rank(problem, first)
     reads = {"name": "z", "array": "bf16[M,N]", "block": ["bm", "bn"], "index": "(i, j, k) -> (i // 2, j)"}
     kernel = {**PRODUCT, "inputs": [*PRODUCT["inputs"], reads]}
     with pytest.raises(Undecided, match=r"z: .* no closed form"):
-        standing(product(random.Random(3), kernel=kernel, tune={"bm": [8], "bn": [128], "bk": [128]}),
+        rank(product(random.Random(3), kernel=kernel, tune={"bm": [8], "bn": [128], "bk": [128]}),
                  {"bm": 8, "bn": 128, "bk": 128})  # fmt: skip
 
 
@@ -83,12 +83,12 @@ def test_the_page_of_published_sizes_is_that_of_a_fresh_run(monkeypatch: pytest.
     report = importlib.import_module("tuned_blocks")
     found = report.answers(published)
     assert report.page(found) == (ROOT / "docs" / "tuned_blocks.md").read_text(encoding="utf-8")
-    modelled = [one for one in found if one.standing is not None]
-    refused = [one for one in modelled if one.standing.why]
+    modelled = [one for one in found if one.rank is not None]
+    refused = [one for one in modelled if one.rank.why]
     assert len(modelled) > 500
     # somebody ran each of these: one that we call illegal has a named limit that its caller may raise
-    assert {one.standing.why for one in refused} <= {"VMEM"}
+    assert {one.rank.why for one in refused} <= {"VMEM"}
     assert len(refused) < len(modelled) / 50
     for kernel in {one.kernel for one in modelled if one.ranked}:
-        shares = sorted(one.standing.share for one in modelled if one.kernel == kernel)
+        shares = sorted(one.rank.share for one in modelled if one.kernel == kernel)
         assert shares[len(shares) // 2] < 0.1, kernel

@@ -70,11 +70,11 @@ def command(path: Path, target: str | None, top: int, jobs: int, as_json: bool) 
 
 def _audited(file: Path, target: str | None, alone: bool) -> Audit:
     from layoutproof.hlo.audit import audit_file
-    from layoutproof.hlo.collector import uncollected
     from layoutproof.hlo.found import Audit
+    from layoutproof.hlo.gc_pause import gc_disabled
 
     try:
-        with uncollected():
+        with gc_disabled():
             return audit_file(file, target)
     except LayoutError as error:
         if alone:

@@ -36,7 +36,7 @@ from layoutproof.core.term import Term, reads
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.kernel_elements import start_of
 from layoutproof.kernel.obligation import Obligation
-from layoutproof.kernel.windows import terms_map, ties
+from layoutproof.kernel.windows import consistency_constraints, terms_map
 from layoutproof.pallas.rules.revisits import leading_claim, returned
 
 TARGET = False
@@ -149,9 +149,9 @@ def _by_tables(pair: _Pair) -> Claim:
         return on.logical_and(on.logical_and(near, moved), _overlap(output, here, operand, there, on))
 
     operands = {"writer": output, "reader": operand, "next": output, "previous": operand}
-    tied = ties(pair.kernel, [(operands[name], name, copies[name]) for name in maps])
+    consistency = consistency_constraints(pair.kernel, [(operands[name], name, copies[name]) for name in maps])
     violation = PlacePredicate(tuple(At(m, name, copies[name]) for name, m in maps.items()), hazard)
-    return Claim(points, And((*tied, violation)) if tied else violation, _explained(pair))
+    return Claim(points, And((*consistency, violation)) if consistency else violation, _explained(pair))
 
 
 def _at_once(pair: _Pair) -> Claim:
@@ -175,9 +175,11 @@ def _at_once(pair: _Pair) -> Claim:
             f"{_shown(pair, output, at, 'writer', on)} of {output.name}, which the other reads through {operand.name}"
         )
 
-    tied = ties(kernel, [(output, "writer", copies["writer"]), (operand, "reader", copies["reader"])])
+    consistency = consistency_constraints(
+        kernel, [(output, "writer", copies["writer"]), (operand, "reader", copies["reader"])]
+    )
     violation = PlacePredicate(tuple(At(m, name, copies[name]) for name, m in maps.items()), shared)
-    return Claim(points, And((*tied, violation)) if tied else violation, explain)
+    return Claim(points, And((*consistency, violation)) if consistency else violation, explain)
 
 
 def _explained(pair: _Pair) -> Any:

@@ -9,11 +9,13 @@ A rule speaks for the compiler version that it was measured on; choose it with `
 from __future__ import annotations
 
 from layoutproof.kernel.kernel import Kernel, KernelTarget
-from layoutproof.kernel.obligation import Obligation, each
+from layoutproof.kernel.obligation import Obligation, for_each_operand
 
 TARGET = True
 
 
 def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
     """One per operand."""
-    return each(kernel.operands, lambda o: [Obligation(o.name, broken=target.refuses_block(o), source=o.source)])
+    return for_each_operand(
+        kernel.operands, lambda o: [Obligation(o.name, broken=target.refuses_block(o), source=o.source)]
+    )

@@ -24,7 +24,7 @@ from layoutproof.core.result import Point
 from layoutproof.core.term import reads
 from layoutproof.kernel.fixes import out_of_bounds
 from layoutproof.kernel.kernel import Kernel, Operand
-from layoutproof.kernel.obligation import Obligation, each
+from layoutproof.kernel.obligation import Obligation, for_each_operand
 from layoutproof.kernel.windows import bounded_ends, consistent, program_map
 
 TARGET = False
@@ -32,7 +32,7 @@ TARGET = False
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     """Per operand with windows: one, or two where some dimensions read tables; one more where a slice is bounded."""
-    return each((o for o in kernel.operands if o.windowed), lambda operand: _of(kernel, operand))
+    return for_each_operand((o for o in kernel.operands if o.windowed), lambda operand: _of(kernel, operand))
 
 
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
@@ -61,7 +61,7 @@ def _inside(kernel: Kernel, operand: Operand, dims: list[int], reading: bool) ->
     m = program_map(kernel, operand)
     reads_ = "reads" if m.copies.extents else ""
     points = {"program": m.domain} | ({"reads": m.copies} if reads_ else {})
-    tied = consistent(kernel, operand, [("program", reads_)])
+    consistency = consistent(kernel, operand, [("program", reads_)])
 
     def wrong(at: Point, on: Numbers) -> tuple[int, int]:
         place = m.place(at["program"], at.get("reads", ()), on)
@@ -85,7 +85,7 @@ def _inside(kernel: Kernel, operand: Operand, dims: list[int], reading: bool) ->
         return out_of_bounds(kernel, operand, wrong(at, on)[0])
 
     outside = Outside(At(m, "program", reads_))
-    claim = Claim(points, And((*tied, outside)) if tied else outside, explain)
+    claim = Claim(points, And((*consistency, outside)) if consistency else outside, explain)
     return Obligation(operand.name, claim, reads=reading, mend=mend, source=operand.source)
 
 
@@ -109,8 +109,8 @@ def _ends(kernel: Kernel, operand: Operand) -> Obligation:
                 return f"{who}: a slice of {size} elements from {start}; the array has {extent}, the block {block}"
         return str(operand)
 
-    tied = consistent(kernel, operand, [("program", reads_)])
-    claim = Claim(points, And((*tied, PlacePredicate((At(ends, "program", reads_),), too_long))), explain)
+    consistency = consistent(kernel, operand, [("program", reads_)])
+    claim = Claim(points, And((*consistency, PlacePredicate((At(ends, "program", reads_),), too_long))), explain)
     bounded = [term for k, size in enumerate(operand.sizes) if size is not None for term in (operand.index[k], size)]
     return Obligation(operand.name, claim, reads=bool(reads(bounded)), source=operand.source)
 

@@ -17,7 +17,7 @@ from layoutproof.core.index_map import Index
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Operand
-from layoutproof.kernel.obligation import Obligation, each
+from layoutproof.kernel.obligation import Obligation, for_each_operand
 from layoutproof.kernel.windows import consistent, program_map
 
 TARGET = True
@@ -25,7 +25,7 @@ TARGET = True
 
 def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
     """For each operand with Element dimensions: the compiler's prover, and the truth."""
-    return each((o for o in kernel.operands if o.windowed), lambda operand: _of(kernel, operand, target))
+    return for_each_operand((o for o in kernel.operands if o.windowed), lambda operand: _of(kernel, operand, target))
 
 
 def _of(kernel: Kernel, operand: Operand, target: KernelTarget) -> Iterator[Obligation]:
@@ -49,6 +49,6 @@ def _of(kernel: Kernel, operand: Operand, target: KernelTarget) -> Iterator[Obli
         return f"{who}: dimension {d} starts at {place[d]}, which is no multiple of the tile's {tile}"
 
     points = {"program": m.domain} | ({"reads": m.copies} if reads else {})
-    tied = consistent(kernel, operand, [("program", reads)])
-    claim = Claim(points, And((*tied, PlacePredicate((At(m, "program", reads),), off))), explain)
+    consistency = consistent(kernel, operand, [("program", reads)])
+    claim = Claim(points, And((*consistency, PlacePredicate((At(m, "program", reads),), off))), explain)
     yield Obligation(operand.name, claim, source=operand.source)

@@ -32,7 +32,7 @@ from layoutproof.core.term import Term, reads, size_term
 from layoutproof.kernel.fixes import uncovered
 from layoutproof.kernel.kernel import Block, Kernel, Operand
 from layoutproof.kernel.kernel_elements import start_of
-from layoutproof.kernel.obligation import Obligation, each
+from layoutproof.kernel.obligation import Obligation, for_each_operand
 from layoutproof.kernel.windows import program_map
 
 TARGET = False
@@ -42,7 +42,7 @@ CHOICES = frozenset({"select", "min", "max"})
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     """One per input whose windows alone say what is read of it."""
-    return each((o for o in kernel.inputs if _told(o)), lambda operand: [_of(kernel, operand)])
+    return for_each_operand((o for o in kernel.inputs if _told(o)), lambda operand: [_of(kernel, operand)])
 
 
 def _told(operand: Operand) -> bool:

@@ -19,19 +19,19 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.kernel.fixes import uncovered
 from layoutproof.kernel.kernel import Kernel, Operand
-from layoutproof.kernel.obligation import Obligation, each
-from layoutproof.kernel.windows import settled_reads
+from layoutproof.kernel.obligation import Obligation, for_each_operand
+from layoutproof.kernel.windows import reachable_blocks
 
 TARGET = False
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     """One per output with windows."""
-    return each((o for o in kernel.outputs if o.windowed), lambda operand: _of(kernel, operand))
+    return for_each_operand((o for o in kernel.outputs if o.windowed), lambda operand: _of(kernel, operand))
 
 
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
-    m, unsettled = settled_reads(kernel, operand)
+    m, unsettled = reachable_blocks(kernel, operand)
     named = "element" if any(b.kind in ("element", "bounded") for b in operand.block) else "block"
 
     def hole(at: Point, on: Numbers) -> str:

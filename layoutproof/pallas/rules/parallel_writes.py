@@ -20,7 +20,7 @@ from layoutproof.core.index_map import Index
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.kernel.kernel import Kernel, Operand
-from layoutproof.kernel.obligation import Obligation, each
+from layoutproof.kernel.obligation import Obligation, for_each_operand
 from layoutproof.kernel.windows import consistent, program_map
 
 TARGET = False
@@ -30,7 +30,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     """One per output with windows; none where nothing runs in parallel."""
     if not kernel.parallel():
         return ()
-    return each((o for o in kernel.outputs if o.windowed), lambda operand: _of(kernel, operand))
+    return for_each_operand((o for o in kernel.outputs if o.windowed), lambda operand: _of(kernel, operand))
 
 
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:

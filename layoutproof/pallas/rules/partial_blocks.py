@@ -19,7 +19,7 @@ from layoutproof.core.index_map import Index
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.kernel.kernel import Kernel, Operand
-from layoutproof.kernel.obligation import Obligation, each
+from layoutproof.kernel.obligation import Obligation, for_each_operand
 from layoutproof.kernel.windows import consistent, program_map
 
 TARGET = False
@@ -27,7 +27,7 @@ TARGET = False
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     """One per operand with a block that does not divide its array."""
-    return each((o for o in kernel.operands if o.windowed), lambda operand: _of(kernel, operand))
+    return for_each_operand((o for o in kernel.operands if o.windowed), lambda operand: _of(kernel, operand))
 
 
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
@@ -36,7 +36,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
         return
     m = program_map(kernel, operand)
     reads = "reads" if m.copies.extents else ""
-    tied = consistent(kernel, operand, [("program", reads)])
+    consistency = consistent(kernel, operand, [("program", reads)])
 
     def partial(places: tuple[Index, ...], on: Numbers) -> Any:
         found: Any = False
@@ -61,7 +61,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
 
     figures = {f"mask{d}": _mask(operand, d) for d in dims}
     points = {"program": m.domain} | ({"reads": m.copies} if reads else {})
-    claim = Claim(points, And((*tied, PlacePredicate((At(m, "program", reads),), partial))), explain)
+    claim = Claim(points, And((*consistency, PlacePredicate((At(m, "program", reads),), partial))), explain)
     yield Obligation(operand.name, claim, severity="info", source=operand.source, figures=figures)
 
 

@@ -10,7 +10,7 @@ Mend: transpose the array in the kernel's interface, or pad its last dimension.
 from __future__ import annotations
 
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Operand
-from layoutproof.kernel.obligation import Obligation, each
+from layoutproof.kernel.obligation import Obligation, for_each_operand
 
 TARGET = True
 
@@ -23,4 +23,4 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
         shown = {"relayout_bytes": size} if size else {}
         return [Obligation(operand.name, broken=why, severity="warning", source=operand.source, figures=shown)]
 
-    return each(kernel.operands, of)
+    return for_each_operand(kernel.operands, of)

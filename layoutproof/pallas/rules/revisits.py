@@ -29,7 +29,7 @@ from layoutproof.core.result import Point
 from layoutproof.core.space import Space
 from layoutproof.core.term import Term, reads
 from layoutproof.kernel.kernel import Kernel, Operand
-from layoutproof.kernel.obligation import Obligation, each
+from layoutproof.kernel.obligation import Obligation, for_each_operand
 from layoutproof.kernel.windows import consistent, program_map, terms_map
 
 TARGET = False
@@ -40,7 +40,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     if kernel.platform != "tpu":
         return ()
     asked = (o for o in kernel.outputs if o.windowed and o.revisit != "any")
-    return each(asked, lambda operand: _of(kernel, operand))
+    return for_each_operand(asked, lambda operand: _of(kernel, operand))
 
 
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:

@@ -15,7 +15,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.term import Term, reads
 from layoutproof.kernel.kernel import Kernel, Operand
-from layoutproof.kernel.obligation import Obligation, each
+from layoutproof.kernel.obligation import Obligation, for_each_operand
 from layoutproof.kernel.windows import consistent, terms_map
 
 TARGET = False
@@ -23,7 +23,7 @@ TARGET = False
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     """One per read in the index map of an operand with windows."""
-    return each((o for o in kernel.operands if o.windowed), lambda operand: _of(kernel, operand))
+    return for_each_operand((o for o in kernel.operands if o.windowed), lambda operand: _of(kernel, operand))
 
 
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
@@ -44,7 +44,9 @@ def _read(kernel: Kernel, operand: Operand, read: Term) -> Obligation:
         return f"{operand.name} at program {at['program']}: reads {table.name} at {where}, and it has ({dims}) entries"
 
     outside = Outside(At(m, "program", "reads"), table.dims)
-    tied = consistent(kernel, operand, [("program", "reads")])
-    claim = Claim({"program": m.domain, "reads": m.copies}, And((*tied, outside)) if tied else outside, explain)
+    consistency = consistent(kernel, operand, [("program", "reads")])
+    claim = Claim(
+        {"program": m.domain, "reads": m.copies}, And((*consistency, outside)) if consistency else outside, explain
+    )
     # a place that reads nothing is outside of the table whatever that holds
     return Obligation(operand.name, claim, reads=bool(reads(read.args[1:])), source=operand.source)

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def uncollected() -> Iterator[None]:
+def gc_disabled() -> Iterator[None]:
     """Nothing that reading a dump makes refers to itself; what nobody names any more is freed as ever.
 
-    >>> with uncollected():
+    >>> with gc_disabled():
     ...     gc.isenabled()
     False
     """

@@ -9,7 +9,7 @@ import pytest
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.size import symbol
 from layoutproof.kernel.kernel import Table
-from layoutproof.kernel.table_ties import tied
+from layoutproof.kernel.read_consistency import consistent_reads
 
 WORDS = ("monotone", "injective", "onto")
 SAID = [words for count in range(4) for words in itertools.combinations(WORDS, count)]
@@ -69,7 +69,10 @@ def test_reads_of_one_table_stand_together_where_some_table_holds_them(
             for at in itertools.product(places, repeat=many):
                 for value in itertools.product(values, repeat=many):
                     pairs = list(zip(at, value, strict=True))
-                    assert tied([(table, a, v) for a, v in pairs], INTS) is stands(pairs, dims, tables), (table, pairs)
+                    assert consistent_reads([(table, a, v) for a, v in pairs], INTS) is stands(pairs, dims, tables), (
+                        table,
+                        pairs,
+                    )
 
 
 @pytest.mark.parametrize("words", SAID, ids=lambda words: "+".join(words) or "nothing")
@@ -79,10 +82,10 @@ def test_a_size_for_which_no_table_is_as_said_lets_no_read_stand(words: tuple[st
         tables = whole_tables(entries, range(3), words)
         on = Numbers({"N": entries})
         for at, value in itertools.product(range(entries), range(3)):
-            found = tied([(table, (at,), value)], on)
+            found = consistent_reads([(table, (at,), value)], on)
             assert found is stands([((at,), value)], (entries,), tables), (entries, at, value)
 
 
 def test_different_tables_have_nothing_to_do_with_each_other() -> None:
     one, other = Table("t", (2,), low=0, high=2, injective=True), Table("u", (2,), low=0, high=2, injective=True)
-    assert tied([(one, (0,), 1), (other, (0,), 0)], INTS) is True
+    assert consistent_reads([(one, (0,), 1), (other, (0,), 0)], INTS) is True

@@ -15,7 +15,7 @@ from layoutproof.tilings.template import Window
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class Removed:
     """Values of one variable that were left out for one reason. first: one of them, with the reason in full."""
 
     variable: str
@@ -23,7 +23,7 @@ class Dropped:
     first: str
 
 
-def narrowed(problem: Problem, target: KernelTarget | None) -> tuple[Problem, tuple[Dropped, ...]]:
+def presolve(problem: Problem, target: KernelTarget | None) -> tuple[Problem, tuple[Removed, ...]]:
     """The problem without values that no candidate can have, and why each of them is left out.
 
     A value is left out when it breaks a constraint that speaks of that variable and of sizes only; where blocks may
@@ -31,13 +31,13 @@ def narrowed(problem: Problem, target: KernelTarget | None) -> tuple[Problem, tu
     of one block while the block's other dimensions are those of the whole array, which every target takes. Only block
     sizes that are a variable alone are looked at.  target: None = whatever its compiler takes.
     """
-    kept, dropped = dict(problem.variables), list[Dropped]()
+    kept, removed = dict(problem.variables), list[Removed]()
 
     def leave_out(name: str, why: Callable[[int], str]) -> None:
         refused = {value: why(value) for value in kept[name]}
         bad = tuple(value for value, reason in refused.items() if reason)
         if bad:
-            dropped.append(Dropped(name, bad, f"{name} = {bad[0]}: {refused[bad[0]]}"))
+            removed.append(Removed(name, bad, f"{name} = {bad[0]}: {refused[bad[0]]}"))
             kept[name] = tuple(value for value in kept[name] if not refused[value])
 
     for constraint in problem.constraints:
@@ -65,7 +65,7 @@ def narrowed(problem: Problem, target: KernelTarget | None) -> tuple[Problem, tu
                 leave_out(term.args[0], lambda value, w=window, d=d: _left_over(problem, w, d, value))  # type: ignore[misc]
             if target is not None:
                 leave_out(term.args[0], _refusal(problem, target, at, d, _any(problem, kept)))
-    return replace(problem, variables=kept), tuple(dropped)
+    return replace(problem, variables=kept), tuple(removed)
 
 
 def _left_over(problem: Problem, window: Window, d: int, value: int) -> str:

@@ -26,7 +26,7 @@ ELEMENTWISE = frozenset(
 """Opcodes whose operands and result have one order of dimensions (`layout_assignment.cc`, elementwise)."""
 
 TWICE = frozenset((*ELEMENTWISE, "get-tuple-element", "tuple", "copy", "copy-start", "copy-done"))
-"""Opcodes that say a layout which an operand has said already: those that `inside` looks at."""
+"""Opcodes that say a layout which an operand has said already: those that `of_instruction` looks at."""
 
 CALLERS = frozenset(("fusion", "call", "while", "conditional", "async-start"))
 """Opcodes that hand operands to the parameters of a computation and get its root back."""
@@ -59,7 +59,7 @@ class Signature(NamedTuple):
     root: Shape | None
 
 
-def inside(of: Instruction, operands: Sequence[Shape], result: Shape) -> list[Contradiction]:
+def of_instruction(of: Instruction, operands: Sequence[Shape], result: Shape) -> list[Contradiction]:
     """What one instruction and its operands contradict each other in."""
     opcode, found = of.opcode, list[Contradiction]()
     name = shorten(of.name, 40)
@@ -93,7 +93,7 @@ def inside(of: Instruction, operands: Sequence[Shape], result: Shape) -> list[Co
     return found
 
 
-def across(call: Call, signatures: Mapping[str, Signature]) -> list[Contradiction]:
+def of_call(call: Call, signatures: Mapping[str, Signature]) -> list[Contradiction]:
     """What a call and the computations that it names contradict each other in."""
     found: list[Contradiction] = []
     for number, (role, callee) in enumerate(call.calls):
@@ -112,7 +112,7 @@ def across(call: Call, signatures: Mapping[str, Signature]) -> list[Contradictio
     return found
 
 
-def entry(
+def of_entry(
     line: int, declared: tuple[Sequence[Shape], Shape], parameters: Mapping[int, Shape], root: Shape | None
 ) -> list[Contradiction]:
     """What `entry_computation_layout` and the entry computation contradict each other in."""

@@ -23,7 +23,7 @@ def restricted(table: Table) -> bool:
     return _placed(table) or (_symbolic(table) and (table.injective or table.onto))
 
 
-def tied(seen: Sequence[Seen], on: Numbers) -> Any:
+def consistent_reads(seen: Sequence[Seen], on: Numbers) -> Any:
     """Whether some tables hold all these values. What is read outside of a table is bound by nothing but equality."""
     held: Any = True
     for table in {id(t): t for t, _, _ in seen if _symbolic(t)}.values():
