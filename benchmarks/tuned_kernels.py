@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from layoutproof.core.errors import Undecided
-from layoutproof.hardware.tpu import MEMORY
+from layoutproof.hardware import tpu_chips
 from layoutproof.specs.positions import read_yaml
 from layoutproof.tilings.problem import Problem
 from layoutproof.tilings.read import read_problem
@@ -73,7 +73,7 @@ def quantized_matmul(row: Mapping[str, Any]) -> Asked:
     x, w = TYPES[p["x"]], TYPES[p["w"]]
     sums = "s32" if w[0] == "s" else "f32"
     up = {axis: -(-p[f"n_{axis}"] // b[f"{axis}_block"]) * b[f"{axis}_block"] for axis in ("batch", "out", "in")}
-    limit = MEMORY[CHIPS[row["chip"]]].vmem
+    limit = tpu_chips.CHIPS[CHIPS[row["chip"]]].vmem
     split, kept = "min(1, I // bi - 1)", "min(1, O // bo - 1) * (1 - min(1, I // bi - 1))"
     kernel = {
         "grid": ["cdiv(B, bb)", "cdiv(O, bo)", "cdiv(I, bi)"],

@@ -1,9 +1,7 @@
-"""What a TPU chip can do, as numbers: the roofline of `search`, and the limits of kernels.
+"""The TPU generations: one table, one entry for each, with everything that any part of this program knows of a chip.
 
-Per TensorCore as JAX counts them (a v4 or v5p chip is one device with two cores, "megacore"; a 7x chip is two
-devices). Sources: jax/_src/pallas/mosaic/tpu_info.py of jax 0.10.2 for bytes, bandwidth and flops; memory limits
-are measured, see `hardware/tpu`. SMEM: 1 MiB from v4 on, 16 KiB before (jax 0.10.2, tpu_info.py; v5e confirmed on
-libtpu 0.0.42.1).
+A new generation is one more entry here. All numbers are for one TensorCore as JAX counts them: a v4 or v5p chip is one
+device with two cores ("megacore"), a 7x chip is two devices.
 """
 
 from __future__ import annotations
@@ -12,57 +10,143 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from layoutproof.hardware.tpu import generation
+from layoutproof.core.errors import unknown_name
+
+KIB, MIB = 1 << 10, 1 << 20
+_GIGA, _TERA = 10**9, 10**12
+_PACKED = frozenset({1, 2, 4})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Chip:
-    """One TensorCore. cores: that one Pallas call may use.  hbm: bytes.  bandwidth: HBM bytes a second.
-    bf16, int8, fp8: operations a second, 0 = the chip has no such unit.  mxu: rows of the systolic array.
-    smem: bytes of scalar memory.
+    """One generation.
+
+    name: the canonical name.
+    aliases: other names that are accepted, in lower case: those of the compiler, and device kinds less `TPU`.
+    nicknames: names in use that are not accepted, with this chip as what they most likely mean: marketing names, and
+        Cloud's accelerator types.
+    kind: the device kind as JAX spells it. Source: jax/_src/pallas/mosaic/tpu_info.py, jax 0.10.2.
+    topology: one chip, as `jax.experimental.topologies.get_topology_desc` takes it. Measured on libtpu 0.0.42.1.
+
+    packed_rows: the fewest rows of a tile, in rows of 32 bits.
+    sub_byte: whether elements narrower than 8 bits are stored packed; if not, each takes a byte.
+    large_tiles: widths in bits whose tile grows to 8 rows of 32 bits where the extent divides evenly.
+        These three are measured on libtpu 0.0.42.1; see `hardware/tpu`.
+
+    cores: TensorCores that one Pallas call may use. Source: tpu_info.py as above.
+    hbm: bytes of the largest array accepted as a program's only argument, found to 1 MiB (the compiler's own text says
+        0.01 GiB at most above it); one chip. A v4 in megacore mode has 31484 MiB instead.
+    vmem: bytes that the windows of one Pallas kernel may take together when it raises its own limit, to 16 KiB.
+    vmem_scoped: the same for a kernel that asks for no limit. All three are measured on libtpu 0.0.42.1.
+    smem: bytes of scalar memory. Source: tpu_info.py as above; confirmed on v5e with libtpu 0.0.42.1.
+    bandwidth: of HBM, bytes a second.  bf16, int8, fp8: operations a second on elements of this type, 0 = the chip has
+        no unit for them. Source: tpu_info.py as above.
     """
 
     name: str
-    cores: int
+    aliases: tuple[str, ...] = ()
+    nicknames: tuple[str, ...] = ()
+    kind: str
+    topology: str
+    packed_rows: int = 1
+    sub_byte: bool = True
+    large_tiles: frozenset[int] = _PACKED | {8}
+    cores: int = 1
     hbm: int
+    vmem: int
+    vmem_scoped: int = 16 * MIB
+    smem: int = 1 * MIB
     bandwidth: int
     bf16: int
-    int8: int
-    fp8: int
-    mxu: int
-    smem: int
+    int8: int = 0
+    fp8: int = 0
 
     def peak(self, bits: int, floating: bool = True) -> int:
-        """Operations a second on elements of this width; those of bf16 where the chip has no unit of its own."""
+        """Operations a second on elements of `bits` bits; those of bf16 where the chip has no unit of its own."""
         own = 0 if bits > 8 else self.fp8 if floating else self.int8
         return own or self.bf16
 
+    def stored(self, bits: int) -> int:
+        """Bits that an element of `bits` bits takes in memory."""
+        return bits if self.sub_byte else max(bits, 8)
 
-G, T = 10**9, 10**12
-_OLD, _NEW = 16 << 10, 1 << 20
 
-CHIPS: Mapping[str, Chip] = MappingProxyType(
-    {
-        chip.name: chip
-        for chip in (
-            Chip("v2", 1, 8 * G, 358 * G, 23 * T, 0, 0, 128, _OLD),
-            Chip("v3", 1, 17_200_000_000, 412_500_000_000, 70 * T, 0, 0, 128, _OLD),
-            Chip("v4lite", 1, 8_590_000_000, 614 * G, 137 * T, 0, 0, 128, _NEW),
-            Chip("v4", 2, 17_200_000_000, 615 * G, 137_500_000_000_000, 0, 0, 128, _NEW),
-            Chip("v5e", 1, 17_200_000_000, 820 * G, 197 * T, 394 * T, 0, 128, _NEW),
-            Chip("v5p", 2, 51_500_000_000, 1230 * G, 229_500_000_000_000, 459 * T, 0, 128, _NEW),
-            Chip("v6e", 1, 34_400_000_000, 1640 * G, 920 * T, 1840 * T, 920 * T, 256, _NEW),
-            Chip("7x", 1, 103 * G, 3700 * G, 1155 * T, 0, 2300 * T, 256, _NEW),
-        )
-    }
+_TABLE = (
+    Chip(
+        name="v2", kind="TPU v2", topology="v2:1x1",
+        packed_rows=2, sub_byte=False, large_tiles=frozenset(),
+        hbm=7661 * MIB, vmem=16 * MIB, smem=16 * KIB, bandwidth=358 * _GIGA, bf16=23 * _TERA,
+    ),
+    Chip(
+        name="v3", kind="TPU v3", topology="v3:1x1",
+        packed_rows=2, sub_byte=False, large_tiles=frozenset(),
+        hbm=15853 * MIB, vmem=16 * MIB, smem=16 * KIB, bandwidth=412_500_000_000, bf16=70 * _TERA,
+    ),
+    Chip(
+        name="v4", aliases=("v4megacore",), kind="TPU v4", topology="v4:1x1x1", cores=2,
+        hbm=15614 * MIB, vmem=16 * MIB, bandwidth=615 * _GIGA, bf16=137_500_000_000_000,
+    ),
+    Chip(
+        name="v4lite", aliases=("v4i",), kind="TPU v4 lite", topology="v4 lite:1x1", large_tiles=_PACKED,
+        hbm=7933 * MIB, vmem=16 * MIB, bandwidth=614 * _GIGA, bf16=137 * _TERA,
+    ),
+    Chip(
+        name="v5e", aliases=("v5lite",), nicknames=("v5litepod",), kind="TPU v5 lite", topology="v5e:1x1",
+        hbm=16125 * MIB, vmem=128 * MIB, bandwidth=820 * _GIGA, bf16=197 * _TERA, int8=394 * _TERA,
+    ),
+    Chip(
+        name="v5p", aliases=("v5",), kind="TPU v5", topology="v5p:1x1x1", cores=2,
+        hbm=98040 * MIB, vmem=65472 * KIB, bandwidth=1230 * _GIGA, bf16=229_500_000_000_000, int8=459 * _TERA,
+    ),
+    Chip(
+        name="v6e", aliases=("v6lite",), nicknames=("trillium", "v6"), kind="TPU v6 lite", topology="v6e:1x1",
+        hbm=31995 * MIB, vmem=131008 * KIB, vmem_scoped=32 * MIB,
+        bandwidth=1640 * _GIGA, bf16=920 * _TERA, int8=1840 * _TERA, fp8=920 * _TERA,
+    ),
+    Chip(
+        name="7x", nicknames=("v7x", "v7", "ironwood"), kind="TPU7x", topology="tpu7x:1x1x1",
+        hbm=97019 * MIB, vmem=64 * MIB, vmem_scoped=32 * MIB,
+        bandwidth=3700 * _GIGA, bf16=1155 * _TERA, fp8=2300 * _TERA,
+    ),
+)  # fmt: skip
+
+CHIPS: Mapping[str, Chip] = MappingProxyType({chip.name: chip for chip in _TABLE})
+"""Every generation that the compiler knows, by canonical name."""
+
+_ALIASES: Mapping[str, str] = MappingProxyType({alias: chip.name for chip in _TABLE for alias in chip.aliases})
+
+OTHER_NAMES: Mapping[str, str] = MappingProxyType(
+    {**_ALIASES, **{nickname: chip.name for chip in _TABLE for nickname in chip.nicknames}}
 )
-"""By canonical name."""
+"""Names in use other than the canonical ones, with what they mean or most likely mean."""
 
 
-def chip(name: str) -> Chip:
-    """The numbers of a generation, by any name that `hardware.tpu.generation` takes.
+def generation(name: str) -> str:
+    """The canonical name of a TPU generation: v2 v3 v4 v4lite v5e v5p v6e 7x.
 
-    >>> chip("TPU v5 lite").bandwidth
+    Takes the compiler's names and device kinds too, in any case and spacing. `v4 megacore` is `v4`, because it lays
+    out arrays the same. Raises LayoutError, listing the known names, on any other.
+
+    >>> generation("v5e"), generation("TPU v5 lite"), generation("TPU v5"), generation("tpu7x")
+    ('v5e', 'v5e', 'v5p', '7x')
+    >>> generation("v7x")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    layoutproof.core.errors.LayoutError: unknown TPU generation 'v7x'; did you mean '7x'? ...
+    """
+    if name in CHIPS:
+        return name
+    plain = "".join(str(name).lower().split()).replace("-", "").replace("_", "").removeprefix("tpu")
+    plain = _ALIASES.get(plain, plain)
+    if plain not in CHIPS:
+        raise unknown_name("TPU generation", name, CHIPS, OTHER_NAMES)
+    return plain
+
+
+def chip_of(name: str) -> Chip:
+    """The generation of a name; names and errors as for `generation`.
+
+    >>> chip_of("TPU v5 lite").bandwidth
     820000000000
     """
     return CHIPS[generation(name)]

@@ -21,7 +21,7 @@ from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import Undecided
-from layoutproof.hardware.tpu import GENERATIONS
+from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.kernel.kernel import Kernel
 
 NO_VECTORS = frozenset({"f16", "f8e4m3", "f8e3m4", "f8e4m3fnuz", "f8e5m2fnuz"})
@@ -87,7 +87,7 @@ def _array(
     elif dtype in NO_VECTORS and role == "in":
         taken = "f32, bf16, f8e5m2, f8e4m3fn, f8e4m3b11fnuz, f8e8m0fnu and f4e2m1fn"
         yield f"{name}: {shown}: of floats Mosaic takes {taken} only; pass its bits as integers, or cast it before"
-    elif ELEMENT_BITS.get(dtype, 32) < 8 and not GENERATIONS[target].sub_byte and not packed:
+    elif ELEMENT_BITS.get(dtype, 32) < 8 and not CHIPS[target].sub_byte and not packed:
         yield f"{name}: {shown}: {target} stores it in whole bytes, and Mosaic expects it packed"
 
 

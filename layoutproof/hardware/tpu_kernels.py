@@ -15,16 +15,16 @@ from typing import Any
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.size import Size, divide
-from layoutproof.hardware.tpu import GENERATIONS, KIB, MEMORY, MIB, OTHER_NAMES, generation
 from layoutproof.hardware.tpu_alignment import believes
-from layoutproof.hardware.tpu_chips import CHIPS
+from layoutproof.hardware.tpu_chips import CHIPS, KIB, MIB, OTHER_NAMES, generation
 from layoutproof.hardware.tpu_elements import refused_arrays
-from layoutproof.hardware.tpu_layouts import packing_of, relayout, tile_of
+from layoutproof.hardware.tpu_layouts import relayout, tile_of
 from layoutproof.hardware.tpu_memory import memory
 from layoutproof.hardware.tpu_pipelines import refuses_slices
+from layoutproof.hardware.tpu_tiles import LANES, SUBLANES, packing_of
 from layoutproof.kernel.kernel import Answer, Kernel, Memory, Operand
 
-KERNEL_TARGETS = tuple(GENERATIONS)
+KERNEL_TARGETS = tuple(CHIPS)
 """Canonical names of the generations."""
 
 COMPILERS = ("libtpu 0.0.42.1", "libtpu 0.0.50.1", "libtpu 0.0.51", "libtpu 0.0.52")
@@ -61,17 +61,17 @@ def page(name: str) -> str:
     'TPU v5e: 1 core for a kernel, 128 MiB of VMEM (16 MiB unless a kernel asks for more), 16125 MiB of HBM usable.'
     """
     known = generation(name)
-    chip, of_memory, layouts = CHIPS[known], MEMORY[known], GENERATIONS[known]
+    chip = CHIPS[known]
     others = ", ".join(other for other, ours in OTHER_NAMES.items() if ours == known)
     cores = "1 core" if chip.cores == 1 else f"{chip.cores} cores"
-    rows = "1 row" if layouts.packed_rows == 1 else f"{layouts.packed_rows} rows"
+    rows = "1 row" if chip.packed_rows == 1 else f"{chip.packed_rows} rows"
     lines = [
-        f"TPU {known}: {cores} for a kernel, {of_memory.vmem / MIB:g} MiB of VMEM ({of_memory.vmem_scoped / MIB:g} MiB "
-        f"unless a kernel asks for more), {of_memory.hbm // MIB} MiB of HBM usable.",
+        f"TPU {known}: {cores} for a kernel, {chip.vmem / MIB:g} MiB of VMEM ({chip.vmem_scoped / MIB:g} MiB "
+        f"unless a kernel asks for more), {chip.hbm // MIB} MiB of HBM usable.",
         "",
         f"SMEM {chip.smem // KIB} KiB; HBM {chip.bandwidth / 1e9:g} GB/s; {chip.bf16 / 1e12:g} bf16 TFLOP/s published.",
         f"Default layouts have tiles of 8 x 128 elements of 32 bits; the smallest has {rows} of 32-bit words.",
-        f"Elements narrower than a byte {'are packed' if layouts.sub_byte else 'take a byte each'}.",
+        f"Elements narrower than a byte {'are packed' if chip.sub_byte else 'take a byte each'}.",
         f"Rules for kernels are measured on {', '.join(COMPILERS)}; the first speaks unless --compiler names another.",
     ]
     return "\n".join([*lines, f"Also called {others}."] if others else lines)
@@ -106,7 +106,7 @@ class TpuKernels:
             if b.low:
                 return f"dimension {d}: low padding {b.low} is not supported by Mosaic yet"
         bits = 32 if operand.dtype == "pred" else ELEMENT_BITS[operand.dtype]
-        if bits < 8 and not GENERATIONS[self.name].sub_byte:
+        if bits < 8 and not CHIPS[self.name].sub_byte:
             return f"{operand.dtype}: {self.name} stores it in whole bytes, and Mosaic expects it packed"
         if len(dims) == 1:
             return self._one_dimension(block[0], dims[0], bits)
@@ -114,13 +114,13 @@ class TpuKernels:
 
     def _two_dimensions(self, block: list[Any], dims: list[Any], bits: int) -> str:
         rows, columns = block[-2:]
-        if not (columns == dims[-1] or _divides(128, columns)):
-            return _needs("columns", len(dims) - 1, columns, dims[-1], 128, "JAX lowering")
-        if not (rows == dims[-2] or _divides(8, rows)):
-            return _needs("rows", len(dims) - 2, rows, dims[-2], 8, "JAX lowering")
+        if not (columns == dims[-1] or _divides(LANES, columns)):
+            return _needs("columns", len(dims) - 1, columns, dims[-1], LANES, "JAX lowering")
+        if not (rows == dims[-2] or _divides(SUBLANES, rows)):
+            return _needs("rows", len(dims) - 2, rows, dims[-2], SUBLANES, "JAX lowering")
         if rows == dims[-2] or self.compiler in _NARROW_ROWS_FREED or bits >= 16:
             return ""
-        large = 8 * packing_of(bits)
+        large = SUBLANES * packing_of(bits)
         if _divides(large, rows):
             return ""
         if not all(type(n) is int for n in dims):
@@ -133,7 +133,7 @@ class TpuKernels:
         return _needs("rows", len(dims) - 2, rows, dims[-2], tile, f"Mosaic E2002, tile ({tile}, 128), {self.compiler}")
 
     def _one_dimension(self, size: Any, extent: Any, bits: int) -> str:
-        least = 128 * packing_of(bits)
+        least = LANES * packing_of(bits)
         if size == extent or _divides(1024, size):
             return ""
         if not (type(size) is int and size >= least and size & (size - 1) == 0):
@@ -142,7 +142,7 @@ class TpuKernels:
         if type(extent) is not int:
             raise Undecided(f"whether blocks of {size} are whole tiles depends on {extent}")
         tile = tile_of([extent], bits, self.name)[0]
-        if size % min(tile, least * (2 if self.name in ("v2", "v3") else 1)):
+        if size % min(tile, least * CHIPS[self.name].packed_rows):
             return _needs("elements", 0, size, extent, tile, f"Mosaic E2002, tile ({tile}), {self.compiler}")
         return ""
 
@@ -168,9 +168,9 @@ class TpuKernels:
         bits = 32 if operand.dtype == "pred" else ELEMENT_BITS[operand.dtype]
         tile: tuple[int, ...] = tile_of(dims, bits, self.name) if len(dims) > 1 else ()
         if len(dims) == 1:
-            tile = (GENERATIONS[self.name].packed_rows * packing_of(bits) * 128,)
+            tile = (CHIPS[self.name].packed_rows * packing_of(bits) * LANES,)
         if bits < 16 and len(dims) > 1 and self.compiler in _NARROW_ROWS_FREED:
-            tile = (min(tile[0], 8), tile[1])
+            tile = (min(tile[0], SUBLANES), tile[1])
         pairs = zip(range(len(dims) - len(tile), len(dims)), tile, strict=True)
         # a window as long as the array starts at 0 or outside, and outside is another property's business
         return tuple(

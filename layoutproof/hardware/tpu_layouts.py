@@ -7,13 +7,9 @@ from math import prod
 
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, Undecided
-from layoutproof.hardware.tpu import DefaultLayout, default_layout, layout_in_order
+from layoutproof.hardware.tpu import DefaultLayout, default_layout, row_major
+from layoutproof.hardware.tpu_tiles import round_up
 from layoutproof.kernel.kernel import Operand
-
-
-def packing_of(bits: int) -> int:
-    """How many elements share 32 bits; 1 for wider ones."""
-    return max(1, 32 // bits)
 
 
 def tile_of(dims: Sequence[int], bits: int, target: str) -> tuple[int, ...]:
@@ -27,11 +23,6 @@ def tile_of(dims: Sequence[int], bits: int, target: str) -> tuple[int, ...]:
         return row_major([extent or 1 for extent in dims], bits, target).tiles[0]
     except LayoutError as error:
         raise Undecided(error.problem) from None
-
-
-def row_major(dims: Sequence[int], bits: int, target: str) -> DefaultLayout:
-    """The layout of an array in row-major order, as kernels get it."""
-    return layout_in_order(dims, bits, target, tuple(reversed(range(len(dims)))))
 
 
 def relayout(operand: Operand, target: str) -> tuple[int, str]:
@@ -64,5 +55,5 @@ def relayout(operand: Operand, target: str) -> tuple[int, str]:
 def _bytes(dims: Sequence[int], layout: DefaultLayout, bits: int) -> int:
     padded = list(dims)
     for tile, dimension in zip(reversed(layout.tiles[0] if layout.tiles else ()), layout.minor_to_major, strict=False):
-        padded[dimension] = -(-padded[dimension] // tile) * tile
+        padded[dimension] = round_up(padded[dimension], tile)
     return -(-prod(padded) * (layout.element_bits or max(bits, 8)) // 8)

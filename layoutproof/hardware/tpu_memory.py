@@ -1,7 +1,7 @@
 """What a kernel needs of a TPU core's vector and scalar memory.
 
 Window bytes are the compiler's own figures (libtpu 0.0.42.1: `vmem_limit_bytes=1` makes it name them; 90 random
-windows of 8, 16 and 32 bits equal `core.tiles.vmem_bytes`). What spills from registers nobody knows before compiling;
+windows of 8, 16 and 32 bits equal `tpu_tiles.vmem_bytes`). What spills from registers nobody knows before compiling;
 of 18 kernels compiled for v5e 8 spill nothing, and `SPILLS` is the worst. Small operands that XLA already keeps in VMEM
 cost nothing, which is not counted on.
 """
@@ -12,9 +12,8 @@ from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import Undecided
-from layoutproof.core.tiles import vmem_bytes
-from layoutproof.hardware.tpu import MEMORY
 from layoutproof.hardware.tpu_chips import CHIPS
+from layoutproof.hardware.tpu_tiles import LANES, round_up, vmem_bytes
 from layoutproof.kernel.kernel import Kernel, Memory, Operand, Scratch
 
 SPILLS = (2.18, "jax's flash attention with blocks of 1024 on v5e, libtpu 0.0.52")
@@ -32,16 +31,15 @@ def memory(kernel: Kernel, target: str) -> tuple[Memory, ...]:
     smem += [(o.name, _scalars([b.size for b in o.block], 32)) for o in kernel.operands if _in(o, "smem")]
     smem += [(f"scratch {_text(s)}", _scalars(s.dims, 32)) for s in kernel.scratch if s.memory == "smem"]
     smem += [(f"in the body {_text(s)}", _scalars(s.dims, 32)) for s in kernel.scoped if s.memory == "smem"]
-    limits = MEMORY[target]
+    chip = CHIPS[target]
     asked = kernel.vmem_limit
-    limit = limits.vmem_scoped if asked is None else min(asked, limits.vmem)
+    limit = chip.vmem_scoped if asked is None else min(asked, chip.vmem)
     said = f"what {target} gives a kernel that asks for none" if asked is None else "vmem_limit_bytes"
-    if asked is not None and asked > limits.vmem:
+    if asked is not None and asked > chip.vmem:
         said = f"all that {target} has; vmem_limit_bytes asks for {asked}"
-    scalar = CHIPS[target].smem
     return (
-        Memory("VMEM", tuple(vmem), limit, limits.vmem, said, most=SPILLS),
-        Memory("SMEM", tuple(smem), scalar, scalar, f"all that {target} has", "tables + windows + scratch"),
+        Memory("VMEM", tuple(vmem), limit, chip.vmem, said, most=SPILLS),
+        Memory("SMEM", tuple(smem), chip.smem, chip.smem, f"all that {target} has", "tables + windows + scratch"),
     )
 
 
@@ -77,7 +75,7 @@ def _scalars(dims: Any, bits: int) -> int:
     for d, extent in enumerate(dims):
         if type(extent) is not int:
             raise Undecided(f"the bytes of scalar memory depend on the size {extent}")
-        total *= -(-extent // 128) * 128 if len(dims) > 1 and d == len(dims) - 1 else extent
+        total *= round_up(extent, LANES) if len(dims) > 1 and d == len(dims) - 1 else extent
     return total * max(4, bits // 8)
 
 

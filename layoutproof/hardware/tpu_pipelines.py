@@ -11,10 +11,9 @@ from typing import Any
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import Undecided
 from layoutproof.core.size import as_size, divide
-from layoutproof.hardware.tpu import GENERATIONS
+from layoutproof.hardware.tpu_chips import CHIPS
+from layoutproof.hardware.tpu_tiles import LANES, SUBLANES, tile_extent
 from layoutproof.kernel.kernel import Operand
-
-LANES, SUBLANES = 128, 8
 
 
 def refuses_slices(operand: Operand, target: str) -> str:
@@ -30,7 +29,7 @@ def refuses_slices(operand: Operand, target: str) -> str:
     packing = 8 if operand.dtype == "s4" else 4 // max(1, bits // 8)
     if not operand.windowed or packing == 0:
         return ""
-    least = GENERATIONS[target].packed_rows * packing
+    least = CHIPS[target].packed_rows * packing
     rank = len(operand.dims)
     for d, (extent, block) in enumerate(zip(operand.dims, operand.block, strict=True)):
         cut = block.kind != "blocked" or not _whole(extent, block.size)
@@ -39,19 +38,12 @@ def refuses_slices(operand: Operand, target: str) -> str:
         size: Any = block.size
         if type(size) is not int or (type(extent) is not int and d == rank - 2):
             raise Undecided(f"whether blocks of {size} of {extent} are whole tiles depends on the sizes")
-        tile = least * LANES if rank == 1 else LANES if d == rank - 1 else _rows(extent, least)
+        tile = least * LANES if rank == 1 else LANES if d == rank - 1 else tile_extent(extent, least, SUBLANES)
         if size % tile:
             last = f"the last of {extent} elements are no whole block of {size}"
             why = last if block.kind == "blocked" else f"{block} may be cut short"
             return f"dimension {d}: {why}, and {size} is no multiple of the tile of {tile} (JAX)"
     return ""
-
-
-def _rows(extent: Any, least: int) -> int:
-    rows = least
-    while rows < min(extent, SUBLANES):
-        rows *= 2
-    return rows
 
 
 def _whole(extent: Any, size: Any) -> bool:

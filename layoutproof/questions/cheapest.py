@@ -13,7 +13,8 @@ from dataclasses import replace
 from math import prod
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.hardware import tpu
+from layoutproof.hardware.tpu import layout_in_order
+from layoutproof.hardware.tpu_tiles import round_up
 from layoutproof.layouts import xla
 from layoutproof.layouts.xla.shape import ELEMENT_BITS, XlaLayout
 from layoutproof.registry.defaults import tpu_default
@@ -72,20 +73,9 @@ def orders(default: XlaLayout, target: str) -> Iterator[XlaLayout]:
 
 def with_order(layout: XlaLayout, minor_to_major: tuple[int, ...], target: str) -> XlaLayout:
     """The layout that the target gives an array of rank 2 or more when it is asked for this order of dimensions."""
-    bits = ELEMENT_BITS[layout.element_type]
-    chip = tpu.GENERATIONS[tpu.generation(target)]
-    stored = bits if chip.sub_byte else max(bits, 8)
-    packing, own_packing = 32 // min(stored, 32), 32 // min(bits, 32)
-    extent = int(layout.dims[minor_to_major[1]])
-    large = tpu.SUBLANES * packing
-    power = 1 << max(0, extent - 1).bit_length()
-    rows = max(chip.packed_rows * packing, own_packing, min(power, tpu.SUBLANES))
-    if bits in chip.large_tiles and extent % large == 0:
-        rows = large
-    tiles: tuple[tuple[int, ...], ...] = ((rows, tpu.LANES),)
-    if packing > 1:
-        tiles = (*tiles, (packing, 1))
-    return replace(layout, minor_to_major=minor_to_major, tiles=tiles, element_bits=stored if stored < 8 else 0)
+    dims, bits = [int(n) for n in layout.dims], ELEMENT_BITS[layout.element_type]
+    chosen = layout_in_order(dims, bits, target, minor_to_major)
+    return replace(layout, minor_to_major=minor_to_major, tiles=chosen.tiles, element_bits=chosen.element_bits)
 
 
 def full_shape(layout: XlaLayout) -> XlaLayout:
@@ -96,7 +86,7 @@ def full_shape(layout: XlaLayout) -> XlaLayout:
     >>> str(full_shape(xla.read("f32[1000,5]{1,0:T(8,128)}")))
     'f32[1000,128]{1,0:T(8,128)}'
     """
-    return replace(layout, dims=tuple([-(-int(n) // t) * t for n, t in zip(layout.dims, _grain(layout), strict=True)]))
+    return replace(layout, dims=tuple([round_up(int(n), t) for n, t in zip(layout.dims, _grain(layout), strict=True)]))
 
 
 def smaller_shape(layout: XlaLayout) -> XlaLayout | None:

@@ -28,7 +28,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.result import Verdict
-from layoutproof.hardware import tpu
+from layoutproof.hardware.tpu_chips import chip_of
 from layoutproof.layouts import xla
 from layoutproof.layouts.xla.shape import XlaLayout
 from layoutproof.specs.positions import Node, read_file
@@ -120,7 +120,7 @@ def _read(root: Node, file: str) -> ArraysProblem:
     at = _Reader(file)
     if "target" not in root.value:
         raise at.refuse("'target' is missing", root)
-    target = at(root.value["target"], lambda value: tpu.generation(str(value)))
+    target = at(root.value["target"], lambda value: chip_of(str(value)).name)
     sizes = at(root.value.get("sizes"), _sizes)
     sections = {key: _shapes(root.value[key], key, sizes, at) for key in SECTIONS if key in root.value}
     if not sections:
@@ -138,7 +138,7 @@ def _read(root: Node, file: str) -> ArraysProblem:
         sections=sections,
         shared=shared,
         mesh=at(root.value["mesh"], _mesh) if "mesh" in root.value else {},
-        memory=tpu.MEMORY[target].hbm if written is None else at(written, amount),
+        memory=chip_of(target).hbm if written is None else at(written, amount),
         require=at(root.value.get("require"), _restrictions),
         root=root,
         file=file,

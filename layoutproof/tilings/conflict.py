@@ -16,7 +16,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.size import ceil_div
 from layoutproof.core.term import Term
-from layoutproof.hardware.tpu import MEMORY as CHIPS
+from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.pallas.judge import kernel_target
 from layoutproof.tilings.branch import search
 from layoutproof.tilings.legal import MEMORY, checker, whole

@@ -19,7 +19,7 @@ from typing import Any
 
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.term import Term
-from layoutproof.core.tiles import LANES, vmem_bytes
+from layoutproof.hardware.tpu_tiles import grain, vmem_bytes
 from layoutproof.tilings.interval import ends
 from layoutproof.tilings.template import Template, Window, vmem_bits
 from layoutproof.tilings.walk import walked
@@ -109,8 +109,7 @@ def _moved(
             repeats = on.select(started, repeats * grid[k], repeats)
     whole: Any = 1
     rounded: Any = 1
-    rank = len(window.dims)
-    packing = max(1, 32 // window.bits)
+    units = grain(len(window.dims), window.bits)
     for d, (dim, block, used) in enumerate(zip(window.dims, window.block, window.uses, strict=True)):
         extent = dim.evaluate(names, on)
         size = 1 if block is None else block.evaluate(names, on)
@@ -126,8 +125,7 @@ def _moved(
                 count = count * grid[k]
             here = on.minimum(extent, size * count)
         whole = whole * here
-        unit = LANES if d == rank - 1 else packing if d == rank - 2 else 1
-        rounded = rounded * _in_tiles(here, size, unit, on)
+        rounded = rounded * _in_tiles(here, size, units[d], on)
     return repeats * whole * window.bits // 8, repeats * rounded * window.bits // 8
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.hardware.tpu import MEMORY, generation
-from layoutproof.hardware.tpu_chips import CHIPS
+from layoutproof.hardware.tpu_chips import chip_of
 from layoutproof.hardware.tpu_memory import SPILLS
 from layoutproof.tilings.cost import Machine
 from layoutproof.tilings.template import Template
@@ -67,7 +66,7 @@ def machine(target: str, template: Template, step_overhead: Any = None) -> Machi
 
     step_overhead: of the search file, e.g. "0.5us"; None = STEP_OVERHEAD. Raises LayoutError for an unknown target.
     """
-    chip = CHIPS[generation(target)]
+    chip = chip_of(target)
     matrices = [w.dtype for w in template.windows if w.role == "in" and len(w.dims) > 1]
     # one wide or floating operand makes the whole product one of its kind
     widest = max((ELEMENT_BITS.get(dtype, 32) for dtype in matrices), default=32)
@@ -81,13 +80,13 @@ def vmem_limit(target: str, asked: Any = None) -> int:
     >>> vmem_limit("v5e"), vmem_limit("v5e", 64 << 20)
     (16777216, 67108864)
     """
-    limits = MEMORY[generation(target)]
+    chip = chip_of(target)
     if asked is None:
-        return limits.vmem_scoped
+        return chip.vmem_scoped
     if type(asked) is not int or asked < 1:
         raise LayoutError(f"vmem_limit is a number of bytes, not {shorten(repr(asked), 40)}")
-    if asked > limits.vmem:
-        raise LayoutError(f"{target} has {limits.vmem} bytes of VMEM for a kernel; {asked} are asked for")
+    if asked > chip.vmem:
+        raise LayoutError(f"{target} has {chip.vmem} bytes of VMEM for a kernel; {asked} are asked for")
     return asked
 
 

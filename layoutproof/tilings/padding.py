@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from layoutproof.core.errors import LayoutError, Undecided
-from layoutproof.hardware import tpu
+from layoutproof.hardware.tpu import tile_rows
+from layoutproof.hardware.tpu_tiles import LANES, round_up
 from layoutproof.layouts.xla.shape import ELEMENT_BITS, XlaLayout
-from layoutproof.questions.cheapest import full_shape, padded_bytes, with_order
+from layoutproof.questions.cheapest import full_shape, padded_bytes
 from layoutproof.registry.defaults import tpu_default
 
 
@@ -81,9 +82,8 @@ def _free(now: XlaLayout, target: str) -> tuple[XlaLayout, int]:
     shapes = [_line(now, target)] if len(dims) == 1 else []
     for minor, second in itertools.permutations(range(len(dims)), 2):
         grown = list(dims)
-        grown[minor] = -(-dims[minor] // tpu.LANES) * tpu.LANES
-        rest = [d for d in range(len(dims)) if d not in (minor, second)]
-        grown[second] = _rows(replace(now, dims=tuple(grown)), (minor, second, *rest), target)
+        grown[minor] = round_up(dims[minor], LANES)
+        grown[second] = _rows(dims[second], ELEMENT_BITS[now.element_type], target)
         shapes.append(tuple(grown))
     least = min(shapes, key=lambda s: (prod(s), sum(a != b for a, b in zip(s, dims, strict=True)), s))
     full = replace(tpu_default(replace(now, dims=least), target), memory_space=now.memory_space)
@@ -92,19 +92,16 @@ def _free(now: XlaLayout, target: str) -> tuple[XlaLayout, int]:
     return full, len(shapes)
 
 
-def _rows(layout: XlaLayout, order: tuple[int, ...], target: str) -> int:
+def _rows(extent: int, bits: int, target: str) -> int:
     """The least extent from the present one on that fills the rows of the tile it gets as second-minor dimension."""
-    extent = int(layout.dims[order[1]])
-    while True:
-        dims = tuple(extent if d == order[1] else n for d, n in enumerate(layout.dims))
-        if extent % with_order(replace(layout, dims=dims), order, target).tiles[0][0] == 0:
-            return extent
+    while extent % tile_rows(extent, bits, target):
         extent += 1
+    return extent
 
 
 def _line(now: XlaLayout, target: str) -> tuple[int, ...]:
     """The least length of a one-dimensional array; every tile is a multiple of 128 elements."""
-    extent = -(-int(now.dims[0]) // tpu.LANES) * tpu.LANES
+    extent = round_up(int(now.dims[0]), LANES)
     while wasted(tpu_default(replace(now, dims=(extent,)), target)):
-        extent += tpu.LANES
+        extent += LANES
     return (extent,)

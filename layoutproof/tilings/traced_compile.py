@@ -18,12 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, Undecided, shorten
-
-CHIPS = {
-    "v2": "v2:1x1", "v3": "v3:1x1", "v4": "v4:1x1x1", "v4lite": "v4 lite:1x1", "v5e": "v5e:1x1", "v5p": "v5p:1x1x1",
-    "v6e": "v6e:1x1", "7x": "tpu7x:1x1x1",
-}  # fmt: skip
-"""One chip of each generation, by the compiler's own name for it."""
+from layoutproof.hardware.tpu_chips import CHIPS
 
 ENVIRONMENT = {
     "JAX_PLATFORMS": "cpu",
@@ -145,8 +140,8 @@ def main() -> None:
     from jax.experimental.topologies import get_topology_desc
 
     question = json.load(sys.stdin)
-    chip = CHIPS[question["target"]]
-    device = get_topology_desc(platform="tpu", topology_name=chip, chips_per_host_bounds=(1, 1, 1)).devices[0]
+    topology = CHIPS[question["target"]].topology
+    device = get_topology_desc(platform="tpu", topology_name=topology, chips_per_host_bounds=(1, 1, 1)).devices[0]
     taken = 0
     for kwargs in question["candidates"]:
         answer = _compiled(question["place"], question["args"], kwargs, question["target"], device)

@@ -9,12 +9,12 @@ from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import product
 from layoutproof.core.term import reads
+from layoutproof.hardware.tpu_tiles import LANES, grain, round_up
 from layoutproof.questions.arrays import ArrayNumbers
 from layoutproof.tilings.template import Window
 
 MOST = 1 << 22
 """Steps of a grid that are walked."""
-LANES = 128
 
 
 class Floats(ArrayNumbers):
@@ -85,10 +85,9 @@ def _counted(
 
     def held(at: Any, d: int) -> tuple[Any, Any]:
         here = np.clip(dims[d] - at * block[d], 0, block[d])
-        unit = LANES if d == len(dims) - 1 else packing if d == len(dims) - 2 else 1
-        return here, -(-here // unit) * unit
+        return here, round_up(here, units[d])
 
-    packing = max(1, 32 // window.bits)
+    units = grain(len(dims), window.bits)
     whole_outside = rounded_outside = 1
     for d, extent in zip(outer, grid, strict=False):
         here, rounded_here = held(np.arange(extent), d)
@@ -107,7 +106,7 @@ def _counted(
     for coordinate in where.values():
         changed[1:] |= coordinate[1:] != coordinate[:-1]
     # int64 holds the sum of all blocks unless they are absurd; then Python's own ints do
-    largest = steps * product([-(-size // LANES) * LANES for size in block])
+    largest = steps * product([round_up(size, LANES) for size in block])
     whole = np.ones(int(np.count_nonzero(changed)), dtype=np.int64 if largest < 2**62 else object)
     rounded = whole.copy()
     for d in left:

@@ -13,18 +13,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.tilings.traced_compile import ENVIRONMENT
 
 TOPOLOGIES: dict[str, tuple[str, dict[str, str]]] = {
-    "v2": ("v2:1x1", {}),
-    "v3": ("v3:1x1", {}),
-    "v4": ("v4:1x1x1", {}),
-    "v4 megacore": ("v4:1x1x1", {"chip_config_name": "megacore"}),
-    "v4lite": ("v4 lite:1x1", {}),
-    "v5e": ("v5e:1x1", {}),
-    "v5p": ("v5p:1x1x1", {}),
-    "v6e": ("v6e:1x1", {}),
-    "7x": ("tpu7x:1x1x1", {}),
+    **{name: (chip.topology, {}) for name, chip in CHIPS.items()},
+    "v4 megacore": (CHIPS["v4"].topology, {"chip_config_name": "megacore"}),
 }
 """One chip of each generation: the compiler's own name for it, and further options."""
 

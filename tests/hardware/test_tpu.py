@@ -12,16 +12,8 @@ import pytest
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.size import symbol
-from layoutproof.hardware.tpu import (
-    GENERATIONS,
-    KIB,
-    MEMORY,
-    MIB,
-    MOST_ELEMENTS,
-    DefaultLayout,
-    default_layout,
-    generation,
-)
+from layoutproof.hardware.tpu import MOST_ELEMENTS, DefaultLayout, default_layout
+from layoutproof.hardware.tpu_chips import CHIPS, KIB, MIB, generation
 from tests.hardware import compiler
 from tests.recorded import rows
 
@@ -156,7 +148,7 @@ def test_named_examples(dims: tuple[int, ...], bits: int, target: str, text: str
 @pytest.mark.parametrize(
     ("name", "canonical"),
     [
-        *((name, name) for name in GENERATIONS),
+        *((name, name) for name in CHIPS),
         ("tpu7x", "7x"),
         ("TPU7x", "7x"),
         ("v5", "v5p"),
@@ -256,12 +248,6 @@ def test_allotted_bytes_round_up_the_first_tile_level() -> None:
     assert compiler.compile_sizes([*queries, *literal]) == [*sizes, 131072, 768]
 
 
-def test_every_generation_has_its_memory() -> None:
-    """The two tables name the same generations, and no kernel gets more by asking for nothing."""
-    assert list(MEMORY) == list(GENERATIONS)
-    assert [name for name, memory in MEMORY.items() if not memory.vmem_scoped <= memory.vmem < memory.hbm] == []
-
-
 @pytest.mark.usefixtures("live")
 def test_memory_equals_the_real_compiler() -> None:
     """The compiler accepts just what the table says and refuses one step more, in HBM and in VMEM."""
@@ -269,14 +255,14 @@ def test_memory_equals_the_real_compiler() -> None:
         pytest.skip(f"the table speaks for libtpu 0.0.42.1; {installed} is installed")
     arrays = [
         compiler.Sized(name, "float32", (1024 * size, 256), (1, 0), ((8, 128),))
-        for name, memory in MEMORY.items()
+        for name, memory in CHIPS.items()
         for size in (memory.hbm // MIB, memory.hbm // MIB + 1)
     ]
     kernels = [
         compiler.Windows(name, most + more, limit)
-        for name, memory in MEMORY.items()
+        for name, memory in CHIPS.items()
         for most, limit in ((memory.vmem_scoped, 0), (memory.vmem, 1 << 30))
         for more in (0, 16 * KIB)
     ]
-    assert compiler.compile_sizes(arrays) == [size for m in MEMORY.values() for size in (m.hbm, None)]
-    assert compiler.compile_windows(kernels) == [True, False] * 2 * len(MEMORY)
+    assert compiler.compile_sizes(arrays) == [size for m in CHIPS.values() for size in (m.hbm, None)]
+    assert compiler.compile_windows(kernels) == [True, False] * 2 * len(CHIPS)

@@ -16,10 +16,10 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_expression
 from layoutproof.core.size import symbol
 from layoutproof.core.term import Term
-from layoutproof.core.tiles import vmem_bytes
 from layoutproof.hardware.tpu import default_layout
 from layoutproof.hardware.tpu_kernels import COMPILERS
 from layoutproof.hardware.tpu_layouts import tile_of
+from layoutproof.hardware.tpu_tiles import vmem_bytes
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Scratch, Table
 from layoutproof.pallas.judge import kernel_target
 from tests.hardware import compiler

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from layoutproof.core.element_types import ELEMENT_BITS
-from layoutproof.hardware.tpu import GENERATIONS
+from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.layouts import xla
 from layoutproof.layouts.xla.shape import XlaLayout
 from layoutproof.questions.cheapest import (
@@ -40,7 +40,7 @@ def shapes(count: int, rank: int, seed: int = 6) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("target", GENERATIONS)
+@pytest.mark.parametrize("target", CHIPS)
 def test_no_order_is_cheaper(target: str) -> None:
     for text in shapes(60, 4) + shapes(2, 6):
         best = cheapest_layout(text, target)
@@ -52,7 +52,7 @@ def test_no_order_is_cheaper(target: str) -> None:
         assert padded_bytes(best) == least, (text, str(best))
 
 
-@pytest.mark.parametrize("target", GENERATIONS)
+@pytest.mark.parametrize("target", CHIPS)
 def test_tiles_of_an_order_are_the_compilers(target: str) -> None:
     # the compiler's own choice, which is measured, is what we say it takes for the order it chose
     for text in shapes(400, 5, seed=7):
@@ -70,7 +70,7 @@ def test_the_compiler_gives_an_order_these_tiles_and_bytes() -> None:
     names = {"f32": "float32", "bf16": "bfloat16", "s8": "int8", "pred": "bool", "f8e4m3fn": "float8_e4m3fn"}
     queries, ours = [], []
     for _ in range(60):
-        target, dtype = pick.choice(list(GENERATIONS)), pick.choice(list(names))
+        target, dtype = pick.choice(list(CHIPS)), pick.choice(list(names))
         dims = [pick.choice((1, 2, 3, 5, 8, 9, 31, 32, 40, 100, 127, 128, 129, 300)) for _ in range(pick.randint(2, 4))]
         order = tuple(pick.sample(range(len(dims)), len(dims)))
         layout = with_order(tpu_default(f"{dtype}[{','.join(map(str, dims))}]", target), order, target)

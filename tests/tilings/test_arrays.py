@@ -8,7 +8,7 @@ import random
 import pytest
 
 from layoutproof.core.errors import LayoutError, Undecided
-from layoutproof.hardware.tpu import GENERATIONS
+from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.layouts import xla
 from layoutproof.layouts.xla.shape import XlaLayout
 from layoutproof.questions.cheapest import padded_bytes, with_order
@@ -50,7 +50,7 @@ def together(arrays: dict[str, tuple[XlaLayout, tuple[str, ...]]], order: tuple[
 @pytest.mark.parametrize("seed", range(60))
 def test_no_order_takes_fewer_bytes(seed: int) -> None:
     rng = random.Random(seed)
-    target = rng.choice(list(GENERATIONS))
+    target = rng.choice(list(CHIPS))
     array = shape(f"{rng.choice(TYPES)}[{','.join(str(rng.choice(EXTENTS)) for _ in range(rng.randint(2, 5)))}]")
     answer = best_layouts(array, target)
     every = list(itertools.permutations(range(len(array.dims))))
@@ -66,7 +66,7 @@ def test_no_order_takes_fewer_bytes(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(120))
 def test_no_shared_order_takes_fewer_bytes(seed: int) -> None:
     rng = random.Random(seed)
-    arrays, target = any_arrays(rng), rng.choice(list(GENERATIONS))
+    arrays, target = any_arrays(rng), rng.choice(list(CHIPS))
     answer = shared_order(arrays, target)
     names = sorted({name for _, own in arrays.values() for name in own})
     every = list(itertools.permutations(names))

@@ -10,7 +10,7 @@ from math import prod
 import pytest
 
 from layoutproof.core.errors import LayoutError, Undecided
-from layoutproof.hardware.tpu import GENERATIONS
+from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.layouts import xla
 from layoutproof.layouts.xla.shape import XlaLayout
 from layoutproof.registry.defaults import tpu_default
@@ -47,7 +47,7 @@ def any_shape(rng: random.Random) -> XlaLayout:
 @pytest.mark.parametrize("seed", range(80))
 def test_no_smaller_shape_wastes_nothing(seed: int) -> None:
     rng = random.Random(seed)
-    array, target = any_shape(rng), rng.choice(list(GENERATIONS))
+    array, target = any_shape(rng), rng.choice(list(CHIPS))
     answer = nearest_full(array, target)
     assert answer.full is not None
     dims = tuple(map(int, array.dims))

@@ -12,7 +12,6 @@ import pytest
 
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.result import Verdict
-from layoutproof.hardware.tpu import MEMORY
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.specs.positions import read_yaml
 from layoutproof.tilings import traced, traced_compile, traced_file
@@ -48,7 +47,7 @@ def test_the_best_is_that_of_a_formula() -> None:
     for r, c in itertools.product(rows, columns):
         steps, windows = 65536 // r * (512 // c), 2 * 4 * r * c
         buffers = 1 if steps == 1 else 2
-        if 65536 % r == 0 and c % 128 == 0 and buffers * windows <= MEMORY["v5e"].vmem_scoped:
+        if 65536 % r == 0 and c % 128 == 0 and buffers * windows <= CHIPS["v5e"].vmem_scoped:
             legal.append((steps * STEP_OVERHEAD + moved, r, c))
     best = answered.result.found
     assert [(one.cost, one.values["rows"], one.values["columns"]) for one in best] == sorted(legal)[:4]

@@ -50,7 +50,7 @@ def command(path: Path, target: str | None, top: int, jobs: int, as_json: bool) 
     from layoutproof.hlo import report
 
     if target is not None:
-        from layoutproof.hardware.tpu import generation
+        from layoutproof.hardware.tpu_chips import generation
 
         target = generation(target)
     files, others = _dumps(path)

@@ -20,15 +20,10 @@ from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError
+from layoutproof.hardware.tpu_chips import CHIPS
 
 KNOWN = ((0, 10), (0, 11), (0, 12))
 """Versions of JAX (major, minor) whose Pallas calls are read; 0.10.2 and 0.12.0.1 were tried."""
-
-KINDS = {
-    "v2": ("TPU v2", 1), "v3": ("TPU v3", 1), "v4lite": ("TPU v4 lite", 1), "v4": ("TPU v4", 2),
-    "v5e": ("TPU v5 lite", 1), "v5p": ("TPU v5", 2), "v6e": ("TPU v6 lite", 1), "7x": ("TPU7x", 1),
-}  # fmt: skip
-"""Generation -> (device kind as JAX spells it, cores that one call may use)."""
 
 MARK = "layoutproof_pipeline"
 """Scope put round a pipeline that was seen, so that what it moves can be told from what the body moves by hand."""
@@ -101,9 +96,9 @@ def device_of(target: str) -> Iterator[None]:
     Raises LayoutError for a generation that JAX does not know.
     """
     jax = need_jax()
-    if target not in KINDS:
-        raise LayoutError(f"kernels are traced for {', '.join(KINDS)}, not {target!r}")
-    kind, cores = KINDS[target]
+    if target not in CHIPS:
+        raise LayoutError(f"kernels are traced for {', '.join(CHIPS)}, not {target!r}")
+    kind, cores = CHIPS[target].kind, CHIPS[target].cores
 
     def devices(original: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args, **options: [_Device(d, kind, cores) for d in original(*args, **options)]

@@ -12,7 +12,7 @@ from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import failure
 from layoutproof.core.size import symbol
 from layoutproof.core.term import Term
-from layoutproof.core.tiles import vmem_bytes
+from layoutproof.hardware.tpu_tiles import vmem_bytes
 from layoutproof.kernel.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Unmodelled
 from layoutproof.pallas.bit_terms import Unreadable
 from layoutproof.pallas.from_jax.adapter import (

@@ -18,6 +18,7 @@ from typing import Any
 from layoutproof.core.element_types import element_bits
 from layoutproof.core.errors import InternalError, LayoutError, Undecided, closest, shorten
 from layoutproof.core.files import MIB, read
+from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.kernel.tables import conditions
 from layoutproof.pallas.judge import kernel_target
@@ -53,11 +54,10 @@ def calls_of(
         function = _function(_module(where), where, name)
         named = dict(kwargs or {})
         _check_arity(function, place, values, named)
-        from layoutproof.pallas.from_jax.adapter import KINDS
         from layoutproof.pallas.from_jax.trace import kernels_of
 
         # a GPU is no device that tracing could pretend to be
-        options = {} if chip not in KINDS else {"target": chip}
+        options = {} if chip not in CHIPS else {"target": chip}
         found = tuple(kernels_of(function, tuple(values), named, assume=tuple(assume), **options))
     _check_assumptions(assume, found)
     return found
