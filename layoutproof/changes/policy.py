@@ -224,7 +224,7 @@ def changed(before: Policy, after: Policy) -> tuple[list[str], list[str]]:
     return looser, tighter
 
 
-def stanza(finding: Finding, today: datetime.date, by: str = "") -> str:
+def approval_snippet(finding: Finding, today: datetime.date, by: str = "") -> str:
     """What to paste into pyproject.toml to approve one finding; a reason is left to be written. by: who approves."""
     until = today + datetime.timedelta(days=APPROVED_DAYS)
     about = f"# {finding.kind}: {finding.subject} in {finding.unit}: {shorten(finding.because, 90)}"

@@ -15,7 +15,7 @@ from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.finding import Finding
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.kernel_print import mapping_of
-from layoutproof.pallas.spec_text import name_of, wordless
+from layoutproof.pallas.spec_text import name_of, not_serialisable
 from layoutproof.specs.traced import calls_in
 
 
@@ -29,7 +29,7 @@ def layouts_of(traced: Sequence[Named]) -> tuple[Named, ...]:
         names: list[str] = []
         for call in calls_in(entry.value):
             names.append(name_of(call, names))
-            if not wordless(call) and isinstance(call, Kernel):
+            if not not_serialisable(call) and isinstance(call, Kernel):
                 value: dict[str, Any] = {"kernel": mapping_of(call)}
                 found.append(Named(f"{entry.name}:{names[-1]}", value, entry.line, entry.column))
     return tuple(found)

@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from layoutproof.core.errors import LayoutError, Undecided, shorten
+from layoutproof.core.errors import LayoutError, Unsupported, shorten
 from layoutproof.core.files import read
 
 T = TypeVar("T")
@@ -111,7 +111,7 @@ def permit(place: str, near: Path | None = None) -> None:
     """
     tracing = _NOW.get()
     if not tracing.on:
-        raise Undecided(NOT_TRACED + tracing.source)
+        raise Unsupported(NOT_TRACED + tracing.source)
     where = place.rpartition(":")[0]
     names = {where}
     if where.endswith(".py"):
@@ -128,7 +128,7 @@ def permit(place: str, near: Path | None = None) -> None:
         return
     if not any(f"{name}.".startswith(f"{prefix}.") for name in names for prefix in tracing.prefixes):
         listed = ", ".join(tracing.prefixes) or "nothing"
-        raise Undecided(f"{NOT_TRACED}{shorten(where, 120)} is not among what {tracing.source} allows: {listed}")
+        raise Unsupported(f"{NOT_TRACED}{shorten(where, 120)} is not among what {tracing.source} allows: {listed}")
 
 
 def repository_of(folder: Path) -> Path:

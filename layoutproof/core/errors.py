@@ -61,10 +61,21 @@ class LayoutError(ValueError):
 
 
 class Undecided(Exception):
-    """A solver cannot tell: the claim is outside its reach or the budget is spent. Holds the reason."""
+    """The answer is unknown, and the text says why. Catch this one; raise the kind that it is."""
 
 
-class NotSmallest(Undecided):
+class Unsupported(Undecided):
+    """Nobody here can decide it: an engine lacks the operation, a value is known at run time only, a rule is missing.
+
+    More steps do not help. Another engine, known sizes or an assumption may.
+    """
+
+
+class BudgetExceeded(Undecided):
+    """Its budget of steps, values or memory is spent. A larger `effort` may decide it."""
+
+
+class NotSmallest(BudgetExceeded):
     """A solver has a violation, `point`, and cannot tell within its budget whether it is the smallest."""
 
     def __init__(self, reason: str, point: Mapping[str, tuple[int, ...]]) -> None:

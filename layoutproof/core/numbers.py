@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Unsupported
 from layoutproof.core.size import symbol
 
 
@@ -33,7 +33,7 @@ class Numbers:
         try:
             return self.sizes[name]
         except KeyError:
-            raise Undecided(f"the size {name} has no value here") from None
+            raise Unsupported(f"the size {name} has no value here") from None
 
     def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
         """`if_true` where the condition holds, else `if_false`."""
@@ -102,5 +102,5 @@ class SizeNumbers(Numbers):
 
 def _plain(value: Any) -> int:
     if type(value) is not int:
-        raise Undecided("sizes are sums and products of names and integers, with // by integers")
+        raise Unsupported("sizes are sums and products of names and integers, with // by integers")
     return value

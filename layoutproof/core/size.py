@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NoReturn
 
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Unsupported
 
 Monomial = tuple["Atom", ...]
 
@@ -100,9 +100,9 @@ class Size:
             if type(rest) is int and rest == 0:
                 return quotient
             above, below = (f"({size})" if len(size.terms) > 1 else str(size) for size in (self, other))
-            raise Undecided(f"{above} // {below} has no closed form: the divisor is a run-time size")
+            raise Unsupported(f"{above} // {below} has no closed form: the divisor is a run-time size")
         if other <= 0:
-            raise Undecided(f"{self} // {other}: only positive divisors")
+            raise Unsupported(f"{self} // {other}: only positive divisors")
         if other == 1:
             return self
         quotient, rest = divide(self, other)

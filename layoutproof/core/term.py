@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
-from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.errors import LayoutError, Unsupported
 from layoutproof.core.numbers import Numbers
 
 _PRECEDENCE = {"or": 1, "and": 2, "not": 3, "<": 4, "<=": 4, "==": 4, "!=": 4, "+": 5, "-": 5, "*": 6, "//": 6, "%": 6}
@@ -38,7 +38,7 @@ class Term:
         if op == "name":
             return names[args[0]] if args[0] in names else on.symbol(args[0])
         if op == "read":
-            raise Undecided(f"{self} has no value: what {args[0]} holds is not known")
+            raise Unsupported(f"{self} has no value: what {args[0]} holds is not known")
         return _APPLY[op](on, *[a.evaluate(names, on) for a in args])
 
     def names(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Unsupported
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.kernel.kernel import Kernel
 
@@ -66,7 +66,7 @@ def refused_arrays(kernel: Kernel, target: str) -> Iterator[str]:
             elif scratch.dtype in kernel.touched:
                 yield _no_vector(name, scratch.dtype)
     if undecided:
-        raise Undecided(undecided)
+        raise Unsupported(undecided)
 
 
 _WIDTH = "a kernel's arrays have elements of 2, 4, 8, 16 or 32 bits (XLA and Mosaic refuse it)"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
-from layoutproof.core.errors import LayoutError, Undecided, shorten
+from layoutproof.core.errors import LayoutError, Undecided, Unsupported, shorten
 from layoutproof.core.size import Size, divide
 from layoutproof.hardware.tpu_alignment import believes
 from layoutproof.hardware.tpu_chips import CHIPS, KIB, MIB, OTHER_NAMES, generation
@@ -124,7 +124,7 @@ class TpuKernels:
         if _divides(large, rows):
             return ""
         if not all(type(n) is int for n in dims):
-            raise Undecided(
+            raise Unsupported(
                 f"whether {rows} rows are whole tiles depends on the sizes of [{', '.join(map(str, dims))}]"
             )
         tile = tile_of(dims, bits, self.name)[0]
@@ -140,7 +140,7 @@ class TpuKernels:
             rule = f"the whole array, a multiple of 1024, or a power of two from {least} up"
             return f"dimension 0: a block of {size} of {extent} elements; one dimension takes {rule} (JAX lowering)"
         if type(extent) is not int:
-            raise Undecided(f"whether blocks of {size} are whole tiles depends on {extent}")
+            raise Unsupported(f"whether blocks of {size} are whole tiles depends on {extent}")
         tile = tile_of([extent], bits, self.name)[0]
         if size % min(tile, least * CHIPS[self.name].packed_rows):
             return _needs("elements", 0, size, extent, tile, f"Mosaic E2002, tile ({tile}), {self.compiler}")
@@ -163,7 +163,7 @@ class TpuKernels:
         if not operand.windowed or not all(type(n) is int for n in dims):
             found = [d for d in range(max(0, len(dims) - 2), len(dims)) if operand.block[d].kind == "element"]
             if found and operand.windowed:
-                raise Undecided(f"the tile of [{', '.join(map(str, dims))}] depends on its sizes")
+                raise Unsupported(f"the tile of [{', '.join(map(str, dims))}] depends on its sizes")
             return ()
         bits = 32 if operand.dtype == "pred" else ELEMENT_BITS[operand.dtype]
         tile: tuple[int, ...] = tile_of(dims, bits, self.name) if len(dims) > 1 else ()
@@ -260,7 +260,7 @@ def _divides(by: int, value: Any) -> bool:
         rest = divide(value, by)[1]
         if type(rest) is int and rest == 0:
             return True
-        raise Undecided(f"whether {by} divides the block size {value} depends on it")
+        raise Unsupported(f"whether {by} divides the block size {value} depends on it")
     return bool(value % by == 0)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from layoutproof.core.element_types import ELEMENT_BITS
-from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.errors import LayoutError, Unsupported
 from layoutproof.hardware.tpu import DefaultLayout, default_layout, row_major
 from layoutproof.hardware.tpu_tiles import round_up
 from layoutproof.kernel.kernel import Operand
@@ -22,7 +22,7 @@ def tile_of(dims: Sequence[int], bits: int, target: str) -> tuple[int, ...]:
         # an array of no elements is not tiled; its blocks are held against the smallest tile
         return row_major([extent or 1 for extent in dims], bits, target).tiles[0]
     except LayoutError as error:
-        raise Undecided(error.problem) from None
+        raise Unsupported(error.problem) from None
 
 
 def relayout(operand: Operand, target: str) -> tuple[int, str]:
@@ -32,7 +32,7 @@ def relayout(operand: Operand, target: str) -> tuple[int, str]:
     stands before the kernel for inputs, after it for outputs.
     """
     if any(type(n) is not int for n in operand.dims):
-        raise Undecided(f"the default layout of [{', '.join(map(str, operand.dims))}] depends on its sizes")
+        raise Unsupported(f"the default layout of [{', '.join(map(str, operand.dims))}] depends on its sizes")
     dims = [int(n) for n in operand.dims]
     if operand.memory not in ("vmem", "any", "hbm") or len(dims) < 2 or 0 in dims:
         return 0, ""
@@ -40,7 +40,7 @@ def relayout(operand: Operand, target: str) -> tuple[int, str]:
     try:
         default = default_layout(dims, bits, target)
     except LayoutError as error:
-        raise Undecided(error.problem) from None
+        raise Unsupported(error.problem) from None
     if default.minor_to_major == tuple(reversed(range(len(dims)))):
         return 0, ""
     read, write = _bytes(dims, default, bits), _bytes(dims, row_major(dims, bits, target), bits)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Unsupported
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.hardware.tpu_tiles import LANES, round_up, vmem_bytes
 from layoutproof.kernel.kernel import Kernel, Memory, Operand, Scratch
@@ -64,7 +64,7 @@ def _window(kernel: Kernel, operand: Operand) -> int:
 def _bytes(dims: Any, dtype: str) -> int:
     for extent in dims:
         if type(extent) is not int:
-            raise Undecided(f"the bytes of a block depend on the size {extent}")
+            raise Unsupported(f"the bytes of a block depend on the size {extent}")
     bits = 32 if dtype == "pred" else ELEMENT_BITS.get(dtype, 32)
     return int(vmem_bytes(list(dims), bits))
 
@@ -74,7 +74,7 @@ def _scalars(dims: Any, bits: int) -> int:
     total = 1
     for d, extent in enumerate(dims):
         if type(extent) is not int:
-            raise Undecided(f"the bytes of scalar memory depend on the size {extent}")
+            raise Unsupported(f"the bytes of scalar memory depend on the size {extent}")
         total *= round_up(extent, LANES) if len(dims) > 1 and d == len(dims) - 1 else extent
     return total * max(4, bits // 8)
 

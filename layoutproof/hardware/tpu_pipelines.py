@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Unsupported
 from layoutproof.core.size import as_size, divide
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.hardware.tpu_tiles import LANES, SUBLANES, tile_extent
@@ -37,7 +37,7 @@ def refuses_slices(operand: Operand, target: str) -> str:
             continue
         size: Any = block.size
         if type(size) is not int or (type(extent) is not int and d == rank - 2):
-            raise Undecided(f"whether blocks of {size} of {extent} are whole tiles depends on the sizes")
+            raise Unsupported(f"whether blocks of {size} of {extent} are whole tiles depends on the sizes")
         tile = least * LANES if rank == 1 else LANES if d == rank - 1 else tile_extent(extent, least, SUBLANES)
         if size % tile:
             last = f"the last of {extent} elements are no whole block of {size}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from layoutproof.core.claim import Claim
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.kernel.kernel import Operand
@@ -63,7 +63,7 @@ def for_each_operand(
     for operand in operands:
         try:
             if operand.unmodelled:
-                raise Undecided(operand.unmodelled)
+                raise Unsupported(operand.unmodelled)
             found += make(operand)
         except Undecided as undecided:
             found.append(Obligation(operand.name, unknown=str(undecided), source=operand.source))

@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Any
 
 from layoutproof.core.claim import At, Formula, PlacePredicate
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Unsupported
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import Extent, as_size, ceil_div, divide
@@ -48,7 +48,7 @@ def block_count(extent: Extent, block: Block) -> Extent:
 
 def _quotient(extent: Any, by: Any) -> Any:
     if type(by) is int and by < 1:
-        raise Undecided(f"a block of {by} elements has no blocks to count")
+        raise Unsupported(f"a block of {by} elements has no blocks to count")
     if type(by) is int:
         return ceil_div(extent, by)
     whole, rest = divide(as_size(extent), by)
@@ -73,7 +73,7 @@ def program_map(
     The range is the box that coordinates must lie in.
     """
     if operand.unmodelled:
-        raise Undecided(operand.unmodelled)
+        raise Unsupported(operand.unmodelled)
     chosen = tuple(range(len(kernel.grid))) if dims is None else tuple(dims)
     others = tuple(k for k in range(len(kernel.grid)) if k not in chosen)
     found = reads(_terms(operand))

@@ -12,7 +12,7 @@ MOST_RUNS = 4
 """Runs of ones in a mask that are written out."""
 
 
-class Unreadable(Exception):
+class UnsupportedOp(Exception):
     """An index map does something that no term says; the text says what."""
 
 
@@ -44,7 +44,7 @@ def wrapped(term: Term, bits: int, signed: bool) -> Term:
 
 
 def masked(term: Term, mask: int) -> Term:
-    """`term & mask`. Unreadable for masks with many holes.
+    """`term & mask`. UnsupportedOp for masks with many holes.
 
     >>> [str(masked(Term("name", "i"), mask)) for mask in (3, 12, -4)]
     ['i % 4', 'shl(i // 4 % 4, 2)', 'i - i % 4']
@@ -63,7 +63,7 @@ def masked(term: Term, mask: int) -> Term:
         runs.append(part if low == 0 else Term("shl", part, Term("int", low)))
         low += length
     if len(runs) > MOST_RUNS:
-        raise Unreadable(f"the bitwise and with {mask}, which has {len(runs)} runs of ones")
+        raise UnsupportedOp(f"the bitwise and with {mask}, which has {len(runs)} runs of ones")
     total = runs[0] if runs else Term("int", 0)
     for part in runs[1:]:
         total = Term("+", total, part)
@@ -71,7 +71,7 @@ def masked(term: Term, mask: int) -> Term:
 
 
 def bitwise(name: str, operands: list[Term]) -> Term:
-    """`and`, `or`, `xor` with a constant, and `not`, of whole numbers. Unreadable where neither is a constant.
+    """`and`, `or`, `xor` with a constant, and `not`, of whole numbers. UnsupportedOp where neither is a constant.
 
     >>> str(bitwise("or", [Term("name", "i"), Term("int", 1)])), str(bitwise("not", [Term("name", "i")]))
     ('i + 1 - i % 2', '(-1) - i')
@@ -87,14 +87,14 @@ def bitwise(name: str, operands: list[Term]) -> Term:
             return both
         twice = both if name == "or" else Term("*", Term("int", 2), both)
         return folded(Term("-", Term("+", term, other), twice))
-    raise Unreadable(f"the bitwise operation {name}")
+    raise UnsupportedOp(f"the bitwise operation {name}")
 
 
 def shifted(term: Term, by: Term, bits: int, direction: str) -> Term:
     """A shift by a constant below the width; "left", "right", or "logical": zeros come in from the left."""
     count = constant(by)
     if count is None or not 0 <= count < bits:
-        raise Unreadable(f"a shift by {by}, which is no constant from 0 to {bits - 1}")
+        raise UnsupportedOp(f"a shift by {by}, which is no constant from 0 to {bits - 1}")
     if direction == "left":
         # no product: the compiler's prover of alignment tells them apart
         return folded(Term("shl", term, Term("int", count))) if count else term

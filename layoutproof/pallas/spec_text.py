@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Unsupported
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.kernel.kernel_print import mapping_of
 
@@ -21,9 +21,9 @@ def spec_text(calls: Sequence[Kernel | Unmodelled], source: str, target: str | N
 
     layouts: dict[str, Any] = {}
     for call in calls:
-        why = wordless(call)
+        why = not_serialisable(call)
         if why:
-            raise Undecided(f"{call.name} ({call.source}) cannot be written as a spec: {why}")
+            raise Unsupported(f"{call.name} ({call.source}) cannot be written as a spec: {why}")
         layouts[name_of(call, layouts)] = {"kernel": mapping_of(call)}  # type: ignore[arg-type]
     asked = {} if target is None else {"target": target}
     whole = {"source": source, "layouts": layouts, "checks": [{"kernel": name, **asked} for name in layouts]}
@@ -45,10 +45,10 @@ def name_of(call: Kernel | Unmodelled, taken: Any) -> str:
     return f"{name}.{number}" if number > 1 else name
 
 
-def wordless(call: Kernel | Unmodelled) -> str:
+def not_serialisable(call: Kernel | Unmodelled) -> str:
     """What of a call the language of kernels cannot say, or "".
 
-    >>> wordless(Unmodelled("k", "a.py:3", "a grid of floats"))
+    >>> not_serialisable(Unmodelled("k", "a.py:3", "a grid of floats"))
     'a grid of floats'
     """
     if isinstance(call, Unmodelled):

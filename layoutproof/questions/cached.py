@@ -10,7 +10,7 @@ from layoutproof.compiler.cache import get, put
 from layoutproof.core.result import Result, Verdict, plain
 from layoutproof.questions.ask import ask as prove
 
-WORTH = 0.005
+MIN_SECONDS_TO_CACHE = 0.005
 """Seconds a proof must have taken to be kept; the quick ones are proved again faster than read. No verdict depends on
 it."""
 
@@ -26,7 +26,7 @@ def ask(name: str, *layouts: object, **options: Any) -> Result:
             return result
     start = time.perf_counter()
     answer = prove(name, *layouts, **options)
-    if key is not None and time.perf_counter() - start > WORTH:
+    if key is not None and time.perf_counter() - start > MIN_SECONDS_TO_CACHE:
         entry = _entry(answer)
         if entry is not None:
             put(key, entry)

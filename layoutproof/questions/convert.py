@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import layoutproof.questions.conversions
-from layoutproof.core.errors import LayoutError, Undecided, shorten
+from layoutproof.core.errors import LayoutError, Unsupported, shorten
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Result, Verdict, show_point
 from layoutproof.questions.ask import ask
@@ -46,7 +46,7 @@ def convert(layout: object, to: str) -> Any:
         return found.layout
     shown = shorten(str(found.layout), 120)
     if found.result.verdict is Verdict.UNKNOWN:
-        raise Undecided(f"cannot tell whether {shown} is the same layout: {found.result.reason}")
+        raise Unsupported(f"cannot tell whether {shown} is the same layout: {found.result.reason}")
     where = show_point(found.result.counterexample or {})
     raise LayoutError(f"no {to} layout: the nearest, {shown}, differs at {where}: {found.result.reason}")
 

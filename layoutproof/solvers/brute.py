@@ -27,7 +27,7 @@ from layoutproof.core.claim import (
     Uncovered,
     maps_of,
 )
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import BudgetExceeded, Unsupported
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
@@ -49,7 +49,7 @@ SOME = 100_000
 """Points and places that take less than a second."""
 
 FIRST = 20_000
-"""Indices looked at by a glance where there are more."""
+"""Indices looked at by `bounded_search` where there are more."""
 
 LOOKED_AT = 100_000
 """Combinations of points of a claim within a claim."""
@@ -90,8 +90,8 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
             return None
     if names:
         checked = f"all up to {max(sizes) - 1} were checked" if max(sizes) > 1 else "1 alone gives too many points"
-        raise Undecided(f"the sizes {', '.join(names)} are symbolic: {checked}, which proves nothing for the others")
-    raise Undecided(f"there are more than {CAP * effort} combinations of points to try")
+        raise Unsupported(f"the sizes {', '.join(names)} are symbolic: {checked}, which proves nothing for the others")
+    raise BudgetExceeded(f"there are more than {CAP * effort} combinations of points to try")
 
 
 def few(claim: Claim, effort: float = 1) -> Point | None:
@@ -103,11 +103,11 @@ def few(claim: Claim, effort: float = 1) -> Point | None:
     {'place': (7,)}
     """
     if _work(claim) > FEW:
-        raise Undecided(f"there are more than {FEW} points and places to try")
+        raise BudgetExceeded(f"there are more than {FEW} points and places to try")
     return decide(claim)
 
 
-def glance(claim: Claim, effort: float = 1) -> Point | None:
+def bounded_search(claim: Claim, effort: float = 1) -> Point | None:
     """The same up to `SOME` of them; of more the smallest violation, if it is among the first `FIRST` indices of a
     claim about one point; else Undecided.
 
@@ -117,12 +117,12 @@ def glance(claim: Claim, effort: float = 1) -> Point | None:
     if _work(claim) <= SOME:
         return decide(claim)
     if len(claim.points) != 1 or claim.sizes() or isinstance(claim.violation, Uncovered):
-        raise Undecided("a glance is for claims about one index of an array of constant size")
+        raise Unsupported("a bounded search is for claims about one index of an array of constant size")
     trial = _Trial(claim, {}, FIRST)
     for points in itertools.islice(trial.points(), int(FIRST * effort)):
         if trial.violates(points):
             return points
-    raise Undecided(f"the first {FIRST} indices are no violation")
+    raise BudgetExceeded(f"the first {FIRST} indices are no violation")
 
 
 def violates(claim: Claim, point: Point, effort: int = 1) -> bool:
@@ -277,7 +277,7 @@ class _Trial:
         trial = _Trial(claim, self.on.sizes, self.cap)
         for number, points in enumerate(trial.points()):
             if number == LOOKED_AT:
-                raise Undecided(f"there are more than {LOOKED_AT} combinations of points to look at")
+                raise BudgetExceeded(f"there are more than {LOOKED_AT} combinations of points to look at")
             self.placed += 1
             if trial.violates(points):
                 return True
@@ -289,7 +289,9 @@ class _Trial:
             image: set[Ints] = set()
             for number, row in enumerate(_box(domain + copies)):
                 if number == self.cap:
-                    raise Undecided(f"the map has more than {self.cap} places: it cannot be replayed by enumeration")
+                    raise BudgetExceeded(
+                        f"the map has more than {self.cap} places: it cannot be replayed by enumeration"
+                    )
                 self.placed += 1
                 index, copy = row[: len(domain)], row[len(domain) :]
                 image.add(tuple(_on_ints(index_map.place, index, copy, self.on)))
@@ -301,4 +303,4 @@ def _on_ints(run: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return run(*arguments)
     except ZeroDivisionError:
-        raise Undecided("divides by zero") from None
+        raise Unsupported("divides by zero") from None

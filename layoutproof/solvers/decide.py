@@ -9,14 +9,14 @@ from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
 from layoutproof.core.claim import At, Claim, Same, Uncovered
-from layoutproof.core.errors import InternalError, NotSmallest, Undecided
+from layoutproof.core.errors import InternalError, NotSmallest, Undecided, Unsupported
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent, product
 from layoutproof.core.term import Term
 
 ENGINES = ("digits", "bits", "isl", "smt", "brute")
-SHORT = 30
+QUICK_BUDGET_DIVISOR = 30
 """The short try of isl has this part of its budget."""
 ENUMERATED = 100_000
 """Elements up to which a hole is replayed by looking at every element."""
@@ -112,12 +112,16 @@ def _attempts(engines: tuple[str, ...], effort: int) -> tuple[tuple[str, str, fl
     """(solver, its function, effort) in order.
 
     Few points are tried before isl is asked: it may labour for seconds over what takes them milliseconds. Between a
-    short and a full try of isl comes a glance: at somewhat more points, or at the first elements.
+    short and a full try of isl comes a bounded search: of somewhat more points, or at the first elements.
     """
     attempts: list[tuple[str, str, float]] = []
     for name in engines:
         if name == "isl" and "brute" in engines:
-            attempts += [("brute", "few", effort), (name, "decide", effort / SHORT), ("brute", "glance", effort)]
+            attempts += [
+                ("brute", "few", effort),
+                (name, "decide", effort / QUICK_BUDGET_DIVISOR),
+                ("brute", "bounded_search", effort),
+            ]
         attempts.append((name, "decide", effort))
     return tuple(attempts)
 
@@ -135,7 +139,7 @@ def _replay(claim: Claim, point: Point, engine: str, effort: int) -> None:
         others = tuple(name for name in ENGINES if name != engine)
         again = decide(fixed, others, False, effort)
         if again.reason:
-            raise Undecided(f"found a hole at {target} that no second engine confirms ({again.reason})")
+            raise Unsupported(f"found a hole at {target} that no second engine confirms ({again.reason})")
         replays = again.point is None
     else:
         replays = _solver("brute").violates(claim, point)

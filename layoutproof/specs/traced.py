@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from layoutproof.compiler.tracing import permit
-from layoutproof.core.errors import LayoutError, Undecided, shorten
+from layoutproof.core.errors import LayoutError, Unsupported, shorten
 from layoutproof.core.result import Result, Verdict
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.pallas.judge import advice, judge, kernel_of, scope, summary
@@ -91,7 +91,7 @@ def only_call(layout: object) -> Kernel:
     if len(calls) > 1:
         raise LayoutError(f"a fact is about one call; {_named(layout[KEY], calls)}")  # type: ignore[index]
     if isinstance(calls[0], Unmodelled):
-        raise Undecided(f"{calls[0].name} ({calls[0].source}) is not modelled: {calls[0].reason}")
+        raise Unsupported(f"{calls[0].name} ({calls[0].source}) is not modelled: {calls[0].reason}")
     return calls[0]
 
 
@@ -161,7 +161,7 @@ def calls_in(layout: object) -> Sequence[Kernel | Unmodelled]:
     given, target = wanted.get("args", ()), wanted.get("target")
     found = calls_of(place, given, wanted.get("kwargs"), target=target, assume=wanted.get("assume", ()))
     if not found:
-        raise Undecided(f"{place} makes no Pallas call; nothing asked is nothing proved")
+        raise Unsupported(f"{place} makes no Pallas call; nothing asked is nothing proved")
     if "call" not in wanted:
         return found
     call = wanted["call"]

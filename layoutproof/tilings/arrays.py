@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import factorial
 
-from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.errors import BudgetExceeded, LayoutError
 from layoutproof.layouts.xla.shape import ELEMENT_BITS, XlaLayout
 from layoutproof.questions.cheapest import orders, padded_bytes, with_order
 from layoutproof.registry.defaults import tpu_default
@@ -139,7 +139,7 @@ def _check(arrays: Mapping[str, tuple[XlaLayout, tuple[str, ...]]], names: tuple
             if own.count(name) > 1:
                 raise LayoutError(f"{array} has two dimensions {name}: an order of names does not say which is first")
     if len(names) > MOST_NAMES:
-        raise Undecided(f"one order for {len(names)} named dimensions; at most {MOST_NAMES} are looked at")
+        raise BudgetExceeded(f"one order for {len(names)} named dimensions; at most {MOST_NAMES} are looked at")
 
 
 def _pair_costs(arrays: Mapping[str, tuple[XlaLayout, tuple[str, ...]]], target: str) -> Callable[[str, str, str], int]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import Numbers
 from layoutproof.tilings.branch import DIVIDES, Box, candidate, cost_of
 from layoutproof.tilings.cost import figures
@@ -97,7 +97,7 @@ class IntervalArrayNumbers(Numbers):
         return IntervalArray(_larger(low, other_low), _larger(high, other_high))
 
     def xor(self, left: Any, right: Any) -> Any:
-        raise Undecided("takes an xor of numbers that vary")
+        raise Unsupported("takes an xor of numbers that vary")
 
     def less(self, left: Any, right: Any) -> Any:
         (low, high), (other_low, other_high) = _ends(left), _ends(right)
@@ -247,7 +247,7 @@ def _positive(value: Any) -> IntervalArray:
 
     low, high = _ends(value)
     if np.any(np.asarray(low < 1, dtype=bool)):
-        raise Undecided("divides by a number that may be 0 or negative")
+        raise Unsupported("divides by a number that may be 0 or negative")
     return IntervalArray(low, high)
 
 

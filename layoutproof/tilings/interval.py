@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import Numbers
 
 
@@ -56,7 +56,7 @@ class Interval:
             # one number is divided by as Python does it, 0 included
             return Interval(min(self.low // low, self.high // low), max(self.low // low, self.high // low))
         if low < 1:
-            raise Undecided(f"divides by a number from {low} to {high}, which may be 0 or negative")
+            raise Unsupported(f"divides by a number from {low} to {high}, which may be 0 or negative")
         quotients = (self.low // low, self.low // high, self.high // low, self.high // high)
         return Interval(min(quotients), max(quotients))
 
@@ -68,7 +68,7 @@ class Interval:
         if low == high and self.low == self.high:
             return Interval(self.low % low, self.low % low)
         if low < 1:
-            raise Undecided(f"divides by a number from {low} to {high}, which may be 0 or negative")
+            raise Unsupported(f"divides by a number from {low} to {high}, which may be 0 or negative")
         if low == high and self.low // low == self.high // low:
             return Interval(self.low % low, self.high % low)
         return Interval(0, high - 1)
@@ -110,7 +110,7 @@ class IntervalNumbers(Numbers):
         (low, high), (other_low, other_high) = ends(left), ends(right)
         if low == high and other_low == other_high:
             return low ^ other_low
-        raise Undecided("takes an xor of numbers that vary")
+        raise Unsupported("takes an xor of numbers that vary")
 
     def less(self, left: Any, right: Any) -> Any:
         (low, high), (other_low, other_high) = ends(left), ends(right)

@@ -13,7 +13,7 @@ import itertools
 from dataclasses import dataclass, replace
 from math import prod
 
-from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.errors import LayoutError, Unsupported
 from layoutproof.hardware.tpu import tile_rows
 from layoutproof.hardware.tpu_tiles import LANES, round_up
 from layoutproof.layouts.xla.shape import ELEMENT_BITS, XlaLayout
@@ -72,7 +72,7 @@ def wasted(layout: XlaLayout) -> int:
 def _in_layout(layout: XlaLayout) -> XlaLayout:
     full = full_shape(layout)
     if wasted(full):
-        raise Undecided(f"{layout} pads by more than its first tile; no rule here says which shapes it fits")
+        raise Unsupported(f"{layout} pads by more than its first tile; no rule here says which shapes it fits")
     return full
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.errors import LayoutError, Undecided, Unsupported
 from layoutproof.core.numbers import INTS
 from layoutproof.core.result import Verdict
 from layoutproof.core.term import Term, reads
@@ -194,12 +194,12 @@ def priced(problem: TracedProblem, values: Mapping[str, int], calls: Kernels) ->
     kernels = []
     for call in calls:
         if isinstance(call, Unmodelled):
-            raise Undecided(f"{call.name}: {call.reason}")
+            raise Unsupported(f"{call.name}: {call.reason}")
         if call.by_hand and not any(operand.windowed for operand in call.operands):
-            raise Undecided(f"{call.name}: all its data are moved by hand, so there is no block to choose")
+            raise Unsupported(f"{call.name}: all its data are moved by hand, so there is no block to choose")
         kernels.append(call if problem.vmem is None else replace(call, vmem_limit=problem.vmem))
     if not kernels:
-        raise Undecided("the function makes no Pallas call")
+        raise Unsupported("the function makes no Pallas call")
     rows = []
     for k, kernel in enumerate(kernels):
         template = template_of(kernel)

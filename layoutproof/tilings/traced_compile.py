@@ -17,7 +17,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from layoutproof.core.errors import LayoutError, Undecided, shorten
+from layoutproof.core.errors import LayoutError, Unsupported, shorten
 from layoutproof.hardware.tpu_chips import CHIPS
 
 ENVIRONMENT = {
@@ -53,7 +53,7 @@ def refused(
     if missing or target not in CHIPS:
         hint = f"pip install {' '.join(missing)}"
         why = f"no {', '.join(missing)} ({hint})" if missing else f"it does not know {target}"
-        raise Undecided(f"the TPU compiler cannot be asked: {why}")
+        raise Unsupported(f"the TPU compiler cannot be asked: {why}")
     found: list[str | None] = []
     needed = len(candidates) if enough is None else enough
     while len(found) < len(candidates) and found.count("") < needed:

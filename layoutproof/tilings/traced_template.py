@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from layoutproof.core.element_types import ELEMENT_BITS
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Unsupported
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.tilings.template import Template, Window, vmem_bits
@@ -17,7 +17,7 @@ def template_of(kernel: Kernel) -> Template:
     Raises Undecided for windows whose cost nobody has modelled (Element, BoundedSlice) and grids of run-time sizes.
     """
     if not all(type(n) is int for n in kernel.grid):
-        raise Undecided(f"{kernel.name}: its grid is known at run time only")
+        raise Unsupported(f"{kernel.name}: its grid is known at run time only")
     windows = tuple(_window(kernel, operand) for operand in kernel.operands)
     scratch = tuple(
         (vmem_bits(s.dtype) if s.dtype in ELEMENT_BITS else 32, _terms(s.dims), s.memory)
@@ -28,11 +28,11 @@ def template_of(kernel: Kernel) -> Template:
 
 def _window(kernel: Kernel, operand: Operand) -> Window:
     if operand.unmodelled:
-        raise Undecided(f"{operand.name}: {operand.unmodelled}")
+        raise Unsupported(f"{operand.name}: {operand.unmodelled}")
     if operand.windowed and any(block.kind in ("element", "bounded") for block in operand.block):
-        raise Undecided(f"{operand.name}: what Element and BoundedSlice windows move is not priced")
+        raise Unsupported(f"{operand.name}: what Element and BoundedSlice windows move is not priced")
     if operand.windowed and operand.dtype not in ELEMENT_BITS:
-        raise Undecided(f"{operand.name}: nobody here knows how wide {operand.dtype} is")
+        raise Unsupported(f"{operand.name}: nobody here knows how wide {operand.dtype} is")
     place = {name: k for k, name in enumerate(kernel.grid_names)}
     index = operand.index
     uses = tuple(frozenset(place[name] for name in term.names() if name in place) for term in index)
@@ -59,5 +59,5 @@ def _window(kernel: Kernel, operand: Operand) -> Window:
 def _terms(extents: Sequence[object]) -> tuple[Term, ...]:
     for extent in extents:
         if type(extent) is not int:
-            raise Undecided(f"the size {extent} is known at run time only")
+            raise Unsupported(f"the size {extent} is known at run time only")
     return tuple(Term("int", extent) for extent in extents)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.errors import BudgetExceeded, LayoutError, Unsupported
 from layoutproof.tilings.branch import candidate, cost_of
 from layoutproof.tilings.cost import figures
 from layoutproof.tilings.legal import checker
@@ -59,10 +59,10 @@ def rank(problem: Problem, values: Mapping[str, int]) -> Rank:
         if values.get(name) not in domain:
             raise LayoutError(f"{name} = {values.get(name)} is no candidate of this problem")
     if problem.count() > MOST:
-        raise Undecided(f"{problem.count()} candidates; at most {MOST} are priced at once")
+        raise BudgetExceeded(f"{problem.count()} candidates; at most {MOST} are priced at once")
     walked = [window.name for window in problem.template.windows if not window.straight]
     if walked:
-        raise Undecided(f"{', '.join(walked)}: the bytes of their index maps have no closed form")
+        raise Unsupported(f"{', '.join(walked)}: the bytes of their index maps have no closed form")
     own = candidate(problem, values)
     why = next(iter(broken(problem, own.values, own.figures)), "") or checker(problem)(values)
     costs, fits = _all(problem)

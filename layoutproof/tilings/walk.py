@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import BudgetExceeded, Unsupported
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import product
 from layoutproof.core.term import reads
@@ -25,7 +25,7 @@ class Floats(ArrayNumbers):
         return self.library.where(condition, made(if_true), made(if_false))
 
     def xor(self, left: Any, right: Any) -> Any:
-        raise Undecided("takes an xor of numbers that are kept as floats")
+        raise Unsupported("takes an xor of numbers that are kept as floats")
 
 
 def walked(window: Window, grid: Sequence[Any], names: Mapping[str, Any], on: Numbers) -> tuple[Any, Any]:
@@ -42,11 +42,11 @@ def walked(window: Window, grid: Sequence[Any], names: Mapping[str, Any], on: Nu
         most = product(grid) * product(block) * window.bits * LANES * 32
         return _between(0, most, on, window), _between(0, most, on, window)
     if reads(window.index):
-        raise Undecided(f"{window.name}: how often its block changes depends on what its tables hold")
+        raise Unsupported(f"{window.name}: how often its block changes depends on what its tables hold")
     outer = _apart(window)
     steps = product(grid[len(outer) :])
     if steps > MOST:
-        raise Undecided(f"{window.name}: {steps} steps are too many to walk, and its index map has no closed form")
+        raise BudgetExceeded(f"{window.name}: {steps} steps are too many to walk, and its index map has no closed form")
     return _counted(window, grid, dims, block, names, outer)
 
 
@@ -57,7 +57,7 @@ def _between(low: Any, high: Any, on: Numbers, window: Window) -> Any:
     between = getattr(on, "between", None)
     if between is not None:
         return between(low, high)
-    raise Undecided(f"{window.name}: how often its block changes is counted, not written down")
+    raise Unsupported(f"{window.name}: how often its block changes is counted, not written down")
 
 
 def _apart(window: Window) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from layoutproof.changes.policy import Policy, judge, read, stanza
+from layoutproof.changes.policy import Policy, approval_snippet, judge, read
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding, Report
 from layoutproof.core.fingerprint import named
@@ -131,7 +131,7 @@ def test_the_stanza_reads_back_once_a_reason_is_given() -> None:
     """What --approve prints is TOML that approves this finding; as printed, its empty reason is refused."""
     import tomllib
 
-    text = stanza(MOVED, TODAY)
+    text = approval_snippet(MOVED, TODAY)
     gate = tomllib.loads(text)["tool"]["layoutproof"]["gate"]
     with pytest.raises(LayoutError, match="says no reason"):
         read(gate, "here")

@@ -25,7 +25,7 @@ KEY = ["ask", "injective", ["f32[3,5]{1,0}"], {}]
 def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything is kept, and in a folder of the test."""
     monkeypatch.setenv("LAYOUTPROOF_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(cached, "WORTH", 0.0)
+    monkeypatch.setattr(cached, "MIN_SECONDS_TO_CACHE", 0.0)
 
 
 def files(folder: Path) -> list[Path]:

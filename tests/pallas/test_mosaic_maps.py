@@ -14,7 +14,7 @@ jax = pytest.importorskip("jax", reason="reading Mosaic kernels needs the extra 
 
 from layoutproof.core.term import Term  # noqa: E402
 from layoutproof.kernel.kernel import Kernel  # noqa: E402
-from layoutproof.pallas.bit_terms import Unreadable  # noqa: E402
+from layoutproof.pallas.bit_terms import UnsupportedOp  # noqa: E402
 from layoutproof.pallas.from_mosaic.mosaic_child import read_modules  # noqa: E402
 from layoutproof.pallas.from_mosaic.mosaic_module import kernels_in_hlo  # noqa: E402
 from layoutproof.pallas.from_mosaic.mosaic_terms import index_terms  # noqa: E402
@@ -168,13 +168,13 @@ UNREADABLE = {
 
 @pytest.mark.parametrize("lines", UNREADABLE)
 def test_unreadable_operations(lines: str) -> None:
-    with pytest.raises(Unreadable, match=UNREADABLE[lines]):
+    with pytest.raises(UnsupportedOp, match=UNREADABLE[lines]):
         terms(lines)
 
 
 def test_an_expression_that_grows_is_refused() -> None:
     doubling = "%0 = arith.addi %i, %j : i32 " + " ".join(f"%{n + 1} = arith.addi %{n}, %{n} : i32" for n in range(200))
-    with pytest.raises(Unreadable, match="more than 5000 parts"):
+    with pytest.raises(UnsupportedOp, match="more than 5000 parts"):
         terms(doubling, "%200")
 
 

@@ -8,7 +8,7 @@ from layoutproof.core.errors import Undecided
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.kernel.kernel_print import mapping_of
 from layoutproof.pallas.judge import judge
-from layoutproof.pallas.spec_text import spec_text, wordless
+from layoutproof.pallas.spec_text import not_serialisable, spec_text
 from layoutproof.registry.read import read_layout
 from layoutproof.specs.spec import loads
 from tests.pallas.pitfalls import PITFALLS, Pitfall
@@ -23,7 +23,7 @@ def test_a_call_is_what_its_spec_says(pitfall: Pitfall, side: str) -> None:
 
     function, arguments = getattr(pitfall, side)()
     calls = kernels_of(function, arguments, assume=pitfall.assume)
-    if any(map(wordless, calls)):
+    if any(map(not_serialisable, calls)):
         with pytest.raises(Undecided, match="cannot be written as a spec"):
             spec_text(calls, "here")
         return

@@ -99,7 +99,7 @@ def test_isl_is_never_in_one_call_for_long() -> None:
     assert f"one call of isl needs more than {CALL} operations" in result.reason
 
 
-@pytest.mark.parametrize("tried", [brute.few, brute.glance])
+@pytest.mark.parametrize("tried", [brute.few, brute.bounded_search])
 def test_symbolic_sizes_are_never_few(tried: object) -> None:
     """No number of sizes tried proves anything for all of them."""
     from layoutproof.properties import injective

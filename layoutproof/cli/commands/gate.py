@@ -243,14 +243,14 @@ def _write_lock(paths: tuple[str, ...]) -> int:
 
 
 def _approve(report: Report, fingerprint: str) -> int:
-    from layoutproof.changes.policy import stanza
+    from layoutproof.changes.policy import approval_snippet
     from layoutproof.changes.states import whoami
 
     for finding in report.findings:
         if finding.fingerprint == fingerprint:
             if finding.undecided or finding.error:
                 raise LayoutError("what nobody could tell and what is wrong input cannot be approved")
-            say(stanza(finding, datetime.datetime.now(tz=datetime.UTC).date(), whoami()))
+            say(approval_snippet(finding, datetime.datetime.now(tz=datetime.UTC).date(), whoami()))
             return 0
     have = ", ".join(f.fingerprint for f in report.findings if f.fingerprint) or "none"
     raise LayoutError(f"no finding has the fingerprint {fingerprint}; there are {have}")

@@ -8,7 +8,7 @@ import click
 
 from layoutproof.cli.arguments import json_flag, no_trace_flag, print_json, say
 from layoutproof.compiler.tracing import here, only
-from layoutproof.core.errors import LayoutError, Undecided, shorten, unknown_name
+from layoutproof.core.errors import LayoutError, Unsupported, shorten, unknown_name
 from layoutproof.core.files import DUMP_ENDS, YAML_ENDS, lines
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.kernel.kernel_parts import parts_of
@@ -76,7 +76,7 @@ def command(
     with only(here(not no_trace)):
         found = _calls(place, given, kwargs, target, assume)
     if not found:
-        raise Undecided(f"{place} makes no Pallas call; nothing asked is nothing proved")
+        raise Unsupported(f"{place} makes no Pallas call; nothing asked is nothing proved")
     if spec:
         from layoutproof.pallas.spec_text import spec_text
 

@@ -14,7 +14,7 @@ from layoutproof.core.size import symbol
 from layoutproof.core.term import Term
 from layoutproof.hardware.tpu_tiles import vmem_bytes
 from layoutproof.kernel.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Unmodelled
-from layoutproof.pallas.bit_terms import Unreadable
+from layoutproof.pallas.bit_terms import UnsupportedOp
 from layoutproof.pallas.from_jax.adapter import (
     element_type,
     inner_jaxprs,
@@ -166,7 +166,7 @@ def pipeline_of(options: Mapping[str, Any], refs: Sequence[Any], source: str) ->
 
     try:
         pairs = _paired(options, refs)
-    except Unreadable as error:
+    except UnsupportedOp as error:
         return Unmodelled("emit_pipeline", source, str(error))
     grid_given = tuple(options["grid"])
     names = tuple(f"g{k}" for k in range(len(grid_given)))
@@ -184,8 +184,8 @@ def pipeline_of(options: Mapping[str, Any], refs: Sequence[Any], source: str) ->
             try:
                 index, sizes = _pipeline_index(spec.index_map, block, names, grid, captured, jax)
                 if len(index) != len(dims):
-                    raise Unreadable(f"{len(index)} results for {len(dims)} dimensions")
-            except Unreadable as error:
+                    raise UnsupportedOp(f"{len(index)} results for {len(dims)} dimensions")
+            except UnsupportedOp as error:
                 index, sizes, unmodelled = (ZERO,) * len(dims), (), f"its index map has {error}"
         mode = getattr(spec, "pipeline_mode", None)
         operands.append(
@@ -238,7 +238,7 @@ def _pipeline_index(
     try:
         traced = jax.make_jaxpr(flat)(*scalars)
     except Exception as error:
-        raise Unreadable(f"values that only the kernel's body has ({type(error).__name__})") from None
+        raise UnsupportedOp(f"values that only the kernel's body has ({type(error).__name__})") from None
     inner, consts = opened(traced)
     arguments: list[Any] = [Term("name", n) for n in names]
     for constant in consts:
@@ -291,8 +291,8 @@ def _operand(
         else:
             index = found
         if len(index) != len(dims):
-            raise Unreadable(f"{len(index)} results for {len(dims)} dimensions")
-    except Unreadable as error:
+            raise UnsupportedOp(f"{len(index)} results for {len(dims)} dimensions")
+    except UnsupportedOp as error:
         unmodelled = f"its index map has {error}"
     mode = block.pipeline_mode
     revisit = str(getattr(getattr(mode, "revisit", None), "name", "") or "immediate").lower()
@@ -405,7 +405,7 @@ def _function_place(function: Any) -> str:
 
 
 def _paired(options: Mapping[str, Any], refs: Sequence[Any]) -> list[tuple[str, str, Any, Any]]:
-    """(role, name, spec, reference) of each operand of a pipeline. Unreadable where one is not one array in blocks.
+    """(role, name, spec, reference) of each operand of a pipeline. UnsupportedOp where one is not one array in blocks.
 
     As `_make_pipeline_allocations` of jax/_src/pallas/mosaic/pipeline.py pairs them: by the structure of the specs. A
     spec that the user buffers may stand for several references, or for one of another rank.
@@ -414,7 +414,7 @@ def _paired(options: Mapping[str, Any], refs: Sequence[Any]) -> list[tuple[str, 
 
     for buffer in tree_leaves(options.get("allocations"), is_leaf=lambda a: hasattr(a, "copy_in")):
         if hasattr(buffer, "copy_in") and not type(buffer).__module__.startswith("jax."):
-            raise Unreadable(
+            raise UnsupportedOp(
                 f"its buffers are of a class of their own, {type(buffer).__name__}: what they copy is theirs"
             )
     sides = [(role, options.get(f"{role}_specs") or ()) for role in ("in", "out")]
@@ -425,20 +425,20 @@ def _paired(options: Mapping[str, Any], refs: Sequence[Any]) -> list[tuple[str, 
         given = tuple(refs[start : start + len(specs)])
         start += len(specs)
         if len(given) < len(specs):
-            raise Unreadable(f"{sum(len(s) for _, s in sides)} specs, and it is called with {len(refs)} references")
+            raise UnsupportedOp(f"{sum(len(s) for _, s in sides)} specs, and it is called with {len(refs)} references")
         leaves, structure = tree_flatten(specs, is_leaf=lambda s: hasattr(s, "index_map"))
         try:
             found = structure.flatten_up_to(given)
         except (ValueError, TypeError) as error:
-            raise Unreadable(f"its references have not the structure of its {role}_specs ({error})") from None
+            raise UnsupportedOp(f"its references have not the structure of its {role}_specs ({error})") from None
         for k, (spec, ref) in enumerate(zip(leaves, found, strict=True)):
             name = f"{role}[{k}]"
             if not hasattr(ref, "shape"):
-                raise Unreadable(
+                raise UnsupportedOp(
                     f"{name} has one BlockSpec for {len(tree_leaves(ref))} references, {type(ref).__name__}"
                 )
             block = spec.block_shape
             if block is not None and len(block) != len(ref.shape):
-                raise Unreadable(f"{name} has a block of {len(block)} dimensions for an array of {len(ref.shape)}")
+                raise UnsupportedOp(f"{name} has a block of {len(block)} dimensions for an array of {len(ref.shape)}")
             pairs.append((role, name, spec, ref))
     return pairs

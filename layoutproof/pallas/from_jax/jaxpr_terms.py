@@ -12,7 +12,7 @@ from typing import Any
 
 from layoutproof.core.term import CONDITIONS, Term
 from layoutproof.kernel.kernel import Table
-from layoutproof.pallas.bit_terms import Unreadable, bitwise, constant, folded, shifted, wrapped
+from layoutproof.pallas.bit_terms import UnsupportedOp, bitwise, constant, folded, shifted, wrapped
 from layoutproof.pallas.from_jax.adapter import element_type, is_jaxs_own, opened
 
 _INLINED = (
@@ -55,7 +55,7 @@ def terms_of(
     """The results of an index map. `arguments`: a term, or a Reference, for each of its inputs.
 
     grid: the extents, for `num_programs`; names: the grid's, for `program_id`.
-    Raises Unreadable, naming the operation, for what is no integer arithmetic.
+    Raises UnsupportedOp, naming the operation, for what is no integer arithmetic.
     """
     inner, consts = opened(jaxpr)
     values: dict[Any, Any] = dict(zip(inner.invars, arguments, strict=True))
@@ -67,7 +67,7 @@ def terms_of(
 
 def _constants(jaxpr: Any, consts: Sequence[Any]) -> dict[Any, Any]:
     if len(jaxpr.constvars) != len(consts):
-        raise Unreadable("a captured value that is not known when tracing")
+        raise UnsupportedOp("a captured value that is not known when tracing")
     return {variable: literal(value) for variable, value in zip(jaxpr.constvars, consts, strict=True)}
 
 
@@ -98,14 +98,14 @@ def _value(atom: Any, values: Mapping[Any, Any]) -> Any:
 
 
 def literal(value: Any) -> Any:
-    """A number or truth value that is known when tracing, as a term. Unreadable for arrays and floats."""
+    """A number or truth value that is known when tracing, as a term. UnsupportedOp for arrays and floats."""
     if getattr(value, "shape", ()) != ():
-        raise Unreadable(f"an array of shape {value.shape} captured by the index map")
+        raise UnsupportedOp(f"an array of shape {value.shape} captured by the index map")
     kind = getattr(getattr(value, "dtype", None), "kind", "")
     if isinstance(value, bool) or kind == "b":
         return Term("==", ZERO, ZERO if bool(value) else ONE)
     if isinstance(value, float) or (kind in "fcV" and kind):
-        raise Unreadable(f"the number {value}, which is no integer")
+        raise UnsupportedOp(f"the number {value}, which is no integer")
     return Term("int", int(value))
 
 
@@ -120,11 +120,11 @@ def _results(equation: Any, values: Mapping[Any, Any], context: tuple[Any, Any])
         return _branches(params, operands, context)
     if name == "program_id":
         if params["axis"] >= len(context[1]):
-            raise Unreadable("program_id, which here is of the call around the pipeline")
+            raise UnsupportedOp("program_id, which here is of the call around the pipeline")
         return [Term("name", context[1][params["axis"]])]
     if name == "num_programs":
         if not context[1]:
-            raise Unreadable("num_programs, which here is of the call around the pipeline")
+            raise UnsupportedOp("num_programs, which here is of the call around the pipeline")
         extent = context[0][params["axis"]]
         return [Term("int", extent) if type(extent) is int else extent.evaluate(lambda n: Term("name", n))]
     if name in _OF_ONE and all(getattr(v.aval, "shape", None) == () for v in (*equation.outvars, *equation.invars)):
@@ -139,16 +139,16 @@ def _results(equation: Any, values: Mapping[Any, Any], context: tuple[Any, Any])
             power = Term("*", power, operands[0])
         return [power]
     if any(isinstance(o, Reference) for o in operands):
-        raise Unreadable(f"the operation {name} on a whole table")
+        raise UnsupportedOp(f"the operation {name} on a whole table")
     if name in ("and", "or", "not", "xor") and equation.invars[0].aval.dtype.kind != "b":
         return [bitwise(name, operands)]
     if name in _SHIFTS:
         dtype = equation.invars[0].aval.dtype
         if name == "shift_right_arithmetic" and dtype.kind == "u":
-            raise Unreadable(f"an arithmetic shift of {dtype}")
+            raise UnsupportedOp(f"an arithmetic shift of {dtype}")
         return [shifted(operands[0], operands[1], 8 * dtype.itemsize, _SHIFTS[name])]
     if name not in _OPERATIONS:
-        raise Unreadable(f"the operation {name}")
+        raise UnsupportedOp(f"the operation {name}")
     return [_OPERATIONS[name](*operands)]
 
 
@@ -162,7 +162,7 @@ def _inlined(params: Mapping[str, Any], operands: list[Any], context: tuple[Any,
             return [folded(Term(known, operands[0], operands[1]))]
     jaxpr = params.get("jaxpr", params.get("call_jaxpr", params.get("fun_jaxpr")))
     if jaxpr is None:
-        raise Unreadable(f"a call of {params.get('name', 'a function')} without its body")
+        raise UnsupportedOp(f"a call of {params.get('name', 'a function')} without its body")
     inner, consts = opened(jaxpr)
     values: dict[Any, Any] = dict(zip(inner.invars, operands, strict=True))
     values.update(_constants(inner, consts))
@@ -197,15 +197,15 @@ def _read(equation: Any, values: Mapping[Any, Any]) -> Term:
 
     table = _value(equation.invars[0], values)
     if not isinstance(table, Reference):
-        raise Unreadable("a read of something that is no table")
+        raise UnsupportedOp("a read of something that is no table")
     transforms = tree_unflatten(equation.params["tree"], equation.invars[1:])
     indices: list[Term] = []
     for transform in transforms if isinstance(transforms, tuple | list) else [transforms]:
         if not hasattr(transform, "indices"):
-            raise Unreadable(f"a read of {table.table} through {type(transform).__name__}")
+            raise UnsupportedOp(f"a read of {table.table} through {type(transform).__name__}")
         for index in transform.indices:
             if hasattr(index, "start"):
-                raise Unreadable(f"a read of a slice of {table.table}")
+                raise UnsupportedOp(f"a read of a slice of {table.table}")
             indices.append(Term("int", index) if isinstance(index, int) else _number(_value(index, values)))
     return Term("read", Term("name", table.table), *(indices or [ZERO]))
 
@@ -214,11 +214,11 @@ def _converted(value: Any, old: Any, new: Any) -> Any:
     if new.kind == "b":
         return _condition(value)
     if new.kind not in "iu":
-        raise Unreadable(f"a conversion to {new}, which is no integer")
+        raise UnsupportedOp(f"a conversion to {new}, which is no integer")
     if old.kind == "b":
         return _number(value)
     if old.kind not in "iu":
-        raise Unreadable(f"a conversion from {old} to {new}")
+        raise UnsupportedOp(f"a conversion from {old} to {new}")
     holds = new.itemsize > old.itemsize if new.kind == "i" and old.kind == "u" else new.itemsize >= old.itemsize
     if holds and not (new.kind == "u" and old.kind == "i"):
         return value
@@ -243,7 +243,7 @@ def _binary(op: str) -> Callable[[Any, Any], Term]:
         if op in ("truncdiv", "truncrem"):
             by = constant(right)
             if by is None or by <= 0:
-                raise Unreadable(f"a division by {right}, which is no positive constant")
+                raise UnsupportedOp(f"a division by {right}, which is no positive constant")
         if op == "*" and constant(left) is None and constant(right) is None:
             return Term(op, left, right)
         return folded(Term(op, left, right))

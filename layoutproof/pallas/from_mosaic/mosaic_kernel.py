@@ -19,7 +19,7 @@ from layoutproof.core.errors import LayoutError, failure
 from layoutproof.core.size import symbol
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Table, Unmodelled
-from layoutproof.pallas.bit_terms import Unreadable
+from layoutproof.pallas.bit_terms import UnsupportedOp
 from layoutproof.pallas.from_jax.calls import bytes_of
 from layoutproof.pallas.from_jax.jaxpr_terms import ZERO
 from layoutproof.pallas.from_mosaic.mosaic_calls import Array, Call
@@ -48,7 +48,7 @@ def kernels_of(call: Call, config: Config, module: Mapping[str, Any]) -> tuple[K
     """
     try:
         kernel = _kernel(call, config, module)
-    except (LayoutError, Unreadable) as error:
+    except (LayoutError, UnsupportedOp) as error:
         return (Unmodelled(call.name, call.source, str(error)),)
     except Exception as error:
         return (Unmodelled(call.name, call.source, failure(error)),)
@@ -184,11 +184,11 @@ def _operand(
     index, unmodelled = zeros, ""
     try:
         if not target.startswith("@"):
-            raise Unreadable(f"another form than a function: {target[:60]}")
+            raise UnsupportedOp(f"another form than a function: {target[:60]}")
         index = index_terms(functions, target.removeprefix("@"), passed)
         if len(index) != len(dims):
-            raise Unreadable(f"{len(index)} results for {len(dims)} dimensions")
-    except Unreadable as error:
+            raise UnsupportedOp(f"{len(index)} results for {len(dims)} dimensions")
+    except UnsupportedOp as error:
         index, unmodelled = zeros, f"its index map has {error}"
     return Operand(
         name=name,

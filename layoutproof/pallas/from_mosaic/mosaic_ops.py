@@ -13,7 +13,7 @@ from typing import Any
 
 from layoutproof.core.numbers import INTS
 from layoutproof.core.term import CONDITIONS, Term
-from layoutproof.pallas.bit_terms import Unreadable, constant, folded
+from layoutproof.pallas.bit_terms import UnsupportedOp, constant, folded
 from layoutproof.pallas.from_jax.jaxpr_terms import ONE, ZERO
 
 TRUE, FALSE = Term("==", ZERO, ZERO), Term("==", ZERO, ONE)
@@ -22,19 +22,19 @@ _WIDTH = re.compile(r"i([1-9]\d{0,3})")
 
 
 def constant_of(value: Any, types: Sequence[str]) -> Term:
-    """The value of an `arith.constant`. Unreadable where it is no integer."""
+    """The value of an `arith.constant`. UnsupportedOp where it is no integer."""
     if type(value) is bool or (types == ["i1"] and type(value) is int):
         return TRUE if value else FALSE
     if type(value) is not int:
-        raise Unreadable(f"the constant {value}, which is no integer")
+        raise UnsupportedOp(f"the constant {value}, which is no integer")
     return Term("int", value)
 
 
 def width(kind: str) -> int:
-    """Bits of a type; `index` counts as 64. Unreadable for a type that is no integer."""
+    """Bits of a type; `index` counts as 64. UnsupportedOp for a type that is no integer."""
     found = _WIDTH.fullmatch(kind)
     if kind != "index" and found is None:
-        raise Unreadable(f"a value of type {kind}, which is no integer")
+        raise UnsupportedOp(f"a value of type {kind}, which is no integer")
     return 64 if found is None else int(found[1])
 
 
@@ -54,7 +54,7 @@ def _binary(op: str) -> Callable[[Term, Term], Term]:
     def build(left: Term, right: Term) -> Term:
         left, right = number(left), number(right)
         if op in ("truncdiv", "truncrem", "//") and (constant(right) or 0) <= 0:
-            raise Unreadable(f"a division by {right}, which is no positive constant")
+            raise UnsupportedOp(f"a division by {right}, which is no positive constant")
         return folded(Term(op, left, right))
 
     return build
@@ -67,7 +67,7 @@ _floor, _largest = _binary("//"), _binary("max")
 def compared(predicate: Any, left: Term, right: Term) -> Term:
     # arith::CmpIPredicate: eq, ne, slt, sle, sgt, sge, then the unsigned ones
     if predicate not in (0, 1, 2, 3, 4, 5):
-        raise Unreadable("an unsigned comparison")
+        raise UnsupportedOp("an unsigned comparison")
     left, right = number(left), number(right)
     op = ("==", "!=", "<", "<=", "<", "<=")[predicate]
     return _settled(Term(op, right, left) if predicate in (4, 5) else Term(op, left, right))
@@ -154,13 +154,13 @@ def masked(name: str, operands: list[Term]) -> Term:
             bits = constant(mask)
             if bits is not None and bits >= 0 and bits & (bits + 1) == 0:
                 return _binary("%")(value, Term("int", bits + 1))
-    raise Unreadable(f"the bitwise operation {name}")
+    raise UnsupportedOp(f"the bitwise operation {name}")
 
 
 def _shift(by: Term) -> Term:
     bits = constant(by)
     if bits is None or not 0 <= bits < 32:
-        raise Unreadable(f"a shift by {by}, which is no constant from 0 to 31")
+        raise UnsupportedOp(f"a shift by {by}, which is no constant from 0 to 31")
     return Term("int", 1 << bits)
 
 
@@ -185,7 +185,7 @@ def _unsigned(value: Term, width: int) -> Term:
 def _narrowed(operands: list[Term], old: int, new: int) -> Term:
     value = constant(operands[0])
     if value is None or not -(1 << (new - 1)) <= value < 1 << (new - 1) or new == 1:
-        raise Unreadable(f"a conversion from i{old} to i{new}, which may wrap")
+        raise UnsupportedOp(f"a conversion from i{old} to i{new}, which may wrap")
     return operands[0]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from layoutproof.core.term import Term
-from layoutproof.pallas.bit_terms import Unreadable
+from layoutproof.pallas.bit_terms import UnsupportedOp
 from layoutproof.pallas.from_mosaic.mosaic_ops import (
     BITS,
     OPERATIONS,
@@ -38,11 +38,11 @@ def index_terms(functions: Mapping[str, Mapping[str, Any]], name: str, arguments
 
     arguments: a term for each program index, after them the name (a str) of each table of signed
     integers, None for any other table.
-    Raises Unreadable, naming the operation, for what is no integer arithmetic.
+    Raises UnsupportedOp, naming the operation, for what is no integer arithmetic.
     """
     results = _Walk(functions).call(name, list(arguments))
     if not all(isinstance(result, Term) for result in results):
-        raise Unreadable("a whole table among its results")
+        raise UnsupportedOp("a whole table among its results")
     return tuple(number(result) for result in results)
 
 
@@ -60,33 +60,33 @@ class _Walk:
         self.calls += 1
         blocks = self.functions.get(name, {}).get("body")
         if blocks is None:
-            raise Unreadable(f"the function {name}, which the module does not have")
+            raise UnsupportedOp(f"the function {name}, which the module does not have")
         if len(blocks) != 1 or len(blocks[0]["arguments"]) != len(arguments):
-            raise Unreadable(
+            raise UnsupportedOp(
                 f"the function {name} of several blocks, or of other arguments than the grid and the tables"
             )
         if self.calls > 100:
-            raise Unreadable("too many calls of functions")
+            raise UnsupportedOp("too many calls of functions")
         return self.block(blocks[0], dict(zip(blocks[0]["arguments"], arguments, strict=True)))
 
     def block(self, block: Mapping[str, Any], values: dict[int, Any]) -> list[Any]:
         """What a block gives back, by `return` or `yield`."""
         if block["cut"]:
-            raise Unreadable("thousands of operations")
+            raise UnsupportedOp("thousands of operations")
         for operation in block["operations"]:
             name = operation["name"].removeprefix(PREFIX)
             if any(known not in values for known in operation["operands"]):
-                raise Unreadable(f"the operation {name} on a value that is not there yet")
+                raise UnsupportedOp(f"the operation {name} on a value that is not there yet")
             operands = [values[known] for known in operation["operands"]]
             if name in ("func.return", "scf.yield"):
                 return operands
             results = self.results(name, operation, operands, values)
             if len(results) != len(operation["results"]):
-                raise Unreadable(f"the operation {name} with {len(operation['results'])} results")
+                raise UnsupportedOp(f"the operation {name} with {len(operation['results'])} results")
             for new, result in zip(operation["results"], results, strict=True):
                 self.measure(result)
                 values[new] = result
-        raise Unreadable("a block without an end")
+        raise UnsupportedOp("a block without an end")
 
     def results(
         self, name: str, operation: Mapping[str, Any], operands: list[Any], values: dict[int, Any]
@@ -100,13 +100,13 @@ class _Walk:
         if name == "memref.load":
             return [_read(operands, width(operation["types"][0]))]
         if any(not isinstance(operand, Term) for operand in operands):
-            raise Unreadable(f"the operation {name} on a whole table")
+            raise UnsupportedOp(f"the operation {name} on a whole table")
         if name == "scf.if":
             if [len(region) for region in operation["regions"]] != [1, 1]:
-                raise Unreadable("a branch without its other side, or of several blocks")
+                raise UnsupportedOp("a branch without its other side, or of several blocks")
             sides = [self.block(region[0], dict(values)) for region in operation["regions"]]
             if len(sides[0]) != len(sides[1]):
-                raise Unreadable("a branch whose sides have different results")
+                raise UnsupportedOp("a branch whose sides have different results")
             return [select(operands[0], yes, no) for yes, no in zip(sides[0], sides[1], strict=True)]
         kind = next(iter(operation["operand_types"]), "")
         if name == "arith.cmpi" and (kind in EXACT or (kind == "i1" and attributes.get("predicate") in (0, 1))):
@@ -119,20 +119,20 @@ class _Walk:
         if name in BITS and kind != "i1":
             return [masked(BITS[name], operands)]
         if name not in OPERATIONS:
-            raise Unreadable(f"the operation {name}")
+            raise UnsupportedOp(f"the operation {name}")
         if kind not in EXACT and name not in BITS and name != "arith.select":
-            raise Unreadable(f"the operation {name} on {kind}, which wraps earlier than 32 bits")
+            raise UnsupportedOp(f"the operation {name} on {kind}, which wraps earlier than 32 bits")
         return [OPERATIONS[name](*operands)]
 
     def measure(self, result: Any) -> tuple[int, int]:
-        """Parts and depth of a term, shared parts counted each time. Unreadable where it is too large."""
+        """Parts and depth of a term, shared parts counted each time. UnsupportedOp where it is too large."""
         if not isinstance(result, Term) or result.op in ("int", "name"):
             return 1, 1
         if id(result) not in self.sizes:
             inner = [self.measure(part) for part in result.args]
             parts, depth = 1 + sum(n for n, _ in inner), 1 + max(d for _, d in inner)
             if parts > LARGEST or depth > DEEPEST:
-                raise Unreadable(f"an expression of more than {LARGEST} parts or {DEEPEST} levels")
+                raise UnsupportedOp(f"an expression of more than {LARGEST} parts or {DEEPEST} levels")
             self.sizes[id(result)] = parts, depth
             self.kept.append(result)  # an id means something as long as its term is there
         return self.sizes[id(result)]
@@ -140,5 +140,5 @@ class _Walk:
 
 def _read(operands: list[Any], bits: int) -> Term:
     if not operands or not isinstance(operands[0], str) or bits == 1:
-        raise Unreadable("a read of something that is no table of signed integers")
+        raise UnsupportedOp("a read of something that is no table of signed integers")
     return Term("read", Term("name", operands[0]), *(number(index) for index in operands[1:]))

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from layoutproof.core.claim import And, At, Claim, PlacePredicate
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.index_map import Index, IndexMap, from_row_major, row_major
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
@@ -58,7 +58,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
             continue
         try:
             if operand.unmodelled or output.unmodelled:
-                raise Undecided(operand.unmodelled or output.unmodelled)
+                raise Unsupported(operand.unmodelled or output.unmodelled)
             found += _of(_Pair(kernel, operand, output), subject)
         except Undecided as undecided:
             found.append(Obligation(subject, unknown=str(undecided), source=output.source))

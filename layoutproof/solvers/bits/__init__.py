@@ -23,7 +23,7 @@ from layoutproof.core.claim import (
     Uncovered,
     over_domains,
 )
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Unsupported
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import INTS
 from layoutproof.core.result import Point
@@ -43,9 +43,9 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
     {'first': (0,), 'second': (9,)}
     """
     if claim.where is not None or claim.sizes():
-        raise Undecided("bits are for constant sizes")
+        raise Unsupported("bits are for constant sizes")
     if not over_domains(claim):
-        raise Undecided("bits decide claims about whole domains")
+        raise Unsupported("bits decide claims about whole domains")
     match claim.violation:
         case And((LexLess(first, second), Same(At(left, p, ""), At(right, q, "")))) if left is right and (p, q) == (
             first,
@@ -63,7 +63,7 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
             return _named(point, _unreached(m))
         case SizeCondition(condition):
             return {} if condition.evaluate({}, INTS) else None
-    raise Undecided("bits do not know this kind of claim")
+    raise Unsupported("bits do not know this kind of claim")
 
 
 def _named(point: str, index: tuple[int, ...] | None) -> Point | None:
@@ -74,9 +74,9 @@ def _places(*maps: IndexMap) -> list[tuple[Any, ...]]:
     """The coordinates of each map on one index; input bit 0 is the last dimension's least significant."""
     domain = maps[0].domain
     if any(m.copies.extents for m in maps):
-        raise Undecided("bits do not combine copies")
+        raise Unsupported("bits do not combine copies")
     if 0 in domain.extents:
-        raise Undecided("there are no indices")
+        raise Unsupported("there are no indices")
     index: list[Any] = []
     bit = sum(_widths(domain))
     for width in _widths(domain):
@@ -85,7 +85,7 @@ def _places(*maps: IndexMap) -> list[tuple[Any, ...]]:
     try:
         return [m.place(tuple(index), (), _NUMBERS) for m in maps]
     except ZeroDivisionError:
-        raise Undecided("the map divides by zero") from None
+        raise Unsupported("the map divides by zero") from None
 
 
 @lru_cache(maxsize=8)
@@ -106,7 +106,7 @@ def _inside(space: Space, number: int) -> tuple[int, ...]:
         number >>= width
     index.reverse()
     if any(entry >= extent for entry, extent in zip(index, space.extents, strict=True)):  # type: ignore[operator]
-        raise Undecided("the smallest violation is outside the array, which is no box of powers of two")
+        raise Unsupported("the smallest violation is outside the array, which is no box of powers of two")
     return tuple(index)
 
 
@@ -207,7 +207,7 @@ def _at_least(rows: list[int], extent: int) -> list[int]:
 
 def _unreached(m: IndexMap) -> tuple[int, ...] | None:
     if any(extent & (extent - 1) or not extent for extent in m.domain.extents):  # type: ignore[operator]
-        raise Undecided("bits count places of boxes of powers of two only")
+        raise Unsupported("bits count places of boxes of powers of two only")
     coordinates = _placed(m)
     widths = _widths(m.range)
     start = sum(widths)
@@ -217,7 +217,7 @@ def _unreached(m: IndexMap) -> tuple[int, ...] | None:
         start -= width
         value = coordinate if type(coordinate) is BitSum else BitSum({}, coordinate)
         if value.constant < 0 or value.support >> width:
-            raise Undecided("bits do not look for holes of a map that may leave its range")
+            raise Unsupported("bits do not look for holes of a map that may leave its range")
         for v, column in value.columns.items():
             columns[v] = columns.get(v, 0) | column << start
         constant |= value.constant << start

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import Numbers
 
 Rows = list[int]
@@ -34,7 +34,7 @@ class BitSum:
     def __xor__(self, other: Any) -> Any:
         if type(other) is int:
             if other < 0:
-                raise Undecided("bits are those of numbers >= 0")
+                raise Unsupported("bits are those of numbers >= 0")
             return BitSum(self.columns, self.constant ^ other)
         columns = dict(self.columns)
         for v, column in other.columns.items():
@@ -70,7 +70,7 @@ class BitSum:
 
     def __mul__(self, other: Any) -> Any:
         if type(other) is not int or other < 0:
-            raise Undecided("bits multiply by constants >= 0 only")
+            raise Unsupported("bits multiply by constants >= 0 only")
         if other & (other - 1) == 0:
             return _number({v: c * other for v, c in self.columns.items() if other}, self.constant * other)
         if self.support & (self.support - 1) == 0:
@@ -100,17 +100,17 @@ class BitSum:
     def _shift(self, by: Any) -> int:
         """The exponent of a power of two; -1 when the number is surely below `by`."""
         if type(by) is not int:
-            raise Undecided("bits divide by constants only")
+            raise Unsupported("bits divide by constants only")
         if by <= 0:
-            raise Undecided(f"bits divide by positive numbers only, not {by}")
+            raise Unsupported(f"bits divide by positive numbers only, not {by}")
         if self.support < by:
             return -1
         if by & (by - 1):
-            raise Undecided(f"bits divide by powers of two only, not by {by}")
+            raise Unsupported(f"bits divide by powers of two only, not by {by}")
         return by.bit_length() - 1
 
     def __rfloordiv__(self, other: Any) -> Any:
-        raise Undecided("bits cannot divide by an index")
+        raise Unsupported("bits cannot divide by an index")
 
     __rmod__ = __rfloordiv__
 
@@ -127,7 +127,7 @@ class BitNumbers(Numbers):
             return True
         if low >= high2:
             return False
-        raise Undecided("bits cannot settle a comparison for all indices")
+        raise Unsupported("bits cannot settle a comparison for all indices")
 
     def equal(self, left: Any, right: Any) -> bool:
         if type(left) is int and type(right) is int:
@@ -137,7 +137,7 @@ class BitNumbers(Numbers):
             return False
         if difference[1] == 0:
             return True
-        raise Undecided("bits cannot settle an equation for all indices")
+        raise Unsupported("bits cannot settle an equation for all indices")
 
 
 def _number(columns: dict[int, int], constant: int) -> Any:
@@ -162,7 +162,7 @@ def rows_of(value: Any) -> Rows:
     """
     if type(value) is int:
         if value < 0:
-            raise Undecided("bits are those of numbers >= 0")
+            raise Unsupported("bits are those of numbers >= 0")
         return [value >> k & 1 for k in range(value.bit_length())]
     rows = [value.constant >> k & 1 for k in range(value.support.bit_length())]
     for v, column in value.columns.items():
@@ -183,7 +183,7 @@ def _ripple(left: Any, right: Any, subtract: bool) -> Any:
         rows.append(a ^ b ^ carry)
         carry = _majority(a ^ 1 if subtract else a, b, carry)
     if carry:
-        raise Undecided("bits cannot tell that a difference is never negative")
+        raise Unsupported("bits cannot tell that a difference is never negative")
     return _from_rows(rows)
 
 
@@ -194,7 +194,7 @@ def _majority(a: int, b: int, c: int) -> int:
             return one
         if one ^ other == 1:
             return third
-    raise Undecided("bits: a carry depends on products of index bits")
+    raise Unsupported("bits: a carry depends on products of index bits")
 
 
 def _from_rows(rows: Rows) -> Any:

@@ -24,7 +24,7 @@ from layoutproof.core.claim import (
     SizeCondition,
     Uncovered,
 )
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Unsupported
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent
@@ -58,7 +58,7 @@ def decide(claim: Claim, effort: float = 1) -> Point | None:
     try:
         return _decide(claim, Steps(context, budget, int(CALL * max(1, effort))))
     except isl.Error as error:
-        raise Undecided(f"isl cannot: {str(error).partition(' in /')[0]}") from None
+        raise Unsupported(f"isl cannot: {str(error).partition(' in /')[0]}") from None
 
 
 def _decide(claim: Claim, run: Steps) -> Point | None:

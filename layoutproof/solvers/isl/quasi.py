@@ -7,7 +7,7 @@ from typing import Any
 
 import islpy as isl
 
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import Numbers
 from layoutproof.solvers.isl.steps import Steps
 
@@ -83,7 +83,7 @@ class Quasi:
             return self._made(self.pw.scale_val, self.frame.constant(other))
         if not self.frame.run(self.pw.is_cst) and not self.frame.run(other.pw.is_cst):
             factors = f"{self.frame.involved(self)} with {self.frame.involved(other)}"
-            raise Undecided(f"multiplies {factors}: isl cannot multiply two values that vary")
+            raise Unsupported(f"multiplies {factors}: isl cannot multiply two values that vary")
         return self._made(self.pw.mul, other.pw)
 
     __rmul__ = __mul__
@@ -113,11 +113,11 @@ class Quasi:
         """`value`, known to be positive and constant at least piece by piece."""
         if type(value) is int:
             if value < 1:
-                raise Undecided(f"divides by {value}, which is not positive")
+                raise Unsupported(f"divides by {value}, which is not positive")
         elif not self.frame.run(value.pw.is_cst):
-            raise Undecided(f"divides by {self.frame.involved(value)}, which isl cannot: it is no constant")
+            raise Unsupported(f"divides by {self.frame.involved(value)}, which isl cannot: it is no constant")
         elif not self.frame.run(self.frame.run(value.pw.le_set, self.frame.function(0)).is_empty):
-            raise Undecided("divides by a value that may be 0 or negative")
+            raise Unsupported("divides by a value that may be 0 or negative")
         return value
 
 
@@ -148,7 +148,7 @@ class Affine(Numbers):
     def xor(self, left: Any, right: Any) -> Any:
         if type(left) is int and type(right) is int:
             return left ^ right
-        raise Undecided("takes an xor, which is not quasi-affine")
+        raise Unsupported("takes an xor, which is not quasi-affine")
 
     def less(self, left: Any, right: Any) -> Any:
         if type(left) is int and type(right) is int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import islpy as isl
 
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import BudgetExceeded
 
 
 class Steps:
@@ -33,9 +33,9 @@ class Steps:
             if self.limit >= self.budget:
                 break
             if again:
-                raise Undecided(f"one call of isl needs more than {self.call} operations")
+                raise BudgetExceeded(f"one call of isl needs more than {self.call} operations")
             self._extend()
-        raise Undecided(f"the budget of {self.budget} isl operations is spent")
+        raise BudgetExceeded(f"the budget of {self.budget} isl operations is spent")
 
     def _extend(self) -> None:
         self.limit = min(self.limit + self.call, self.budget)

@@ -10,7 +10,7 @@ from typing import Any
 import z3
 
 from layoutproof.core.claim import Claim
-from layoutproof.core.errors import InternalError, NotSmallest, Undecided
+from layoutproof.core.errors import BudgetExceeded, InternalError, NotSmallest, Undecided, Unsupported
 from layoutproof.core.forks import NATIVE
 from layoutproof.core.result import Point
 from layoutproof.solvers.smt.bits import Bits, Widths
@@ -53,8 +53,8 @@ def decide(claim: Claim, effort: float = 1) -> Point | None:
             return _by_integers(session, claim, budget)
     except z3.Z3Exception as error:
         if "memory" in str(error):
-            raise Undecided(f"the {MEMORY} megabytes for z3 are spent") from None
-        raise Undecided(f"z3 cannot: {error}") from None
+            raise BudgetExceeded(f"the {MEMORY} megabytes for z3 are spent") from None
+        raise Unsupported(f"z3 cannot: {error}") from None
 
 
 def _by_bits(session: Session, claim: Claim, sizes: Mapping[str, int] | int, budget: int) -> Point | None:
@@ -83,7 +83,7 @@ def _by_integers(session: Session, claim: Claim, budget: int) -> Point | None:
             session, [*dialect.assumed[:before], *lemmas, *products], divisor < 1, session.integers(), budget
         )
         if search.possible():
-            raise Undecided(f"divides by {z3.simplify(divisor)}, which may be 0 or negative")
+            raise Unsupported(f"divides by {z3.simplify(divisor)}, which may be 0 or negative")
     assumed = [*dialect.assumed, *lemmas]
     if statement.violated is False or _impossible(session, assumed, statement.violated, budget):
         return None

@@ -6,7 +6,7 @@ from typing import Any
 
 import z3
 
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Unsupported
 from layoutproof.solvers.smt.bounded import Bound, Bounded, term_of
 
 
@@ -55,7 +55,7 @@ class Bits:
 
     def positive(self, divisor: Any) -> None:
         if not self.divisors_known:
-            raise Undecided("divides by a value that may be 0 or negative")
+            raise Unsupported("divides by a value that may be 0 or negative")
 
     def xor(self, left: Any, right: Any) -> Any:
         return left ^ right

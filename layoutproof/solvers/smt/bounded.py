@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, Protocol
 
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import Numbers
 
 Bound = int | float
@@ -136,7 +136,7 @@ class BoundedNumbers(Numbers):
             return left ^ right
         ends = (*bounds(left), *bounds(right))
         if any(type(end) is float for end in ends):
-            raise Undecided("takes the xor of values without an upper bound, because sizes are symbolic")
+            raise Unsupported("takes the xor of values without an upper bound, because sizes are symbolic")
         power = 1 << max(int(end).bit_length() for end in ends)
         return make(self.dialect, 0 if min(ends) >= 0 else -power, power - 1, "xor", left, right)
 
@@ -258,7 +258,7 @@ def _checked(dialect: Dialect, value: Any, by: Any) -> tuple[Any, Any, Any, Any,
     """Bounds of both, and the divisor; the dialect hears of one that the bounds alone do not show to be positive."""
     (value_low, value_high), (by_low, by_high) = bounds(value), bounds(by)
     if by_high < 1:
-        raise Undecided("divides by a value that is never positive")
+        raise Unsupported("divides by a value that is never positive")
     if by_low < 1:
         dialect.positive(term_of(dialect, by))
         by_low, by = 1, Bounded(dialect, 1, by_high, term_of(dialect, by))

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import z3
 
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Unsupported
 from layoutproof.solvers.smt.bounded import Bound, Bounded, bounds, term_of
 
 Monomial = tuple[str, ...]
@@ -74,7 +74,7 @@ class Integers:
         self.doubts.append((len(self.assumed), self._written(divisor)))
 
     def xor(self, left: Any, right: Any) -> NoReturn:
-        raise Undecided("takes the xor of values that depend on symbolic sizes")
+        raise Unsupported("takes the xor of values that depend on symbolic sizes")
 
     def less(self, left: Polynomial, right: Polynomial) -> Any:
         return self._written(self.subtract(left, right)) < 0

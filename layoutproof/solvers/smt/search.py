@@ -7,13 +7,13 @@ from typing import Any
 
 import z3
 
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import BudgetExceeded, Undecided, Unsupported
 from layoutproof.solvers.smt.session import MEMORY, Session
 
 _OVER = ("canceled", "max. resource limit exceeded")
 
 
-class NotShown(Undecided):
+class NotShown(BudgetExceeded):
     """The `values` found so far, which may not be the smallest."""
 
     def __init__(self, reason: str, values: list[int]) -> None:
@@ -47,9 +47,10 @@ class Search:
             self.solver.pop()
         if answer == z3.unknown:
             if "memory" in reason:
-                raise Undecided(f"the {MEMORY} megabytes for z3 are spent")
-            over = reason in _OVER or self.left <= 0
-            raise Undecided(f"the budget of {self.budget} z3 steps is spent" if over else f"z3 gives up: {reason}")
+                raise BudgetExceeded(f"the {MEMORY} megabytes for z3 are spent")
+            if reason in _OVER or self.left <= 0:
+                raise BudgetExceeded(f"the budget of {self.budget} z3 steps is spent")
+            raise Unsupported(f"z3 gives up: {reason}")
         return bool(answer == z3.sat)
 
     def _spent(self) -> int:

@@ -24,7 +24,7 @@ from layoutproof.core.claim import (
     SizeCondition,
     Uncovered,
 )
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import BudgetExceeded, Unsupported
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent
@@ -125,9 +125,9 @@ class Statement:
                 places = [index_map.place(self.points[point], copy, on) for copy in copies]
                 return reduce(on.logical_and, [on.logical_not(self._all_equal(here, there)) for there in places], True)
             case Uncovered():
-                raise Undecided("an unreached place needs for-all inside exists; isl or brute decide that")
+                raise Unsupported("an unreached place needs for-all inside exists; isl or brute decide that")
             case Kept():
-                raise Undecided("that no point violates a claim needs for-all inside exists; isl decides that")
+                raise Unsupported("that no point violates a claim needs for-all inside exists; isl decides that")
             case SizeCondition(condition):
                 return condition.evaluate({}, on)
             case PlacePredicate(places, condition):
@@ -143,10 +143,10 @@ class Statement:
     def _copies(self, index_map: IndexMap) -> Iterable[Index]:
         extents = [self.on.size(extent) for extent in index_map.copies.extents]
         if not all(type(extent) is int for extent in extents):
-            raise Undecided("the number of copies is not known, and each has to be looked at")
+            raise Unsupported("the number of copies is not known, and each has to be looked at")
         count = math.prod(extents)
         if count > MOST_COPIES:
-            raise Undecided(f"there are {count} copies to look at; z3 is asked about {MOST_COPIES} at most")
+            raise BudgetExceeded(f"there are {count} copies to look at; z3 is asked about {MOST_COPIES} at most")
         return product(*map(range, extents))
 
     def _equal(self, left: At, right: At) -> Any:
