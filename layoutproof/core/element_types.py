@@ -48,4 +48,22 @@ def near_type(word: object) -> str:
     return near or "; write for instance f32, bf16, s8 or pred"
 
 
+def element_type(dtype: object) -> str:
+    """XLA's name of an element type of NumPy or JAX; the given name where XLA has none of it (semaphores, keys).
+
+    >>> element_type("float32"), element_type("int4"), element_type("float8_e4m3fn"), element_type("key<fry>")
+    ('f32', 's4', 'f8e4m3fn', 'key<fry>')
+    """
+    name = str(dtype)
+    if name in _NAMES:
+        return _NAMES[name]
+    for long, short in (("uint", "u"), ("int", "s"), ("float8_", "f8"), ("float4_", "f4"), ("float6_", "f6")):
+        if name.startswith(long):
+            found = short + name.removeprefix(long)
+            return found if found in ELEMENT_BITS else name
+    return name
+
+
+_NAMES = {"bool": "pred", "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16"}
+_NAMES |= {"complex64": "c64", "complex128": "c128"}
 _SHORT = {"int": "s", "uint": "u", "float": "f", "bfloat": "bf", "complex": "c", "bool": "pred", "i": "s"}

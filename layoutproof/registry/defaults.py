@@ -8,19 +8,21 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.hardware import tpu
 from layoutproof.layouts import xla
 from layoutproof.layouts.xla.shape import ELEMENT_BITS, XlaLayout
+from layoutproof.registry.objects import shape_text
 
 
-def tpu_default(shape: str | XlaLayout, target: str) -> XlaLayout:
+def tpu_default(shape: object, target: str) -> XlaLayout:
     """The layout the TPU compiler gives an array by default, at program entry and exit.
 
-    shape: a text such as `f32[1000,5]`; a layout in it is not looked at. target: v2 v3 v4 v4lite v5e v5p v6e 7x.
+    shape: a text such as `f32[1000,5]`, an array of JAX or NumPy, or a `jax.ShapeDtypeStruct`; a layout in it is not
+        looked at. target: v2 v3 v4 v4lite v5e v5p v6e 7x.
     Raises LayoutError for size symbols (the choice depends on divisibility), tuples, and unknown targets.
     Source: facts measured on libtpu 0.0.42.1 (2026-06); see `hardware.tpu.default_layout`.
 
     >>> str(tpu_default("f32[1000,5]", target="v5e"))
     'f32[1000,5]{0,1:T(8,128)}'
     """
-    read = xla.read(shape) if isinstance(shape, str) else shape
+    read = shape if isinstance(shape, XlaLayout) else xla.read(shape if isinstance(shape, str) else shape_text(shape))
     if not isinstance(read, XlaLayout):
         raise LayoutError(f"only an array has a default layout, not {read}")
     extents = [extent for extent in read.dims if isinstance(extent, int)]

@@ -29,8 +29,10 @@ class Layout(Protocol):
 
 
 def read_layout(value: object, mode: str = "strict") -> Any:
-    """A layout from its text, or from a one-key mapping `{language: value}`; layouts and maps pass through.
+    """A layout from its text, from a mapping `{language: value}`, or of an object; layouts and maps pass through.
 
+    value: also an array of NumPy or JAX, a `jax.ShapeDtypeStruct`, a sharding of JAX, a layout of TVM, CuTe or pycute;
+        `registry.objects` says what is read of each.
     mode: "strict" refuses what its own tool's verifier would; "xla" accepts what XLA's parser accepts.
     Raises LayoutError with the value, the rule and the column.
 
@@ -62,7 +64,14 @@ def read_layout(value: object, mode: str = "strict") -> Any:
         return language(name).read(inner, mode)
     if hasattr(value, "index_map") or isinstance(value, IndexMap):
         return value
-    raise LayoutError(f"a layout is a text or a mapping, not {shorten(repr(value), 60)}")
+    from layoutproof.registry.objects import layout_of
+
+    found = layout_of(value)
+    if found is None:
+        raise LayoutError(
+            f"a layout is a text, a mapping, or an object of JAX, NumPy, TVM or CuTe, not {shorten(repr(value), 60)}"
+        )
+    return found
 
 
 def map_of(layout: Any) -> IndexMap:

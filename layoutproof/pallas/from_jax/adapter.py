@@ -18,7 +18,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError
 from layoutproof.hardware.tpu_chips import CHIPS
 
@@ -285,22 +284,6 @@ def _passed(equation: Any) -> Iterator[tuple[tuple[list[Any], list[Any]], Any]]:
             if len(variables) == len(given):
                 yield (given, list(variables)), closed
                 break
-
-
-_NAMES = {"bool": "pred", "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16"}
-_NAMES |= {"complex64": "c64", "complex128": "c128"}
-
-
-def element_type(dtype: Any) -> str:
-    """XLA's name of a JAX element type; the given name where XLA has none of it (semaphores, keys)."""
-    name = str(dtype)
-    if name in _NAMES:
-        return _NAMES[name]
-    for long, short in (("uint", "u"), ("int", "s"), ("float8_", "f8"), ("float4_", "f4"), ("float6_", "f6")):
-        if name.startswith(long):
-            found = short + name.removeprefix(long)
-            return found if found in ELEMENT_BITS else name
-    return name
 
 
 def place_of(source_info: Any) -> str:

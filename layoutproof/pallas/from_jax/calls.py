@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.errors import failure
 from layoutproof.core.size import symbol
 from layoutproof.core.term import Term
@@ -16,7 +16,6 @@ from layoutproof.hardware.tpu_tiles import vmem_bytes
 from layoutproof.kernel.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Unmodelled
 from layoutproof.pallas.bit_terms import UnsupportedOp
 from layoutproof.pallas.from_jax.adapter import (
-    element_type,
     inner_jaxprs,
     is_literal,
     is_view,

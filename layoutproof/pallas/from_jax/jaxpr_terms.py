@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from layoutproof.core.element_types import element_type
 from layoutproof.core.term import CONDITIONS, Term
 from layoutproof.kernel.kernel import Table
 from layoutproof.pallas.bit_terms import UnsupportedOp, bitwise, constant, folded, shifted, wrapped
-from layoutproof.pallas.from_jax.adapter import element_type, is_jaxs_own, opened
+from layoutproof.pallas.from_jax.adapter import is_jaxs_own, opened
 
 _INLINED = (
     "pjit",

@@ -1,0 +1,209 @@
+"""Layouts of the objects that people hold: arrays, shardings and layouts of JAX, NumPy, TVM and CuTe.
+
+The library is known by the module of the object's class, and its objects are read by their attributes, so none of the
+libraries is imported here. Nothing is guessed: an object that does not say where its elements are is a LayoutError that
+names what is missing and how to give it.
+
+Source: jax 0.10.2 and 0.12.0 (`jax.Array.format`, `jax.ShapeDtypeStruct.format`, `jax.experimental.layout`), numpy 2.4
+(`ndarray.strides`), NVIDIA/cutlass python/pycute at 07a0238, apache/tvm python/tvm/tirx/layout.py at 5d4dc87213.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from layoutproof.core.element_types import ELEMENT_BITS, element_type
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.layouts import axe, cute, sharding, strided, xla
+from layoutproof.layouts.xla.shape import COMBINE, XlaLayout, to_text
+
+
+def layout_of(value: object) -> Any:
+    """The layout of an object of JAX, NumPy, TVM or CuTe; None for an object of another library.
+
+    value: a `numpy.ndarray`; a `jax.Array`; a `jax.ShapeDtypeStruct` with a format or a sharding; a `NamedSharding`; a
+        layout of TVM's TIRx; a layout of pycute or of `cutlass.cute`.
+    Raises LayoutError for an object of theirs that does not say where its elements are.
+
+    >>> import numpy
+    >>> str(layout_of(numpy.zeros((3, 4), "float32")[::-1, ::2]))
+    'f32[3,2] strides (-4,2)'
+    """
+    for kind in type(value).__mro__:
+        reader = _READERS.get(kind.__module__.partition(".")[0])
+        if reader is not None:
+            return reader(value)
+    return None
+
+
+def shape_text(value: Any) -> str:
+    """The element type and the extents of an array of JAX or NumPy, or of a `ShapeDtypeStruct`: `bf16[8,128]`.
+
+    Raises LayoutError for an object without them, and for an element type that is none of XLA's.
+
+    >>> import numpy
+    >>> shape_text(numpy.zeros((3, 4), "int8"))
+    's8[3,4]'
+    """
+    if not hasattr(value, "shape") or not hasattr(value, "dtype"):
+        raise LayoutError(f"{_brief(value)} has no shape and element type")
+    kind = element_type(value.dtype)
+    if kind not in ELEMENT_BITS:
+        raise LayoutError(f"XLA has no element type {shorten(str(value.dtype), 40)!r}")
+    return f"{kind}[{','.join(map(str, value.shape))}]"
+
+
+def _numpy(array: Any) -> strided.StridedLayout:
+    """Strides in bytes become strides in elements; those of a dimension with at most one index are never taken."""
+    if not hasattr(array, "strides") or not hasattr(array, "dtype") or not hasattr(array, "flags"):
+        raise LayoutError(f"of NumPy's objects only arrays have a layout, not {_brief(array)}")
+    if not array.dtype.isnative:
+        raise LayoutError(
+            f"the items are stored in the other byte order, {array.dtype.str}; a layout's elements are in this "
+            "machine's: give array.astype(array.dtype.newbyteorder('='))"
+        )
+    text = shape_text(array)
+    width = array.dtype.itemsize
+    steps = []
+    for dimension, (extent, step) in enumerate(zip(array.shape, array.strides, strict=True)):
+        if extent > 1 and step % width:
+            raise LayoutError(
+                f"dimension {dimension} steps by {step} bytes, no multiple of the {width} bytes of an item: strides "
+                "count elements; give numpy.ascontiguousarray(array), or the array of the records that the items are in"
+            )
+        steps.append(step // width if extent > 1 or step % width == 0 else 0)
+    return strided.read(f"{text} strides ({','.join(map(str, steps))})")
+
+
+def _jax(value: Any) -> Any:
+    kinds = {kind.__name__ for kind in type(value).__mro__}
+    if not hasattr(value, "shape") or not hasattr(value, "dtype"):
+        return _jax_part(value)
+    text = shape_text(value)
+    if any(name.startswith("Tracer") for name in kinds):
+        raise LayoutError(f"{text} is traced: it has a layout only once the program is compiled; {_BY_HAND}")
+    if getattr(value, "is_deleted", bool)():
+        raise LayoutError(f"the array {text} was deleted or donated, so it is nowhere")
+    shared, stored = _format(value)
+    if stored is not None and not hasattr(stored, "major_to_minor"):
+        raise LayoutError(f"the layout of {text} is AUTO: the compiler chooses it; {_BY_HAND}")
+    if stored is not None:
+        text = to_text(_xla(text, stored, shared))
+    if shared is None or _single(shared):
+        if stored is None:
+            raise LayoutError(f"{text} is a shape without a layout; {_BY_HAND}")
+        return xla.read(text)
+    return sharding.read({"shape": text, **_sharded(shared, len(value.shape))})
+
+
+_BY_HAND = (
+    "give an array, or jax.ShapeDtypeStruct(shape, dtype, sharding=jax.experimental.layout.Format(layout, sharding)); "
+    "lp.tpu_default(shape, target) is what the TPU compiler chooses, 'f32[8,128]{1,0}' is row after row"
+)
+
+
+def _jax_part(value: Any) -> Any:
+    """What is no array: a sharding reads without a shape; a layout alone says nothing of how large the array is."""
+    if sharding.is_jax(value):
+        return sharding.read(value)
+    for attribute in ("major_to_minor", "layout", "device_local_layout", "_to_xla_hlo_sharding"):
+        if hasattr(value, attribute):
+            raise LayoutError(
+                f"{_brief(value)} says nothing of the array's shape and element type: give "
+                "jax.ShapeDtypeStruct(shape, dtype, sharding=..), where a sharding or a Format may stand"
+            )
+    raise LayoutError(f"of JAX's objects arrays, shapes and shardings have a layout, not {_brief(value)}")
+
+
+def _format(value: Any) -> tuple[Any, Any]:
+    """(sharding, layout within a shard) of an array or of a ShapeDtypeStruct; None where it says nothing of one.
+
+    jax names them `format`, with a `layout`; before 0.7 `layout`, with a `device_local_layout`.
+    """
+    found = getattr(value, "format", None) or getattr(value, "layout", None)
+    shared = getattr(found, "sharding", None) or getattr(value, "sharding", None)
+    mesh = getattr(shared, "mesh", None)
+    stored = getattr(found, "layout", None) or getattr(found, "device_local_layout", None)
+    return None if getattr(mesh, "empty", False) else shared, stored
+
+
+def _xla(text: str, stored: Any, shared: Any) -> XlaLayout:
+    """JAX's layout of one shard as XLA's: dimensions slowest first, levels of tiles, and bits of an element below 8."""
+    shape = xla.read(text)
+    if not isinstance(shape, XlaLayout):
+        raise LayoutError(f"{text} is no array")
+    order = tuple(int(dimension) for dimension in reversed(stored.major_to_minor))
+    tiles = stored.tiling
+    if tiles is None:
+        if not _platforms(shared) & {"cpu", "gpu"}:
+            raise LayoutError(
+                f"the layout of {text} says major_to_minor={stored.major_to_minor} and leaves the tiles to the "
+                "compiler: give tiling=() for none, or the format of an array that was made with it"
+            )
+        tiles = ()
+    levels = tuple(tuple(COMBINE if size < 0 else int(size) for size in tile) for tile in tiles)
+    bits = int(getattr(stored, "sub_byte_element_size_in_bits", 0))
+    return XlaLayout(shape.element_type, shape.dims, shape.dynamic, order, levels, element_bits=bits)
+
+
+def _platforms(shared: Any) -> set[str]:
+    """Of the devices; none where only the mesh's shape is known. XLA tiles no array on a CPU or GPU."""
+    try:
+        return {str(device.platform) for device in shared.device_set}
+    except (AttributeError, ValueError):
+        return set()
+
+
+def _single(shared: Any) -> bool:
+    """Whether all of the array is on one device, as far as JAX says."""
+    return int(getattr(shared, "num_devices", 0)) == 1
+
+
+def _sharded(shared: Any, rank: int) -> Mapping[str, Any]:
+    """A sharding as the sharding language takes it: by its mesh, else as the HloSharding that JAX makes of it."""
+    if sharding.is_jax(shared):
+        return {"sharding": shared}
+    try:
+        text = str(shared._to_xla_hlo_sharding(rank))
+        devices = tuple(int(device.id) for device in shared._device_assignment)
+    except (AttributeError, NotImplementedError, TypeError, ValueError) as error:
+        raise LayoutError(f"the sharding {_brief(shared)} does not say which device has what: {error}") from None
+    in_order = devices == tuple(range(len(devices)))
+    return {"sharding": text, "devices": len(devices) if in_order else devices}
+
+
+def _tvm(value: Any) -> Any:
+    if hasattr(value, "layout") and hasattr(value, "elem_offset"):
+        raise LayoutError(f"the buffer {_brief(value)} has strides and a layout: give buffer.layout")
+    return axe.read(value)
+
+
+def _cute(value: Any) -> cute.CuteLayout:
+    """pycute's layouts by their attributes, those of `cutlass.cute` as they print themselves."""
+    inner, outer = getattr(value, "layoutA", None), getattr(value, "layoutB", None)
+    if inner is not None and hasattr(outer, "base"):
+        swizzle = [outer.bits, outer.base, outer.shift]
+        return cute.read({"shape": inner.shape, "stride": inner.stride, "offset": value.offset, "swizzle": swizzle})
+    shape, stride = getattr(value, "shape", None), getattr(value, "stride", None)
+    if isinstance(shape, int | tuple) and isinstance(stride, int | tuple) and type(value).__module__[:6] == "pycute":
+        return cute.read({"shape": shape, "stride": stride})
+    text = str(value)
+    if not cute.looks_like(text):
+        raise LayoutError(f"of CuTe's objects layouts whose numbers are known are read, not {shorten(text, 60)}")
+    return cute.read(text)
+
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "jax": _jax,
+    "jaxlib": _jax,
+    "numpy": _numpy,
+    "tvm": _tvm,
+    "pycute": _cute,
+    "cutlass": _cute,
+}
+"""Top package of an object's class -> how its objects are read."""
+
+
+def _brief(value: object) -> str:
+    return shorten(" ".join(repr(value).split()), 80)
