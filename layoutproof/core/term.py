@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from layoutproof.core.errors import LayoutError, Unsupported
 from layoutproof.core.numbers import Numbers
+from layoutproof.core.size import Extent, Size
 
 _PRECEDENCE = {"or": 1, "and": 2, "not": 3, "<": 4, "<=": 4, "==": 4, "!=": 4, "+": 5, "-": 5, "*": 6, "//": 6, "%": 6}
 
@@ -289,6 +290,23 @@ def replace_reads(term: Term, values: Mapping[str, Term]) -> Term:
     return Term(term.op, *(replace_reads(a, values) for a in term.args))
 
 
+def substitute(term: Term, values: Mapping[str, int]) -> Term:
+    """The term with ints in the place of names; names that `values` does not have stay, and so do tables.
+
+    Raises LayoutError where a divisor becomes a number below 1.
+
+    >>> substitute(Term("//", Term("name", "i"), Term("name", "b")), {"b": 8})
+    Term(i // 8)
+    """
+    if term.op == "name":
+        return Term("int", values[term.args[0]]) if term.args[0] in values else term
+    if term.op == "int":
+        return term
+    table = term.args[: term.op == "read"]
+    new = (*table, *(substitute(a, values) for a in term.args[len(table) :]))
+    return arithmetic(term.op, *new) if term.op in ("//", "%") else Term(term.op, *new)
+
+
 def _towards_zero(on: Numbers, value: Any, by: Any) -> Any:
     # floor division of the absolute value: what C, LLVM and lax.div mean by /
     return on.select(on.less(value, 0), 0 - (0 - value) // by, value // by)
@@ -297,3 +315,38 @@ def _towards_zero(on: Numbers, value: Any, by: Any) -> Any:
 def size_term(extent: Any) -> Term:
     """An extent (int or Size) as an expression over its size symbols."""
     return as_term(extent if type(extent) is int else extent.evaluate(lambda name: Term("name", name)))
+
+
+Amount = Extent | Term
+"""An extent, or an expression over named parameters that still get their values."""
+
+
+def value_of(amount: Amount, names: Mapping[str, Any], on: Numbers) -> Any:
+    """An amount with `names` put in, on any kind of number: exact on ints, bounds on intervals."""
+    if type(amount) is int:
+        return amount
+    if isinstance(amount, Size):
+        return amount.evaluate(lambda name: names[name] if name in names else on.symbol(name))
+    return amount.evaluate(names, on)  # type: ignore[union-attr]
+
+
+def fixed(amounts: Iterable[Amount]) -> tuple[Extent, ...]:
+    """The amounts as extents. Undecided where one is an expression, whose parameters have still to be bound."""
+    found = tuple(amounts)
+    for amount in found:
+        if isinstance(amount, Term):
+            raise Unsupported(f"{amount} has still to be chosen")
+    return found  # type: ignore[return-value]
+
+
+def parameters(amounts: Iterable[Amount]) -> tuple[str, ...]:
+    """The names in some amounts, in order of first appearance.
+
+    >>> parameters([3, Term("*", Term("name", "b"), Term("name", "M"))])
+    ('b', 'M')
+    """
+    found: dict[str, None] = {}
+    for amount in amounts:
+        if type(amount) is not int:
+            found.update(dict.fromkeys(amount.symbols() if isinstance(amount, Size) else amount.names()))  # type: ignore[union-attr]
+    return tuple(found)

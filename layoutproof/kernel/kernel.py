@@ -24,15 +24,23 @@ Tables (scalar prefetch)
     An index map may read `t[i]` from an operand whose values nobody knows. A read is one more unknown next to the
     program's indices: a number in the box that the table's assumption `low <= t[..] < high` gives. Reads of one table
     at equal indices are equal; `monotone`, `injective`, `onto` say more. `windows.py` turns all this into plain maps.
+
+Parameters (block sizes that are still to be chosen)
+    Any amount of a kernel, that is a grid extent, a size of a block, an array, a table or a scratch, may be a term over
+    names: `cdiv(M, bm)`. `value_of` gives it on any kind of number, so one kernel has exact figures for ints and bounds
+    for intervals. `Kernel.bind` puts ints in; what comes out is a kernel like any other. Only that is judged.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
-from layoutproof.core.size import Extent
-from layoutproof.core.term import Term
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.numbers import INTS, Numbers
+from layoutproof.core.term import Amount, Term, parameters, substitute, value_of
+from layoutproof.kernel.kernel_parts import read_size, within
 
 KINDS = ("blocked", "squeezed", "element", "bounded")
 """What a dimension of a block may be."""
@@ -49,9 +57,22 @@ class Block:
     """One dimension of a block. size: elements the kernel sees, 1 for squeezed. low, high: padding, of element only."""
 
     kind: str
-    size: Extent
+    size: Amount
     low: int = 0
     high: int = 0
+
+    def start(self, value: Any, on: Numbers = INTS, size: Any = None) -> Any:
+        """The first element of the block whose index map returned `value`, on any kind of number; see the rule above.
+
+        It is in the array's own coordinates: low padding is below 0.  size: of the block on that kind, None = `on`
+        knows what it is.
+
+        >>> Block("blocked", 8).start(3), Block("element", 8, 1).start(3), Block("squeezed", 1).start(3)
+        (24, 2, 3)
+        """
+        if self.kind == "blocked":
+            return value * (on.size(self.size) if size is None else size)
+        return value - self.low if self.low else value
 
     def __str__(self) -> str:
         match self.kind:
@@ -75,10 +96,10 @@ class Table:
     """
 
     name: str
-    dims: tuple[Extent, ...] = ()
+    dims: tuple[Amount, ...] = ()
     bits: int = 32
-    low: Extent | None = None
-    high: Extent | None = None
+    low: Amount | None = None
+    high: Amount | None = None
     monotone: bool = False
     injective: bool = False
     onto: bool = False
@@ -113,7 +134,7 @@ class Operand:
 
     name: str
     role: str
-    dims: tuple[Extent, ...]
+    dims: tuple[Amount, ...]
     dtype: str
     block: tuple[Block, ...]
     index: tuple[Term, ...]
@@ -134,6 +155,10 @@ class Operand:
         """Whether the pipeline moves blocks of it; otherwise the kernel gets the whole array and moves data itself."""
         return self.memory not in ("any", "hbm", "gmem", "semaphore", "host")
 
+    def terms(self) -> tuple[Term, ...]:
+        """All that its index map computes: the coordinates, and the valid sizes of bounded dimensions."""
+        return (*self.index, *(size for size in self.sizes if size is not None))
+
     def __str__(self) -> str:
         dims = ",".join(map(str, self.dims))
         block = ", ".join(map(str, self.block))
@@ -144,7 +169,7 @@ class Operand:
 class Scratch:
     """Memory that a kernel asks for besides its windows. dims in elements; memory one of MEMORIES."""
 
-    dims: tuple[Extent, ...]
+    dims: tuple[Amount, ...]
     dtype: str
     memory: str = "vmem"
 
@@ -167,7 +192,7 @@ class Kernel:
     """
 
     name: str
-    grid: tuple[Extent, ...]
+    grid: tuple[Amount, ...]
     grid_names: tuple[str, ...]
     operands: tuple[Operand, ...]
     semantics: tuple[str, ...] = ()
@@ -210,8 +235,76 @@ class Kernel:
         said = self.semantics or ("arbitrary",) * len(self.grid)
         return tuple(k for k, word in enumerate(said) if word != "arbitrary" or k in self.vmapped)
 
+    def parameters(self) -> tuple[str, ...]:
+        """Every name that stands in an amount or an index map and is no grid dimension, in order of appearance."""
+        amounts = [*self.grid, *(e for s in (*self.scratch, *self.scoped) for e in s.dims)]
+        amounts += [e for o in self.operands for e in (*o.dims, *(b.size for b in o.block))]
+        own = [n for o in self.operands for term in o.terms() for n in term.names() if n not in self.grid_names]
+        amounts += [e for t in self.tables for e in (*t.dims, t.low, t.high) if e is not None]
+        return tuple(dict.fromkeys((*parameters(amounts), *own)))
+
+    def bind(self, values: Mapping[str, int]) -> Kernel:
+        """The kernel with these numbers in the place of its parameters, by the rules that hold of a kernel as written.
+
+        values: parameter -> int; names that are no parameters are ignored. Raises LayoutError where a block is below 1
+        or an extent below 0, where arrays that share a buffer differ, and where a size divides by 0; Undecided where
+        a parameter has no value.
+        """
+        try:
+            bound = replace(
+                self,
+                grid=_bound(self.grid, values, "grid", None),
+                operands=tuple(_bound_operand(self, operand, values) for operand in self.operands),
+                tables=tuple(_bound_table(table, values) for table in self.tables),
+                scratch=_bound_scratch(self.scratch, values, "scratch"),
+                scoped=_bound_scratch(self.scoped, values, "scoped"),
+            )
+        except ZeroDivisionError:
+            raise LayoutError("a size of the kernel divides by 0") from None
+        bound.check_aliases()
+        return bound
+
+    def check_aliases(self) -> None:
+        """LayoutError where arrays that share a buffer differ in shape or element type."""
+        for a, b in self.aliases:
+            if a < 0:
+                continue
+            source, target = self.inputs[a], self.outputs[b]
+            if (source.dims, source.dtype) != (target.dims, target.dtype):
+                # jax/_src/pallas/pallas_call.py, 0.10.2: "shape and dtype must match"
+                shapes = " and ".join(f"{o.name} {o.dtype}[{','.join(map(str, o.dims))}]" for o in (source, target))
+                raise LayoutError(f"aliases share one buffer, so shape and element type are equal: {shapes}")
+
     def __str__(self) -> str:
         return f"{self.name} grid ({', '.join(map(str, self.grid))})"
+
+
+def _bound(amounts: Sequence[Amount], values: Mapping[str, int], what: str, least: int | None) -> tuple[Amount, ...]:
+    return tuple(read_size(value_of(e, values, INTS), f"{what}, dimension {k}", least) for k, e in enumerate(amounts))
+
+
+def _bound_operand(kernel: Kernel, operand: Operand, values: Mapping[str, int]) -> Operand:
+    alike = kernel.inputs if operand.role == "in" else kernel.outputs
+    where = f"{operand.role}puts[{[o is operand for o in alike].index(True)}]"
+    own = {name: value for name, value in values.items() if name not in kernel.grid_names}
+    with within(where):
+        sizes = _bound([b.size for b in operand.block], values, "block", 1)
+        return replace(
+            operand,
+            dims=_bound(operand.dims, values, "array", 0),
+            block=tuple(replace(b, size=size) for b, size in zip(operand.block, sizes, strict=True)),
+            index=tuple(substitute(term, own) for term in operand.index),
+            sizes=tuple(None if size is None else substitute(size, own) for size in operand.sizes),
+        )
+
+
+def _bound_table(table: Table, values: Mapping[str, int]) -> Table:
+    low, high = (None if e is None else value_of(e, values, INTS) for e in (table.low, table.high))
+    return replace(table, dims=_bound(table.dims, values, f"table {table.name!r}", 0), low=low, high=high)
+
+
+def _bound_scratch(scratch: Sequence[Scratch], values: Mapping[str, int], key: str) -> tuple[Scratch, ...]:
+    return tuple(replace(s, dims=_bound(s.dims, values, f"{key}[{k}]", 0)) for k, s in enumerate(scratch))
 
 
 @dataclass(frozen=True, slots=True)

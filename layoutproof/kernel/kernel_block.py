@@ -16,9 +16,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, closest
-from layoutproof.core.size import Extent
+from layoutproof.core.expression import parse_size
+from layoutproof.core.term import Amount
 from layoutproof.kernel.kernel import Block
-from layoutproof.kernel.kernel_parts import check_keys, parts_of, read_size, shown, within
+from layoutproof.kernel.kernel_parts import Parser, check_keys, parts_of, read_size, shown, within
 
 _KIND = re.compile(r"\s*(?:pl\.|pltpu\.)?([A-Za-z]\w*)\s*\((.*)\)\s*", re.DOTALL)
 _PADDED = re.compile(r"(.*?),\s*(?:padding\s*=\s*)?\(\s*(-?\d{1,18})\s*,\s*(-?\d{1,18})\s*\)\s*", re.DOTALL)
@@ -26,7 +27,7 @@ _KINDS = {"Blocked": "blocked", "Squeezed": "squeezed", "Element": "element", "B
 _DIMENSION = 'a size, null, "Element(8, (1, 0))", "BoundedSlice(128)", "Blocked(8)" or "Squeezed()"'
 
 
-def read_block(value: object, dims: Sequence[Extent]) -> tuple[Block, ...]:
+def read_block(value: object, dims: Sequence[Amount], parse: Parser = parse_size) -> tuple[Block, ...]:
     """One `Block` per dimension of the array; null is the whole array. LayoutError where the ranks differ.
 
     >>> [str(b) for b in read_block("(2, None, Element(8, (1, 0)))", (7, 5, 9))]
@@ -50,7 +51,7 @@ def read_block(value: object, dims: Sequence[Extent]) -> tuple[Block, ...]:
             f"block has {len(value)} dimensions, {shown(list(value))}, and the array has {len(dims)}; "
             "a block has one per dimension of its array, null to squeeze it"
         )
-    return tuple(_dimension(entry, f"block, dimension {k}") for k, entry in enumerate(value))
+    return tuple(_dimension(entry, f"block, dimension {k}", parse) for k, entry in enumerate(value))
 
 
 def _old_order() -> LayoutError:
@@ -66,9 +67,9 @@ def check_order(index: object) -> None:
         raise _old_order()
 
 
-def _dimension(value: object, what: str) -> Block:
+def _dimension(value: object, what: str, parse: Parser) -> Block:
     if isinstance(value, Mapping):
-        return _mapped(value, what)
+        return _mapped(value, what, parse)
     if value is None or (isinstance(value, str) and value.strip().lower() in ("none", "null", "squeezed")):
         return Block("squeezed", 1)
     found = _KIND.fullmatch(value) if isinstance(value, str) else None
@@ -78,7 +79,7 @@ def _dimension(value: object, what: str) -> Block:
         raise LayoutError(f"{what} is {_DIMENSION}; not {shown(value)}{closest(found[1], tuple(_KINDS))}")
     if found is None or found[1] not in _KINDS:
         if isinstance(value, int | str) and type(value) is not bool:
-            return Block("blocked", read_size(value, what, 1))
+            return Block("blocked", read_size(value, what, 1, parse))
         raise LayoutError(f"{what} is {_DIMENSION}; not {shown(value)}")
     kind, inside = _KINDS[found[1]], found[2].strip()
     if kind == "squeezed":
@@ -88,11 +89,11 @@ def _dimension(value: object, what: str) -> Block:
     padded = _PADDED.fullmatch(inside) if kind == "element" else None
     low, high = (int(padded[2]), int(padded[3])) if padded else (0, 0)
     inside = padded[1] if padded else inside
-    size = read_size(inside.partition("block_size=")[2] or inside, what, 1)
+    size = read_size(inside.partition("block_size=")[2] or inside, what, 1, parse)
     return Block(kind, size, *_padding(low, high, what))
 
 
-def _mapped(value: Mapping[Any, Any], what: str) -> Block:
+def _mapped(value: Mapping[Any, Any], what: str, parse: Parser) -> Block:
     kinds = ("blocked", "element", "bounded")
     known = (*kinds, "padding")
     check_keys(value, known, what)
@@ -104,7 +105,7 @@ def _mapped(value: Mapping[Any, Any], what: str) -> Block:
     padding = value.get("padding", (0, 0))
     if not isinstance(padding, Sequence) or len(padding) != 2 or any(type(p) is not int for p in padding):
         raise LayoutError(f"{what}: padding is two integers, [low, high], not {shown(padding)}")
-    return Block(named[0], read_size(value[named[0]], what, 1), *_padding(padding[0], padding[1], what))
+    return Block(named[0], read_size(value[named[0]], what, 1, parse), *_padding(padding[0], padding[1], what))
 
 
 def _padding(low: int, high: int, what: str) -> tuple[int, int]:

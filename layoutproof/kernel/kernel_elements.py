@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.size import surely_less, symbols_of
 from layoutproof.core.space import Space
-from layoutproof.core.term import reads
-from layoutproof.kernel.kernel import Block, Kernel, Operand
+from layoutproof.core.term import fixed, reads
+from layoutproof.kernel.kernel import Kernel, Operand
 
 Step = tuple[str, tuple[int, ...], tuple[int, ...]]
 
@@ -28,11 +26,12 @@ def element_map(kernel: Kernel, operand: Operand) -> IndexMap:
     for read in reads(terms):
         what = f"what {read.args[0]} holds"
         raise LayoutError(f"the block of {operand.name} depends on {what}; ask a property of kernels instead")
-    known = {*kernel.grid_names, *symbols_of((*kernel.grid, *operand.dims, *(b.size for b in operand.block)))}
+    grid, dims, sizes = fixed(kernel.grid), fixed(operand.dims), fixed(b.size for b in operand.block)
+    known = {*kernel.grid_names, *symbols_of((*grid, *dims, *sizes))}
     for name in (name for term in terms for name in term.names() if name not in known):
         what = f"the size {name}, which is not one of its own"
         raise LayoutError(f"the block of {operand.name} depends on {what}; ask a property of kernels instead")
-    for name, extent in zip(kernel.grid_names, kernel.grid, strict=True):
+    for name, extent in zip(kernel.grid_names, grid, strict=True):
         if not surely_less(-1, extent):
             raise LayoutError(f"the grid has {extent} programs along {name}, so there is no map of them")
     spread = [k for k, block in enumerate(operand.block) if block.kind != "squeezed"]
@@ -48,10 +47,10 @@ def element_map(kernel: Kernel, operand: Operand) -> IndexMap:
         return tuple(where)
 
     return IndexMap(
-        Space(kernel.grid_names, kernel.grid),
-        Space(tuple(f"dim{k}" for k in range(len(operand.dims))), operand.dims),
+        Space(kernel.grid_names, grid),
+        Space(tuple(f"dim{k}" for k in range(len(dims))), dims),
         place,
-        Space(tuple(f"offset{k}" for k in spread), tuple(operand.block[k].size for k in spread)),
+        Space(tuple(f"offset{k}" for k in spread), tuple(sizes[k] for k in spread)),
     )
 
 
@@ -59,15 +58,8 @@ def starts(kernel: Kernel, operand: Operand, program: Index, on: Numbers = INTS)
     """The first element of the block that a program sees, in the array's own coordinates (low padding is below 0)."""
     names = dict(zip(kernel.grid_names, program, strict=True))
     return tuple(
-        start_of(block, term.evaluate(names, on), on) for term, block in zip(operand.index, operand.block, strict=True)
+        block.start(term.evaluate(names, on), on) for term, block in zip(operand.index, operand.block, strict=True)
     )
-
-
-def start_of(block: Block, value: Any, on: Numbers = INTS) -> Any:
-    """Where a block starts whose index map returned `value`; see `kernel.kernel`, the rule."""
-    if block.kind == "blocked":
-        return value * on.size(block.size)
-    return value - block.low if block.low else value
 
 
 def steps(kernel: Kernel, operand: Operand, program: tuple[int, ...]) -> list[Step]:

@@ -25,11 +25,15 @@ Index = tuple[tuple[Term, ...], tuple[Term | None, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What an index map may name: the grid's dimensions, tables, size symbols."""
+    """What an index map may name: the grid's dimensions, tables, size symbols.
+
+    apart: whether an index map may not name an index as a size is named.
+    """
 
     grid: tuple[str, ...]
     tables: Mapping[str, Table]
     sizes: frozenset[str]
+    apart: bool = False
 
 
 def read_index(value: str | Callable[..., Any] | None, block: Sequence[Block], scope: Scope) -> Index:
@@ -64,6 +68,9 @@ def read_index(value: str | Callable[..., Any] | None, block: Sequence[Block], s
             raise LayoutError(f"result {k} must be ds(start, size): dimension {k} is a BoundedSlice", text=text)
         if size is not None and not wanted:
             raise LayoutError(f"result {k} is ds(start, size), and dimension {k} is {block[k]}, no slice", text=text)
+    for name in names if scope.apart else ():
+        if name in scope.sizes:
+            raise LayoutError(f"{name} names a grid index and a size; rename one of them", text=text)
     renamed = _renaming(names, scope, text)
     new = tuple(_checked(term, renamed, scope, text) for term in terms)
     if not any(bounded):

@@ -13,15 +13,19 @@ from __future__ import annotations
 import ast
 import keyword
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from layoutproof.core.element_types import near_type
 from layoutproof.core.errors import LayoutError, closest, shorten
-from layoutproof.core.expression import parse_size
-from layoutproof.core.size import Extent, Size, surely_less
+from layoutproof.core.expression import parse_expression, parse_size
+from layoutproof.core.size import Size, surely_less
 from layoutproof.core.space import dimension_names
+from layoutproof.core.term import Amount, Term, reads
+
+Parser = Callable[[str], Amount]
+"""How the text of a size is read."""
 
 _ARRAY = re.compile(r"\s*([a-z][a-z0-9_]*)\s*\[([^\[\]]*)\]\s*")
 _ROUNDED = re.compile(r"\b(ceil|floor|cdiv)\s*\(")
@@ -68,22 +72,34 @@ def within(where: str) -> Iterator[None]:
         raise LayoutError(f"{where}: {error.problem}", text=error.text, column=error.column) from None
 
 
-def read_size(value: object, what: str, least: int | None = None) -> Extent:
+def read_size(value: object, what: str, least: int | None = None, parse: Parser = parse_size) -> Any:
     """An int or a size expression, rounded quotients included; `least`: what it must surely be at least.
 
-    >>> read_size("cdiv(M, 128)", "grid")
-    Size(ceil(M/128))
+    parse: `parse_amount` where names stand for numbers that are still to be chosen; then `least` waits for `bind`.
+
+    >>> read_size("cdiv(M, 128)", "grid"), read_size("cdiv(M, bm)", "grid", parse=parse_amount)
+    (Size(ceil(M/128)), Term((M + bm - 1) // bm))
     """
     if type(value) is int or isinstance(value, Size):
         size: Any = value
     elif isinstance(value, str):
         with within(what):
-            size = parse_size(without_rounding(value))
+            size = parse(without_rounding(value) if parse is parse_size else value)
     else:
         raise LayoutError(f"{what} is an integer or a size expression such as M//128, not {shown(value)}")
-    if least is not None and not surely_less(least - 1, size):
+    if least is not None and not isinstance(size, Term) and not surely_less(least - 1, size):
         raise LayoutError(f"{what} must be at least {least}, not {size}")
-    return size  # type: ignore[no-any-return]
+    return size
+
+
+def parse_amount(text: str) -> Term:
+    """A size whose names are parameters, kept as it is written: `cdiv(M, bm)`. LayoutError as `parse_expression`."""
+    # cdiv is read as it stands: who compares amounts as texts knows one way of writing it
+    plain = text if "cdiv" in text and "ceil" not in text and "." not in text else without_rounding(text)
+    term = parse_expression(plain)
+    if reads((term,)):
+        raise LayoutError(f"{text!r} reads a table; a size does not", text=text)
+    return term
 
 
 def without_rounding(text: str) -> str:
@@ -147,7 +163,9 @@ def closing(text: str, start: int) -> int:
     return -1
 
 
-def read_array(value: object, types: Mapping[str, int], what: str = "array") -> tuple[str, tuple[Extent, ...]]:
+def read_array(
+    value: object, types: Mapping[str, int], what: str = "array", parse: Parser = parse_size
+) -> tuple[str, tuple[Any, ...]]:
     """Element type and extents of `f32[7,5]`. types: the known element types.
 
     >>> read_array("bf16[M,128]", {"bf16": 16})
@@ -159,10 +177,10 @@ def read_array(value: object, types: Mapping[str, int], what: str = "array") -> 
     if found[1] not in types:
         raise LayoutError(f"{what}: unknown element type {found[1]!r}{near_type(found[1])}")
     entries = parts_of(f"({found[2]})")
-    return found[1], tuple(read_size(e, f"{what}, dimension {k}", 0) for k, e in enumerate(entries))
+    return found[1], tuple(read_size(e, f"{what}, dimension {k}", 0, parse) for k, e in enumerate(entries))
 
 
-def read_grid(value: object) -> tuple[tuple[Extent, ...], tuple[str, ...]]:
+def read_grid(value: object, parse: Parser = parse_size) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """Extents and names of a grid. Sizes below 1 are read: that they run nothing is for a property to say.
 
     >>> read_grid({"i": 4, "b": "M//8"})
@@ -170,12 +188,12 @@ def read_grid(value: object) -> tuple[tuple[Extent, ...], tuple[str, ...]]:
     """
     if isinstance(value, Mapping):
         names = tuple(name_of(name, "a grid dimension") for name in value)
-        return tuple(read_size(size, f"grid, {name!r}") for name, size in value.items()), names
+        return tuple(read_size(size, f"grid, {name!r}", parse=parse) for name, size in value.items()), names
     if isinstance(value, str) and value.strip()[:1] in ("(", "["):
         with within("grid"):
             value = parts_of(value)
     entries = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-    extents = tuple(read_size(entry, f"grid, dimension {k}") for k, entry in enumerate(entries))
+    extents = tuple(read_size(entry, f"grid, dimension {k}", parse=parse) for k, entry in enumerate(entries))
     return extents, dimension_names(len(extents))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from layoutproof.core.size import Extent
+from layoutproof.core.term import Amount
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Table
 from layoutproof.kernel.kernel_index import index_text
 
@@ -79,11 +79,11 @@ def _block(block: Block) -> Any:
     return None if block.kind == "squeezed" else _plain(block.size) if block.kind == "blocked" else str(block)
 
 
-def _plain(extent: Extent) -> int | str:
+def _plain(extent: Amount) -> int | str:
     return extent if isinstance(extent, int) else str(extent)
 
 
-def _array(dtype: str, dims: tuple[Extent, ...]) -> str:
+def _array(dtype: str, dims: tuple[Amount, ...]) -> str:
     return f"{dtype}[{','.join(map(str, dims))}]"
 
 

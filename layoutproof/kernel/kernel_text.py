@@ -23,13 +23,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.size import Extent, symbols_of
+from layoutproof.core.expression import parse_size
+from layoutproof.core.term import Amount, parameters
 from layoutproof.kernel.kernel import MEMORIES, SEMANTICS, Block, Kernel, Operand, Scratch, Table
 from layoutproof.kernel.kernel_block import read_block, unblocked
 from layoutproof.kernel.kernel_index import Scope, read_index
 from layoutproof.kernel.kernel_parts import (
+    Parser,
     check_keys,
     name_of,
+    parse_amount,
     read_array,
     read_grid,
     shown,
@@ -57,11 +60,12 @@ _OPERAND = (
 _NAME = re.compile(r"[A-Za-z_][\w.\[\]-]{0,99}")
 
 
-def read_kernel(value: object, types: Mapping[str, int]) -> tuple[Kernel, tuple[str, ...]]:
+def read_kernel(value: object, types: Mapping[str, int], parametric: bool = False) -> tuple[Kernel, tuple[str, ...]]:
     """A kernel from its mapping, and notes: what is written in an old way, with what it is called today.
 
-    types: the known element types and their widths in bits. Raises LayoutError for every field that is wrong, with
-    its place in the mapping, the rule and the names that are known.
+    types: the known element types and their widths in bits.  parametric: names stand for numbers that are still to be
+    chosen, so amounts are kept as terms and `Kernel.bind` asks the rest of the rules; otherwise names are sizes of run
+    time. Raises LayoutError for every field that is wrong, with its place in the mapping, the rule and what is known.
 
     >>> kernel, _ = read_kernel({"grid": [4], "outputs": [{"array": "f32[8]", "block": [2], "index": "i -> i"}]},
     ...                         {"f32": 32})
@@ -69,22 +73,26 @@ def read_kernel(value: object, types: Mapping[str, int]) -> tuple[Kernel, tuple[
     'outputs[0] f32[8] block (2) index (i)'
     """
     given = check_keys(value, _KERNEL, "a kernel", ("grid",))
-    grid, names = read_grid(given["grid"])
-    tables, assumed = _tables(given.get("tables", {}), types)
-    rows = _rows(given, types)
-    scratch = _scratch(given.get("scratch", ()), types)
-    scoped = _scratch(given.get("scoped", ()), types, "scoped")
+    parse: Parser = parse_amount if parametric else parse_size
+    grid, names = read_grid(given["grid"], parse)
+    tables, assumed = _tables(given.get("tables", {}), types, parse)
+    rows = _rows(given, types, parse)
+    scratch = _scratch(given.get("scratch", ()), types, "scratch", parse)
+    scoped = _scratch(given.get("scoped", ()), types, "scoped", parse)
     extents = [
         *grid,
         *(e for row in rows for e in (*row.dims, *(b.size for b in row.block))),
         *(e for t in tables for e in t.dims),
     ]
     extents += [e for s in (*scratch, *scoped) for e in s.dims]
-    sizes = symbols_of(extents)
+    sizes = parameters(extents)
+    if parametric and not isinstance(given["grid"], Mapping):
+        # names that nobody wrote stand back behind those that somebody did
+        names = tuple(f"{name}_" if name in sizes else name for name in names)
     _distinct(
         [("grid dimension", n) for n in names] + [("size", n) for n in sizes] + [("table", t.name) for t in tables]
     )
-    scope = Scope(names, {t.name: t for t in tables}, frozenset(sizes))
+    scope = Scope(names, {t.name: t for t in tables}, frozenset(sizes), parametric)
     operands = tuple(_operand(row, scope) for row in rows)
     _distinct([("operand", o.name) for o in operands] + [("table", t.name) for t in tables])
     for k, operand in enumerate(operands):
@@ -115,8 +123,10 @@ def read_kernel(value: object, types: Mapping[str, int]) -> tuple[Kernel, tuple[
         word_of(given.get("platform", PLATFORMS[0]), PLATFORMS, "platform"),
         scoped=scoped,
     )
-    kernel = with_assumptions(kernel, assumed)
-    bounds = symbols_of(e for t in kernel.tables for e in (t.low, t.high) if e is not None)
+    if not parametric:
+        kernel.check_aliases()
+    kernel = with_assumptions(kernel, assumed, parse=parse)
+    bounds = parameters(e for t in kernel.tables for e in (t.low, t.high) if e is not None)
     _distinct([("grid dimension", n) for n in names] + [("size", n) for n in bounds])
     return kernel, tuple(f"{row.name}: {row.note}" for row in rows if row.note)
 
@@ -131,31 +141,32 @@ class _Row:
     name: str
     memory: str
     dtype: str
-    dims: tuple[Extent, ...]
+    dims: tuple[Amount, ...]
     block: tuple[Block, ...]
     note: str
 
 
-def _rows(given: Mapping[str, Any], types: Mapping[str, int]) -> list[_Row]:
+def _rows(given: Mapping[str, Any], types: Mapping[str, int], parse: Parser) -> list[_Row]:
+    entries = {key: list_of(given.get(key, ()), key) for key in ("inputs", "outputs", "operands")}
     if "operands" in given and ("inputs" in given or "outputs" in given):
         raise LayoutError("a kernel lists its operands once: inputs and outputs, or operands with a role each")
     rows: list[_Row] = []
     for key, role in (("inputs", "in"), ("outputs", "out"), ("operands", "")):
-        for k, entry in enumerate(list_of(given.get(key, ()), key)):
+        for k, entry in enumerate(entries[key]):
             with within(f"{key}[{k}]"):
-                rows.append(_row(f"{key}[{k}]", entry, role, types))
+                rows.append(_row(f"{key}[{k}]", entry, role, types, parse))
     return [row for role in ROLES for row in rows if row.role == role]
 
 
-def _row(where: str, entry: object, role: str, types: Mapping[str, int]) -> _Row:
+def _row(where: str, entry: object, role: str, types: Mapping[str, int], parse: Parser) -> _Row:
     known = _OPERAND if role else (*_OPERAND, "role")
     given = check_keys(entry, known, "an operand", ("array",) if role else ("array", "role"))
     name = given.get("name", where.replace("inputs", "args"))
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise LayoutError(f"an operand's name is a word such as x or args[0], not {shown(name)}")
     memory = word_of(given.get("memory", "vmem"), MEMORIES, "memory")
-    dtype, dims = read_array(given["array"], {**types, **SEMAPHORES} if memory == "semaphore" else types)
-    block, note = read_block(given.get("block"), dims), ""
+    dtype, dims = read_array(given["array"], {**types, **SEMAPHORES} if memory == "semaphore" else types, parse=parse)
+    block, note = read_block(given.get("block"), dims, parse), ""
     if "indexing_mode" in given:
         block, note = unblocked(given["indexing_mode"], block)
     shown_at = f"{where} {name!r}" if "name" in given else where
@@ -227,17 +238,13 @@ def _aliases(value: object, operands: Sequence[Operand]) -> tuple[tuple[int, int
     outputs = {o.name: o for o in operands if o.role == "out"}
     found = []
     for one, other in value.items():
-        source = inputs[word_of(one, tuple(inputs), "aliases: the input")]
-        target = outputs[word_of(other, tuple(outputs), "aliases: the output")]
-        if (source.dims, source.dtype) != (target.dims, target.dtype):
-            # jax/_src/pallas/pallas_call.py, 0.10.2: "shape and dtype must match"
-            shapes = [f"{o.name} {o.dtype}[{','.join(map(str, o.dims))}]" for o in (source, target)]
-            raise LayoutError(f"aliases share one buffer, so shape and element type are equal: {' and '.join(shapes)}")
-        found.append((list(inputs).index(one), list(outputs).index(other)))
+        source = word_of(one, tuple(inputs), "aliases: the input")
+        target = word_of(other, tuple(outputs), "aliases: the output")
+        found.append((list(inputs).index(source), list(outputs).index(target)))
     return tuple(found)
 
 
-def _tables(value: object, types: Mapping[str, int]) -> tuple[tuple[Table, ...], tuple[str, ...]]:
+def _tables(value: object, types: Mapping[str, int], parse: Parser) -> tuple[tuple[Table, ...], tuple[str, ...]]:
     if not isinstance(value, Mapping):
         raise LayoutError(f"tables is a mapping from names to arrays, {{t: {{array: s32[8]}}}}, not {shown(value)}")
     tables: list[Table] = []
@@ -245,7 +252,7 @@ def _tables(value: object, types: Mapping[str, int]) -> tuple[tuple[Table, ...],
     for name, entry in value.items():
         what = f"table {name_of(name, 'a table')!r}"
         given = {"array": entry} if isinstance(entry, str) else check_keys(entry, ("array", "assume"), what, ("array",))
-        dtype, dims = read_array(given["array"], types, what)
+        dtype, dims = read_array(given["array"], types, what, parse)
         if dtype[0] != "s" and not (dtype[0] == "u" and dtype[1:].isdigit()):
             raise LayoutError(f"{what} holds {dtype}; an index map reads integers, for instance s32")
         bits = int(dtype[1:])
@@ -259,12 +266,14 @@ def _tables(value: object, types: Mapping[str, int]) -> tuple[tuple[Table, ...],
     return tuple(tables), tuple(texts)
 
 
-def _scratch(value: object, types: Mapping[str, int], key: str = "scratch") -> tuple[Scratch, ...]:
+def _scratch(value: object, types: Mapping[str, int], key: str, parse: Parser) -> tuple[Scratch, ...]:
     found = []
     for k, entry in enumerate(list_of(value, key)):
         what = f"{key}[{k}]"
         given = check_keys(entry, ("array", "memory"), what, ("array",))
         memory = word_of(given.get("memory", "vmem"), MEMORIES, f"{what}: memory")
-        dtype, dims = read_array(given["array"], {**types, **SEMAPHORES} if memory == "semaphore" else types, what)
+        dtype, dims = read_array(
+            given["array"], {**types, **SEMAPHORES} if memory == "semaphore" else types, what, parse
+        )
         found.append(Scratch(dims, dtype, memory))
     return tuple(found)

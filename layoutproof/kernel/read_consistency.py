@@ -12,6 +12,7 @@ from typing import Any
 from layoutproof.core.index_map import Index, row_major
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import Extent, product
+from layoutproof.core.term import fixed
 from layoutproof.kernel.kernel import Table
 
 Seen = tuple[Table, Index, Any]
@@ -46,8 +47,7 @@ def consistent_reads(seen: Sequence[Seen], on: Numbers) -> Any:
 def range_of(table: Table) -> tuple[Extent, Extent]:
     """The values that a table may hold: low <= value < high; where nothing is said, what its integers can hold."""
     least, most = (-(1 << (table.bits - 1)), 1 << (table.bits - 1)) if table.signed else (0, 1 << table.bits)
-    low = least if table.low is None else table.low
-    high = most if table.high is None else table.high
+    low, high = fixed((least if table.low is None else table.low, most if table.high is None else table.high))
     return low, high
 
 
@@ -91,7 +91,8 @@ def _pair(one: Seen, other: Seen, inside: Any, on: Numbers) -> Any:
     if table.injective:
         held = on.logical_and(held, on.logical_or(outside, on.logical_or(same, on.logical_not(equal))))
     if table.monotone:
-        here, later = row_major(at, table.dims, on), row_major(there, table.dims, on)
+        dims = fixed(table.dims)
+        here, later = row_major(at, dims, on), row_major(there, dims, on)
         rising = on.logical_or(on.logical_not(on.less(here, later)), _rising(table, later - here, second - value, on))
         falling = on.logical_or(on.logical_not(on.less(later, here)), _rising(table, here - later, value - second, on))
         held = on.logical_and(held, on.logical_or(outside, on.logical_and(rising, falling)))
@@ -109,7 +110,7 @@ def _room(seen: Seen, on: Numbers) -> Any:
     """The entries before and after a read have values to hold: of a monotone table that is injective or onto."""
     table, at, value = seen
     low, high = (on.size(bound) for bound in range_of(table))
-    before = row_major(at, table.dims, on)
+    before = row_major(at, fixed(table.dims), on)
     after = on.size(product(table.dims)) - 1 - before
     held: Any = True
     if table.injective:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
+from layoutproof.core.term import Amount
 from layoutproof.kernel.kernel import Kernel, Table
 
 WORDS = ("monotone", "injective", "onto")
@@ -17,11 +18,13 @@ _BETWEEN = re.compile(r"(?P<low>[^<]+)<(?P<closed>=?)(?P<name>[^<]+)<(?P<also>=?
 _TABLE = re.compile(r"\s*([A-Za-z_]\w*)(?:\s*\[[^\]]*\])?\s*")
 
 
-def with_assumptions(kernel: Kernel, texts: Sequence[str], strict: bool = True) -> Kernel:
+def with_assumptions(
+    kernel: Kernel, texts: Sequence[str], strict: bool = True, parse: Callable[[str], Amount] = parse_size
+) -> Kernel:
     """The kernel with these assumptions about its tables. Bounds are numbers or expressions over sizes.
 
     strict: whether a table that the kernel does not have is an error; without it the text is left to other kernels.
-    Raises LayoutError for a text of another form, with the forms there are.
+    parse: how the bounds are read. Raises LayoutError for a text of another form, with the forms there are.
 
     >>> from layoutproof.kernel.kernel import Table
     >>> k = Kernel("k", (4,), ("i",), (), tables=(Table("t", (4,)),))
@@ -30,7 +33,7 @@ def with_assumptions(kernel: Kernel, texts: Sequence[str], strict: bool = True) 
     """
     tables = {table.name: table for table in kernel.tables}
     for text in conditions(texts):
-        name, changed = _assumption(text)
+        name, changed = _assumption(text, parse)
         if name in tables:
             tables[name] = replace(tables[name], **changed)
         elif strict:
@@ -63,7 +66,7 @@ def tables_said(texts: Sequence[str]) -> dict[str, Table]:
     return tables
 
 
-def _assumption(text: Any) -> tuple[str, dict[str, Any]]:
+def _assumption(text: Any, parse: Callable[[str], Any] = parse_size) -> tuple[str, dict[str, Any]]:
     shown = shorten(repr(text), 60)
     said = _IS.fullmatch(text) if isinstance(text, str) else None
     if said is not None:
@@ -74,5 +77,5 @@ def _assumption(text: Any) -> tuple[str, dict[str, Any]]:
     table = _TABLE.fullmatch(between["name"]) if between is not None else None
     if between is None or table is None:
         raise LayoutError(f"an assumption is '0 <= t < 8' or 't is monotone' (injective, onto), not {shown}")
-    low, high = parse_size(between["low"]), parse_size(between["high"])
+    low, high = parse(between["low"]), parse(between["high"])
     return table[1], {"low": low if between["closed"] else low + 1, "high": high + 1 if between["also"] else high}

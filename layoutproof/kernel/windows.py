@@ -16,7 +16,7 @@ from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import Extent, as_size, ceil_div, divide
 from layoutproof.core.space import Space
-from layoutproof.core.term import Term, reads, replace_reads
+from layoutproof.core.term import Term, fixed, reads, replace_reads
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Table
 from layoutproof.kernel.read_consistency import consistent_reads, range_of, restricted
 
@@ -57,7 +57,7 @@ def _quotient(extent: Any, by: Any) -> Any:
 
 def tables_read(kernel: Kernel, operand: Operand) -> tuple[Table, ...]:
     """The tables that an operand's index map reads."""
-    found = dict.fromkeys(read.args[0].args[0] for read in reads(_terms(operand)))
+    found = dict.fromkeys(read.args[0].args[0] for read in reads(operand.terms()))
     return tuple(kernel.table(name) for name in found)
 
 
@@ -76,7 +76,7 @@ def program_map(
         raise Unsupported(operand.unmodelled)
     chosen = tuple(range(len(kernel.grid))) if dims is None else tuple(dims)
     others = tuple(k for k in range(len(kernel.grid)) if k not in chosen)
-    found = reads(_terms(operand))
+    found = reads(operand.terms())
     values = [range_of(kernel.table(read.args[0].args[0])) for read in found]
     fresh = {str(read): Term("name", str(read)) for read in found}
     index = [replace_reads(term, fresh) for term in operand.index]
@@ -93,7 +93,7 @@ def program_map(
         where = [term.evaluate(names, on) for term in index]
         for k, offset in zip(spread, rest[len(found) :], strict=True):
             size = sizes[k]
-            where[k] = where[k] + offset - operand.block[k].low
+            where[k] = operand.block[k].start(where[k], on) + offset
             if size is not None:
                 where[k] = on.select(on.less(offset, size.evaluate(names, on)), where[k], -1)
         return tuple(where)
@@ -101,17 +101,16 @@ def program_map(
     copies = Space(
         (*(kernel.grid_names[k] for k in others), *map(str, found), *(f"offset{k}" for k in spread)),
         (
-            *(kernel.grid[k] for k in others),
+            *fixed(kernel.grid[k] for k in others),
             *(high - low for low, high in values),
-            *(operand.block[k].size for k in spread),
+            *fixed(operand.block[k].size for k in spread),
         ),
     )
     box = tuple(
-        operand.dims[k] if k in spread else block_count(operand.dims[k], operand.block[k])
-        for k in range(len(operand.dims))
+        extent if k in spread else block_count(extent, operand.block[k]) for k, extent in enumerate(fixed(operand.dims))
     )
     names = tuple(f"dim{k}" for k in range(len(box)))
-    domain = Space(tuple(kernel.grid_names[k] for k in chosen), tuple(kernel.grid[k] for k in chosen))
+    domain = Space(tuple(kernel.grid_names[k] for k in chosen), fixed(kernel.grid[k] for k in chosen))
     return IndexMap(domain, Space(names, box), place, copies)
 
 
@@ -139,7 +138,7 @@ def consistency_constraints(
     places: list[At] = []
     tables: list[list[tuple[Table, int, int]]] = []
     for operand, point, copy in readers:
-        found = reads(_terms(operand))
+        found = reads(operand.terms())
         if not found:
             continue
         # for each read in turn: its indices into the table, and the value there
@@ -171,7 +170,7 @@ def terms_map(
     Domain and copies are those of `program_map` with the same arguments, so one point fits both maps.
     """
     m = program_map(kernel, operand, dims, elements)
-    found = reads(_terms(operand))
+    found = reads(operand.terms())
     fresh = {str(read): Term("name", str(read)) for read in found}
     parts = [replace_reads(term, fresh) for term in terms]
     lows = [range_of(kernel.table(read.args[0].args[0]))[0] for read in found]
@@ -199,12 +198,12 @@ def reachable_blocks(kernel: Kernel, operand: Operand) -> tuple[IndexMap, str]:
     takes every value, and whose indices nothing else uses, is as good as free. Others make the map reach too much.
     """
     m = program_map(kernel, operand, elements=True)
-    found = reads(_terms(operand))
+    found = reads(operand.terms())
     for read in found:
         table = kernel.table(read.args[0].args[0])
-        used = [term for term in _terms(operand) if str(read) in [str(r) for r in reads((term,))]]
+        used = [term for term in operand.terms() if str(read) in [str(r) for r in reads((term,))]]
         names = [a.args[0] for a in read.args[1:] if a.op == "name"]
-        elsewhere = {n for term in _terms(operand) if term is not used[0] for n in term.names()}
+        elsewhere = {n for term in operand.terms() if term is not used[0] for n in term.names()}
         elsewhere |= {n for other in found if other is not read for n in other.names()}
         spans = [kernel.grid[kernel.grid_names.index(n)] for n in names if n in kernel.grid_names]
         bare = len(used) == 1 and str(used[0]) == str(read) and len(set(names)) == len(read.args) - 1
@@ -216,7 +215,3 @@ def reachable_blocks(kernel: Kernel, operand: Operand) -> tuple[IndexMap, str]:
                 f"'{table.name} is onto' (every value occurs) to settle it"
             )
     return m, ""
-
-
-def _terms(operand: Operand) -> tuple[Term, ...]:
-    return (*operand.index, *(size for size in operand.sizes if size is not None))

@@ -11,7 +11,7 @@ from typing import Any
 
 from layoutproof.core.errors import Undecided
 from layoutproof.core.size import Size, product, surely_less
-from layoutproof.core.term import Term, reads
+from layoutproof.core.term import Term, fixed, reads
 from layoutproof.kernel.kernel import Kernel, Operand, Table
 from layoutproof.kernel.windows import block_count, tables_read
 
@@ -87,7 +87,7 @@ def _rooms(kernel: Kernel, table: Table) -> Iterator[Any]:
         if operand.unmodelled or not operand.windowed:
             continue
         sizes = operand.sizes or (None,) * len(operand.dims)
-        for extent, block, term, size in zip(operand.dims, operand.block, operand.index, sizes, strict=True):
+        for extent, block, term, size in zip(fixed(operand.dims), operand.block, operand.index, sizes, strict=True):
             found = reads((term,))
             inside = {str(inner) for read in found for inner in reads(read.args[1:])}
             if any(_is_of(read, table) and str(read) not in inside for read in found):

@@ -17,7 +17,6 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import product
 from layoutproof.core.term import Term, reads, replace_reads
 from layoutproof.kernel.kernel import Kernel, Operand
-from layoutproof.kernel.kernel_elements import start_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -161,7 +160,7 @@ def _window(kernel: Kernel, operand: Operand, program: tuple[int, ...], on: Numb
         seen[str(read)] = Term("int", _entry(tables, read.args[0].args[0], at))
     found = []
     for block, term, size in zip(operand.block, operand.index, sizes, strict=True):
-        first = start_of(block, _value(replace_reads(term, seen), names, on, operand), on)
+        first = block.start(_value(replace_reads(term, seen), names, on, operand), on)
         valid = on.size(block.size) if size is None else _value(replace_reads(size, seen), names, on, operand)
         found.append((first, first + valid))
     return tuple(found)

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, closest, shorten
-from layoutproof.core.size import symbols_of
+from layoutproof.core.term import parameters
 from layoutproof.pallas.judge import kernel_target
 from layoutproof.specs.positions import Node, read_file
 from layoutproof.tilings.cost import FIGURES
@@ -149,7 +149,7 @@ def _some_instance(template: Template, tune: Mapping[str, tuple[int, ...]], shap
             kernel = template.instance({**shape.sizes, **{name: values[-1] for name, values in tune.items()}})
         except LayoutError:
             raise error from None
-    for name in symbols_of(e for t in kernel.tables for e in (*t.dims, t.low, t.high) if e is not None):
+    for name in parameters(e for t in kernel.tables for e in (*t.dims, t.low, t.high) if e is not None):
         raise LayoutError(f"the kernel speaks of {name}, which is neither in sizes nor in tune")
 
 

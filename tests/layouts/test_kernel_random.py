@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import layoutproof as lp
-from layoutproof.kernel.kernel import Kernel
-from layoutproof.kernel.kernel_elements import start_of
+from layoutproof.kernel.kernel import Block, Kernel
 from layoutproof.kernel.windows import program_map
 from layoutproof.pallas.reference import operand_of, windows, written_by
 from tests.layouts.kernels_at_random import kernels
@@ -47,7 +46,7 @@ def test_windows_are_what_the_map_of_elements_says(mapping: dict[str, Any]) -> N
         window = windows(layout.kernel, layout.operand, program)
         places = {m.at(program, copy) for copy in itertools.product(*map(range, m.copies.extents))}
         assert places == set(itertools.product(*(range(*ends) for ends in window)))
-        assert tuple(map(start_of, layout.operand.block, blocks.at(program))) == tuple(first for first, _ in window)
+        assert tuple(map(Block.start, layout.operand.block, blocks.at(program))) == tuple(first for first, _ in window)
 
 
 @settings(deadline=None, max_examples=12)

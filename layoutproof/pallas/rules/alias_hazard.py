@@ -32,9 +32,8 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.size import product
 from layoutproof.core.space import Space
-from layoutproof.core.term import Term, reads
+from layoutproof.core.term import Term, fixed, reads
 from layoutproof.kernel.kernel import Kernel, Operand
-from layoutproof.kernel.kernel_elements import start_of
 from layoutproof.kernel.obligation import Obligation
 from layoutproof.kernel.windows import consistency_constraints, terms_map
 from layoutproof.pallas.rules.revisits import leading_claim, returned
@@ -84,7 +83,7 @@ class _Pair:
         return place[len(self.kernel.grid) :]
 
     def step(self, place: Index, on: Numbers) -> Any:
-        return row_major(place[: len(self.kernel.grid)], self.kernel.grid, on)
+        return row_major(place[: len(self.kernel.grid)], fixed(self.kernel.grid), on)
 
 
 def _of(pair: _Pair, subject: str) -> Iterator[Obligation]:
@@ -101,14 +100,15 @@ def _by_steps(pair: _Pair) -> Claim:
     """Without tables a program tells what its neighbours do."""
     kernel, operand, output = pair.kernel, pair.operand, pair.output
     fetched, written = pair.seen(operand), pair.seen(output)
-    steps: Any = product(kernel.grid)
+    grid = fixed(kernel.grid)
+    steps: Any = product(grid)
 
     def beside(m: IndexMap, by: int) -> IndexMap:
         """step -> (what the step's index map returns, that of the step `by` later, the step)."""
 
         def place(index: Index, copy: Index, on: Numbers) -> Index:
-            step = row_major(index, kernel.grid, on)
-            here, there = (from_row_major(s, kernel.grid, on) for s in (step, step + by))
+            step = row_major(index, grid, on)
+            here, there = (from_row_major(s, grid, on) for s in (step, step + by))
             return (*pair.block(m.place(here, (), on)), *pair.block(m.place(there, (), on)), step)
 
         return IndexMap(m.domain, Space(), place)
@@ -184,7 +184,8 @@ def _at_once(pair: _Pair) -> Claim:
 
 def _explained(pair: _Pair) -> Any:
     def explain(at: Point, on: Numbers) -> str:
-        apart = row_major(at["reader"], pair.kernel.grid, on) - row_major(at["writer"], pair.kernel.grid, on)
+        grid = fixed(pair.kernel.grid)
+        apart = row_major(at["reader"], grid, on) - row_major(at["writer"], grid, on)
         return (
             f"program {at['writer']} writes {_shown(pair, pair.output, at, 'writer', on)} of {pair.output.name}, and "
             f"{apart} step(s) later program {at['reader']} needs it through {pair.operand.name}, which is fetched up "
@@ -243,6 +244,6 @@ def _sides(operand: Operand, returned: Index, on: Numbers) -> list[tuple[Any, An
     given = operand.sizes or (None,) * len(operand.dims)
     found = []
     for block, value, size in zip(operand.block, returned, given, strict=False):
-        start = start_of(block, value, on)
+        start = block.start(value, on)
         found.append((start, start + (on.size(block.size) if size is None else next(sizes))))
     return found

@@ -72,14 +72,14 @@ def _inside(kernel: Kernel, operand: Operand, dims: list[int], reading: bool) ->
         k, value = wrong(at, on)
         block, extent, count = operand.block[k], on.size(operand.dims[k]), on.size(m.range.extents[k])
         who = f"{operand.name} dimension {dims[k]} at program {at['program']}"
+        start, size = block.start(value, on), on.size(block.size)
+        window = f"elements [{start}, {start + size})"
         if block.kind == "blocked":
-            size = on.size(block.size)
-            window = f"[{value * size}, {(value + 1) * size})"
-            return f"{who}: block index {value} is elements {window}, and the array has {extent}, blocks 0..{count - 1}"
+            return f"{who}: block index {value} is {window}, and the array has {extent}, blocks 0..{count - 1}"
         if block.kind == "squeezed":
             return f"{who}: element {value}, and the array has {extent}"
-        size, padding = on.size(block.size), f", padding ({block.low}, {block.high})" if block.low or block.high else ""
-        return f"{who}: elements [{value - block.low}, {value - block.low + size}), and the array has {extent}{padding}"
+        padding = f", padding ({block.low}, {block.high})" if block.low or block.high else ""
+        return f"{who}: {window}, and the array has {extent}{padding}"
 
     def mend(at: Point, on: Numbers) -> str:
         return out_of_bounds(kernel, operand, wrong(at, on)[0])

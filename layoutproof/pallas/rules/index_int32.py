@@ -38,7 +38,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     parts = [part for term in (*operand.index, *sizes) for part in _parts(term)]
     for term, block in zip(operand.index, operand.block, strict=True):
         if block.kind == "blocked" and block.size != 1:
-            parts.append(Term("*", term, size_term(block.size)))
+            parts.append(block.start(term, size=size_term(block.size)))
     distinct = {str(part): part for part in parts if part.op not in ("int", "name", "read")}
     if not distinct:
         return

@@ -28,10 +28,9 @@ from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent, ceil_div, surely_less
 from layoutproof.core.space import Space
-from layoutproof.core.term import Term, reads, size_term
+from layoutproof.core.term import Term, fixed, reads, size_term
 from layoutproof.kernel.fixes import uncovered
 from layoutproof.kernel.kernel import Block, Kernel, Operand
-from layoutproof.kernel.kernel_elements import start_of
 from layoutproof.kernel.obligation import Obligation, for_each_operand
 from layoutproof.kernel.windows import program_map
 
@@ -56,7 +55,7 @@ def _of(kernel: Kernel, operand: Operand) -> Obligation:
 
     def first(at: Point, on: Numbers) -> Point:
         pairs = zip(at[named], operand.block, strict=True)
-        return {"element": tuple(int(v * on.size(b.size)) if b.kind == "blocked" else v for v, b in pairs)}
+        return {"element": tuple(int(b.start(v, on)) if b.kind == "blocked" else v for v, b in pairs)}
 
     def explain(at: Point, on: Numbers) -> str:
         return f"no program reads {operand.name}{list(first(at, on)['element'])}"
@@ -87,8 +86,8 @@ def _array(operand: Operand) -> str:
 
 
 def _tail(kernel: Kernel, operand: Operand, d: int, others: list[Operand]) -> Obligation | None:
-    block, extent, term = operand.block[d], operand.dims[d], operand.index[d]
-    size: Any = block.size
+    block, term = operand.block[d], operand.index[d]
+    extent, size = fixed((operand.dims[d], block.size))
     valid = operand.sizes[d] if operand.sizes else None
     tiled = block.kind == "blocked" or (block.kind == "element" and not (block.low or block.high))
     tiled = tiled or (block.kind == "bounded" and valid is not None and valid.op == "int" and valid.args[0] == size)
@@ -103,7 +102,7 @@ def _tail(kernel: Kernel, operand: Operand, d: int, others: list[Operand]) -> Ob
     if (_ops(term) & CHOICES and not short) or (whole == 1 and not _goes_on(kernel, used, term, block)):
         return None
     tile = term if block.kind == "blocked" else Term("//", term, size_term(size))
-    box = Space(tuple(used), tuple(kernel.grid[kernel.grid_names.index(name)] for name in used))
+    box = Space(tuple(used), fixed(kernel.grid[kernel.grid_names.index(name)] for name in used))
     tiles = IndexMap(box, Space(("tile",), (whole,)), _placed(used, tile, 0))
     after = IndexMap(box, Space(("tail",), (rest,)), _placed(used, tile, whole))
     # sizes for which there is no whole tile have no remainder either
@@ -162,7 +161,7 @@ def _no_other(kernel: Kernel, other: Operand, d: int, start: Extent, end: Extent
     m, block = program_map(kernel, other), other.block[d]
 
     def seen(places: tuple[Index, ...], on: Numbers) -> Any:
-        begin = start_of(block, places[0][d], on)
+        begin = block.start(places[0][d], on)
         return on.logical_and(on.less(on.size(start), begin + on.size(block.size)), on.less(begin, on.size(end)))
 
     return Claim({"program": m.domain}, PlacePredicate((At(m, "program"),), seen))

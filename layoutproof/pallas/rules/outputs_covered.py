@@ -37,9 +37,11 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     def hole(at: Point, on: Numbers) -> str:
         parts = []
         for k, (entry, block) in enumerate(zip(at[named], operand.block, strict=True)):
-            size, extent = on.size(block.size), on.size(operand.dims[k])
-            whole = block.kind != "blocked"
-            parts.append(str(entry) if whole else f"{entry * size}:{min((entry + 1) * size, extent)}")
+            if block.kind != "blocked":
+                parts.append(str(entry))
+                continue
+            start = block.start(entry, on)
+            parts.append(f"{start}:{min(start + on.size(block.size), on.size(operand.dims[k]))}")
         return f"no program writes {operand.name}[{', '.join(parts)}] ({named} {at[named]})"
 
     def mend(at: Point, on: Numbers) -> str:

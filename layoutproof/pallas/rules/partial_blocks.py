@@ -42,7 +42,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
         found: Any = False
         for d in dims:
             # a block that is wholly outside is no partial one: blocks_in_bounds speaks of it
-            start, extent = places[0][d] * on.size(operand.block[d].size), on.size(operand.dims[d])
+            start, extent = operand.block[d].start(places[0][d], on), on.size(operand.dims[d])
             beyond = on.less(extent, start + on.size(operand.block[d].size))
             found = on.logical_or(
                 found, on.logical_and(beyond, on.logical_and(on.less(-1, start), on.less(start, extent)))
@@ -54,9 +54,9 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
         said = []
         for d in dims:
             size, extent = on.size(operand.block[d].size), on.size(operand.dims[d])
-            if place[d] * size < extent < (place[d] + 1) * size:
-                there = extent - place[d] * size
-                said.append(f"{there} of the block's {size} elements in dimension {d}")
+            start = operand.block[d].start(place[d], on)
+            if start < extent < start + size:
+                said.append(f"{extent - start} of the block's {size} elements in dimension {d}")
         return f"{operand.name} at program {at['program']}: the array has only {' and '.join(said)}"
 
     figures = {f"mask{d}": _mask(operand, d) for d in dims}

@@ -27,7 +27,7 @@ from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.space import Space
-from layoutproof.core.term import Term, reads
+from layoutproof.core.term import Term, fixed, reads
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, for_each_operand
 from layoutproof.kernel.windows import consistent, program_map, terms_map
@@ -84,7 +84,7 @@ def _visits(kernel: Kernel, operand: Operand) -> IndexMap:
     if not bounded:
         return m
     names = (*m.range.names, *(f"size{k}" for k in bounded))
-    extents = (*m.range.extents, *(operand.block[k].size + 1 for k in bounded))
+    extents = (*m.range.extents, *fixed(operand.block[k].size + 1 for k in bounded))
     return replace(terms_map(kernel, operand, returned(operand)), range=Space(names, extents))
 
 
@@ -106,7 +106,7 @@ def leading_claim(kernel: Kernel, operand: Operand) -> Claim | None:
     if leading != moving or reads(returned(operand)):
         return None
     whole = program_map(kernel, operand)
-    box = Space(tuple(kernel.grid_names[k] for k in leading), tuple(kernel.grid[k] for k in leading))
+    box = Space(tuple(kernel.grid_names[k] for k in leading), fixed(kernel.grid[k] for k in leading))
 
     def place(index: Index, copy: Index, on: Numbers) -> Index:
         full: list[Any] = [0] * len(kernel.grid)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from layoutproof.core.claim import And, At, Claim, Outside
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
-from layoutproof.core.term import Term, reads
+from layoutproof.core.term import Term, fixed, reads
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, for_each_operand
 from layoutproof.kernel.windows import consistent, terms_map
@@ -43,7 +43,7 @@ def _read(kernel: Kernel, operand: Operand, read: Term) -> Obligation:
         dims = ", ".join(str(on.size(extent)) for extent in table.dims)
         return f"{operand.name} at program {at['program']}: reads {table.name} at {where}, and it has ({dims}) entries"
 
-    outside = Outside(At(m, "program", "reads"), table.dims)
+    outside = Outside(At(m, "program", "reads"), fixed(table.dims))
     consistency = consistent(kernel, operand, [("program", "reads")])
     claim = Claim(
         {"program": m.domain, "reads": m.copies}, And((*consistency, outside)) if consistency else outside, explain
