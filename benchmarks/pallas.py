@@ -21,7 +21,7 @@ from typing import Any
 from table import median_us, show
 
 from layoutproof.kernel.kernel import Kernel
-from layoutproof.kernel.tables import with_assumptions
+from layoutproof.kernel.table_assumptions import with_assumptions
 from layoutproof.pallas.findings import judged
 from layoutproof.pallas.from_jax.adapter import KINDS, device_of, need_jax, opened
 from layoutproof.pallas.from_jax.trace import walk

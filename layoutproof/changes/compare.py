@@ -142,9 +142,9 @@ def _compare_pair(pair: Pair) -> Compared:
         from layoutproof.changes import lock_programs
 
         return Compared(tuple(lock_programs.drift(pair.program, new, pair.unit)))
-    from layoutproof.changes import programs
+    from layoutproof.changes import program_changes
 
-    return Compared(guessed(programs.compare(old, new, pair.unit), pair.guess))
+    return Compared(guessed(program_changes.compare(old, new, pair.unit), pair.guess))
 
 
 def _with_lock(pair: Pair, lock: Lock) -> Pair:

@@ -22,7 +22,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, plain
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Table
-from layoutproof.kernel.tables import WORDS
+from layoutproof.kernel.table_assumptions import WORDS
 from layoutproof.properties.padding import read_bound
 from layoutproof.registry.catalogue import property_module
 from layoutproof.registry.hardware import resolve

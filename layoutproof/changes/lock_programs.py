@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from layoutproof.changes.calls import Inside, seen
+from layoutproof.changes.custom_calls import Inside, seen
 from layoutproof.changes.program import Custom, Exchange, Instruction, Program, read
-from layoutproof.changes.programs import bitcast_pairs, changes, gone_or_new, placed, read_and_audited, relayouts
+from layoutproof.changes.program_changes import bitcast_pairs, changes, gone_or_new, placed, read_and_audited, relayouts
 from layoutproof.changes.states import File
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding

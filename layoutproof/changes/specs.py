@@ -16,12 +16,12 @@ from typing import Any
 
 from layoutproof.changes.classes import layouts, text_of
 from layoutproof.changes.demands import assumed, difference
-from layoutproof.changes.judged import broken
+from layoutproof.changes.kernel_regressions import broken
 from layoutproof.changes.matching import Round, match
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import plain
-from layoutproof.kernel.tables import tables_said
+from layoutproof.kernel.table_assumptions import tables_said
 from layoutproof.registry.read import read_layout
 from layoutproof.specs.check import Outcome, Status, run
 from layoutproof.specs.positions import Node, read_yaml

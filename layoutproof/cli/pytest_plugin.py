@@ -190,10 +190,10 @@ class _Specs:
         except LayoutError as error:
             raise pytest.UsageError(visible_lines(str(error))) from None
         for path in files:
-            items += SpecFile.from_parent(session, path=path.resolve()).collect()
+            items += SpecFileCollector.from_parent(session, path=path.resolve()).collect()
 
 
-class SpecFile(pytest.File):
+class SpecFileCollector(pytest.File):
     """A spec file as pytest sees it."""
 
     def collect(self) -> list[pytest.Item]:
@@ -209,15 +209,16 @@ class SpecFile(pytest.File):
                 LayoutError("no check in this file; nothing asked is nothing proved", file=str(_shown(self.path)))
             ]
         items: list[pytest.Item] = [
-            Claim.from_parent(self, name=f"error:{error.line or 0}", question=error_outcome(error)) for error in errors
+            SpecItem.from_parent(self, name=f"error:{error.line or 0}", question=error_outcome(error))
+            for error in errors
         ]
         for check in checks:
             name = visible(f"{check.kind}:{check.name or ','.join(check.labels)}:{check.line}")
-            items.append(Claim.from_parent(self, name=name, question=check))
+            items.append(SpecItem.from_parent(self, name=name, question=check))
         return items
 
 
-class Claim(pytest.Item):
+class SpecItem(pytest.Item):
     """One check. question: the check, or the outcome of what could not be read as one."""
 
     def __init__(self, *, question: Any, **options: Any) -> None:

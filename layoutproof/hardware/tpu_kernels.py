@@ -22,7 +22,7 @@ from layoutproof.hardware.tpu_layouts import relayout, tile_of
 from layoutproof.hardware.tpu_memory import memory
 from layoutproof.hardware.tpu_pipelines import refuses_slices
 from layoutproof.hardware.tpu_tiles import LANES, SUBLANES, packing_of
-from layoutproof.kernel.kernel import Answer, Kernel, Memory, Operand
+from layoutproof.kernel.kernel import CompilerAnswer, Kernel, MemoryUse, Operand
 
 KERNEL_TARGETS = tuple(CHIPS)
 """Canonical names of the generations."""
@@ -84,7 +84,7 @@ class TpuKernels:
     name: str
     compiler: str
     platform: str = "tpu"
-    answer: Answer | None = None
+    answer: CompilerAnswer | None = None
 
     def refuses_block(self, operand: Operand) -> str:
         """Why JAX or Mosaic refuses the block, or "". A squeezed dimension counts as a block of 1."""
@@ -181,15 +181,15 @@ class TpuKernels:
         """Bytes copied because the operand's default layout is not row-major, and the sentence that says so."""
         return relayout(operand, self.name)
 
-    def memory(self, kernel: Kernel) -> tuple[Memory, ...]:
+    def memory(self, kernel: Kernel) -> tuple[MemoryUse, ...]:
         """VMEM and SMEM: every window, table and scratch, against what the kernel may use."""
         return memory(kernel, self.name)
 
-    def answered(self, kernel: Kernel) -> Answer | None:
+    def answered(self, kernel: Kernel) -> CompilerAnswer | None:
         """What this compiler said of the kernel that it was asked about."""
         return self.answer
 
-    def told(self, answer: Answer) -> TpuKernels:
+    def told(self, answer: CompilerAnswer) -> TpuKernels:
         """The same target with that answer."""
         return replace(self, answer=answer)
 

@@ -14,13 +14,13 @@ from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import Unsupported
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.hardware.tpu_tiles import LANES, round_up, vmem_bytes
-from layoutproof.kernel.kernel import Kernel, Memory, Operand, Scratch
+from layoutproof.kernel.kernel import Kernel, MemoryUse, Operand, Scratch
 
 SPILLS = (2.18, "jax's flash attention with blocks of 1024 on v5e, libtpu 0.0.52")
 """The largest measured ratio of what a compiled kernel takes to its windows and scratch, and whose it is."""
 
 
-def memory(kernel: Kernel, target: str) -> tuple[Memory, ...]:
+def memory(kernel: Kernel, target: str) -> tuple[MemoryUse, ...]:
     """VMEM and SMEM of one kernel on a generation, by its canonical name. Undecided where a size is not known."""
     vmem = [
         (f"{o.name}, {_buffers(kernel, o)} buffer(s)", _window(kernel, o)) for o in kernel.operands if _in(o, "vmem")
@@ -38,8 +38,8 @@ def memory(kernel: Kernel, target: str) -> tuple[Memory, ...]:
     if asked is not None and asked > chip.vmem:
         said = f"all that {target} has; vmem_limit_bytes asks for {asked}"
     return (
-        Memory("VMEM", tuple(vmem), limit, chip.vmem, said, most=SPILLS),
-        Memory("SMEM", tuple(smem), chip.smem, chip.smem, f"all that {target} has", "tables + windows + scratch"),
+        MemoryUse("VMEM", tuple(vmem), limit, chip.vmem, said, most=SPILLS),
+        MemoryUse("SMEM", tuple(smem), chip.smem, chip.smem, f"all that {target} has", "tables + windows + scratch"),
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from layoutproof.core.errors import LayoutError, shorten, unknown_name
-from layoutproof.kernel.kernel import Answer, Kernel, Memory, Operand
+from layoutproof.kernel.kernel import CompilerAnswer, Kernel, MemoryUse, Operand
 
 KERNEL_TARGETS = ("triton",)
 OTHER_NAMES: dict[str, str] = {}
@@ -61,15 +61,15 @@ class TritonKernels:
         """Nothing: arrays on GPUs are row-major."""
         return 0, ""
 
-    def memory(self, kernel: Kernel) -> tuple[Memory, ...]:
+    def memory(self, kernel: Kernel) -> tuple[MemoryUse, ...]:
         """Nothing is known: shared memory and registers are the compiler's choice."""
         return ()
 
-    def answered(self, kernel: Kernel) -> Answer | None:
+    def answered(self, kernel: Kernel) -> CompilerAnswer | None:
         """Nobody asks a compiler for GPUs here."""
         return None
 
-    def told(self, answer: Answer) -> TritonKernels:
+    def told(self, answer: CompilerAnswer) -> TritonKernels:
         """The same: no compiler is asked."""
         return self
 

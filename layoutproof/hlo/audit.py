@@ -11,7 +11,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.hlo import bitcasts, buffers, consistency, copies, kernels
 from layoutproof.hlo.copies import Move
 from layoutproof.hlo.found import Audit, Casts, Moves
-from layoutproof.hlo.program import ComputationState, Key, ModuleState
+from layoutproof.hlo.module_state import ComputationState, Key, ModuleState
 from layoutproof.hlo.shapes import Shape, Shapes
 from layoutproof.hlotext.events import Allocation, Begin, End, Event, ModuleEnd, Value
 from layoutproof.hlotext.lines import events
@@ -117,7 +117,9 @@ class _Work:
                 if opcode in consistency.TWICE:
                     self._contradicted(consistency.of_instruction(of, known, shape))
                 if opcode in consistency.CALLERS:
-                    self.module.calls.append(consistency.Call(of.line, of.name, opcode, of.calls, tuple(known), shape))
+                    self.module.calls.append(
+                        consistency.CallSite(of.line, of.name, opcode, of.calls, tuple(known), shape)
+                    )
         self.module.use(of, computation)
 
     def _bitcast(self, of: Instruction, source: Shape, target: Shape) -> None:

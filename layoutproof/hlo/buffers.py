@@ -6,7 +6,7 @@ backend's shape size function gives its shape. A tuple is its table of pointers,
 
 from __future__ import annotations
 
-from layoutproof.hlo.found import Audit, Difference
+from layoutproof.hlo.found import Audit, SizeDifference
 from layoutproof.hlo.shapes import Shape
 from layoutproof.hlotext.events import Value
 
@@ -32,4 +32,4 @@ def compare(audit: Audit, value: Value, shape: Shape) -> None:
         ours = array.padded
     audit.compared += 1
     if value.size != ours and len(audit.differences) < MOST:
-        audit.differences.append(Difference(value.name, shape.text, value.size, ours, value.line))
+        audit.differences.append(SizeDifference(value.name, shape.text, value.size, ours, value.line))

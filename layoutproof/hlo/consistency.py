@@ -41,7 +41,7 @@ class Contradiction(NamedTuple):
     second: str
 
 
-class Call(NamedTuple):
+class CallSite(NamedTuple):
     """One use of a computation: what it gets and what it is said to give."""
 
     line: int
@@ -93,7 +93,7 @@ def of_instruction(of: Instruction, operands: Sequence[Shape], result: Shape) ->
     return found
 
 
-def of_call(call: Call, signatures: Mapping[str, Signature]) -> list[Contradiction]:
+def of_call(call: CallSite, signatures: Mapping[str, Signature]) -> list[Contradiction]:
     """What a call and the computations that it names contradict each other in."""
     found: list[Contradiction] = []
     for number, (role, callee) in enumerate(call.calls):

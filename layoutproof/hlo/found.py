@@ -72,7 +72,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ProgramSummary:
     """One module's interface. whole: nothing was wrong with its text."""
 
     name: str
@@ -95,7 +95,7 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class SizeDifference:
     """A size of XLA's own that differs from ours, in bytes."""
 
     name: str
@@ -110,7 +110,7 @@ class Audit:
     """One file. Sums are over everything that instructions make, not what lives at one time."""
 
     file: str
-    programs: list[Program] = field(default_factory=list)
+    programs: list[ProgramSummary] = field(default_factory=list)
     computations: int = 0
     instructions: int = 0
     buffers: dict[tuple[str, str], Buffers] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class Audit:
     contradicted: int = 0
     unknown: dict[tuple[str, str], Unknown] = field(default_factory=dict)
     compared: int = 0
-    differences: list[Difference] = field(default_factory=list)
+    differences: list[SizeDifference] = field(default_factory=list)
     allocated: int = 0
     errors: list[LayoutError] = field(default_factory=list)
 

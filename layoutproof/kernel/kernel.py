@@ -308,7 +308,7 @@ def _bound_scratch(scratch: Sequence[Scratch], values: Mapping[str, int], key: s
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryUse:
     """What one memory must hold. parts: (what, bytes). limit: what may be used, in bytes; limit_from: who says so.
 
     kinds: what the parts are, in words.  most: the largest ratio of a compiler's own total to these parts that was
@@ -333,7 +333,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CompilerAnswer:
     """What the compiler said of one whole kernel, body included. refused: its words, "" = it takes it.  by: who."""
 
     refused: str
@@ -365,16 +365,16 @@ class KernelTarget(Protocol):
     def relayout(self, operand: Operand) -> tuple[int, str]:
         """Bytes copied before or after the kernel because the operand's default layout is not row-major, and why."""
 
-    def memory(self, kernel: Kernel) -> tuple[Memory, ...]:
+    def memory(self, kernel: Kernel) -> tuple[MemoryUse, ...]:
         """What each memory must hold: one entry per window, table and scratch, against the limit."""
 
     def refuses_kernel(self, kernel: Kernel) -> tuple[str, ...]:
         """Everything else the compiler refuses: grid, semantics, buffering, mixes of block kinds."""
 
-    def answered(self, kernel: Kernel) -> Answer | None:
+    def answered(self, kernel: Kernel) -> CompilerAnswer | None:
         """What the compiler itself said of the kernel, None where nobody has asked it."""
 
-    def told(self, answer: Answer) -> KernelTarget:
+    def told(self, answer: CompilerAnswer) -> KernelTarget:
         """The same target, which now knows what its compiler said of one kernel."""
 
 

@@ -40,7 +40,7 @@ from layoutproof.kernel.kernel_parts import (
     without_rounding,
     word_of,
 )
-from layoutproof.kernel.tables import with_assumptions
+from layoutproof.kernel.table_assumptions import with_assumptions
 
 PIPELINES = ("pallas_call", "emit_pipeline")
 PLATFORMS = ("tpu", "triton", "mosaic_gpu")

@@ -23,9 +23,9 @@ from layoutproof.kernel.obligation import NOT_ASKED, Obligation
 from layoutproof.pallas.assumptions import about, bounded, impossible, tables_of, together, worded
 from layoutproof.registry.catalogue import kernel_properties, property_module
 from layoutproof.registry.read import read_layout
-from layoutproof.solvers.assumed import unsatisfied, where_term
 from layoutproof.solvers.decide import ENGINES, decide, pinned
 from layoutproof.solvers.guards import holds_when
+from layoutproof.solvers.vacuity import unsatisfied, where_term
 
 ANALYSABLE = "analysable"
 """The property that is unknown where the body moves data by hand."""

@@ -11,11 +11,11 @@ Example: `f32[4,128]{1,0:T(4,128)}` is proved, `f32[3,128]{1,0:T(4,128)}` is ref
 from __future__ import annotations
 
 from layoutproof.core.claim import Claim, SizeCondition, Uncovered
+from layoutproof.core.counting import Count
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
-from layoutproof.core.tally import Count
 from layoutproof.core.term import Term, size_term
 
 LAYOUTS = 1

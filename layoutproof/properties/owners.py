@@ -22,11 +22,11 @@ from math import prod
 
 from layoutproof.core.axes import named, onto
 from layoutproof.core.claim import And, At, Claim, LexLess, Same, SizeCondition, Uncovered
+from layoutproof.core.counting import Count, Tally
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
-from layoutproof.core.tally import Count, Tally
 from layoutproof.core.term import Term, size_term
 from layoutproof.properties import injective
 

@@ -18,9 +18,9 @@ from layoutproof.core.term import Term
 from layoutproof.registry.catalogue import check_options, kernel_properties, property_module
 from layoutproof.registry.hardware import resolve
 from layoutproof.registry.read import map_of, read_layout
-from layoutproof.solvers.assumed import vacuous, where_term
 from layoutproof.solvers.count import count
 from layoutproof.solvers.decide import ENGINES, decide
+from layoutproof.solvers.vacuity import vacuous, where_term
 
 
 def ask(

@@ -6,9 +6,9 @@ import itertools
 from collections import defaultdict
 from math import prod
 
+from layoutproof.core.counting import Tally
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import IndexMap
-from layoutproof.core.tally import Tally
 from layoutproof.solvers.digits.counts import tally as by_digits
 
 MOST = 100_000

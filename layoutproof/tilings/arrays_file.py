@@ -32,10 +32,10 @@ from layoutproof.hardware.tpu_chips import chip_of
 from layoutproof.layouts import xla
 from layoutproof.layouts.xla.shape import XlaLayout
 from layoutproof.specs.positions import Node, read_file
-from layoutproof.tilings.arrays import ArrayAnswer, best_layouts, shared_order
+from layoutproof.tilings.array_layouts import ArrayAnswer, best_layouts, shared_order
 from layoutproof.tilings.arrays_text import layouts_rows, padding_rows, sharding_rows, shared_rows
 from layoutproof.tilings.document import placed
-from layoutproof.tilings.padding import PaddingAnswer, nearest_full
+from layoutproof.tilings.padded_shapes import PaddingAnswer, nearest_full
 from layoutproof.tilings.ranges import amount
 from layoutproof.tilings.shardings import MOST, REQUIRED, RESTRICTIONS, ShardingAnswer, best_shardings
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from layoutproof.tilings.arrays import ArrayAnswer, SharedAnswer, Sized
-from layoutproof.tilings.padding import PaddingAnswer
+from layoutproof.tilings.array_layouts import ArrayAnswer, SharedAnswer, Sized
+from layoutproof.tilings.padded_shapes import PaddingAnswer
 from layoutproof.tilings.shardings import RESTRICTIONS, Shard, ShardingAnswer
 
 Rows = tuple[dict[str, object], list[str]]

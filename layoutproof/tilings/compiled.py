@@ -9,7 +9,7 @@ from pathlib import Path
 
 from layoutproof.compiler.tracing import permit
 from layoutproof.core.errors import LayoutError, Undecided
-from layoutproof.kernel.kernel import Answer
+from layoutproof.kernel.kernel import CompilerAnswer
 from layoutproof.tilings.branch import Candidate
 from layoutproof.tilings.problem import Problem
 from layoutproof.tilings.traced_compile import version
@@ -88,11 +88,11 @@ def asked(problem: Problem, found: Sequence[Candidate], known: Sequence[Compiled
     return tuple(said[tuple(one.values.values())] for one in found)
 
 
-def answer_of(compiled: Compiled) -> Answer | None:
+def answer_of(compiled: Compiled) -> CompilerAnswer | None:
     """What the compiler said of the user's kernel; None where it was not asked, or of another body."""
     if compiled.unknown or compiled.stand_in:
         return None
-    return Answer(compiled.refused, f"{version()}, ahead of time")
+    return CompilerAnswer(compiled.refused, f"{version()}, ahead of time")
 
 
 def refusing(refused: Mapping[tuple[int, ...], tuple[Candidate, str]], values: Mapping[str, int]) -> str:

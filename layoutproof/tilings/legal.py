@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.result import Verdict
-from layoutproof.kernel.kernel import Answer, Kernel, KernelTarget
+from layoutproof.kernel.kernel import CompilerAnswer, Kernel, KernelTarget
 from layoutproof.pallas.judge import Finding, judge, kernel_target
 from layoutproof.registry.catalogue import kernel_properties
 from layoutproof.tilings.problem import UNDECIDED, Problem
@@ -45,7 +45,7 @@ def checker(problem: Problem, but: Collection[str] = (), effort: int = 1) -> Cal
 
 
 def findings_of(
-    problem: Problem, values: Mapping[str, int], effort: int = 1, answer: Answer | None = None
+    problem: Problem, values: Mapping[str, int], effort: int = 1, answer: CompilerAnswer | None = None
 ) -> tuple[tuple[Finding, ...], ...]:
     """What is proved of one candidate, for each shape of the problem. answer: what the compiler said of it."""
     target = kernel_target(problem.target, problem.compiler)

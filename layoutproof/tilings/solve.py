@@ -11,8 +11,8 @@ from layoutproof.tilings.branch import DIVIDES, Candidate, Progress, search
 from layoutproof.tilings.certificate import Certificate, certify
 from layoutproof.tilings.compiled import Compiled, answer_of, asked, refusing
 from layoutproof.tilings.conflict import Conflict, conflict
-from layoutproof.tilings.front import Front, front_of
 from layoutproof.tilings.legal import Partial, checker, findings_of, partials
+from layoutproof.tilings.pareto import Front, front_of
 from layoutproof.tilings.presolve import Removed, presolve
 from layoutproof.tilings.problem import UNDECIDED, Problem
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.tilings.branch import Candidate, candidate
-from layoutproof.tilings.front import Front
+from layoutproof.tilings.pareto import Front
 from layoutproof.tilings.problem import Problem, broken
 from layoutproof.tilings.solve import Tilings
 from layoutproof.tilings.tilings_text import cost_text

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from layoutproof.changes import policy
-from layoutproof.changes.programs import compare
+from layoutproof.changes.program_changes import compare
 from layoutproof.changes.states import File
 from layoutproof.core.finding import Finding
 

@@ -12,7 +12,7 @@ import pytest
 from layoutproof.changes import policy
 from layoutproof.changes.classes import layouts
 from layoutproof.changes.program import read
-from layoutproof.changes.programs import bitcast_pairs, compare
+from layoutproof.changes.program_changes import bitcast_pairs, compare
 from layoutproof.changes.states import File
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding

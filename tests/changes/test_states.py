@@ -84,7 +84,7 @@ def test_a_defect_of_ours_is_one_finding(monkeypatch: pytest.MonkeyPatch) -> Non
     def broken(*_: object) -> None:
         raise RuntimeError("oh")
 
-    monkeypatch.setattr("layoutproof.changes.programs.read", broken)
+    monkeypatch.setattr("layoutproof.changes.program_changes.read", broken)
     report = compare(state(a__txt=HLO), state(a__txt=HLO + b"\n"), {}, today=TODAY)
     assert (report.exit_code, report.findings[0].because) == (
         2,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from layoutproof.changes.program import read
-from layoutproof.changes.programs import compare
+from layoutproof.changes.program_changes import compare
 from layoutproof.changes.states import File
 from layoutproof.hlo.audit import audit
 from layoutproof.hlo.found import Audit

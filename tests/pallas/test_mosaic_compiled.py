@@ -10,7 +10,7 @@ jax = pytest.importorskip("jax", reason="reading Mosaic kernels needs the extra 
 
 from layoutproof.hlo.audit import audit  # noqa: E402
 from layoutproof.kernel.kernel import Kernel  # noqa: E402
-from layoutproof.kernel.tables import with_assumptions  # noqa: E402
+from layoutproof.kernel.table_assumptions import with_assumptions  # noqa: E402
 from layoutproof.pallas.findings import judged  # noqa: E402
 from layoutproof.pallas.from_jax.trace import kernels_of  # noqa: E402
 from layoutproof.pallas.from_mosaic.mosaic_module import calls_in, kernels_in_hlo, kernels_of_calls  # noqa: E402

@@ -19,8 +19,8 @@ from layoutproof.specs.positions import read_yaml
 from layoutproof.tilings.branch import Candidate, Progress, candidate
 from layoutproof.tilings.certificate import certify
 from layoutproof.tilings.conflict import _relaxed, can_be_met, conflict, stated
-from layoutproof.tilings.front import front_of, missing
 from layoutproof.tilings.legal import checker
+from layoutproof.tilings.pareto import front_of, missing
 from layoutproof.tilings.problem import Problem, broken
 from layoutproof.tilings.read import load, read_problem
 from layoutproof.tilings.solve import solve

@@ -28,8 +28,8 @@ from layoutproof.layouts.sharding.model import (
     ShardingTuple,
     TileSharding,
 )
+from layoutproof.layouts.sharding.partition_spec import SBP, from_jax, is_jax
 from layoutproof.layouts.sharding.reading import SHARDED, read_mapping, read_text
-from layoutproof.layouts.sharding.spec import SBP, from_jax, is_jax
 from layoutproof.layouts.sharding.text import parse
 
 __all__ = [

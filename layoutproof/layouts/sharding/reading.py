@@ -13,7 +13,7 @@ from layoutproof.layouts.sharding.array import ShardedArray
 from layoutproof.layouts.sharding.lexer import cursor_at, integers
 from layoutproof.layouts.sharding.mesh_text import read_mesh as read_mesh_text
 from layoutproof.layouts.sharding.model import Mesh, NamedSharding, Sharding, ShardingTuple, TileSharding
-from layoutproof.layouts.sharding.spec import SBP, from_jax, from_sbp, from_spec, is_jax, padded, read_mesh
+from layoutproof.layouts.sharding.partition_spec import SBP, from_jax, from_sbp, from_spec, is_jax, padded, read_mesh
 from layoutproof.layouts.sharding.text import MAX_TEXT, parse, read_sharding
 from layoutproof.layouts.xla.lexer import Cursor
 from layoutproof.layouts.xla.shape import XlaLayout

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.kernel.tables import check_assumption
-from layoutproof.kernel.tables import conditions as single
+from layoutproof.kernel.table_assumptions import check_assumption
+from layoutproof.kernel.table_assumptions import conditions as single
 
 P = ParamSpec("P")
 R = TypeVar("R")

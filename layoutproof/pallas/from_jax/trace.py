@@ -9,7 +9,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.kernel.kernel import Kernel, Unmodelled
-from layoutproof.kernel.tables import with_assumptions
+from layoutproof.kernel.table_assumptions import with_assumptions
 from layoutproof.pallas.from_jax.adapter import (
     device_of,
     inner_jaxprs,

@@ -20,7 +20,7 @@ from layoutproof.core.errors import InternalError, LayoutError, Undecided, close
 from layoutproof.core.files import MIB, read
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.kernel.kernel import Kernel, Unmodelled
-from layoutproof.kernel.tables import conditions
+from layoutproof.kernel.table_assumptions import conditions
 from layoutproof.pallas.judge import kernel_target
 
 MAX_MODULE = 16 * MIB

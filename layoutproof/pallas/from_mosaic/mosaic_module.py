@@ -16,7 +16,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.hlotext.lines import STARTS, read_hlo
 from layoutproof.kernel.kernel import Kernel, Unmodelled
-from layoutproof.kernel.tables import conditions, with_assumptions
+from layoutproof.kernel.table_assumptions import conditions, with_assumptions
 from layoutproof.pallas.from_mosaic.mosaic_calls import Call, calls_in_module, calls_in_stablehlo
 from layoutproof.pallas.from_mosaic.mosaic_child import read_modules
 from layoutproof.pallas.from_mosaic.mosaic_config import Config, config_of

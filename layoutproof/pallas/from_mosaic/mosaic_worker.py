@@ -108,12 +108,12 @@ def function(operation: Any) -> dict[str, Any]:
     if any(mark in own for mark in MARKS):
         made["allocated"] = allocated(operation)
     else:
-        made["body"] = [body(block, Numbers()) for block in blocks]
+        made["body"] = [body(block, ValueNumbers()) for block in blocks]
         made["place"] = place([entry.operation for block in blocks for entry in list(block.operations)[:MOST]])
     return made
 
 
-class Numbers:
+class ValueNumbers:
     """Values of one function by number, in the order in which they are met."""
 
     def __init__(self) -> None:
@@ -125,7 +125,7 @@ class Numbers:
         return self.known.setdefault(value, len(self.known))
 
 
-def body(block: Any, numbers: Numbers) -> dict[str, Any]:
+def body(block: Any, numbers: ValueNumbers) -> dict[str, Any]:
     """A block: numbers of its arguments, and its operations."""
     arguments = [numbers.of(a) for a in block.arguments]
     operations = []

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
-from layoutproof.kernel.kernel import Kernel, KernelTarget, Memory
+from layoutproof.kernel.kernel import Kernel, KernelTarget, MemoryUse
 from layoutproof.kernel.obligation import NOT_ASKED, Obligation
 
 TARGET = True
@@ -48,7 +48,7 @@ def _saying(text: str) -> Callable[[Point, Numbers], str]:
     return lambda point, on: text
 
 
-def _mend(memory: Memory) -> str:
+def _mend(memory: MemoryUse) -> str:
     if memory.limit < memory.used <= memory.capacity:
         return f"smaller blocks, or vmem_limit_bytes={memory.used} and more (up to {memory.capacity})"
     return "smaller blocks"

@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from layoutproof.core.assume import alternatives, substitution
 from layoutproof.core.claim import (
     And,
     At,
@@ -32,6 +31,7 @@ from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Point
 from layoutproof.core.size import product, surely_less
+from layoutproof.core.substitution import alternatives, substitution
 from layoutproof.solvers.digits import sets
 from layoutproof.solvers.digits.number import Digit, DigitNumbers, Sum, bounds, index_of, readable
 

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from math import prod
 
+from layoutproof.core.counting import Tally
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import IndexMap
-from layoutproof.core.tally import Tally
 from layoutproof.solvers.digits import DIGITS, placed
 from layoutproof.solvers.digits.sets import check_independent, forms_of, is_exact
 from layoutproof.solvers.digits.sumset import Step, check, common, cuts, span, sums, superincreasing

@@ -15,7 +15,7 @@ from layoutproof.core.forks import NATIVE
 from layoutproof.core.result import Point
 from layoutproof.solvers.smt.bits import Bits, Widths
 from layoutproof.solvers.smt.integers import Integers
-from layoutproof.solvers.smt.search import NotShown, Search
+from layoutproof.solvers.smt.minimum import NotShown, Search
 from layoutproof.solvers.smt.session import MEMORY, Session
 from layoutproof.solvers.smt.statement import Statement
 

@@ -10,7 +10,7 @@ import pytest
 
 import layoutproof as lp
 from layoutproof.cli import main as cli
-from layoutproof.kernel.kernel import Answer
+from layoutproof.kernel.kernel import CompilerAnswer
 from layoutproof.pallas.judge import judge, kernel_of, kernel_target
 
 PROVED, REFUTED, UNKNOWN = lp.Verdict.PROVED, lp.Verdict.REFUTED, lp.Verdict.UNKNOWN
@@ -93,7 +93,7 @@ def test_only_the_compilers_answer_decides() -> None:
     target = kernel_target("v5e")
 
     def told(refused: str) -> Any:
-        (found,) = judge(kernel, names=["vmem_total"], target=target.told(Answer(refused, "libtpu 0.0.52")))
+        (found,) = judge(kernel, names=["vmem_total"], target=target.told(CompilerAnswer(refused, "libtpu 0.0.52")))
         return found
 
     assert (told("").result.verdict, told("").result.decided_by) == (PROVED, "libtpu 0.0.52")

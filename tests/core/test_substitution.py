@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layoutproof.core.assume import conjuncts, substitution
 from layoutproof.core.expression import parse_condition
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import evaluate
+from layoutproof.core.substitution import conjuncts, substitution
 
 UP_TO = 120
 

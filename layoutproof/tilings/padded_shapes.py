@@ -4,7 +4,7 @@ With a layout the tiles are given, and each dimension grows to a multiple of its
 this one is least in every dimension at once. Without one the compiler chooses order and tile for the grown shape too.
 It wastes nothing exactly if for some two dimensions the one fills lanes and the other whole tiles of the rows it then
 gets; the two conditions are about one extent each, so the least extent of each is the least shape for that pair.
-`tests/tilings/test_padding.py` enumerates all shapes between.
+`tests/tilings/test_padded_shapes.py` enumerates all shapes between.
 """
 
 from __future__ import annotations

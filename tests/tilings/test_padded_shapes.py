@@ -14,7 +14,7 @@ from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.layouts import xla
 from layoutproof.layouts.xla.shape import XlaLayout
 from layoutproof.registry.defaults import tpu_default
-from layoutproof.tilings.padding import nearest_full, wasted
+from layoutproof.tilings.padded_shapes import nearest_full, wasted
 
 TYPES = ("f32", "bf16", "s8", "pred", "s4", "u2", "u1", "f64")
 

@@ -13,7 +13,7 @@ from layoutproof.layouts import xla
 from layoutproof.layouts.xla.shape import XlaLayout
 from layoutproof.questions.cheapest import padded_bytes, with_order
 from layoutproof.registry.defaults import tpu_default
-from layoutproof.tilings.arrays import MOST_NAMES, best_layouts, shared_order, unpadded_bytes
+from layoutproof.tilings.array_layouts import MOST_NAMES, best_layouts, shared_order, unpadded_bytes
 from tests.recorded import rows
 
 TYPES = ("f32", "bf16", "s8", "s4", "pred")

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from layoutproof.changes.calls import customs
 from layoutproof.changes.classes import layouts
+from layoutproof.changes.custom_calls import customs
 from layoutproof.changes.exchanges import exchanges
 from layoutproof.changes.global_shape import resharded
 from layoutproof.changes.interface import interface

@@ -6,8 +6,8 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.hlo import consistency, memory
-from layoutproof.hlo.consistency import Call, Contradiction, Signature
-from layoutproof.hlo.found import Audit, Buffers, Moves, Parameter, Place, Program
+from layoutproof.hlo.consistency import CallSite, Contradiction, Signature
+from layoutproof.hlo.found import Audit, Buffers, Moves, Parameter, Place, ProgramSummary
 from layoutproof.hlo.shapes import Array, Shape, Shapes
 from layoutproof.hlotext.module import Header, Instruction, element_of
 from layoutproof.layouts import sharding
@@ -91,7 +91,7 @@ class ModuleState:
     def __init__(self, header: Header) -> None:
         self.header = header
         self.computations: dict[str, ComputationState] = {}
-        self.calls: list[Call] = []
+        self.calls: list[CallSite] = []
         self.inner: dict[str, str] = {}
         self.named: dict[str, int] = {}
 
@@ -162,7 +162,7 @@ class ModuleState:
         """The opcode that runs a computation within its own memory; "" where its instructions have their own."""
         return self.inner.get(name, "")
 
-    def _program(self, found: Audit, entry: ComputationState | None, whole: bool) -> Program:
+    def _program(self, found: Audit, entry: ComputationState | None, whole: bool) -> ProgramSummary:
         given = []
         for number, of in sorted(entry.given.items() if entry else ()):
             shape = entry.parameters[number]  # type: ignore[union-attr]
@@ -171,7 +171,7 @@ class ModuleState:
             given.append(Parameter(number, shape.text, self.place(of), unpadded, padded, said))
         root = entry.root.text if entry and entry.root else ""
         header = self.header
-        return Program(header.name, header.line, header.scheduled, header.partitions, tuple(given), root, whole)
+        return ProgramSummary(header.name, header.line, header.scheduled, header.partitions, tuple(given), root, whole)
 
 
 _NONE: dict[str, Any] = {}
