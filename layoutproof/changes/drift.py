@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +31,9 @@ def compare(
 ) -> Report:
     """The report on everything that the lock file is of. LayoutError for what is no lock file, with its line."""
     judges = Judges(rules, None, today)
-    data = read(path, MAX_LOCK)
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        raise LayoutError("not UTF-8 text", file=path.as_posix(), line=1) from None
-    paths = paths_of(text, path.as_posix())
-    files = {f.unit: f for given in paths if os.path.lexists(given) for f in here([given]).files if known(f)}
-    key = cache.key_of_files(["drift"], {NAME: data, **{unit: f.data for unit, f in sorted(files.items())}})
+    text = text_of(path)
+    files = files_of(paths_of(text, path.as_posix()))
+    key = cache.key_of_files(["drift"], {NAME: text.encode(), **{unit: f.data for unit, f in sorted(files.items())}})
     # what user code does is not in these files
     settled = not any(f.is_spec and (b"kernels" in f.data or b"trace" in f.data) for f in files.values())
     if not files and not text.partition("\n")[2].strip():
@@ -46,15 +42,41 @@ def compare(
         raise LayoutError(problem, file=path.as_posix(), line=1)
     if settled and cache.get(key) == "none":
         return judged(_TITLE, Work(_compare, [], [], workers), len(files), judges, new_only)
+    report = of_texts(path, text, files, judges, workers, progress, new_only)
+    if settled and not report.findings and not report.notes and not report.hidden and not report.partial:
+        cache.put(key, "none")
+    return report
+
+
+def text_of(path: Path) -> str:
+    """The text of a lock file. LayoutError where it cannot be read."""
+    try:
+        return read(path, MAX_LOCK).decode()
+    except UnicodeDecodeError:
+        raise LayoutError("not UTF-8 text", file=path.as_posix(), line=1) from None
+
+
+def files_of(paths: Sequence[str]) -> dict[str, File]:
+    """The spec files and dumps that are at these paths now, by unit; a path that is gone has none."""
+    return {f.unit: f for given in paths if os.path.lexists(given) for f in here([given]).files if known(f)}
+
+
+def of_texts(
+    path: Path,
+    text: str,
+    files: Mapping[str, File],
+    judges: Judges,
+    workers: Workers = Workers(),  # noqa: B008
+    progress: Progress | None = None,
+    new_only: bool = False,
+) -> Report:
+    """The report on these files against the text of a lock file, whose name is `path`."""
     from layoutproof.changes.lock import locked
 
     old = locked(text, path.as_posix())
     units = sorted({*old, *files})
     items = [(old.get(unit), files.get(unit), unit) for unit in units]
-    report = judged(_TITLE, Work(_compare, items, units, workers, progress), len(units), judges, new_only)
-    if settled and not report.findings and not report.notes and not report.hidden and not report.partial:
-        cache.put(key, "none")
-    return report
+    return judged(_TITLE, Work(_compare, items, units, workers, progress), len(units), judges, new_only)
 
 
 def _compare(item: tuple[Any, File | None, str]) -> Compared:

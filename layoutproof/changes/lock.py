@@ -48,20 +48,23 @@ def write(files: Iterable[File], paths: Sequence[str]) -> str:
         if unreadable(file):
             raise LayoutError(unreadable(file), file=file.path)
         if file.is_dump:
-            lines += [_line(file.unit, *line) for line in lines_of(file)]
+            lines += [line_of(file.unit, *line) for line in lines_of(file)]
         elif file.is_spec:
             spec = read(file.data, file.path)
             if spec.errors:
                 raise spec.errors[0]
             named = [*spec.layouts, *layouts_of(spec.traced)]
-            lines += [_line(file.unit, "layout", each.name, _normal(each.value)) for each in named]
-            lines += [_line(file.unit, "claim", _fields(c.check), run(c.check).found) for c in spec.claims]
+            lines += [line_of(file.unit, "layout", each.name, _normal(each.value)) for each in named]
+            lines += [line_of(file.unit, "claim", fields_of(c.check), run(c.check).found) for c in spec.claims]
     return "\n".join([f"{HEAD} {json.dumps(list(paths))}", *sorted(lines)]) + "\n"
 
 
-def locked(text: str, file: str) -> dict[str, Spec | Program]:
-    """The locked state: unit -> what was in that file. LayoutError with the line for what is not as `write` has it."""
-    paths_of(text, file)
+def locked(text: str, file: str, earlier: bool = False) -> dict[str, Spec | Program]:
+    """The locked state: unit -> what was in that file. LayoutError with the line for what is not as `write` has it.
+
+    earlier: whether an earlier version is read too. Of the state before a change it is: nobody can migrate the past.
+    """
+    paths_of(text, file, earlier)
     specs: dict[str, Spec] = {}
     dumps: dict[str, list[Line]] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -108,7 +111,7 @@ def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
     folder: where the lock is, from the top of the repository or of the disk.  start: where units start, alike.
     """
     try:
-        locked_ = locked(data.decode(), file)
+        locked_ = locked(data.decode(), file, earlier=True)
     except (LayoutError, UnicodeDecodeError) as error:
         why = error.problem if isinstance(error, LayoutError) else "not UTF-8 text"
         why = f"the old lock file cannot be read: {why}"
@@ -142,7 +145,7 @@ def _normalised(new: Spec | None) -> Spec | None:
         return None
     named = [*new.layouts, *layouts_of(new.traced)]
     layouts = tuple(replace(each, value=_normal(each.value)) for each in named)
-    claims = tuple(Claimed(replace(c.check, layouts=tuple(map(_normal, c.check.layouts)))) for c in new.claims)
+    claims = tuple(Claimed(replace(c.check, layouts=tuple(_layouts_of(c.check)))) for c in new.claims)
     return replace(new, layouts=layouts, claims=claims, traced=())
 
 
@@ -156,17 +159,22 @@ def _normal(value: object) -> object:
         return plain(value)
 
 
-def _fields(check: Check) -> dict[str, Any]:
+def fields_of(check: Check) -> dict[str, Any]:
+    """What a lock file keeps of a claim."""
     whole = {name: plain(getattr(check, name)) for name in _FIELDS}
-    whole["layouts"] = [_normal(layout) for layout in check.layouts] if not check.is_fact else plain(check.layouts)
+    whole["layouts"] = _layouts_of(check)
     return {name: value for name, value in whole.items() if value and (name, value) != ("expect", "proved")}
+
+
+def _layouts_of(check: Check) -> list[object]:
+    """The layouts that a claim is about; of a fact as they are written, for their text may be what it is about."""
+    return [plain(layout) if check.is_fact else _normal(layout) for layout in check.layouts]
 
 
 def _check(fields: dict[str, Any], verdict: object, file: str, line: int) -> Check:
     labels, layouts = tuple(fields["labels"]), tuple(fields["layouts"])
     more = {name: fields[name] for name in _FIELDS[3:] if name in fields}
-    # a file with another expectation than its lock could not have been locked in step
-    more.setdefault("expect", verdict if verdict in ("refuted", "unknown") else "proved")
+    more.setdefault("expect", expected_of(verdict))
     if "counterexample" in more:
         more["counterexample"] = {
             name: point if isinstance(point, dict) else tuple(point) for name, point in more["counterexample"].items()
@@ -174,5 +182,11 @@ def _check(fields: dict[str, Any], verdict: object, file: str, line: int) -> Che
     return Check(file, line, 1, fields["kind"], labels, layouts, **more)
 
 
-def _line(*parts: object) -> str:
+def expected_of(verdict: object) -> str:
+    """What a claim with a verdict expects: a file that expected anything else could not have been locked in step."""
+    return verdict if isinstance(verdict, str) and verdict in ("refuted", "unknown") else "proved"
+
+
+def line_of(*parts: object) -> str:
+    """One line of a lock file."""
     return json.dumps(parts, ensure_ascii=False, sort_keys=True)
