@@ -21,7 +21,7 @@ PACKAGES: dict[str, set[str]] = {
     "solvers": {"core"},
     "hardware": {"core", "kernel"},
     "layouts": {"core", "kernel"},
-    "algebra": {"core", "layouts"},
+    "algebra": {"core", "layouts", "solvers"},
     "registry": {"core", "hardware", "layouts", "properties"},
     "pallas": {"core", "hardware", "hlotext", "kernel", "registry", "solvers"},
     "questions": {"compiler", "core", "hardware", "layouts", "pallas", "registry", "solvers"},

@@ -14,10 +14,11 @@ from layoutproof.algebra.axe.canonical import axis_facts, canonical, copies_dist
 from layoutproof.algebra.axe.locate import backward, forward
 from layoutproof.algebra.axe.tiling import span
 from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.progressions import values
 from layoutproof.layouts import axe
 from layoutproof.layouts.axe import AxeLayout
 from layoutproof.layouts.axe.layout import swizzled_bounds
-from layoutproof.layouts.axe.sumset import canonical_set, count, decompose, same_set, values
+from layoutproof.solvers.sumset import canonical_set, count, decompose, same_set
 from tests.layouts.axe_at_random import layouts
 from tests.oracles import axe_plain
 

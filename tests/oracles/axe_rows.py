@@ -10,6 +10,8 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from layoutproof.layouts.axe.sumset import low_high
+
 from layoutproof.algebra.axe import canonical as c
 from layoutproof.algebra.axe import grouping, recognise, scopes, slices, sums, tiling, wellformed, width
 from layoutproof.algebra.axe.factories import to_psum
@@ -18,7 +20,6 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.layouts import axe
 from layoutproof.layouts.axe import AxeLayout, Reason
 from layoutproof.layouts.axe.layout import axis_iters
-from layoutproof.layouts.axe.sumset import low_high
 from tests.oracles import axe_plain
 
 Row = dict[str, Any]

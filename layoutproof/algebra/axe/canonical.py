@@ -16,20 +16,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from layoutproof.algebra.axe.collisions import collides
 from layoutproof.core.errors import Undecided
+from layoutproof.core.progressions import LISTED, low_high, values
 from layoutproof.core.size import evaluate
 from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter, addresses, axis_iters, constant
-from layoutproof.layouts.axe.sumset import (
-    ENUMERATED,
-    canonical_set,
-    count,
-    low_high,
-    same_set,
-    superincreasing,
-    values,
-)
 from layoutproof.layouts.axe.swizzle import swizzled, trivial
+from layoutproof.solvers.equations import collides
+from layoutproof.solvers.sumset import canonical_set, count, same_set
 
 
 def normal(iters: Sequence[Iter]) -> tuple[Iter, ...]:
@@ -194,7 +187,7 @@ def _same_swizzled(left: AxeLayout, right: AxeLayout) -> bool:
     if elements != right.size():
         return False
     sets = [values(axis_iters(each, MEMORY)[0][len(each.D) :], axis_iters(each, MEMORY)[1]) for each in plain]
-    if elements * max(map(len, sets)) > ENUMERATED:
+    if elements * max(map(len, sets)) > LISTED:
         raise Undecided(f"two different swizzles of {elements} elements would have to be compared one by one")
     for index in range(elements):
         fibers = []
@@ -263,7 +256,7 @@ def copies_distinct(layout: AxeLayout) -> bool:
     constant(layout)
     for axis in dict.fromkeys([axis for _, _, axis in layout.R]):
         mine: list[Any] = [(e, s) for e, s, a in layout.R if a == axis]
-        if any(e > 1 and s == 0 for e, s in mine) or not (superincreasing(mine) or not collides(mine)):
+        if collides(mine):
             return False
     return True
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from math import prod
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.core.progressions import low_high
 from layoutproof.layouts.axe.layout import AxeLayout, Iter, Reason, shown
-from layoutproof.layouts.axe.sumset import low_high
 
 PARTITIONS = 128
 PER_BANK = 512

@@ -15,9 +15,10 @@ from layoutproof.algebra.axe.canonical import canonical, normal, reduced
 from layoutproof.algebra.axe.grouping import divided
 from layoutproof.algebra.axe.tiling import halves_of, spans, tiles, unrepeatable
 from layoutproof.core.errors import Undecided
+from layoutproof.core.progressions import Progression, values
 from layoutproof.core.size import Extent, divide
 from layoutproof.layouts.axe.layout import AxeLayout, Iter, Reason, admit
-from layoutproof.layouts.axe.sumset import Progression, canonical_set, decompose, same_set, values
+from layoutproof.solvers.sumset import canonical_set, decompose, same_set
 
 LISTED = 4096
 """Copies that are listed one by one, at most."""

@@ -17,8 +17,8 @@ from typing import Any
 
 from layoutproof.algebra.axe.canonical import canonical, same
 from layoutproof.core.errors import InternalError
+from layoutproof.core.progressions import low_high
 from layoutproof.layouts.axe.layout import AxeLayout, Iter, Reason, axis_iters, constant
-from layoutproof.layouts.axe.sumset import low_high
 
 THREADS: dict[str, tuple[str, str]] = {
     "bx": ("kernel", "cta"),

@@ -15,10 +15,11 @@ from layoutproof.algebra.axe.canonical import canonical, normal, same_copies
 from layoutproof.algebra.axe.grouping import blocks_of
 from layoutproof.algebra.axe.tiling import halves_of
 from layoutproof.core.errors import InternalError, LayoutError, Undecided
+from layoutproof.core.progressions import values
 from layoutproof.core.size import Extent, divide
 from layoutproof.layouts.axe.layout import AxeLayout, Iter, Reason, add, admit, shown
-from layoutproof.layouts.axe.sumset import decompose, values
 from layoutproof.layouts.axe.swizzle import window
+from layoutproof.solvers.sumset import decompose
 
 
 def direct_sum(

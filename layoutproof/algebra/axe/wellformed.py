@@ -11,8 +11,8 @@ from typing import Any
 from layoutproof.algebra.axe.canonical import canonical, copies_distinct, fibers_disjoint, injective
 from layoutproof.algebra.axe.scopes import EXTENTS, THREADS, owns
 from layoutproof.core.errors import Undecided
+from layoutproof.core.progressions import low_high
 from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Reason, axis_iters, constant
-from layoutproof.layouts.axe.sumset import low_high
 
 
 def problems(layout: AxeLayout) -> tuple[Reason, ...]:

@@ -13,12 +13,12 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
+from layoutproof.core.progressions import Progression, low_high
 from layoutproof.core.size import Extent, Size, product, surely_less, symbols_of
 from layoutproof.core.space import Space
 from layoutproof.layouts.axe.place import MEMORY as MEMORY
 from layoutproof.layouts.axe.place import Iter as Iter
 from layoutproof.layouts.axe.place import place_of
-from layoutproof.layouts.axe.sumset import Progression, low_high
 from layoutproof.layouts.axe.swizzle import Swizzle, reached
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.numbers import INTS, Numbers
-from layoutproof.layouts.axe.sumset import ENUMERATED, Progression, low_high, values
+from layoutproof.core.progressions import Progression, low_high, values
 
 LARGEST_WINDOW = 1 << 20
 """Units of a swizzle's window that are looked at one by one."""
@@ -90,7 +90,7 @@ def reached(swizzle: Swizzle, iters: Sequence[Progression], start: int = 0) -> t
         whole = high + 1 - rest
         tops = [swizzled(min(at + unit, rest) - 1, swizzle) for at in range(0, rest, unit)]
         return low, max([whole - 1, *(whole + top for top in tops)])
-    addresses: list[int] = [swizzled(address, swizzle) for address in values(iters, start, ENUMERATED)]
+    addresses: list[int] = [swizzled(address, swizzle) for address in values(iters, start)]
     return min(addresses), max(addresses)
 
 

@@ -9,9 +9,10 @@ from math import prod
 from layoutproof.core.counting import Tally
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import IndexMap
+from layoutproof.core.progressions import Progression, low_high
 from layoutproof.solvers.digits import DIGITS, placed
 from layoutproof.solvers.digits.sets import check_independent, forms_of, is_exact
-from layoutproof.solvers.digits.sumset import Step, check, common, cuts, span, sums, superincreasing
+from layoutproof.solvers.sumset import check, common, cuts, span, sums, superincreasing
 
 MOST = 1 << 20
 """Most additions made to count how many elements share each coordinate."""
@@ -34,9 +35,9 @@ def tally(m: IndexMap) -> Tally:
     extents = m.range.extents or [None] * len(forms)
     places, inside, fewest, most, low, high = 1, 1, 1, 1, [], []
     for (form, constant), extent in zip(forms, extents, strict=True):
-        own = [(c, d.extent) for d, c in form.items() if d.dimension < rank]
-        others = [(c, d.extent) for d, c in form.items() if d.dimension >= rank]
-        ends = _ends([*own, *others], constant)
+        own = [(d.extent, c) for d, c in form.items() if d.dimension < rank]
+        others = [(d.extent, c) for d, c in form.items() if d.dimension >= rank]
+        ends = low_high([*own, *others], constant)
         low.append(ends[0])
         high.append(ends[1])
         reached, elements = _spread(own, others)
@@ -51,40 +52,35 @@ def tally(m: IndexMap) -> Tally:
     return Tally(places, inside, tuple(low), tuple(high), fewest * hidden, most * hidden)
 
 
-def _ends(steps: Sequence[Step], constant: int) -> tuple[int, int]:
-    low = constant + sum(stride * (extent - 1) for stride, extent in steps if stride < 0)
-    return low, low + span(steps)
-
-
-def _spread(own: Sequence[Step], others: Sequence[Step]) -> tuple[int, tuple[int, int]]:
+def _spread(own: Sequence[Progression], others: Sequence[Progression]) -> tuple[int, tuple[int, int]]:
     """How many different sums there are, and how many choices of `own` the least and the most common of them have."""
     if superincreasing([*own, *others]):
-        return prod(extent for _, extent in [*own, *others]), (1, 1)
+        return prod(extent for extent, _ in [*own, *others]), (1, 1)
     # strides that cannot reach each other count on their own
-    ordered = sorted([(abs(s), s, e, True) for s, e in own] + [(abs(s), s, e, False) for s, e in others])
+    ordered = sorted([(abs(s), s, e, True) for e, s in own] + [(abs(s), s, e, False) for e, s in others])
     reached, fewest, most, start = 1, 1, 1, 0
-    for end, _ in cuts([(stride, extent) for _, stride, extent, _ in ordered], 0):
+    for end, _ in cuts([(extent, stride) for _, stride, extent, _ in ordered], 0):
         group = ordered[start:end]
         start = end
-        parts = [[(stride, extent) for _, stride, extent, is_own in group if is_own is kind] for kind in (True, False)]
+        parts = [[(extent, stride) for _, stride, extent, is_own in group if is_own is kind] for kind in (True, False)]
         found = _spread_of_group(*parts)
         reached, fewest, most = reached * found[0], fewest * found[1][0], most * found[1][1]
     return reached, (fewest, most)
 
 
-def _spread_of_group(own: Sequence[Step], others: Sequence[Step]) -> tuple[int, tuple[int, int]]:
+def _spread_of_group(own: Sequence[Progression], others: Sequence[Progression]) -> tuple[int, tuple[int, int]]:
     check(span([*own, *others]))
     copies = sums(others)[1]
     reached = sums([*own, *others])[1].bit_count()
-    ways = prod(extent for _, extent in own)
+    ways = prod(extent for extent, _ in own)
     if ways * copies.bit_count() == reached:
         return reached, (1, 1)
-    work = (1 + span(own)) * (sum(extent for _, extent in own) + copies.bit_count())
+    work = (1 + span(own)) * (sum(extent for extent, _ in own) + copies.bit_count())
     if work > MOST:
         raise Undecided("digits do not count that many elements that share coordinates")
     shifts = [k for k in range(copies.bit_length()) if copies >> k & 1]
     found: Counter[int] = Counter({0: 1})
-    for stride, extent in own:
+    for extent, stride in own:
         added: Counter[int] = Counter()
         for value, times in found.items():
             for k in range(extent):
@@ -97,7 +93,7 @@ def _spread_of_group(own: Sequence[Step], others: Sequence[Step]) -> tuple[int, 
     return reached, (min(elements.values()), max(elements.values()))
 
 
-def _reached(steps: Sequence[Step], constant: int, extent: int) -> int:
+def _reached(steps: Sequence[Progression], constant: int, extent: int) -> int:
     """How many of 0 .. extent - 1 are sums."""
     check(span(steps))
     low, bits = sums(steps)

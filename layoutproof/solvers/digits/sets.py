@@ -14,22 +14,10 @@ from math import gcd, prod
 from typing import Any
 
 from layoutproof.core.errors import Undecided
+from layoutproof.core.progressions import Progression, low_high
 from layoutproof.solvers.digits.number import Digit
-from layoutproof.solvers.digits.sumset import (
-    SEARCHED,
-    Step,
-    add,
-    check,
-    cuts,
-    gap,
-    inside,
-    normal,
-    smallest_missing,
-    smallest_zero,
-    span,
-    sums,
-    superincreasing,
-)
+from layoutproof.solvers.equations import SEARCHED, smallest_missing, smallest_pair
+from layoutproof.solvers.sumset import add, check, cuts, gap, inside, saturated, span, sums, superincreasing
 
 Form = tuple[dict[Digit, int], int]
 """A linear form: coefficient of each digit, and the constant."""
@@ -104,11 +92,8 @@ def collision(
         own = [digit for digit in moving if digit in form]
         if not own or superincreasing(_steps(form)):
             continue
-        others = [digit for digit in free if digit in form]
-        if not _overlap(form, own, others):
-            continue
-        found = _smallest_pair(form, own, others)
-        if best is None or _key(found, moving, free) < _key(best, moving, free):
+        found = _smallest_pair(form, own, [digit for digit in free if digit in form])
+        if found is not None and (best is None or _key(found, moving, free) < _key(best, moving, free)):
             best = found
     return best
 
@@ -150,7 +135,7 @@ def check_independent(forms: Sequence[Form]) -> None:
 
 def _first_unreached(form: dict[Digit, int], constant: int, extent: int) -> int | None:
     steps = _steps(form)
-    low = constant + sum(stride * (count - 1) for stride, count in steps if stride < 0)
+    low = low_high(steps, constant)[0]
     reached = gap(steps)
     if low > 0:
         return 0
@@ -163,40 +148,18 @@ def _first_unreached(form: dict[Digit, int], constant: int, extent: int) -> int 
     return at if at < extent else None
 
 
-def _overlap(form: dict[Digit, int], own: Sequence[Digit], others: Sequence[Digit]) -> bool:
-    """Whether two values of the digits `own` share a sum, with values of the digits `others` on each side."""
-    check(span(_steps(form)))
-    divisor = gcd(*form.values())
-    copies = sums([(form[digit] // divisor, digit.extent) for digit in others])
-    everything = sums([(form[digit] // divisor, digit.extent) for digit in own], copies)
-    needed: int = prod(digit.extent for digit in own) * copies[1].bit_count()
-    return everything[1].bit_count() < needed
-
-
 def _smallest_pair(
     form: dict[Digit, int], own: Sequence[Digit], others: Sequence[Digit]
-) -> tuple[Values, Values, Values, Values]:
-    check(2 * span(_steps(form)), SEARCHED)
-    digits = [*own, *others]
-    # y - x in the digits `own`, c - d in `others`: place(y, d) - place(x, c)
-    steps = [(form[d], d.extent) for d in own] + [(-form[d], d.extent) for d in others]
-    order = [(k, -1) for k in range(len(own))] + [(k, 1) for k in range(len(own))]
-    order += [(k, 1) for k in range(len(own), len(digits))] + [(k, -1) for k in range(len(own), len(digits))]
-    found: list[list[int]] = []
-    for leading in range(len(own)):
-        ranges = [(1 - d.extent, d.extent - 1) for d in digits]
-        # x < y: the first digit in which they differ is larger in y
-        ranges[: leading + 1] = [*[(0, 0)] * leading, (1, own[leading].extent - 1)]
-        least = smallest_zero(steps, ranges, order)
-        if least is not None:
-            found.append(least)
-    key = min(found, key=lambda z: [max(0, sign * z[k]) for k, sign in order])
-    first, last = dict(zip(own, key, strict=False)), dict(zip(others, key[len(own) :], strict=True))
+) -> tuple[Values, Values, Values, Values] | None:
+    found = smallest_pair([(d.extent, form[d]) for d in own], [(d.extent, form[d]) for d in others])
+    if found is None:
+        return None
+    first, last = list(zip(own, found, strict=False)), list(zip(others, found[len(own) :], strict=True))
     return (
-        {digit: -v for digit, v in first.items() if v < 0},
-        {digit: v for digit, v in first.items() if v > 0},
-        {digit: v for digit, v in last.items() if v > 0},
-        {digit: -v for digit, v in last.items() if v < 0},
+        {digit: -v for digit, v in first if v < 0},
+        {digit: v for digit, v in first if v > 0},
+        {digit: v for digit, v in last if v > 0},
+        {digit: -v for digit, v in last if v < 0},
     )
 
 
@@ -209,11 +172,11 @@ def _smallest_missing(
     if constant % divisor:
         return {}
     constant //= divisor
-    ours = [(form[digit] // divisor, digit.extent) for digit in given]
-    theirs = [(-form[digit] // divisor, digit.extent) for digit in chosen]
-    low, steps = normal(ours)
-    low2, steps2 = normal(theirs)
-    if (low + constant, steps) == (low2, steps2):
+    ours = [(digit.extent, form[digit] // divisor) for digit in given]
+    theirs = [(digit.extent, -form[digit] // divisor) for digit in chosen]
+    low, low2 = low_high(ours, constant)[0], low_high(theirs)[0]
+    steps, steps2 = saturated(ours), saturated(theirs)
+    if (low, steps) == (low2, steps2):
         return None
     if not given and superincreasing(steps2):
         return None if _is_sum(constant - low2, steps2) else {}
@@ -226,15 +189,15 @@ def _smallest_missing(
     return None if least is None else {digit: v for digit, v in zip(given, least, strict=True) if v}
 
 
-def _is_sum(value: int, steps: Sequence[Step]) -> bool:
+def _is_sum(value: int, steps: Sequence[Progression]) -> bool:
     """Whether superincreasing steps, smallest stride first, make the value."""
-    for stride, extent in reversed(steps):
+    for extent, stride in reversed(steps):
         value -= stride * max(0, min(extent - 1, value // stride))
     return value == 0
 
 
-def _steps(form: dict[Digit, int]) -> list[Step]:
-    return [(coefficient, digit.extent) for digit, coefficient in form.items()]
+def _steps(form: dict[Digit, int]) -> list[Progression]:
+    return [(digit.extent, coefficient) for digit, coefficient in form.items()]
 
 
 def order(values: Mapping[Digit, int], digits: Sequence[Digit]) -> list[int]:
