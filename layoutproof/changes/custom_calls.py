@@ -14,13 +14,14 @@ from typing import Any
 from layoutproof.changes.classes import layouts
 from layoutproof.changes.kernels import kernels
 from layoutproof.changes.matching import Match, Round, match
-from layoutproof.changes.program import Custom, logical
+from layoutproof.changes.program import Custom
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
-from layoutproof.hlo.kernels import TARGET
+from layoutproof.hlotext.texts import logical
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.kernel.kernel_print import mapping_of
+from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET
 
 INTERNAL = frozenset(
     (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from layoutproof.changes.program import Program, arrays, bytes_of
+from layoutproof.changes.program import Program, bytes_of
 from layoutproof.core.finding import Finding
-from layoutproof.hlotext.module import element_text
+from layoutproof.hlotext.texts import arrays, element_text
 
 
 def interface(before: Program, after: Program) -> list[Finding]:

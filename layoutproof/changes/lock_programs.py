@@ -19,7 +19,7 @@ from layoutproof.changes.states import File
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding
 from layoutproof.hlo.collectives import Collective
-from layoutproof.hlo.kernels import TARGET as KERNEL
+from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET as KERNEL
 
 Line = tuple[str, Any, Any]
 """(kind, what, value), as one line of the lock file has it after the unit."""

@@ -16,16 +16,15 @@ from typing import Any
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.index_map import IndexMap
 from layoutproof.hlo.collectives import OPCODES, Collective, collective
-from layoutproof.hlo.kernels import TARGET as KERNEL
 from layoutproof.hlotext import module
 from layoutproof.hlotext.events import Begin, End, Event, ModuleEnd
 from layoutproof.hlotext.lines import events
-from layoutproof.hlotext.module import Header, element_of, element_text, parts
+from layoutproof.hlotext.module import Header
+from layoutproof.hlotext.texts import arrays, element_of, element_text, logical
+from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET as KERNEL
 from layoutproof.registry.read import map_of, read_layout
 
-_ARRAY = re.compile(r"[a-z]\w*\[[^\]]*\](?:\{[^}]*\})?")
 _SUFFIX = re.compile(r"(?:\.(?:\d+|clone|remat\d*))+$")
-_SPACE = re.compile(r"S\(\d+\)")
 MOVERS = ("copy", "copy-start", "copy-done", "slice-start", "slice-done", "concat-bitcast")
 """What the TPU compiler brings an array to another memory space with, whole or in slices that are put together."""
 
@@ -286,15 +285,14 @@ def _said(of: module.Instruction, calls: Sequence[tuple[str, str]], bodies: Mapp
 
 
 def _custom(of: module.Instruction, found: Instruction) -> Custom:
-    demanded = of.attribute("operand_layout_constraints")
     names = ("output_to_operand_aliasing", "custom_call_has_side_effect", "api_version")
     said = " ".join(f"{name}={of.attribute(name)}" for name in names if of.attribute(name))
-    operands = tuple(parts(demanded[1:-1]))
     written, source = "", None
     if of.target == KERNEL:
         at = max(of.attributes.find("backend_config="), 0)
         whole = "\0".join((of.shape, of.said, of.attributes[at:]))
         written, source = hashlib.sha256(whole.encode(errors="backslashreplace")).hexdigest()[:32], of
+    operands = of.operand_layouts
     return Custom(of.target, found.base, found.op_name, of.line, operands, logical(of.shape), said, written, source)
 
 
@@ -306,32 +304,6 @@ def bytes_of(shape: str) -> int:
         return int(m.memory.bytes()) if m.memory is not None else 0
     except LayoutError:
         return 0
-
-
-def arrays(shape: str) -> Iterator[str]:
-    """The texts of the arrays in a shape, tuples taken apart.
-
-    >>> list(arrays("(f32[3]{0}, (u32[]{:S(2)}, token[]))"))
-    ['f32[3]{0}', 'u32[]{:S(2)}', 'token[]']
-    """
-    if shape.startswith("("):
-        yield from _ARRAY.findall(shape)
-    elif shape:
-        yield shape
-
-
-def without_space(shape: str) -> str:
-    """A shape's text without its memory space.
-
-    >>> without_space("f32[8,128]{1,0:T(8,128)S(1)}"), without_space("s32[4]{0:S(2)}")
-    ('f32[8,128]{1,0:T(8,128)}', 's32[4]{0}')
-    """
-    return _SPACE.sub("", shape).replace(":}", "}").replace("{}", "") if "S(" in shape else shape
-
-
-def logical(shape: str) -> str:
-    """A shape's text without layouts."""
-    return re.sub(r"\{[^}]*\}", "", shape)
 
 
 def _interface(program: Program, header: Header, file: str) -> None:

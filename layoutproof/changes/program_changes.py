@@ -22,13 +22,10 @@ from layoutproof.changes.program import (
     MOVERS,
     Instruction,
     Program,
-    arrays,
     bytes_of,
     lines_of,
-    logical,
     read,
     recorded,
-    without_space,
 )
 from layoutproof.changes.states import File
 from layoutproof.core.errors import LayoutError, shorten
@@ -43,6 +40,7 @@ from layoutproof.hlo.copies import Move
 from layoutproof.hlo.gc_pause import gc_disabled
 from layoutproof.hlo.shapes import read_array
 from layoutproof.hlotext.lines import events
+from layoutproof.hlotext.texts import arrays, logical, without_space
 from layoutproof.registry.read import read_layout
 
 MOST_CONTRADICTIONS = 10

@@ -16,6 +16,7 @@ from layoutproof.hlo.shapes import Shape, Shapes
 from layoutproof.hlotext.events import Allocation, Begin, End, Event, ModuleEnd, Value
 from layoutproof.hlotext.lines import events
 from layoutproof.hlotext.module import Header, Instruction
+from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET
 
 MOST_CONTRADICTIONS = 100
 """Contradictions that are kept with their texts; all are counted."""
@@ -108,7 +109,7 @@ class _Work:
                 self._bitcast(of, source, shape) if opcode == "bitcast" else self._move(of, source, shape)
         elif opcode == "custom-call":
             self.found.targets[of.target] += 1
-            if of.target == kernels.TARGET:
+            if of.target == TARGET:
                 self._kernel(of)
         if self.module.header.scheduled:
             operands = [computation.shape_of(of, k) for k in range(len(of.operands))]

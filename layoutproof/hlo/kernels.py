@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from layoutproof.pallas.findings import Judged
     from layoutproof.pallas.from_mosaic.mosaic_calls import Call
 
-TARGET = "tpu_custom_call"
-"""custom_call_target of a Mosaic kernel."""
-
 
 def check(instruction: Instruction, file: str, target: str | None) -> list[tuple[str, Verdict, str]]:
     """(instruction's name, verdict, why) of each kernel in one custom call; unknown where it cannot be read.

@@ -6,10 +6,8 @@ Source: `hlo_dataflow_analysis.cc` (what each opcode's value set is) of openxla/
 
 from __future__ import annotations
 
-import re
-
 from layoutproof.hlo.shapes import Array, Shape
-from layoutproof.hlotext.module import Instruction, balanced
+from layoutproof.hlotext.module import Instruction
 
 VIEWS = frozenset(
     (
@@ -21,9 +19,6 @@ VIEWS = frozenset(
 
 INSIDE = frozenset(("calls", "to_apply", "called_computations", "select", "scatter"))
 """Attributes that name a computation whose instructions have no memory of their own, except of `call`."""
-
-_ALIASED = "output_to_operand_aliasing="
-_KEY = re.compile(r"\{([\d, ]*)\}: \(")
 
 
 def own(instruction: Instruction, shape: Shape, entry: bool) -> tuple[Array, ...]:
@@ -41,7 +36,7 @@ def own(instruction: Instruction, shape: Shape, entry: bool) -> tuple[Array, ...
         return _started(opcode, shape)
     if opcode == "custom-call" and instruction.target == "ConcatBitcast":
         return ()
-    if _ALIASED in instruction.attributes and opcode in ("custom-call", "fusion"):
+    if opcode in ("custom-call", "fusion") and "output_to_operand_aliasing=" in instruction.attributes:
         return _not_aliased(instruction, shape)
     return shape.arrays
 
@@ -54,9 +49,8 @@ def _started(opcode: str, shape: Shape) -> tuple[Array, ...]:
 
 
 def _not_aliased(instruction: Instruction, shape: Shape) -> tuple[Array, ...]:
-    at = instruction.attributes.find(_ALIASED) + len(_ALIASED)
-    keys = _KEY.findall(balanced(instruction.attributes, at)[1:-1])
-    if "" in keys or shape.elements is None:
-        return () if keys else shape.arrays
-    outer = {key.split(",")[0].strip() for key in keys}
-    return tuple([a for k, element in enumerate(shape.elements) if str(k) not in outer for a in element.arrays])
+    results = [result for result, _, _ in instruction.aliases]
+    if () in results or shape.elements is None:
+        return () if results else shape.arrays
+    outer = {result[0] for result in results}
+    return tuple([a for k, element in enumerate(shape.elements) if k not in outer for a in element.arrays])

@@ -9,7 +9,8 @@ from layoutproof.hlo import consistency, memory
 from layoutproof.hlo.consistency import CallSite, Contradiction, Signature
 from layoutproof.hlo.found import Audit, Buffers, Moves, Parameter, Place, ProgramSummary
 from layoutproof.hlo.shapes import Array, Shape, Shapes
-from layoutproof.hlotext.module import Header, Instruction, element_of
+from layoutproof.hlotext.module import Header, Instruction
+from layoutproof.hlotext.texts import element_of
 from layoutproof.layouts import sharding
 
 _HANDED_ON = frozenset(

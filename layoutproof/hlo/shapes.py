@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.size import product
-from layoutproof.hlotext.module import parts
+from layoutproof.hlotext.texts import parts
 from layoutproof.layouts import xla
 from layoutproof.layouts.xla import XlaLayout
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.hlotext.module import Header, balanced
+from layoutproof.hlotext.module import Header
+from layoutproof.hlotext.texts import balanced
 
 TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 _MODULE = re.compile(r"HloModule ([^\s,]+)(?:, (.*))?")

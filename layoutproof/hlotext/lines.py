@@ -17,7 +17,8 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import lines as text_of
 from layoutproof.hlotext.events import Allocation, Begin, End, Event, ModuleEnd, Value
 from layoutproof.hlotext.header import TABLES, computation_line, gaps, module_line, table_line
-from layoutproof.hlotext.module import Computation, Header, Instruction, Module, balanced, element_of, operand_names
+from layoutproof.hlotext.module import Computation, Header, Instruction, Module
+from layoutproof.hlotext.texts import balanced, element_of, operand_names
 
 _SHAPE = r"(?:[a-z]\w*\[[^\]]*\](?:\{[^}]*\})?|b?\(.*?\))"
 _INSTRUCTION = re.compile(rf"\s*(ROOT )?%?([\w.\-]+) = ({_SHAPE}) ([a-z][\w\-]*)\(")

@@ -10,10 +10,8 @@ import re
 from dataclasses import dataclass, field
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.hlotext.texts import balanced, element_of, element_text, parts
 
-_NAMED = re.compile(r"%([\w.\-]+(?:#\d+)*)")
-_BARE = re.compile(r"(?:^|[\s,)\]}])([A-Za-z_][\w.\-]*(?:#\d+)*)\s*(?=,|$)")
-_COMMENT = re.compile(r"/\*.*?\*/")
 _CALLED = re.compile(
     r"\b(calls|to_apply|body|condition|true_computation|false_computation|branch_computations|called_computations"
     r"|select|scatter)=(\{[^}]*\}|%?[\w.\-]+)"
@@ -108,6 +106,28 @@ class Instruction:
             return balanced(text, at)
         found = _PLAIN.match(text, at)
         return found[0] if found else ""
+
+    @property
+    def operand_layouts(self) -> tuple[str, ...]:
+        """Shapes with layouts that a custom call demands of its operands; () where it states none."""
+        return tuple(parts(self.attribute("operand_layout_constraints")[1:-1]))
+
+    @property
+    def aliases(self) -> tuple[tuple[tuple[int, ...], int, tuple[int, ...]], ...]:
+        """(element of the result, operand, element of that) for each that share memory, as the text says them.
+
+        >>> said = "output_to_operand_aliasing={{0}: (1, {}), {1}: (2, {0})}"
+        >>> Instruction("c", "(f32[2], f32[2])", "custom-call", "%x, %y", said, 1).aliases
+        (((0,), 1, ()), ((1,), 2, (0,)))
+        """
+        found = _ALIAS.findall(self.attribute("output_to_operand_aliasing"))
+        return tuple([(_numbers(result), int(number), _numbers(index)) for result, number, index, _ in found])
+
+    @property
+    def config(self) -> str:
+        """The text from `backend_config=` on, which is the last of the attributes; "" without it."""
+        at = self.attributes.find("backend_config=")
+        return self.attributes[at + len("backend_config=") :] if at >= 0 else ""
 
     @property
     def index(self) -> int:
@@ -218,6 +238,11 @@ class Computation:
         """Its instructions by name."""
         return {each.name: each for each in self.instructions}
 
+    def shapes_of(self, of: Instruction) -> tuple[str, ...]:
+        """Shapes of an instruction's operands; those that the text does not have are left out."""
+        known, named = self.by_name, map(element_of, of.operands)
+        return tuple([element_text(known[name].shape, indices) for name, indices in named if name in known])
+
     @property
     def root(self) -> Instruction | None:
         """What it returns; None in a text that was cut short."""
@@ -246,89 +271,6 @@ class Module:
 
 def _numbers(text: str) -> tuple[int, ...]:
     return tuple([int(part) for part in text.split(",") if part.strip()])
-
-
-def operand_names(inside: str) -> tuple[str, ...]:
-    """Names of the operands in the text between an opcode's parentheses; with or without `%`, with or without shapes.
-
-    >>> operand_names("f32[2]{0} %x.1, f32[2]{0} %y"), operand_names("x.1, /*index=1*/f32[2]{0:T(128)} y")
-    (('x.1', 'y'), ('x.1', 'y'))
-    >>> operand_names("%while.2#1, %x")
-    ('while.2#1', 'x')
-    """
-    named = _NAMED.findall(inside)
-    if named or not inside:
-        return tuple(named)
-    return tuple(_BARE.findall(_COMMENT.sub("", inside)))
-
-
-def element_of(operand: str) -> tuple[str, tuple[int, ...]]:
-    """The instruction that an operand names, and which element of its tuple, from the outermost.
-
-    jaxlib 0.12.0.1 prints so what earlier versions print as a get-tuple-element of its own.
-
-    >>> element_of("while.2#1"), element_of("x")
-    (('while.2', (1,)), ('x', ()))
-    """
-    if "#" not in operand:
-        return operand, ()
-    name, *indices = operand.split("#")
-    return name, tuple(map(int, indices))
-
-
-def element_text(shape: str, indices: tuple[int, ...]) -> str:
-    """The text of an element of a tuple's shape; "" where it has none.
-
-    >>> element_text("(s32[], (f32[2]{0}, u8[]))", (1, 0)), element_text("f32[2]{0}", (1,))
-    ('f32[2]{0}', '')
-    """
-    for index in indices:
-        inner = parts(shape[1:-1]) if shape.startswith("(") and shape.endswith(")") else []
-        shape = inner[index] if index < len(inner) else ""
-    return shape
-
-
-def balanced(text: str, start: int) -> str:
-    """The text from the bracket at `start` to the one that closes it, strings skipped; "" where none does.
-
-    >>> balanced('x={a="}", b={1}} y', 2)
-    '{a="}", b={1}}'
-    """
-    depth = 0
-    for found in _BRACKET.finditer(text, start):
-        sign = found[0]
-        if sign in "({[":
-            depth += 1
-        elif sign in ")}]":
-            depth -= 1
-            if depth <= 0:
-                return text[start : found.end()] if depth == 0 else ""
-    return ""
-
-
-def parts(text: str) -> list[str]:
-    """What stands between commas outside of brackets, comments left out.
-
-    >>> parts("f32[2,3]{1,0:T(8,128)}, /*index=1*/(s32[], f32[])")
-    ['f32[2,3]{1,0:T(8,128)}', '(s32[], f32[])']
-    """
-    if "/*" in text:
-        text = _COMMENT.sub("", text)
-    found, depth, begin = [], 0, 0
-    for match in _BRACKET_OR_COMMA.finditer(text):
-        sign = match[0]
-        if sign == ",":
-            if depth == 0:
-                found.append(text[begin : match.start()].strip())
-                begin = match.end()
-        else:
-            depth += 1 if sign in "([{" else -1
-    rest = text[begin:].strip()
-    return [*found, rest] if rest or found else found
-
-
-_BRACKET = re.compile(r'[(){}\[\]]|"(?:[^"\\]|\\.)*"')
-_BRACKET_OR_COMMA = re.compile(r"[(){}\[\],]")
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str:

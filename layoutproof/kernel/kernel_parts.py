@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from layoutproof.core.brackets import between_commas, closing
 from layoutproof.core.element_types import near_type
 from layoutproof.core.errors import LayoutError, closest, shorten
 from layoutproof.core.expression import parse_expression, parse_size
@@ -141,26 +142,9 @@ def parts_of(text: str) -> list[str]:
     inner = text.strip()
     if not (inner[:1] in ("(", "[") and closing(inner, 0) == len(inner) - 1):
         raise LayoutError("a list is written (2, 3)", text=text)
-    parts, depth = [""], 0
-    for letter in inner[1:-1]:
-        depth += (letter in "([") - (letter in ")]")
-        if letter == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    if not parts[-1].strip():
-        parts.pop()  # `(2,)`, and `()`
-    return [part.strip() for part in parts]
-
-
-def closing(text: str, start: int) -> int:
-    """Where the bracket opened at `start` is closed; -1 where it is not."""
-    depth = 0
-    for place in range(start, len(text)):
-        depth += (text[place] in "([") - (text[place] in ")]")
-        if depth == 0:
-            return place
-    return -1
+    parts = between_commas(inner[1:-1])
+    # `(2,)`, and `()`
+    return parts if parts[-1] else parts[:-1]
 
 
 def read_array(

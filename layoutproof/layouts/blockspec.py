@@ -18,13 +18,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from layoutproof.core.brackets import closing
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.kernel_elements import Step, element_map, steps
 from layoutproof.kernel.kernel_index import index_text
-from layoutproof.kernel.kernel_parts import check_keys, closing, read_grid, shown, within, word_of
+from layoutproof.kernel.kernel_parts import check_keys, read_grid, shown, within, word_of
 from layoutproof.kernel.kernel_text import ROLES, read_kernel
 
 _KEYS = ("array", "grid", "block", "index", "role", "indexing_mode")

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.hlotext.module import Computation, Instruction, Module, balanced, element_of, element_text, parts
+from layoutproof.hlotext.module import Computation, Instruction, Module
+from layoutproof.hlotext.texts import balanced, element_of, parts
 
 TARGET = "tpu_custom_call"
 """The target of a Mosaic kernel for TPU."""
@@ -31,7 +32,6 @@ _ALIAS = re.compile(
     r"output_operand_alias<output_tuple_indices = \[([\d, ]*)\],"
     r" operand_index = (\d+), operand_tuple_indices = \[([\d, ]*)\]>"
 )
-_HLO_ALIAS = re.compile(r"\{([\d, ]*)\}: \((\d+), \{([\d, ]*)\}")
 _ESCAPE = re.compile(r"\\([0-9A-Fa-f]{2}|.)")
 _RESULTS = re.compile(r"\s*(%[\w$.-]+)(?::(\d+))? = ")
 _END = re.compile(r"\}(\) \{.*\} : \(\) -> \(\))?(\s*\{-#.*#-\})?( loc\(.*\))?|.*#-\}")
@@ -118,7 +118,9 @@ def _of_stablehlo(line: str, source: str, used: set[str]) -> Call | None:
     outputs = balanced(outputs, 0)[1:-1] if outputs.startswith("(") else outputs.partition(" loc(")[0]
     try:
         operands, results = _tensors(inputs[1:-1]), _tensors(outputs)
-        aliases = _aliases(_ALIAS.findall(attributes), attributes.count("output_operand_alias<"))
+        shared = _ALIAS.findall(attributes)
+        said = [(_numbers(result), int(operand), _numbers(inside)) for result, operand, inside in shared]
+        aliases = _aliases(said, attributes.count("output_operand_alias<"))
     except LayoutError as error:
         return Call(called, source, problem=error.problem)
     own = _RESULTS.match(line)
@@ -149,31 +151,20 @@ def calls_in_module(module: Module, file: str) -> Iterator[Call]:
 def call_of(instruction: Instruction, file: str, around: Computation | None = None) -> Call:
     """The call that an instruction is. around: its computation; without it every result counts as used."""
     name, source = instruction.name, f"{file}:{instruction.line}"
-    text = instruction.attributes
-    at = text.find("backend_config=")
-    if at < 0:
+    if not instruction.config:
         return Call(name, source, problem="no backend_config")
-    config = text[at + len("backend_config=") :]
-    constraints = re.search(r"operand_layout_constraints=\{", text)
-    aliasing = re.search(r"output_to_operand_aliasing=\{", text)
-    shared = "" if aliasing is None else balanced(text, aliasing.end() - 1)
     try:
-        if constraints is not None:
-            operands = _arrays(parts(balanced(text, constraints.end() - 1)[1:-1]))
-        else:
-            known = {} if around is None else around.by_name
-            named = [element_of(operand) for operand in instruction.operands]
-            shapes = [element_text(known[n].shape, k) for n, k in named if n in known] or parts(instruction.inside)
-            operands = _arrays(shapes)
+        shapes = instruction.operand_layouts or (around.shapes_of(instruction) if around else ())
+        operands = _arrays(shapes or parts(instruction.inside))
         if len(operands) != len(instruction.operands):
             raise LayoutError(f"{len(instruction.operands)} operands, and the text tells the shapes of {len(operands)}")
         shape = instruction.shape
         results = _arrays(parts(shape[1:-1]) if shape.startswith("(") else [shape])
-        aliases = _aliases(_HLO_ALIAS.findall(shared), shared.count("("))
+        aliases = _aliases(instruction.aliases, instruction.attribute("output_to_operand_aliasing").count("("))
     except LayoutError as error:
         return Call(name, source, problem=error.problem)
     live = _live(instruction, around, len(results))
-    return Call(name, source, config, operands, results, aliases, live)
+    return Call(name, source, instruction.config, operands, results, aliases, live)
 
 
 def _live(instruction: Instruction, around: Computation | None, many: int) -> tuple[bool, ...]:
@@ -222,16 +213,17 @@ def _tensor(dims: str, kind: str) -> Array:
     return Array(name, tuple(int(n) for n in dims.split("x") if n))
 
 
-def _aliases(found: Sequence[tuple[str, str, str]], many: int) -> tuple[tuple[int, int], ...]:
+def _aliases(found: Sequence[tuple[tuple[int, ...], int, tuple[int, ...]]], many: int) -> tuple[tuple[int, int], ...]:
+    """(operand, result) of (element of the result, operand, element of that), of which the text has so many."""
     if len(found) != many:
         raise LayoutError("output_operand_aliases of a form that is not read")
-    pairs = []
-    for output, operand, inside in found:
-        places = [int(n) for n in output.split(",") if n.strip()]
-        if inside.strip() or len(places) > 1:
-            raise LayoutError("an alias of a part of a tuple")
-        pairs.append((int(operand), places[0] if places else 0))
-    return tuple(pairs)
+    if any(inside or len(result) > 1 for result, _, inside in found):
+        raise LayoutError("an alias of a part of a tuple")
+    return tuple((operand, result[0] if result else 0) for result, operand, _ in found)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(n) for n in text.split(",") if n.strip())
 
 
 def _unescaped(text: str) -> str:
