@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from layoutproof.cli.guard import KernelWarning as KernelWarning
     from layoutproof.cli.guard import guard as guard
     from layoutproof.core.errors import LayoutError as LayoutError
-    from layoutproof.core.result import Result as Result
+    from layoutproof.core.finding import Finding as Finding
     from layoutproof.core.result import Verdict as Verdict
     from layoutproof.core.term import equal as equal
     from layoutproof.core.term import less as less
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "core.errors": ("LayoutError",),
-    "core.result": ("Result", "Verdict"),
+    "core.finding": ("Finding",),
+    "core.result": ("Verdict",),
     "core.term": ("equal", "less", "maximum", "minimum", "select"),
     "cli.guard": ("KernelError", "KernelWarning", "guard"),
     "questions.ask": ("ask",),

@@ -11,9 +11,9 @@ from typing import Any
 
 from layoutproof.changes.kernels import is_kernel, kernels
 from layoutproof.core.errors import LayoutError, Undecided, shorten
-from layoutproof.core.finding import Finding
+from layoutproof.core.finding import Finding, unknown
 from layoutproof.core.index_map import IndexMap
-from layoutproof.core.result import Result, Verdict, plain, show_sizes
+from layoutproof.core.result import Verdict, plain, show_sizes
 from layoutproof.questions.cached import ask
 from layoutproof.registry.read import map_of, read_layout
 
@@ -24,9 +24,9 @@ def layouts(old: object, new: object) -> list[Finding]:
     old, new: texts, mappings, or anything that `read_layout` takes. Subject and place are for the caller to fill in.
     Raises LayoutError only for a layout that cannot be read.
 
-    >>> [found.kind for found in layouts("f32[3,5]{1,0}", "f32[3,5]{0,1}")]
+    >>> [found.question for found in layouts("f32[3,5]{1,0}", "f32[3,5]{0,1}")]
     ['moved']
-    >>> [found.kind for found in layouts("f32[8,128]{1,0}", "f32[8,128]{1,0:T(8,128)}")]
+    >>> [found.question for found in layouts("f32[8,128]{1,0}", "f32[8,128]{1,0:T(8,128)}")]
     ['respelled']
     """
     if plain(old) == plain(new) and type(old) is type(new):
@@ -77,7 +77,7 @@ def _places(
         return []  # only the allotted bytes differ, which _bytes says
     kind = "resharded" if "device" in {*before.range.names, *after.range.names} else "moved"
     why = _devices(*pair, result) if kind == "resharded" else result.reason
-    return [Finding(kind, "", why + types, point=result.counterexample, decided_by=result.decided_by, **sides)]
+    return [Finding(kind, "", why + types, counterexample=result.counterexample, decided_by=result.decided_by, **sides)]
 
 
 def _bytes(before: IndexMap, after: IndexMap, sides: dict[str, Any]) -> list[Finding]:
@@ -113,7 +113,9 @@ def _symbolic_bytes(old: Any, new: Any, figures: dict[str, Any], sides: dict[str
             at = show_sizes(on.sizes)
             why = f"{plain(old)} bytes before, {plain(new)} after; with {at}: {on.size(old)} and {on.size(new)}"
             found.append(
-                Finding(kind, "", why, point=claim.counterexample(point), figures=figures, decided_by=by, **sides)
+                Finding(
+                    kind, "", why, counterexample=claim.counterexample(point), figures=figures, decided_by=by, **sides
+                )
             )
         elif reason:
             found.append(_unknown(f"{plain(old)} bytes before, {plain(new)} after: {reason}", sides))
@@ -126,7 +128,7 @@ def _same_bytes(before: IndexMap, after: IndexMap) -> bool:
     return before.memory.bytes() == after.memory.bytes()
 
 
-def _asked(question: str, one: Any, other: Any) -> Result | str:
+def _asked(question: str, one: Any, other: Any) -> Finding | str:
     """The answer, or why the question cannot be asked."""
     try:
         return ask(question, one, other)
@@ -136,7 +138,7 @@ def _asked(question: str, one: Any, other: Any) -> Result | str:
         return str(error)
 
 
-def _devices(one: Any, other: Any, result: Result) -> str:
+def _devices(one: Any, other: Any, result: Finding) -> str:
     """From which devices to which, of the element that shows it."""
     from layoutproof.questions.evaluate import locate
 
@@ -160,7 +162,7 @@ def _types(one: Any, other: Any) -> str:
 
 
 def _unknown(why: str, sides: dict[str, Any]) -> Finding:
-    return Finding("unknown", "", why, undecided=True, **sides)
+    return unknown("", why, **sides)
 
 
 def text_of(value: object) -> str:

@@ -14,7 +14,7 @@ from layoutproof.changes.rules import Rules
 from layoutproof.changes.states import File, State, unreadable
 from layoutproof.compiler.workers import Workers
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.finding import Finding, Report
+from layoutproof.core.finding import Report, unknown, wrong_input
 
 if TYPE_CHECKING:
     from layoutproof.changes.lock import Lock
@@ -63,10 +63,7 @@ def compare(
     is nothing to compare and for rules that cannot be read where there are no others.
     """
     pairs, skipped = pairs_of(old, new)
-    closed = tuple(
-        Finding("unknown", path, why, path, path, undecided=True)
-        for path, why in dict([*old.unread, *new.unread]).items()
-    )
+    closed = tuple(unknown(path, why, path, path) for path, why in dict([*old.unread, *new.unread]).items())
     if not pairs and not closed:
         raise LayoutError(f"no spec file or HLO dump in {old.label} and {new.label}: nothing to compare")
     if lock is not None:
@@ -117,10 +114,10 @@ def compare_pair(pair: Pair) -> Compared:
         file = (pair.new or pair.old).path  # type: ignore[union-attr]
         why = error.problem + (f"; in {error.text}" if error.text else "")
         at = {"file": error.file or file, "line": error.line or 0, "column": error.column or 0}
-        return Compared((Finding("error", "file", why, pair.unit, error=True, **at),))  # type: ignore[arg-type]
+        return Compared((wrong_input("file", why, pair.unit, **at),))  # type: ignore[arg-type]
     except Exception as error:
         why = f"this is a bug in layoutproof, please report it: {type(error).__name__}: {error}"
-        return Compared((Finding("error", "file", why, pair.unit, error=True),))
+        return Compared((wrong_input("file", why, pair.unit),))
 
 
 def _compare_pair(pair: Pair) -> Compared:

@@ -16,7 +16,7 @@ from layoutproof.changes.kernels import kernels
 from layoutproof.changes.matching import Match, Round, match
 from layoutproof.changes.program import Custom
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.core.finding import Finding
+from layoutproof.core.finding import Finding, unknown
 from layoutproof.core.result import Verdict
 from layoutproof.hlotext.texts import logical
 from layoutproof.kernel.kernel import Kernel, Unmodelled
@@ -156,9 +156,9 @@ def _kernel(old: tuple[Custom, Inside], new: tuple[Custom, Inside], guess: str, 
         if isinstance(was, str) or isinstance(now, str):
             reason = now if isinstance(now, str) else f"before: {was}"
             why = f"the kernel changed, and one side cannot be read: {reason}"
-            found.append(Finding("unknown", subject, why, undecided=True, **at))
+            found.append(unknown(subject, why, **at))
             continue
-        changed = [f for f in kernels({"kernel": was}, {"kernel": now}, layouts) if f.kind != "respelled"]
+        changed = [f for f in kernels({"kernel": was}, {"kernel": now}, layouts) if f.question != "respelled"]
         found += [replace(f, subject=subject, **at) for f in changed]
     if len(before.kernels) != len(after.kernels):
         why = f"{len(after.kernels)} parts are seen of it now, {len(before.kernels)} before"
@@ -168,7 +168,7 @@ def _kernel(old: tuple[Custom, Inside], new: tuple[Custom, Inside], guess: str, 
         sides: dict[str, Any] = {"before": before.digest, "after": after.digest}
         if unread:
             why = f"the kernel's module changed, and nobody can tell how: {unread}"
-            found.append(Finding("unknown", subject, why, undecided=True, **at, **sides))
+            found.append(unknown(subject, why, **at, **sides))
         else:
             why = "grid and blocks are as before, and the body is another: nothing here looks at what it computes"
             found.append(Finding("kernel_body", subject, why, **at, **sides))
@@ -187,7 +187,7 @@ def _judged(before: Inside | None, custom: Custom, after: Inside, guess: str) ->
         if verdict == Verdict.REFUTED.value:
             found.append(Finding("refuted", _subject(custom), f"{why} ({was})", **at))
         elif before is None or all(v == Verdict.PROVED.value for v, _ in before.verdicts):
-            found.append(Finding("unknown", _subject(custom), f"{why} ({was})", undecided=True, **at))
+            found.append(unknown(_subject(custom), f"{why} ({was})", **at))
     return found
 
 

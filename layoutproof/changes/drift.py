@@ -16,7 +16,7 @@ from layoutproof.compiler import cache
 from layoutproof.compiler.workers import Workers
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.files import read
-from layoutproof.core.finding import Finding, Report
+from layoutproof.core.finding import Report, unknown, wrong_input
 
 _TITLE = "what is here against layoutproof.lock"
 
@@ -88,19 +88,7 @@ def _compare(item: tuple[Any, File | None, str]) -> Compared:
             raise LayoutError(unreadable(file))
         return drift(old, file, unit)
     except (LayoutError, Undecided) as error:
-        why = error.problem if isinstance(error, LayoutError) else str(error)
-        undecided = isinstance(error, Undecided)
         path = unit if file is None else file.path
-        return Compared(
-            (
-                Finding(
-                    "unknown" if undecided else "error",
-                    "file",
-                    why,
-                    unit,
-                    path,
-                    undecided=undecided,
-                    error=not undecided,
-                ),
-            )
-        )
+        if isinstance(error, Undecided):
+            return Compared((unknown("file", str(error), unit, path),))
+        return Compared((wrong_input("file", error.problem, unit, path),))

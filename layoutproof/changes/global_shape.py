@@ -5,6 +5,7 @@ The whole array is taken to be as large as all parts together, which is what eve
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from layoutproof.changes.classes import layouts
@@ -17,7 +18,7 @@ def resharded(old: tuple[str, str], new: tuple[str, str]) -> list[Finding]:
     """The class of a change from (shape of a part, sharding) to another; none where both say the same.
 
     >>> rows, columns = ("f32[4,8]{1,0}", "{devices=[2,1]<=[2]}"), ("f32[8,4]{1,0}", "{devices=[1,2]<=[2]}")
-    >>> [found.because for found in resharded(rows, columns)]
+    >>> [found.reason for found in resharded(rows, columns)]
     ['as a whole f32[8,8]: (0, 4) goes from device 0 to device 1']
     """
     sides: dict[str, Any] = {"before": old[1] or "not sharded", "after": new[1] or "not sharded"}
@@ -29,14 +30,13 @@ def resharded(old: tuple[str, str], new: tuple[str, str]) -> list[Finding]:
         found = layouts(*texts)
     except LayoutError as error:
         return [Finding("resharded", "", f"the sharding changed: {error.problem}", **sides)]
-    kept = [f for f in found if f.kind in ("resharded", "respelled", "unknown")]
-    if any(f.kind not in ("resharded", "respelled", "unknown", "grew", "shrank") for f in found):
+    kept = [f for f in found if f.question in ("resharded", "respelled", "unknown")]
+    if any(f.question not in ("resharded", "respelled", "unknown", "grew", "shrank") for f in found):
         return [Finding("resharded", "", "the sharding changed", **sides)]
     return [
-        Finding(f.kind, "", f"as a whole {wholes[0]}: {f.because}", point=f.point, decided_by=f.decided_by,
-                undecided=f.undecided, **sides)
+        replace(f, subject="", reason=f"as a whole {wholes[0]}: {f.reason}", figures={}, guess="", **sides)
         for f in kept
-    ]  # fmt: skip
+    ]
 
 
 def _whole(part: str, sharding: str) -> str | None:

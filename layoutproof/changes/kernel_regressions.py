@@ -14,7 +14,6 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
-from layoutproof.pallas.judge import Finding as Answer
 from layoutproof.pallas.judge import judge, sizes_of
 from layoutproof.registry.read import read_layout
 
@@ -29,7 +28,7 @@ def broken(old: object, new: object, expected: Collection[tuple[str, str]] = ())
 
     >>> out = {"name": "o", "array": "f32[16]", "block": [8], "index": "(i) -> (i)"}
     >>> sides = [{"kernel": {"grid": [n], "outputs": [out]}} for n in (2, 1)]
-    >>> [found.because for found in broken(*sides)]
+    >>> [found.reason for found in broken(*sides)]
     ['outputs_covered of o: no program writes o[8:16] (block (1,)); grid dimension 0 has 1 programs for 2 blocks']
     """
     if not is_kernel(new):
@@ -39,17 +38,16 @@ def broken(old: object, new: object, expected: Collection[tuple[str, str]] = ())
     before = _answers(old) if is_kernel(old) else {}
     found = []
     for key, answer in _answers(new).items():
-        verdict = answer.result.verdict
+        verdict = answer.verdict
         known = before.get(key)
-        if verdict is Verdict.PROVED or (known is not None and not known.result.verdict > verdict):
+        if verdict is Verdict.PROVED or (known is not None and not known.verdict > verdict):
             continue
-        if any((name, verdict.value) in expected for name in (answer.property, ALL)):
+        if any((name, verdict.value) in expected for name in (answer.question, ALL)):
             continue
-        why = f"{answer.property} of {answer.subject}: {answer.result.reason}"
-        why += f"; {answer.mend}" if answer.mend and verdict is Verdict.REFUTED else ""
-        undecided = verdict is Verdict.UNKNOWN
-        more: dict[str, Any] = {"point": answer.result.counterexample, "decided_by": answer.result.decided_by}
-        found.append(Finding("unknown" if undecided else "refuted", "", why, undecided=undecided, **more))
+        why = f"{answer.question} of {answer.subject}: {answer.reason}"
+        why += f"; {answer.fix}" if answer.fix and verdict is Verdict.REFUTED else ""
+        more: dict[str, Any] = {"counterexample": answer.counterexample, "decided_by": answer.decided_by}
+        found.append(Finding("unknown" if verdict is Verdict.UNKNOWN else "refuted", "", why, verdict=verdict, **more))
     return found
 
 
@@ -66,12 +64,12 @@ def _kernel(value: object) -> Kernel | None:
     return kernel if isinstance(kernel, Kernel) else None
 
 
-def _answers(value: object) -> dict[tuple[str, str], Answer]:
+def _answers(value: object) -> dict[tuple[str, str], Finding]:
     """The worst answer to each property of each subject, of those that decide; none where it is no kernel."""
     kernel = _kernel(value)
-    worst: dict[tuple[str, str], Answer] = {}
+    worst: dict[tuple[str, str], Finding] = {}
     for answer in judge(kernel) if kernel is not None else ():
-        key = (answer.property, answer.subject)
-        if answer.severity == "error" and (key not in worst or answer.result.verdict < worst[key].result.verdict):
+        key = (answer.question, answer.subject)
+        if answer.severity == "error" and (key not in worst or answer.verdict < worst[key].verdict):
             worst[key] = answer
     return worst

@@ -8,7 +8,7 @@ from typing import Any
 
 from layoutproof.changes.matching import Round, match
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.finding import Finding
+from layoutproof.core.finding import Finding, unknown
 from layoutproof.kernel.kernel import Kernel, Operand, Scratch, Table
 from layoutproof.registry.read import read_layout
 
@@ -39,7 +39,7 @@ def kernels(old: Any, new: Any, layouts: Compare) -> list[Finding]:
         if replace(before, source="") == replace(after, source="") and one.grid == other.grid:
             continue
         for change in _operand(old, new, before, after, layouts):
-            found.append(replace(change, because=f"operand {after.name}: {change.because}", guess=pair.guess))
+            found.append(replace(change, reason=f"operand {after.name}: {change.reason}", guess=pair.guess))
     names = [f.name for f in fields(Kernel) if f.name not in _SAYS_NOTHING]
     rest = [name for name in names if getattr(one, name) != getattr(other, name)]
     if rest:
@@ -57,7 +57,7 @@ def _operand(old: Any, new: Any, before: Operand, after: Operand, layouts: Compa
         texts = [str(read_layout(spec)) for spec in specs]
         changes = [] if texts[0] == texts[1] else layouts(*specs)
     except LayoutError as error:
-        return [Finding("unknown", "", error.problem, undecided=True, before=str(before), after=str(after))]
+        return [unknown("", error.problem, before=str(before), after=str(after))]
     return [replace(change, before=texts[0], after=texts[1]) for change in changes]
 
 

@@ -28,7 +28,7 @@ from layoutproof.changes.specs import Claimed, Named, Spec, compare, read
 from layoutproof.changes.states import File, unreadable
 from layoutproof.changes.traced import layouts_of
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.core.finding import Finding
+from layoutproof.core.finding import Finding, unknown
 from layoutproof.core.result import plain
 from layoutproof.registry.read import read_layout
 from layoutproof.specs.check import run
@@ -115,7 +115,7 @@ def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
     except (LayoutError, UnicodeDecodeError) as error:
         why = error.problem if isinstance(error, LayoutError) else "not UTF-8 text"
         why = f"the old lock file cannot be read: {why}"
-        return Lock(findings=(Finding("unknown", "the lock file", why, file, file, undecided=True),))
+        return Lock(findings=(unknown("the lock file", why, file, file),))
     calls: dict[str, tuple[Named, ...]] = {}
     programs: dict[str, Program] = {}
     for unit, what in locked_.items():

@@ -27,7 +27,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import SEVERITIES, Finding
 from layoutproof.core.fingerprint import FORM
-from layoutproof.core.result import plain
+from layoutproof.core.result import Verdict, plain
 
 DEFAULTS = {
     "respelled": "allow",
@@ -154,10 +154,10 @@ def judge(
     idle: dict[str, str] = {}
     judged = []
     for finding in findings:
-        if finding.error or finding.undecided:
+        if finding.bad_input or finding.verdict is Verdict.UNKNOWN:
             judged.append(finding)
             continue
-        if finding.kind == "approval_added":
+        if finding.question == "approval_added":
             judged.append(_added(finding, accept))
             continue
         policy = policies[finding.unit].over(general) if finding.unit in policies else general
@@ -169,7 +169,7 @@ def judge(
             severity, said = "allow", str(good[0])
         elif mine and severity != "allow":
             idle[finding.fingerprint] = _why_idle(mine[0], today)
-        judged.append(replace(finding, severity=severity, said=said))
+        judged.append(replace(finding, severity=severity, policy=said))
     everyone = [*general.approvals, *(a for p in policies.values() for a in p.approvals)]
     unused = {a.fingerprint: a for a in everyone if a.fingerprint not in used}
     notes = [*idle.values()]
@@ -192,7 +192,7 @@ def approvals_added(
     findings = []
     for each in added:
         of = found.get(each.fingerprint)
-        what = f"{of.kind} {of.subject} in {of.unit}" if of is not None else "nothing that is found"
+        what = f"{of.question} {of.subject} in {of.unit}" if of is not None else "nothing that is found"
         why = f"{each.by or 'someone who is not named'} approves until {each.until} ({each.fingerprint}: {what}): "
         days = (each.until - today).days
         why += each.reason + ("" if days <= MOST_DAYS else f"; {_too_long(today)}")
@@ -227,7 +227,7 @@ def changed(before: Policy, after: Policy) -> tuple[list[str], list[str]]:
 def approval_snippet(finding: Finding, today: datetime.date, by: str = "") -> str:
     """What to paste into pyproject.toml to approve one finding; a reason is left to be written. by: who approves."""
     until = today + datetime.timedelta(days=APPROVED_DAYS)
-    about = f"# {finding.kind}: {finding.subject} in {finding.unit}: {shorten(finding.because, 90)}"
+    about = f"# {finding.question}: {finding.subject} in {finding.unit}: {shorten(finding.reason, 90)}"
     # a comment ends with its line, and what follows would be a rule
     about = "".join([sign if sign.isprintable() else "?" for sign in about])
     lines = ["[[tool.layoutproof.gate.approvals]]", about, f'fingerprint = "{finding.fingerprint}"']
@@ -238,10 +238,10 @@ def approval_snippet(finding: Finding, today: datetime.date, by: str = "") -> st
 
 def _added(finding: Finding, accept: bool) -> Finding:
     if finding.figures["days"] > MOST_DAYS:
-        return replace(finding, severity="deny", said=f"for more than {MOST_DAYS} days")
+        return replace(finding, severity="deny", policy=f"for more than {MOST_DAYS} days")
     if accept:
-        return replace(finding, severity="allow", said=f"accepted with {ACCEPT}")
-    return replace(finding, severity="deny", said=f"counts once it is in the old state, or with {ACCEPT}")
+        return replace(finding, severity="allow", policy=f"accepted with {ACCEPT}")
+    return replace(finding, severity="deny", policy=f"counts once it is in the old state, or with {ACCEPT}")
 
 
 def _why_idle(approval: Approval, today: datetime.date) -> str:
@@ -255,7 +255,7 @@ def _too_long(today: datetime.date) -> str:
 
 
 def _severity(finding: Finding, policy: Policy) -> tuple[str, str]:
-    return _worst(_steps_of(finding.kind, policy), finding)
+    return _worst(_steps_of(finding.question, policy), finding)
 
 
 def _steps_of(kind: str, policy: Policy) -> tuple[Step, ...]:

@@ -29,7 +29,7 @@ from layoutproof.changes.program import (
 )
 from layoutproof.changes.states import File
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.core.finding import Finding
+from layoutproof.core.finding import Finding, unknown, wrong_input
 from layoutproof.core.result import Verdict
 from layoutproof.hlo import bitcasts, copies
 from layoutproof.hlo.audit import audit_events
@@ -70,7 +70,7 @@ def compare(old: File | None, new: File | None, unit: str) -> list[Finding]:
         if old is None or new is None:
             return placed([*broken, gone_or_new(old is None, after.name or before.name)], unit, path)
         if before.errors and not after.errors:
-            broken.append(Finding("unknown", "dump", f"the old dump is broken: {before.errors[0]}", undecided=True))
+            broken.append(unknown("dump", f"the old dump is broken: {before.errors[0]}"))
         return placed([*broken, *changes(before, after)], unit, path)
 
 
@@ -94,7 +94,7 @@ def changes(before: Program, after: Program, whole: bool = True) -> list[Finding
     if before.unsaid:
         why = "the lock file was written by an earlier version, and says nothing of donation, devices, collectives, "
         why += "custom calls and kernels: write it anew with --lock"
-        found.append(Finding("unknown", "dump", why, undecided=True))
+        found.append(unknown("dump", why))
     else:
         found += [*interface(before, after), *exchanges(before.exchanges, after.exchanges)]
         found += customs(before.customs, after.customs, _classes)
@@ -113,7 +113,7 @@ def placed(findings: Sequence[Finding], unit: str, path: str) -> list[Finding]:
 
 
 def _mistake(error: LayoutError) -> Finding:
-    return Finding("error", "dump", error.problem, line=error.line or 0, error=True)
+    return wrong_input("dump", error.problem, line=error.line or 0)
 
 
 def _entry(before: Program, after: Program) -> list[Finding]:
@@ -159,10 +159,10 @@ def _abi(old: str, new: str) -> list[Finding]:
     found = []
     for one, other in zip(ones, others, strict=True):
         for change in _classes(one, other):
-            if change.kind in _HARMLESS or change.undecided:
+            if change.question in _HARMLESS or change.verdict is Verdict.UNKNOWN:
                 found.append(change)
             else:
-                found.append(replace(change, kind="abi", because=f"{change.kind}: {change.because}"))
+                found.append(replace(change, question="abi", reason=f"{change.question}: {change.reason}"))
     return found
 
 
@@ -171,7 +171,7 @@ def _classes(old: str, new: str) -> list[Finding]:
     try:
         return list(_classes_of(old, new))
     except LayoutError as error:
-        return [Finding("unknown", "", str(error.problem), before=old, after=new, undecided=True)]
+        return [unknown("", str(error.problem), before=old, after=new)]
 
 
 @lru_cache(maxsize=4096)
@@ -180,7 +180,7 @@ def _classes_of(old: str, new: str) -> tuple[Finding, ...]:
     if one == old and other == new:
         return tuple(layouts(old, new))
     inner = layouts(one, other) if one != other else []
-    harmless = all(f.kind in _HARMLESS for f in inner)
+    harmless = all(f.question in _HARMLESS for f in inner)
     if harmless and _space(old) != _space(new):
         why = f"from memory space {_space(old)} to {_space(new)}; laid out as before"
         sides: dict[str, Any] = {"before": old, "after": new, "figures": {"bytes": bytes_of(new)}}
@@ -214,7 +214,7 @@ def _copies(before: Program, after: Program) -> list[Finding]:
     for pair in match([p.old for p in open_ if p.old], [p.new for p in open_ if p.new], rewritten):
         if pair.old is not None and pair.new is not None:
             sides = ((pair.old.source, pair.new.source), (pair.old.target, pair.new.target))
-            if not all(f.kind in _HARMLESS for one, other in sides if one != other for f in _classes(one, other)):
+            if not all(f.question in _HARMLESS for one, other in sides if one != other for f in _classes(one, other)):
                 found += [_copy(Match(None, pair.new)), _copy(Match(pair.old, None))]
         else:
             found.append(_copy(pair))
@@ -232,7 +232,7 @@ def _copy(pair: Match[Copy]) -> Finding:
     sides: dict[str, Any] = {"before": copy.source, "after": copy.target, "line": copy.what.line if fresh else 0}
     move = _move(copy.source, copy.target)
     if fresh and move.kind == "unknown":
-        return Finding("unknown", f"copy of {whose}", f"{why}: {move.reason}", undecided=True, **sides)
+        return unknown(f"copy of {whose}", f"{why}: {move.reason}", **sides)
     return Finding(kind, f"copy of {whose}", why, figures={"bytes": copy.size}, **sides)
 
 
@@ -306,9 +306,9 @@ def _bitcasts(before: Program, after: Program) -> list[Finding]:
         if kind == "reordered" and any(_instead(pair, (source, target)) for pair in gone):
             kind = "moved"
         sides: dict[str, Any] = {"before": source, "after": target, "line": what.line, "decided_by": cast.decided_by}
-        undecided = cast.verdict is Verdict.UNKNOWN
+        verdict = Verdict.UNKNOWN if cast.verdict is Verdict.UNKNOWN else Verdict.REFUTED
         named = f"bitcast {_named(what)}"
-        found.append(Finding(kind, named, cast.reason, point=cast.element, undecided=undecided, **sides))
+        found.append(Finding(kind, named, cast.reason, counterexample=cast.element, verdict=verdict, **sides))
     return found
 
 
@@ -364,7 +364,7 @@ def _layouts(before: Program, after: Program) -> list[Finding]:
         if logical(old.shape) != logical(new.shape):
             at |= {"before": old.shape, "after": new.shape}
             why = f"{new.opcode} gives {logical(new.shape)} now, {logical(old.shape)} before, of operands like before"
-            found.append(Finding("reshaped_result", because=why, **at))
+            found.append(Finding("reshaped_result", reason=why, **at))
             continue
         if (old.opcode, old.said) != (new.opcode, new.said) and given(old) == given(new):
             found.append(replace(_computed(old, new), **at))
@@ -373,7 +373,7 @@ def _layouts(before: Program, after: Program) -> list[Finding]:
                 changed = _classes(one, other)
                 if new.computation in fused and new.opcode != "parameter":
                     # what is not kept lies nowhere; what is, the fusion's own result says
-                    changed = [f for f in changed if f.kind not in ("memory_space", "faster_memory")]
+                    changed = [f for f in changed if f.question not in ("memory_space", "faster_memory")]
                 found += [replace(f, **at) for f in changed]
     return found
 

@@ -12,7 +12,7 @@ from layoutproof.changes import policy
 from layoutproof.changes.rules import PYPROJECT, Rules
 from layoutproof.compiler.workers import Workers, spread
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.finding import Finding, Report
+from layoutproof.core.finding import Finding, Report, wrong_input
 from layoutproof.core.fingerprint import named
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def judged(title: str, work: Work, files: int, judges: Judges, new_only: bool) -
             own[unit] = _old(one.before)
         if one.rules != one.before:
             sides.append((unit, unit, own.get(unit, policy.Policy()).over(general), _new(one.rules, unit, general)))
-    findings = [replace(f, because=_ONE.sub(r"(\1)", f.because)) for f in _found(work.units, done, own, general)]
+    findings = [replace(f, reason=_ONE.sub(r"(\1)", f.reason)) for f in _found(work.units, done, own, general)]
     changes = [(unit, file, then, now) for unit, file, then, now in sides if isinstance(now, policy.Policy)]
     findings = named(
         [
@@ -168,7 +168,7 @@ def _new(rules: object, place: str, general: policy.Policy | None = None) -> pol
             return _read(rules)
         return _read(rules or {}, f"{place}: gate").over(general)
     except LayoutError as error:
-        return Finding("error", "the gate's rules", error.problem, place, place, error=True)
+        return wrong_input("the gate's rules", error.problem, place, place)
 
 
 def _rules_changed(before: policy.Policy, after: policy.Policy, file: str) -> list[Finding]:

@@ -19,8 +19,8 @@ from layoutproof.changes.demands import assumed, difference
 from layoutproof.changes.kernel_regressions import broken
 from layoutproof.changes.matching import Round, match
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.finding import Finding
-from layoutproof.core.result import plain
+from layoutproof.core.finding import Finding, unknown, wrong_input
+from layoutproof.core.result import Verdict, plain
 from layoutproof.kernel.table_assumptions import tables_said
 from layoutproof.registry.read import read_layout
 from layoutproof.specs.check import Outcome, Status, run
@@ -129,7 +129,7 @@ def compare(old: Spec | None, new: Spec | None, unit: str) -> Changes:
         one, other = (None if side is None else side.claimed for side in (claim.old, claim.new))
         if one is not None and other is not None:
             changes = _claim(one, other, claim.guess)
-            if claim.guess and any(f.kind == "reshaped" for f in changes):
+            if claim.guess and any(f.question == "reshaped" for f in changes):
                 fresh.append(Loose(other, _new_claim(other)))  # a guess that matched two claims of different things
             else:
                 found += changes
@@ -166,8 +166,16 @@ def moved(gone: Sequence[tuple[str, Loose]], fresh: Sequence[tuple[str, Loose]])
         why = f"moved here from {unit}, unchanged"
         by: dict[str, Any] = {"before": old.finding.before, "after": new.finding.after, "decided_by": "the same text"}
         same = _identity(old.what, whole=True) == _identity(new.what, whole=True)
-        if same or isinstance(new.what, Named) or new.finding.kind == "added":
-            said = replace(new.finding, kind="respelled", because=why, undecided=False, error=False, point=None, **by)
+        if same or isinstance(new.what, Named) or new.finding.question == "added":
+            said = replace(
+                new.finding,
+                question="respelled",
+                reason=why,
+                verdict=Verdict.REFUTED,
+                bad_input=False,
+                counterexample=None,
+                **by,
+            )
         else:
             said = new.finding  # it demands more than it did, and that is false
         found.append((old, new, said))
@@ -183,9 +191,11 @@ def copied(gone: Sequence[tuple[str, Loose]], fresh: Sequence[tuple[str, Loose]]
     found = []
     for _, each in fresh:
         unit = known.get(_identity(each.what, whole=False))
-        if unit is not None and each.finding.kind in ("refuted", "unknown"):
+        if unit is not None and each.finding.question in ("refuted", "unknown"):
             why = f"it was stated in {unit} before, alike"
-            plain_ = replace(each.finding, kind="added", because=why, undecided=False, point=None, decided_by="")
+            plain_ = replace(
+                each.finding, question="added", reason=why, verdict=Verdict.REFUTED, counterexample=None, decided_by=""
+            )
             found.append((each, plain_))
     return found
 
@@ -257,7 +267,7 @@ def _gone_layout(old: Named, file: str) -> Finding:
 def _new_layout(new: Named, expected: Collection[tuple[str, str]]) -> Finding:
     at: dict[str, Any] = {"line": new.line, "column": new.column, "after": text_of(new.value)}
     wrong = broken(None, new.value, expected)
-    worst = next((f for f in wrong if not f.undecided), next(iter(wrong), None))
+    worst = next((f for f in wrong if f.verdict is not Verdict.UNKNOWN), next(iter(wrong), None))
     if worst is not None:
         return replace(worst, subject=_called(new), **at)
     return Finding("added", _called(new), "it was not named before", **at)
@@ -294,7 +304,7 @@ def _traced(old: Named, new: Named) -> list[Finding]:
     try:
         tables = assumed(*(tables_said(side.pop("assume", ())) for side in (was, now)))
     except LayoutError as error:
-        return [Finding("error", "", error.problem, error=True)]
+        return [wrong_input("", error.problem)]
     sides: dict[str, Any] = {"before": text_of(old.value[KEY]), "after": text_of(new.value[KEY])}  # type: ignore[index]
     looser = [*tables.looser]
     looser += [
@@ -329,7 +339,7 @@ def _classes(old: object, new: object) -> list[Finding]:
     try:
         read_layout(new)
     except LayoutError as error:
-        return [Finding("unknown", "", f"it cannot be read: {error.problem}", undecided=True, **sides)]
+        return [unknown("", f"it cannot be read: {error.problem}", **sides)]
     try:
         read_layout(old)
     except LayoutError as error:
@@ -350,7 +360,8 @@ def _new_claim(new: Claimed) -> Finding:
     """A claim that was not there before, which is asked: what nobody holds against anything is no protection."""
     check = new.check
     at: dict[str, Any] = {"line": check.line, "column": check.column, "after": _layouts(check)}
-    return _unless_as_expected(run(check), at) or Finding("added", _subject(check), "it was not claimed before", **at)
+    wrong = _unless_as_expected(run(check), at)
+    return Finding("added", _subject(check), "it was not claimed before", **at) if wrong is None else wrong
 
 
 def _unless_as_expected(outcome: Outcome, at: Mapping[str, Any]) -> Finding | None:
@@ -361,13 +372,13 @@ def _unless_as_expected(outcome: Outcome, at: Mapping[str, Any]) -> Finding | No
     result = outcome.result
     more: dict[str, Any] = dict(at)
     if result is not None:
-        more |= {"point": result.counterexample, "decided_by": result.decided_by}
+        more |= {"counterexample": result.counterexample, "decided_by": result.decided_by}
     subject, why = _subject(outcome.check), f"{_claimed(outcome.check)}: {outcome.found}"
     why += f": {_why(outcome)}" if _why(outcome) else ""
     if outcome.status is Status.ERROR:
-        return Finding("error", subject, why, error=True, **more)
+        return wrong_input(subject, why, **more)
     if outcome.status is Status.UNKNOWN:
-        return Finding("unknown", subject, why, undecided=True, **more)
+        return unknown(subject, why, **more)
     return Finding("refuted", subject, why, **more)
 
 
@@ -388,9 +399,9 @@ def _demanded(old: Check, new: Check) -> list[Finding]:
     than = difference(old, new)
     sides: dict[str, Any] = {"before": f"{_layouts(old)} {_claimed(old)}", "after": f"{_layouts(new)} {_claimed(new)}"}
     if than.looser:
-        return [Finding("loosened", "", "; ".join((*than.looser, *than.unknown)), point=than.point, **sides)]
+        return [Finding("loosened", "", "; ".join((*than.looser, *than.unknown)), counterexample=than.point, **sides)]
     if than.unknown:
-        return [Finding("unknown", "", "; ".join(than.unknown), undecided=True, **sides)]
+        return [unknown("", "; ".join(than.unknown), **sides)]
     return [Finding("tightened", "", "; ".join(than.tighter), **sides)] if than.tighter else []
 
 
@@ -407,7 +418,8 @@ def _verdicts(claimed: Claimed, new: Check) -> list[Finding]:
     if was in _GREEN and (first is None or first.status is Status.AS_EXPECTED or old.expect != "proved") and not proved:
         why = f"{_claimed(old)} was {was}, now it is {now}" + (f": {_why(outcome)}" if _why(outcome) else "")
         point = result.counterexample if result is not None else None
-        return [Finding("lost", "", why, point=point, decided_by=by, undecided=now == "unknown", **sides)]
+        verdict = Verdict.UNKNOWN if now == "unknown" else Verdict.REFUTED
+        return [Finding("lost", "", why, counterexample=point, decided_by=by, verdict=verdict, **sides)]
     if now in _GREEN and was not in _GREEN:
         return [Finding("gained", "", f"{_claimed(old)} was {was}, now it is {now}", decided_by=by, **sides)]
     if first is not None and first.status is not Status.AS_EXPECTED:
@@ -468,7 +480,7 @@ def _named(root: Node, section: str) -> tuple[Named, ...]:
 
 def _mistake(error: LayoutError) -> Finding:
     why = f"{error.problem}; in {error.text}" if error.text else error.problem
-    return Finding("error", "spec file", why, line=error.line or 0, column=error.column or 0, error=True)
+    return wrong_input("spec file", why, line=error.line or 0, column=error.column or 0)
 
 
 def _json(value: object) -> str:

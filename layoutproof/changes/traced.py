@@ -12,7 +12,7 @@ from typing import Any
 
 from layoutproof.changes.specs import Named, Spec, compare
 from layoutproof.core.errors import LayoutError, Undecided
-from layoutproof.core.finding import Finding
+from layoutproof.core.finding import Finding, unknown, wrong_input
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.kernel_print import mapping_of
 from layoutproof.pallas.spec_text import name_of, not_serialisable
@@ -50,10 +50,10 @@ def drift(locked: Sequence[Named], spec: Spec, unit: str) -> list[Finding]:
         try:
             now = layouts_of([entry])
         except Undecided as why:
-            found.append(Finding("unknown", f"kernel {name}", str(why), undecided=True, **at))
+            found.append(unknown(f"kernel {name}", str(why), **at))
             continue
         except LayoutError as error:
-            found.append(Finding("error", f"kernel {name}", error.problem, error=True, **at))
+            found.append(wrong_input(f"kernel {name}", error.problem, **at))
             continue
         sides = (Spec(spec.file, tuple(c for c in before if c.name.startswith(f"{name}:"))), Spec(spec.file, now))
         found += [replace(each, **at) for each in compare(*sides, unit).all()]

@@ -1,57 +1,224 @@
-"""What a tool found: a finding, a report of many, the one rule of exit codes, and the line that counts.
+"""What a tool found: a finding, the one rule of exit codes, how it reads as text and as JSON, a report of many.
 
-A finding is plain data that can be sent to another process: what is wrong or changed, with the proof, and where it is.
+A finding is plain data that can be sent to another process. Every command answers with findings: `ask` with one,
+`kernels` and `check` with one for each question, the gate with one for each difference.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NoReturn
 
-from layoutproof.core.result import Counterexample
+from layoutproof.core.errors import shorten
+from layoutproof.core.result import Counterexample, Verdict, plain, show_point
 from layoutproof.core.visible import visible, visible_data
 
 SEVERITIES = ("allow", "warn", "deny")
+"""What the gate's rules say of a difference, the mildest first."""
+_DECIDES = frozenset({"error", "deny"})
 INTERRUPTED = 130
+NOT_ASKED = "not asked: "
+"""Starts the reason of an unknown that nobody was asked to settle: only the compiler could, or another call does.
+Its severity is info: it is shown and counted as not asked, it is never proved, and it decides no exit code unless it is
+all that was asked."""
+IDLE = "not asked"
+"""What such a finding counts as."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One difference between two states, or one thing that stands in the way of comparing them.
+    """The answer to one question about one subject.
 
-    kind: its class, a name of `core.finding_kinds.KINDS`.  subject: what differs, e.g. "layout scores".
-    because: one sentence with the numbers.  unit: the file's name in both states, the same on every machine.
-    file, line, column: where to look now; for what is removed, where it was.  before, after: the texts, "" where none.
-    point: the smallest counterexample.  figures: exact numbers, e.g. bytes_before and bytes_after.
-    decided_by: the engine that proved or refuted.  guess: how the two sides were matched where that is a guess.
-    undecided: nobody could tell, so that the whole can never count as harmless.  error: the input is wrong.
-    severity, said, fingerprint: filled in by the policy: allow, warn or deny; who says so; a name that stays the same.
+    question: what was asked: a property, a rule, or the gate's class of difference (`core.finding_kinds.KINDS`).
+    subject: what it is about, e.g. "layout scores", an operand of a kernel, the text of a layout.
+    reason: why it is refuted or unknown, one sentence with the numbers; "" where it is proved.
+    unit: the file's name in both states of the gate, the same on every machine.
+    file, line, column: where to look now; for what is removed, where it was.  verdict: of a difference, whether it is
+    there ("refuted": nothing changed is false) or nobody could tell.
+    counterexample: there iff refuted and there is one: points in the order of the claim; `sizes`, where some are
+    symbolic, maps each symbol to its value.
+    severity: what a violation is worth: error, warning or info; of a difference deny, warn or allow. Only error and
+    deny decide a verdict of many and the exit code.
+    figures: exact numbers: ints, or closed forms as text where sizes are symbolic.  fix: what to write instead.
+    decided_by: the engine that proved or refuted ("digits", "isl", ..; two joined by "+" when confirmed).
+    scope: what was looked at, where that is not all there is: of a kernel never its body.
+    assumes: the assumptions about run-time values that the answer rests on.  needs: those under which what is unknown
+    is proved.
+    before, after: the texts of both states, "" where none.  guess: how the sides were matched where that is a guess.
+    policy: which rule or approval set the severity.  fingerprint: a name that stays the same between runs.
+    bad_input: there is no verdict, because the input is wrong.
     """
 
-    kind: str
+    question: str
     subject: str
-    because: str
+    reason: str = ""
     unit: str = ""
     file: str = ""
     line: int = 0
     column: int = 0
+    verdict: Verdict = Verdict.REFUTED
+    counterexample: Counterexample | None = None
+    severity: str = "error"
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    fix: str = ""
+    decided_by: str = ""
+    scope: str = ""
+    assumes: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
     before: str = ""
     after: str = ""
-    point: Counterexample | None = None
-    figures: Mapping[str, Any] = field(default_factory=dict)
-    decided_by: str = ""
     guess: str = ""
-    undecided: bool = False
-    error: bool = False
-    severity: str = "deny"
-    said: str = ""
+    policy: str = ""
     fingerprint: str = ""
+    bad_input: bool = False
+
+    @property
+    def asked(self) -> bool:
+        """Whether anybody was asked; if not, it is unknown, shown as not asked, and counted so."""
+        return not self.reason.startswith(NOT_ASKED)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("a Finding has three outcomes; compare .verdict with lp.Verdict.PROVED")
+
+    def __str__(self) -> str:
+        return text(self)
 
     @property
     def place(self) -> str:
-        """`specs/a.yaml:12:5`."""
-        return ":".join(str(part) for part in (self.file, self.line, self.column) if part)
+        """`specs/a.yaml:12:5`, relative to where we are if it lies below."""
+        file = self.file.removeprefix(os.getcwd() + os.sep) if os.path.isabs(self.file) else self.file
+        return ":".join(str(part) for part in (file, self.line, self.column) if part)
+
+
+def unknown(subject: str, reason: str, unit: str = "", file: str = "", **more: Any) -> Finding:
+    """What nobody can tell of a subject of the gate: it never counts as harmless, whatever the rules say."""
+    return Finding("unknown", subject, reason, unit, file, verdict=Verdict.UNKNOWN, severity="deny", **more)
+
+
+def wrong_input(subject: str, reason: str, unit: str = "", file: str = "", **more: Any) -> Finding:
+    """Something that cannot be read."""
+    return Finding(
+        "error", subject, reason, unit, file, verdict=Verdict.UNKNOWN, severity="deny", bad_input=True, **more
+    )
+
+
+def exit_code(findings: Iterable[Finding], interrupted: bool = False) -> int:
+    """The one rule of all commands: 130 interrupted; 1 something refuted or denied; 2 bad input; 3 something unknown;
+    0 everything proved. The first of these that holds.
+
+    >>> exit_code([unknown("a", "no engine can tell"), Finding("injective", "b", "(0,) and (1,) share offset 4")])
+    1
+    >>> exit_code([Finding("revisits", "x", "each block is fetched twice", severity="warning")])
+    0
+    """
+    if interrupted:
+        return INTERRUPTED
+    codes = {_code(finding) for finding in findings}
+    return next((code for code in (1, 2, 3) if code in codes), 0)
+
+
+def _code(finding: Finding) -> int:
+    if finding.bad_input:
+        return 2
+    if finding.verdict is Verdict.PROVED or finding.severity not in _DECIDES:
+        return 0
+    return 1 if finding.verdict is Verdict.REFUTED else 3
+
+
+def word(finding: Finding) -> str:
+    """What the first column of a report says: error for bad input, what the gate's rules say of a difference, a
+    verdict where it decides, else the severity."""
+    if finding.bad_input:
+        return "error"
+    if not finding.asked:
+        return IDLE
+    if finding.severity in SEVERITIES and finding.verdict is not Verdict.UNKNOWN:
+        return finding.severity
+    decides = finding.severity in _DECIDES or finding.verdict is Verdict.PROVED
+    return finding.verdict.value if decides else finding.severity
+
+
+def block(head: str, rows: Iterable[tuple[str, object]]) -> str:
+    """A headline and what belongs to it, a line each, as all reports for people are written; empty rows are left out.
+
+    >>> print(block("refuted  injective  scores", [("because", "two elements share offset 4"), ("fix", "")]))
+    refuted  injective  scores
+      because  two elements share offset 4
+    """
+    lines = [head.rstrip(), *(f"  {name:<8} {value}" for name, value in rows if value not in ("", None))]
+    return "\n".join(map(visible, lines))
+
+
+def text(finding: Finding, more: Iterable[tuple[str, object]] = (), said: str = "") -> str:
+    """One finding for people. more: rows of the caller's own, which come last.
+    said: the first word, by default `word`.
+
+    >>> print(text(Finding("moved", "layout a", "(0, 1) is elsewhere", file="a.yaml", line=3, severity="deny")))
+    deny     moved  layout a   a.yaml:3
+      because  (0, 1) is elsewhere
+    """
+    place = f"   {finding.place}" if finding.file else ""
+    head = f"{said or word(finding):<8} {finding.question}  {finding.subject}{place}"
+    return block(head, [*rows(finding), *more])
+
+
+def rows(finding: Finding) -> list[tuple[str, object]]:
+    """What there is to say of a finding besides its headline, by name, in the order of all reports."""
+    return [
+        ("before", shorten(finding.before, 160)),
+        ("after", shorten(finding.after, 160)),
+        ("because", finding.reason.removeprefix(NOT_ASKED)),
+        ("at", show_point(finding.counterexample) if finding.counterexample else ""),
+        ("by", finding.decided_by),
+        *((name, plain(value)) for name, value in finding.figures.items() if not isinstance(value, list)),
+        ("fix", finding.fix),
+        *(("assumes", each) for each in finding.assumes),
+        ("scope", finding.scope),
+        ("guess", finding.guess),
+        ("policy", finding.policy),
+        ("fingerprint", finding.fingerprint if finding.severity == "deny" and not finding.bad_input else ""),
+    ]
+
+
+def as_dict(finding: Finding) -> dict[str, Any]:
+    """One finding for programs: what every finding has, and what this one has besides.
+
+    >>> as_dict(Finding("injective", "f32[4]", verdict=Verdict.PROVED, decided_by="digits"))["verdict"]
+    'proved'
+    """
+    entry: dict[str, Any] = {
+        "question": finding.question,
+        "subject": finding.subject,
+        "verdict": finding.verdict.value,
+        "severity": finding.severity,
+        "reason": finding.reason,
+        "counterexample": plain(finding.counterexample),
+        "file": finding.file,
+        "line": finding.line,
+        "column": finding.column,
+        "figures": plain(finding.figures),
+        "fix": finding.fix,
+        "decided_by": finding.decided_by,
+    }
+    more = {name: plain(getattr(finding, name)) for name in _SELDOM}
+    return entry | {name: value for name, value in more.items() if value}
+
+
+_SELDOM = ("scope", "assumes", "needs", "unit", "before", "after", "guess", "policy", "fingerprint", "bad_input")
+
+
+def split_place(place: str) -> tuple[str, int, int]:
+    """File, line and column of a place, 0 where it does not say.
+
+    >>> split_place("a.yaml:3:5"), split_place("a.yaml:3"), split_place("a.yaml")
+    (('a.yaml', 3, 5), ('a.yaml', 3, 0), ('a.yaml', 0, 0))
+    """
+    found = re.fullmatch(r"(?s)(.*?)(?::(\d+))?(?::(\d+))?", place)
+    assert found is not None
+    return found[1], int(found[2] or 0), int(found[3] or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +243,8 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """130 interrupted, 2 bad input, 1 something denied, 3 something unknown, else 0."""
-        if self.partial:
-            return INTERRUPTED
-        if any(f.error for f in self.findings):
-            return 2
-        if any(f.severity == "deny" and not f.undecided for f in self.findings):
-            return 1
-        return 3 if any(f.undecided for f in self.findings) else 0
+        """By the rule of all commands."""
+        return exit_code(self.findings, self.partial)
 
 
 def harmless(report: Report) -> Report:
@@ -100,7 +261,7 @@ def harmless(report: Report) -> Report:
 def _harmless(finding: Finding) -> Finding:
     given = {f.name: getattr(finding, f.name) for f in fields(finding)}
     # a layout or a reason on several lines is one on one line
-    given |= {name: " ".join(given[name].split()) for name in ("because", "before", "after", "guess")}
+    given |= {name: " ".join(given[name].split()) for name in ("reason", "before", "after", "guess")}
     return Finding(**visible_data(given))
 
 
@@ -114,37 +275,27 @@ def summary(report: Report) -> str:
     if not count:
         line = f"{report.nothing} in {_files(report.compared)}"
     else:
-        errors = sum(f.error for f in report.findings)
-        unknown = sum(f.undecided for f in report.findings)
-        denied, warned, allowed = (
-            sum(f.severity == s and not f.error and not f.undecided for f in report.findings)
-            for s in reversed(SEVERITIES)
-        )
-        parts = [(denied, "denied"), (warned, "warned"), (allowed, "allowed"), (unknown, "unknown"), (errors, "error")]
-        shown = ", ".join(f"{n} {word}" for n, word in parts if n or word == "denied")
+        words = [word(finding) for finding in report.findings]
+        always = {"deny"} if any(f.severity in SEVERITIES for f in report.findings) else set()
+        counted = ((words.count(each), said) for each, said in _COUNTED.items() if each in (*words, *always))
+        shown = ", ".join(f"{number} {said}" for number, said in counted)
         line = f"{count} finding{'' if count == 1 else 's'} in {_files(report.compared)}: {shown}"
     line += f"; {report.hidden} allowed or approved not shown" if report.hidden else ""
     return f"{report.title}: {line}" + ("; interrupted, so this is a part" if report.partial else "")
 
 
+_COUNTED = {
+    "deny": "denied",
+    "refuted": "refuted",
+    "warn": "warned",
+    "warning": "warning",
+    "allow": "allowed",
+    "info": "info",
+    "proved": "proved",
+    "unknown": "unknown",
+    "error": "error",
+}
+
+
 def _files(count: int) -> str:
     return f"{count} file{'' if count == 1 else 's'}"
-
-
-def word(finding: Finding) -> str:
-    """What the first column of a report says: error, unknown, or the severity."""
-    return "error" if finding.error else "unknown" if finding.undecided else finding.severity
-
-
-def as_dict(finding: Finding) -> dict[str, Any]:
-    """One finding for programs."""
-    from layoutproof.core.result import plain
-
-    names_ = ("kind", "severity", "said", "subject", "because", "unit", "file", "line", "column", "before", "after")
-    entry = {name: getattr(finding, name) for name in (*names_, "decided_by", "guess", "undecided", "error")}
-    return {
-        **entry,
-        "counterexample": plain(finding.point),
-        "figures": plain(finding.figures),
-        "fingerprint": finding.fingerprint,
-    }

@@ -1,11 +1,10 @@
-"""Three verdicts, and what comes with one."""
+"""Three verdicts, and the points and figures that come with one, as people and programs read them."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 from layoutproof.core.errors import LayoutError
 
@@ -32,40 +31,6 @@ class Verdict(enum.Enum):
 
 
 _RANK = {Verdict.REFUTED: 0, Verdict.UNKNOWN: 1, Verdict.PROVED: 2}
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """The answer to one question.
-
-    `counterexample` is there iff refuted (points in the order of the claim; `sizes`, where some are symbolic, maps
-    each symbol to its value), `reason` iff refuted or unknown (one sentence of plain words), `decided_by` names the
-    engine that proved or refuted ("digits", "isl", ...; two joined by "+" when confirmed), `figures` the exact numbers
-    of the claim (ints, or closed forms as text when sizes are symbolic). `scope` says what was looked at, where that is
-    not all there is: of a kernel never its body.
-    """
-
-    property: str
-    subject: str
-    verdict: Verdict
-    counterexample: Counterexample | None = None
-    reason: str = ""
-    decided_by: str = ""
-    figures: Mapping[str, object] = field(default_factory=dict)
-    scope: str = ""
-
-    def __bool__(self) -> NoReturn:
-        raise TypeError("a Result has three outcomes; compare .verdict with lp.Verdict.PROVED")
-
-    def __str__(self) -> str:
-        lines = [f"{self.verdict.value:<8} {self.property}  {self.subject}"]
-        if self.reason:
-            lines.append(f"  because  {self.reason}")
-        if self.counterexample:
-            lines.append(f"  at       {show_point(self.counterexample)}")
-        if self.scope:
-            lines.append(f"  scope    {self.scope}")
-        return "\n".join(lines)
 
 
 def show_point(point: Counterexample) -> str:
@@ -108,20 +73,6 @@ def plain(value: Any) -> Any:
 
 
 _PLAIN = frozenset({int, str, bool, float, type(None)})
-
-
-def result_json(result: Result) -> dict[str, Any]:
-    """One answer for programs."""
-    return {
-        "property": result.property,
-        "subject": result.subject,
-        "verdict": result.verdict.value,
-        "counterexample": plain(result.counterexample),
-        "reason": result.reason,
-        "decided_by": result.decided_by,
-        "figures": plain(result.figures),
-        **({"scope": result.scope} if result.scope else {}),
-    }
 
 
 def error_json(error: Exception, kind: str, message: str) -> dict[str, Any]:

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from layoutproof.core.finding import Finding, Report, summary, word
 
-_LEVEL = {"error": "error", "deny": "error", "unknown": "error", "warn": "warning", "allow": "notice"}
+_LEVEL = {
+    "warn": "warning",
+    "warning": "warning",
+    "allow": "notice",
+    "info": "notice",
+    "proved": "notice",
+    "not asked": "notice",
+}
+"""Of the words that are no error."""
 
 
 def render(report: Report) -> str:
@@ -19,13 +27,13 @@ def render(report: Report) -> str:
 
 def _one(finding: Finding) -> str:
     where = [("file", finding.file), ("line", finding.line), ("col", finding.column)]
-    where.append(("title", f"layoutproof: {finding.kind} {finding.subject}"))
+    where.append(("title", f"layoutproof: {finding.question} {finding.subject}"))
     properties = ",".join(f"{name}={_property(str(value))}" for name, value in where if value)
-    lines = [finding.because]
+    lines = [finding.reason]
     lines += [f"{name}: {text}" for name, text in (("before", finding.before), ("after", finding.after)) if text]
     lines += [f"guess: {finding.guess}"] if finding.guess else []
     lines += [f"fingerprint: {finding.fingerprint}"] if finding.fingerprint else []
-    return f"::{_LEVEL[word(finding)]} {properties}::{_message(chr(10).join(lines))}"
+    return f"::{_LEVEL.get(word(finding), 'error')} {properties}::{_message(chr(10).join(lines))}"
 
 
 def _message(text: str) -> str:

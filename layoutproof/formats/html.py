@@ -19,9 +19,12 @@ MOST_PICTURES = 60
 _SECTIONS = (
     ("error", "Wrong input"),
     ("deny", "Denied"),
+    ("refuted", "Refuted"),
     ("unknown", "Unknown: nobody could tell"),
     ("warn", "Warned"),
+    ("warning", "Warnings"),
     ("allow", "Allowed"),
+    ("info", "Said only"),
 )
 _STYLE = """
 :root { color-scheme: light; --ink: #1a1a1a; --faint: #595959; --line: #d4d4d4; --paper: #ffffff; }
@@ -37,8 +40,8 @@ details { border: 1px solid var(--line); border-radius: .4rem; margin: .5rem 0; 
 summary { cursor: pointer; padding: .5rem .75rem; } details > div { padding: 0 .75rem .75rem; }
 .badge { display: inline-block; min-width: 5rem; text-align: center; border-radius: .25rem; padding: 0 .4rem;
   font-weight: 600; color: #fff; background: #595959; }
-.deny, .error { background: #b3261e; } .unknown { background: #6b3fa0; } .warn { background: #8a5300; }
-.allow { background: #1e6b34; }
+.deny, .error, .refuted { background: #b3261e; } .unknown { background: #6b3fa0; }
+.warn, .warning { background: #8a5300; } .allow, .info { background: #1e6b34; }
 .place { color: var(--faint); float: right; }
 dl { display: grid; grid-template-columns: 8rem 1fr; gap: .15rem 1rem; margin: .25rem 0; }
 dt { color: var(--faint); } dd { margin: 0; }
@@ -63,7 +66,7 @@ def render(report: Report) -> str:
         entries = []
         for finding in found:
             number += 1
-            entries.append(_entry(finding, number, opened=severity != "allow"))
+            entries.append(_entry(finding, number, opened=severity not in ("allow", "info")))
         sections.append(f'<section aria-labelledby="{severity}">\n<h2 id="{severity}">{title} ({len(found)})</h2>')
         sections.append("\n".join(entries) + "\n</section>")
     notes = "".join(f"<li>{escape(note)}</li>" for note in report.notes)
@@ -85,7 +88,7 @@ def _held(report: Report) -> list[str]:
     if not report.held:
         return []
     rows = "\n".join(
-        f"<tr><td>{escape(f.because)}</td><td>{escape(f.kind)}</td><td>{_code(f.subject)}</td>"
+        f"<tr><td>{escape(f.reason)}</td><td>{escape(f.question)}</td><td>{_code(f.subject)}</td>"
         f'<td>{escape(f.decided_by)}</td><td class="mono">{escape(f.place)}</td></tr>'
         for f in report.held
     )
@@ -99,14 +102,14 @@ def _held(report: Report) -> list[str]:
 
 def _entry(finding: Finding, number: int, opened: bool) -> str:
     rows = (
-        ("because", escape(finding.because)),
+        ("because", escape(finding.reason)),
         ("before", _code(finding.before)),
         ("after", _code(finding.after)),
-        ("counterexample", _code(show_point(finding.point) if finding.point else "")),
+        ("counterexample", _code(show_point(finding.counterexample) if finding.counterexample else "")),
         ("figures", escape(", ".join(f"{name} {_figure(value)}" for name, value in finding.figures.items()))),
         ("decided by", escape(finding.decided_by)),
         ("guess", escape(finding.guess)),
-        ("policy", escape(finding.said)),
+        ("policy", escape(finding.policy)),
         ("fingerprint", _code(finding.fingerprint)),
     )
     listed = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in rows if value)
@@ -115,7 +118,7 @@ def _entry(finding: Finding, number: int, opened: bool) -> str:
     return (
         f'<details id="f{number}"{" open" if opened else ""}>\n<summary>'
         f'<span class="badge {severity}">{severity}</span>'
-        f" <strong>{escape(finding.kind)}</strong> {escape(finding.subject)}"
+        f" <strong>{escape(finding.question)}</strong> {escape(finding.subject)}"
         f' <span class="place mono">{escape(finding.place)}</span></summary>\n'
         f"<div><dl>{listed}</dl>\n{pictures}</div>\n</details>"
     )
@@ -125,7 +128,7 @@ def _pictures(finding: Finding, number: int) -> str:
     if finding.before == finding.after:
         return ""
     sides = (("before", finding.before), ("after", finding.after))
-    drawn = [_picture(text, name, finding.point, f"{number}{name}") for name, text in sides if text]
+    drawn = [_picture(text, name, finding.counterexample, f"{number}{name}") for name, text in sides if text]
     inner = "\n".join(part for part in drawn if part)
     return f'<div class="pictures">\n{inner}\n</div>' if inner else ""
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from xml.sax.saxutils import escape, quoteattr
 
-from layoutproof.core.finding import Finding, Report, summary, word
-from layoutproof.formats.text import one
+from layoutproof.core.finding import Finding, Report, summary, text, word
 
 
 def render(report: Report) -> str:
     """One suite: a case per finding and per thing that is held, one for the whole, which fails when it is a part."""
-    failures = sum(word(f) in ("deny", "unknown") for f in report.findings)
-    errors = sum(f.error for f in report.findings) + report.partial
+    failures = sum(word(f) in ("deny", "refuted", "unknown") for f in report.findings)
+    errors = sum(f.bad_input for f in report.findings) + report.partial
     cases = [_case(finding) for finding in report.findings]
     cases += [f"<testcase {_about(finding)}/>" for finding in report.held]
     inner = '<error message="interrupted, so this is a part"/>' if report.partial else ""
@@ -30,11 +29,11 @@ def render(report: Report) -> str:
 
 def _case(finding: Finding) -> str:
     about = _about(finding)
-    body = escape(one(finding))
-    tag = {"error": "error", "deny": "failure", "unknown": "failure"}.get(word(finding))
+    body = escape(text(finding))
+    tag = {"error": "error", "deny": "failure", "refuted": "failure", "unknown": "failure"}.get(word(finding))
     if tag is None:
         return f"<testcase {about}><system-out>{body}</system-out></testcase>"
-    what = f"message={_attribute(finding.because)} type={_attribute(finding.kind)}"
+    what = f"message={_attribute(finding.reason)} type={_attribute(finding.question)}"
     return f"<testcase {about}><{tag} {what}>{body}</{tag}></testcase>"
 
 
@@ -45,7 +44,7 @@ def _about(finding: Finding) -> str:
 
 
 def _name(finding: Finding) -> str:
-    return f"{finding.kind} {finding.subject} {finding.fingerprint}".rstrip()
+    return f"{finding.question} {finding.subject} {finding.fingerprint}".rstrip()
 
 
 def _attribute(text: str) -> str:

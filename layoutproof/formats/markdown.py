@@ -10,7 +10,7 @@ import re
 from layoutproof.core.finding import Finding, Report, summary, word
 from layoutproof.core.result import show_point
 
-_ORDER = {"error": 0, "deny": 1, "unknown": 2, "warn": 3, "allow": 4}
+_ORDER = ("error", "deny", "refuted", "unknown", "warn", "warning", "allow", "info", "not asked", "proved")
 MOST = 50
 """Findings in full; a comment has at most 65,536 characters. The rest is counted."""
 MOST_HELD = 500
@@ -19,7 +19,7 @@ MOST_HELD = 500
 
 def render(report: Report) -> str:
     """The line that counts, the findings with the worst first, and what was asked and is as stated."""
-    findings = sorted(report.findings, key=lambda f: _ORDER[word(f)])
+    findings = sorted(report.findings, key=lambda f: _ORDER.index(word(f)))
     lines = [f"### layoutproof: {_plain(report.title)}", "", _plain(summary(report))]
     lines += [f"- {_plain(note)}" for note in report.notes]
     for finding in findings[:MOST]:
@@ -30,7 +30,7 @@ def render(report: Report) -> str:
         lines += ["", f"<details><summary>{len(report.held)} as stated</summary>", ""]
         lines += ["| found | what | of | place |", "|---|---|---|---|"]
         lines += [
-            f"| {_plain(f.because)} | {_code(f.kind)} | {_code(f.subject)} | {_code(f.place)} |"
+            f"| {_plain(f.reason)} | {_code(f.question)} | {_code(f.subject)} | {_code(f.place)} |"
             for f in report.held[:MOST_HELD]
         ]
         lines += ["", f"and {len(report.held) - MOST_HELD} more"] if len(report.held) > MOST_HELD else []
@@ -42,13 +42,13 @@ def _finding(finding: Finding) -> list[str]:
     rows = (
         ("before", _code(finding.before)),
         ("after", _code(finding.after)),
-        ("because", _plain(finding.because)),
-        ("at", _code(show_point(finding.point)) if finding.point else ""),
+        ("because", _plain(finding.reason)),
+        ("at", _code(show_point(finding.counterexample)) if finding.counterexample else ""),
         ("guess", _plain(finding.guess)),
-        ("policy", _plain(finding.said)),
+        ("policy", _plain(finding.policy)),
         ("fingerprint", _code(finding.fingerprint)),
     )
-    head = f"**{word(finding)}** {_code(finding.kind)} {_code(finding.subject)} {_code(finding.place)}"
+    head = f"**{word(finding)}** {_code(finding.question)} {_code(finding.subject)} {_code(finding.place)}"
     return [head, "", *(f"- {name}: {value}" for name, value in rows if value)]
 
 

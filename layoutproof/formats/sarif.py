@@ -13,12 +13,20 @@ from layoutproof.core.visible import json_text, visible_lines
 from layoutproof.registry.catalogue import properties, property_module
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-_LEVEL = {"error": "error", "deny": "error", "unknown": "error", "warn": "warning", "allow": "note"}
+_LEVEL = {
+    "warn": "warning",
+    "warning": "warning",
+    "allow": "note",
+    "info": "note",
+    "proved": "note",
+    "not asked": "note",
+}
+"""Of the words that are no error."""
 
 
 def render(report: Report) -> str:
     """One run. A result's fingerprint does not depend on line numbers; what was approved is a suppressed result."""
-    kinds = sorted({finding.kind for finding in report.findings})
+    kinds = sorted({finding.question for finding in report.findings})
     rules = [{"id": kind, "shortDescription": {"text": _described(kind)}} for kind in kinds]
     invocation: dict[str, Any] = {"executionSuccessful": not report.partial and report.exit_code != 2}
     if report.notes:
@@ -30,7 +38,7 @@ def render(report: Report) -> str:
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "invocations": [invocation],
-        "results": [_result(finding, kinds.index(finding.kind)) for finding in report.findings],
+        "results": [_result(finding, kinds.index(finding.question)) for finding in report.findings],
         "properties": {"title": report.title, "compared": report.compared, "partial": report.partial},
     }
     return json_text({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
@@ -44,11 +52,11 @@ def _described(kind: str) -> str:
 
 def _result(finding: Finding, rule: int) -> dict[str, Any]:
     sides = [f"{name}: {text}" for name, text in (("before", finding.before), ("after", finding.after)) if text]
-    text = "\n".join([f"{finding.subject}: {finding.because}", *sides])
+    text = "\n".join([f"{finding.subject}: {finding.reason}", *sides])
     result: dict[str, Any] = {
-        "ruleId": finding.kind,
+        "ruleId": finding.question,
         "ruleIndex": rule,
-        "level": _LEVEL[word(finding)],
+        "level": _LEVEL.get(word(finding), "error"),
         "message": {"text": visible_lines(text)},
         "partialFingerprints": {"layoutproof/v1": finding.fingerprint},
     }
@@ -58,9 +66,9 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
             column = {"startColumn": finding.column} if finding.column else {}
             spot["region"] = {"startLine": finding.line, **column}
         result["locations"] = [{"physicalLocation": spot}]
-    more = {"decided_by": finding.decided_by, "guess": finding.guess, "counterexample": plain(finding.point)}
+    more = {"decided_by": finding.decided_by, "guess": finding.guess, "counterexample": plain(finding.counterexample)}
     more["figures"] = plain(finding.figures)
     result["properties"] = {name: value for name, value in more.items() if value}
-    if finding.said.startswith("approved"):
-        result["suppressions"] = [{"kind": "external", "status": "accepted", "justification": finding.said}]
+    if finding.policy.startswith("approved"):
+        result["suppressions"] = [{"kind": "external", "status": "accepted", "justification": finding.policy}]
     return result

@@ -19,9 +19,10 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.core.finding import Finding
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.result import Point, Result, Verdict, plain
+from layoutproof.core.result import Point, Verdict, plain
 from layoutproof.core.space import Space
 from layoutproof.hlo.shapes import Array, without_space
 from layoutproof.layouts.xla import XlaLayout
@@ -193,7 +194,7 @@ def _filled(layout: XlaLayout) -> XlaLayout | None:
     return replace(layout, dims=tuple(dims))
 
 
-def _same_slots(before: XlaLayout, after: XlaLayout, reshaped: Result) -> Bitcast:
+def _same_slots(before: XlaLayout, after: XlaLayout, reshaped: Finding) -> Bitcast:
     """Whether the valid elements of both fill the same places, whichever element is where."""
     found = ask_maps("same_map", _places(before), _places(after))
     if found.verdict is Verdict.PROVED:
@@ -201,7 +202,7 @@ def _same_slots(before: XlaLayout, after: XlaLayout, reshaped: Result) -> Bitcas
     return Bitcast(found.verdict, "", _slot_reason(found, before, after), _element(found), found.decided_by)
 
 
-def _slot_reason(found: Result, before: XlaLayout, after: XlaLayout) -> str:
+def _slot_reason(found: Finding, before: XlaLayout, after: XlaLayout) -> str:
     point = found.counterexample
     if found.verdict is not Verdict.REFUTED or point is None:
         return found.reason
@@ -218,7 +219,7 @@ def _in_padding(own: XlaLayout, other: XlaLayout, at: Index, side: str) -> str:
     return f"element {plain(at)} of the {side}{byte} is in the padding of {other}"
 
 
-def _element(found: Result) -> Point | None:
+def _element(found: Finding) -> Point | None:
     point = found.counterexample
     if point is None:
         return None

@@ -47,5 +47,5 @@ def _why(result: Judged) -> str:
         return f"not checked: {result.call.reason}"
     if result.verdict is Verdict.PROVED:
         return ""
-    bad = [f for f in result.findings if f.severity == "error" and f.result.verdict is result.verdict]
-    return f"{bad[0].property}: {bad[0].result.reason}" if bad else result.foreign or "nothing was asked of it"
+    bad = [f for f in result.findings if f.severity == "error" and f.verdict is result.verdict]
+    return f"{bad[0].question}: {bad[0].reason}" if bad else result.foreign or "nothing was asked of it"

@@ -25,9 +25,9 @@ _MOVES = {
 
 
 def exit_code(audits: Sequence[Audit]) -> int:
-    """2 where any text is wrong, 1 where anything is refuted, 3 where anything is unknown, else 0."""
+    """1 where anything is refuted, 2 where any text is wrong, 3 where anything is unknown, else 0."""
     codes = {audit.exit_code for audit in audits}
-    return next((code for code in (2, 1, 3) if code in codes), 0)
+    return next((code for code in (1, 2, 3) if code in codes), 0)
 
 
 def wasters(audit: Audit, top: int) -> list[Buffers]:

@@ -14,11 +14,6 @@ from layoutproof.kernel.kernel import Operand
 SEVERITIES = ("error", "warning", "info")
 """error: wrong numbers, or refused by the compiler.  warning: costs.  info: legal, only said."""
 
-NOT_ASKED = "not asked: "
-"""Starts the reason of an unknown that nobody was asked to settle: only the compiler could, or another call does.
-Its severity is info: it is shown and counted as not asked, it is never proved, and it decides no exit code unless it is
-all that was asked."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Obligation:

@@ -14,12 +14,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from layoutproof.core.errors import LayoutError, Undecided, failure
+from layoutproof.core.finding import Finding, word
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel, Unmodelled
-from layoutproof.pallas.judge import Finding, beside, judge, kernel_target, scope, summary, with_parts
-
-IDLE = "not asked"
-"""What a finding counts as that nobody was asked to settle."""
+from layoutproof.pallas.judge import beside, judge, kernel_target, scope, summary, with_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +50,8 @@ class Judged:
         """The worst that is found of it, by the rule above."""
         if isinstance(self.call, Unmodelled) or not self.findings:
             return Verdict.UNKNOWN
-        decisive = [f.result.verdict for f in self.findings if f.severity == "error"]
-        idle = not decisive and any(f.result.verdict is Verdict.UNKNOWN for f in self.findings)
+        decisive = [f.verdict for f in self.findings if f.severity == "error"]
+        idle = not decisive and any(f.verdict is Verdict.UNKNOWN for f in self.findings)
         return min([Verdict.UNKNOWN if self.foreign or idle else Verdict.PROVED, *decisive])
 
     def word(self, finding: Finding) -> str:
@@ -61,21 +59,17 @@ class Judged:
 
         Where nothing weightier was asked, an unknown is an unknown.
         """
-        verdict = finding.result.verdict
-        if not finding.asked:
-            return IDLE
-        alone = verdict is Verdict.UNKNOWN and all(f.severity != "error" for f in self.findings)
-        decides = alone or verdict is Verdict.PROVED or finding.severity == "error"
-        return str(verdict.value) if decides else finding.severity
+        alone = finding.verdict is Verdict.UNKNOWN and all(f.severity != "error" for f in self.findings)
+        return word(replace(finding, severity="error") if alone else finding)
 
     def proved(self) -> tuple[str, ...]:
         """The properties of which every finding is proved."""
-        names = dict.fromkeys(f.property for f in self.findings)
-        return tuple(n for n in names if all(f.result.verdict is Verdict.PROVED for f in self.of(n)))
+        names = dict.fromkeys(f.question for f in self.findings)
+        return tuple(n for n in names if all(f.verdict is Verdict.PROVED for f in self.of(n)))
 
     def of(self, name: str) -> tuple[Finding, ...]:
         """The findings of one property."""
-        return tuple(f for f in self.findings if f.property == name)
+        return tuple(f for f in self.findings if f.question == name)
 
 
 def judged(
@@ -106,8 +100,8 @@ def judged(
     except Exception as error:
         return Judged(Unmodelled(call.name, call.source, failure(error)), (), shown, version)
     for name in names or ():
-        if all(finding.property != name for finding in found):
-            found += (Finding(name, call.name, summary(name, call, ()), source=call.source),)
+        if all(finding.question != name for finding in found):
+            found += (replace(summary(name, call, ()), subject=call.name),)
     return Judged(call, found, shown, version, foreign, tuple(names or ()))
 
 
@@ -132,10 +126,10 @@ def key_of(call: Kernel | Unmodelled) -> str:
 
 def without_proved(call: Judged) -> Judged:
     """The same call with what is not proved, and what is wrong last, where a terminal shows it."""
-    left = [f for f in call.findings if f.result.verdict is not Verdict.PROVED]
+    left = [f for f in call.findings if f.verdict is not Verdict.PROVED]
     return replace(call, findings=tuple(sorted(left, key=_weight)))
 
 
 def _weight(finding: Finding) -> tuple[int, bool]:
-    wrong = finding.result.verdict is Verdict.REFUTED
+    wrong = finding.verdict is Verdict.REFUTED
     return (("info", "warning", "error").index(finding.severity), wrong)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import builtins
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from types import ModuleType
 from typing import Any
@@ -14,12 +13,13 @@ from typing import Any
 import layoutproof.hardware
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import LayoutError, Undecided, failure, unknown_name
+from layoutproof.core.finding import Finding, split_place
 from layoutproof.core.numbers import INTS
-from layoutproof.core.result import Point, Result, Verdict, show_sizes
+from layoutproof.core.result import Point, Verdict, show_sizes
 from layoutproof.core.size import symbols_of
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Table
-from layoutproof.kernel.obligation import NOT_ASKED, Obligation
+from layoutproof.kernel.obligation import Obligation
 from layoutproof.pallas.assumptions import about, bounded, impossible, tables_of, together, worded
 from layoutproof.registry.catalogue import kernel_properties, property_module
 from layoutproof.registry.read import read_layout
@@ -32,30 +32,6 @@ ANALYSABLE = "analysable"
 BODY = "body not looked at"
 LAST = frozenset({"inputs_read"})
 """Asked after the others: what is not read has mostly the cause of something that is not written, which says more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One answer about one subject of a kernel (an operand, the grid, a pair of operands).
-
-    severity: what a refutation is worth, "error", "warning" or "info".  source: file:line.  mend: what to do, "" where
-    the cause is not recognised.  assumes: the assumptions about tables that the answer rests on.  needs: those under
-    which what is unknown is proved; what all findings of a call need can be assumed at once (`advice`).
-    """
-
-    property: str
-    subject: str
-    result: Result
-    severity: str = "error"
-    source: str = ""
-    mend: str = ""
-    assumes: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
-
-    @builtins.property
-    def asked(self) -> bool:
-        """Whether anybody was asked; if not, it is unknown, shown as not asked, and counted so."""
-        return not self.result.reason.startswith(NOT_ASKED)
 
 
 def judge(
@@ -92,13 +68,13 @@ def judge(
                 known = ", ".join(kernel_targets())
                 raise LayoutError(f"{name} is about a hardware target; give one: {known}")
             reason = f"the kernel is for {kernel.platform}, and {chip.name} knows kernels for {chip.platform}"
-            found.append(Finding(name, kernel.name, Result(name, str(kernel), Verdict.UNKNOWN, None, reason)))
+            found.append(Finding(name, kernel.name, reason, verdict=Verdict.UNKNOWN))
             continue
         for position, obligation in enumerate(_obligations(module, kernel, chip)):
             if nothing:
                 obligation = replace(obligation, claim=None, broken="", unknown=nothing)
             finding = _finding(name, kernel, obligation, condition, symbols, how)
-            verdict = finding.result.verdict
+            verdict = finding.verdict
             rests = verdict is Verdict.REFUTED or (verdict is Verdict.UNKNOWN and bool(obligation.if_proved))
             if rests and obligation.claim is not None and obligation.reads:
 
@@ -155,25 +131,25 @@ def beside(names: Sequence[str]) -> tuple[str, ...]:
     return (ANALYSABLE,) if rests and ANALYSABLE not in names else ()
 
 
-def answer(name: str, kernel: Kernel, **how: Any) -> Result:
+def answer(name: str, kernel: Kernel, **how: Any) -> Finding:
     """One answer to one property of a kernel. how: as for `judge`."""
     result = summary(name, kernel, judge(kernel, names=with_parts([name]), **how))
     if result.verdict is Verdict.PROVED:
         held = judge(kernel, names=beside([name]))
         result = summary(name, kernel, held) if held else result
-    return replace(result, property=name, scope=scope([name], result.verdict))
+    return replace(result, question=name, scope=scope([name], result.verdict))
 
 
-def summary(name: str, kernel: Kernel, findings: Sequence[Finding]) -> Result:
+def summary(name: str, kernel: Kernel, findings: Sequence[Finding]) -> Finding:
     """One answer for the whole kernel: its worst finding; those that are info count where nothing weightier is."""
     weighty = [f for f in findings if f.severity != "info"] or list(findings)
     if not weighty:
-        return Result(name, str(kernel), Verdict.PROVED, None, "", "rule", {"asked": 0})
-    worst = min(weighty, key=lambda f: f.result.verdict)
-    mend = f"; mend: {worst.mend}" if worst.mend else ""
-    part = f"{worst.property}: " if worst.property != name else ""
-    reason = part + worst.result.reason + mend if worst.result.reason else ""
-    return replace(worst.result, property=name, subject=str(kernel), reason=reason)
+        return Finding(name, str(kernel), verdict=Verdict.PROVED, decided_by="rule", figures={"asked": 0})
+    worst = min(weighty, key=lambda f: f.verdict)
+    fix = f"; fix: {worst.fix}" if worst.fix else ""
+    part = f"{worst.question}: " if worst.question != name else ""
+    reason = part + worst.reason + fix if worst.reason else ""
+    return replace(worst, question=name, subject=str(kernel), reason=reason, fix="")
 
 
 def kernel_of(value: object, asked: str) -> Kernel:
@@ -270,25 +246,38 @@ def _finding(
     except Exception as error:
         unknown = Obligation(asked.subject, unknown=failure(error), severity=asked.severity, source=asked.source)
         found = _answer(name, kernel, unknown, None, (), how)
-    if found.result.verdict is Verdict.PROVED:
+    if found.verdict is Verdict.PROVED:
         return found
     graver = [_finding(name, kernel, more, where, symbols, how) for more in asked.graver]
-    worst = min(graver, key=lambda finding: finding.result.verdict, default=found)
-    return found if worst.result.verdict is Verdict.PROVED else worst
+    worst = min(graver, key=lambda finding: finding.verdict, default=found)
+    return found if worst.verdict is Verdict.PROVED else worst
 
 
 def _answer(
     name: str, kernel: Kernel, asked: Obligation, where: Term | None, symbols: tuple[str, ...], how: How
 ) -> Finding:
-    subject = f"{kernel.name} {asked.subject}" if asked.subject != kernel.name else kernel.name
     read = tables_of(kernel, about(kernel, asked.subject)) if asked.reads else ()
     assumed = tuple(text for table in read for text in table.assumptions())
 
     figures: dict[str, object] = dict(asked.figures)
 
     def answer(verdict: Verdict, reason: str = "", by: str = "", point: Any = None, mend: str = "") -> Finding:
-        result = Result(name, subject, verdict, point, reason, by, figures)
-        return Finding(name, asked.subject, result, asked.severity, asked.source or kernel.source, mend, assumed)
+        file, line, column = split_place(asked.source or kernel.source)
+        return Finding(
+            name,
+            asked.subject,
+            reason,
+            file=file,
+            line=line,
+            column=column,
+            verdict=verdict,
+            counterexample=point,
+            severity=asked.severity,
+            figures=figures,
+            fix=mend,
+            decided_by=by,
+            assumes=assumed,
+        )
 
     if asked.broken:
         return answer(Verdict.REFUTED, asked.broken, asked.by, asked.point, asked.mend(asked.point, INTS))
@@ -343,7 +332,7 @@ def _settled(kernel: Kernel, found: Sequence[Finding], open_: Sequence[tuple[int
 
     def proved(again: Again, more: Mapping[str, Table]) -> bool:
         new = again(replace(kernel, tables=tuple(more.get(table.name, table) for table in kernel.tables)))
-        return new is not None and new.result.verdict is Verdict.PROVED
+        return new is not None and new.verdict is Verdict.PROVED
 
     ways = list(bounded(kernel, read)) if asked else []
     best = ways[0] if ways else {table.name: table for table in read}
@@ -374,12 +363,11 @@ def _settled(kernel: Kernel, found: Sequence[Finding], open_: Sequence[tuple[int
             what = f"assume {' and '.join(map(repr, new))} and it is proved"
             unknown = _depends(found[position], list(needs[position]), what)
             answers[position] = replace(unknown, needs=tuple(new))
-        elif unbounded and found[position].result.verdict is Verdict.REFUTED:
+        elif unbounded and found[position].verdict is Verdict.REFUTED:
             answers[position] = _depends(found[position], unbounded, "nothing is assumed of it")
     return answers
 
 
 def _depends(finding: Finding, tables: Sequence[str], what: str) -> Finding:
-    reason = f"depends on what {' and '.join(tables)} holds; {what} ({finding.result.reason})"
-    result = replace(finding.result, verdict=Verdict.UNKNOWN, counterexample=None, reason=reason, decided_by="")
-    return replace(finding, result=result, mend="")
+    reason = f"depends on what {' and '.join(tables)} holds; {what} ({finding.reason})"
+    return replace(finding, verdict=Verdict.UNKNOWN, counterexample=None, reason=reason, decided_by="", fix="")

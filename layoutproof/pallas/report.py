@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from layoutproof.core.result import Verdict, plain, result_json, show_point
+from layoutproof.core.finding import IDLE, Finding, as_dict
+from layoutproof.core.finding import text as text_of
+from layoutproof.core.result import Verdict, plain
 from layoutproof.core.visible import visible
 from layoutproof.kernel.kernel import Kernel, Unmodelled
-from layoutproof.kernel.obligation import NOT_ASKED
-from layoutproof.pallas.findings import IDLE, Judged, count, exit_code, without_proved
-from layoutproof.pallas.judge import BODY, Finding, advice
+from layoutproof.pallas.findings import Judged, count, exit_code, without_proved
+from layoutproof.pallas.judge import BODY, advice
 
 
 def text(calls: Sequence[Judged], everything: bool = False) -> str:
@@ -30,7 +32,7 @@ def one(call: Judged, everything: bool = False) -> str:
     refuted  outputs_covered  outputs[0] f32[1000,1000] block (256, 256)   kernels/matmul.py:70
       because  no program writes outputs[0][768:1000, 0:256] (block (3, 0))
       at       block=(3, 0)
-      mend     grid floor-divides 1000 by 256: use pl.cdiv
+      fix      grid floor-divides 1000 by 256: use pl.cdiv
       explain  layoutproof explain outputs_covered
     """
     kernel = call.call
@@ -61,27 +63,12 @@ def one(call: Judged, everything: bool = False) -> str:
     return "\n\n".join(["\n".join(map(visible, lines)), *found])
 
 
-def finding_text(finding: Finding, kernel: Kernel, word: str) -> str:
+def finding_text(finding: Finding, kernel: Kernel, said: str) -> str:
     """One finding: what it counts as, the property, the operand, where; then why, at which program, and what to do."""
-    result = finding.result
-    where = place(finding.source or kernel.source)
-    lines = [f"{word:<8} {finding.property}  {_subject(finding, kernel)}   {where}".rstrip()]
-    undecided = result.verdict is Verdict.UNKNOWN and word == finding.severity
-    if result.reason:
-        because = result.reason.removeprefix(NOT_ASKED)
-        lines.append(f"  because  {'nobody can tell: ' if undecided else ''}{because}")
-    if result.counterexample:
-        lines.append(f"  at       {show_point(result.counterexample)}")
-    said = [(name, value) for name, value in result.figures.items() if result.reason or name == "proved"]
-    lines += [f"  {name:<8} {plain(value)}" for name, value in said]
-    if finding.mend:
-        lines.append(f"  mend     {finding.mend}")
-    lines += [f"  assumes  {assumption}" for assumption in finding.assumes]
-    if result.verdict is Verdict.PROVED:
-        lines.append(f"  by       {result.decided_by}")
-    else:
-        lines.append(f"  explain  layoutproof explain {finding.property}")
-    return "\n".join(map(visible, lines))
+    undecided = finding.verdict is Verdict.UNKNOWN and said == finding.severity
+    reason = f"unknown: {finding.reason}" if undecided else finding.reason
+    page = "" if finding.verdict is Verdict.PROVED else f"layoutproof explain {finding.question}"
+    return text_of(replace(finding, subject=_subject(finding, kernel), reason=reason), [("explain", page)], said)
 
 
 def summary(calls: Sequence[Judged]) -> str:
@@ -120,11 +107,11 @@ def why_unknown(call: Judged) -> str:
     head = f"unknown  {kernel.name} {place(kernel.source)}".rstrip()
     if isinstance(kernel, Unmodelled):
         return visible(f"{head}: {kernel.reason}")
-    open_ones = [f for f in call.findings if f.result.verdict is Verdict.UNKNOWN and f.severity == "error"]
+    open_ones = [f for f in call.findings if f.verdict is Verdict.UNKNOWN and f.severity == "error"]
     if not open_ones:
         return visible(f"{head}: {call.foreign or 'there is nothing in it to ask about'}")
     more = f" (and {len(open_ones) - 1} more)" if len(open_ones) > 1 else ""
-    return visible(f"{head}: {open_ones[0].property} of {open_ones[0].subject}: {open_ones[0].result.reason}{more}")
+    return visible(f"{head}: {open_ones[0].question} of {open_ones[0].subject}: {open_ones[0].reason}{more}")
 
 
 def as_json(calls: Sequence[Judged]) -> dict[str, Any]:
@@ -167,9 +154,7 @@ def _call_json(call: Judged) -> dict[str, Any]:
 
 
 def _finding_json(finding: Finding) -> dict[str, Any]:
-    entry: dict[str, Any] = {"severity": finding.severity, "asked": finding.asked, "source": finding.source}
-    entry["mend"] = finding.mend
-    return result_json(finding.result) | {"subject": finding.subject, "assumes": list(finding.assumes)} | entry
+    return as_dict(finding) | {"asked": finding.asked}
 
 
 def _subject(finding: Finding, kernel: Kernel) -> str:

@@ -12,8 +12,9 @@ from typing import Any
 
 from layoutproof.core.claim import Claim, Outside
 from layoutproof.core.errors import LayoutError, Undecided, shorten, unknown_name
+from layoutproof.core.finding import Finding
 from layoutproof.core.index_map import IndexMap
-from layoutproof.core.result import Result, Verdict, show_sizes
+from layoutproof.core.result import Verdict, show_sizes
 from layoutproof.core.term import Term
 from layoutproof.registry.catalogue import check_options, kernel_properties, property_module
 from layoutproof.registry.hardware import resolve
@@ -31,7 +32,7 @@ def ask(
     confirm: bool = False,
     effort: int = 1,
     **options: Any,
-) -> Result:
+) -> Finding:
     """Whether a property holds of one layout or of a pair.
 
     where: a condition on size symbols, e.g. "N % 8 == 0"; the answer is then for all sizes >= 1 that satisfy it.
@@ -74,7 +75,7 @@ def ask(
         subject += f" where {where}" if where else ""
     nothing = vacuous(maps, where, effort)
     if nothing:
-        return Result(name, subject, Verdict.UNKNOWN, None, nothing, "", figures)
+        return Finding(name, subject, nothing, verdict=Verdict.UNKNOWN, figures=figures)
     engines = ENGINES if engine is None else (engine,)
     decided: dict[str, None] = {}
     unknown = ""
@@ -93,14 +94,15 @@ def ask(
             why = claim.explain(point, claim.numbers(point)) + (f" ({reason})" if reason else "")
             if "sizes" in point:
                 why = f"with {show_sizes(shown['sizes'])}: {why}"
-            return Result(name, subject, Verdict.REFUTED, shown, why, by, _guarded(figures, claims, condition))
+            figures = _guarded(figures, claims, condition)
+            return Finding(name, subject, why, counterexample=shown, decided_by=by, figures=figures)
         decided.update(dict.fromkeys(by.split("+")))
         unknown = unknown or reason
     if unknown:
         if engine is None:
             figures = _guarded(figures, claims, condition)
-        return Result(name, subject, Verdict.UNKNOWN, None, unknown, "", figures)
-    return Result(name, subject, Verdict.PROVED, None, "", "+".join(decided), figures)
+        return Finding(name, subject, unknown, verdict=Verdict.UNKNOWN, figures=figures)
+    return Finding(name, subject, verdict=Verdict.PROVED, decided_by="+".join(decided), figures=figures)
 
 
 def _guarded(figures: dict[str, object], claims: tuple[Claim, ...], where: Term | None) -> dict[str, object]:
@@ -113,7 +115,7 @@ def _guarded(figures: dict[str, object], claims: tuple[Claim, ...], where: Term 
     return {**figures, **holds_when(claims, where)}
 
 
-def _of_kernel(name: str, layouts: tuple[object, ...], how: dict[str, Any]) -> Result:
+def _of_kernel(name: str, layouts: tuple[object, ...], how: dict[str, Any]) -> Finding:
     from layoutproof.pallas.judge import answer, kernel_of
 
     if len(layouts) != 1:

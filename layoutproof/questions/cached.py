@@ -7,7 +7,8 @@ import time
 from typing import Any
 
 from layoutproof.compiler.cache import get, put
-from layoutproof.core.result import Result, Verdict, plain
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict, plain
 from layoutproof.questions.ask import ask as prove
 
 MIN_SECONDS_TO_CACHE = 0.005
@@ -15,7 +16,7 @@ MIN_SECONDS_TO_CACHE = 0.005
 it."""
 
 
-def ask(name: str, *layouts: object, **options: Any) -> Result:
+def ask(name: str, *layouts: object, **options: Any) -> Finding:
     """As `questions.ask.ask`, with answers kept between runs where the layouts are plain text or mappings."""
     texts = [layout for layout in layouts if isinstance(layout, str | dict)]
     key = None if len(texts) < len(layouts) or not _plain(options) else ["ask", name, texts, options]
@@ -33,11 +34,11 @@ def ask(name: str, *layouts: object, **options: Any) -> Result:
     return answer
 
 
-def _entry(answer: Result) -> dict[str, Any] | None:
+def _entry(answer: Finding) -> dict[str, Any] | None:
     """A result as JSON holds it; None when that would not give the same result back."""
     point = answer.counterexample
     entry = {
-        "property": answer.property,
+        "question": answer.question,
         "subject": answer.subject,
         "verdict": answer.verdict.value,
         "counterexample": None
@@ -54,18 +55,18 @@ def _entry(answer: Result) -> dict[str, Any] | None:
         return None
 
 
-def _result(entry: Any) -> Result | None:
+def _result(entry: Any) -> Finding | None:
     try:
         point = entry["counterexample"]
-        return Result(
-            entry["property"],
+        return Finding(
+            entry["question"],
             entry["subject"],
-            Verdict(entry["verdict"]),
-            None if point is None else {k: v if isinstance(v, dict) else tuple(v) for k, v in point},
             entry["reason"],
-            entry["decided_by"],
-            entry["figures"],
-            entry["scope"],
+            verdict=Verdict(entry["verdict"]),
+            counterexample=None if point is None else {k: v if isinstance(v, dict) else tuple(v) for k, v in point},
+            decided_by=entry["decided_by"],
+            figures=entry["figures"],
+            scope=entry["scope"],
         )
     except (KeyError, TypeError, ValueError):
         return None

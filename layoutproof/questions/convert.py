@@ -15,8 +15,9 @@ from typing import Any
 
 import layoutproof.questions.conversions
 from layoutproof.core.errors import LayoutError, Unsupported, shorten
+from layoutproof.core.finding import Finding
 from layoutproof.core.index_map import IndexMap
-from layoutproof.core.result import Result, Verdict, show_point
+from layoutproof.core.result import Verdict, show_point
 from layoutproof.questions.ask import ask
 from layoutproof.registry.read import map_of, read_layout
 
@@ -26,7 +27,7 @@ class Conversion:
     """A proposed layout of the other language, and whether it is the same: use it only where `result` is proved."""
 
     layout: Any
-    result: Result
+    result: Finding
 
 
 def convert(layout: object, to: str) -> Any:

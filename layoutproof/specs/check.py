@@ -14,7 +14,8 @@ from typing import Any
 from layoutproof.compiler.workers import Workers, spread
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.files import MAX_YAML, YAML_ENDS, files_in, read
-from layoutproof.core.result import Counterexample, Result, Verdict, plain, show_point
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Counterexample, Verdict, plain, show_point
 from layoutproof.questions.cached import ask
 from layoutproof.registry.read import map_of, read_layout
 from layoutproof.specs.kind import is_search
@@ -51,7 +52,7 @@ class Outcome:
     found: str
     because: str = ""
     check: Check | None = None
-    result: Result | None = None
+    result: Finding | None = None
     seconds: float = field(default=0.0, compare=False)
 
 
@@ -98,10 +99,10 @@ def unasked_in(paths: Sequence[str | Path]) -> list[Unasked]:
 
 
 def exit_code(outcomes: Iterable[Outcome]) -> int:
-    """0 all as expected; 1 something refuted or wrong; 2 bad input; 3 something unknown; 130 interrupted. Bad input
-    before wrong before unknown, because a gate that could not read its claims has not gated."""
+    """0 all as expected; 1 something refuted or wrong; 2 bad input; 3 something unknown; 130 interrupted, by the rule
+    of all commands."""
     seen = {outcome.status for outcome in outcomes}
-    for status in (Status.INTERRUPTED, Status.ERROR, Status.WRONG, Status.UNKNOWN):
+    for status in (Status.INTERRUPTED, Status.WRONG, Status.ERROR, Status.UNKNOWN):
         if status in seen:
             return int(status.value)
     return 0
@@ -186,7 +187,7 @@ def _same_point(found: Counterexample | None, expected: Counterexample) -> bool:
     return plain(found or {}) == plain(expected)  # type: ignore[no-any-return]
 
 
-def _figures(check: Check, result: Result) -> str:
+def _figures(check: Check, result: Finding) -> str:
     """The figures that are not what the file says, or ""."""
     wrong = []
     for name, expected in check.figures.items():

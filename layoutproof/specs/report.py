@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from layoutproof.core.errors import shorten
-from layoutproof.core.finding import Finding, Report
+from layoutproof.core.finding import Finding, Report, as_dict, wrong_input
 from layoutproof.core.fingerprint import named
-from layoutproof.core.result import plain, result_json
+from layoutproof.core.result import Verdict, plain
 from layoutproof.core.visible import visible
 from layoutproof.pallas.judge import scope
 from layoutproof.specs.check import Outcome, Status, exit_code
@@ -171,11 +171,15 @@ def as_findings(outcomes: Sequence[Outcome], unasked: Sequence[Unasked] = ()) ->
     return Report(title, tuple(named(found)), len(files), notes, 0, partial, tuple(held), "all as stated")
 
 
+_VERDICT_OF = {Status.AS_EXPECTED: Verdict.PROVED, Status.WRONG: Verdict.REFUTED}
+"""Of the claim that a check makes: that its question is answered as it expects. Unknown for the rest."""
+
+
 def _finding(outcome: Outcome) -> Finding:
     check, result = outcome.check, outcome.result
     if check is None:
         file, line, column = _split(outcome.place)
-        return Finding("error", "spec file", outcome.because, file, file, line, column, error=True)
+        return wrong_input("spec file", outcome.because, file, file, line=line, column=column)
     return Finding(
         check.kind,
         _title(outcome),
@@ -185,12 +189,11 @@ def _finding(outcome: Outcome) -> Finding:
         check.line,
         check.column,
         after=" , ".join(_layout(layout) if isinstance(layout, dict) else str(layout) for layout in check.layouts),
-        point=result.counterexample if result is not None else None,
+        counterexample=result.counterexample if result is not None else None,
         figures=result.figures if result is not None else {},
         decided_by=result.decided_by if result is not None else "",
-        undecided=outcome.status is Status.UNKNOWN,
-        error=outcome.status is Status.ERROR,
-        severity="allow" if outcome.status is Status.AS_EXPECTED else "deny",
+        verdict=_VERDICT_OF.get(outcome.status, Verdict.UNKNOWN),
+        bad_input=outcome.status is Status.ERROR,
     )
 
 
@@ -221,7 +224,7 @@ def _entry(outcome: Outcome) -> dict[str, Any]:
         entry |= {"labels": list(check.labels), "layouts": plain(check.layouts)}
         entry |= {} if check.is_fact else {"expect": check.expect}
     if outcome.result is not None:
-        entry["result"] = result_json(outcome.result)
+        entry["result"] = as_dict(outcome.result)
     return entry
 
 

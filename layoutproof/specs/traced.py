@@ -10,7 +10,8 @@ from typing import Any
 
 from layoutproof.compiler.tracing import permit
 from layoutproof.core.errors import LayoutError, Unsupported, shorten
-from layoutproof.core.result import Result, Verdict
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.pallas.judge import advice, judge, kernel_of, scope, summary
 from layoutproof.pallas.judge import answer as one_answer
@@ -64,7 +65,7 @@ def one_call(text: str, named: Mapping[str, object]) -> object | None:
     return {KEY: {**traced[KEY], "call": int(found[2]) if found[2].isdecimal() else found[2]}}
 
 
-def answer(kind: str, layout: object, options: Mapping[str, Any]) -> Result:
+def answer(kind: str, layout: object, options: Mapping[str, Any]) -> Finding:
     """One result for all calls that a check speaks of: the worst.
 
     kind: a property of kernels, or `kernel` for all of them.  layout: traced calls, or anything that describes a
@@ -122,24 +123,26 @@ def _entries(node: Node | None) -> Sequence[tuple[str, Node]]:
     return tuple(node.value.items()) if node is not None and type(node.value) is dict else ()
 
 
-def _of_call(kind: str, call: Kernel | Unmodelled, options: Mapping[str, Any]) -> Result:
+def _of_call(kind: str, call: Kernel | Unmodelled, options: Mapping[str, Any]) -> Finding:
     if isinstance(call, Unmodelled):
-        return Result(kind, call.name, Verdict.UNKNOWN, None, f"not modelled ({call.source}): {call.reason}")
+        why = f"not modelled ({call.source}): {call.reason}"
+        return Finding(kind, call.name, why, verdict=Verdict.UNKNOWN)
     if kind != ALL:
         return one_answer(kind, call, **options)
     findings = judge(call, **options)
     if not findings:
-        return Result(kind, str(call), Verdict.UNKNOWN, None, "there is nothing in it to ask about")
+        return Finding(kind, str(call), "there is nothing in it to ask about", verdict=Verdict.UNKNOWN)
     weighty = [f for f in findings if f.severity == "error"] or list(findings[:1])
     worst = summary(kind, call, weighty)
-    asked = len(dict.fromkeys(f.property for f in findings if f.asked))
+    asked = len(dict.fromkeys(f.question for f in findings if f.asked))
     if worst.verdict is Verdict.PROVED:
         figures: dict[str, object] = {"properties": asked}
-        return Result(kind, str(call), Verdict.PROVED, None, "", worst.decided_by, figures, scope(None))
+        held: dict[str, Any] = {"verdict": Verdict.PROVED, "decided_by": worst.decided_by, "figures": figures}
+        return Finding(kind, str(call), scope=scope(None), **held)
     needed = advice(findings)
     settled = f"; to settle all: assume {needed!r}" if ";" in needed else ""
-    reason, more = f"{worst.property}: {worst.reason}{settled}", {**worst.figures, "properties": asked}
-    return replace(worst, property=kind, reason=reason, figures=more, scope=scope(None, worst.verdict))
+    reason, more = f"{worst.question}: {worst.reason}{settled}", {**worst.figures, "properties": asked}
+    return replace(worst, question=kind, reason=reason, figures=more, scope=scope(None, worst.verdict))
 
 
 def _calls(kind: str, layout: object) -> Sequence[Kernel | Unmodelled]:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import CompilerAnswer, Kernel, KernelTarget
-from layoutproof.pallas.judge import Finding, judge, kernel_target
+from layoutproof.pallas.judge import judge, kernel_target
 from layoutproof.registry.catalogue import kernel_properties
 from layoutproof.tilings.problem import UNDECIDED, Problem
 
@@ -76,10 +77,10 @@ def partials(kernel: Kernel, findings: Iterable[Finding]) -> tuple[Partial, ...]
     operands = {operand.name: operand for operand in kernel.operands}
     found = []
     for f in findings:
-        if f.property != "partial_blocks" or f.result.verdict is Verdict.PROVED or f.subject not in operands:
+        if f.question != "partial_blocks" or f.verdict is Verdict.PROVED or f.subject not in operands:
             continue
         operand = operands[f.subject]
-        for key, condition in f.result.figures.items():
+        for key, condition in f.figures.items():
             d = int(key.removeprefix("mask"))
             chosen = dict.fromkeys(name for name in operand.index[d].names() if name in kernel.grid_names)
             alone = operand in kernel.inputs and tuple(name for name in chosen if name not in written)
@@ -103,8 +104,8 @@ def whole(problem: Problem, effort: int = 1) -> Callable[[Mapping[str, int]], st
             except LayoutError:
                 return ""  # what is no kernel is for the rules to say
             for finding in judge(kernel, names=("partial_blocks",), target=target, effort=effort):
-                if finding.result.verdict is not Verdict.PROVED:
-                    unknown = finding.result.verdict is Verdict.UNKNOWN
+                if finding.verdict is not Verdict.PROVED:
+                    unknown = finding.verdict is Verdict.UNKNOWN
                     return (UNDECIDED if unknown else "") + f"partial_blocks {finding.subject}"
         return ""
 
@@ -138,12 +139,12 @@ def _properties(kernel: Kernel, target: KernelTarget, partial: bool, but: Collec
     for finding in (
         f for name in kernel_properties() for f in judge(kernel, names=(name,), target=target, effort=effort)
     ):
-        verdict, why = finding.result.verdict, f"{finding.property} {finding.subject}: {finding.result.reason}"
-        if finding.property == "partial_blocks" and not partial and verdict is Verdict.REFUTED:
+        verdict, why = finding.verdict, f"{finding.question} {finding.subject}: {finding.reason}"
+        if finding.question == "partial_blocks" and not partial and verdict is Verdict.REFUTED:
             return why
-        if verdict is Verdict.PROVED or finding.property in COSTLY or finding.severity != "error":
+        if verdict is Verdict.PROVED or finding.question in COSTLY or finding.severity != "error":
             continue
-        if finding.property in but and not (finding.property == MEMORY and _other_memory(kernel, target)):
+        if finding.question in but and not (finding.question == MEMORY and _other_memory(kernel, target)):
             continue
         if verdict is Verdict.REFUTED:
             return why

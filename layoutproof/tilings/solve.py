@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.pallas.judge import Finding, kernel_target
+from layoutproof.core.finding import Finding
+from layoutproof.pallas.judge import kernel_target
 from layoutproof.tilings.branch import DIVIDES, Candidate, Progress, search
 from layoutproof.tilings.certificate import Certificate, certify
 from layoutproof.tilings.compiled import Compiled, answer_of, asked, refusing

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict, plain
-from layoutproof.pallas.judge import Finding
 from layoutproof.tilings.branch import Candidate
 from layoutproof.tilings.legal import Partial
 from layoutproof.tilings.machines import sources
@@ -105,9 +105,9 @@ def _findings(shapes: Sequence[Sequence[Finding]]) -> list[dict[str, str]]:
     rows = []
     for findings in shapes:
         for f in findings:
-            row = {"property": f.property, "subject": f.subject, "verdict": f.result.verdict.value}
-            row |= {"decided_by": f.result.decided_by} if f.result.decided_by else {}
-            row |= {"severity": f.severity, "reason": f.result.reason} if f.result.verdict is not Verdict.PROVED else {}
+            row = {"property": f.question, "subject": f.subject, "verdict": f.verdict.value}
+            row |= {"decided_by": f.decided_by} if f.decided_by else {}
+            row |= {"severity": f.severity, "reason": f.reason} if f.verdict is not Verdict.PROVED else {}
             if row not in rows:
                 rows.append(row)
     return rows

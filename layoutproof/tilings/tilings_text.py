@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from layoutproof.core.errors import shorten
+from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
-from layoutproof.pallas.judge import Finding
 from layoutproof.tilings.branch import Candidate
 from layoutproof.tilings.compiled import Compiled
 from layoutproof.tilings.legal import Partial
@@ -170,8 +170,8 @@ def mebibytes(size: int) -> str:
 
 def _proved(answer: Tilings) -> list[str]:
     every = [f for shapes in answer.findings for findings in shapes for f in findings]
-    proved = dict.fromkeys(f.property for f in every if f.result.verdict is Verdict.PROVED)
-    other = {f.property for f in every if f.result.verdict is not Verdict.PROVED}
+    proved = dict.fromkeys(f.question for f in every if f.verdict is Verdict.PROVED)
+    other = {f.question for f in every if f.verdict is not Verdict.PROVED}
     lines = [_line("proved of each", ", ".join(name for name in proved if name not in other))]
     return [*lines, *partial_notes(answer.partials()), *_notes(answer)]
 
@@ -203,12 +203,12 @@ def _notes(answer: Tilings) -> list[str]:
     first: dict[tuple[str, str], Finding] = {}
     for rank, shapes in enumerate(answer.findings, 1):
         for f in (f for findings in shapes for f in findings):
-            if f.result.verdict is not Verdict.PROVED and f.property != "partial_blocks":
-                first.setdefault((f.property, f.subject), f)
-                ranks = rows.setdefault((f.property, f.subject), [])
+            if f.verdict is not Verdict.PROVED and f.question != "partial_blocks":
+                first.setdefault((f.question, f.subject), f)
+                ranks = rows.setdefault((f.question, f.subject), [])
                 ranks += [rank] if rank not in ranks else []
     return [
-        _line("note", f"{name} {subject} in {_rows(rows[name, subject])}: {f.result.verdict.value}, {f.result.reason}")
+        _line("note", f"{name} {subject} in {_rows(rows[name, subject])}: {f.verdict.value}, {f.reason}")
         for (name, subject), f in first.items()
     ]
 

@@ -238,15 +238,15 @@ def illegal(problem: TracedProblem, one: Traced, target: KernelTarget) -> tuple[
         except Undecided as undecided:
             open_question = open_question or str(undecided)
         for finding in judge(kernel, target=target):
-            verdict = finding.result.verdict
-            if finding.property == "partial_blocks" and not problem.partial and verdict is Verdict.REFUTED:
+            verdict = finding.verdict
+            if finding.question == "partial_blocks" and not problem.partial and verdict is Verdict.REFUTED:
                 return f"partial_blocks: {finding.subject} has blocks that reach over its edge", True
-            if verdict is Verdict.PROVED or finding.property in COSTLY or finding.severity != "error":
+            if verdict is Verdict.PROVED or finding.question in COSTLY or finding.severity != "error":
                 continue
-            why = f"{finding.property} {finding.subject}"
+            why = f"{finding.question} {finding.subject}"
             if verdict is Verdict.REFUTED:
                 return why, True
-            open_question = open_question or f"{why}: {finding.result.reason}"
+            open_question = open_question or f"{why}: {finding.reason}"
     return open_question, not open_question
 
 

@@ -22,6 +22,7 @@ from layoutproof.changes import policy
 from layoutproof.changes.program_changes import compare
 from layoutproof.changes.states import File
 from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
 
 Operator = Callable[[str, random.Random], str | None]
 
@@ -395,9 +396,9 @@ def verdict(old: str, new: str) -> tuple[str, list[Finding]]:
     found = compare(File("a.txt", "old.txt", old.encode()), File("a.txt", "a.txt", new.encode()), "a.txt")
     rules = policy.Policy()
     judged = policy.judge(found, {}, rules, datetime.date(2026, 11, 22))[0]
-    if any(f.error or (f.severity == "deny" and not f.undecided) for f in judged):
+    if any(f.bad_input or (f.severity == "deny" and f.verdict is not Verdict.UNKNOWN) for f in judged):
         return "denied", judged
-    if any(f.undecided for f in judged):
+    if any(f.verdict is Verdict.UNKNOWN for f in judged):
         return "unknown", judged
     return ("warned" if any(f.severity == "warn" for f in judged) else "green"), judged
 
@@ -436,7 +437,7 @@ def main(arguments: list[str]) -> None:
                     shown[name] += 1
                     lines = zip(text.splitlines(), new.splitlines(), strict=False)
                     one, other = next((a, b) for a, b in lines if a != b)
-                    kinds = sorted({f.kind for f in judged})
+                    kinds = sorted({f.question for f in judged})
                     print(f"{name}: {word} {kinds} {path.name}\n    {one.strip()[:200]}\n    {other.strip()[:200]}")
     for name in (*MEANING, *ALIKE):
         counts = {word: table[name, word] for word in ("denied", "unknown", "warned", "green")}

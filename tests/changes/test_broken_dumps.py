@@ -11,7 +11,7 @@ def test_a_dump_that_contradicts_itself_is_denied() -> None:
     """A parameter of a fusion that has another size, in a text that is else as it was."""
     new = SCHEDULED.replace("ROOT %add.7 = f32[64,256]", "ROOT %add.7 = f32[64,255]")
     assert kinds(SCHEDULED, SCHEDULED) == []
-    (add, fusion) = [f for f in found(SCHEDULED, new) if f.kind == "contradiction"]
+    (add, fusion) = [f for f in found(SCHEDULED, new) if f.question == "contradiction"]
     assert (add.subject, add.line) == ("add add.7 and its operand param_0", 5)
     assert fusion.subject == "fusion fusion.3 and fused_computation, result"
 
@@ -19,5 +19,5 @@ def test_a_dump_that_contradicts_itself_is_denied() -> None:
 def test_a_dump_without_a_computation_is_an_error() -> None:
     """What an instruction runs is not in the text, and nothing else is missing."""
     without = SMALL[: SMALL.index("%fused_computation (")] + SMALL[SMALL.index("ENTRY") :]
-    (error,) = [f for f in found(SMALL, without) if f.error]
-    assert "the computation fused_computation, named on line" in error.because
+    (error,) = [f for f in found(SMALL, without) if f.bad_input]
+    assert "the computation fused_computation, named on line" in error.reason

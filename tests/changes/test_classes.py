@@ -11,6 +11,7 @@ from layoutproof.changes.classes import layouts
 from layoutproof.changes.policy import DEFAULTS, judge, read
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding_kinds import KINDS
+from layoutproof.core.result import Verdict
 from layoutproof.questions.evaluate import locate
 
 SHARDED = "f32[64,128]{1,0:T(8,128)} sharded "
@@ -47,7 +48,7 @@ SHARDED = "f32[64,128]{1,0:T(8,128)} sharded "
 )
 def test_the_class_of_a_change(old: Any, new: Any, kinds: list[str]) -> None:
     """Each class, also for symbolic sizes, other languages and shardings."""
-    assert [found.kind for found in layouts(old, new)] == kinds
+    assert [found.question for found in layouts(old, new)] == kinds
 
 
 @pytest.mark.parametrize(
@@ -61,23 +62,23 @@ def test_what_moved_is_the_smallest_and_from_where_to_where(old: str, new: str, 
     """The element of the finding is the first in row-major order whose places differ, found here one by one."""
     (found,) = layouts(old, new)
     element, before, after = at
-    assert found.point == {"element": element}
+    assert found.counterexample == {"element": element}
     assert [locate(x, element)[0]["offset"] for x in (old, new)] == [before, after]
-    assert f"offset {before} by the first and at offset {after} by the second" in found.because
+    assert f"offset {before} by the first and at offset {after} by the second" in found.reason
     assert found.decided_by
 
 
 def test_figures_of_padding() -> None:
     """Bytes before and after, and the percent that thresholds speak of."""
     moved, grew = layouts("f32[16,100]{1,0}", "f32[16,100]{1,0:T(8,128)}")
-    assert moved.kind == "moved"
+    assert moved.question == "moved"
     assert grew.figures == {"bytes_before": 6400, "bytes_after": 8192, "percent": 28.0}
 
 
 def test_growth_from_nothing_has_no_percent() -> None:
     """A share of 0 bytes is no number: JSON has none for it, and every bound in percent is exceeded."""
     grew = layouts("f32[0,4]{1,0}", "f32[4,4]{1,0}")[-1]
-    assert grew.kind == "grew"
+    assert grew.question == "grew"
     assert grew.figures == {"bytes_before": 0, "bytes_after": 64}
     (judged,), _ = judge([grew], {}, read({"grew": "warn, deny above 1000%"}, "here"), datetime.date(2026, 11, 21))
     assert judged.severity == "deny"
@@ -86,19 +87,19 @@ def test_growth_from_nothing_has_no_percent() -> None:
 def test_growth_of_unknown_sizes_says_at_which() -> None:
     """A closed form on both sides, and the smallest sizes that show it; what grows and shrinks is both."""
     (grew,) = layouts("f32[N,128]{1,0:T(8,128)}", "f32[N,128]{1,0:T(16,128)}")
-    assert grew.point == {"sizes": {"N": 1}}
-    assert "with N = 1: 4096 and 8192" in grew.because
+    assert grew.counterexample == {"sizes": {"N": 1}}
+    assert "with N = 1: 4096 and 8192" in grew.reason
     found = layouts("f32[N,128]{1,0:T(8,128)}", "f32[N,128]{1,0:L(1536)}")
-    assert sorted(f.kind for f in found) == ["grew", "shrank"]
+    assert sorted(f.question for f in found) == ["grew", "shrank"]
 
 
 def test_what_nobody_can_tell_is_unknown() -> None:
     """An unmodelled field, and a proof about no element, are unknown and undecided: never harmless."""
     (vacuous,) = layouts("f32[0,8]{1,0}", "f32[0,8]{0,1}")
-    assert (vacuous.kind, vacuous.undecided) == ("unknown", True)
+    assert (vacuous.question, vacuous.verdict) == ("unknown", Verdict.UNKNOWN)
     (found,) = layouts("f32[256]{0:SC(0:128)}", "f32[256]{0}")
-    assert (found.kind, found.undecided) == ("unknown", True)
-    assert "split" in found.because
+    assert (found.question, found.verdict) == ("unknown", Verdict.UNKNOWN)
+    assert "split" in found.reason
 
 
 def test_what_is_no_layout_is_an_error() -> None:

@@ -173,7 +173,7 @@ def test_denied(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     new = edited(*edits)
     code, found = gate(DUMP, new, capsys)
     assert code == 1
-    (one, *_) = [f for f in found if f["kind"] == kind and f["severity"] == "deny"]
+    (one, *_) = [f for f in found if f["question"] == kind and f["severity"] == "deny"]
     gone = kind == "lost_exchange"
     assert (one["line"] > 0) is not gone
 
@@ -220,7 +220,7 @@ def test_green(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The twin: what is the same program, or a cheaper one, passes, and nothing is said of what is the same."""
     new = edited(*GREEN[name])
     code, found = gate(DUMP, new, capsys)
-    assert (code, {f["kind"] for f in found}) == (0, SAID.get(name, set()))
+    assert (code, {f["question"] for f in found}) == (0, SAID.get(name, set()))
     assert gate(new, new, capsys) == (0, [])
 
 
@@ -237,10 +237,10 @@ def test_fewer_bytes_between_devices(capsys: pytest.CaptureFixture[str]) -> None
     ):
         one, other = (edited((GATHER, GATHER + text)) for text in (old, new))
         code, found = gate(one, other, capsys)
-        assert (code, {f["kind"] for f in found}) == (0, kinds)
+        assert (code, {f["question"] for f in found}) == (0, kinds)
         code, found = gate(other, one, capsys)
         assert code == 1
-        assert back in {f["kind"] for f in found if f["severity"] == "deny"}
+        assert back in {f["question"] for f in found if f["severity"] == "deny"}
 
 
 def test_figures(capsys: pytest.CaptureFixture[str]) -> None:
@@ -283,7 +283,7 @@ def test_against_a_lock(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("dump.txt").write_text(edited(*edits))
     capsys.readouterr()
     assert cli.run(["gate", "--json"]) == 1
-    assert kind in {f["kind"] for f in json.loads(capsys.readouterr().out)["findings"] if f["severity"] == "deny"}
+    assert kind in {f["question"] for f in json.loads(capsys.readouterr().out)["findings"] if f["severity"] == "deny"}
 
 
 @pytest.mark.parametrize("name", GREEN)

@@ -53,7 +53,7 @@ def program(module: str, **more: Any) -> str:
 def gate(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, str]]:
     """The exit code, and each class with why."""
     code = cli.run(["gate", *arguments, "--json"])
-    return code, {f["kind"]: f["because"] for f in json.loads(capsys.readouterr().out)["findings"]}
+    return code, {f["question"]: f["reason"] for f in json.loads(capsys.readouterr().out)["findings"]}
 
 
 def compared(capsys: pytest.CaptureFixture[str], old: str, new: str) -> tuple[int, dict[str, str]]:

@@ -25,7 +25,7 @@ def gate(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tm
             Path(side, "module_0001.jit_f.cpu_after_optimizations.txt").write_text(text)
         code = cli.run(["gate", "old", "new", "--json"])
         report = json.loads(capsys.readouterr().out)
-        return code, [(f["kind"], f["subject"]) for f in report["findings"]]
+        return code, [(f["question"], f["subject"]) for f in report["findings"]]
 
     return run
 

@@ -43,5 +43,5 @@ def test_one_change_of_a_kernel(change: Callable[[dict[str, Any]], None], kinds:
     new = copy.deepcopy(KERNEL)
     change(new)
     found = layouts({"kernel": KERNEL}, {"kernel": new})
-    assert [f.kind for f in found] == kinds
-    assert said in found[0].because
+    assert [f.question for f in found] == kinds
+    assert said in found[0].reason

@@ -24,7 +24,7 @@ def test_mutants_of_meaning(name: str) -> None:
     for operator, new in mutants(text, {**MEANING, **dict.fromkeys(KERNEL, lambda text, chance: None)}, 2, 11):
         word, found = verdict(text, new)
         wanted = {"warned"} if operator in SEEN_NOT_DENIED else {"denied", "unknown"}
-        assert word in wanted or operator in UNSEEN, (operator, word, [f.kind for f in found])
+        assert word in wanted or operator in UNSEEN, (operator, word, [f.question for f in found])
         seen += 1
     assert seen > 10
 
@@ -36,7 +36,7 @@ def test_mutants_that_change_nothing(name: str) -> None:
     seen = 0
     for operator, new in mutants(text, ALIKE, 2, 11):
         word, found = verdict(text, new)
-        assert word == "green", (operator, [(f.kind, f.subject, f.because) for f in found])
+        assert word == "green", (operator, [(f.question, f.subject, f.reason) for f in found])
         seen += 1
     assert seen > 3
 

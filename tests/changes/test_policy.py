@@ -9,12 +9,12 @@ import pytest
 
 from layoutproof.changes.policy import Policy, approval_snippet, judge, read
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.finding import Finding, Report
+from layoutproof.core.finding import Finding, Report, unknown, wrong_input
 from layoutproof.core.fingerprint import named
 
 TODAY = datetime.date(2026, 11, 21)
 (MOVED,) = named([Finding("moved", "layout a", "x", unit="a.yaml")])
-UNKNOWN = Finding("unknown", "layout a", "x", unit="a.yaml", undecided=True, fingerprint="0" * 16)
+UNKNOWN = unknown("layout a", "x", unit="a.yaml", fingerprint="0" * 16)
 
 
 def grew(percent: float, before: int = 1000) -> Finding:
@@ -72,7 +72,7 @@ def approval(**given: Any) -> dict[str, Any]:
 def test_an_approval_allows_one_finding_until_its_day() -> None:
     """On the last day still, after it not, and both is said."""
     (found,), notes = judge([MOVED], {}, read(approval(until="2026-11-21"), "here"), TODAY)
-    assert (found.severity, found.said, notes) == ("allow", "approved until 2026-11-21: measured", [])
+    assert (found.severity, found.policy, notes) == ("allow", "approved until 2026-11-21: measured", [])
     (found,), notes = judge([MOVED], {}, read(approval(until="2026-11-20"), "here"), TODAY)
     assert found.severity == "deny"
     assert notes == [f"the approval {MOVED.fingerprint} expired on 2026-11-20: measured"]
@@ -89,7 +89,7 @@ def test_what_nobody_could_tell_cannot_be_approved() -> None:
     rules = read(approval(fingerprint="0" * 16), "here")
     judged, _ = judge([UNKNOWN], {}, rules, TODAY)
     assert Report("t", tuple(judged)).exit_code == 3
-    assert (judged[0].severity, judged[0].said) == ("deny", "")
+    assert (judged[0].severity, judged[0].policy) == ("deny", "")
 
 
 def test_rules_of_a_file_are_over_the_general_ones() -> None:
@@ -148,10 +148,11 @@ def test_the_stanza_reads_back_once_a_reason_is_given() -> None:
         ([Finding("moved", "", "", severity="deny")], False, 1),
         ([UNKNOWN], False, 3),
         ([UNKNOWN, Finding("moved", "", "", severity="deny")], False, 1),
-        ([Finding("error", "", "", error=True), Finding("moved", "", "")], False, 2),
+        ([wrong_input("", ""), Finding("moved", "", "")], False, 1),
+        ([wrong_input("", ""), UNKNOWN], False, 2),
         ([], True, 130),
     ],
 )
 def test_exit_codes(findings: list[Finding], partial: bool, code: int) -> None:
-    """Bad input before denied before unknown; a part is never green."""
+    """Denied before bad input before unknown; a part is never green."""
     assert Report("t", tuple(findings), partial=partial).exit_code == code

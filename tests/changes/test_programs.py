@@ -49,7 +49,7 @@ def found(old: str, new: str) -> list[Finding]:
 
 def kinds(old: str, new: str) -> list[tuple[str, str]]:
     """Class and subject of each finding."""
-    return [(f.kind, f.subject) for f in found(old, new)]
+    return [(f.question, f.subject) for f in found(old, new)]
 
 
 def severities(old: str, new: str) -> set[str]:
@@ -114,7 +114,7 @@ def test_a_copy_of_a_parameter() -> None:
     """Through a copy to another memory space and into a fusion it is still the parameter; bytes are the padded ones."""
     line = "  %copy.5 = f32[64,256]{0,1:T(8,128)S(1)} copy(%copy-done.2)\n  %fusion.3"
     (copied,) = found(SMALL, SMALL.replace("  %fusion.3", line))
-    assert (copied.kind, copied.subject, copied.line) == ("relaid_parameter", "copy of parameter 0", 13)
+    assert (copied.question, copied.subject, copied.line) == ("relaid_parameter", "copy of parameter 0", 13)
     assert copied.figures == {"bytes": 256 * 128 * 4}
     inside = SMALL.replace("  ROOT %add.7", "  %copy.5 = f32[64,256]{0,1:T(8,128)} copy(%param_0)\n  ROOT %add.7")
     assert kinds(SMALL, inside) == [("relaid_parameter", "copy of parameter 0")]
@@ -187,9 +187,9 @@ def test_a_guess_is_said() -> None:
 )
 def test_a_broken_dump_is_an_error_with_its_line(text: str, problem: str, line: int) -> None:
     """It is never compared as if it were whole; what was read before is."""
-    errors = [f for f in found(SMALL, text) if f.error]
+    errors = [f for f in found(SMALL, text) if f.bad_input]
     assert [f.line for f in errors] == [line]
-    assert problem in errors[0].because
+    assert problem in errors[0].reason
     if "negate" not in problem and line > 1:
         assert read(text.encode(), "a").instructions
 
@@ -224,16 +224,16 @@ def test_bitcasts_of_real_programs_are_proved(name: str) -> None:
 @pytest.mark.parametrize(("old", "new"), PAIRS)
 def test_one_program_for_two_generations(old: str, new: str) -> None:
     """v5e against v6e: the same entry layout and copies; at most, an array is kept in another memory space."""
-    assert {f.kind for f in found(dump(old), dump(new))} <= {"memory_space"}
+    assert {f.question for f in found(dump(old), dump(new))} <= {"memory_space"}
 
 
 @pytest.mark.parametrize("name", ["reshard_v5e", "sharded_matmul_v5e", "sharded_reduce_v5e"])
 def test_one_program_on_two_meshes(name: str) -> None:
     """2x2 against 4x4: each device's part is smaller, which is the ABI; elements and groups are on other devices."""
     changes = found(dump(f"{name}_2x2"), dump(f"{name}_4x4"))
-    assert {f.kind for f in changes} - {"reshaped_result"} == {"abi", "resharded", "devices", "regrouped"}
-    moved = next(f for f in changes if f.kind == "resharded")
-    assert re.search(r"\(0, \d+\) goes from devices? 0.* to devices? ", moved.because)
+    assert {f.question for f in changes} - {"reshaped_result"} == {"abi", "resharded", "devices", "regrouped"}
+    moved = next(f for f in changes if f.question == "resharded")
+    assert re.search(r"\(0, \d+\) goes from devices? 0.* to devices? ", moved.reason)
 
 
 _SHAPE = re.compile(r"(?<== )([a-z]\w*\[[\d,]+\])\{([\d,]+):((?:T(?:\([\d,]+\))+))([^}]*)\}")
@@ -269,13 +269,13 @@ def test_mutants_are_caught_with_the_right_class(name: str) -> None:
         assert olds is not None
         assert news is not None
         try:
-            expected = {f.kind for f in layouts(olds[0], news[0])}
+            expected = {f.question for f in layouts(olds[0], news[0])}
         except LayoutError:
             continue  # the mutant is no layout
         if not expected:
             continue
         changed += 1
-        seen = {f.kind for f in found(text, whole) if f.line == line + 1}
+        seen = {f.question for f in found(text, whole) if f.line == line + 1}
         assert expected <= seen, (what, line + 1, olds[0], news[0], seen)
         caught += 1
     assert caught == changed > 0
@@ -301,7 +301,7 @@ def test_an_added_copy_is_caught(name: str) -> None:
             continue
         copy = f"  %copy.9999 = {shape}{{{other}{rest or ''}}} copy(%{name_})\n"
         seen = found(text, "".join([*lines[: number + 1], copy, *lines[number + 1 :]]))
-        assert [f.kind in ("new_copy", "relaid_parameter") for f in seen] == [True], (number, seen)
+        assert [f.question in ("new_copy", "relaid_parameter") for f in seen] == [True], (number, seen)
         assert seen[0].line == number + 2
         assert seen[0].figures["bytes"] > 0
         tried += 1

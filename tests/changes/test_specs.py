@@ -6,6 +6,7 @@ import pytest
 
 from layoutproof.changes.specs import compare, read
 from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
 
 HEAD = "source: here\n"
 OLD = """\
@@ -30,7 +31,7 @@ def found(old: str, new: str) -> list[Finding]:
 
 def kinds(old: str, new: str) -> list[tuple[str, str]]:
     """Class and subject of each finding."""
-    return [(f.kind, f.subject) for f in found(old, new)]
+    return [(f.question, f.subject) for f in found(old, new)]
 
 
 def test_nothing_changed() -> None:
@@ -78,16 +79,16 @@ def test_a_renamed_layout_is_matched_by_its_text() -> None:
     """The guess is said; claims about it follow the name."""
     new = OLD.replace("wide", "broad")
     (layout,) = found(OLD, new)
-    assert (layout.kind, layout.subject) == ("respelled", "layout broad, before wide")
+    assert (layout.question, layout.subject) == ("respelled", "layout broad, before wide")
     assert layout.guess == "by its text: the name is new"
 
 
 def test_a_bound_loosened_along_with_the_layout_is_lost() -> None:
     """It is the old claim that is asked of the new layout, so the new bound does not hide it."""
     new = OLD.replace("wide: f32[16,100]{1,0:T(8,128)}", "wide: f32[16,100]{0,1:T(8,128)}").replace("25%", "60%")
-    lost = next(f for f in found(OLD, new) if f.kind == "lost")
-    assert lost.because.startswith("padding at_most 25% was proved, now it is refuted: ")
-    assert "over 25%" in lost.because
+    lost = next(f for f in found(OLD, new) if f.question == "lost")
+    assert lost.reason.startswith("padding at_most 25% was proved, now it is refuted: ")
+    assert "over 25%" in lost.reason
     assert (lost.line, lost.file) == (7, "a.yaml")
 
 
@@ -106,39 +107,39 @@ def test_a_claim_that_becomes_true_is_gained() -> None:
 def test_a_claim_that_nobody_can_decide_any_more_is_undecided() -> None:
     """Proved before, unknown now: lost, and no policy makes it harmless."""
     old = "layouts:\n  a: f32[4,8]{1,0}\nchecks:\n  - injective: a\n"
-    (lost,) = [f for f in found(old, old.replace("4,8", "0,8")) if f.kind == "lost"]
-    assert lost.undecided
-    assert "vacuous" in lost.because
+    (lost,) = [f for f in found(old, old.replace("4,8", "0,8")) if f.question == "lost"]
+    assert lost.verdict is Verdict.UNKNOWN
+    assert "vacuous" in lost.reason
 
 
 def test_layouts_written_in_a_claim() -> None:
     """They are compared where they stand; which claim it was is a guess, and said."""
     (moved,) = found("checks:\n  - injective: f32[7,7]{1,0}\n", "checks:\n  - injective: f32[7,7]{0,1}\n")
-    assert (moved.kind, moved.line, moved.guess) == ("moved", 3, "by its property: the layout is new")
+    assert (moved.question, moved.line, moved.guess) == ("moved", 3, "by its property: the layout is new")
     pair = '  - same_map: ["f32[8]{0}", "%s"]\n'
     (other,) = found("checks:\n" + pair % "f32[8]{0:T(8)}", "checks:\n" + pair % "f32[8]{0:T(4)}")
-    assert other.kind == "respelled"
+    assert other.question == "respelled"
 
 
 def test_a_mistake_in_the_new_file_is_an_error_with_its_line() -> None:
     """The rest is still compared."""
-    errors = [f for f in found(OLD, OLD.replace("injective", "injectve")) if f.error]
-    assert [(f.line, f.because) for f in errors] == [(6, "unknown key 'injectve'; did you mean 'injective'?")]
-    assert [f.kind for f in found(OLD, "layouts: [")] == ["error"]
+    errors = [f for f in found(OLD, OLD.replace("injective", "injectve")) if f.bad_input]
+    assert [(f.line, f.reason) for f in errors] == [(6, "unknown key 'injectve'; did you mean 'injective'?")]
+    assert [f.question for f in found(OLD, "layouts: [")] == ["error"]
 
 
 def test_mistakes_that_are_mended_do_not_fail() -> None:
     """The old file could not be read: what is there now is added."""
-    assert {f.kind for f in found("layouts: [", OLD)} == {"added"}
+    assert {f.question for f in found("layouts: [", OLD)} == {"added"}
     assert ("added", "layout scores") in kinds(OLD.replace("f32[3,5]{1,0:T(2,2)}", "f32[3,5"), OLD)
 
 
 def test_a_file_that_is_new_or_gone() -> None:
     """Each of its layouts and claims is."""
     spec = read((HEAD + OLD).encode(), "a.yaml")
-    assert {f.kind for f in compare(None, spec, "a.yaml").all()} == {"added"}
+    assert {f.question for f in compare(None, spec, "a.yaml").all()} == {"added"}
     gone = compare(spec, None, "a.yaml").all()
-    assert {f.kind for f in gone} == {"removed"}
+    assert {f.question for f in gone} == {"removed"}
     assert len(gone) == 5
 
 

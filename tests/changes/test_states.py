@@ -66,8 +66,8 @@ def test_texts_that_are_no_hlo_are_said() -> None:
     old, new = state(a__txt=HLO, notes__txt=b"one"), state(a__txt=b"broken", notes__txt=b"two")
     report = compare(old, new, {}, today=TODAY)
     assert report.notes == ("neither claims nor HLO, not compared: notes.txt",)
-    assert report.exit_code == 2
-    assert report.findings[0].because == "not HLO text, which starts with HloModule: 'broken'"
+    assert [f.question for f in report.findings if f.bad_input] == ["error"]
+    assert report.findings[0].reason == "not HLO text, which starts with HloModule: 'broken'"
 
 
 def test_a_pointer_is_not_the_file() -> None:
@@ -75,7 +75,7 @@ def test_a_pointer_is_not_the_file() -> None:
     pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 3\n"
     report = compare(state(a__yaml=b"x: 1"), state(a__yaml=pointer), {}, today=TODAY)
     assert report.exit_code == 2
-    assert "git lfs pull" in report.findings[0].because
+    assert "git lfs pull" in report.findings[0].reason
 
 
 def test_a_defect_of_ours_is_one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def test_a_defect_of_ours_is_one_finding(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr("layoutproof.changes.program_changes.read", broken)
     report = compare(state(a__txt=HLO), state(a__txt=HLO + b"\n"), {}, today=TODAY)
-    assert (report.exit_code, report.findings[0].because) == (
+    assert (report.exit_code, report.findings[0].reason) == (
         2,
         "this is a bug in layoutproof, please report it: RuntimeError: oh",
     )
@@ -109,4 +109,4 @@ def test_search_files_are_no_specs() -> None:
     assert report.exit_code == 0
     alone = compare(state(s__yaml=problem), state(s__yaml=problem + b"#"), {}, today=TODAY)
     assert alone.exit_code == 2
-    assert "claims nothing" in alone.findings[0].because
+    assert "claims nothing" in alone.findings[0].reason

@@ -147,7 +147,7 @@ def test_ask_json(run: Any) -> None:
     found = json.loads(out)
     assert code == 1
     assert found["counterexample"] == {"first": [0, 4], "second": [1, 0]}
-    assert (found["property"], found["subject"], found["verdict"]) == ("injective", OVERLAP, "refuted")
+    assert (found["question"], found["subject"], found["verdict"]) == ("injective", OVERLAP, "refuted")
     assert json.loads(run("ask", "padding", SCORES, "--json")[1])["figures"]["bytes"] == 96
 
 

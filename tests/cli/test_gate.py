@@ -66,7 +66,7 @@ def repository(run: Any) -> Any:
         (GREW, 'grew = "deny above 99%"', 1, "1 finding in 1 file: 1 denied"),
         (GREW, 'grew = "deny above 100%"', 0, "1 finding in 1 file: 0 denied, 1 allowed"),
         (OLD.replace("f32[3,5]{1,0}", "f32[3,5]{1,0:SC(1:2)}"), 'lost = "allow"', 3, "unknown"),
-        (OLD.replace("injective", "injectve"), "", 2, "error"),
+        (OLD.replace("injective", "injectve"), "", 1, "1 denied, 1 error"),
         (OLD, 'mooved = "warn"', 2, ""),
     ],
 )

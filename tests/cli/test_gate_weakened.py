@@ -97,9 +97,13 @@ def gate(empty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
 
 def said(findings: list[dict[str, Any]]) -> set[str]:
     """`deny moved`, `allow added` and so on."""
-    return {
-        f"{'error' if f['error'] else 'unknown' if f['undecided'] else f['severity']} {f['kind']}" for f in findings
-    }
+    return {f"{_word(f)} {f['question']}" for f in findings}
+
+
+def _word(finding: dict[str, Any]) -> str:
+    if finding.get("bad_input"):
+        return "error"
+    return str(finding["verdict"] if finding["verdict"] == "unknown" else finding["severity"])
 
 
 def approval(fingerprint: str, days: int = 30, by: str = "") -> str:
@@ -132,7 +136,7 @@ def test_rules_of_the_base_judge(before: str | None, after: str | None, expected
     write({"specs/a.yaml": MOVED, "pyproject.toml": None if after is None else GATE + after})
     code, found = gate()
     assert said(found) == expected
-    assert code == (2 if "error error" in expected else 1 if any(s.startswith("deny") for s in expected) else 0)
+    assert code == (1 if any(s.startswith("deny") for s in expected) else 2 if "error error" in expected else 0)
 
 
 @pytest.mark.parametrize(
@@ -166,8 +170,8 @@ def test_an_approval_that_the_change_adds(where: str, gate: Gate) -> None:
         write({where: stanza})
     code, found = gate()
     assert (code, said(found)) == (1, {"deny moved", "deny approval_added"})
-    (added,) = [f for f in found if f["kind"] == "approval_added"]
-    assert added["because"].startswith(
+    (added,) = [f for f in found if f["question"] == "approval_added"]
+    assert added["reason"].startswith(
         f"R. Viewer approves until {until} ({moved['fingerprint']}: moved layout wide in "
     )
     assert added["file"] == where
@@ -181,7 +185,7 @@ def test_an_approval_that_the_change_adds(where: str, gate: Gate) -> None:
     write({"specs/a.yaml": changed})
     code, found = gate("--against", "topic")
     assert (code, said(found)) == (0, {"allow moved"})
-    assert found[0]["said"] == f"approved until {until} by R. Viewer: measured"
+    assert found[0]["policy"] == f"approved until {until} by R. Viewer: measured"
 
 
 @pytest.mark.parametrize(("days", "accepted"), [(180, True), (181, False), (350000, False)])
@@ -217,8 +221,8 @@ def test_what_is_printed_to_approve_names_who(gate: Gate, capsys: pytest.Capture
     (moved,) = gate()[1]
     assert cli.run(["gate", "--against", "main", "--approve", moved["fingerprint"]]) == 0
     write({"pyproject.toml": capsys.readouterr().out.replace('reason = ""', 'reason = "measured"')})
-    added = next(f for f in gate()[1] if f["kind"] == "approval_added")
-    assert added["because"].startswith('R. "V" Viewer approves until ')
+    added = next(f for f in gate()[1] if f["question"] == "approval_added")
+    assert added["reason"].startswith('R. "V" Viewer approves until ')
     assert gate("--accept-approvals")[0] == 0
 
 
@@ -226,7 +230,7 @@ def test_a_loosened_rule_can_be_approved(gate: Gate) -> None:
     """As every other finding: with --accept-approvals, and the old rules still judge the rest."""
     commit({"specs/a.yaml": SPEC})
     write({"specs/a.yaml": MOVED, "pyproject.toml": GATE + 'moved = "warn"\n'})
-    print_ = next(f for f in gate()[1] if f["kind"] == "policy")["fingerprint"]
+    print_ = next(f for f in gate()[1] if f["question"] == "policy")["fingerprint"]
     write({"pyproject.toml": GATE + 'moved = "warn"\n' + approval(print_)})
     assert said(gate("--accept-approvals")[1]) == {"allow policy", "allow approval_added", "deny moved"}
 
@@ -366,7 +370,7 @@ def test_one_edit_of_a_spec_file(text: str, old: str, new: str, expected: set[st
     write({"specs/a.yaml": text.replace(old, new, 1)})
     code, found = gate()
     assert said(found) == expected, found
-    codes = {"error": 2, "deny": 1, "unknown": 3}
+    codes = {"deny": 1, "error": 2, "unknown": 3}
     assert code == next((codes[word] for word in codes if any(s.startswith(word) for s in expected)), 0)
 
 
@@ -379,7 +383,7 @@ def test_renamed_and_relaid_in_one_edit(gate: Gate) -> None:
     write({"specs/a.yaml": MOVED.replace("wide", "broad")})
     code, found = gate()
     assert code == 1
-    assert [f["subject"] for f in found if f["kind"] == "removed"] == ["layout wide", "claim padding wide"]
+    assert [f["subject"] for f in found if f["question"] == "removed"] == ["layout wide", "claim padding wide"]
     write({"specs/a.yaml": MOVED.replace("wide", "WIDE")})
     assert gate()[0] == 1
 
@@ -389,7 +393,7 @@ def test_the_smallest_size_that_a_claim_no_longer_speaks_of(gate: Gate) -> None:
     commit({"specs/a.yaml": SYMBOLIC})
     write({"specs/a.yaml": SYMBOLIC.replace("N % 8 == 0", "N % 24 == 0")})
     (found,) = gate()[1]
-    assert found["because"].endswith("it says nothing any more of N = 8, M = 128")
+    assert found["reason"].endswith("it says nothing any more of N = 8, M = 128")
     assert found["counterexample"] == {"sizes": {"N": 8, "M": 128}}
 
 
@@ -428,7 +432,7 @@ def test_files_that_come_and_go(change: dict[str, str | None], expected: set[str
     write(change)
     code, found = gate()
     assert said(found) == expected, found
-    assert code == (2 if "error error" in expected else 1 if "deny removed" in expected else 0)
+    assert code == (1 if "deny removed" in expected else 2 if "error error" in expected else 0)
 
 
 def test_a_folder_that_is_gone(gate: Gate) -> None:
@@ -497,7 +501,7 @@ def test_a_stated_kernel(text: str, old: str, new: str, code: int, refuted: list
     commit({"specs/k.yaml": text})
     write({"specs/k.yaml": text.replace(old, new)})
     found_code, found = gate()
-    wrong = [f["because"].partition(" of ")[0] for f in found if f["kind"] == "refuted"]
+    wrong = [f["reason"].partition(" of ")[0] for f in found if f["question"] == "refuted"]
     assert sorted(set(wrong)) == refuted, found
     assert found_code == code, found
 
@@ -614,7 +618,7 @@ def test_a_submodule_that_is_not_here(vendored: Gate) -> None:
     git("update-index", "--cacheinfo", f"160000,{'1' * 40},specs/vendor")
     for _ in range(2):
         code, (found,) = vendored()
-        assert (code, found["subject"], found["undecided"]) == (3, "specs/vendor", True)
+        assert (code, found["subject"], found["verdict"]) == (3, "specs/vendor", "unknown")
         git("update-index", "--force-remove", "specs/vendor")
     code, (found,) = vendored("specs/vendor/v.yaml")
     assert (code, found["subject"]) == (3, "specs/vendor")
@@ -757,7 +761,7 @@ def test_a_lock_that_cannot_be_read(gate: Gate) -> None:
     assert said(gate()[1]) == {"deny moved", "unknown unknown"}
     write({"layoutproof.lock": "no lock either\n"})
     code, found = gate()
-    assert (code, said(found)) == (2, {"deny moved", "unknown unknown", "error error"})
+    assert (code, said(found)) == (1, {"deny moved", "unknown unknown", "error error"})
 
 
 def test_a_wrong_kernel_in_two_files_instead_of_one(gate: Gate) -> None:
@@ -784,7 +788,7 @@ def test_code_that_may_not_be_run_is_unknown(gate: Gate) -> None:
     assert cli.run(["gate", "--lock"]) == 0
     commit({})
     code, (found,) = gate("--no-trace")
-    assert (code, found["undecided"], found["subject"]) == (3, True, "kernel mm")
+    assert (code, found["verdict"], found["subject"]) == (3, "unknown", "kernel mm")
     write({"specs/k.yaml": TRACED.replace(", target: v5e", "")})
     assert said(gate("--no-trace")[1]) == {"deny loosened", "unknown unknown"}
 

@@ -110,7 +110,7 @@ def test_unused_outputs_are_no_error(mine: Any) -> None:
     with layoutproof.guard() as seen:
         jax.eval_shape(mine.scratch_outputs, zeros(64, 128))
     assert [call.verdict for call in seen.calls] == [Verdict.PROVED]
-    assert any(f.severity == "info" and f.result.verdict is Verdict.REFUTED for f in seen.calls[0].findings)
+    assert any(f.severity == "info" and f.verdict is Verdict.REFUTED for f in seen.calls[0].findings)
 
 
 def test_unknown_is_a_warning_and_never_silent(mine: Any) -> None:

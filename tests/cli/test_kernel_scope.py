@@ -239,7 +239,7 @@ def test_one_rule_for_line_count_and_exit_code(run: Any) -> None:
     assert "unknown" not in lines
     assert lines.count("warning") == 1
     assert "0 unknown; 1 warning" in out.splitlines()[-1]
-    assert "nobody can tell" in out
+    assert "because  unknown: " in out
     found = json.loads(run("c.yaml", "--json")[1])
     assert (found["exit_code"], found["summary"]["unknown"], found["warnings"]) == (0, 0, 1)
     code, out, _ = run("c.yaml", "--property", "outputs_covered")

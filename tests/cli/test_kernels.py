@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 import layoutproof
-from layoutproof.core.result import Result, Verdict
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.pallas.findings import Judged, exit_code, judged, without_proved
-from layoutproof.pallas.judge import Finding, kernel_of
+from layoutproof.pallas.judge import kernel_of
 from layoutproof.pallas.report import as_json, place, summary, text, why_unknown
 from tests.cli.user_code import CALL_LINE, SPEC_LINE, kernels_command
 
@@ -61,13 +62,13 @@ def test_json_has_every_finding(run: Any) -> None:
     assert (code, err, found["exit_code"]) == (1, "imported\n", 1)
     assert found["summary"] == {"calls": 1, "proved": 0, "refuted": 1, "unknown": 0, "not_asked": 0}
     (call,) = found["calls"]
-    verdicts = {finding["property"]: finding["verdict"] for finding in call["findings"]}
+    verdicts = {finding["question"]: finding["verdict"] for finding in call["findings"]}
     assert verdicts["outputs_covered"] == "refuted"
     assert verdicts["blocks_in_bounds"] == "proved"
     wrong = next(f for f in call["findings"] if f["verdict"] == "refuted")
     assert wrong["counterexample"] == {"block": [3, 0]}
-    assert wrong["source"].endswith(f"users_kernels.py:{SPEC_LINE}")
-    assert wrong["mend"]
+    assert (Path(wrong["file"]).name, wrong["line"]) == ("users_kernels.py", SPEC_LINE)
+    assert wrong["fix"]
     assert call["operands"][1]["dims"] == [1000, 128]
 
 
@@ -110,7 +111,7 @@ def test_one_property(run: Any) -> None:
     arguments = ("users_kernels:copy", "--arg", "f32[1000,128]")
     code, out, _ = run(*arguments, "--property", "blocks_in_bounds", "--json")
     assert code == 0
-    assert {f["property"] for f in json.loads(out)["calls"][0]["findings"]} == {"blocks_in_bounds"}
+    assert {f["question"] for f in json.loads(out)["calls"][0]["findings"]} == {"blocks_in_bounds"}
     code, out, _ = run(*arguments, "--property", "parallel_writes", "--json")
     assert code == 0
     assert [f["verdict"] for f in json.loads(out)["calls"][0]["findings"]] == ["proved"]
@@ -295,7 +296,8 @@ def finding(verdict: Verdict, severity: str = "error", **more: Any) -> Finding:
     """A finding of no kernel in particular."""
     point = {"program": (3,)} if verdict is Verdict.REFUTED else None
     reason = "" if verdict is Verdict.PROVED else "a reason"
-    return Finding("blocks_in_bounds", "x", Result("blocks_in_bounds", "x", verdict, point, reason), severity, **more)
+    more |= {"verdict": verdict, "counterexample": point, "severity": severity}
+    return Finding("blocks_in_bounds", "x", reason, **more)
 
 
 def kernel(grid: int = 3) -> Kernel:
@@ -336,7 +338,7 @@ def test_the_worst_is_last() -> None:
     found = [finding(Verdict.REFUTED), finding(Verdict.PROVED), finding(Verdict.REFUTED, "info")]
     found += [finding(Verdict.UNKNOWN), finding(Verdict.REFUTED, "warning")]
     left = without_proved(Judged(kernel(), tuple(found))).findings
-    assert [(f.result.verdict.value, f.severity) for f in left] == [
+    assert [(f.verdict.value, f.severity) for f in left] == [
         ("refuted", "info"),
         ("refuted", "warning"),
         ("unknown", "error"),
@@ -346,9 +348,9 @@ def test_the_worst_is_last() -> None:
 
 def test_words_of_the_report() -> None:
     """A warning is called one, assumptions are shown, and what is unknown says why."""
-    shown = text([Judged(kernel(), (finding(Verdict.REFUTED, "warning", mend="do so", assumes=("0 <= t < 8",)),))])
+    shown = text([Judged(kernel(), (finding(Verdict.REFUTED, "warning", fix="do so", assumes=("0 <= t < 8",)),))])
     assert "warning  blocks_in_bounds  x" in shown
-    assert "  mend     do so" in shown
+    assert "  fix      do so" in shown
     assert "  assumes  0 <= t < 8" in shown
     assert "1 Pallas call: 1 proved, 0 refuted, 0 unknown; 1 warning; " in shown
     assert why_unknown(Judged(kernel(), (finding(Verdict.UNKNOWN),))).endswith("blocks_in_bounds of x: a reason")

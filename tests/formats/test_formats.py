@@ -16,7 +16,7 @@ import pytest
 
 from layoutproof.changes.classes import layouts
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.finding import Finding, Report
+from layoutproof.core.finding import Report, unknown, wrong_input
 from layoutproof.core.fingerprint import named
 from layoutproof.formats import names, render
 from tests.formats.sarif_schema import SARIF
@@ -29,13 +29,16 @@ def report() -> Report:
     """One finding of each severity, one of them with everything in it that could break a form."""
     (moved,) = layouts("f32[3,5]{1,0:T(2,2)}", "f32[3,5]{0,1:T(2,2)}")
     base = replace(moved, subject="layout a", unit="s.yaml", file="a b/s,1.yaml", line=3, column=6)
-    nasty = replace(base, kind="lost", subject=NASTY, because=NASTY, before=NASTY, after=NASTY, guess=NASTY, said=NASTY)
+    texts = dict.fromkeys(("subject", "reason", "before", "after", "guess", "policy"), NASTY)
+    nasty = replace(base, question="lost", **texts)
     findings = [
         replace(base, severity="deny"),
-        replace(base, kind="grew", severity="warn", figures={"bytes_before": 1, "bytes_after": 2, "percent": 100.0}),
-        replace(base, kind="added", severity="allow", said="approved until 2027-01-01: measured", before=""),
-        Finding("unknown", "layout u", "nobody can tell", unit="s.yaml", file="s.yaml", undecided=True),
-        Finding("error", "spec file", "not YAML", unit="s.yaml", file="s.yaml", line=1, error=True),
+        replace(
+            base, question="grew", severity="warn", figures={"bytes_before": 1, "bytes_after": 2, "percent": 100.0}
+        ),
+        replace(base, question="added", severity="allow", policy="approved until 2027-01-01: it fits", before=""),
+        unknown("layout u", "nobody can tell", unit="s.yaml", file="s.yaml"),
+        wrong_input("spec file", "not YAML", unit="s.yaml", file="s.yaml", line=1),
         replace(nasty, severity="deny"),
     ]
     return Report("new against old", tuple(named(findings)), 2, (NASTY,))
@@ -49,7 +52,7 @@ def test_every_form_says_everything(form: str) -> None:
     """Each finding's class and both texts are in it, and nothing is an error without findings."""
     text = render(form, report())
     for finding in report().findings[:3]:
-        assert finding.kind in text
+        assert finding.question in text
     assert "f32[3,5]{0,1:T(2,2)}" in text
     assert render(form, EMPTY)
     with pytest.raises(LayoutError, match="known: github, html, json, junit, markdown, sarif, text"):
@@ -59,9 +62,9 @@ def test_every_form_says_everything(form: str) -> None:
 def test_json() -> None:
     """One object, with the exit code of the process."""
     whole = json.loads(render("json", report()))
-    assert (whole["exit_code"], whole["compared"], len(whole["findings"])) == (2, 2, 6)
+    assert (whole["exit_code"], whole["compared"], len(whole["findings"])) == (1, 2, 6)
     assert whole["findings"][0]["counterexample"] == {"element": [0, 1]}
-    assert whole["findings"][5]["because"] == NASTY
+    assert whole["findings"][5]["reason"] == NASTY
 
 
 @pytest.mark.parametrize("given", [report(), EMPTY])
@@ -72,10 +75,10 @@ def test_sarif(given: Report) -> None:
     (run,) = whole["runs"]
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
     for finding, result in zip(given.findings, run["results"], strict=True):
-        assert rules[result["ruleIndex"]] == result["ruleId"] == finding.kind
+        assert rules[result["ruleIndex"]] == result["ruleId"] == finding.question
         assert result["partialFingerprints"] == {"layoutproof/v1": finding.fingerprint}
     assert [bool(r.get("suppressions")) for r in run["results"]] == [
-        f.said.startswith("approved") for f in given.findings
+        f.policy.startswith("approved") for f in given.findings
     ]
 
 

@@ -77,5 +77,5 @@ def test_a_written_pipeline_hears_of_it() -> None:
         }
     )
     (found,) = judge(read.kernel, names=["legal_for_target"], target="v5e")
-    assert found.result.verdict is lp.Verdict.REFUTED
-    assert "30 is no multiple of the tile of 8" in found.result.reason
+    assert found.verdict is lp.Verdict.REFUTED
+    assert "30 is no multiple of the tile of 8" in found.reason

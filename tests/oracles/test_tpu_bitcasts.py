@@ -57,7 +57,7 @@ def on_arrays(array: np.ndarray[Any, Any], row: dict[str, Any]) -> np.ndarray[An
     return array
 
 
-def ask(row: dict[str, Any], before: object, result: object) -> lp.Result:
+def ask(row: dict[str, Any], before: object, result: object) -> lp.Finding:
     """Our answer: one `bitcast` question, or for several steps `same_map` through them and the allotted bytes."""
     todo = steps(row)
     if len(todo) == 1:

@@ -130,7 +130,4 @@ def _settled(term: Term, at: dict[str, int]) -> Term:
 def verdicts(kernel: Kernel, target: str) -> Counter[Any]:
     """What is found of a kernel, without the names of its operands and how it was decided."""
     findings = judge(kernel, target=target)
-    return Counter(
-        (f.property, f.severity, f.result.verdict.value, tuple((f.result.counterexample or {}).items()))
-        for f in findings
-    )
+    return Counter((f.question, f.severity, f.verdict.value, tuple((f.counterexample or {}).items())) for f in findings)

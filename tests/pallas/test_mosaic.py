@@ -215,7 +215,7 @@ def test_pipelines_inside_are_not_seen_and_that_is_said() -> None:
     (still_there,) = kernels_in_hlo(lowered((only, (x,))))
     found = judged(still_there)
     assert found.verdict.value == "unknown"
-    assert "only where the function is traced" in found.of("analysable")[0].result.reason
+    assert "only where the function is traced" in found.of("analysable")[0].reason
     outer, inside = kernels_in_hlo(lowered((both, (x, x))))
     assert isinstance(outer, Kernel)
     assert isinstance(inside, Unmodelled)

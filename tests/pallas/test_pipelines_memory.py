@@ -87,7 +87,7 @@ def budget(body: Any, scratch: list[Any], limit: int | None = None) -> tuple[lp.
         if isinstance(inner, Kernel) and inner.pipeline != "pallas_call":
             (said,) = judge(inner, names=["memory_budget"], target="v5e")
             assert (said.asked, said.severity) == (False, "info")
-    return vmem_.result.verdict, vmem_.result.figures["bytes"]
+    return vmem_.verdict, vmem_.figures["bytes"]
 
 
 @pytest.mark.parametrize(
@@ -136,4 +136,4 @@ def test_a_lowered_program_says_the_same(body: Any, scratch: list[int], bytes_: 
     (whole, *_) = kernels_in_hlo(text, "a.mlir")
     assert isinstance(whole, Kernel)
     found = judge(whole, names=["memory_budget"], target="v5e")
-    assert found[0].result.figures["bytes"] == bytes_
+    assert found[0].figures["bytes"] == bytes_

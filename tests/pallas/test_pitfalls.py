@@ -10,10 +10,11 @@ import pytest
 jax = pytest.importorskip("jax", reason="finding Pallas calls needs the extra [jax]")
 
 from layoutproof.core.errors import LayoutError  # noqa: E402
+from layoutproof.core.finding import Finding  # noqa: E402
 from layoutproof.core.result import Verdict  # noqa: E402
 from layoutproof.kernel.kernel import Kernel  # noqa: E402
 from layoutproof.pallas.from_jax.trace import kernels_of  # noqa: E402
-from layoutproof.pallas.judge import Finding, judge  # noqa: E402
+from layoutproof.pallas.judge import judge  # noqa: E402
 from tests.pallas.pitfalls import PITFALLS, Pitfall, call  # noqa: E402
 
 
@@ -27,14 +28,14 @@ def findings(built: Any, assume: tuple[str, ...]) -> tuple[Finding, ...]:
 @pytest.mark.parametrize("pitfall", PITFALLS, ids=lambda p: f"{p.number:02d} {p.what}")
 def test_a_pitfall_is_refuted(pitfall: Pitfall) -> None:
     found = findings(pitfall.wrong(), pitfall.assume)
-    refuted = {(f.property, f.severity) for f in found if f.result.verdict is Verdict.REFUTED}
+    refuted = {(f.question, f.severity) for f in found if f.verdict is Verdict.REFUTED}
     assert (pitfall.says, pitfall.severity) in refuted
 
 
 @pytest.mark.parametrize("pitfall", PITFALLS, ids=lambda p: f"{p.number:02d} {p.what}")
 def test_its_twin_is_proved(pitfall: Pitfall) -> None:
     found = findings(pitfall.right(), pitfall.assume)
-    wrong = [(f.property, f.subject, f.result.verdict, f.result.reason) for f in found if f.severity == "error"]
+    wrong = [(f.question, f.subject, f.verdict, f.reason) for f in found if f.severity == "error"]
     assert [row for row in wrong if row[2] is not Verdict.PROVED] == []
 
 

@@ -36,7 +36,7 @@ def test_a_call_is_what_its_spec_says(pitfall: Pitfall, side: str) -> None:
         back = read_layout(check.layouts[0]).kernel
         assert mapping_of(back) == mapping_of(call)
         before, after = (
-            [(f.property, f.subject, f.result.verdict, f.result.counterexample) for f in judge(kernel, target="v5e")]
+            [(f.question, f.subject, f.verdict, f.counterexample) for f in judge(kernel, target="v5e")]
             for kernel in (call, back)
         )
         assert before == after

@@ -42,9 +42,9 @@ def test_errors_are_the_one_real_finding() -> None:
             assert isinstance(call, Kernel)
             found = judge(call, target=op.target)
             wrong += [
-                (op.name, f.property, f.subject)
+                (op.name, f.question, f.subject)
                 for f in found
-                if f.severity == "error" and f.result.verdict is Verdict.REFUTED
+                if f.severity == "error" and f.verdict is Verdict.REFUTED
             ]
     name = "tpu.matmul 1000x1000x1000 float32 256,256,256"
     found = [("outputs_covered", "outputs"), ("inputs_read", "args[0]"), ("inputs_read", "args[1]")]
@@ -59,9 +59,9 @@ def test_the_products_that_matmul_leaves_out(k: int, wrong: list[str]) -> None:
     x, y = jax.ShapeDtypeStruct((1024, k), "float32"), jax.ShapeDtypeStruct((k, 1024), "float32")
     (call,) = kernels_of(lambda x, y: matmul(x, y, block_shape=(256, 256), block_k=256), (x, y))
     assert isinstance(call, Kernel)
-    found = [f for f in judge(call) if f.result.verdict is not Verdict.PROVED]
-    assert [f.property for f in found] == wrong
-    assert all("use pl.cdiv(1000, 256) = 4" in f.mend for f in found)
+    found = [f for f in judge(call) if f.verdict is not Verdict.PROVED]
+    assert [f.question for f in found] == wrong
+    assert all("use pl.cdiv(1000, 256) = 4" in f.fix for f in found)
 
 
 def test_what_tables_must_hold_settles_splash_attention() -> None:
@@ -69,4 +69,4 @@ def test_what_tables_must_hold_settles_splash_attention() -> None:
     function, arguments = op.build()
     (call,) = kernels_of(function, arguments, assume=("0 <= prefetch0 < 4",))
     assert isinstance(call, Kernel)
-    assert {f.result.verdict for f in judge(call, names=["blocks_in_bounds"])} == {Verdict.PROVED}
+    assert {f.verdict for f in judge(call, names=["blocks_in_bounds"])} == {Verdict.PROVED}

@@ -38,14 +38,14 @@ def row(op: Op) -> str:
         for finding in judge(call, target=op.target):
             if not finding.asked:
                 continue
-            verdict = finding.result.verdict.value
+            verdict = finding.verdict.value
             verdicts[verdict if verdict != "refuted" else finding.severity] += 1
             if verdict == "unknown":
-                said[f"unknown `{finding.property}`: {_short(finding.result.reason)}"] = None
+                said[f"unknown `{finding.question}`: {_short(finding.reason)}"] = None
             elif verdict == "refuted" and finding.severity == "error":
-                said[f"**{finding.property}**: {finding.result.reason}. Mend: {finding.mend}"] = None
+                said[f"**{finding.question}**: {finding.reason}. Mend: {finding.fix}"] = None
             elif verdict == "refuted":
-                said[f"{finding.severity} `{finding.property}` {finding.subject}"] = None
+                said[f"{finding.severity} `{finding.question}` {finding.subject}"] = None
     refuted = f"{verdicts['error']} / {verdicts['warning']} / {verdicts['info']}"
     what = "; ".join(said).replace("|", "\\|")
     cells = (op.name, op.target, len(calls), verdicts["proved"], verdicts["unknown"], refuted, what)

@@ -15,8 +15,9 @@ import pytest
 
 import layoutproof as lp
 from layoutproof.core.axes import onto
+from layoutproof.core.finding import Finding
 from layoutproof.core.index_map import IndexMap
-from layoutproof.core.result import Result, Verdict
+from layoutproof.core.result import Verdict
 from layoutproof.solvers.count import count, one_by_one
 from layoutproof.solvers.decide import ENGINES
 from tests.properties.places import axe, collision, hole, holes, missing, outside, repeated
@@ -69,7 +70,7 @@ LAYOUTS: dict[str, IndexMap] = {
 }
 
 
-def smallest(result: Result) -> dict[str, tuple[int, ...]] | None:
+def smallest(result: Finding) -> dict[str, tuple[int, ...]] | None:
     """The counterexample; None when proved. Unknown fails."""
     assert result.verdict is not Verdict.UNKNOWN, result.reason
     return None if result.counterexample is None else dict(result.counterexample)

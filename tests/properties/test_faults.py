@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 import layoutproof as lp
+from layoutproof.core.finding import Finding
 from layoutproof.core.index_map import IndexMap
-from layoutproof.core.result import Result, Verdict
+from layoutproof.core.result import Verdict
 from layoutproof.core.space import Space
 from layoutproof.registry.catalogue import properties
 from layoutproof.registry.read import map_of, read_layout
@@ -45,7 +46,7 @@ class Case:
     def __str__(self) -> str:
         return f"{self.property}: {self.fault}"
 
-    def ask(self, faulty: bool, **how: Any) -> Result:
+    def ask(self, faulty: bool, **how: Any) -> Finding:
         options = self.faulty_options if faulty and self.faulty_options is not None else self.options
         return lp.ask(self.property, *(self.faulty if faulty else self.sound), **options, **how)
 

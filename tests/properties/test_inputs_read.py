@@ -11,9 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.finding import Finding
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.kernel_text import read_kernel
-from layoutproof.pallas.judge import Finding, judge
+from layoutproof.pallas.judge import judge
 
 
 def kernel(grid: Any, *inputs: dict[str, Any], **more: Any) -> Kernel:
@@ -30,7 +31,7 @@ def asked(kernel: Kernel, **how: Any) -> dict[str, Finding]:
 
 def word(finding: Finding) -> str:
     """How a report calls it."""
-    verdict = finding.result.verdict.value
+    verdict = finding.verdict.value
     return verdict if verdict == "proved" or finding.severity == "error" else finding.severity
 
 
@@ -55,11 +56,11 @@ def test_the_tail_of_a_sum() -> None:
     """`k // bk`: both operands, the smallest element that nobody reads, and what to write instead."""
     found = asked(matmul(1024, 1024, 1000, [4, 4, 1000 // 256]))
     assert [word(f) for f in found.values()] == ["refuted", "refuted"]
-    assert found["x0"].result.counterexample == {"element": (0, 768)}
-    assert found["x1"].result.counterexample == {"element": (768, 0)}
+    assert found["x0"].counterexample == {"element": (0, 768)}
+    assert found["x1"].counterexample == {"element": (768, 0)}
     for finding in found.values():
-        assert "768:1000" in finding.result.reason
-        assert "grid dimension 2 floor-divides 1000 by 256: use pl.cdiv(1000, 256) = 4" in finding.mend
+        assert "768:1000" in finding.reason
+        assert "grid dimension 2 floor-divides 1000 by 256: use pl.cdiv(1000, 256) = 4" in finding.fix
     assert {word(f) for f in asked(matmul(1024, 1024, 1024, [4, 4, 4])).values()} == {"proved"}
     assert {word(f) for f in asked(matmul(1024, 1024, 1000, [4, 4, 4])).values()} == {"proved"}
 
@@ -70,8 +71,8 @@ def test_for_all_sizes() -> None:
     floor = matmul("M", "N", "K", [*up, "K // 256"])
     found = asked(floor)["x0"]
     assert word(found) == "refuted"
-    assert found.result.counterexample == {"element": (0, 256), "sizes": {"M": 1, "N": 1, "K": 257}}
-    assert "use pl.cdiv(K, 256)" in found.mend
+    assert found.counterexample == {"element": (0, 256), "sizes": {"M": 1, "N": 1, "K": 257}}
+    assert "use pl.cdiv(K, 256)" in found.fix
     assert word(asked(floor, where="K % 256 == 0")["x0"]) == "proved"
     assert {word(f) for f in asked(matmul("M", "N", "K", [*up, "cdiv(K, 256)"])).values()} == {"proved"}
 
@@ -82,7 +83,7 @@ def test_a_thousand_million_programs(extent: int, said: str) -> None:
     found = of(f"f32[{extent}]", [256], "i -> i", [10**9])
     assert word(found) == said
     if said == "refuted":
-        assert found.result.counterexample == {"element": (256 * 10**9,)}
+        assert found.counterexample == {"element": (256 * 10**9,)}
 
 
 @pytest.mark.parametrize(
@@ -163,7 +164,7 @@ def test_against_plain_ints(extent: int, block: int, by: int, start: int, progra
     if not left:
         assert word(found) == "proved"
         return
-    assert found.result.counterexample == {"element": (left[0],)}
+    assert found.counterexample == {"element": (left[0],)}
     remainder = list(range(math.floor(extent / block) * block, extent))
     if word(found) == "refuted":
         assert left == remainder

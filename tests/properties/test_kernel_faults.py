@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import layoutproof as lp
-from layoutproof.pallas.judge import Finding, judge
+from layoutproof.core.finding import Finding
+from layoutproof.pallas.judge import judge
 
 PROVED, REFUTED, UNKNOWN = lp.Verdict.PROVED, lp.Verdict.REFUTED, lp.Verdict.UNKNOWN
 
@@ -15,7 +16,7 @@ PROVED, REFUTED, UNKNOWN = lp.Verdict.PROVED, lp.Verdict.REFUTED, lp.Verdict.UNK
 def asked(name: str, subject: str, where: str | None = None, **given: Any) -> Finding:
     kernel = lp.read_layout({"kernel": given}).kernel
     found = [f for f in judge(kernel, names=[name], where=where) if f.subject == subject]
-    return min(found, key=lambda f: f.result.verdict)
+    return min(found, key=lambda f: f.verdict)
 
 
 def aliased(index: str, out_index: str = "", table: str = "", **given: Any) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def aliased(index: str, out_index: str = "", table: str = "", **given: Any) -> d
 
 
 def test_one_map_that_reads_a_table_may_come_back_to_a_block_that_is_on_its_way_out() -> None:
-    result = asked("alias_hazard", "x -> o", **aliased("(i) -> (t[i],)")).result
+    result = asked("alias_hazard", "x -> o", **aliased("(i) -> (t[i],)"))
     assert (result.verdict, "assume 't is monotone' and it is proved" in result.reason) == (UNKNOWN, True)
     # block 0, another, block 0 again: two steps apart, and two buffers
     assert "program (0,) writes block (0,) of o, and 2 step(s) later program (2,) needs it" in result.reason
@@ -42,26 +43,26 @@ def test_one_map_that_reads_a_table_may_come_back_to_a_block_that_is_on_its_way_
     ("table", "verdict"), [("t is injective", PROVED), ("t is monotone", PROVED), ("t is onto", PROVED)]
 )
 def test_what_is_said_of_the_table_settles_it(table: str, verdict: Any) -> None:
-    assert asked("alias_hazard", "x -> o", **aliased("(i) -> (t[i],)", table=table)).result.verdict is verdict
+    assert asked("alias_hazard", "x -> o", **aliased("(i) -> (t[i],)", table=table)).verdict is verdict
 
 
 def test_different_maps_that_read_a_table() -> None:
     one = asked("alias_hazard", "x -> o", **aliased("(i) -> (t[i],)", "(i) -> (i + 4,)"))
-    assert one.result.verdict is PROVED
+    assert one.verdict is PROVED
     other = asked("alias_hazard", "x -> o", **aliased("(i) -> (t[i],)", "(i) -> (i,)"))
-    assert (other.result.verdict, "1 step(s) later program (1,)" in other.result.reason) == (UNKNOWN, True)
+    assert (other.verdict, "1 step(s) later program (1,)" in other.reason) == (UNKNOWN, True)
 
 
 def test_programs_of_a_parallel_dimension_do_not_read_what_others_write() -> None:
     ahead = aliased("(i) -> (i + 1,)", "(i) -> (i,)")
-    assert asked("alias_hazard", "x -> o", **ahead).result.verdict is PROVED
+    assert asked("alias_hazard", "x -> o", **ahead).verdict is PROVED
     found = asked("alias_hazard", "x -> o", **ahead, semantics=["parallel"])
-    assert found.result.verdict is REFUTED
-    assert found.result.counterexample == {"writer": (1,), "reader": (0,)}
+    assert found.verdict is REFUTED
+    assert found.counterexample == {"writer": (1,), "reader": (0,)}
     own = aliased("(i) -> (i,)", semantics=["parallel"])
-    assert asked("alias_hazard", "x -> o", **own).result.verdict is PROVED
+    assert asked("alias_hazard", "x -> o", **own).verdict is PROVED
     on_gpu = asked("alias_hazard", "x -> o", **ahead, platform="triton")
-    assert (on_gpu.result.verdict, "kernel's body" in on_gpu.result.reason) == (UNKNOWN, True)
+    assert (on_gpu.verdict, "kernel's body" in on_gpu.reason) == (UNKNOWN, True)
 
 
 def test_only_what_a_bounded_slice_holds_is_written() -> None:
@@ -75,7 +76,7 @@ def test_only_what_a_bounded_slice_holds_is_written() -> None:
             inputs=[{"name": "x", **array, "index": f"(i) -> (ds(8 * i + 4, {size}),)"}],
             outputs=[{"name": "o", **array, "index": f"(i) -> (ds(8 * i + 8, {size}),)"}],
             aliases={"x": "o"},
-        ).result.verdict
+        ).verdict
 
     assert (pipeline("4"), pipeline("5")) == (PROVED, REFUTED)
 
@@ -89,18 +90,18 @@ def test_a_slice_of_another_length_is_another_block() -> None:
         inputs=[],
         outputs=[{"name": "o", "array": "f32[8]", "block": ["BoundedSlice(8)"], "index": "(i) -> (ds(0, 8 - i % 2),)"}],
     )
-    assert found.result.verdict is REFUTED
-    assert found.result.counterexample == {"first": (0,), "between": (1,), "last": (2,)}
+    assert found.verdict is REFUTED
+    assert found.counterexample == {"first": (0,), "between": (1,), "last": (2,)}
 
 
 def test_a_grid_that_is_empty_for_some_sizes() -> None:
     operand = {"array": "f32[N]", "block": [8], "index": "(i) -> (i,)"}
     given = {"grid": {"i": "N // 8"}, "inputs": [], "outputs": [{"name": "o", **operand}]}
     found = asked("grid_positive", "grid", **given)
-    assert (found.result.verdict, found.result.counterexample) == (REFUTED, {"sizes": {"N": 1}})
-    assert "grid dimension 0 has 0 programs" in found.result.reason
-    assert asked("grid_positive", "grid", "N >= 8", **given).result.verdict is PROVED
-    assert asked("grid_positive", "grid", **{**given, "grid": {"i": "cdiv(N, 8)"}}).result.verdict is PROVED
+    assert (found.verdict, found.counterexample) == (REFUTED, {"sizes": {"N": 1}})
+    assert "grid dimension 0 has 0 programs" in found.reason
+    assert asked("grid_positive", "grid", "N >= 8", **given).verdict is PROVED
+    assert asked("grid_positive", "grid", **{**given, "grid": {"i": "cdiv(N, 8)"}}).verdict is PROVED
 
 
 def test_grids_of_products_of_sizes_are_an_answer() -> None:
@@ -115,7 +116,7 @@ def test_grids_of_products_of_sizes_are_an_answer() -> None:
         outputs=[{"name": "o", **array}],
         aliases={"x": "o"},
     )
-    assert (found.result.verdict, found.result.counterexample) == (
+    assert (found.verdict, found.counterexample) == (
         REFUTED,
         {"sizes": {"N": 3, "M": 4}, "writer": (0, 0, 0), "reader": (1, 0, 0)},
     )
@@ -125,7 +126,7 @@ def test_lengths_of_slices_are_computed_in_int32_too() -> None:
     index = "(i) -> (ds(0, min(8, i * 1073741824)),)"
     output = {"name": "o", "array": "f32[8]", "block": ["BoundedSlice(8)"], "index": index}
     found = asked("index_int32", "o", grid={"i": 3}, pipeline="emit_pipeline", inputs=[], outputs=[output])
-    assert (found.result.verdict, found.result.counterexample) == (REFUTED, {"program": (2,)})
+    assert (found.verdict, found.counterexample) == (REFUTED, {"program": (2,)})
 
 
 def test_advice_can_be_followed_for_all_sizes() -> None:
@@ -138,13 +139,13 @@ def test_advice_can_be_followed_for_all_sizes() -> None:
         tables={"t": {"array": "s32[M]", "assume": ["0 <= t < 3"]}},
     )
     # no table of M entries and 3 values is injective for M > 3
-    assert (found.result.verdict, "injective" in found.result.reason) == (UNKNOWN, False)
+    assert (found.verdict, "injective" in found.reason) == (UNKNOWN, False)
 
 
 def test_int32_is_asked_of_grids_that_can_be() -> None:
     def verdict(index: str) -> Any:
         output = {"name": "o", "array": "f32[8]", "block": [1], "index": f"(i) -> ({index},)"}
-        return asked("index_int32", "o", grid={"i": "N"}, inputs=[], outputs=[output]).result
+        return asked("index_int32", "o", grid={"i": "N"}, inputs=[], outputs=[output])
 
     assert verdict("max(i - 1, 0)").verdict is PROVED
     found = verdict("i * 2")
@@ -155,9 +156,9 @@ def test_int32_is_asked_of_grids_that_can_be() -> None:
 def test_what_reads_no_table_does_not_depend_on_one() -> None:
     output = {"name": "o", "array": "f32[8]", "block": [8], "index": "(i) -> (t[i],)"}
     found = asked("table_reads", "o", grid={"i": 9}, inputs=[], outputs=[output], tables={"t": {"array": "s32[8]"}})
-    assert (found.result.verdict, found.assumes) == (REFUTED, ())
-    assert "reads t at (8,)" in found.result.reason
+    assert (found.verdict, found.assumes) == (REFUTED, ())
+    assert "reads t at (8,)" in found.reason
     output = {"array": "f32[8,8]", "block": [8, "BoundedSlice(8)"], "index": "(i) -> (t[i], ds(0, 8 + i))"}
     given = {"grid": {"i": 4}, "inputs": [], "outputs": [{"name": "o", **output}], "pipeline": "emit_pipeline"}
     found = asked("blocks_in_bounds", "o", tables={"t": {"array": "s32[8]"}}, **given)
-    assert (found.result.verdict, "a slice of 9 elements" in found.result.reason) == (REFUTED, True)
+    assert (found.verdict, "a slice of 9 elements" in found.reason) == (REFUTED, True)

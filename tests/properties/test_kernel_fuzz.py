@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 
 from layoutproof.core.expression import parse_map
+from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.core.term import Term, reads
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Table
-from layoutproof.pallas.judge import Finding, judge
+from layoutproof.pallas.judge import judge
 
 NAMES = "ij"
 WORDS = ("monotone", "injective", "onto")
@@ -218,8 +219,8 @@ def violated(k: Kernel, name: str, o: Operand, words: tuple[str, ...] = (), high
 
 
 def check(k: Kernel, name: str, o: Operand, findings: list[Finding]) -> None:
-    found = min(findings, key=lambda f: f.result.verdict)
-    verdict, reason = found.result.verdict, found.result.reason
+    found = min(findings, key=lambda f: f.verdict)
+    verdict, reason = found.verdict, found.reason
     truth = violated(k, name, o)
     said = (str(k), [str(operand) for operand in k.operands], [t.assumptions() for t in k.tables], name, reason)
     if verdict is Verdict.PROVED:

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import layoutproof as lp
-from layoutproof.core.result import Result, Verdict
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
 from layoutproof.registry.read import map_of, read_layout
 from tests.oracles import plain
 
@@ -31,14 +32,14 @@ class Question:
     def __str__(self) -> str:
         return f"{self.property} {' , '.join(self.layouts)} {dict(self.options) or ''} {self.where or ''}"
 
-    def ask(self, **how: Any) -> Result:
+    def ask(self, **how: Any) -> Finding:
         return lp.ask(self.property, *self.layouts, where=self.where, **self.options, **how)
 
     def symbols(self) -> tuple[str, ...]:
         """Size symbols in the order in which counterexamples give them."""
         return tuple(dict.fromkeys(name for layout in self.layouts for name in map_of(read_layout(layout)).sizes()))
 
-    def with_sizes(self, sizes: Mapping[str, int]) -> Result:
+    def with_sizes(self, sizes: Mapping[str, int]) -> Finding:
         """The same question about constants: every symbol in the texts replaced by its number."""
         return lp.ask(self.property, *(put(text, sizes) for text in self.layouts), **self.options)
 

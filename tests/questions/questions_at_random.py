@@ -16,8 +16,9 @@ from math import prod
 from typing import Any
 
 import layoutproof as lp
+from layoutproof.core.finding import Finding
 from layoutproof.core.index_map import Index, IndexMap, Memory
-from layoutproof.core.result import Result, Verdict
+from layoutproof.core.result import Verdict
 from layoutproof.core.space import Space
 from tests.layouts import shardings_at_random
 from tests.properties import places
@@ -605,7 +606,7 @@ GRID = (1, 2, 3, 4, 5, 7)
 """Sizes at which answers for all sizes are looked at."""
 
 
-def disagreement(question: Question, found: Result, alone: bool = False) -> str:
+def disagreement(question: Question, found: Finding, alone: bool = False) -> str:
     """How a result contradicts what looking at every element says, or "". Unknown contradicts nothing.
 
     alone: one engine was asked, which may refute by a later part of the property than one that it cannot decide. Over
@@ -646,7 +647,7 @@ def disagreement(question: Question, found: Result, alone: bool = False) -> str:
     return ""
 
 
-def _contradiction(expected: Answer, found: Result, point: Mapping[str, Any] | None, any_point: bool) -> str:
+def _contradiction(expected: Answer, found: Finding, point: Mapping[str, Any] | None, any_point: bool) -> str:
     verdict, smallest = expected
     if found.verdict is not verdict:
         return f"{found.verdict.value}, but it is {verdict.value} {smallest or ''}"
@@ -657,7 +658,7 @@ def _contradiction(expected: Answer, found: Result, point: Mapping[str, Any] | N
     )
 
 
-def _wrong_figures(question: Question, found: Result) -> str:
+def _wrong_figures(question: Question, found: Finding) -> str:
     """The figures that are not what counting gives, or ""."""
     (m, *_) = [layout.rule({}) for layout in question.layouts]
     elements = prod(m.domain.extents)  # type: ignore[arg-type]
@@ -689,7 +690,7 @@ class Asked:
 
     question: Question
     engine: str
-    found: Result | None
+    found: Finding | None
     wrong: str
 
     def __str__(self) -> str:

@@ -210,12 +210,12 @@ def test_a_wrong_proposal_is_never_returned(monkeypatch: pytest.MonkeyPatch) -> 
         convert("f32[4,8]{1,0}", "cute")
     monkeypatch.setattr(module, "convert", lambda layout: CuteLayout(32, 1, element_type="f32"))
     assert str(convert("f32[4,8]{1,0}", "cute")) == "f32 32:1"
-    assert attempt("f32[4,8]{1,0}", "cute").result.property == "bitcast"
+    assert attempt("f32[4,8]{1,0}", "cute").result.question == "bitcast"
 
 
 def test_unknown_is_not_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no engine can tell, Undecided says so."""
-    unknown = lp.Result("same_map", "x", lp.Verdict.UNKNOWN, None, "nobody knows")
+    unknown = lp.Finding("same_map", "x", "nobody knows", verdict=lp.Verdict.UNKNOWN)
     monkeypatch.setattr(conversion, "ask", lambda *_: unknown)
     with pytest.raises(Undecided, match=r"cannot tell whether f32 \(4,8\):\(8,1\) is the same layout: nobody knows"):
         convert("f32[4,8]{1,0}", "cute")
@@ -264,7 +264,7 @@ def test_the_command_in_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_an_unknown_proof_exits_3(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Unknown never exits 0."""
-    unknown = lp.Result("same_map", "x", lp.Verdict.UNKNOWN, None, "nobody knows")
+    unknown = lp.Finding("same_map", "x", "nobody knows", verdict=lp.Verdict.UNKNOWN)
     monkeypatch.setattr(conversion, "ask", lambda *_: unknown)
     assert cli.run(("convert", XLA, "--to", "cute")) == 3
     assert "nobody knows" in capsys.readouterr().out

@@ -186,11 +186,11 @@ def test_our_own_failure_is_an_outcome_that_says_so() -> None:
     assert outcome.because == "this is a bug in layoutproof, please report it: KeyError: 'is'"
 
 
-def test_bad_input_before_wrong_before_unknown() -> None:
+def test_wrong_before_bad_input_before_unknown() -> None:
     """The exit code is the gravest status; nothing but 0 means that all is as expected."""
     outcomes = {status: Outcome(status, "a", "x") for status in Status}
     assert exit_code(outcomes.values()) == 130
-    assert exit_code(o for o in outcomes.values() if o.status is not Status.INTERRUPTED) == 2
+    assert exit_code(o for o in outcomes.values() if o.status is not Status.INTERRUPTED) == 1
     assert exit_code([outcomes[Status.WRONG], outcomes[Status.UNKNOWN], outcomes[Status.AS_EXPECTED]]) == 1
     assert exit_code([outcomes[Status.UNKNOWN], outcomes[Status.AS_EXPECTED]]) == 3
     assert exit_code([outcomes[Status.AS_EXPECTED]]) == 0
@@ -220,7 +220,7 @@ def test_folders_are_searched_and_no_file_stops_another(tmp_path: Path) -> None:
         ("unknown", "/b/c.yml:8:5"),
         ("error", "/z.yaml:1:9"),
     ]
-    assert exit_code(outcomes) == 2
+    assert exit_code(outcomes) == 1
 
 
 def test_several_processes_give_the_same_in_the_same_order(tmp_path: Path) -> None:
@@ -330,7 +330,7 @@ def test_the_sum_tells_the_expected_from_the_rest() -> None:
 def test_json_holds_everything(tmp_path: Path) -> None:
     """The same outcomes for programs: exit code, counts, and each check with its answer."""
     found = json.loads(json.dumps(report.as_json(check_paths([spec_folder(tmp_path)]))))
-    assert found["exit_code"] == 2
+    assert found["exit_code"] == 1
     assert found["summary"] == {
         "checks": 74,
         "as_expected": 70,
@@ -352,7 +352,7 @@ def test_the_other_forms_of_a_check(tmp_path: Path) -> None:
     """Each check is a test case; what is not as expected is a finding with its place, in every form."""
     outcomes = check_paths([spec_folder(tmp_path)])
     whole = report.as_findings(outcomes)
-    assert whole.exit_code == exit_code(outcomes) == 2
+    assert whole.exit_code == exit_code(outcomes) == 1
     assert (len(whole.findings), len(whole.held)) == (4, 70)
     suite = ElementTree.fromstring(render("junit", whole)).find("testsuite")
     assert suite is not None

@@ -43,7 +43,7 @@ def test_answers_are_those_of_an_enumeration(seed: int) -> None:
     assert [order(one) for one in answer.progress.found] == [order(one) for one in every[:3]]
     assert answer.exit_code == (0 if every else 1)
     for findings in answer.findings:
-        unknown = {f.property for shape in findings for f in shape if f.result.verdict is Verdict.UNKNOWN}
+        unknown = {f.question for shape in findings for f in shape if f.verdict is Verdict.UNKNOWN}
         assert unknown <= {"vmem_total"}
 
 

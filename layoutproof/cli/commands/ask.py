@@ -8,12 +8,11 @@ from typing import Any, get_args
 import click
 
 from layoutproof.cli.arguments import integers, json_flag, layouts_of, print_json, say, target_option
-from layoutproof.core.result import Result, Verdict
+from layoutproof.core.finding import as_dict, exit_code, text
+from layoutproof.core.result import Verdict
 from layoutproof.questions.ask import ask
 from layoutproof.registry.catalogue import kernel_properties, options_of, properties
 from layoutproof.solvers.decide import ENGINES
-
-_CODES = {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNKNOWN: 3}
 
 
 def _property_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -61,12 +60,11 @@ def command(
     read = layouts_of(layouts, target)
     result = ask(name, *read, where=where, engine=engine, confirm=confirm, effort=effort, **given)
     if as_json:
-        from layoutproof.core.result import result_json
-
-        print_json(result_json(result))
+        print_json(as_dict(result))
     else:
-        say(_text(result))
-    return _CODES[result.verdict]
+        page = f"layoutproof explain {result.question}" if result.verdict is Verdict.REFUTED else ""
+        say(text(result, [("explain", page)]))
+    return exit_code([result])
 
 
 def _value(name: str, option: str, text: str) -> Any:
@@ -80,13 +78,3 @@ def _value(name: str, option: str, text: str) -> Any:
     from layoutproof.specs.positions import read_yaml
 
     return read_yaml(text).plain()
-
-
-def _text(result: Result) -> str:
-    lines = [str(result)]
-    if result.decided_by:
-        lines.append(f"  by       {result.decided_by}")
-    lines += [f"  {name:<16} {value}" for name, value in result.figures.items() if not isinstance(value, list)]
-    if result.verdict is Verdict.REFUTED:
-        lines.append(f"  explain  layoutproof explain {result.property}")
-    return "\n".join(lines)

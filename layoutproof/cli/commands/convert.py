@@ -26,10 +26,10 @@ def command(layout: str, to: str, target: str | None, as_json: bool) -> int:
     found = attempt(read, to)
     proved = found.result.verdict is Verdict.PROVED
     if as_json:
-        from layoutproof.core.result import result_json
+        from layoutproof.core.finding import as_dict
 
         shown = {"layout": str(found.layout) if proved else None, "nearest": str(found.layout)}
-        print_json({"from": str(read), "to": to, **shown, "proof": result_json(found.result)})
+        print_json({"from": str(read), "to": to, **shown, "proof": as_dict(found.result)})
     elif proved:
         say(str(found.layout))
     else:

@@ -17,7 +17,8 @@ from layoutproof.compiler.tracing import MAX_CONFIG, Tracing, here, only, stated
 from layoutproof.compiler.workers import BACKENDS, Workers
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.files import read
-from layoutproof.core.finding import Report, summary
+from layoutproof.core.finding import Report, summary, wrong_input
+from layoutproof.core.result import Verdict
 from layoutproof.formats import names, render
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def _lock_at(reference: str, today: datetime.date, workers: Workers) -> Lock | N
     """The nearest lock file of a git revision, and what became of it; None where there is and was none."""
     from layoutproof.changes import drift, states
     from layoutproof.changes.lock_head import MAX_LOCK, NAME
-    from layoutproof.core.finding import Finding
+    from layoutproof.core.finding import Finding, unknown
 
     then = states.nearest_at(reference, NAME)
     now = Path(NAME)
@@ -184,9 +185,10 @@ def _lock_at(reference: str, today: datetime.date, workers: Workers) -> Lock | N
             return replace(lock, findings=(*found, *_unread_lock(error, now).findings))
         wrong = [f for f in drifted if f.severity != "allow"]
         if wrong:
-            why = f"the new lock file does not say what is here: {wrong[0].kind} {wrong[0].subject}: {wrong[0].because}"
-            closed = all(f.undecided for f in wrong)
-            found.append(Finding("unknown" if closed else "lock", NAME, why, unit, unit, undecided=closed))
+            what = f"{wrong[0].question} {wrong[0].subject}: {wrong[0].reason}"
+            why = f"the new lock file does not say what is here: {what}"
+            closed = all(f.verdict is Verdict.UNKNOWN and not f.bad_input for f in wrong)
+            found.append(unknown(NAME, why, unit, unit) if closed else Finding("lock", NAME, why, unit, unit))
     return replace(lock, findings=tuple(found))
 
 
@@ -210,10 +212,9 @@ def _lock_above(state: Path) -> Lock | None:
 
 def _unread_lock(error: LayoutError, path: Path) -> Lock:
     from layoutproof.changes.lock import Lock
-    from layoutproof.core.finding import Finding
 
     at = path.as_posix()
-    return Lock(findings=(Finding("error", "the lock file", error.problem, at, at, error=True),))
+    return Lock(findings=(wrong_input("the lock file", error.problem, at, at),))
 
 
 def _against_lock(
@@ -248,7 +249,7 @@ def _approve(report: Report, fingerprint: str) -> int:
 
     for finding in report.findings:
         if finding.fingerprint == fingerprint:
-            if finding.undecided or finding.error:
+            if finding.verdict is Verdict.UNKNOWN or finding.bad_input:
                 raise LayoutError("what nobody could tell and what is wrong input cannot be approved")
             say(approval_snippet(finding, datetime.datetime.now(tz=datetime.UTC).date(), whoami()))
             return 0

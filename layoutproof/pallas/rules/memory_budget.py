@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from layoutproof.core.finding import NOT_ASKED
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.kernel.kernel import Kernel, KernelTarget, MemoryUse
-from layoutproof.kernel.obligation import NOT_ASKED, Obligation
+from layoutproof.kernel.obligation import Obligation
 
 TARGET = True
 

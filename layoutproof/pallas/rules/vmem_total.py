@@ -14,8 +14,9 @@ Mend: smaller blocks, or a body that holds less at once (loop over parts of a bl
 from __future__ import annotations
 
 from layoutproof.core.errors import Undecided
+from layoutproof.core.finding import NOT_ASKED
 from layoutproof.kernel.kernel import Kernel, KernelTarget
-from layoutproof.kernel.obligation import NOT_ASKED, Obligation
+from layoutproof.kernel.obligation import Obligation
 
 TARGET = True
 

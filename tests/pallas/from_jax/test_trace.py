@@ -109,7 +109,7 @@ def test_operations_of_index_maps_give_jaxs_numbers(name: str) -> None:
 def test_what_is_beyond_the_model_is_named_and_unknown(index: Any, said: str) -> None:
     kernel = one(lambda x: copy(x, index))
     assert said in kernel.inputs[0].unmodelled
-    verdicts = {f.subject: f.result.verdict for f in judge(kernel, names=["blocks_in_bounds"])}
+    verdicts = {f.subject: f.verdict for f in judge(kernel, names=["blocks_in_bounds"])}
     assert verdicts[kernel.inputs[0].name] is Verdict.UNKNOWN
     assert verdicts[kernel.outputs[0].name] is Verdict.PROVED
 
@@ -197,7 +197,7 @@ def test_scalar_prefetch_scratch_and_assumptions() -> None:
 def test_a_dynamic_grid_is_a_size_of_the_running_program() -> None:
     kernel = one(lambda n, x: copy(x, grid=(n,)), jax.ShapeDtypeStruct((), jnp.int32), X)
     assert (str(kernel.grid[0]), kernel.runtime) == ("grid0", ("grid0",))
-    assert judge(kernel, names=["blocks_in_bounds"], where="grid0 <= 4")[0].result.verdict is Verdict.PROVED
+    assert judge(kernel, names=["blocks_in_bounds"], where="grid0 <= 4")[0].verdict is Verdict.PROVED
 
 
 def test_dropped_outputs_are_known() -> None:
@@ -226,8 +226,8 @@ def test_kernels_that_move_data_by_hand_are_not_analysable() -> None:
     kernel = one(by_hand)
     assert [operand.role for operand in kernel.by_hand] == ["in", "out"]
     (found,) = judge(kernel, names=["analysable"])
-    assert found.result.verdict is Verdict.UNKNOWN
-    assert all(operand.name in found.result.reason for operand in kernel.operands)
+    assert found.verdict is Verdict.UNKNOWN
+    assert all(operand.name in found.reason for operand in kernel.operands)
 
 
 def test_emit_pipeline_is_seen_from_inside() -> None:
@@ -246,7 +246,7 @@ def test_emit_pipeline_is_seen_from_inside() -> None:
     pipeline = found[1]
     assert isinstance(pipeline, Kernel)
     assert (pipeline.grid, pipeline.source.split(":")[0]) == ((5,), __file__)
-    verdicts = {f.result.verdict for f in judge(pipeline, names=["blocks_in_bounds"])}
+    verdicts = {f.verdict for f in judge(pipeline, names=["blocks_in_bounds"])}
     assert verdicts == {Verdict.REFUTED}
 
 
@@ -292,7 +292,7 @@ def test_a_table_that_shares_an_outputs_buffer_is_unknown() -> None:
         return pl.pallas_call(lambda t, x, o: None, grid_spec=spec, out_shape=shape, input_output_aliases={0: 0})(t, x)
 
     kernel = one(aliased, jax.ShapeDtypeStruct((4,), jnp.int32), jax.ShapeDtypeStruct((8, 128), jnp.float32))
-    assert [f.result.verdict for f in judge(kernel, names=["alias_hazard"])] == [Verdict.UNKNOWN]
+    assert [f.verdict for f in judge(kernel, names=["alias_hazard"])] == [Verdict.UNKNOWN]
 
 
 def test_a_pipeline_elsewhere_does_not_make_a_kernel_analysable() -> None:
@@ -368,7 +368,7 @@ def test_a_number_of_the_kernels_body_is_one_unknown() -> None:
     kernel = pipelined(lambda base: lambda i: (base + i, 0))
     assert [str(o.index[0]) for o in kernel.operands] == ["captured0[0] + g0"] * 2
     assert [(t.name, t.dims, t.bits) for t in kernel.tables] == [("captured0", (1,), 32)]
-    said = {f.property: f.result for f in judge(kernel, names=["blocks_in_bounds", "revisits", "table_reads"])}
+    said = {f.question: f for f in judge(kernel, names=["blocks_in_bounds", "revisits", "table_reads"])}
     assert said["blocks_in_bounds"].verdict is Verdict.UNKNOWN
     assert "depends on what captured0 holds" in said["blocks_in_bounds"].reason
     # whatever the number is, the two blocks are different ones
@@ -403,7 +403,7 @@ def test_narrow_tables_wrap_as_they_do() -> None:
     def verdict(dtype: Any, index: Any) -> Verdict:
         kernel = prefetched_as(dtype, index)
         assert kernel.inputs[0].unmodelled == ""
-        found = {f.subject: f.result.verdict for f in judge(kernel, names=["blocks_in_bounds"])}
+        found = {f.subject: f.verdict for f in judge(kernel, names=["blocks_in_bounds"])}
         return found[kernel.inputs[0].name]
 
     # 0 - 1 is 255 in eight bits, and 255 // 64 is block 3
@@ -417,4 +417,4 @@ def test_narrow_tables_wrap_as_they_do() -> None:
 def test_a_single_prefetched_number_is_a_table_of_one_entry() -> None:
     kernel = prefetched_as(jnp.int32, lambda i, t: (t[...] * 0 + i, 0), ())
     assert [(t.name, t.dims) for t in kernel.tables] == [("prefetch0", (1,))]
-    assert {f.result.verdict for f in judge(kernel, names=["table_reads", "blocks_in_bounds"])} == {Verdict.PROVED}
+    assert {f.verdict for f in judge(kernel, names=["table_reads", "blocks_in_bounds"])} == {Verdict.PROVED}

@@ -60,7 +60,7 @@ def test_over_the_budget_is_refuted_in_the_same_words() -> None:
     assert "windows + scratch = 25165824 of 16777216 bytes; spills not counted" in budget.reason
     legal = lp.ask("legal_for_target", big, target="v5e")
     assert legal.verdict is REFUTED
-    assert legal.property == "legal_for_target"
+    assert legal.question == "legal_for_target"
     assert legal.reason.startswith("memory_budget: VMEM: windows + scratch = ")
 
 
@@ -96,13 +96,13 @@ def test_only_the_compilers_answer_decides() -> None:
         (found,) = judge(kernel, names=["vmem_total"], target=target.told(CompilerAnswer(refused, "libtpu 0.0.52")))
         return found
 
-    assert (told("").result.verdict, told("").result.decided_by) == (PROVED, "libtpu 0.0.52")
+    assert (told("").verdict, told("").decided_by) == (PROVED, "libtpu 0.0.52")
     wrong = told("Scoped allocation with size 19.63M and limit 16.00M exceeded scoped vmem limit")
-    assert (wrong.result.verdict, wrong.severity) == (REFUTED, "error")
-    assert "19.63M" in wrong.result.reason
+    assert (wrong.verdict, wrong.severity) == (REFUTED, "error")
+    assert "19.63M" in wrong.reason
     # what is refused for another reason says nothing about memory
     other = told("Invalid vector type for load")
-    assert (other.result.verdict, other.asked, other.severity) == (UNKNOWN, False, "info")
+    assert (other.verdict, other.asked, other.severity) == (UNKNOWN, False, "info")
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

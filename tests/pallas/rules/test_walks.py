@@ -9,9 +9,10 @@ from dataclasses import replace
 import pytest
 
 from layoutproof.core.expression import parse_map
+from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Table
-from layoutproof.pallas.judge import Finding, judge
+from layoutproof.pallas.judge import judge
 from tests.questions.kernels_at_random import NAMES, any_kernel, kernel, operand, programs, starts, value
 
 B = lambda size: Block("blocked", size)  # noqa: E731
@@ -20,7 +21,7 @@ REFUTED, PROVED, UNKNOWN = Verdict.REFUTED, Verdict.PROVED, Verdict.UNKNOWN
 
 def one(k: Kernel, name: str, subject: str = "", **how: object) -> Finding | None:
     found = [f for f in judge(k, names=[name], **how) if not subject or f.subject == subject]  # type: ignore[arg-type]
-    return min(found, key=lambda f: f.result.verdict) if found else None
+    return min(found, key=lambda f: f.verdict) if found else None
 
 
 @pytest.mark.parametrize("seed", range(250))
@@ -38,9 +39,9 @@ def test_revisits(seed: int) -> None:
     if found is None:
         assert not bad
         return
-    assert found.result.verdict is (REFUTED if bad else PROVED)
+    assert found.verdict is (REFUTED if bad else PROVED)
     if bad:
-        at = found.result.counterexample
+        at = found.counterexample
         assert at is not None
         assert (at["first"], at["between"], at["last"]) == min(bad)
 
@@ -73,9 +74,9 @@ def test_alias_hazard(seed: int) -> None:
     bad = hazards(k, x, o, x.buffers or 2)
     found = one(k, "alias_hazard")
     assert found is not None
-    assert found.result.verdict is (REFUTED if bad else PROVED)
+    assert found.verdict is (REFUTED if bad else PROVED)
     if bad:
-        at = found.result.counterexample
+        at = found.counterexample
         assert at is not None
         assert (at["writer"], at["reader"]) == bad[0]
 
@@ -94,11 +95,11 @@ def test_partial_blocks(seed: int) -> None:
             if any(0 <= s < n < s + b.size for s, b, n in sides if b.kind == "blocked"):
                 bad.append(p)
         found = one(k, "partial_blocks", o.name)
-        verdict = PROVED if found is None else found.result.verdict
+        verdict = PROVED if found is None else found.verdict
         assert verdict is (REFUTED if bad else PROVED)
         if bad:
             assert found is not None
-            assert (found.severity, found.result.counterexample) == ("info", {"program": bad[0]})
+            assert (found.severity, found.counterexample) == ("info", {"program": bad[0]})
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -119,18 +120,18 @@ def test_index_int32(seed: int) -> None:
         if any(not -(2**31) <= v < 2**31 for v in steps):
             bad.append((i,))
     found = one(k, "index_int32")
-    assert (PROVED if found is None else found.result.verdict) is (REFUTED if bad else PROVED)
+    assert (PROVED if found is None else found.verdict) is (REFUTED if bad else PROVED)
     if bad:
         assert found is not None
-        assert found.result.counterexample == {"program": bad[0]}
+        assert found.counterexample == {"program": bad[0]}
 
 
 def test_index_int32_without_looking_at_every_program() -> None:
     o = operand("o", "out", (10**12,), (B(1),), "(i) -> (i * 4096,)")
     found = one(kernel((2**20,), o), "index_int32")
     assert found is not None
-    assert found.result.counterexample == {"program": (524288,)}
-    assert one(kernel((524288,), o), "index_int32").result.verdict is PROVED  # type: ignore[union-attr]
+    assert found.counterexample == {"program": (524288,)}
+    assert one(kernel((524288,), o), "index_int32").verdict is PROVED  # type: ignore[union-attr]
 
 
 def test_parallel_prefix() -> None:
@@ -139,7 +140,7 @@ def test_parallel_prefix() -> None:
     def said(*words: str, grid: tuple[int, ...] = (4, 4), vmapped: tuple[int, ...] = ()) -> Verdict:
         found = one(replace(kernel(grid, o, semantics=words), vmapped=vmapped), "parallel_prefix")
         assert found is not None
-        return found.result.verdict
+        return found.verdict
 
     assert said("parallel", "arbitrary") is PROVED
     assert said("arbitrary", "parallel") is REFUTED
@@ -150,23 +151,23 @@ def test_parallel_prefix() -> None:
 
 def test_grid_positive() -> None:
     o = operand("o", "out", (8,), (B(2),), "(i) -> (i,)")
-    assert one(kernel((0,), o), "grid_positive").result.verdict is REFUTED  # type: ignore[union-attr]
-    assert one(kernel((-1,), o), "grid_positive").result.verdict is REFUTED  # type: ignore[union-attr]
-    assert one(kernel((4,), o), "grid_positive").result.verdict is PROVED  # type: ignore[union-attr]
+    assert one(kernel((0,), o), "grid_positive").verdict is REFUTED  # type: ignore[union-attr]
+    assert one(kernel((-1,), o), "grid_positive").verdict is REFUTED  # type: ignore[union-attr]
+    assert one(kernel((4,), o), "grid_positive").verdict is PROVED  # type: ignore[union-attr]
 
 
 def test_table_reads() -> None:
     t = Table("t", (4,), low=0, high=4)
     o = operand("o", "out", (8,), (B(2),), "(i) -> (t[i],)")
-    assert one(kernel((4,), o, tables=(t,)), "table_reads").result.verdict is PROVED  # type: ignore[union-attr]
+    assert one(kernel((4,), o, tables=(t,)), "table_reads").verdict is PROVED  # type: ignore[union-attr]
     found = one(kernel((5,), o, tables=(t,)), "table_reads")
     assert found is not None
-    assert found.result.counterexample is not None
-    assert found.result.counterexample["program"] == (4,)
+    assert found.counterexample is not None
+    assert found.counterexample["program"] == (4,)
     twice = operand("o", "out", (8,), (B(2),), "(i) -> (t[t[i]],)")
-    assert {f.result.verdict for f in judge(kernel((4,), twice, tables=(t,)), names=["table_reads"])} == {PROVED}
+    assert {f.verdict for f in judge(kernel((4,), twice, tables=(t,)), names=["table_reads"])} == {PROVED}
     wide = replace(t, high=5)
-    assert {f.result.verdict for f in judge(kernel((4,), twice, tables=(wide,)), names=["table_reads"])} >= {REFUTED}
+    assert {f.verdict for f in judge(kernel((4,), twice, tables=(wide,)), names=["table_reads"])} >= {REFUTED}
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -200,26 +201,26 @@ def test_tables_of_all_contents(seed: int) -> None:
     for name, bad in wrong.items():
         found = one(k, name)
         if not contents:
-            assert found is None or found.result.verdict is UNKNOWN
+            assert found is None or found.verdict is UNKNOWN
         elif found is None:
             assert not bad
         elif bad:
             # what a further assumption would settle is unknown, never proved
-            assert found.result.verdict in (REFUTED, UNKNOWN)
-            assert found.result.verdict is REFUTED or "assume" in found.result.reason
+            assert found.verdict in (REFUTED, UNKNOWN)
+            assert found.verdict is REFUTED or "assume" in found.reason
         else:
-            assert found.result.verdict is PROVED
+            assert found.verdict is PROVED
 
 
 def test_windows_of_targets() -> None:
     o = operand("o", "out", (64, 256), (B(8), B(128)), "(i, j) -> (i, j)")
     k = kernel((8, 2), replace(o, dtype="s8"))
-    assert one(k, "block_shape", target="v5e").result.verdict is REFUTED  # type: ignore[union-attr]
-    assert one(k, "block_shape", target="v5e", compiler="0.0.50.1").result.verdict is PROVED  # type: ignore[union-attr]
+    assert one(k, "block_shape", target="v5e").verdict is REFUTED  # type: ignore[union-attr]
+    assert one(k, "block_shape", target="v5e", compiler="0.0.50.1").verdict is PROVED  # type: ignore[union-attr]
     wide = replace(o, dims=(1000, 5), block=(B(1000), B(5)), index=parse_map("(i, j) -> (0, 0)")[1])
     found = one(kernel((1, 1), wide), "relayout", target="v5e")
     assert found is not None
-    assert (found.severity, found.result.verdict, found.result.figures) == (
+    assert (found.severity, found.verdict, found.figures) == (
         "warning",
         REFUTED,
         {"relayout_bytes": 544768},
@@ -227,16 +228,16 @@ def test_windows_of_targets() -> None:
     big = replace(o, dims=(8192, 8192), block=(B(2048), B(2048)))
     budget = one(kernel((4, 4), big), "memory_budget", "VMEM", target="v5e")
     assert budget is not None
-    assert budget.result.figures["bytes"] == 2 * 2048 * 2048 * 4
-    assert budget.result.verdict is REFUTED
-    assert "vmem_limit_bytes=33554432" in budget.mend
+    assert budget.figures["bytes"] == 2 * 2048 * 2048 * 4
+    assert budget.verdict is REFUTED
+    assert "vmem_limit_bytes=33554432" in budget.fix
 
 
 def test_element_windows_start_at_tiles() -> None:
     def verdicts(text: str) -> list[Verdict]:
         block = (Block("element", 8), Block("element", 256))
         o = Operand("o", "out", (64, 256), "f32", block, parse_map(f"(i) -> ({text}, 0)")[1])
-        return [f.result.verdict for f in judge(kernel((4,), o), names=["element_alignment"], target="v5e")]
+        return [f.verdict for f in judge(kernel((4,), o), names=["element_alignment"], target="v5e")]
 
     assert verdicts("i * 8") == [PROVED, PROVED]
     assert verdicts("i * 8 + 8") == [REFUTED, PROVED]
