@@ -1,8 +1,9 @@
 """Size: an extent that is unknown until run time, kept as a polynomial in normal form.
 
 A `Size` is a sum of integer multiples of products of *atoms*. An atom is a size symbol (`N`, always >= 1) or the
-floor of a size by a positive number (`floor((N + 7)/8)`, that is ceil(N/8)). Two sizes with the same normal form are
-equal for all values of their symbols, so equality, exact division and many comparisons need no solver.
+floor of a size by a positive number or a positive size (`floor((N + 7)/8)`, that is ceil(N/8); ceil(N/t)). Two sizes
+with the same normal form are equal for all values of their symbols, so equality, exact division and many comparisons
+need no solver.
 
 The arithmetic is the one `place` uses (`+ - * // %`), so a layout computes its physical extents from symbolic
 dimensions with the same code that it uses for ints.
@@ -12,6 +13,8 @@ dimensions with the same code that it uses for ints.
 Size(N)
 >>> (n + 7) // 8
 Size(ceil(N/8))
+>>> ceil_div(n, symbol("t"))
+Size(ceil(N/t))
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ class Atom:
 
     text: str
     over: Size | None = None
-    divisor: int = 1
+    divisor: Extent = 1
 
 
 class Size:
@@ -94,13 +97,7 @@ class Size:
 
     def __floordiv__(self, other: Any) -> Any:
         if type(other) is not int:
-            if not isinstance(other, Size):
-                return NotImplemented
-            quotient, rest = divide(self, other)
-            if type(rest) is int and rest == 0:
-                return quotient
-            above, below = (f"({size})" if len(size.terms) > 1 else str(size) for size in (self, other))
-            raise Unsupported(f"{above} // {below} has no closed form: the divisor is a run-time size")
+            return self._over_size(other) if isinstance(other, Size) else NotImplemented
         if other <= 0:
             raise Unsupported(f"{self} // {other}: only positive divisors")
         if other == 1:
@@ -109,6 +106,22 @@ class Size:
         if type(rest) is int:
             return quotient
         return quotient + Size((((_floor(rest, other),), 1),))
+
+    def _over_size(self, by: Size) -> Any:
+        """The floor by a size: one normal form for each class of sizes that differ by multiples of `by`."""
+        if not surely_less(0, by):
+            raise Unsupported(f"{self} // ({by}): only by sizes that are positive for all values of their symbols")
+        quotient, rest = divide(self, by)
+        if type(rest) is int and rest == 0:
+            return quotient
+        if type(rest) is int and rest >= 0 and surely_less(rest, by):
+            return quotient
+        if type(rest) is int and rest < 0 and surely_less(-rest, by + 1):
+            return quotient - 1
+        if as_size(rest).constant() == -1:
+            # what rounds up: floor((N - 1)/t) + 1 is kept as ceil(N/t)
+            rest, quotient = rest + by, quotient - 1
+        return quotient + Size((((_floor(as_size(rest), by),), 1),))
 
     def __mod__(self, other: Any) -> Any:
         return self - other * (self // other)
@@ -128,7 +141,7 @@ class Size:
                 if atom.over is None:
                     term = term * value(atom.text)
                 else:
-                    term = term * (atom.over.evaluate(value) // atom.divisor)
+                    term = term * (atom.over.evaluate(value) // evaluate(atom.divisor, value))
             total = total + term
         return total
 
@@ -137,14 +150,20 @@ class Size:
         seen: dict[str, None] = {}
         for mono, _ in self.terms:
             for atom in mono:
-                for name in (atom.text,) if atom.over is None else atom.over.symbols():
-                    seen[name] = None
+                if atom.over is None:
+                    seen[atom.text] = None
+                else:
+                    seen.update(dict.fromkeys(symbols_of((atom.over, atom.divisor))))
         return tuple(seen)
 
-    def divisors(self) -> tuple[int, ...]:
-        """Every number that some part of it is divided by: (8,) for ceil(N/8)."""
+    def divisions(self) -> tuple[tuple[Size, Extent], ...]:
+        """Each part that is divided, and by what: ((N + 7, 8),) for ceil(N/8)."""
         atoms = [atom for mono, _ in self.terms for atom in mono if atom.over is not None]
-        return tuple(d for a in atoms if a.over is not None for d in (a.divisor, *a.over.divisors()))
+        return tuple(d for a in atoms if a.over is not None for d in ((a.over, a.divisor), *a.over.divisions()))
+
+    def constant(self) -> int:
+        """The coefficient that stands alone."""
+        return next((coefficient for mono, coefficient in self.terms if not mono), 0)
 
     def __str__(self) -> str:
         parts: list[str] = []
@@ -243,6 +262,13 @@ def surely_less(left: Any, right: Any) -> bool:
 def _never_negative(size: Any) -> bool:
     if type(size) is int:
         return bool(size >= 0)
+    if _no_term_negative(size):
+        return True
+    rounded = next(filter(None, (_without_floor(size, atom) for mono, _ in size.terms for atom in mono)), None)
+    return rounded is not None and _never_negative(rounded[0])
+
+
+def _no_term_negative(size: Size) -> bool:
     # every atom is its lower bound plus something >= 0: with no negative coefficient left the sum is >= 0
     total: dict[Monomial, int] = {}
     for mono, coefficient in size.terms:
@@ -263,9 +289,33 @@ def _never_negative(size: Any) -> bool:
     return all(c >= 0 for c in total.values())
 
 
+def _without_floor(size: Size, atom: Atom) -> tuple[Any] | None:
+    """A size that is nowhere larger, without divisor * floor(over / divisor): that is over - divisor + 1 to over.
+
+    None where the atom is no floor, or where no term has it together with its divisor.
+    """
+    divisor = as_size(atom.divisor).terms
+    if atom.over is None or len(divisor) != 1:
+        return None
+    ((by, factor),) = divisor
+    total: Any = 0
+    found = False
+    for mono, coefficient in size.terms:
+        left = _without(mono, (atom, *by))
+        if left is None or coefficient % factor or any((_lower_bound(a) or -1) < 0 for a in left):
+            total = total + Size(((mono, coefficient),))
+            continue
+        found = True
+        bound = atom.over - (atom.divisor - 1) if coefficient > 0 else atom.over
+        total = total + Size(((left, coefficient // factor),)) * bound
+    return (total,) if found else None
+
+
 def _lower_bound(atom: Atom) -> int | None:
     if atom.over is None:
         return 1
+    if type(atom.divisor) is not int:
+        return 1 if _never_negative(atom.over - atom.divisor) else 0 if _never_negative(atom.over) else None
     low = 0
     for mono, coefficient in atom.over.terms:
         if coefficient < 0:
@@ -290,12 +340,15 @@ def _without(mono: Monomial, part: Monomial) -> Monomial | None:
 
 
 @lru_cache(maxsize=4096)
-def _floor(over: Size, divisor: int) -> Atom:
+def _floor(over: Size, divisor: Extent) -> Atom:
     inner = over - (divisor - 1)
-    if type(inner) is not int and len(inner.terms) and not any(m == () for m, _ in inner.terms):
+    by = str(divisor)
+    if not by.isidentifier() and type(divisor) is not int:
+        by = f"({by})"
+    if type(inner) is int or not as_size(inner).constant():
         text = str(inner)
-        return Atom(f"ceil({text}/{divisor})" if len(inner.terms) == 1 else f"ceil(({text})/{divisor})", over, divisor)
-    return Atom(f"floor(({over})/{divisor})", over, divisor)
+        return Atom(f"ceil({text}/{by})" if len(as_size(inner).terms) == 1 else f"ceil(({text})/{by})", over, divisor)
+    return Atom(f"floor(({over})/{by})", over, divisor)
 
 
 def _terms(value: Any) -> tuple[tuple[Monomial, int], ...] | None:

@@ -1,14 +1,17 @@
 """What a `where` condition says of single size symbols, as a change of variables.
 
-`N % 8 == 0 and N >= 64` means N = 8*n + 56 for some n >= 1. Putting that in for N lets the structural engine use the
-assumption without a solver. Conditions of other forms are left out: what is then proved holds for more sizes.
+`N % 8 == 0 and N >= 64` means N = 8*n + 56 for some n >= 1, and `N % t == 0` means N = n*t. Putting that in for N lets
+the structural engine use the assumption without a solver. Conditions of other forms are left out: what is then proved
+holds for more sizes.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from layoutproof.core.size import symbol
+from layoutproof.core.errors import Undecided
+from layoutproof.core.numbers import SizeNumbers
+from layoutproof.core.size import Size, evaluate, surely_less, symbol
 from layoutproof.core.term import Term
 
 
@@ -18,12 +21,15 @@ def substitution(where: Term | None) -> dict[str, Any]:
     >>> from layoutproof.core.expression import parse_condition
     >>> substitution(parse_condition("N % 8 == 0 and N >= 64 and M == 3"))
     {'N': Size(8*N + 56), 'M': 3}
+    >>> substitution(parse_condition("N % t == 0 and t % 8 == 0"))
+    {'t': Size(8*t), 'N': Size(8*N*t)}
     """
     if where is None:
         return {}
     lows: dict[str, int] = {}
     steps: dict[str, tuple[int, int]] = {}
     fixed: dict[str, int] = {}
+    multiples: dict[str, Size] = {}
     for part in conjuncts(where):
         match _simple(part):
             case ("mod", name, step, rest):
@@ -32,6 +38,8 @@ def substitution(where: Term | None) -> dict[str, Any]:
                 lows[name] = max(lows.get(name, 1), low)
             case ("is", name, value, _):
                 fixed[name] = value
+            case None if found := _multiple(part):
+                multiples.setdefault(*found)
     result: dict[str, Any] = {}
     for name in (*steps, *lows):
         step, rest = steps.get(name, (1, 0))
@@ -39,7 +47,39 @@ def substitution(where: Term | None) -> dict[str, Any]:
         first = low + (rest - low) % step
         result[name] = symbol(name) * step + (first - step)
     result.update({name: value for name, value in fixed.items() if value >= 1})
+    return _with_multiples(result, {name: by for name, by in multiples.items() if name not in fixed})
+
+
+def _with_multiples(result: dict[str, Any], multiples: dict[str, Size]) -> dict[str, Any]:
+    """`result` with each of `multiples` (name, the size that divides it) put in after the sizes it depends on."""
+    waiting = dict(multiples)
+    while waiting:
+        ready = next((name for name, by in waiting.items() if not set(by.symbols()) & set(waiting)), None)
+        if ready is None:
+            # two that divide each other: one of the conditions is left out
+            waiting.pop(next(iter(waiting)))
+            continue
+        by = evaluate(waiting.pop(ready), lambda name: result.get(name, symbol(name)))
+        result.pop(ready, None)
+        result[ready] = symbol(ready) * by
     return result
+
+
+def _multiple(part: Term) -> tuple[str, Size] | None:
+    """(N, t) of `N % t == 0`, t a size that is positive for all values of its symbols."""
+    if part.op != "==":
+        return None
+    left, right = part.args if part.args[1].op == "int" else part.args[::-1]
+    if right.op != "int" or right.args[0] != 0 or left.op != "%" or left.args[0].op != "name":
+        return None
+    name = left.args[0].args[0]
+    try:
+        by = left.args[1].evaluate({}, SizeNumbers())
+    except Undecided:
+        return None
+    if not isinstance(by, Size) or name in by.symbols() or not surely_less(0, by):
+        return None
+    return name, by
 
 
 def alternatives(where: Term) -> list[Term]:

@@ -27,8 +27,8 @@ class SympyNumbers(Numbers):
         if atom.over is None:
             return self.symbol(atom.text)
         if atom.text.startswith("ceil("):
-            return sympy.ceiling(self.size(atom.over - (atom.divisor - 1)) / atom.divisor)
-        return sympy.floor(self.size(atom.over) / atom.divisor)
+            return sympy.ceiling(self.size(atom.over - (atom.divisor - 1)) / self.size(atom.divisor))
+        return sympy.floor(self.size(atom.over) / self.size(atom.divisor))
 
     def symbol(self, name: str) -> Any:
         import sympy

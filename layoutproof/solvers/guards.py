@@ -1,6 +1,7 @@
 """Under which condition on run-time sizes a property holds that does not hold for all of them.
 
-Candidates are what tiling cares about: a size divisible by a divisor of the tiles, or a size of 1. Each alternative
+Candidates are what tiling cares about: a size divisible by a divisor of the tiles (a number, or a size for tiles of any
+size), or a size of 1. Each alternative
 of the answer is proved for all sizes by the structural engine. It is called exact only where it is also proved that
 the property fails for all other sizes; that is a question of its own, which mostly isl can answer.
 """
@@ -17,7 +18,7 @@ from layoutproof.core.claim import And, Claim, Kept, maps_of
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.size import Size
-from layoutproof.core.term import Term
+from layoutproof.core.term import Term, size_term
 from layoutproof.solvers import digits
 from layoutproof.solvers.decide import decide
 
@@ -35,7 +36,7 @@ def holds_when(claims: Sequence[Claim], where: Term | None) -> dict[str, str]:
     """
     names = _names(claims)
     steps = _divisors(claims)
-    alternatives: list[Term] = []
+    alternatives: list[Term] = _multiples(claims, where)
     for name in names:
         alternatives += _weakest(claims, where, [name], steps)
     if not alternatives:
@@ -74,6 +75,19 @@ def _weakest(claims: Sequence[Claim], where: Term | None, names: Sequence[str], 
                 chosen = trial
                 break
     return [_both(*condition(chosen))]
+
+
+def _multiples(claims: Sequence[Claim], where: Term | None) -> list[Term]:
+    """Conditions `N % t == 0` on tiles of run-time size that suffice: each alone, or as few together as it takes."""
+    zero = [_equals(Term("%", Term("name", name), by), 0) for name, by in _sizes_that_divide(claims)]
+    alone = [condition for condition in zero if _proved(claims, _both(where, condition))]
+    if alone or len(zero) < 2 or not _proved(claims, _all(where, *zero)):
+        return alone
+    for condition in list(zero):
+        rest = [other for other in zero if other is not condition]
+        if rest and _proved(claims, _all(where, *rest)):
+            zero = rest
+    return [_both(*zero)]
 
 
 def _proved(claims: Sequence[Claim], where: Term | None) -> bool:
@@ -123,8 +137,19 @@ def _names(claims: Sequence[Claim]) -> tuple[str, ...]:
 def _divisors(claims: Sequence[Claim]) -> list[int]:
     extents = [e for claim in claims for m in maps_of(claim.violation) for e in m.range.extents]
     # ceil(N/8) in an extent says that N is tiled by 8
-    common = lcm(*(d for e in extents if isinstance(e, Size) for d in e.divisors()))
+    common = lcm(*(d for e in extents if isinstance(e, Size) for _, d in e.divisions() if type(d) is int))
     return [d for d in range(2, min(common, LARGEST) + 1) if common % d == 0]
+
+
+def _sizes_that_divide(claims: Sequence[Claim]) -> list[tuple[str, Term]]:
+    """(N, t) for each ceil(N/t) in an extent where t is a run-time size."""
+    found: dict[tuple[str, str], Term] = {}
+    for extent in (e for claim in claims for m in maps_of(claim.violation) for e in m.range.extents):
+        for over, by in extent.divisions() if isinstance(extent, Size) else ():
+            for name in over.symbols() if isinstance(by, Size) else ():
+                if name not in by.symbols():
+                    found[name, str(by)] = size_term(by)
+    return [(name, by) for (name, _), by in found.items()]
 
 
 def _both(first: Term | None, *others: Term) -> Term:

@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.layouts.xla.lexer import INT64_MIN, Cursor
+from layoutproof.core.size import Extent, surely_less
+from layoutproof.layouts.xla.lexer import EXTENT_TOKEN, INT64_MAX, INT64_MIN, TOKEN, Cursor, read_size
 from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout, wrong_order
 from layoutproof.layouts.xla.text_rules import wrong_split, wrong_split_index
 
@@ -127,10 +128,10 @@ def _int8(value: int) -> int:
     return (value + 128) % 256 - 128
 
 
-def _tiles(cursor: Cursor) -> tuple[tuple[int, ...], ...]:
-    tiles: list[tuple[int, ...]] = []
+def _tiles(cursor: Cursor) -> tuple[tuple[Extent, ...], ...]:
+    tiles: list[tuple[Extent, ...]] = []
     while not tiles or cursor.kind == "(":
-        tile: list[int] = []
+        tile: list[Extent] = []
         complete = _tile(cursor, tile)
         tiles.append(tuple(tile))
         if not complete:
@@ -138,9 +139,16 @@ def _tiles(cursor: Cursor) -> tuple[tuple[int, ...], ...]:
     return tuple(tiles)
 
 
-def _tile(cursor: Cursor, tile: list[int]) -> bool:
-    if not _take(cursor, "(", "( and tile sizes after T, e.g. T(8,128)"):
-        return False
+def _tile(cursor: Cursor, tile: list[Extent]) -> bool:
+    if cursor.strict:
+        cursor.pattern = EXTENT_TOKEN
+    try:
+        return _take(cursor, "(", "( and tile sizes after T, e.g. T(8,128)") and _sizes_of_tile(cursor, tile)
+    finally:
+        cursor.pattern = TOKEN
+
+
+def _sizes_of_tile(cursor: Cursor, tile: list[Extent]) -> bool:
     if cursor.strict and cursor.kind == ")":
         raise cursor.refuse("the empty tile () has no sizes: give them, e.g. T(8,128), or leave T out")
     start = cursor.start
@@ -149,6 +157,8 @@ def _tile(cursor: Cursor, tile: list[int]) -> bool:
         if cursor.kind == "*":
             tile.append(COMBINE)
             cursor.advance()
+        elif cursor.strict and cursor.kind in ("int", "name", "(", "-"):
+            tile.append(_tile_expression(cursor))
         elif _take(cursor, "int", "a tile size: an integer or *"):
             tile.append(_tile_size(cursor))
         else:
@@ -160,16 +170,35 @@ def _tile(cursor: Cursor, tile: list[int]) -> bool:
         raise cursor.refuse(
             "a tile cannot end with *: * merges a dimension into the next more minor one, and the last has none", start
         )
+    # what follows the tile is a token of the layout again
+    cursor.pattern = TOKEN
     return _take(cursor, ")", ", or ) in the tile")
 
 
+def _tile_expression(cursor: Cursor) -> Extent:
+    """A tile size in mode `strict`: an integer, or a size expression for a tile of any size (ours, not XLA's)."""
+    start = cursor.start
+    size: Extent = read_size(cursor)
+    if type(size) is int:
+        if size == -1:
+            raise cursor.refuse("tile size -1: where a tile combines dimensions, write * as XLA prints it", start)
+        if size < 1:
+            raise cursor.refuse(f"tile size {size} must be positive", start)
+        if size > INT64_MAX:
+            raise cursor.refuse(f"{size} does not fit in 64 bits: the largest integer is {INT64_MAX}", start)
+    elif not surely_less(0, size):
+        raise cursor.refuse(f"the tile size {size} must be at least 1 for all sizes (each name is any integer >= 1)", start)
+    return size
+
+
 def _tile_size(cursor: Cursor) -> int:
+    # mode `xla`
     start = cursor.start
     size = cursor.integer("a tile size")
     # Tile::kCombineDimension is INT64_MIN; MakeLayout aborts the process on any other negative size
-    if size == INT64_MIN and not cursor.strict:
+    if size == INT64_MIN:
         return COMBINE
-    if size < 0 or (cursor.strict and size == 0):
+    if size < 0:
         raise cursor.refuse(f"tile size {size} must be positive", start)
     return size
 

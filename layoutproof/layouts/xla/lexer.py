@@ -180,6 +180,14 @@ def _extent(cursor: Cursor, number: int) -> tuple[Extent, str]:
     return value, dynamic
 
 
+def read_size(cursor: Cursor) -> Any:
+    """The size expression at the cursor, an int or a `Size`, as `read_extents` reads each; not checked to be >= 1.
+
+    The cursor's pattern must be `EXTENT_TOKEN` since before this token.
+    """
+    return _sum(cursor, cursor.start, 0)
+
+
 def _sum(cursor: Cursor, start: int, depth: int) -> Any:
     total = _product(cursor, start, depth)
     while cursor.kind in ("+", "-"):

@@ -28,7 +28,8 @@ class XlaLayout:
     dynamic: one entry per dimension: "" static, "<=" bounded dynamic (the extent is the bound), "?" unbounded
         (the extent is then the size symbol `d0`, `d1`, ...).
     minor_to_major: dimension numbers, fastest first.
-    tiles: tile levels, outermost first; each a tuple of tile sizes, most major first, `COMBINE` for `*`.
+    tiles: tile levels, outermost first; each a tuple of tile sizes, most major first, `COMBINE` for `*`; a `Size`
+        where the text has a size symbol, for a tile of any size.
     tail_alignment: L(n), in elements.  element_bits: E(n), 0 = natural.  memory_space: S(n).
     index_type, pointer_type: #(t), *(t), leftovers of sparse layouts.
     splits: SC(dim:i,j..)(..), dim counts *physical* dimensions, most major 0.  metadata_bytes: M(n).
@@ -39,7 +40,7 @@ class XlaLayout:
     dims: tuple[Extent, ...]
     dynamic: tuple[str, ...]
     minor_to_major: tuple[int, ...]
-    tiles: tuple[tuple[int, ...], ...] = ()
+    tiles: tuple[tuple[Extent, ...], ...] = ()
     tail_alignment: int = 1
     index_type: str = ""
     pointer_type: str = ""
@@ -151,7 +152,7 @@ def _layout_text(shape: XlaLayout) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _tiles_text(tiles: tuple[tuple[int, ...], ...]) -> str:
+def _tiles_text(tiles: tuple[tuple[Extent, ...], ...]) -> str:
     # a program has thousands of layouts and a dozen tilings
     return "T" + "".join(map(tile_text, tiles))
 

@@ -22,14 +22,14 @@ class Tiling(NamedTuple):
     """One tile level, ready to apply to physical extents `before` (most major first, rank-padded with ones).
 
     groups: per tiled axis the run of physical extents that `*` merges into it; () without a star.
-    sizes: the tile, without stars.
+    sizes: the tile, without stars; each an int, or a `Size` for a tile of any size.
     after: the extents it leaves: untouched axes, tiles per axis, positions within a tile.
     """
 
     padding_axes: int
     untouched: int
     groups: tuple[tuple[Extent, ...], ...]
-    sizes: tuple[int, ...]
+    sizes: tuple[Extent, ...]
     after: tuple[Extent, ...]
 
     def apply(self, index: Sequence[Any], on: Numbers) -> list[Any]:
@@ -46,8 +46,9 @@ class Tiling(NamedTuple):
                 outer.append(position)
                 inner.append(0)
             else:
-                outer.append(position // size)
-                inner.append(position % size)
+                by = size if type(size) is int else on.size(size)
+                outer.append(position // by)
+                inner.append(position % by)
         return outer + inner
 
     def combine(self, index: Sequence[Any], on: Numbers) -> list[Any]:
@@ -62,8 +63,8 @@ class Tiling(NamedTuple):
         return merged
 
 
-def tile_text(tile: Sequence[int]) -> str:
-    """A tile as XLA writes it.
+def tile_text(tile: Sequence[Extent]) -> str:
+    """A tile as XLA writes it; size symbols as `str` prints them.
 
     >>> tile_text((COMBINE, 128))
     '(*,128)'
@@ -71,7 +72,7 @@ def tile_text(tile: Sequence[int]) -> str:
     return f"({','.join('*' if size == COMBINE else str(size) for size in tile)})"
 
 
-def tile_once(before: Sequence[Extent], tile: Sequence[int]) -> Tiling:
+def tile_once(before: Sequence[Extent], tile: Sequence[Extent]) -> Tiling:
     """How one tile level cuts physical extents `before`, most major first.
 
     Extents the tile does not reach stay; a tile of higher rank than the array sees extra axes of extent 1.
@@ -81,8 +82,11 @@ def tile_once(before: Sequence[Extent], tile: Sequence[int]) -> Tiling:
     (2, 3, 2, 2)
     >>> tile_once((2, 7, 8, 11, 10), (COMBINE, COMBINE, 2, COMBINE, 3)).after
     (56, 37, 2, 3)
+    >>> from layoutproof.core.size import symbol
+    >>> tile_once((symbol("N"),), (symbol("t"),)).after
+    (Size(ceil(N/t)), Size(t))
     """
-    if not tile or min(tile) < 1:
+    if not tile or any(type(size) is int and size < 1 for size in tile):
         _check_tile(tile)
     padding_axes = max(0, len(tile) - len(before))
     extents = (1,) * padding_axes + tuple(before)
@@ -97,7 +101,7 @@ def tile_once(before: Sequence[Extent], tile: Sequence[int]) -> Tiling:
     return Tiling(padding_axes, untouched, groups, sizes, (*extents[:untouched], *tiles, *sizes))
 
 
-def _runs(extents: Sequence[Extent], tile: Sequence[int]) -> tuple[tuple[Extent, ...], ...]:
+def _runs(extents: Sequence[Extent], tile: Sequence[Extent]) -> tuple[tuple[Extent, ...], ...]:
     runs: list[list[Extent]] = [[]]
     for extent, size in zip(extents, tile, strict=True):
         runs[-1].append(extent)
@@ -106,13 +110,13 @@ def _runs(extents: Sequence[Extent], tile: Sequence[int]) -> tuple[tuple[Extent,
     return tuple(map(tuple, runs[:-1]))
 
 
-def _check_tile(tile: Sequence[int]) -> None:
+def _check_tile(tile: Sequence[Extent]) -> None:
     shown = f"T{tile_text(tile)}"
     if not tile:
         raise LayoutError(f"{shown} has no meaning: a tile has at least one size")
     if tile[-1] == COMBINE:
         raise LayoutError(f"{shown} has no meaning: a '*' merges into the next more minor dimension, and there is none")
-    if any(t < 1 and t != COMBINE for t in tile):
+    if any(type(t) is int and t < 1 and t != COMBINE for t in tile):
         raise LayoutError(f"{shown} has no meaning: tile sizes must be at least 1")
 
 

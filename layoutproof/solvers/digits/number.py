@@ -37,14 +37,7 @@ class Digit:
 
     def split_by(self, by: Any) -> tuple[Digit, Digit]:
         """The digits `self // by` and `self % by`."""
-        extent = self.extent
-        if type(by) is int:
-            pieces = ceil_div(extent, by)
-        else:
-            pieces, rest = divide(extent, by)
-            if rest != 0:
-                raise Undecided(f"digits cannot split an extent of {extent} by the run-time size {by}")
-        high = Digit(self.dimension, pieces, self.weight * by)
+        high = Digit(self.dimension, ceil_div(self.extent, by), self.weight * by)
         low = Digit(self.dimension, by, self.weight)
         self.split = (by, high, low)
         return high, low
