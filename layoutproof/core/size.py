@@ -118,8 +118,8 @@ class Size:
             return quotient
         if type(rest) is int and rest < 0 and surely_less(-rest, by + 1):
             return quotient - 1
-        if as_size(rest).constant() == -1:
-            # what rounds up: floor((N - 1)/t) + 1 is kept as ceil(N/t)
+        if type(rest) is int or rest.constant() == -1:
+            # what rounds up: floor((N - 1)/t) + 1 is kept as ceil(N/t), and floor(5/t) + 1 as ceil(6/t)
             rest, quotient = rest + by, quotient - 1
         return quotient + Size((((_floor(as_size(rest), by),), 1),))
 
@@ -134,16 +134,18 @@ class Size:
 
     def evaluate(self, value: Callable[[str], Any]) -> Any:
         """This size with `value(symbol)` put in, on whatever kind of number those are."""
-        total: Any = 0
+        total: Any = None
         for mono, coefficient in self.terms:
-            term: Any = coefficient
+            term: Any = None
             for atom in mono:
-                if atom.over is None:
-                    term = term * value(atom.text)
-                else:
-                    term = term * (atom.over.evaluate(value) // evaluate(atom.divisor, value))
-            total = total + term
-        return total
+                factor = value(atom.text) if atom.over is None else _quotient(atom.over, atom.divisor, value)
+                term = factor if term is None else term * factor
+            if term is None:
+                term = coefficient
+            elif coefficient != 1:
+                term = term * coefficient
+            total = term if total is None else total + term
+        return 0 if total is None else total
 
     def symbols(self) -> tuple[str, ...]:
         """The size symbols it depends on, in order of first appearance in its text."""
@@ -259,6 +261,10 @@ def surely_less(left: Any, right: Any) -> bool:
     return _never_negative(right - left - 1)
 
 
+def _quotient(over: Size, divisor: Extent, value: Callable[[str], Any]) -> Any:
+    return over.evaluate(value) // evaluate(divisor, value)
+
+
 def _never_negative(size: Any) -> bool:
     if type(size) is int:
         return bool(size >= 0)
@@ -345,10 +351,10 @@ def _floor(over: Size, divisor: Extent) -> Atom:
     by = str(divisor)
     if not by.isidentifier() and type(divisor) is not int:
         by = f"({by})"
-    if type(inner) is int or not as_size(inner).constant():
-        text = str(inner)
-        return Atom(f"ceil({text}/{by})" if len(as_size(inner).terms) == 1 else f"ceil(({text})/{by})", over, divisor)
-    return Atom(f"floor(({over})/{by})", over, divisor)
+    up = type(inner) is int or not inner.constant()
+    divided = as_size(inner if up else over)
+    text = str(divided) if len(divided.terms) == 1 else f"({divided})"
+    return Atom(f"{'ceil' if up else 'floor'}({text}/{by})", over, divisor)
 
 
 def _terms(value: Any) -> tuple[tuple[Monomial, int], ...] | None:

@@ -51,6 +51,13 @@ class Term:
         # a table's name is not a number's
         return tuple(dict.fromkeys(name for a in self.args[self.op == "read" :] for name in a.names()))
 
+    def divisors(self) -> tuple[Term, ...]:
+        """What something in it is divided by."""
+        if self.op in ("int", "name"):
+            return ()
+        inner = tuple(d for a in self.args if isinstance(a, Term) for d in a.divisors())
+        return (*inner, self.args[1]) if self.op in ("//", "%") else inner
+
     def __str__(self) -> str:
         return self._show(0)
 

@@ -168,7 +168,7 @@ def read_grid(value: object, parse: Parser = parse_size) -> tuple[tuple[Any, ...
     """Extents and names of a grid. Sizes below 1 are read: that they run nothing is for a property to say.
 
     >>> read_grid({"i": 4, "b": "M//8"})
-    ((4, Size(floor((M)/8))), ('i', 'b'))
+    ((4, Size(floor(M/8))), ('i', 'b'))
     """
     if isinstance(value, Mapping):
         names = tuple(name_of(name, "a grid dimension") for name in value)

@@ -2,8 +2,8 @@
 
 Mapping form: `{"map": {"index": "(i, j) -> (i // 8, j // 128)", "shape": [256, 512], "range": [32, 4]}}`.
 Text form, with the shape in it: `(i < 256, j < 512) -> (i // 8, j // 128) in [32, 4]`.
-Extents may be size symbols, also in the range. Without a range nothing bounds the places, and in_bounds and covers
-have no question to answer.
+Extents may be size symbols, also in the range. A name that something is divided by, `i // t`, is a size too, so that a
+tile may have any size. Without a range nothing bounds the places, and in_bounds and covers have no question to answer.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_map, parse_size
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.size import Extent, Size, surely_less
+from layoutproof.core.size import Extent, surely_less, symbols_of
 from layoutproof.core.space import Space, axis_names
 from layoutproof.core.term import Term, check_kind, reads, trace
+from layoutproof.kernel.kernel_parts import parts_of
 
 _BOUNDED = re.compile(r"\s*\((?P<bounds>[^()]*<[^()]*)\)\s*->(?P<body>.*)", re.DOTALL)
 _BOUND = re.compile(r"<[^,()]*")
@@ -50,7 +51,8 @@ class MapLayout:
 
         bounds = self.range_extents
         box = Space() if bounds is None else Space(axis_names(len(bounds)), bounds)
-        return IndexMap(Space(names, self.extents), box, place)
+        sizes = tuple(dict.fromkeys(n for term in terms for n in term.names() if n not in names))
+        return IndexMap(Space(names, self.extents), box, place, symbols=sizes)
 
 
 def looks_like(text: str) -> bool:
@@ -86,7 +88,7 @@ def read(value: object, mode: str = "strict") -> MapLayout:
             raise LayoutError(f"{bound.strip()!r} has no extent; write for instance {bound.strip()} < 256", text=value)
         names.append(name.strip())
         shape.append(extent.strip())
-    bounds = [b.strip() for b in range_text.rstrip().removesuffix("]").split(",")] if inside else None
+    bounds = parts_of(f"[{range_text.rstrip().removesuffix(']')}]") if inside else None
     # blanks for the extents: columns in messages stay those of the text that the user wrote
     bare = _BOUND.sub(lambda bound: " " * len(bound[0]), text[: found.start("body")]) + found["body"]
     try:
@@ -115,7 +117,8 @@ def index_map(index: str | Callable[..., Any], shape: Sequence[Any], range: Sequ
         )
     if bounds is not None and len(bounds) != len(terms):
         raise LayoutError(f"the map gives {len(terms)} coordinates but range has {len(bounds)} extents")
-    known = {*names, *(s for e in extents if isinstance(e, Size) for s in e.symbols())}
+    known = {*names, *symbols_of((*extents, *(bounds or ())))}
+    known.update(name for term in terms for by in term.divisors() for name in by.names())
     for term in terms:
         check_kind(term, condition=False)
         if reads((term,)):
@@ -123,7 +126,8 @@ def index_map(index: str | Callable[..., Any], shape: Sequence[Any], range: Sequ
         for name in term.names():
             if name not in known:
                 raise LayoutError(
-                    f"the map uses {name!r}, which is neither an index nor a size in shape", text=str(term)
+                    f"the map uses {name!r}, which is no index, no size in shape or range, and divides nothing",
+                    text=str(term),
                 )
     return MapLayout(names, extents, terms, bounds)
 

@@ -144,7 +144,8 @@ def _divisors(claims: Sequence[Claim]) -> list[int]:
 def _sizes_that_divide(claims: Sequence[Claim]) -> list[tuple[str, Term]]:
     """(N, t) for each ceil(N/t) in an extent where t is a run-time size."""
     found: dict[tuple[str, str], Term] = {}
-    for extent in (e for claim in claims for m in maps_of(claim.violation) for e in m.range.extents):
+    maps = [m for claim in claims for m in maps_of(claim.violation)]
+    for extent in (e for m in maps for e in (*m.domain.extents, *m.range.extents)):
         for over, by in extent.divisions() if isinstance(extent, Size) else ():
             for name in over.symbols() if isinstance(by, Size) else ():
                 if name not in by.symbols():

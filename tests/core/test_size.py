@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 import pickle
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from layoutproof.core.errors import Undecided
+from layoutproof.core.expression import parse_size
 from layoutproof.core.size import Size, as_size, ceil_div, divide, evaluate, product, surely_less, symbol, symbols_of
 from layoutproof.kernel.kernel import Block
 from layoutproof.kernel.windows import block_count
@@ -114,14 +116,20 @@ def test_divide_keeps_the_value(built: Built, by: Any) -> None:
 
 
 def test_division_by_a_size() -> None:
-    """It is exact or it is refused; nothing is rounded silently."""
+    """It is exact where it can be, else a floor of its own; a size that may be 0 or negative divides nothing."""
     n, m = symbol("N"), symbol("M")
     assert (n * m) // n == m
     assert (6 * n * m) // (3 * m) == 2 * n
     assert (n * m) % m == 0
     assert n // n == 1
-    for left, right in ((n, m), (n + 1, n), (7, n)):
-        with pytest.raises(Undecided, match="has no closed form: the divisor is a run-time size"):
+    assert [str(left // right) for left, right in ((n, m), (n * m + 1, m), (n + m - 1, m), (7, n))] == [
+        "floor(N/M)",
+        "N + ceil(2/M) - 1",
+        "ceil(N/M)",
+        "ceil(8/N) - 1",
+    ]
+    for left, right in ((n, m - 1), (7, n - m)):
+        with pytest.raises(Undecided, match="only by sizes that are positive for all values of their symbols"):
             left // right
     for number in (0, -3):
         with pytest.raises(Undecided, match="only positive divisors"):
@@ -132,7 +140,7 @@ def test_division_by_a_size() -> None:
     ("size", "text"),
     [
         ((symbol("N") + 7) // 8, "ceil(N/8)"),
-        (symbol("N") // 8, "floor((N)/8)"),
+        (symbol("N") // 8, "floor(N/8)"),
         ((8 * symbol("N") + 7) // 8, "N"),
         ((symbol("N") + symbol("M") + 1) // 2, "ceil((M + N)/2)"),
         (2 * symbol("N") * symbol("N") - symbol("M") + 3, "2*N*N - M + 3"),
@@ -165,17 +173,55 @@ def test_symbols_and_divisors() -> None:
     n, m, k = symbol("N"), symbol("M"), symbol("K")
     assert symbols_of([3, (k + 7) // 8, n * m]) == ("K", "M", "N")
     assert symbols_of([4, 5]) == ()
-    assert ((n + 7) // 8 * m).divisors() == (8,)
+    assert ((n + 7) // 8 * m).divisions() == ((n + 7, 8),)
+    assert ((n + m - 1) // m).divisions() == ((n + m - 1, m),)
+    assert symbols_of([(n + m - 1) // m]) == ("M", "N")
     assert product([n, 3, m]) == 3 * n * m
     assert product([]) == 1
 
 
-def test_a_quotient_without_a_closed_form_is_named_as_it_is_computed() -> None:
-    n, m = symbol("N"), symbol("M")
-    with pytest.raises(Undecided, match=r"^\(M \+ N - 1\) // M has no closed form"):
-        (n + m - 1) // m
-    with pytest.raises(Undecided, match=r"^N // \(M \+ 1\) has no closed form"):
-        n // (m + 1)
+def test_sizes_divided_by_sizes_are_numbers_divided_by_numbers() -> None:
+    """Random expressions with `//` and `%` by sizes: the value is Python's, and what is surely less is less."""
+    rng = random.Random(11)
+    names = {"N": symbol("N"), "a": symbol("a"), "b": symbol("b")}
+    choices = [dict(zip(names, values, strict=True)) for values in itertools.product((1, 2, 3, 5, 6), repeat=3)]
+
+    def expression(depth: int) -> tuple[Any, Callable[[dict[str, int]], int]]:
+        if depth == 4 or rng.random() < 0.3:
+            name = rng.choice([*names, ""])
+            number = rng.randint(-3, 5)
+            return (names[name], lambda at: at[name]) if name else (number, lambda at: number)
+        (left, f), (right, g) = expression(depth + 1), expression(depth + 1)
+        operation = rng.choice((operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod))
+        try:
+            return operation(left, right), lambda at: operation(f(at), g(at))
+        except (Undecided, ZeroDivisionError):
+            return left, f
+
+    told = 0
+    for _ in range(1500):
+        (left, f), (right, g) = expression(0), expression(0)
+        for at in rng.sample(choices, 6):
+            assert evaluate(left, at.__getitem__) == f(at), (left, at)
+        if surely_less(left, right):
+            told += 1
+            assert all(f(at) < g(at) for at in choices), (left, right)
+    assert told > 150
+
+
+@pytest.mark.parametrize(
+    ("less", "more"),
+    [
+        ("N - 1", "a*cdiv(N, a)"),
+        ("a*cdiv(N, a) - a", "N"),
+        ("N*M - 1", "a*b*cdiv(N, a)*cdiv(M, b)"),
+        ("0", "cdiv(N, a)"),
+    ],
+)
+def test_rounding_to_a_tile_of_any_size(less: str, more: str) -> None:
+    """Tiles of any size hold the array and waste less than a tile; the other way round is not claimed."""
+    assert surely_less(parse_size(less), parse_size(more))
+    assert not surely_less(parse_size(more), parse_size(less))
 
 
 def test_blocks_of_a_run_time_size_that_divides_are_counted() -> None:

@@ -42,7 +42,7 @@ WRONG_KERNELS: list[tuple[dict[str, Any], str]] = [
     ({"grid": [True]}, "grid, dimension 0 is an integer"),
     ({"grid": "(4, 2"}, "grid: a list is written"),
     ({"grid": ["4 +"]}, "grid, dimension 0: cannot read"),
-    ({"grid": ["M // K"]}, "the divisor is a run-time size"),
+    ({"grid": ["M // (K - 1)"]}, "only by sizes that are positive"),
     ({"grid": {"for": 4, "j": 2}}, "a grid dimension is named by letters, digits and '_', not 'for'"),
     ({"grid": {"M": 4, "j": 2}, "inputs": [{"array": "f32[M]"}]}, "'M' names one grid dimension and one size"),
     ({"tables": {"i": "s32[8]"}}, "'i' names one grid dimension and one table"),

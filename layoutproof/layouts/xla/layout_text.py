@@ -187,7 +187,8 @@ def _tile_expression(cursor: Cursor) -> Extent:
         if size > INT64_MAX:
             raise cursor.refuse(f"{size} does not fit in 64 bits: the largest integer is {INT64_MAX}", start)
     elif not surely_less(0, size):
-        raise cursor.refuse(f"the tile size {size} must be at least 1 for all sizes (each name is any integer >= 1)", start)
+        rule = "must be at least 1 for all sizes (each name is any integer >= 1)"
+        raise cursor.refuse(f"the tile size {size} {rule}", start)
     return size
 
 

@@ -95,7 +95,7 @@ def _tail(kernel: Kernel, operand: Operand, d: int, others: list[Operand]) -> Ob
     if not tiled or not used or not surely_less(0, size):
         return None
     whole: Any = extent // size
-    rest: Any = ceil_div(extent, size) - whole if type(size) is int else 1
+    rest: Any = ceil_div(extent, size) - whole
     if rest == 0 or whole == 0:
         return None
     short = any(kernel.grid[kernel.grid_names.index(name)] == whole for name in used)

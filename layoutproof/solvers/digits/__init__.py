@@ -10,7 +10,7 @@ a claim, and the box's smallest violation is the claim's own if it is an index; 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -33,7 +33,7 @@ from layoutproof.core.result import Point
 from layoutproof.core.size import product, surely_less
 from layoutproof.core.substitution import alternatives, substitution
 from layoutproof.solvers.digits import sets
-from layoutproof.solvers.digits.number import Digit, DigitNumbers, Sum, bounds, index_of, readable
+from layoutproof.solvers.digits.number import Digit, DigitNumbers, Sum, ascending, bounds, index_of, readable
 
 DIGITS = DigitNumbers()
 """Digits that know nothing of run-time sizes."""
@@ -262,6 +262,25 @@ def _not_among(place: At, m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | No
     return None if found is None else index_of(len(point), roots, found)
 
 
+def _each_covered(coordinates: Sequence[Any], box: Sequence[Any]) -> bool:
+    """Whether each coordinate takes every value of its extent, for all sizes, independently of the others."""
+    seen: set[Digit] = set()
+    for coordinate, extent in zip(coordinates, box, strict=True):
+        form, constant = _form(coordinate)
+        if not seen.isdisjoint(form) or not surely_less(constant, 1):
+            return False
+        seen.update(form)
+        # the values are all of constant .. constant + reach: each digit counts in steps no longer than that
+        reach: Any = 0
+        for digit, coefficient in ascending(form):
+            if not surely_less(0, coefficient) or not surely_less(coefficient, reach + 2):
+                return False
+            reach = reach + coefficient * (digit.extent - 1)
+        if not surely_less(extent, constant + reach + 2):
+            return False
+    return True
+
+
 def _covers(m: IndexMap, box: tuple[Any, ...], on: DigitNumbers) -> tuple[int, ...] | None:
     roots, coordinates = placed(m, on)
     elements, places = on.size(m.domain.count() * m.copies.count()), on.size(product(box))
@@ -270,6 +289,9 @@ def _covers(m: IndexMap, box: tuple[Any, ...], on: DigitNumbers) -> tuple[int, .
         if known.issuperset(_leaves(roots)) and _outside(m, box, on) is None:
             return None
     if type(elements) is not int or type(places) is not int:
+        exact = all(sets.is_exact(root) and surely_less(0, root.extent) for root in roots)
+        if exact and _each_covered(coordinates, [on.size(extent) for extent in box]):
+            return None
         raise Undecided("digits do not look for the first hole")
     if not all(sets.is_exact(root) for root in roots):
         raise Undecided("digits cannot split the index evenly, so some of what they reach is no element's place")

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cmp_to_key
-from operator import itemgetter
 from typing import Any
 
 from layoutproof.core.errors import Undecided
@@ -274,16 +273,22 @@ def readable(forms: Sequence[dict[Digit, Any]]) -> tuple[set[Digit], bool]:
 
 def _decodes(form: dict[Digit, Any]) -> bool:
     """Whether the digits can be read back from the sum: each outweighs all lighter ones together."""
-    constant = all(type(c) is int for c in form.values())
-    sizes = [(abs(c) if constant else magnitude(c), d.extent) for d, c in form.items()]
-    sizes.sort(key=itemgetter(0) if constant else cmp_to_key(_by_size))
     span: Any = 0
-    for coefficient, extent in sizes:
-        if not surely_less(span, coefficient):
+    for digit, coefficient in ascending(form):
+        if not surely_less(span, magnitude(coefficient)):
             return False
-        span = span + coefficient * (extent - 1)
+        span = span + magnitude(coefficient) * (digit.extent - 1)
     return True
 
 
-def _by_size(left: tuple[Any, Any], right: tuple[Any, Any]) -> int:
+def ascending(form: Mapping[Digit, Any]) -> list[tuple[Digit, Any]]:
+    """The digits of a form with their coefficients, the smallest step first. Unsupported where a sign is unknown."""
+    if all(type(c) is int for c in form.values()):
+        return sorted(form.items(), key=lambda item: abs(item[1]))
+    sizes = [(magnitude(c), d, c) for d, c in form.items()]
+    sizes.sort(key=cmp_to_key(_by_size))
+    return [(digit, coefficient) for _, digit, coefficient in sizes]
+
+
+def _by_size(left: tuple[Any, Digit, Any], right: tuple[Any, Digit, Any]) -> int:
     return -1 if surely_less(left[0], right[0] + 1) else 1 if surely_less(right[0], left[0] + 1) else 0
