@@ -202,7 +202,7 @@ def product(extents: Iterable[Any]) -> Any:
     return total
 
 
-def ceil_div(extent: Any, by: int) -> Any:
+def ceil_div(extent: Any, by: Any) -> Any:
     """How many pieces of `by` cover `extent`: (extent + by - 1) // by, for ints, sizes and solver terms."""
     return extent if by == 1 else (extent + (by - 1)) // by
 

@@ -188,10 +188,11 @@ def _tiled_axes(layout: XlaLayout) -> list[_Axis] | None:
                     return None
                 axis = _Axis(product(part.extent for part in run), tuple([d for part in run for d in part.dims]))
                 whole = [axis if part is run[-1] else part for part in whole if part not in run[:-1]]
-            axis.split = (size, _Axis(-(-axis.extent // size)), _Axis(size))
+            numbers, positions = _Axis(-(-axis.extent // int(size))), _Axis(int(size))
+            axis.split = (int(size), numbers, positions)
             axis.in_tiles = level == 0
-            tiles.append(axis.split[1])
-            within.append(axis.split[2])
+            tiles.append(numbers)
+            within.append(positions)
             run = []
         physical = kept + tiles + within
     return whole

@@ -137,10 +137,11 @@ def _grain(layout: XlaLayout) -> list[int]:
     grain = [1] * len(layout.dims)
     if not layout.tiles:
         return grain
-    if len(layout.tiles[0]) > len(layout.dims) or min(layout.tiles[0]) < 1:
+    tile = [int(size) for size in layout.tiles[0]]
+    if len(tile) > len(layout.dims) or min(tile) < 1:
         raise LayoutError(f"{layout}: this tile is no multiple of single dimensions")
-    for dimension, size in zip(layout.minor_to_major, reversed(layout.tiles[0]), strict=False):
+    for dimension, size in zip(layout.minor_to_major, reversed(tile), strict=False):
         grain[dimension] = size
-    if prod(grain) != prod(layout.tiles[0]):
+    if prod(grain) != prod(tile):
         raise LayoutError(f"{layout}: this tile is no multiple of single dimensions")
     return grain

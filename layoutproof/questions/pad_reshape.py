@@ -35,7 +35,7 @@ def pad_reshape_transpose(layout: XlaLayout, array: NDArray[Any], fill: Any = 0)
         raise LayoutError(f"minor_to_major {layout.minor_to_major} is not a permutation of 0..{array.ndim - 1}")
     physical = np.transpose(array, layout.minor_to_major[::-1])
     for tile in layout.tiles:
-        physical = _tiled(physical, tile, fill)
+        physical = _tiled(physical, tuple(int(size) for size in tile), fill)
     line = physical.reshape(physical.size)
     return np.pad(line, (0, -line.size % layout.tail_alignment), constant_values=fill)
 

@@ -147,9 +147,8 @@ def _sizes_that_divide(claims: Sequence[Claim]) -> list[tuple[str, Term]]:
     maps = [m for claim in claims for m in maps_of(claim.violation)]
     for extent in (e for m in maps for e in (*m.domain.extents, *m.range.extents)):
         for over, by in extent.divisions() if isinstance(extent, Size) else ():
-            for name in over.symbols() if isinstance(by, Size) else ():
-                if name not in by.symbols():
-                    found[name, str(by)] = size_term(by)
+            if isinstance(by, Size):
+                found |= {(name, str(by)): size_term(by) for name in over.symbols() if name not in by.symbols()}
     return [(name, by) for (name, _), by in found.items()]
 
 

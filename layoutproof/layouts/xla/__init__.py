@@ -4,7 +4,8 @@ An element type, the extents, and `{minor_to_major:properties}`; without braces 
 nothing is tiled. Extents may be size expressions, `f32[2*N,M]`; `<=5` is bounded dynamic, laid out as its bound, and
 `?` is a size of its own (`d0`, `d1`, .. by dimension).
 Properties, in this order:
-    T(8,128)(2,1)   tile levels, outermost first; `*` merges a dimension into the next more minor one
+    T(8,128)(2,1)   tile levels, outermost first; `*` merges a dimension into the next more minor one; sizes may be
+                    size expressions, T(a,128), for tiles of any size (ours, as in the extents)
     L(1024)         what is allotted is a multiple of this many elements
     E(4)            bits of one element as stored
     S(1)            memory space
