@@ -14,6 +14,7 @@ import click
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.visible import json_text, visible_lines
+from layoutproof.formats import form_of, names
 
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON value and nothing else.")
 no_trace_flag = click.option(
@@ -21,6 +22,28 @@ no_trace_flag = click.option(
 )
 target_option = click.option(
     "--target", metavar="NAME", help="A bare shape such as f32[1000,5] gets the layout this TPU generation gives it."
+)
+
+
+class Form(click.ParamType):
+    """The name of a form of reports: those of `formats`, and those that other packages add."""
+
+    name = "format"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Those that are built in."""
+        return f"[{'|'.join(names())}]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The name itself; a usage error names the known ones."""
+        try:
+            return form_of(value)
+        except LayoutError as error:
+            self.fail(error.problem, param, ctx)
+
+
+form_option = click.option(
+    "--format", "form", type=Form(), default="text", show_default=True, help="The form of the report."
 )
 _BARE = re.compile(r"\s*\w+\s*\[[^\]{}()]*\]\s*")
 

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib.util
 import json
 import os
+import re
 import sys
 import tempfile
 import time
@@ -24,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.files import MAX_YAML, YAML_ENDS, files_in, read
+from layoutproof.core.plugins import GROUP
 
 if TYPE_CHECKING:
     pass
@@ -68,7 +71,32 @@ def tool() -> str:
         if entry and os.path.isdir(entry):
             names = [name for name in os.listdir(entry) if name.endswith(".dist-info")]
             parts += sorted(name for name in names if name.partition("-")[0].lower() in installed)
+            for name in sorted(names):
+                parts += _files_of_plugins(Path(entry) / name / "entry_points.txt")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+
+
+def _files_of_plugins(entry_points: Path) -> list[str]:
+    """The package, and its files as they are, that adds languages, properties, targets or forms behind entry points."""
+    try:
+        text = entry_points.read_text("utf-8")
+    except OSError:
+        return []
+    if f"[{GROUP}" not in text:
+        return []
+    parts = [entry_points.parent.name, text]
+    for top in sorted(set(re.findall(r"=\s*(\w+)", text))):
+        found = importlib.util.find_spec(top)
+        for folder in (found.submodule_search_locations or ()) if found is not None else ():
+            parts += _as_they_are(Path(folder))
+        if found is not None and found.origin is not None:
+            parts += _as_they_are(Path(found.origin))
+    return parts
+
+
+def _as_they_are(path: Path) -> list[str]:
+    files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    return [f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files]
 
 
 def get(key: object) -> Any:

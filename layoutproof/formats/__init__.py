@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from typing import Any
 
+from layoutproof.core import plugins
 from layoutproof.core.errors import unknown_name
 from layoutproof.core.finding import Report, harmless
 
@@ -20,14 +22,26 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(m.name for m in pkgutil.iter_modules(__path__)))
 
 
+def form_of(name: str) -> str:
+    """The name itself, of a form here or of one that another package adds. LayoutError lists the known ones."""
+    if name not in names() and plugins.load("formats", name, WANTED) is None:
+        raise unknown_name("format", name, (*names(), *plugins.names("formats", names())))
+    return name
+
+
+WANTED = ("render",)
+"""What a form's module has."""
+
+
 def render(form: str, report: Report) -> str:
     """The report in one form; LayoutError lists the known ones.
 
     >>> print(render("text", Report("a against b", ())))
     a against b: no change in 0 files
     """
-    if form not in names():
-        raise unknown_name("format", form, names())
+    form_of(form)
     shown = report if form in _DATA else harmless(report)
-    text: str = importlib.import_module(f"{__name__}.{form}").render(shown)
+    own = form in names()
+    module: Any = importlib.import_module(f"{__name__}.{form}") if own else plugins.load("formats", form, WANTED)
+    text: str = module.render(shown)
     return text

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
-import layoutproof.hardware
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import LayoutError, Undecided, failure, unknown_name
 from layoutproof.core.finding import Finding, split_place
@@ -21,7 +18,8 @@ from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Table
 from layoutproof.kernel.obligation import Obligation
 from layoutproof.pallas.assumptions import about, bounded, impossible, tables_of, together, worded
-from layoutproof.registry.catalogue import kernel_properties, property_module
+from layoutproof.registry.catalogue import kernel_properties, kernel_property
+from layoutproof.registry.hardware import other_targets, target_modules
 from layoutproof.registry.read import read_layout
 from layoutproof.solvers.decide import ENGINES, decide, pinned
 from layoutproof.solvers.guards import holds_when
@@ -60,7 +58,7 @@ def judge(
     found: list[Finding] = []
     open_: list[tuple[int, Again]] = []
     for name in sorted(kernel_properties(), key=LAST.__contains__) if names is None else names:
-        module = _kernel_module(name)
+        module = kernel_property(name)
         if module.TARGET and (chip is None or chip.platform != kernel.platform):
             if names is None:
                 continue
@@ -106,7 +104,7 @@ def with_parts(names: Sequence[str]) -> tuple[str, ...]:
     >>> with_parts(["revisits", "legal_for_target"])[:3]
     ('revisits', 'legal_for_target', 'block_shape')
     """
-    return tuple(dict.fromkeys(part for name in names for part in (name, *getattr(_kernel_module(name), "WITH", ()))))
+    return tuple(dict.fromkeys(part for name in names for part in (name, *getattr(kernel_property(name), "WITH", ()))))
 
 
 def scope(names: Sequence[str] | None, verdict: Verdict = Verdict.PROVED) -> str:
@@ -127,7 +125,7 @@ def beside(names: Sequence[str]) -> tuple[str, ...]:
 
     What a target demands of windows and memory holds whatever the body does.
     """
-    rests = any(not _kernel_module(name).TARGET for name in names)
+    rests = any(not kernel_property(name).TARGET for name in names)
     return (ANALYSABLE,) if rests and ANALYSABLE not in names else ()
 
 
@@ -177,8 +175,8 @@ def sizes_of(kernel: Kernel) -> tuple[str, ...]:
 
 
 def kernel_targets() -> tuple[str, ...]:
-    """The names of all targets that know kernels."""
-    return tuple(name for module in _target_modules() for name in module.KERNEL_TARGETS)
+    """The names of all targets that know kernels and are built in."""
+    return tuple(name for module in _own_targets() for name in module.KERNEL_TARGETS)
 
 
 def kernel_target(name: str, compiler: str | None = None) -> KernelTarget:
@@ -187,41 +185,47 @@ def kernel_target(name: str, compiler: str | None = None) -> KernelTarget:
     >>> kernel_target("TPU v5 lite").name
     'v5e'
     """
-    for module in _target_modules():
+    found = _target_in(_own_targets(), name, compiler) or _target_in(_others_targets(name), name, compiler)
+    if found is not None:
+        return found
+    others = {other: ours for module in _own_targets() for other, ours in module.OTHER_NAMES.items()}
+    added = [added for module in _others_targets() for added in module.KERNEL_TARGETS]
+    raise unknown_name("target", name, (*kernel_targets(), *added), others)
+
+
+def _target_in(modules: Sequence[Any], name: str, compiler: str | None) -> KernelTarget | None:
+    found: KernelTarget
+    for module in modules:
         if name in module.KERNEL_TARGETS:
-            return module.kernel_target(name, compiler)  # type: ignore[no-any-return]
-    for module in _target_modules():
+            found = module.kernel_target(name, compiler)
+            return found
+    for module in modules:
         try:
-            found: KernelTarget = module.kernel_target(name)
+            found = module.kernel_target(name)
         except LayoutError:
             continue
-        return found if compiler is None else module.kernel_target(name, compiler)
-    others = {other: ours for module in _target_modules() for other, ours in module.OTHER_NAMES.items()}
-    raise unknown_name("target", name, kernel_targets(), others)
+        return found if compiler is None else module.kernel_target(name, compiler)  # type: ignore[no-any-return]
+    return None
 
 
 def target_page(name: str) -> str:
     """What is known of a target, as `explain` shows it."""
-    module = next(module for module in _target_modules() if name in module.KERNEL_TARGETS)
+    module = next(module for module in _own_targets() if name in module.KERNEL_TARGETS)
     text: str = module.page(name)
     return text
 
 
 @lru_cache(maxsize=1)
-def _target_modules() -> tuple[ModuleType, ...]:
-    names = [m.name for m in pkgutil.iter_modules(layoutproof.hardware.__path__)]
-    found = [importlib.import_module(f"layoutproof.hardware.{name}") for name in names]
-    return tuple(module for module in found if hasattr(module, "KERNEL_TARGETS"))
+def _own_targets() -> tuple[ModuleType, ...]:
+    return tuple(module for module in target_modules() if hasattr(module, "KERNEL_TARGETS"))
+
+
+def _others_targets(name: str | None = None) -> tuple[Any, ...]:
+    return tuple(module for module in other_targets(name) if hasattr(module, "KERNEL_TARGETS"))
 
 
 def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _kernel_module(name: str) -> ModuleType:
-    if name not in kernel_properties():
-        raise unknown_name("property of kernels", name, kernel_properties())
-    return property_module(name)
 
 
 def _obligations(module: ModuleType, kernel: Kernel, target: KernelTarget | None) -> tuple[Obligation, ...]:

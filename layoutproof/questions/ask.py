@@ -16,7 +16,7 @@ from layoutproof.core.finding import Finding
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Verdict, show_sizes
 from layoutproof.core.term import Term
-from layoutproof.registry.catalogue import check_options, kernel_properties, property_module
+from layoutproof.registry.catalogue import check_options, is_of_kernels, property_module
 from layoutproof.registry.hardware import resolve
 from layoutproof.registry.read import map_of, read_layout
 from layoutproof.solvers.count import count
@@ -55,7 +55,7 @@ def ask(
     if engine is not None and engine not in ENGINES:
         raise unknown_name("engine", engine, ENGINES)
     check_options(name, options)
-    if name in kernel_properties():
+    if is_of_kernels(name):
         options |= {"where": where, "engine": engine, "confirm": confirm, "effort": effort}
         return _of_kernel(name, layouts, options)
     module = property_module(name)

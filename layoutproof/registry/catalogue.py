@@ -1,4 +1,8 @@
-"""The properties there are: the modules of `layoutproof.properties`, and the options that each one's claims take."""
+"""The properties there are: the modules of `layoutproof.properties`, and the options that each one's claims take.
+
+Other packages add properties behind the entry point group `layoutproof.properties`; a module with `obligations` is one
+of kernels, asked where it is named.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,10 @@ import importlib
 import inspect
 import pkgutil
 from functools import lru_cache
-from types import ModuleType
 from typing import Any
 
 import layoutproof.properties
+from layoutproof.core import plugins
 from layoutproof.core.errors import LayoutError, unknown_name
 
 _RULES = "layoutproof.pallas.rules"
@@ -28,19 +32,43 @@ def kernel_properties() -> tuple[str, ...]:
     return tuple(sorted(m.name for m in pkgutil.iter_modules(importlib.import_module(_RULES).__path__)))
 
 
+WANTED = (("LAYOUTS", "claims"), ("TARGET", "obligations"))
+"""What a property's module has: of layouts, or of kernels."""
+
+
 @lru_cache(maxsize=256)
-def property_module(name: str) -> ModuleType:
+def property_module(name: str) -> Any:
     """The module of one property, of layouts or of kernels; LayoutError lists the known ones."""
     if name in kernel_properties():
         return importlib.import_module(f"{_RULES}.{name}")
-    if name not in properties():
-        raise unknown_name("property", name, (*properties(), *kernel_properties()))
-    return importlib.import_module(f"layoutproof.properties.{name}")
+    if name in properties():
+        return importlib.import_module(f"layoutproof.properties.{name}")
+    found = plugins.load("properties", name, *WANTED)
+    if found is None:
+        own = (*properties(), *kernel_properties())
+        raise unknown_name("property", name, (*own, *plugins.names("properties", own)))
+    return found
+
+
+@lru_cache(maxsize=256)
+def is_of_kernels(name: str) -> bool:
+    """Whether a property is one of kernels, not of layouts; LayoutError lists the known ones."""
+    if name in kernel_properties() or name in properties():
+        return name in kernel_properties()
+    return hasattr(property_module(name), "obligations")
+
+
+def kernel_property(name: str) -> Any:
+    """The module of one property of kernels; LayoutError lists the known ones, also for a property of layouts."""
+    own = kernel_properties()
+    if name in own or (name in plugins.names("properties", (*properties(), *own)) and is_of_kernels(name)):
+        return property_module(name)
+    raise unknown_name("property of kernels", name, own)
 
 
 def layouts_of(name: str) -> int:
     """How many layouts a property speaks of."""
-    return 1 if name in kernel_properties() else int(property_module(name).LAYOUTS)
+    return 1 if is_of_kernels(name) else int(property_module(name).LAYOUTS)
 
 
 @lru_cache(maxsize=256)
@@ -50,7 +78,7 @@ def options_of(name: str) -> dict[str, tuple[Any, Any]]:
     >>> options_of("padding")
     {'at_most': (str | None, None)}
     """
-    if name in kernel_properties():
+    if is_of_kernels(name):
         target = property_module(name).TARGET
         return dict.fromkeys(("target", "compiler"), (str | None, None)) if target else {}
     parameters = inspect.signature(property_module(name).claims, eval_str=True).parameters.values()

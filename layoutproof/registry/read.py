@@ -6,14 +6,16 @@ import importlib
 import pkgutil
 from collections.abc import Mapping
 from functools import lru_cache
-from types import ModuleType
 from typing import Any, Protocol
 
 import layoutproof.layouts
+from layoutproof.core import plugins
 from layoutproof.core.bounds import check_data, check_text
-from layoutproof.core.errors import LayoutError, shorten, unknown_name
+from layoutproof.core.errors import LayoutError, Undecided, shorten, unknown_name
 from layoutproof.core.index_map import IndexMap
 
+WANTED = (("read", "looks_like"),)
+"""What a language's module has."""
 UNMARKED = "xla"
 """The language of a text that no other language claims: a bare shape, or a mistake, which its reader names best."""
 
@@ -44,10 +46,7 @@ def read_layout(value: object, mode: str = "strict") -> Any:
     if mode not in ("strict", "xla"):
         raise LayoutError(f"mode is 'strict' or 'xla', not {mode!r}")
     if isinstance(value, str):
-        marked = (name for name in languages() if name != UNMARKED and language(name).looks_like(value))
-        name = next(marked, UNMARKED)
-        # XLA's own lexer has narrower bounds, and reads leading zeros
-        return language(name).read(value if name == UNMARKED else check_text(value), mode)
+        return _of_text(value, mode)
     if isinstance(value, Mapping):
         if len(value) != 1:
             raise LayoutError(
@@ -55,8 +54,8 @@ def read_layout(value: object, mode: str = "strict") -> Any:
                 f"got keys {', '.join(map(str, value)) or 'none'}"
             )
         ((name, inner),) = value.items()
-        if name not in languages():
-            raise unknown_name("layout language", name, languages())
+        if name not in languages() and name not in plugins.names("languages"):
+            raise unknown_name("layout language", name, (*languages(), *plugins.names("languages")))
         if isinstance(inner, str):
             inner = inner if name == UNMARKED else check_text(inner)
         else:
@@ -74,11 +73,44 @@ def read_layout(value: object, mode: str = "strict") -> Any:
     return found
 
 
+def _of_text(text: str, mode: str) -> Any:
+    """A layout from its text: of the language that claims it, else XLA's, else of another package's language."""
+    marked = (name for name in languages() if name != UNMARKED and language(name).looks_like(text))
+    name = next(marked, UNMARKED)
+    # XLA's own lexer has narrower bounds, and reads leading zeros
+    if name != UNMARKED:
+        return language(name).read(check_text(text), mode)
+    try:
+        return language(name).read(text, mode)
+    except LayoutError as error:
+        found, broken = plugins.every("languages", *WANTED)
+        claiming = [name for name in found if name not in languages() and found[name].looks_like(text)]
+        if len(claiming) > 1:
+            titles = " and ".join(found[name].title for name in claiming)
+            raise LayoutError(
+                f"the text is claimed by {titles}; name one: {{{claiming[0]!r}: ..}}", text=text
+            ) from None
+        if claiming:
+            return found[claiming[0]].read(check_text(text), mode)
+        if broken:
+            problem = f"{error.problem} ({'; '.join(broken)})"
+            raise LayoutError(problem, text=error.text, column=error.column) from None
+        raise
+
+
 def map_of(layout: Any) -> IndexMap:
-    """The index map of a layout, or the map itself."""
+    """The index map of a layout, or the map itself. LayoutError where a layout of another package has none."""
     if isinstance(layout, IndexMap):
         return layout
-    index_map: IndexMap = layout.index_map()
+    try:
+        index_map: IndexMap = layout.index_map()
+    except (LayoutError, Undecided):
+        raise
+    except Exception as error:
+        kind = f"{type(layout).__module__}.{type(layout).__name__}"
+        if kind.startswith("layoutproof."):
+            raise
+        raise LayoutError(f"{kind} has no index map: {type(error).__name__}: {shorten(str(error), 200)}") from error
     return index_map
 
 
@@ -89,6 +121,8 @@ def languages() -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def language(name: str) -> ModuleType:
-    """The module of one language."""
-    return importlib.import_module(f"layoutproof.layouts.{name}")
+def language(name: str) -> Any:
+    """The module of one language; of another package where it is not built in."""
+    if name in languages():
+        return importlib.import_module(f"layoutproof.layouts.{name}")
+    return plugins.load("languages", name, *WANTED)

@@ -29,6 +29,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from layoutproof.core import plugins
 from layoutproof.core.errors import LayoutError, closest, shorten
 from layoutproof.registry.catalogue import options_of
 from layoutproof.registry.read import read_layout
@@ -252,6 +253,9 @@ def _kind(node: Node, file: str) -> str:
     known = kinds()
     keys = node.keys or {}
     found = [key for key in keys if key in known]
+    if not found:
+        others = plugins.names("properties", known)
+        found = [key for key in keys if key in others]
     if len(found) == 1:
         return found[0]
     if found:

@@ -15,7 +15,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.pallas.judge import advice, judge, kernel_of, scope, summary
 from layoutproof.pallas.judge import answer as one_answer
-from layoutproof.registry.catalogue import kernel_properties, options_of
+from layoutproof.registry.catalogue import is_of_kernels, kernel_properties, options_of
 from layoutproof.specs.positions import Node, read_file
 from layoutproof.specs.spec_model import NAME
 
@@ -71,7 +71,7 @@ def answer(kind: str, layout: object, options: Mapping[str, Any]) -> Finding:
     kind: a property of kernels, or `kernel` for all of them.  layout: traced calls, or anything that describes a
     kernel.  options: as for `judge`. Raises Undecided where there is no call, LayoutError for wrong input.
     """
-    if kind != ALL and kind not in kernel_properties():
+    if kind != ALL and not is_of_kernels(kind):
         known = ", ".join(kernel_properties())
         raise LayoutError(f"{kind} is about layouts, and Pallas calls are kernels; properties of kernels: {known}")
     given = dict(options)

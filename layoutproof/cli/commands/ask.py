@@ -8,6 +8,7 @@ from typing import Any, get_args
 import click
 
 from layoutproof.cli.arguments import integers, json_flag, layouts_of, print_json, say, target_option
+from layoutproof.core import plugins
 from layoutproof.core.finding import as_dict, exit_code, text
 from layoutproof.core.result import Verdict
 from layoutproof.questions.ask import ask
@@ -24,12 +25,45 @@ def _property_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 continue  # the command has one for layouts without a layout too
             owners.setdefault(option, []).append(name)
     for option, names in sorted(owners.items(), reverse=True):
-        text = f"Of {', '.join(names)}; `layoutproof explain {names[0]}` says what it means."
-        function = click.option(f"--{option.replace('_', '-')}", option, metavar="VALUE", help=text)(function)
+        function = click.option(*_declared(option), metavar="VALUE", help=_page(names))(function)
     return function
 
 
-@click.command(name="ask")
+def _declared(option: str) -> tuple[str, str]:
+    return f"--{option.replace('_', '-')}", option
+
+
+def _page(names: Sequence[str]) -> str:
+    return f"Of {', '.join(names)}; `layoutproof explain {names[0]}` says what it means."
+
+
+_ADDED = "layoutproof.added"
+"""Where the context keeps the properties of other packages that a command line names."""
+
+
+class Ask(click.Command):
+    """The command, with the options of a property that another package adds where that is the one asked."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does it."""
+        own = {*properties(), *kernel_properties()}
+        named = {text for text in args if not text.startswith("-")}
+        ctx.meta[_ADDED] = named.intersection(plugins.names("properties", own)) if named and not named & own else ()
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Those of the command and of the property that is asked."""
+        own = super().get_params(ctx)
+        known = {parameter.name for parameter in own}
+        added = {option: name for name in sorted(ctx.meta.get(_ADDED, ())) for option in options_of(name)}
+        return own + [
+            click.Option(_declared(option), metavar="VALUE", help=_page([name]))
+            for option, name in added.items()
+            if option not in known
+        ]
+
+
+@click.command(name="ask", cls=Ask)
 @click.argument("name", metavar="PROPERTY")
 @click.argument("layouts", metavar="LAYOUT [LAYOUT]", nargs=-1, required=True)
 @click.option("--where", metavar="CONDITION", help='On sizes not known yet, e.g. "N % 8 == 0".')

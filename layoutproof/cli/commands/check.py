@@ -9,18 +9,17 @@ from pathlib import Path
 
 import click
 
-from layoutproof.cli.arguments import json_flag, no_trace_flag, print_report, say, write_whole
+from layoutproof.cli.arguments import form_option, json_flag, no_trace_flag, print_report, say, write_whole
 from layoutproof.cli.progress import progress_bar
 from layoutproof.compiler import cache
 from layoutproof.compiler.tracing import here, only
 from layoutproof.compiler.workers import BACKENDS, Workers
 from layoutproof.core.visible import json_text
-from layoutproof.formats import names
 
 
 @click.command()
 @click.argument("paths", nargs=-1)
-@click.option("--format", "form", type=click.Choice(names()), default="text", show_default=True)
+@form_option
 @click.option("-v", "--verbose", is_flag=True, help="Also a line for each check that is as stated.")
 @click.option("--output", metavar="FILE", help="Write the report there and only its last line here.")
 @click.option("--jobs", type=click.IntRange(min=0), default=1, show_default=True, help="Processes; 0: one per core.")

@@ -19,12 +19,14 @@ from layoutproof.core.files import MIB, read
 def command(name: str | None, as_json: bool) -> int:
     """Explain a property, layout language, verdict, engine, target or gate class; list all without NAME."""
     pages = _pages()
+    if not any(name in found for found in pages.values()):
+        pages |= _added(pages)
     if name is None:
-        firsts = {kind: {n: page.splitlines()[0] for n, page in found.items()} for kind, found in pages.items()}
+        firsts = {kind: {n: page.partition("\n")[0] for n, page in found.items()} for kind, found in pages.items()}
         if as_json:
             print_json(firsts)
         else:
-            say("\n\n".join(_list(kind, found) for kind, found in firsts.items()))
+            say("\n\n".join(_list(kind, found) for kind, found in firsts.items() if found))
         return 0
     for kind, found in pages.items():
         if name in found:
@@ -67,6 +69,30 @@ def _pages() -> dict[str, dict[str, str]]:
             for n, package in (("gate", "changes"), ("hlo", "hlo"), ("search", "tilings"))
         },
     }
+
+
+def _added(own: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    """The pages of what other packages add, and what of theirs cannot be used."""
+    from layoutproof import formats
+    from layoutproof.core import plugins
+    from layoutproof.registry import catalogue, hardware, read
+
+    built_in = {
+        "properties": ((*own["properties"], *own["properties of kernels"]), catalogue.WANTED),
+        "languages": (own["layout languages"], read.WANTED),
+        "formats": (formats.names(), (formats.WANTED,)),
+    }
+    pages: dict[str, dict[str, str]] = {}
+    refused: list[str] = []
+    for kind, (names, wanted) in built_in.items():
+        found, broken = plugins.every(kind, *wanted)
+        kept = {name: module for name, module in found.items() if name not in names}
+        pages[f"{kind} of other packages"] = {n: inspect.cleandoc(m.__doc__ or "") for n, m in kept.items()}
+        refused += broken + plugins.collisions(kind, names)
+    targets = {name: inspect.cleandoc(m.__doc__ or "") for m in hardware.other_targets() for name in hardware.named(m)}
+    pages["targets of other packages"] = targets
+    refused += hardware.refused_targets()
+    return pages | {"not usable": {f"{number}": sentence for number, sentence in enumerate(refused, 1)}}
 
 
 def _doc_of(module: str) -> str:

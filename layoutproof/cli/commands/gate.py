@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from layoutproof.cli.arguments import json_flag, no_trace_flag, print_report, say, write_whole
+from layoutproof.cli.arguments import form_option, json_flag, no_trace_flag, print_report, say, write_whole
 from layoutproof.cli.progress import Progress, progress_bar
 from layoutproof.compiler.tracing import MAX_CONFIG, Tracing, here, only, stated
 from layoutproof.compiler.workers import BACKENDS, Workers
@@ -19,7 +19,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.files import read
 from layoutproof.core.finding import Report, summary, wrong_input
 from layoutproof.core.result import Verdict
-from layoutproof.formats import names, render
+from layoutproof.formats import render
 
 if TYPE_CHECKING:
     from layoutproof.changes.lock import Lock
@@ -38,7 +38,7 @@ _STYLES = (
 @click.argument("paths", nargs=-1)
 @click.option("--against", metavar="REF", help="A git revision to compare with, e.g. main; nothing is checked out.")
 @click.option("--lock", is_flag=True, help="Write layoutproof.lock of PATHS, to compare with later.")
-@click.option("--format", "form", type=click.Choice(names()), default="text", show_default=True)
+@form_option
 @click.option("--output", metavar="FILE", help="Write the report there and only its last line here.")
 @click.option("--new-only", is_flag=True, help="Leave out what is allowed or approved.")
 @click.option("--approve", metavar="FINGERPRINT", help="Print what to add to pyproject.toml to approve one finding.")

@@ -8,12 +8,12 @@ import click
 
 from layoutproof.cli.arguments import json_flag, no_trace_flag, print_json, say
 from layoutproof.compiler.tracing import here, only
-from layoutproof.core.errors import LayoutError, Unsupported, shorten, unknown_name
+from layoutproof.core.errors import LayoutError, Unsupported, shorten
 from layoutproof.core.files import DUMP_ENDS, YAML_ENDS, lines
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.kernel.kernel_parts import parts_of
 from layoutproof.pallas.judge import kernel_target
-from layoutproof.registry.catalogue import kernel_properties
+from layoutproof.registry.catalogue import kernel_property
 
 _PROGRAMS = (*DUMP_ENDS, ".mlir", ".mlir.gz")
 """How the names of files end that hold the text of a program."""
@@ -68,8 +68,7 @@ def command(
     if target is not None:
         kernel_target(target, compiler)  # a wrong name is told before anything of the user's is imported
     for name in names:
-        if name not in kernel_properties():
-            raise unknown_name("property of kernels", name, kernel_properties())
+        kernel_property(name)
     given = args if together is None else (*parts_of(f"({together})"), *args)
     if no_trace and not place.endswith((*_PROGRAMS, *YAML_ENDS)):
         raise click.UsageError("a function is traced; --no-trace is for files")
