@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Axe layouts, with proofs
 #
-# A blog post retells the Axe paper with code: layouts as D (shard), R (copies) and O (offset), printing, forward and
+# A blog post retells the Axe paper with code: layouts as D (shard), R (replicas) and O (offset), printing, forward and
 # backward mapping. Here its examples are asked of layoutproof. Its printing and its one worked index are right; its
 # forward mapping, its backward mapping and what it says of a sharded tensor need mending, and each mend is proved.
 
@@ -17,7 +17,7 @@ from layoutproof.layouts import axe
 
 # %% [markdown]
 # ## The four layouts
-# A tensor-core tile over two warps with a copy four warps away, a tensor sharded over a 2x2 mesh, and two accelerator
+# A tensor-core tile over two warps with a replica four warps away, a tensor sharded over a 2x2 mesh, and two accelerator
 # memories. `matrix` prints the two lines of the paper: extents above strides.
 
 # %%
@@ -30,7 +30,7 @@ for name, layout in (("layout_a", layout_a), ("layout_b", layout_b), ("layout_c"
 
 # %% [markdown]
 # ## Forward
-# Element (2, 9) is digit (2, 1, 0, 1): lane 8, register 1, and warps 6 and 10, one for each copy.
+# Element (2, 9) is digit (2, 1, 0, 1): lane 8, register 1, and warps 6 and 10, one for each replica.
 
 # %%
 places = lp.locate(layout_a, (2, 9))
@@ -38,20 +38,20 @@ print(places)
 assert places == [{"lane": 8, "warp": 6, "reg": 1}, {"lane": 8, "warp": 10, "reg": 1}]
 
 # %% [markdown]
-# The blog's code runs `itertools.product` over *one* list of all copies' steps. With one copy iter that is right; with
+# The blog's code runs `itertools.product` over *one* list of all replicas' steps. With one replica iter that is right; with
 # two it gives E1 + E2 places where there are E1 * E2.
 
 # %%
-two_copies = axe.read("S[4:1] + R[2:4@warp] + R[2:8@warp]")
-blog = [step for (step,) in itertools.product([d * s for e, s, _ in two_copies.R for d in range(int(e))])]
-ours = [place["warp"] for place in forward(two_copies, (0,))]
-print("blog", blog, "- all copies", ours)
+two_replicas = axe.read("S[4:1] + R[2:4@warp] + R[2:8@warp]")
+blog = [step for (step,) in itertools.product([d * s for e, s, _ in two_replicas.R for d in range(int(e))])]
+ours = [place["warp"] for place in forward(two_replicas, (0,))]
+print("blog", blog, "- all replicas", ours)
 assert blog == [0, 4, 0, 8]
 assert ours == [0, 4, 8, 12]
-assert lp.ask("replicas_distinct", two_copies).verdict is lp.Verdict.PROVED
+assert lp.ask("replicas_distinct", two_replicas).verdict is lp.Verdict.PROVED
 
 # %% [markdown]
-# The paper itself says that an element has as many places as copies. Not always: six copies can be four places.
+# The paper itself says that an element has as many places as replicas. Not always: six replicas can be four places.
 
 # %%
 print(lp.ask("replicas_distinct", "S[4:1] + R[(2,3):(2@a,2@a)]"))
@@ -72,7 +72,7 @@ else:
 # %% [markdown]
 # ## Backward
 # The blog looks at the first place, skips R, and divides axis by axis. All four steps can go wrong. The inverse image
-# is a set of (index, copy): empty at a hole, two or more where elements collide.
+# is a set of (index, replica): empty at a hole, two or more where elements collide.
 
 # %%
 assert backward(layout_a, places[0]) == [((2, 9), (0,))]

@@ -14,7 +14,7 @@ _POSITION = re.compile(r"p\d+|offset")
 """Names that say where a coordinate stands, not which axis it is on."""
 
 
-def named(m: IndexMap, index: Index, copy: Index, on: Numbers) -> str:
+def named(m: IndexMap, index: Index, replica: Index, on: Numbers) -> str:
     """A place in words: each coordinate with the name of its axis, where axes have names; see `IndexMap.show_place`.
 
     >>> from layoutproof.core.numbers import INTS
@@ -24,8 +24,8 @@ def named(m: IndexMap, index: Index, copy: Index, on: Numbers) -> str:
     """
     names = m.range.names
     if m.memory is not None or not names or any(_POSITION.fullmatch(name) for name in names):
-        return m.show_place(index, copy, on)
-    return ", ".join(f"{axis} {entry}" for axis, entry in zip(names, m.place(index, copy, on), strict=True))
+        return m.show_place(index, replica, on)
+    return ", ".join(f"{axis} {entry}" for axis, entry in zip(names, m.place(index, replica, on), strict=True))
 
 
 def onto(m: IndexMap, names: Sequence[str]) -> IndexMap:
@@ -42,11 +42,11 @@ def onto(m: IndexMap, names: Sequence[str]) -> IndexMap:
     kept = [m.range.names.index(name) for name in names]
     place = m.place
 
-    def some(index: Index, copy: Index, on: Numbers) -> Index:
-        coordinates = place(index, copy, on)
+    def some(index: Index, replica: Index, on: Numbers) -> Index:
+        coordinates = place(index, replica, on)
         return tuple([coordinates[k] for k in kept])
 
-    return IndexMap(m.domain, Space(tuple(names), tuple([m.range.extents[k] for k in kept])), some, m.copies)
+    return IndexMap(m.domain, Space(tuple(names), tuple([m.range.extents[k] for k in kept])), some, m.replicas)
 
 
 def aligned(left: IndexMap, right: IndexMap) -> tuple[IndexMap, IndexMap]:
@@ -74,9 +74,9 @@ def _over(m: IndexMap, names: tuple[str, ...]) -> IndexMap:
     places = {name: k for k, name in enumerate(m.range.names)}
     place = m.place
 
-    def spread(index: Index, copy: Index, on: Numbers) -> Index:
-        coordinates = place(index, copy, on)
+    def spread(index: Index, replica: Index, on: Numbers) -> Index:
+        coordinates = place(index, replica, on)
         return tuple([coordinates[places[name]] if name in places else 0 for name in names])
 
     extents = tuple([m.range.extents[places[name]] if name in places else 1 for name in names])
-    return IndexMap(m.domain, Space(names, extents), spread, m.copies)
+    return IndexMap(m.domain, Space(names, extents), spread, m.replicas)

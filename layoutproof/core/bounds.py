@@ -23,7 +23,7 @@ DEEPEST = 100
 MOST_VALUES = 100_000
 """Values of one mapping."""
 MOST_EXTENTS = 1000
-"""Dimensions, digits or copies of one layout, as many as XLA has dimensions."""
+"""Dimensions, digits or replicas of one layout, as many as XLA has dimensions."""
 MOST_BITS = 64
 """Bits of the product of all extents that are numbers: no machine has more places, and XLA no more elements."""
 MOST_TERMS, MOST_FACTORS = 32, 8

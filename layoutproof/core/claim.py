@@ -20,11 +20,11 @@ from layoutproof.core.term import Term
 
 @dataclass(frozen=True, slots=True, eq=False)
 class At:
-    """The coordinates of `map.place(point, copy)`; `copy` names the point that chooses the copy, if there are any."""
+    """The coordinates of `map.place(point, replica)`; `replica` names the point that chooses the replica, if any."""
 
     map: IndexMap
     point: str
-    copy: str = ""
+    replica: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Uncovered:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NotAmong:
-    """No copy of `map` puts the element `point` at `place`: the place is missing from the other map's set of places."""
+    """No replica of `map` puts the element `point` at `place`: it is missing from the other map's set of places."""
 
     place: At
     map: IndexMap
@@ -172,14 +172,14 @@ def maps_of(formula: Formula) -> tuple[IndexMap, ...]:
 
 
 def over_domains(claim: Claim) -> bool:
-    """Whether each point ranges over exactly the domain (or copies) of every map that is evaluated at it.
+    """Whether each point ranges over exactly the domain (or replicas) of every map that is evaluated at it.
 
     Engines that reason about a map as a whole decide such claims; others are about another box of indices.
     """
     for at in places_of(claim.violation):
         if claim.points[at.point].extents != at.map.domain.extents:
             return False
-        if at.copy and claim.points[at.copy].extents != at.map.copies.extents:
+        if at.replica and claim.points[at.replica].extents != at.map.replicas.extents:
             return False
     return True
 

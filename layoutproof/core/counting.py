@@ -10,11 +10,11 @@ from layoutproof.core.index_map import IndexMap
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Exact numbers about a map of constant size, all copies counted.
+    """Exact numbers about a map of constant size, all replicas counted.
 
     places: different places that hold an element.  inside: how many of them are in the range's box.
     low, high: smallest and largest entry of each coordinate.
-    fewest, most: elements at one of those places; an element with several copies at a place counts once there.
+    fewest, most: elements at one of those places; an element with several replicas at a place counts once there.
     """
 
     places: int

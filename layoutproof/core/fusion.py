@@ -70,8 +70,8 @@ def fuse(m: IndexMap, fusion: Fusion) -> IndexMap:
     kept = [k for k, name in enumerate(names) if name not in fusion.parts]
     factors = [(names.index(p), f) for p, f in zip(fusion.parts, fusion.factors, strict=True) if p in names]
 
-    def together(index: Index, copy: Index, on: Numbers) -> Index:
-        coordinates = place(index, copy, on)
+    def together(index: Index, replica: Index, on: Numbers) -> Index:
+        coordinates = place(index, replica, on)
         total: Any = 0
         for k, factor in factors:
             total = total + coordinates[k] * factor
@@ -81,7 +81,7 @@ def fuse(m: IndexMap, fusion: Fusion) -> IndexMap:
     for k, factor in factors:
         extent = extent + (extents[k] - 1) * factor
     space = Space((*(names[k] for k in kept), fusion.whole), (*(extents[k] for k in kept), extent))
-    return IndexMap(m.domain, space, together, m.copies)
+    return IndexMap(m.domain, space, together, m.replicas)
 
 
 def bounds_of(m: IndexMap, fusions: Sequence[Fusion]) -> dict[str, int]:

@@ -34,10 +34,10 @@ Named examples
 Why logical -> physical, and not the other way
     A tensor is padded when its extents do not divide by the tile: then some places hold no element, and the map from
     places to elements would be partial. Elements always have a place. A layout with replicas has several places per
-    element; `copies` is the box of choices, and place(index, copy) is still a function.
+    element; `replicas` is the box of choices, and place(index, replica) is still a function.
 
 What comes with it
-    `domain`  the box of logical indices          `copies`  the box of copies (empty: one place each)
+    `domain`  the box of logical indices          `replicas`  the box of replicas (empty: one place each)
     `range`   the box that places must lie in      `memory`  bits per element and what is allotted, if the range is
                                                              one memory in row-major order
     `symbols` size symbols that `place` uses, for those that stand in no extent (a stride N within a given size)
@@ -58,7 +58,7 @@ Index = tuple[Any, ...]
 """One entry per dimension or axis; ints, arrays, solver terms: whatever `place` is run on."""
 
 Place = Callable[[Index, Index, Numbers], Index]
-"""place(index, copy, numbers) -> coordinates."""
+"""place(index, replica, numbers) -> coordinates."""
 
 
 Padded = tuple[tuple[tuple[int, ...], Extent, Extent], ...]
@@ -110,41 +110,41 @@ class IndexMap:
     domain: Space
     range: Space
     place: Place
-    copies: Space = Space()
+    replicas: Space = Space()
     memory: Memory | None = None
     symbols: tuple[str, ...] = ()
 
-    def at(self, index: Sequence[int], copy: Sequence[int] = ()) -> tuple[int, ...]:
+    def at(self, index: Sequence[int], replica: Sequence[int] = ()) -> tuple[int, ...]:
         """The coordinates of one index on plain ints. LayoutError where the map divides by zero.
 
         >>> IndexMap(Space(("i",), (5,)), Space(("o",), (9,)), lambda x, c, on: (2 * x[0],)).at((3,))
         (6,)
         """
-        return self._at(tuple(index), tuple(copy), INTS)
+        return self._at(tuple(index), tuple(replica), INTS)
 
     def coordinates(self) -> int:
         """How many coordinates a place has, also where no range says so. LayoutError as for `at`."""
         if self.range.extents or self.memory is not None:
             return len(self.range.extents)
         ones = Numbers(dict.fromkeys(self.sizes(), 1))
-        return len(self._at((0,) * len(self.domain.extents), (0,) * len(self.copies.extents), ones))
+        return len(self._at((0,) * len(self.domain.extents), (0,) * len(self.replicas.extents), ones))
 
-    def _at(self, index: Index, copy: Index, on: Numbers) -> Index:
+    def _at(self, index: Index, replica: Index, on: Numbers) -> Index:
         try:
-            return self.place(index, copy, on)
+            return self.place(index, replica, on)
         except ZeroDivisionError:
             raise LayoutError(f"the map divides by zero at {index}, so that element has no place") from None
 
     def sizes(self) -> tuple[str, ...]:
         """The size symbols it depends on."""
-        extents = symbols_of((*self.domain.extents, *self.range.extents, *self.copies.extents))
+        extents = symbols_of((*self.domain.extents, *self.range.extents, *self.replicas.extents))
         return tuple(dict.fromkeys((*extents, *self.symbols)))
 
-    def show_place(self, index: Index, copy: Index = (), on: Numbers = INTS) -> str:
+    def show_place(self, index: Index, replica: Index = (), on: Numbers = INTS) -> str:
         """A place in words: the offset in a memory, the coordinates otherwise."""
         if self.memory is not None:
-            return f"offset {self.flat().place(index, copy, on)[0]}"
-        return f"place {self.place(index, copy, on)}"
+            return f"offset {self.flat().place(index, replica, on)[0]}"
+        return f"place {self.place(index, replica, on)}"
 
     def flat(self) -> IndexMap:
         """The same map to one coordinate, `offset`: the row-major position in the range box, in elements."""
@@ -152,10 +152,10 @@ class IndexMap:
             return self
         extents, place = self.range.extents, self.place
 
-        def to_offset(index: Index, copy: Index, on: Numbers) -> Index:
-            return (row_major(place(index, copy, on), extents, on),)
+        def to_offset(index: Index, replica: Index, on: Numbers) -> Index:
+            return (row_major(place(index, replica, on), extents, on),)
 
-        return IndexMap(self.domain, Space(("offset",), (self.range.count(),)), to_offset, self.copies, self.memory)
+        return IndexMap(self.domain, Space(("offset",), (self.range.count(),)), to_offset, self.replicas, self.memory)
 
 
 def row_major(coordinates: Index, extents: Sequence[Extent], on: Numbers = INTS) -> Any:

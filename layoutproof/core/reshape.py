@@ -90,7 +90,9 @@ def transposed(m: IndexMap, permutation: Sequence[int]) -> Reindex:
 def after(reindex: Reindex, m: IndexMap, domain: Space) -> IndexMap:
     """The map index -> m.place(reindex(index)), from `domain`."""
     place = m.place
-    return IndexMap(domain, m.range, lambda index, copy, on: place(reindex(index, on), copy, on), m.copies, m.memory)
+    return IndexMap(
+        domain, m.range, lambda index, replica, on: place(reindex(index, on), replica, on), m.replicas, m.memory
+    )
 
 
 def address(m: IndexMap, unit: int) -> IndexMap:
@@ -105,11 +107,11 @@ def address(m: IndexMap, unit: int) -> IndexMap:
     step, start = memory.bits // unit, memory.prefix_bytes * 8 // unit
     end = memory.allotted * step + start
 
-    def place(index: Index, copy: Index, on: Numbers) -> Index:
-        (offset,) = flat(index, copy, on)
+    def place(index: Index, replica: Index, on: Numbers) -> Index:
+        (offset,) = flat(index, replica, on)
         return (memory.space, offset if (step, start) == (1, 0) else offset * step + start)
 
-    return IndexMap(m.domain, Space(("space", "address"), (memory.space + 1, end)), place, m.copies, memory)
+    return IndexMap(m.domain, Space(("space", "address"), (memory.space + 1, end)), place, m.replicas, memory)
 
 
 def _show(dims: Sequence[Extent]) -> str:
@@ -164,8 +166,8 @@ def _without_units(m: IndexMap) -> IndexMap:
     place = m.place
     kept = Space(tuple([m.range.names[k] for k in axes]), tuple([extents[k] for k in axes]))
 
-    def some(index: Index, copy: Index, on: Numbers) -> Index:
-        coordinates = place(index, copy, on)
+    def some(index: Index, replica: Index, on: Numbers) -> Index:
+        coordinates = place(index, replica, on)
         return tuple([coordinates[k] for k in axes])
 
-    return IndexMap(m.domain, kept, some, m.copies, m.memory)
+    return IndexMap(m.domain, kept, some, m.replicas, m.memory)

@@ -162,7 +162,7 @@ def _fewer_or_more(before: XlaLayout, after: XlaLayout) -> Bitcast:
         point = found.counterexample
         if found.verdict is Verdict.UNKNOWN or point is None:
             return Bitcast(found.verdict, "", found.reason, point, found.decided_by)
-        side, at = "result" if fewer else "operand", point["copy"]
+        side, at = "result" if fewer else "operand", point["replica"]
         why = f"{counts[0]} elements cannot be {counts[1]} elements: {_in_padding(small, large, at, side)}"
         return Bitcast(Verdict.REFUTED, "", why, {side: at}, found.decided_by)
     kind = _FEWER if fewer else _MORE
@@ -206,8 +206,8 @@ def _slot_reason(found: Finding, before: XlaLayout, after: XlaLayout) -> str:
     point = found.counterexample
     if found.verdict is not Verdict.REFUTED or point is None:
         return found.reason
-    first = "first_copy" in point
-    at = point["first_copy" if first else "second_copy"]
+    first = "first_replica" in point
+    at = point["first_replica" if first else "second_replica"]
     own, other = (before, after) if first else (after, before)
     return _in_padding(own, other, at, "operand" if first else "result")
 
@@ -223,14 +223,14 @@ def _element(found: Finding) -> Point | None:
     point = found.counterexample
     if point is None:
         return None
-    for name, shown in (("first_copy", "operand"), ("second_copy", "result")):
+    for name, shown in (("first_replica", "operand"), ("second_replica", "result")):
         if name in point:
             return {shown: point[name]}
     return point
 
 
 def _places(layout: XlaLayout) -> IndexMap:
-    """The set of a layout's places: one element with as many copies as the layout has elements."""
+    """The set of a layout's places: one element with as many replicas as the layout has elements."""
     m = layout.index_map()
     place = m.place
 

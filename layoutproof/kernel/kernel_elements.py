@@ -14,7 +14,7 @@ Step = tuple[str, tuple[int, ...], tuple[int, ...]]
 
 
 def element_map(kernel: Kernel, operand: Operand) -> IndexMap:
-    """Domain: the grid.  Copies: offsets in the block, one per dimension that is not squeezed.  Range: the array.
+    """Domain: the grid.  Replicas: offsets in the block, one per dimension that is not squeezed.  Range: the array.
 
     A block that reaches past the array has places outside the range: they are padding, not a fault. What a bounded
     slice leaves out is at -1. Raises LayoutError where tables or code that is not modelled choose the block, and for
@@ -36,10 +36,10 @@ def element_map(kernel: Kernel, operand: Operand) -> IndexMap:
             raise LayoutError(f"the grid has {extent} programs along {name}, so there is no map of them")
     spread = [k for k, block in enumerate(operand.block) if block.kind != "squeezed"]
 
-    def place(at: Index, copy: Index, on: Numbers) -> Index:
+    def place(at: Index, replica: Index, on: Numbers) -> Index:
         where = list(starts(kernel, operand, at, on))
         names = dict(zip(kernel.grid_names, at, strict=True))
-        for k, offset in zip(spread, copy, strict=True):
+        for k, offset in zip(spread, replica, strict=True):
             where[k] = where[k] + offset
             size = operand.sizes[k] if operand.sizes else None
             if size is not None:

@@ -1,7 +1,8 @@
 """From a kernel's operands to plain maps: which block a program sees, and which elements of the array that is.
 
-Reads of tables become unknowns of their own. They stand where `IndexMap` has copies: "for every program and every value
-that the table may hold there". `consistent` says which values can stand together: equal indices read equal values.
+Reads of tables become unknowns of their own. They stand where `IndexMap` has replicas: "for every program and every
+value that the table may hold there". `consistent` says which values can stand together: equal indices read equal
+values.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def program_map(
 
     The coordinate of a blocked or squeezed dimension is the block index; of the others the first element, in the
     virtually padded array. dims: the grid dimensions that are the index (default: all); the others come first among
-    the copies, then the values read from tables. elements: the window's single elements instead, one more copy per
+    the replicas, then the values read from tables. elements: the window's single elements instead, one more replica per
     element and bounded dimension, counted in the array itself, -1 for what a bounded slice leaves out.
     The range is the box that coordinates must lie in.
     """
@@ -82,12 +83,12 @@ def program_map(
     index = [replace_reads(term, fresh) for term in operand.index]
     sizes = [None if s is None else replace_reads(s, fresh) for s in operand.sizes or (None,) * len(operand.dims)]
     spread = [k for k, b in enumerate(operand.block) if elements and b.kind in ("element", "bounded")]
-    grid_copies = len(others)
+    grid_replicas = len(others)
 
-    def place(at: Index, copy: Index, on: Numbers) -> Index:
+    def place(at: Index, replica: Index, on: Numbers) -> Index:
         names: dict[str, Any] = {kernel.grid_names[k]: v for k, v in zip(chosen, at, strict=True)}
-        names |= {kernel.grid_names[k]: v for k, v in zip(others, copy[:grid_copies], strict=True)}
-        rest = copy[grid_copies:]
+        names |= {kernel.grid_names[k]: v for k, v in zip(others, replica[:grid_replicas], strict=True)}
+        rest = replica[grid_replicas:]
         for read, (low, _), value in zip(found, values, rest, strict=False):
             names[str(read)] = value if type(low) is int and low == 0 else value + on.size(low)
         where = [term.evaluate(names, on) for term in index]
@@ -98,7 +99,7 @@ def program_map(
                 where[k] = on.select(on.less(offset, size.evaluate(names, on)), where[k], -1)
         return tuple(where)
 
-    copies = Space(
+    replicas = Space(
         (*(kernel.grid_names[k] for k in others), *map(str, found), *(f"offset{k}" for k in spread)),
         (
             *fixed(kernel.grid[k] for k in others),
@@ -111,7 +112,7 @@ def program_map(
     )
     names = tuple(f"dim{k}" for k in range(len(box)))
     domain = Space(tuple(kernel.grid_names[k] for k in chosen), fixed(kernel.grid[k] for k in chosen))
-    return IndexMap(domain, Space(names, box), place, copies)
+    return IndexMap(domain, Space(names, box), place, replicas)
 
 
 def consistent(
@@ -123,9 +124,9 @@ def consistent(
 ) -> tuple[Formula, ...]:
     """What ties the values that several programs read: conditions to be put beside a claim's violation.
 
-    points: (point, copy) names as the claim has them, whose maps were made with the same `dims` and `elements`.
+    points: (point, replica) names as the claim has them, whose maps were made with the same `dims` and `elements`.
     """
-    return consistency_constraints(kernel, [(operand, point, copy) for point, copy in points], dims, elements)
+    return consistency_constraints(kernel, [(operand, point, replica) for point, replica in points], dims, elements)
 
 
 def consistency_constraints(
@@ -134,10 +135,10 @@ def consistency_constraints(
     dims: Sequence[int] | None = None,
     elements: bool = False,
 ) -> tuple[Formula, ...]:
-    """As `consistent`, where the points belong to index maps of several operands: (operand, point, copy)."""
+    """As `consistent`, where the points belong to index maps of several operands: (operand, point, replica)."""
     places: list[At] = []
     tables: list[list[tuple[Table, int, int]]] = []
-    for operand, point, copy in readers:
+    for operand, point, replica in readers:
         found = reads(operand.terms())
         if not found:
             continue
@@ -146,7 +147,7 @@ def consistency_constraints(
         ends = [*accumulate(len(read.args) for read in found)]
         spans = zip(found, [0, *ends], ends, strict=False)
         tables.append([(kernel.table(read.args[0].args[0]), start, end - 1) for read, start, end in spans])
-        places.append(At(terms_map(kernel, operand, parts, dims, elements), point, copy))
+        places.append(At(terms_map(kernel, operand, parts, dims, elements), point, replica))
     all_read = [table for of_point in tables for table, _, _ in of_point]
     if len({t.name for t in all_read}) == len(all_read) and not any(map(restricted, all_read)):
         return ()
@@ -167,7 +168,7 @@ def terms_map(
 ) -> IndexMap:
     """Program -> the values of some terms over the grid and over what the operand's index map reads.
 
-    Domain and copies are those of `program_map` with the same arguments, so one point fits both maps.
+    Domain and replicas are those of `program_map` with the same arguments, so one point fits both maps.
     """
     m = program_map(kernel, operand, dims, elements)
     found = reads(operand.terms())
@@ -175,14 +176,14 @@ def terms_map(
     parts = [replace_reads(term, fresh) for term in terms]
     lows = [range_of(kernel.table(read.args[0].args[0]))[0] for read in found]
 
-    def place(at: Index, copy: Index, on: Numbers) -> Index:
+    def place(at: Index, replica: Index, on: Numbers) -> Index:
         names: dict[str, Any] = dict(zip(m.domain.names, at, strict=True))
-        names |= dict(zip(m.copies.names, copy, strict=True))
+        names |= dict(zip(m.replicas.names, replica, strict=True))
         for read, low in zip(found, lows, strict=True):
             names[str(read)] = names[str(read)] + on.size(low)
         return tuple(part.evaluate(names, on) for part in parts)
 
-    return IndexMap(m.domain, Space(), place, m.copies)
+    return IndexMap(m.domain, Space(), place, m.replicas)
 
 
 def bounded_ends(kernel: Kernel, operand: Operand) -> IndexMap:
@@ -194,7 +195,7 @@ def bounded_ends(kernel: Kernel, operand: Operand) -> IndexMap:
 def reachable_blocks(kernel: Kernel, operand: Operand) -> tuple[IndexMap, str]:
     """What the programs reach together, as elements or blocks, and why nobody can tell, "" where somebody can.
 
-    Copies are free choices in such a map. Values of a table are not: only a coordinate that is `t[i]` of a table that
+    Replicas are free choices in such a map. Values of a table are not: only a coordinate that is `t[i]` of a table that
     takes every value, and whose indices nothing else uses, is as good as free. Others make the map reach too much.
     """
     m = program_map(kernel, operand, elements=True)

@@ -1,6 +1,6 @@
 """One operand of a Pallas kernel: `f32[100,90] blockspec (10, 20) (i, j) -> (i, j) grid (10, 5)`.
 
-The map goes from programs to elements of the array: `copies` are the offsets in a program's block, so `covers` asks
+The map goes from programs to elements of the array: `replicas` are the offsets in a program's block, so `covers` asks
 whether every element is in some program's block, and `locate` says which elements a program sees. Blocks that reach
 past the array are legal, and their places outside of it are padding: `blocks_in_bounds`, a property of kernels, knows
 that, and `in_bounds` does not.

@@ -70,7 +70,7 @@ class LinearLayout:
 def _index_map(layout: LinearLayout) -> IndexMap:
     steps = [_steps(layout.inputs, output) for output in range(len(layout.outputs))]
 
-    def place(index: Index, copy: Index, on: Numbers) -> Index:
+    def place(index: Index, replica: Index, on: Numbers) -> Index:
         return tuple([_combined(index, some, on) for some in steps])
 
     domain = Space(tuple([name for name, _ in layout.inputs]), tuple([1 << len(b) for _, b in layout.inputs]))

@@ -45,7 +45,7 @@ class MapLayout:
         """The map whose `place` is the terms, evaluated on any kind of number."""
         names, terms = self.names, self.terms
 
-        def place(index: Index, copy: Index, on: Numbers) -> Index:
+        def place(index: Index, replica: Index, on: Numbers) -> Index:
             values = dict(zip(names, index, strict=True))
             return tuple(term.evaluate(values, on) for term in terms)
 

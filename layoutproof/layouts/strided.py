@@ -62,7 +62,7 @@ class StridedLayout:
         size = start + forward + (0 if empty else 1) if self.size is None else self.size
         strides = self.strides
 
-        def place(index: Index, copy: Index, on: Numbers) -> Index:
+        def place(index: Index, replica: Index, on: Numbers) -> Index:
             total: Any = on.size(start)
             for entry, stride in zip(index, strides, strict=True):
                 if stride != 0:

@@ -25,8 +25,8 @@ def formula_text(layout: object) -> str:
     offset = 12*floor(i/2) + 4*floor(j/2) + 2*Mod(i,2) + Mod(j,2)
     """
     m = map_of(read_layout(layout))
-    index, copy, place = traced(m)
-    after = f" copy ({', '.join(copy)})" if copy else ""
+    index, replica, place = traced(m)
+    after = f" replica ({', '.join(replica)})" if replica else ""
     lines = [f"({', '.join(index)}){after} -> ({', '.join(map(str, place))})"]
     if m.memory is not None:
         lines.append(f"offset = {_sum(offset(m))}")
@@ -42,8 +42,8 @@ def formula_latex(layout: object) -> str:
     import sympy
 
     m = map_of(read_layout(layout))
-    index, copy, _ = traced(m)
-    names = ", ".join([sympy.latex(sympy.Symbol(name)) for name in (*index, *copy)])
+    index, replica, _ = traced(m)
+    names = ", ".join([sympy.latex(sympy.Symbol(name)) for name in (*index, *replica)])
     if m.memory is not None:
         return rf"\mathrm{{offset}}({names}) = {_sum(offset(m), latex=True)}"
     entries = ", ".join([_sum(entry, latex=True) for entry in coordinates(m)])
@@ -59,8 +59,8 @@ def coordinates(m: IndexMap) -> list[Any]:
     """Each coordinate as a sympy expression in `symbols(m)`; LayoutError where one divides by zero for every index."""
     import sympy
 
-    index, copy, place = traced(m)
-    extents = dict(zip((*index, *copy), (*m.domain.extents, *m.copies.extents), strict=True))
+    index, replica, place = traced(m)
+    extents = dict(zip((*index, *replica), (*m.domain.extents, *m.replicas.extents), strict=True))
     found = []
     for term in place:
         try:
@@ -76,17 +76,17 @@ def symbols(m: IndexMap) -> dict[str, Any]:
     """The sympy symbol of each index (an integer >= 0), by name; size symbols are integers > 0."""
     import sympy
 
-    index, copy = _names(m)
-    return {name: sympy.Symbol(name, integer=True, nonnegative=True) for name in (*index, *copy)}
+    index, replica = _names(m)
+    return {name: sympy.Symbol(name, integer=True, nonnegative=True) for name in (*index, *replica)}
 
 
 def traced(m: IndexMap) -> tuple[tuple[str, ...], tuple[str, ...], tuple[Term, ...]]:
-    """Names of the index and of the copy, and `place` run on them."""
-    index, copy = _names(m)
+    """Names of the index and of the replica, and `place` run on them."""
+    index, replica = _names(m)
     place = m.place(
-        tuple([Term("name", name) for name in index]), tuple([Term("name", name) for name in copy]), _TermNumbers()
+        tuple([Term("name", name) for name in index]), tuple([Term("name", name) for name in replica]), _TermNumbers()
     )
-    return index, copy, tuple([as_term(entry) for entry in place])
+    return index, replica, tuple([as_term(entry) for entry in place])
 
 
 class _TermNumbers(Numbers):
@@ -127,7 +127,7 @@ def _names(m: IndexMap) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names that no size symbol has; an index that would clash with one gets a 0."""
     taken = set(m.sizes())
     names: list[str] = []
-    for name in (*m.domain.names, *m.copies.names):
+    for name in (*m.domain.names, *m.replicas.names):
         while name in taken:
             name += "0"
         taken.add(name)

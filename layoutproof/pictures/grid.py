@@ -202,7 +202,7 @@ def _facts(layout: Any, m: IndexMap, axes: list[_Axis] | None) -> tuple[str, ...
     shape = " x ".join(str(extent) for extent in m.domain.extents) or "one element"
     if m.memory is None:
         names = f"cells show ({', '.join(m.range.names)})" if m.range.names else "cells show the coordinates"
-        return (shape, names, *_copies(m))
+        return (shape, names, *_replicas(m))
     numbers = figures(m)
     elements, padding, allotted = (int(str(numbers[k])) for k in ("elements", "padding_elements", "padded_elements"))
     if axes is not None and layout.tiles:
@@ -218,21 +218,21 @@ def _facts(layout: Any, m: IndexMap, axes: list[_Axis] | None) -> tuple[str, ...
         f"{elements} element{'' if elements == 1 else 's'}, {share}; "
         f"{numbers['unpadded_bytes']} bytes unpadded, {numbers['bytes']} bytes allotted",
         "cells show offsets in elements",
-        *_copies(m),
+        *_replicas(m),
     )
 
 
-def _copies(m: IndexMap) -> tuple[str, ...]:
-    count = product(m.copies.extents)
-    return () if count == 1 else (f"first of {count} copies",)
+def _replicas(m: IndexMap) -> tuple[str, ...]:
+    count = product(m.replicas.extents)
+    return () if count == 1 else (f"first of {count} replicas",)
 
 
 def _text(m: IndexMap) -> Callable[[tuple[int, ...]], str]:
     flat = m if m.memory is None else m.flat()
-    copy = (0,) * len(m.copies.extents)
+    replica = (0,) * len(m.replicas.extents)
 
     def text(index: tuple[int, ...]) -> str:
-        return ",".join(str(entry) for entry in flat.at(index, copy))
+        return ",".join(str(entry) for entry in flat.at(index, replica))
 
     return text
 

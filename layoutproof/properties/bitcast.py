@@ -98,14 +98,14 @@ def _pieces(m: IndexMap, other: IndexMap) -> IndexMap:
         raise LayoutError(f"elements of {memory.bits} bits do not split into elements of {narrow.bits} bits")
     place = m.place
 
-    def split(index: Index, copy: Index, on: Numbers) -> Index:
-        return (*place(index[:-1], copy, on), index[-1])
+    def split(index: Index, replica: Index, on: Numbers) -> Index:
+        return (*place(index[:-1], replica, on), index[-1])
 
     return IndexMap(
         Space((*m.domain.names, "piece"), (*m.domain.extents, count)),
         Space((*m.range.names, "piece"), (*m.range.extents, count)),
         split,
-        m.copies,
+        m.replicas,
         Memory(narrow.bits, narrow.bits, memory.allotted * count, memory.space, memory.prefix_bytes),
     )
 

@@ -3,7 +3,7 @@
 Why it matters: an output with a place that nothing writes holds garbage.
 Refuted by: the smallest `place` without an element. Padded layouts are refuted by design: padding is such a place;
 ask `bijective` for "one-to-one onto everything that is not padding".
-Where elements have several copies, each copy's place counts as held; the figure `holes` then says how many are not
+Where elements have several replicas, each replica's place counts as held; the figure `holes` then says how many are not
 (constant sizes).
 Example: `f32[4,128]{1,0:T(4,128)}` is proved, `f32[3,128]{1,0:T(4,128)}` is refuted at place (0, 0, 3, 0).
 """
@@ -42,8 +42,8 @@ def claims(m: IndexMap) -> tuple[Claim, ...]:
 
 
 def counted(count: Count, m: IndexMap) -> tuple[dict[str, object], tuple[Claim, ...]]:
-    """holes: places of the range without an element, for maps with copies or without a memory."""
-    if m.memory is not None and not m.copies.extents:
+    """holes: places of the range without an element, for maps with replicas or without a memory."""
+    if m.memory is not None and not m.replicas.extents:
         # what padding counts, without looking at places
         return {}, ()
     try:

@@ -3,7 +3,7 @@
 A dimension of extent d over n tiles is cut into blocks of ceil(d/n), so the shards are even exactly when n blocks of
 that size are d. If not, the last blocks are smaller or empty, and every device still allots the whole block.
 Figures: `shard` (the extents that each device allots), `per_dimension` (extent, tiles, shard, and `last`, what the
-last tile holds), `elements` (counting every copy), `padded_elements` (allotted on all devices together),
+last tile holds), `elements` (counting every replica), `padded_elements` (allotted on all devices together),
 `padding_elements` (the difference) with `padding_elements_by_device` for up to 64 devices, and where the layout of a
 shard is known `bytes_per_device` and `bytes` allotted, padding by tiles included.
 Why it matters: uneven shards waste memory and leave devices idle, and some programs (JAX's arrays) refuse them.
@@ -41,9 +41,9 @@ def claims(m: IndexMap) -> tuple[Claim, ...]:
 def figures(m: IndexMap) -> dict[str, object]:
     """The numbers of the module's text; closed forms as text when sizes are symbolic."""
     shards = _shards(m)
-    copies = prod(size for _, size in shards.copies)
-    devices = prod(shards.tiles) * copies
-    elements: Any = product(shards.extents) * copies
+    replicas = prod(size for _, size in shards.replicas)
+    devices = prod(shards.tiles) * replicas
+    elements: Any = product(shards.extents) * replicas
     padded: Any = product(shards.shard) * devices
     rows = list(zip(shards.extents, shards.tiles, shards.shard, strict=True))
     per_dimension = []

@@ -35,11 +35,11 @@ def claims_of_width(m: IndexMap, bits: int) -> tuple[Claim, ...]:
     flat = m.flat()
 
     def explain(at: Point, on: Numbers) -> str:
-        (offset,) = flat.place(at["element"], at.get("copy", ()), on)
+        (offset,) = flat.place(at["element"], at.get("replica", ()), on)
         return f"{at['element']} is at offset {offset}, and a signed {bits}-bit integer ends at {2 ** (bits - 1) - 1}"
 
-    points = {"element": m.domain} | ({"copy": m.copies} if m.copies.extents else {})
-    place = At(flat, "element", "copy" if m.copies.extents else "")
+    points = {"element": m.domain} | ({"replica": m.replicas} if m.replicas.extents else {})
+    place = At(flat, "element", "replica" if m.replicas.extents else "")
     return (Claim(points, Outside(place, (2 ** (bits - 1),)), explain),)
 
 

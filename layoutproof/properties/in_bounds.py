@@ -23,23 +23,23 @@ LAYOUTS = 1
 
 
 def claims(m: IndexMap, within: Mapping[str, int] | str | None = None) -> tuple[Claim, ...]:
-    """One claim: no element (and no copy of one) outside the range, or outside `within`."""
+    """One claim: no element (and no replica of one) outside the range, or outside `within`."""
     if not m.range.extents and m.memory is None:
         raise LayoutError("this map states no range, so nothing is out of bounds; give one: '... in [32, 4]'")
-    points = {"element": m.domain} | ({"copy": m.copies} if m.copies.extents else {})
+    points = {"element": m.domain} | ({"replica": m.replicas} if m.replicas.extents else {})
     extents = None if within is None else _extents(m, within)
     shown = m.range.extents if extents is None else extents
 
     def explain(at: Point, on: Numbers) -> str:
-        place = m.place(at["element"], at.get("copy", ()), on)
-        which = f"{at['element']}, copy {at['copy']}," if "copy" in at else f"{at['element']}"
+        place = m.place(at["element"], at.get("replica", ()), on)
+        which = f"{at['element']}, replica {at['replica']}," if "replica" in at else f"{at['element']}"
         for axis, extent, entry in zip(m.range.names, shown, place, strict=True):
             if not 0 <= entry < on.size(extent):
                 return f"{which} is placed at {axis} = {entry}, outside 0..{on.size(extent) - 1}"
         return f"{which} is placed outside"
 
-    copy = "copy" if m.copies.extents else ""
-    return (Claim(points, Outside(At(m, "element", copy), extents), explain),)
+    replica = "replica" if m.replicas.extents else ""
+    return (Claim(points, Outside(At(m, "element", replica), extents), explain),)
 
 
 def _extents(m: IndexMap, within: Mapping[str, int] | str) -> tuple[Extent, ...]:

@@ -1,8 +1,8 @@
 """Two different elements never share one place.
 
 Why it matters: a shared place means that writing one element silently destroys another.
-Refuted by: the smallest such pair, as `first` and `second`; where elements have several copies, also which copies,
-`first_copy` and `second_copy`. Copies of one element may coincide here: that is `replicas_distinct`.
+Refuted by: the smallest such pair, as `first` and `second`; where elements have several replicas, also which replicas,
+`first_replica` and `second_replica`. Replicas of one element may coincide here: that is `replicas_distinct`.
 Example: `f32[3,5] strides (4,1)` is refuted: (0, 4) and (1, 0) are both stored at offset 4.
 Mend: give each dimension a stride of at least the extent times stride of the dimension inside it.
 """
@@ -21,19 +21,19 @@ LAYOUTS = 1
 def claims(m: IndexMap) -> tuple[Claim, ...]:
     """One claim: no first < second at the same place."""
     points = {"first": m.domain, "second": m.domain}
-    copies = ("", "")
-    if m.copies.extents:
-        copies = ("first_copy", "second_copy")
-        points |= dict.fromkeys(copies, m.copies)
+    replicas = ("", "")
+    if m.replicas.extents:
+        replicas = ("first_replica", "second_replica")
+        points |= dict.fromkeys(replicas, m.replicas)
 
     def explain(at: Point, on: Numbers) -> str:
-        place = named(m, at["first"], at.get("first_copy", ()), on)
-        both = [f"{at[name]}{_copy(at, name)}" for name in ("first", "second")]
+        place = named(m, at["first"], at.get("first_replica", ()), on)
+        both = [f"{at[name]}{_replica(at, name)}" for name in ("first", "second")]
         return f"{' and '.join(both)} are both stored at {place}"
 
-    same = Same(At(m, "first", copies[0]), At(m, "second", copies[1]))
+    same = Same(At(m, "first", replicas[0]), At(m, "second", replicas[1]))
     return (Claim(points, And((LexLess("first", "second"), same)), explain),)
 
 
-def _copy(at: Point, name: str) -> str:
-    return f" (copy {at[f'{name}_copy']})" if f"{name}_copy" in at else ""
+def _replica(at: Point, name: str) -> str:
+    return f" (replica {at[f'{name}_replica']})" if f"{name}_replica" in at else ""

@@ -1,13 +1,13 @@
 """Every element of a sharded array is on as many devices as the sharding says, at a place of its own on each.
 
 Proved: every element's device and place are inside (a device that exists, the shard that it allots), no two elements
-share a place, and the copies of one element are on different devices. So no owner is missing, none is counted twice.
-Figures: `copies` of each element, `devices` that the sharding is over, `idle_devices` of them that hold no element
+share a place, and the replicas of one element are on different devices. So no owner is missing, none is counted twice.
+Figures: `replicas` of each element, `devices` that the sharding is over, `idle_devices` of them that hold no element
 because the array has fewer blocks than tiles (which ones, if few), and `absent_devices`, numbers below the highest one
 that the sharding leaves out.
 Why it matters: an element without an owner is lost, one with an owner too many is summed twice.
-Refuted by: an `element` (and `copy`) outside, two elements `first` and `second` at one place, or an `element` with two
-copies, `first_copy` and `second_copy`, on one device.
+Refuted by: an `element` (and `replica`) outside, two elements `first` and `second` at one place, or an `element` with
+two replicas, `first_replica` and `second_replica`, on one device.
 Example: `f32[5,4] sharded {devices=[4,1]<=[4]}` is proved, with device 3 idle: blocks of 2, 2 and 1 rows.
 Ask `owners` of layouts whose devices have other names, `even` whether all shards are equally large.
 """
@@ -31,34 +31,36 @@ MOST_NAMED = 64
 
 
 def claims(m: IndexMap) -> tuple[Claim, ...]:
-    """Inside, apart, and the copies of one element on different devices."""
+    """Inside, apart, and the replicas of one element on different devices."""
     device = device_of(m)
     found = (*in_bounds.claims(m), *injective.claims(m))
-    if not m.copies.extents:
+    if not m.replicas.extents:
         return found
 
     def explain(at: Point, on: Numbers) -> str:
-        (number,) = device.place(at["element"], at["first_copy"], on)
-        return f"copies {at['first_copy']} and {at['second_copy']} of {at['element']} are both on device {number}"
+        (number,) = device.place(at["element"], at["first_replica"], on)
+        return (
+            f"replicas {at['first_replica']} and {at['second_replica']} of {at['element']} are both on device {number}"
+        )
 
-    points = {"element": m.domain, "first_copy": m.copies, "second_copy": m.copies}
-    same = Same(At(device, "element", "first_copy"), At(device, "element", "second_copy"))
-    return (*found, Claim(points, And((LexLess("first_copy", "second_copy"), same)), explain))
+    points = {"element": m.domain, "first_replica": m.replicas, "second_replica": m.replicas}
+    same = Same(At(device, "element", "first_replica"), At(device, "element", "second_replica"))
+    return (*found, Claim(points, And((LexLess("first_replica", "second_replica"), same)), explain))
 
 
 def figures(m: IndexMap) -> dict[str, object]:
-    """The numbers of the module's text; only `copies` where the map says no more than places."""
-    copies: Extent = m.copies.count()
-    shown: dict[str, object] = {"copies": copies if type(copies) is int else str(copies)}
+    """The numbers of the module's text; only `replicas` where the map says no more than places."""
+    replicas: Extent = m.replicas.count()
+    shown: dict[str, object] = {"replicas": replicas if type(replicas) is int else str(replicas)}
     shards = getattr(m.place, "shards", None)
     if shards is None:
         return shown
-    devices = prod(shards.tiles) * prod(size for _, size in shards.copies)
+    devices = prod(shards.tiles) * prod(size for _, size in shards.replicas)
     shown |= {"devices": devices, "absent_devices": shards.range_devices - devices}
     if not m.domain.is_constant():
         return shown
     full = [min(n, ceil_div(d, max(1, c))) for d, n, c in zip(shards.extents, shards.tiles, shards.shard, strict=True)]
-    idle = devices - prod(full) * prod(size for _, size in shards.copies)
+    idle = devices - prod(full) * prod(size for _, size in shards.replicas)
     shown["idle_devices"] = idle
     if idle and devices <= MOST_NAMED:
         shown["idle"] = [device for device, held in shards.holders() if 0 in held]

@@ -1,7 +1,7 @@
 """Who holds what: places split into owners (devices, lanes) and their local memory, and nothing is lost between them.
 
 Proved: no two elements share a place, so each owner's local memory holds different elements at different places; and
-copies of one element are on different owners. With `dense` also that every place of the range holds an element, on
+replicas of one element are on different owners. With `dense` also that every place of the range holds an element, on
 every owner; with `balanced` that every owner holds equally many elements.
 `owner` names the axes that together number an owner, e.g. [gpuid]; all other axes are local memory. Without it every
 axis is an owner that no known target counts as memory (m, reg, P, F, TLane, TCol, ..).
@@ -9,7 +9,7 @@ Figures, for constant sizes: `owners` that hold an element, `idle_owners` of the
 `fewest_elements` and `most_elements` of an owner, and of local memory `local_span` (from the lowest to the highest
 place used), `local_places` (used by some owner) and `local_holes` (the difference).
 Why it matters: a sharding can be correct and still waste memory, or leave a device without work.
-Refuted by: `first` and `second` at one place; an `element` with `first_copy` and `second_copy` on one owner; with
+Refuted by: `first` and `second` at one place; an `element` with `first_replica` and `second_replica` on one owner; with
 `dense` the smallest `place` that is free; with `balanced` the two numbers, `elements_per_owner`.
 Example: `S[(2,32,2,64):(1@gpuid,128@m,2@gpuid,1@m)] on (64,128)` is proved, and its figures say that each of the 4
 devices holds 2,048 elements spread over 4,032 places; `dense` refutes it at (0, 64).
@@ -36,11 +36,11 @@ LAYOUTS = 1
 def claims(
     m: IndexMap, owner: Sequence[str] | None = None, dense: bool = False, balanced: bool = False
 ) -> tuple[Claim, ...]:
-    """Elements apart, copies on different owners; with `dense` no place of the range is free."""
+    """Elements apart, replicas on different owners; with `dense` no place of the range is free."""
     owners, _ = split(m, owner)
     found = list(injective.claims(m))
-    if m.copies.extents:
-        found.append(_copies_apart(m, owners))
+    if m.replicas.extents:
+        found.append(_replicas_apart(m, owners))
     if dense:
 
         def explain(at: Point, on: Numbers) -> str:
@@ -87,14 +87,14 @@ def split(m: IndexMap, owner: Sequence[str] | None) -> tuple[IndexMap, IndexMap]
     return owners, onto(m, tuple([name for name in m.range.names if name not in owner]))
 
 
-def _copies_apart(m: IndexMap, owners: IndexMap) -> Claim:
+def _replicas_apart(m: IndexMap, owners: IndexMap) -> Claim:
     def explain(at: Point, on: Numbers) -> str:
-        where = named(owners, at["element"], at["first_copy"], on)
-        return f"copies {at['first_copy']} and {at['second_copy']} of {at['element']} are both on {where}"
+        where = named(owners, at["element"], at["first_replica"], on)
+        return f"replicas {at['first_replica']} and {at['second_replica']} of {at['element']} are both on {where}"
 
-    points = {"element": m.domain, "first_copy": m.copies, "second_copy": m.copies}
-    same = Same(At(owners, "element", "first_copy"), At(owners, "element", "second_copy"))
-    return Claim(points, And((LexLess("first_copy", "second_copy"), same)), explain)
+    points = {"element": m.domain, "first_replica": m.replicas, "second_replica": m.replicas}
+    same = Same(At(owners, "element", "first_replica"), At(owners, "element", "second_replica"))
+    return Claim(points, And((LexLess("first_replica", "second_replica"), same)), explain)
 
 
 def _even(tally: Tally) -> Claim:

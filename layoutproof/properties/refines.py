@@ -1,9 +1,9 @@
-"""Every place that the first layout gives an element, the second gives it too: every required copy exists.
+"""Every place that the first layout gives an element, the second gives it too: every required replica exists.
 
-Why it matters: a reader that expects a copy on each of its devices may be handed a layout with more copies, never one
-with fewer or with others. `same_map` asks for both directions.
-Refuted by: the smallest `element` (and `copy` of the first layout's) whose place is not among the second's.
-Example: `S[4:1@m] + R[2:2@gpuid]` refines `S[4:1@m] + R[4:1@gpuid]`, not the other way round: the copy on device 1.
+Why it matters: a reader that expects a replica on each of its devices may be handed a layout with more replicas, never
+one with fewer or with others. `same_map` asks for both directions.
+Refuted by: the smallest `element` (and `replica` of the first layout's) whose place is not among the second's.
+Example: `S[4:1@m] + R[2:2@gpuid]` refines `S[4:1@m] + R[4:1@gpuid]`, not the other way round: the replica on device 1.
 Compared as in `same_map`: addresses for two memories, coordinates otherwise, axes by name.
 """
 
@@ -26,17 +26,17 @@ def claims(required: IndexMap, offered: IndexMap) -> tuple[Claim, ...]:
         shapes = " and ".join(f"[{', '.join(map(str, m.domain.extents))}]" for m in (required, offered))
         raise LayoutError(f"refines compares layouts of one shape, not {shapes}")
     one, other = comparable(*aligned(required, offered), common_unit(required, offered))
-    return (missing_place(required, one, other, "copy", "the second layout"),)
+    return (missing_place(required, one, other, "replica", "the second layout"),)
 
 
-def missing_place(shown: IndexMap, one: IndexMap, other: IndexMap, copy: str, whose: str) -> Claim:
+def missing_place(shown: IndexMap, one: IndexMap, other: IndexMap, replica: str, whose: str) -> Claim:
     """The claim that every place of `one` is among those of `other`; `shown` is `one` as the user knows it."""
-    copy = copy if one.copies.extents else ""
+    replica = replica if one.replicas.extents else ""
 
     def explain(at: Point, on: Numbers) -> str:
-        chosen = at.get(copy, ())
-        which = f"{at['element']}, copy {chosen}," if chosen else f"{at['element']}"
+        chosen = at.get(replica, ())
+        which = f"{at['element']}, replica {chosen}," if chosen else f"{at['element']}"
         return f"{which} is stored at {named(shown, at['element'], chosen, on)}, where {whose} does not store it"
 
-    points = {"element": one.domain} | ({copy: one.copies} if copy else {})
-    return Claim(points, NotAmong(At(one, "element", copy), other, "element"), explain)
+    points = {"element": one.domain} | ({replica: one.replicas} if replica else {})
+    return Claim(points, NotAmong(At(one, "element", replica), other, "element"), explain)

@@ -1,10 +1,10 @@
-"""No two copies of one element share a place: every copy that a layout speaks of is really another one.
+"""No two replicas of one element share a place: every replica that a layout speaks of is really another one.
 
-Why it matters: copies that coincide are fewer copies than the layout says, so what reduces over them, or waits for
+Why it matters: replicas that coincide are fewer replicas than the layout says, so what reduces over them, or waits for
 each, counts wrongly. Axe's own definition takes for granted that they differ, and they need not.
-Refuted by: the smallest `element` with the smallest two copies of it, `first_copy` and `second_copy`, at one place.
-Example: `S[4:1@m] + R[(2,3):(2@gpuid,2@gpuid)]` has 6 copies on 4 devices: (0, 1) and (1, 0) are both on device 2.
-A layout without copies is proved: there is one place for each element.
+Refuted by: the smallest `element` with its smallest two replicas, `first_replica` and `second_replica`, at one place.
+Example: `S[4:1@m] + R[(2,3):(2@gpuid,2@gpuid)]` has 6 replicas on 4 devices: (0, 1) and (1, 0) are both on device 2.
+A layout without replicas is proved: there is one place for each element.
 """
 
 from __future__ import annotations
@@ -19,18 +19,20 @@ LAYOUTS = 1
 
 
 def claims(m: IndexMap) -> tuple[Claim, ...]:
-    """One claim: no element with two copies first < second at the same place."""
+    """One claim: no element with two replicas first < second at the same place."""
 
     def explain(at: Point, on: Numbers) -> str:
-        place = named(m, at["element"], at["first_copy"], on)
-        return f"copies {at['first_copy']} and {at['second_copy']} of {at['element']} are both stored at {place}"
+        place = named(m, at["element"], at["first_replica"], on)
+        return (
+            f"replicas {at['first_replica']} and {at['second_replica']} of {at['element']} are both stored at {place}"
+        )
 
-    points = {"element": m.domain, "first_copy": m.copies, "second_copy": m.copies}
-    same = Same(At(m, "element", "first_copy"), At(m, "element", "second_copy"))
-    return (Claim(points, And((LexLess("first_copy", "second_copy"), same)), explain),)
+    points = {"element": m.domain, "first_replica": m.replicas, "second_replica": m.replicas}
+    same = Same(At(m, "element", "first_replica"), At(m, "element", "second_replica"))
+    return (Claim(points, And((LexLess("first_replica", "second_replica"), same)), explain),)
 
 
 def figures(m: IndexMap) -> dict[str, object]:
-    """copies: how many the layout speaks of, for each element."""
-    count = m.copies.count()
-    return {"copies": count if type(count) is int else str(count)}
+    """replicas: how many the layout speaks of, for each element."""
+    count = m.replicas.count()
+    return {"replicas": count if type(count) is int else str(count)}

@@ -3,12 +3,13 @@
 Why it matters: two spellings of one layout are interchangeable, and a change that is only a respelling is harmless.
 Compared are addresses (memory space, bit) for two memory layouts of one shape, however they are spelled; coordinates
 for maps without a memory. How much is allotted is not compared: that is what `bitcast` adds.
-Where elements have several copies, the sets of places are compared: neither layout has a place that the other lacks.
+Where elements have several replicas, the sets of places are compared: neither layout has a place that the other lacks.
 Axes are compared by name, in any order; an axis that only one layout has is 0 on the other.
 With `fusion`, axes are put together first, e.g. [tx = 32*warpid + laneid], and it is proved that they stay within the
 bounds that make this one-to-one (laneid < 32): a place that does not is what refutes it, as in `in_bounds`.
-Refuted by: the smallest `element` that the two put at different places; with copies, the smallest `element` and
-`first_copy` at a place that the second layout lacks, or else `element` and `second_copy` at one that the first lacks.
+Refuted by: the smallest `element` that the two put at different places; with replicas, the smallest `element` and
+`first_replica` at a place that the second layout lacks, or else `element` and `second_replica` at one that the first
+lacks.
 Example: `bf16[16,256]{1,0:T(8,128)(2,1)}` and `..T(8,128)(2,128)(2,1)` are the same map; dropping `(2,1)` moves (0, 1).
 """
 
@@ -30,7 +31,7 @@ LAYOUTS = 2
 
 
 def claims(left: IndexMap, right: IndexMap, fusion: Sequence[str] | None = None) -> tuple[Claim, ...]:
-    """One claim: no element at two different places; with copies two, one for each direction; bounds of fused axes."""
+    """One claim: no element at two different places; with replicas two, one per direction; bounds of fused axes."""
     if fusion:
         if not isinstance(fusion, Sequence):
             raise LayoutError(f"fusion is a list of equations such as 'tx = 32*warpid + laneid', not {fusion!r}")
@@ -49,10 +50,10 @@ def claims(left: IndexMap, right: IndexMap, fusion: Sequence[str] | None = None)
         shapes = " and ".join(f"[{', '.join(map(str, m.domain.extents))}]" for m in (left, right))
         raise LayoutError(f"same_map compares layouts of one shape, not {shapes}; for a reshape ask bitcast")
     one, other = comparable(*aligned(left, right), common_unit(left, right))
-    if left.copies.extents or right.copies.extents:
+    if left.replicas.extents or right.replicas.extents:
         return (
-            refines.missing_place(left, one, other, "first_copy", "the second layout"),
-            refines.missing_place(right, other, one, "second_copy", "the first layout"),
+            refines.missing_place(left, one, other, "first_replica", "the second layout"),
+            refines.missing_place(right, other, one, "second_replica", "the first layout"),
         )
 
     def explain(at: Point, on: Numbers) -> str:

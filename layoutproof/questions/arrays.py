@@ -50,7 +50,7 @@ class ArrayNumbers(Numbers):
         return self.library.logical_not(condition)
 
 
-def fits(m: IndexMap, copy: Sequence[int] = (), largest: int = LARGEST) -> bool:
+def fits(m: IndexMap, replica: Sequence[int] = (), largest: int = LARGEST) -> bool:
     """Whether no step of `place` exceeds `largest` in magnitude for any index. False means "perhaps one does".
 
     >>> from layoutproof.layouts.map import read
@@ -61,13 +61,13 @@ def fits(m: IndexMap, copy: Sequence[int] = (), largest: int = LARGEST) -> bool:
     """
     try:
         index = tuple([_Interval(0, max(0, extent - 1), largest) for extent in extents_of(m)])
-        m.place(index, tuple(copy), _IntervalNumbers(largest))
+        m.place(index, tuple(replica), _IntervalNumbers(largest))
     except OverflowError:
         return False
-    return max((0, *map(abs, copy))) <= largest
+    return max((0, *map(abs, replica))) <= largest
 
 
-def values(m: IndexMap, copy: Sequence[int] = ()) -> list[NDArray[np.int64]]:
+def values(m: IndexMap, replica: Sequence[int] = ()) -> list[NDArray[np.int64]]:
     """Each coordinate of every element, as one int64 array of the domain's shape per coordinate.
 
     Requires constant sizes and at least one element. Raises LayoutError when a coordinate is no int64, or when `place`
@@ -75,13 +75,13 @@ def values(m: IndexMap, copy: Sequence[int] = ()) -> list[NDArray[np.int64]]:
     """
     import numpy as np
 
-    copy = tuple(copy)
+    replica = tuple(replica)
     with np.errstate(divide="raise"):
         try:
-            if not fits(m, copy):
-                return _one_by_one(m, copy)
-            roots = _separable(m, copy)
-            return _in_chunks(m, copy) if roots is None else _in_one_pass(m, copy, roots)
+            if not fits(m, replica):
+                return _one_by_one(m, replica)
+            roots = _separable(m, replica)
+            return _in_chunks(m, replica) if roots is None else _in_one_pass(m, replica, roots)
         except (ZeroDivisionError, FloatingPointError):
             raise LayoutError("the map divides by zero for some index, so that index has no place") from None
 
@@ -91,7 +91,7 @@ def extents_of(m: IndexMap) -> tuple[int, ...]:
     return tuple([int(extent) for extent in m.domain.extents])
 
 
-def _separable(m: IndexMap, copy: Index) -> list[Digit] | None:
+def _separable(m: IndexMap, replica: Index) -> list[Digit] | None:
     """One digit per dimension, split as `place` splits it; None when a coordinate is not linear in the digits.
 
     Every digit belongs to one dimension, so a form that is linear in digits is a sum of one function per dimension,
@@ -99,25 +99,25 @@ def _separable(m: IndexMap, copy: Index) -> list[Digit] | None:
     """
     roots = [Digit(dimension, extent, 1) for dimension, extent in enumerate(extents_of(m))]
     try:
-        m.place(tuple([Sum(((1, root),)) for root in roots]), copy, DigitNumbers())
+        m.place(tuple([Sum(((1, root),)) for root in roots]), replica, DigitNumbers())
     except Undecided:
         return None
     return roots
 
 
-def _in_one_pass(m: IndexMap, copy: Index, roots: list[Digit]) -> list[NDArray[np.int64]]:
+def _in_one_pass(m: IndexMap, replica: Index, roots: list[Digit]) -> list[NDArray[np.int64]]:
     """The sum of one function per digit, each found by running `place` on that digit alone."""
     import numpy as np
 
     on = ArrayNumbers(np)
     rank, shape = len(roots), extents_of(m)
-    start = m.place((0,) * rank, copy, on)
+    start = m.place((0,) * rank, replica, on)
     columns = [np.array([entry], dtype=np.int64) for entry in start]
 
     def add(columns: list[NDArray[np.int64]], digit: Digit, step: int, count: int) -> list[Any]:
         steps = np.arange(count) * (step * digit.weight)
         index = tuple([steps if d == digit.dimension else 0 for d in range(rank)])
-        moved = m.place(index, copy, on)
+        moved = m.place(index, replica, on)
         return [
             # no entry of `moved` depends on other digits, so `column` only has to be shifted by it
             np.add.outer(np.broadcast_to(np.asarray(entry - zero, dtype=np.int64), (count,)), column).reshape(-1)
@@ -144,7 +144,7 @@ def _in_one_pass(m: IndexMap, copy: Index, roots: list[Digit]) -> list[NDArray[n
     return [column.reshape(shape) for column in columns]
 
 
-def _in_chunks(m: IndexMap, copy: Index) -> list[NDArray[np.int64]]:
+def _in_chunks(m: IndexMap, replica: Index) -> list[NDArray[np.int64]]:
     """`place` on every index, some at a time."""
     import numpy as np
 
@@ -152,14 +152,14 @@ def _in_chunks(m: IndexMap, copy: Index) -> list[NDArray[np.int64]]:
     columns: list[NDArray[np.int64]] = []
     for box in _boxes(shape, _CHUNK):
         index = tuple(np.ogrid[box]) if box else ()
-        place = m.place(index, copy, on)
+        place = m.place(index, replica, on)
         columns = columns or [np.empty(shape, dtype=np.int64) for _ in place]
         for column, entry in zip(columns, place, strict=True):
             column[box] = entry
     return columns
 
 
-def _one_by_one(m: IndexMap, copy: Index) -> list[NDArray[np.int64]]:
+def _one_by_one(m: IndexMap, replica: Index) -> list[NDArray[np.int64]]:
     """`place` on Python ints, which have no largest one."""
     import numpy as np
 
@@ -167,7 +167,7 @@ def _one_by_one(m: IndexMap, copy: Index) -> list[NDArray[np.int64]]:
     columns: list[NDArray[np.int64]] = []
     for box in _boxes(shape, _CHUNK):
         index = tuple([axis.astype(object) for axis in np.ogrid[box]]) if box else ()
-        place = m.place(index, copy, on)
+        place = m.place(index, replica, on)
         columns = columns or [np.empty(shape, dtype=np.int64) for _ in place]
         for column, entry in zip(columns, place, strict=True):
             exact = np.asarray(entry, dtype=object)

@@ -29,7 +29,7 @@ _MOST_DIMENSIONS = 64
 
 
 def locate(layout: object, index: Sequence[int]) -> list[dict[str, int]]:
-    """Every place of one element: one dict per copy, {axis name: coordinate}; for a memory {"offset": elements}.
+    """Every place of one element: one dict per replica, {axis name: coordinate}; for a memory {"offset": elements}.
 
     layout: text, mapping, layout or map; index: one int per dimension, dimension 0 first.
     Raises LayoutError for an index of another rank or outside the array, and for size symbols without a value.
@@ -43,19 +43,19 @@ def locate(layout: object, index: Sequence[int]) -> list[dict[str, int]]:
     at = _checked_index(read, m, index)
     if m.memory is not None:
         m = m.flat()
-    copies = itertools.product(*[range(int(extent)) for extent in m.copies.extents])
-    places = [m.at(at, copy) for copy in copies]
+    replicas = itertools.product(*[range(int(extent)) for extent in m.replicas.extents])
+    places = [m.at(at, replica) for replica in replicas]
     if m.memory is not None:
         return [{"offset": place[0]} for place in places]
     names = m.range.names or axis_names(m.coordinates())
     return [dict(zip(names, place, strict=True)) for place in places]
 
 
-def table(layout: object, copy: Sequence[int] | None = None) -> NDArray[np.int64]:
+def table(layout: object, replica: Sequence[int] | None = None) -> NDArray[np.int64]:
     """The place of every element, as int64: offsets in elements, in the logical shape.
 
     A map without memory gives coordinates: several of them along one more, last axis; a single one without that axis.
-    copy: which copy, for a layout that has several; one int per axis of `copies`.
+    replica: which replica, for a layout that has several; one int per axis of `replicas`.
     Raises LayoutError for size symbols without a value, for offsets beyond 64 bits, and for more than 16 GiB.
 
     >>> table("f32[3,5]{1,0:T(2,2)}")
@@ -66,7 +66,7 @@ def table(layout: object, copy: Sequence[int] | None = None) -> NDArray[np.int64
     import numpy as np
 
     read, m = read_constant(layout)
-    at = _checked_copy(read, m, copy)
+    at = _checked_replica(read, m, replica)
     if m.memory is not None:
         m = m.flat()
     shape = extents_of(m)
@@ -157,8 +157,8 @@ def _movable(layout: object) -> tuple[Any, IndexMap, Memory]:
     memory = m.memory
     if memory is None:
         raise LayoutError(f"{shown(read)} is no memory: it says nothing of bytes")
-    if m.copies.extents:
-        raise LayoutError(f"{shown(read)} has several copies; only one memory is packed at a time")
+    if m.replicas.extents:
+        raise LayoutError(f"{shown(read)} has several replicas; only one memory is packed at a time")
     check_widths(memory)
     for name in ("injective", "in_bounds") if product(m.domain.extents) else ():
         result = ask(name, read)
@@ -222,16 +222,16 @@ def _checked_index(layout: Any, m: IndexMap, index: Sequence[int]) -> tuple[int,
     return at
 
 
-def _checked_copy(layout: Any, m: IndexMap, copy: Sequence[int] | None) -> tuple[int, ...]:
-    extents = tuple([int(extent) for extent in m.copies.extents])
-    if copy is None:
+def _checked_replica(layout: Any, m: IndexMap, replica: Sequence[int] | None) -> tuple[int, ...]:
+    extents = tuple([int(extent) for extent in m.replicas.extents])
+    if replica is None:
         if product(extents) != 1:
             count = product(extents)
-            raise LayoutError(f"every element of {shown(layout)} has {count} places; say which copy is meant")
+            raise LayoutError(f"every element of {shown(layout)} has {count} places; say which replica is meant")
         return (0,) * len(extents)
-    at = _integers(copy, "a copy")
+    at = _integers(replica, "a replica")
     if len(at) != len(extents) or not all(0 <= entry < extent for entry, extent in zip(at, extents, strict=True)):
-        raise LayoutError(f"the copy {at} is not in the box of copies {extents} of {shown(layout)}")
+        raise LayoutError(f"the replica {at} is not in the box of replicas {extents} of {shown(layout)}")
     return at
 
 

@@ -158,7 +158,7 @@ def _work(claim: Claim) -> float:
     if claim.sizes():
         return inf
     maps = maps_of(claim.violation)
-    return _count(claim) + sum(prod(map(int, (*m.domain.extents, *m.copies.extents))) for m in maps)
+    return _count(claim) + sum(prod(map(int, (*m.domain.extents, *m.replicas.extents))) for m in maps)
 
 
 def _assignments(count: int) -> Iterator[Ints]:
@@ -245,8 +245,10 @@ class _Trial:
             case Uncovered(index_map, point):
                 return points[point] not in self.image(index_map)
             case NotAmong(place, index_map, point):
-                copies = _box(self.sizes(index_map.copies.extents))
-                return all(self.place(index_map, points[point], copy) != self.at(place, points) for copy in copies)
+                replicas = _box(self.sizes(index_map.replicas.extents))
+                return all(
+                    self.place(index_map, points[point], replica) != self.at(place, points) for replica in replicas
+                )
             case SizeCondition(condition):
                 return bool(_on_ints(condition.evaluate, {}, self.on))
             case PlacePredicate(places, condition):
@@ -261,13 +263,13 @@ class _Trial:
                 return any(self.holds(part, points) for part in parts)
 
     def at(self, where: At, points: Mapping[str, Ints]) -> Ints:
-        return self.place(where.map, points[where.point], points[where.copy] if where.copy else ())
+        return self.place(where.map, points[where.point], points[where.replica] if where.replica else ())
 
-    def place(self, index_map: IndexMap, index: Ints, copy: Ints) -> Ints:
-        key = (id(index_map), index, copy)
+    def place(self, index_map: IndexMap, index: Ints, replica: Ints) -> Ints:
+        key = (id(index_map), index, replica)
         if key in self.known:
             return self.known[key]
-        place = tuple(_on_ints(index_map.place, index, copy, self.on))
+        place = tuple(_on_ints(index_map.place, index, replica, self.on))
         if len(self.known) < KEPT:
             self.known[key] = place
         return place
@@ -285,16 +287,16 @@ class _Trial:
 
     def image(self, index_map: IndexMap) -> set[Ints]:
         if id(index_map) not in self.reached:
-            domain, copies = self.sizes(index_map.domain.extents), self.sizes(index_map.copies.extents)
+            domain, replicas = self.sizes(index_map.domain.extents), self.sizes(index_map.replicas.extents)
             image: set[Ints] = set()
-            for number, row in enumerate(_box(domain + copies)):
+            for number, row in enumerate(_box(domain + replicas)):
                 if number == self.cap:
                     raise BudgetExceeded(
                         f"the map has more than {self.cap} places: it cannot be replayed by enumeration"
                     )
                 self.placed += 1
-                index, copy = row[: len(domain)], row[len(domain) :]
-                image.add(tuple(_on_ints(index_map.place, index, copy, self.on)))
+                index, replica = row[: len(domain)], row[len(domain) :]
+                image.add(tuple(_on_ints(index_map.place, index, replica, self.on)))
             self.reached[id(index_map)] = image
         return self.reached[id(index_map)]
 

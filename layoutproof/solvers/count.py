@@ -12,7 +12,7 @@ from layoutproof.core.index_map import IndexMap
 from layoutproof.solvers.digits.counts import tally as by_digits
 
 MOST = 100_000
-"""Elements times copies that are looked at one by one."""
+"""Elements times replicas that are looked at one by one."""
 
 
 def count(m: IndexMap) -> Tally:
@@ -27,18 +27,18 @@ def count(m: IndexMap) -> Tally:
     try:
         return by_digits(m)
     except Undecided as undecided:
-        boxes: list[tuple[int, ...]] = [m.domain.extents, m.copies.extents]  # type: ignore[list-item]
+        boxes: list[tuple[int, ...]] = [m.domain.extents, m.replicas.extents]  # type: ignore[list-item]
         if prod(boxes[0]) * prod(boxes[1]) > MOST:
             raise Undecided(f"{undecided}; and there are more than {MOST} places to count one by one") from None
     return one_by_one(m)
 
 
 def one_by_one(m: IndexMap) -> Tally:
-    """The same by looking at every element and copy."""
+    """The same by looking at every element and replica."""
     elements: defaultdict[tuple[int, ...], int] = defaultdict(int)
     for index in itertools.product(*map(range, m.domain.extents)):  # type: ignore[arg-type]
-        copies = itertools.product(*map(range, m.copies.extents))  # type: ignore[arg-type]
-        for place in {m.at(index, copy) for copy in copies}:
+        replicas = itertools.product(*map(range, m.replicas.extents))  # type: ignore[arg-type]
+        for place in {m.at(index, replica) for replica in replicas}:
             elements[place] += 1
     columns = list(zip(*elements, strict=True))
     extents: tuple[int, ...] = m.range.extents  # type: ignore[assignment]

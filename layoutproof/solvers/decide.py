@@ -131,10 +131,10 @@ def _replay(claim: Claim, point: Point, engine: str, effort: int) -> None:
     if isinstance(violation, Uncovered) and _product(_choices(violation.map), claim, point) > ENUMERATED:
         # too many elements to look at each: that none of them is at the place is asked of another engine instead
         target = point[violation.point]
-        there = IndexMap(violation.map.domain, violation.map.range, lambda index, copy, on: target)
-        copies = {"copy": violation.map.copies} if violation.map.copies.extents else {}
-        held = Same(At(violation.map, "element", "copy" if copies else ""), At(there, "element"))
-        nobody = Claim({"element": there.domain, **copies}, held)
+        there = IndexMap(violation.map.domain, violation.map.range, lambda index, replica, on: target)
+        replicas = {"replica": violation.map.replicas} if violation.map.replicas.extents else {}
+        held = Same(At(violation.map, "element", "replica" if replicas else ""), At(there, "element"))
+        nobody = Claim({"element": there.domain, **replicas}, held)
         fixed = replace(nobody, where=pinned(claim, point), symbols=claim.symbols)
         others = tuple(name for name in ENGINES if name != engine)
         again = decide(fixed, others, False, effort)
@@ -150,7 +150,7 @@ def _replay(claim: Claim, point: Point, engine: str, effort: int) -> None:
 
 
 def _choices(m: IndexMap) -> tuple[Extent, ...]:
-    return m.domain.extents + m.copies.extents
+    return m.domain.extents + m.replicas.extents
 
 
 def _product(extents: tuple[Extent, ...], claim: Claim, point: Point) -> int:

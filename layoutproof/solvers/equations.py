@@ -222,9 +222,9 @@ def _pair_by_bits(
     width = span([*moving, *free])
     check(width)
     divisor = gcd(*strides)
-    copies = sums([(e, s // divisor) for e, s in free])
-    everything = sums([(e, s // divisor) for e, s in moving], copies)
-    if everything[1].bit_count() == prod([e for e, _ in moving]) * copies[1].bit_count():
+    replicas = sums([(e, s // divisor) for e, s in free])
+    everything = sums([(e, s // divisor) for e, s in moving], replicas)
+    if everything[1].bit_count() == prod([e for e, _ in moving]) * replicas[1].bit_count():
         return None
     check(2 * width, SEARCHED)
     found = [smallest_zero(strides, _ranges(moving, free, first), order) for first in range(len(moving))]

@@ -1,7 +1,7 @@
 """The set of sums of arithmetic progressions, { start + sum of d_k * s_k | 0 <= d_k < e_k }: exact, without listing it.
 
 Such sets decide almost everything about constant layouts: each coordinate takes the sums of its digits, and so do the
-copies of one element. A set of integers is (low, bits) where it has to be looked at: low + k is in it iff bit k is set.
+replicas of one element. A set of integers is (low, bits) where it is looked at: low + k is in it iff bit k is set.
 Adding a progression is a shift and an or for each doubling of its extent, so a set that spans a million values costs
 microseconds per progression. All integers are unbounded.
 """

@@ -18,7 +18,7 @@ from layoutproof.solvers.decide import decide
 def vacuous(maps: Sequence[IndexMap], where: str | None, effort: int) -> str:
     """Why there is nothing to prove, or ""."""
     for m in maps:
-        for extent in (*m.domain.extents, *m.copies.extents):
+        for extent in (*m.domain.extents, *m.replicas.extents):
             if type(extent) is int and extent == 0:
                 return "vacuous: the array has no elements"
     return "" if where is None else unsatisfied(where, effort)

@@ -146,7 +146,7 @@ class KernelCheck(PropertyCheck):
 
 
 class LocateCheck(CheckModel):
-    """Where one element is: one place, or a list of places, one per copy."""
+    """Where one element is: one place, or a list of places, one per replica."""
 
     locate: Layout
     index: list[int]

@@ -140,7 +140,7 @@ def certified_by_z3(problem: Problem, cost: int, listed: Sequence[Mapping[str, i
     domains = list(problem.variables.values())
     steps = [_progression(domain) for domain in domains]
 
-    def place(index: Index, copy: Index, on: Numbers) -> Index:
+    def place(index: Index, replica: Index, on: Numbers) -> Index:
         return tuple(_value(entry, domain, step, on) for entry, domain, step in zip(index, domains, steps, strict=True))
 
     box = Space(tuple(names), tuple(len(domain) for domain in domains))

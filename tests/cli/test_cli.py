@@ -246,7 +246,7 @@ def test_locate_shows_each_step(run: Any) -> None:
     ],
 )
 def test_locate_json(arguments: tuple[str, ...], places: list[dict[str, int]], run: Any) -> None:
-    """Places of one element, per copy: offset, byte, the bit inside it, the memory space; or coordinates."""
+    """Places of one element, per replica: offset, byte, the bit inside it, the memory space; or coordinates."""
     code, out, err = run("locate", *arguments, "--json")
     assert (code, err) == (0, "")
     assert json.loads(out)["places"] == places

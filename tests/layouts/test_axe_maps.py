@@ -1,4 +1,4 @@
-"""What Axe layouts are, decided by structure, against the same found by enumeration of every index and copy."""
+"""What Axe layouts are, decided by structure, against the same found by enumeration of every index and replica."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import layoutproof as lp
-from layoutproof.algebra.axe.canonical import axis_facts, canonical, copies_distinct, fibers_disjoint, injective, same
+from layoutproof.algebra.axe.canonical import axis_facts, canonical, fibers_disjoint, injective, replicas_distinct, same
 from layoutproof.algebra.axe.locate import backward, forward
 from layoutproof.algebra.axe.tiling import span
 from layoutproof.core.errors import LayoutError, Undecided
@@ -45,54 +45,54 @@ def test_equality_is_equality_of_maps(left: AxeLayout, right: AxeLayout) -> None
 
 @st.composite
 def respelled(draw: st.DrawFn) -> tuple[AxeLayout, AxeLayout]:
-    """A layout and the same map written otherwise: digits split, units put in, copies' signs turned."""
+    """A layout and the same map written otherwise: digits split, units put in, replicas' signs turned."""
     layout = draw(layouts())
     shard: list[Any] = []
     for extent, stride, axis in layout.D:
         part = draw(st.sampled_from([d for d in range(1, int(extent) + 1) if int(extent) % d == 0]))
         shard += [(int(extent) // part, stride * part, axis), (part, stride, axis)]  # type: ignore[operator]
         shard += [(1, draw(st.integers(-3, 3)), "other")] if draw(st.booleans()) else []
-    copies, offset = [], dict(layout.O)
+    replicas, offset = [], dict(layout.O)
     for extent, stride, axis in layout.R:
         if draw(st.booleans()):
-            copies.append((extent, stride, axis))
+            replicas.append((extent, stride, axis))
         else:
-            copies.append((extent, stride * -1, axis))  # type: ignore[operator]
+            replicas.append((extent, stride * -1, axis))  # type: ignore[operator]
             offset[axis] = offset.get(axis, 0) + stride * (extent - 1)  # type: ignore[operator]
-    return layout, AxeLayout(tuple(shard), tuple(draw(st.permutations(copies))), offset)
+    return layout, AxeLayout(tuple(shard), tuple(draw(st.permutations(replicas))), offset)
 
 
 @given(respelled())
 def test_equal_maps_have_one_canonical_form(pair: tuple[AxeLayout, AxeLayout]) -> None:
-    """Splitting, units, signs and order of copies are spelling; TVM's equality tells them apart."""
+    """Splitting, units, signs and order of replicas are spelling; TVM's equality tells them apart."""
     assert same(*pair)
     assert canonical(pair[0]) == canonical(pair[1])
 
 
 @given(layouts(swizzled=True))
 def test_sharing_places(layout: AxeLayout) -> None:
-    """Injective, disjoint fibers and distinct copies, as the enumerated sets have it."""
+    """Injective, disjoint fibers and distinct replicas, as the enumerated sets have it."""
     table = axe_plain.table(layout)
     places = [place for fiber in table for place in fiber]
     assert fibers_disjoint(layout) is (len(set(places)) == len(places))
     alone = AxeLayout(layout.D, (), layout.O, swizzle=layout.swizzle)
     assert injective(layout) is (len(set(axe_plain.table(alone))) == len(table))
-    copies = 1
+    replicas = 1
     for extent, _, _ in layout.R:
-        copies *= int(extent)  # type: ignore[arg-type]
-    assert copies_distinct(layout) is (len(table[0]) == copies)
+        replicas *= int(extent)  # type: ignore[arg-type]
+    assert replicas_distinct(layout) is (len(table[0]) == replicas)
 
 
 @given(layouts())
 def test_facts_of_axes(layout: AxeLayout) -> None:
-    """Bounds, how many coordinates are used, and how many offsets the copies give, per axis."""
+    """Bounds, how many coordinates are used, and how many offsets the replicas give, per axis."""
     table = axe_plain.table(layout)
     for axis in layout.axes():
         used = {dict(place).get(axis, 0) for fiber in table for place in fiber}
         facts = axis_facts(layout, axis)
         assert (facts.low, facts.high, facts.image) == (min(used), max(used), len(used))
         assert facts.holes == facts.high - facts.low + 1 - len(used)
-        assert facts.copies == len({dict(place).get(axis, 0) for place in table[0]})
+        assert facts.replicas == len({dict(place).get(axis, 0) for place in table[0]})
 
 
 @given(layouts(swizzled=True))
@@ -114,8 +114,8 @@ def test_reach_in_closed_form(extent: int, swizzle: str) -> None:
 
 
 @given(layouts(swizzled=True), st.data())
-def test_forward_is_the_set_of_all_copies(layout: AxeLayout, data: st.DataObject) -> None:
-    """Every combination of copies, each place once; TVM gives one, the blog's code pairs them wrongly."""
+def test_forward_is_the_set_of_all_replicas(layout: AxeLayout, data: st.DataObject) -> None:
+    """Every combination of replicas, each place once; TVM gives one, the blog's code pairs them wrongly."""
     index = data.draw(st.integers(0, int(layout.size()) - 1))
     found = forward(layout, (index,))
     assert len({axe_plain.point(place) for place in found}) == len(found)
@@ -124,29 +124,29 @@ def test_forward_is_the_set_of_all_copies(layout: AxeLayout, data: st.DataObject
 
 @given(layouts(swizzled=True), st.data())
 def test_backward_is_the_inverse_image(layout: AxeLayout, data: st.DataObject) -> None:
-    """Exactly the indices and copies at a place, in order; also at holes, with interleaved and negative strides."""
+    """Exactly the indices and replicas at a place, in order; also at holes, with interleaved and negative strides."""
     place = {axis: data.draw(st.integers(-4, 20)) for axis in layout.axes()}
     wanted = []
     for index in range(int(layout.size())):
-        for copy in itertools.product(*(range(int(e)) for e, _, _ in layout.R)):  # type: ignore[arg-type]
+        for replica in itertools.product(*(range(int(e)) for e, _, _ in layout.R)):  # type: ignore[arg-type]
             offset = dict(layout.O)
-            for digit, (_, stride, axis) in zip(copy, layout.R, strict=True):
+            for digit, (_, stride, axis) in zip(replica, layout.R, strict=True):
                 offset[axis] = offset.get(axis, 0) + digit * stride  # type: ignore[operator]
             one = AxeLayout(layout.D, (), offset, swizzle=layout.swizzle)
             if axe_plain.places(one, index) == {axe_plain.point(place)}:
-                wanted.append(((index,), copy))
+                wanted.append(((index,), replica))
     assert backward(layout, place) == wanted
 
 
 @given(layouts(swizzled=True), st.data())
 def test_the_index_map_is_the_layout(layout: AxeLayout, data: st.DataObject) -> None:
-    """`place` on ints, in any admitted shape, gives every copy's place, inside the range where none is below 0."""
+    """`place` on ints, in any admitted shape, gives every replica's place, inside the range where none is below 0."""
     size = int(layout.size())
     first = data.draw(st.sampled_from([d for d in range(1, size + 1) if size % d == 0]))
     shape = (first, size // first)
     m = layout.on(shape).index_map()
     for index in axe_plain.box(shape):
-        places = [m.at(index, copy) for copy in axe_plain.box(m.copies.extents)]  # type: ignore[arg-type]
+        places = [m.at(index, replica) for replica in axe_plain.box(m.replicas.extents)]  # type: ignore[arg-type]
         named = {axe_plain.point(dict(zip(m.range.names, place, strict=True))) for place in places}
         assert named == axe_plain.places(layout, axe_plain.flat(index, shape))
         assert all(x < e for place in places for x, e in zip(place, m.range.extents, strict=True))  # type: ignore[operator]

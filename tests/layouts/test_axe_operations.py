@@ -62,7 +62,7 @@ def combined(
 
 @given(small, small)
 def test_tiles_and_their_recognition(outer: AxeLayout, inner: AxeLayout) -> None:
-    """The defining equation holds with copies, offsets and negative strides, and both parts are found again."""
+    """The defining equation holds with replicas, offsets and negative strides, and both parts are found again."""
     parts = shapes(outer, inner)
     tiled = tile(outer, parts[0], inner, parts[1])
     assert isinstance(tiled, AxeLayout)
@@ -79,7 +79,7 @@ def test_tiles_and_their_recognition(outer: AxeLayout, inner: AxeLayout) -> None
         assert fibers_disjoint(tiled)
 
 
-@given(layouts(copies=0), layouts(most=2, copies=0), st.data())
+@given(layouts(replicas=0), layouts(most=2, replicas=0), st.data())
 def test_no_outer_layout_means_none(tiled: AxeLayout, inner: AxeLayout, data: st.DataObject) -> None:
     """When recognition refuses, no function times the span, or none that is digits, gives the tiled layout."""
     size, part = int(tiled.size()), int(inner.size())

@@ -16,7 +16,7 @@ from tests.oracles import axe_plain
 
 @st.composite
 def threads(draw: st.DrawFn, axes: tuple[str, ...]) -> AxeLayout:
-    """Powers of two on thread axes, with copies and offsets; sometimes beyond what the axis has."""
+    """Powers of two on thread axes, with replicas and offsets; sometimes beyond what the axis has."""
     strides = st.sampled_from((1, 2, 4, 16, 32, 64, 128))
     iters = st.lists(st.tuples(st.sampled_from((1, 2, 4, 8)), strides, st.sampled_from(axes)), min_size=1, max_size=3)
     offset = draw(st.dictionaries(st.sampled_from(axes), st.integers(0, 40), max_size=1))
@@ -97,8 +97,8 @@ def test_common_thread_axes() -> None:
         ("S[(8,4,2):(4@laneid,1@laneid,1)]", []),
         ("S[(8,4,2):(4@laneid,1@laneid,1)] + R[2:1@warpid]", []),
         ("S[(4,4):(1,1)]", ["two elements share a place"]),
-        ("S[4:1] + R[4:1]", ["a copy of one element is at the place of another element"]),
-        ("S[4:1] + R[(2,3):(2@gpuid,2@gpuid)]", ["two copies of an element are at one place"]),
+        ("S[4:1] + R[4:1]", ["a replica of one element is at the place of another element"]),
+        ("S[4:1] + R[(2,3):(2@gpuid,2@gpuid)]", ["two replicas of an element are at one place"]),
         ("S[64:1@laneid]", ["laneid goes from 0 to 63, outside 0..31"]),
         ("S[4:1] + -2", ["m goes from -2 to 1, below 0"]),
         ("S[4:1@q] within (3@q)", ["q goes from 0 to 3, outside 0..2"]),

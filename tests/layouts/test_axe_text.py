@@ -140,7 +140,7 @@ def test_random_layouts_round_trip(layout: AxeLayout) -> None:
     assert hash(again) == hash(layout)
 
 
-def test_copies_are_a_multiset() -> None:
+def test_replicas_are_a_multiset() -> None:
     """The order of R does not matter, how often an iter stands there does."""
     one, two = (2, 4, "w"), (3, 1, "w")
     shard = ((4, 1, "m"),)
@@ -207,7 +207,7 @@ def test_empty_parts_of_a_mapping_read_back(mapping: dict[str, Any]) -> None:
         ({"axe": {"D": [], "R": [[2, 1, "m"]]}}, "S[1:1] + R[2:1]", [{"m": 0}, {"m": 1}]),
     ],
 )
-def test_one_element_with_copies(value: Any, printed: str, places: list[dict[str, int]]) -> None:
+def test_one_element_with_replicas(value: Any, printed: str, places: list[dict[str, int]]) -> None:
     """A layout without D is one element: TVM makes and prints such ones, `T.TileLayout(T.R[2:4])`."""
     layout = lp.read_layout(value)
     assert str(layout) == printed
@@ -217,7 +217,7 @@ def test_one_element_with_copies(value: Any, printed: str, places: list[dict[str
     assert lp.ask("refines", layout, fewer).verdict is lp.Verdict.REFUTED
 
 
-def test_tvm_layouts_of_copies_alone() -> None:
+def test_tvm_layouts_of_replicas_alone() -> None:
     """Where TVM is installed, its own object."""
     layout = pytest.importorskip("tvm.tirx.layout")
     alone = layout.TileLayout.from_iters([], [layout.Iter(2, 4, layout.Axis.get("m"))], {})

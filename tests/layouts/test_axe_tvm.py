@@ -30,7 +30,7 @@ print(json.dumps({"fig2": show(fig2), "canonical": show(fig2.canonicalize()), "g
 
 @pytest.mark.skipif(importlib.util.find_spec("tvm") is None, reason="apache-tvm is not installed")
 def test_tvm_agrees() -> None:
-    """Canonical form, grouping and tiling without copies are the same maps as TVM's own. In a child: TVM can abort."""
+    """Canonical form, grouping and tiling without replicas are the same maps as TVM's own. In a child: it can abort."""
     child = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120, check=True)
     found = {name: axe.read(value) for name, value in json.loads(child.stdout).items()}
     assert same(canonical(found["fig2"]), found["canonical"])

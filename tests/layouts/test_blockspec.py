@@ -120,12 +120,12 @@ def test_a_damaged_text_is_read_or_refused(text: str, start: int, cut: int, new:
 
 
 def test_its_map_speaks_of_elements() -> None:
-    """Programs are the index, offsets in the block the copies, elements of the array the places."""
+    """Programs are the index, offsets in the block the replicas, elements of the array the places."""
     spec = "s32[5,6] blockspec (2, None) (i, j) -> (i, 2*j) grid (3, 3)"
     assert lp.locate(spec, (2, 1)) == [{"dim0": 4, "dim1": 2}, {"dim0": 5, "dim1": 2}]
     assert lp.table(spec, (1,))[2, 1].tolist() == [5, 2]
     assert lp.ask("covers", spec).counterexample == {"place": (0, 1)}
-    assert lp.ask("in_bounds", spec).counterexample == {"element": (2, 0), "copy": (1,)}
+    assert lp.ask("in_bounds", spec).counterexample == {"element": (2, 0), "replica": (1,)}
     assert lp.ask("covers", "f32[M,9] blockspec (8, 9) (i) -> (i, 0) grid (cdiv(M, 8))").verdict is lp.Verdict.PROVED
     assert lp.ask("covers", "f32[M,9] blockspec (8, 9) (i) -> (i, 0) grid (M//8)").verdict is lp.Verdict.REFUTED
 
@@ -142,7 +142,7 @@ def test_its_steps_are_those_of_slices_for_invocation() -> None:
 
 
 def test_a_bounded_slice_leaves_out_what_is_past_its_size() -> None:
-    """The copies past the valid size are nowhere, at -1."""
+    """The replicas past the valid size are nowhere, at -1."""
     fields = {"array": "f32[9]", "block": ["BoundedSlice(4)"], "index": "(i) -> (ds(3*i, i + 1))", "grid": [3]}
     spec = read_layout({"blockspec": fields})
     assert [m["dim0"] for m in lp.locate(spec, (1,))] == [3, 4, -1, -1]

@@ -39,12 +39,12 @@ def test_a_kernel_prints_what_reads_as_itself(mapping: dict[str, Any]) -> None:
 @settings(deadline=None, max_examples=60)
 @given(kernels())
 def test_windows_are_what_the_map_of_elements_says(mapping: dict[str, Any]) -> None:
-    """For every program, the elements of the window are the places of its copies."""
+    """For every program, the elements of the window are the places of its replicas."""
     layout = lp.read_layout({"blockspec": {"kernel": mapping, "operand": "x"}})
     m, blocks = layout.index_map(), program_map(layout.kernel, layout.operand)
     for program in itertools.product(*map(range, m.domain.extents)):
         window = windows(layout.kernel, layout.operand, program)
-        places = {m.at(program, copy) for copy in itertools.product(*map(range, m.copies.extents))}
+        places = {m.at(program, replica) for replica in itertools.product(*map(range, m.replicas.extents))}
         assert places == set(itertools.product(*(range(*ends) for ends in window)))
         assert tuple(map(Block.start, layout.operand.block, blocks.at(program))) == tuple(first for first, _ in window)
 

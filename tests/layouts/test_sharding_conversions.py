@@ -22,8 +22,8 @@ def places(layout: Any, axes: tuple[str, ...]) -> dict[tuple[int, ...], set[tupl
     order = [m.range.names.index(axis) for axis in axes]
     found = {}
     for index in itertools.product(*map(range, m.domain.extents)):
-        copies = itertools.product(*map(range, m.copies.extents))
-        found[index] = {tuple(m.at(index, copy)[k] for k in order) for copy in copies}
+        replicas = itertools.product(*map(range, m.replicas.extents))
+        found[index] = {tuple(m.at(index, replica)[k] for k in order) for replica in replicas}
     return found
 
 
@@ -94,7 +94,11 @@ def test_without_a_layout_each_dimension_of_the_shard_is_an_axis() -> None:
         ("f32[5,4]{1,0} sharded {devices=[4,1]<=[4]}", "axe", "dimension 0 of extent 5 over 4 tiles is uneven"),
         ("f32[4]{0} sharded {devices=[4]3,1,0,2}", "axe", "no sum of digits"),
         ("f32[24,16]{1,0:T(8,128)} sharded {devices=[2,1]<=[2]}", "axe", "of extent 24 is padded"),
-        ("f32[4]{0} sharded {devices=[2,2]<=[4] last_tile_dims={unreduced}}", "axe", "unreduced copies hold different"),
+        (
+            "f32[4]{0} sharded {devices=[2,2]<=[4] last_tile_dims={unreduced}}",
+            "axe",
+            "unreduced replicas hold different",
+        ),
         ("S[(32,2,128):(128@m,1@gpuid,1@m)] on (64,128)", "sharding", "begin D with 1@gpuid"),
         ("S[(1,2,2,2):(1@g,2@m,1@g,1@m)] on (8)", "sharding", "dealt out in turns"),
         ("S[(2,4):(1@gpuid,1@m)] + R[2:1@gpuid] on (8)", "sharding", "listed twice"),

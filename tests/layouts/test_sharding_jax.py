@@ -80,12 +80,12 @@ def test_the_hlo_sharding_of_jax_is_the_same_map(on_devices: list[dict[str, Any]
 
 
 def test_every_reading_is_owned_and_even(on_devices: list[dict[str, Any]]) -> None:
-    """What JAX accepts is even, and is proved owned with as many copies as JAX has shards of each element."""
+    """What JAX accepts is even, and is proved owned with as many replicas as JAX has shards of each element."""
     for case in on_devices:
         owned, even = lp.ask("owned", case["text"]), lp.ask("even", case["text"])
         assert owned.verdict is even.verdict is lp.Verdict.PROVED
         held = sum(len(values) for _, values in case["shards"])
-        assert owned.figures["copies"] * prod(case["dims"]) == held
+        assert owned.figures["replicas"] * prod(case["dims"]) == held
 
 
 def test_jax_refuses_what_is_not_even() -> None:

@@ -1,4 +1,4 @@
-"""Where a sharding puts each element: the definition by enumeration, uneven shards, copies, proofs and figures."""
+"""Where a sharding puts each element: the definition by enumeration, uneven shards, replicas, proofs and figures."""
 
 from __future__ import annotations
 
@@ -85,8 +85,11 @@ def by_definition_of_mesh(text: str, shape: tuple[int, ...]) -> Places:
 def places(layout: Any) -> Places:
     """The same from the map of a layout."""
     m = layout.index_map()
-    copies = list(itertools.product(*map(range, m.copies.extents)))
-    return {index: {m.at(index, copy) for copy in copies} for index in itertools.product(*map(range, m.domain.extents))}
+    replicas = list(itertools.product(*map(range, m.replicas.extents)))
+    return {
+        index: {m.at(index, replica) for replica in replicas}
+        for index in itertools.product(*map(range, m.domain.extents))
+    }
 
 
 @settings(max_examples=300, deadline=None)
@@ -132,7 +135,7 @@ def test_owned_and_even_agree_with_counting(rng: random.Random) -> None:
     assert owned.verdict is lp.Verdict.PROVED
     devices = owned.figures["devices"]
     assert owned.figures["idle_devices"] == devices - len(held)
-    assert {len(found) for found in places(layout).values()} == {owned.figures["copies"]}
+    assert {len(found) for found in places(layout).values()} == {owned.figures["replicas"]}
     even = lp.ask("even", layout)
     room = prod(even.figures["shard"])
     assert (even.verdict is lp.Verdict.PROVED) == (len(held) == devices and set(held.values()) == {room})
@@ -204,12 +207,12 @@ def test_run_time_sizes() -> None:
 
 
 def test_owned_refutes_a_map_that_only_speaks_of_devices() -> None:
-    """A map of the user's with an axis `device` is judged too: shared places, and copies on one device, are found."""
+    """A map of the user's with an axis `device` is judged too: shared places, and replicas on one device, are found."""
     from layoutproof.core.index_map import IndexMap
     from layoutproof.core.space import Space
 
-    def sharded(place: Any, copies: int = 1) -> IndexMap:
-        box = Space(("copy",), (copies,)) if copies > 1 else Space()
+    def sharded(place: Any, replicas: int = 1) -> IndexMap:
+        box = Space(("replica",), (replicas,)) if replicas > 1 else Space()
         return IndexMap(Space(("i",), (8,)), Space(("device", "at"), (4, 2)), place, box)
 
     assert lp.ask("owned", sharded(lambda x, c, on: (x[0] // 2, x[0] % 2))).verdict is lp.Verdict.PROVED
@@ -225,8 +228,8 @@ def test_owned_refutes_a_map_that_only_speaks_of_devices() -> None:
         lp.ask("even", "f32[4]{0}")
 
 
-def test_copies_on_one_device_are_refuted() -> None:
-    """Two copies at different places of one device are no two owners."""
+def test_replicas_on_one_device_are_refuted() -> None:
+    """Two replicas at different places of one device are no two owners."""
     from layoutproof.core.index_map import IndexMap
     from layoutproof.core.space import Space
 
@@ -234,10 +237,10 @@ def test_copies_on_one_device_are_refuted() -> None:
         Space(("i",), (2,)),
         Space(("device", "at"), (2, 2)),
         lambda x, c, on: (x[0], c[0]),
-        Space(("copy",), (2,)),
+        Space(("replica",), (2,)),
     )
     result = lp.ask("owned", m)
-    assert result.counterexample == {"element": (0,), "first_copy": (0,), "second_copy": (1,)}
+    assert result.counterexample == {"element": (0,), "first_replica": (0,), "second_replica": (1,)}
     assert "both on device 0" in result.reason
 
 

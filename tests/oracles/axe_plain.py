@@ -1,4 +1,4 @@
-"""Axe layouts by enumeration: every index, every copy, plain loops. What the structural decisions are held against."""
+"""Axe layouts by enumeration: every index, every replica, plain loops. Structural decisions are held against it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def swizzle(address: int, per_element: int, count: int, distance: int, outer: bo
     return (mixed << per_element) | low
 
 
-def places(layout: AxeLayout, index: int, copies: bool = True) -> frozenset[Point]:
+def places(layout: AxeLayout, index: int, replicas: bool = True) -> frozenset[Point]:
     """All places of one flat index."""
     base: dict[str, int] = dict(layout.O)  # type: ignore[arg-type]
     for extent, stride, axis in reversed(layout.D):
         index, digit = divmod(index, extent)  # type: ignore[operator]
         base[axis] = base.get(axis, 0) + digit * stride  # type: ignore[operator]
     found = []
-    for choice in itertools.product(*(range(e if copies else 1) for e, _, _ in layout.R)):  # type: ignore[arg-type]
+    for choice in itertools.product(*(range(e if replicas else 1) for e, _, _ in layout.R)):  # type: ignore[arg-type]
         place = dict(base)
         for digit, (_, stride, axis) in zip(choice, layout.R, strict=True):
             place[axis] = place.get(axis, 0) + digit * stride  # type: ignore[operator]

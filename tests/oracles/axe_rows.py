@@ -77,7 +77,7 @@ def props(row: Row) -> str:
             "span": found.span,
             "image": found.image,
             "holes": found.holes,
-            "distinct_replica_offsets": found.copies,
+            "distinct_replica_offsets": found.replicas,
         }
         # a null was too large to enumerate when the file was made
         if any(value is not None and mine[name] != value for name, value in facts.items()):

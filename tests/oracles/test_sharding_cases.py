@@ -116,8 +116,8 @@ def tile_offset_limit(row: Row) -> None:
     found = set()
     m = layout.index_map()
     for index in itertools.product(*map(range, shape)):
-        for copy in itertools.product(*map(range, m.copies.extents)):
-            device, *within = m.at(index, copy)
+        for replica in itertools.product(*map(range, m.replicas.extents)):
+            device, *within = m.at(index, replica)
             found.add((index, device, tuple(within)))
     assert found == expected
     assert lp.ask("owned", layout).verdict is lp.Verdict.PROVED

@@ -51,10 +51,10 @@ def test_maps_without_memory_have_no_offset() -> None:
     assert formula_text("(i < 10, j < N) -> (min(i, 3), j % 4)") == "(i, j) -> (min(i, 3), j % 4)"
 
 
-def test_copies_are_named() -> None:
-    """Where an element has several places, the formula takes the copy as well."""
+def test_replicas_are_named() -> None:
+    """Where an element has several places, the formula takes the replica as well."""
     m = IndexMap(Space(("i",), (8,)), Space(("lane",), (16,)), lambda x, c, _: (x[0] + 8 * c[0],), Space(("r",), (2,)))
-    assert formula_text(m) == "(i) copy (r) -> (i + 8 * r)"
+    assert formula_text(m) == "(i) replica (r) -> (i + 8 * r)"
     assert formula_latex(m) == r"\left(i, r\right) \mapsto \left(8 r + i\right)"
 
 

@@ -73,10 +73,10 @@ def test_more_than_two_dimensions_show_the_first_slice_of_the_most_minor_two() -
     assert "i=0" in shown
 
 
-def test_copies_are_said() -> None:
-    """Of several copies the first is drawn, and the picture says so."""
+def test_replicas_are_said() -> None:
+    """Of several replicas the first is drawn, and the picture says so."""
     m = IndexMap(Space(("i",), (2,)), Space(("lane",), (4,)), lambda x, c, _: (x[0] + 2 * c[0],), Space(("r",), (2,)))
-    assert "first of 2 copies" in text_picture(m)
+    assert "first of 2 replicas" in text_picture(m)
 
 
 def test_cutting() -> None:

@@ -58,7 +58,7 @@ def tiles(shape: list[int], room: list[int]) -> dict[str, Any]:
 
 def on_devices(device: Callable[[Any], Any]) -> IndexMap:
     """A vector of 8 on 4 devices, element i on device(i) at i % 2."""
-    place = lambda index, copy, on: (device(index[0]), index[0] % 2)  # noqa: E731
+    place = lambda index, replica, on: (device(index[0]), index[0] % 2)  # noqa: E731
     return IndexMap(Space(("i",), (8,)), Space(("device", "at"), (4, 2)), place)
 
 
@@ -317,25 +317,25 @@ CASES = (
         {"element": (4294967294, 2)},
     ),
     Case(
-        "two copies on one device",
+        "two replicas on one device",
         "replicas_distinct",
         ("S[4:1@m] + R[(2,3):(3@gpuid,1@gpuid)]",),
         ("S[4:1@m] + R[(2,3):(2@gpuid,1@gpuid)]",),
-        {"element": (0,), "first_copy": (0, 2), "second_copy": (1, 0)},
+        {"element": (0,), "first_replica": (0, 2), "second_replica": (1, 0)},
     ),
     Case(
-        "a required copy is on another device",
+        "a required replica is on another device",
         "refines",
         ("S[4:1@m] + R[2:2@gpuid]", "S[4:1@m] + R[4:1@gpuid]"),
         ("S[4:1@m] + R[2:4@gpuid]", "S[4:1@m] + R[4:1@gpuid]"),
-        {"element": (0,), "copy": (1,)},
+        {"element": (0,), "replica": (1,)},
     ),
     Case(
-        "copies of a row on one device",
+        "replicas of a row on one device",
         "owners",
         ("S[(2,8):(1@gpuid,1@m)] + R[2:2@gpuid] on (2,8)",),
         ("S[(2,8):(1@gpuid,1@m)] + R[2:8@m] on (2,8)",),
-        {"element": (0, 0), "first_copy": (0,), "second_copy": (1,)},
+        {"element": (0, 0), "first_replica": (0,), "second_replica": (1,)},
     ),
 )
 

@@ -28,7 +28,7 @@ Entry = int | str
 """An extent or stride: a number, or an expression over size symbols."""
 
 MOST_PLACES = 160
-"""Elements times copies of a layout; pairs of them are looked at one by one."""
+"""Elements times replicas of a layout; pairs of them are looked at one by one."""
 TYPES = {"f32": 32, "bf16": 16, "s8": 8}
 SIZES = ("N", "M")
 
@@ -79,11 +79,11 @@ def on_ints(
     shape: Sequence[int],
     range_: Sequence[int],
     place: Callable[[Index, Index], Sequence[int]],
-    copies: Sequence[int] = (),
+    replicas: Sequence[int] = (),
     memory: Memory | None = None,
     axes: Sequence[str] = (),
 ) -> IndexMap:
-    return IndexMap(space(shape), space(range_, axes), lambda x, c, on: tuple(place(x, c)), space(copies), memory)
+    return IndexMap(space(shape), space(range_, axes), lambda x, c, on: tuple(place(x, c)), space(replicas), memory)
 
 
 def shape(rng: random.Random, symbolic: bool = False, rank: tuple[int, int] = (1, 3)) -> tuple[Entry, ...]:
@@ -145,7 +145,7 @@ def xla(rng: random.Random, dims: Sequence[Entry] | None = None, symbolic: bool 
         box = tiled([0] * len(dims))[0]
         allotted = -(-prod(box) // align) * align
         memory = Memory(TYPES[kind], TYPES[kind], allotted)
-        return on_ints(logical, box, lambda index, copy: tiled(index)[1], (), memory)
+        return on_ints(logical, box, lambda index, replica: tiled(index)[1], (), memory)
 
     return Drawn("xla", text, rule, mentioned(*dims), lambda r: xla(r, dims, symbolic, kind))
 
@@ -239,7 +239,7 @@ def axe(
     symbolic: bool = False,
     shard: list[Iter] | None = None,
 ) -> Drawn:
-    """Digits with strides on two axes, copies, an offset, perhaps a swizzle of addresses."""
+    """Digits with strides on two axes, replicas, an offset, perhaps a swizzle of addresses."""
     swizzle = None
     if shard is not None:
         pass
@@ -256,7 +256,7 @@ def axe(
         strides = (0, 1, 1, 2, 3, 4, 6, 8, 9, 12, -1, -2)
         count = rng.randint(1, 3)
         shard = [(rng.randint(1, 4), rng.choice(strides), rng.choice("mmw")) for _ in range(count)]
-    copies = [
+    replicas = [
         (rng.randint(1, 3), rng.choice((0, 1, 2, 3, 4, 8, 12)), rng.choice("mmw"))
         for _ in range(rng.choice((0, 0, 1, 1, 2)))
     ]
@@ -264,9 +264,9 @@ def axe(
     if not symbolic and dims is None and rng.random() < 0.2:
         swizzle = (rng.randint(0, 1), (atom := rng.randint(0, 2)) and rng.randint(0, atom), atom)
         shard = [(e, abs(int(s)), "m") for e, s, _ in shard]
-        copies = [(e, s, "m") for e, s, _ in copies]
+        replicas = [(e, s, "m") for e, s, _ in replicas]
         offset = {"m": abs(offset.get("m", 0))}
-    text = _iters("S", shard) + "".join(" + " + _iters("R", [r]) for r in copies)
+    text = _iters("S", shard) + "".join(" + " + _iters("R", [r]) for r in replicas)
     text += "".join(f" + {number}@{axis}" for axis, number in offset.items())
     text += f" swizzle ({','.join(map(str, swizzle))})" if swizzle else ""
     text += f" on ({','.join(map(str, dims))},)" if dims is not None else ""
@@ -274,7 +274,7 @@ def axe(
     def rule(sizes: Sizes) -> IndexMap:
         digits = [(value(e, sizes), value(s, sizes), a) for e, s, a in shard]
         logical = [value(e, sizes) for e in dims] if dims is not None else [prod(e for e, _, _ in digits)]
-        plain = places.axe(logical, digits, copies, offset)
+        plain = places.axe(logical, digits, replicas, offset)
         if swizzle is None:
             return plain
         unit, distance, count = 1 << swizzle[0], 1 << swizzle[2], 1 << swizzle[1]
@@ -285,9 +285,9 @@ def axe(
             return ((block ^ (block // distance % count)) * unit + address % unit,)
 
         reached = [
-            moved(x, c)[0] for x in places.every(plain.domain.extents) for c in places.every(plain.copies.extents)
+            moved(x, c)[0] for x in places.every(plain.domain.extents) for c in places.every(plain.replicas.extents)
         ]
-        return on_ints(logical, (max(reached) + 1,), moved, plain.copies.extents, axes=plain.range.names)  # type: ignore[arg-type]
+        return on_ints(logical, (max(reached) + 1,), moved, plain.replicas.extents, axes=plain.range.names)  # type: ignore[arg-type]
 
     symbols = mentioned(*(part for e, s, _ in shard for part in (e, s)))
     return Drawn("axe", text, rule, symbols, lambda r: axe(r, dims, symbolic, shard))
@@ -433,7 +433,7 @@ def _number(entries: Sequence[int], extents: Sequence[int]) -> int:
 
 
 def blockspec(rng: random.Random, dims: Sequence[Entry] | None = None, symbolic: bool = False) -> Drawn:
-    """One operand of a kernel: programs, and the offsets in a block as copies."""
+    """One operand of a kernel: programs, and the offsets in a block as replicas."""
     rank = rng.randint(1, 2)
     grid = [rng.randint(1, 4) for _ in range(rank)]
     block = [rng.randint(1, 3) for _ in range(rank)]
@@ -523,7 +523,7 @@ Answer = tuple[Verdict, Mapping[str, Any] | None]
 def answer(question: Question, sizes: Sizes) -> Answer | None:
     """The answer at some sizes by looking at every element; None where the comparison is not defined."""
     maps = [layout.rule(sizes) for layout in question.layouts]
-    if any(0 in (*m.domain.extents, *m.copies.extents) for m in maps):
+    if any(0 in (*m.domain.extents, *m.replicas.extents) for m in maps):
         return None
     point = VIOLATIONS[question.property](*maps, **question.options)
     return (Verdict.PROVED, None) if point is None else (Verdict.REFUTED, point)
@@ -567,8 +567,8 @@ def _bit(m: IndexMap, index: Index) -> int:
 
 
 def _same(one: IndexMap, other: IndexMap) -> places.Point | None:
-    if one.copies.extents or other.copies.extents:
-        return places.missing(one, other, "first_copy") or places.missing(other, one, "second_copy")
+    if one.replicas.extents or other.replicas.extents:
+        return places.missing(one, other, "first_replica") or places.missing(other, one, "second_replica")
     if one.memory is None:
         return places.missing(one, other)
     differ = (index for index in places.every(one.domain.extents) if _bit(one, index) != _bit(other, index))
@@ -664,7 +664,7 @@ def _wrong_figures(question: Question, found: Finding) -> str:
     elements = prod(m.domain.extents)  # type: ignore[arg-type]
     counted: dict[str, object] = {"elements": elements}
     if question.property in ("replicas_distinct", "owned"):
-        counted["copies"] = prod(m.copies.extents)  # type: ignore[arg-type]
+        counted["replicas"] = prod(m.replicas.extents)  # type: ignore[arg-type]
     if question.property == "covers":
         counted["holes"] = places.holes(m)
     if m.memory is not None:

@@ -137,7 +137,7 @@ def test_results_that_are_known(layout: str, to: str, expected: str) -> None:
             "the offset is no sum of digits times strides (digits have no exclusive or)",
         ),
         ("f32 (1,1,1,1,2):(0,0,0,0,1)", "xla", "tile levels are sought for up to 4 dimensions, not for 5"),
-        ("S[4:1] + R[2:4]", "cute", "S[4:1] + R[2:4] has copies R, and a CuTe layout has one place per element"),
+        ("S[4:1] + R[2:4]", "cute", "S[4:1] + R[2:4] has replicas R, and a CuTe layout has one place per element"),
         ("S[4:1] + R[2:4]", "linear", "a linear layout has constant sizes and one place per element"),
         (
             "S[(4,2):(1@lane,1@reg)]",

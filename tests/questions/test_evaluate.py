@@ -61,8 +61,8 @@ def test_published_linear_indices() -> None:
     assert checked > 20
 
 
-def test_places_have_the_names_of_the_axes_one_per_copy() -> None:
-    """Without memory a place is named coordinates, and an element with copies has one place per copy."""
+def test_places_have_the_names_of_the_axes_one_per_replica() -> None:
+    """Without memory a place is named coordinates, and an element with replicas has one place per replica."""
     assert locate(REPLICATED, (3, 1)) == [{"lane": lane, "row": 1} for lane in (3, 7, 11)]
     assert locate("(i < 9, j < 4) -> (i // 4, j, i % 4)", (6, 2)) == [{"p0": 1, "p1": 2, "p2": 2}]
 
@@ -162,24 +162,24 @@ def test_huge_tables_are_refused_with_their_size() -> None:
 
 
 def test_tables_without_a_meaning_are_refused() -> None:
-    """Run-time sizes, divisions by zero, and a copy that is not named have no table."""
+    """Run-time sizes, divisions by zero, and a replica that is not named have no table."""
     with pytest.raises(LayoutError, match="has the size M"):
         table("f32[3,M]{1,0}")
     with pytest.raises(LayoutError, match="divides by zero"):
         table("(i < 3) -> (5 // i)")
     with pytest.raises(LayoutError, match="divides by zero"):
         table("(i < 3, j < 2) -> (i * j % (i - 1))")
-    with pytest.raises(LayoutError, match="3 places; say which copy"):
+    with pytest.raises(LayoutError, match="3 places; say which replica"):
         table(REPLICATED)
-    with pytest.raises(LayoutError, match="a copy is a sequence of integers"):
-        table(REPLICATED, copy=("r",))  # type: ignore[arg-type]
-    with pytest.raises(LayoutError, match=r"the copy \(3,\) is not in the box of copies \(3,\)"):
-        table(REPLICATED, copy=(3,))
+    with pytest.raises(LayoutError, match="a replica is a sequence of integers"):
+        table(REPLICATED, replica=("r",))  # type: ignore[arg-type]
+    with pytest.raises(LayoutError, match=r"the replica \(3,\) is not in the box of replicas \(3,\)"):
+        table(REPLICATED, replica=(3,))
 
 
-def test_a_copy_that_is_named_has_a_table() -> None:
-    """Each copy has its own table."""
-    found = table(REPLICATED, copy=(2,))
+def test_a_replica_that_is_named_has_a_table() -> None:
+    """Each replica has its own table."""
+    found = table(REPLICATED, replica=(2,))
     assert found.shape == (4, 2, 2)
     assert found[3, 1].tolist() == [11, 1]
 
@@ -369,7 +369,7 @@ def test_widths_without_a_meaning_are_refused(natural: str, stored: int) -> None
         pack(layout, np.zeros(4, np.int8 if natural == "s8" else np.float32))
 
 
-def test_copies_are_not_packed() -> None:
+def test_replicas_are_not_packed() -> None:
     """A memory in which every element lies several times has no single image to make."""
     m = IndexMap(
         Space(("i",), (2,)),
@@ -378,7 +378,7 @@ def test_copies_are_not_packed() -> None:
         Space(("r",), (2,)),
         Memory(8, 8, 4),
     )
-    with pytest.raises(LayoutError, match="several copies"):
+    with pytest.raises(LayoutError, match="several replicas"):
         pack(m, np.zeros(2, np.int8))
 
 

@@ -20,15 +20,15 @@ def box(*extents: Any) -> Space:
 
 
 def mapping(
-    domain: Sequence[Any], place: Callable[..., Any], range_: Sequence[Any] = (1,), copies: Sequence[Any] = ()
+    domain: Sequence[Any], place: Callable[..., Any], range_: Sequence[Any] = (1,), replicas: Sequence[Any] = ()
 ) -> IndexMap:
-    """`place(on, *index, *copy)` gives one coordinate or a tuple of them."""
+    """`place(on, *index, *replica)` gives one coordinate or a tuple of them."""
 
-    def placed(index: Any, copy: Any, on: Any) -> Any:
-        coordinates = place(on, *index, *copy)
+    def placed(index: Any, replica: Any, on: Any) -> Any:
+        coordinates = place(on, *index, *replica)
         return coordinates if isinstance(coordinates, tuple) else (coordinates,)
 
-    return IndexMap(box(*domain), box(*range_), placed, box(*copies))
+    return IndexMap(box(*domain), box(*range_), placed, box(*replicas))
 
 
 def tiled(shape: Sequence[Any], packed: bool = False, short: int = 0) -> IndexMap:
@@ -45,7 +45,7 @@ def flattened(m: IndexMap) -> IndexMap:
     """The offset in the range box, also where places lie outside of it."""
     extents = m.range.extents
     return IndexMap(
-        m.domain, box(m.range.count()), lambda x, c, on: (row_major(m.place(x, c, on), extents, on),), m.copies
+        m.domain, box(m.range.count()), lambda x, c, on: (row_major(m.place(x, c, on), extents, on),), m.replicas
     )
 
 
@@ -56,15 +56,15 @@ def _where(text: str) -> Any:
 def injective(m: IndexMap, where: str = "") -> Claim:
     points = {"first": m.domain, "second": m.domain}
     one, other = At(m, "first"), At(m, "second")
-    if m.copies.extents:
-        points |= {"copy1": m.copies, "copy2": m.copies}
-        one, other = At(m, "first", "copy1"), At(m, "second", "copy2")
+    if m.replicas.extents:
+        points |= {"replica1": m.replicas, "replica2": m.replicas}
+        one, other = At(m, "first", "replica1"), At(m, "second", "replica2")
     return Claim(points, And((LexLess("first", "second"), Same(one, other))), where=_where(where))
 
 
 def in_bounds(m: IndexMap, where: str = "", extents: tuple[Any, ...] | None = None) -> Claim:
-    points = {"index": m.domain} | ({"copy": m.copies} if m.copies.extents else {})
-    return Claim(points, Outside(At(m, "index", "copy" if m.copies.extents else ""), extents), where=_where(where))
+    points = {"index": m.domain} | ({"replica": m.replicas} if m.replicas.extents else {})
+    return Claim(points, Outside(At(m, "index", "replica" if m.replicas.extents else ""), extents), where=_where(where))
 
 
 def same(a: IndexMap, b: IndexMap, where: str = "") -> Claim:

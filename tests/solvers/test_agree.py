@@ -60,23 +60,23 @@ def terms(names: list[str], rich: bool = True) -> st.SearchStrategy[Term]:
 
 
 def from_terms(
-    domain: tuple[Any, ...], range_: tuple[Any, ...], results: list[Term], copies: tuple[Any, ...] = ()
+    domain: tuple[Any, ...], range_: tuple[Any, ...], results: list[Term], replicas: tuple[Any, ...] = ()
 ) -> IndexMap:
-    names = [f"i{k}" for k in range(len(domain) + len(copies))]
+    names = [f"i{k}" for k in range(len(domain) + len(replicas))]
 
-    def place(index: Any, copy: Any, on: Any) -> Any:
-        entries = dict(zip(names, (*index, *copy), strict=True))
+    def place(index: Any, replica: Any, on: Any) -> Any:
+        entries = dict(zip(names, (*index, *replica), strict=True))
         return tuple(result.evaluate(entries, on) for result in results)
 
-    return IndexMap(box(*domain), box(*range_), place, box(*copies))
+    return IndexMap(box(*domain), box(*range_), place, box(*replicas))
 
 
 @st.composite
-def maps(draw: st.DrawFn, domain: tuple[Any, ...], coordinates: int, copies: tuple[int, ...] = ()) -> IndexMap:
-    names = [f"i{k}" for k in range(len(domain) + len(copies))]
+def maps(draw: st.DrawFn, domain: tuple[Any, ...], coordinates: int, replicas: tuple[int, ...] = ()) -> IndexMap:
+    names = [f"i{k}" for k in range(len(domain) + len(replicas))]
     range_ = tuple(draw(st.integers(1, 12)) for _ in range(coordinates))
     results = [draw(terms(names)) for _ in range(coordinates)]
-    return from_terms(domain, range_, results, copies)
+    return from_terms(domain, range_, results, replicas)
 
 
 @st.composite
@@ -85,30 +85,30 @@ def claims(draw: st.DrawFn) -> Claim:
     while sum(1 for e in domain if e > 3) > 2:
         domain = domain[:-1]
     coordinates = draw(st.integers(1, 3))
-    copies = draw(st.sampled_from([(), (), (2,)]))
-    m = draw(maps(domain, coordinates, copies))
+    replicas = draw(st.sampled_from([(), (), (2,)]))
+    m = draw(maps(domain, coordinates, replicas))
     points = {"index": m.domain}
     kind = draw(st.sampled_from(["injective", "ordered", "among", "outside", "differ", "unreached", "either"]))
     if kind == "injective":
         points = {"first": m.domain, "second": m.domain}
         one, other = At(m, "first"), At(m, "second")
-        if copies:
-            points |= {"copy1": m.copies, "copy2": m.copies}
-            one, other = At(m, "first", "copy1"), At(m, "second", "copy2")
+        if replicas:
+            points |= {"replica1": m.replicas, "replica2": m.replicas}
+            one, other = At(m, "first", "replica1"), At(m, "second", "replica2")
         return Claim(points, And((LexLess("first", "second"), Same(one, other))))
     if kind == "among":
         sets = draw(maps(domain, coordinates, draw(st.sampled_from([(), (3,), (2, 2)]))))
-        points |= {"copy": m.copies} if copies else {}
-        return Claim(points, NotAmong(At(m, "index", "copy" if copies else ""), sets, "index"))
-    if kind == "ordered" and not copies:
+        points |= {"replica": m.replicas} if replicas else {}
+        return Claim(points, NotAmong(At(m, "index", "replica" if replicas else ""), sets, "index"))
+    if kind == "ordered" and not replicas:
         points = {"first": m.domain, "second": m.domain}
         late = Outside(At(draw(maps(domain, coordinates)), "second"))
         return Claim(points, And((LexLess("first", "second"), Outside(At(m, "first")), late)))
     if kind == "unreached":
         return Claim({"place": m.range}, Uncovered(m, "place"))
-    at = At(m, "index", "copy" if copies else "")
-    if copies:
-        points |= {"copy": m.copies}
+    at = At(m, "index", "replica" if replicas else "")
+    if replicas:
+        points |= {"replica": m.replicas}
     if kind == "outside":
         return Claim(points, Outside(at))
     other_map = draw(maps(domain, coordinates))
@@ -147,14 +147,14 @@ def test_smallest_sizes(solver: Any) -> None:
 
 @pytest.mark.parametrize("solver", [brute, isl, smt])
 def test_sets_of_places(solver: Any) -> None:
-    """Copies at i + 4*c for c below 3 are among those for c below 4, in any order; not the other way round."""
-    few = mapping((4,), lambda _, i, c: i + 4 * (2 - c), (12,), copies=(3,))
-    many = mapping((4,), lambda _, i, c, d: i + 4 * (c + 2 * d), (16,), copies=(2, 2))
-    points = {"index": few.domain, "copy": few.copies}
-    assert solver.decide(Claim(points, NotAmong(At(few, "index", "copy"), many, "index"))) is None
-    points = {"index": many.domain, "copy": many.copies}
-    missing = solver.decide(Claim(points, NotAmong(At(many, "index", "copy"), few, "index")))
-    assert missing == {"index": (0,), "copy": (1, 1)}
+    """Replicas at i + 4*c for c below 3 are among those for c below 4, in any order; not the other way round."""
+    few = mapping((4,), lambda _, i, c: i + 4 * (2 - c), (12,), replicas=(3,))
+    many = mapping((4,), lambda _, i, c, d: i + 4 * (c + 2 * d), (16,), replicas=(2, 2))
+    points = {"index": few.domain, "replica": few.replicas}
+    assert solver.decide(Claim(points, NotAmong(At(few, "index", "replica"), many, "index"))) is None
+    points = {"index": many.domain, "replica": many.replicas}
+    missing = solver.decide(Claim(points, NotAmong(At(many, "index", "replica"), few, "index")))
+    assert missing == {"index": (0,), "replica": (1, 1)}
 
 
 @PROFILE
@@ -193,9 +193,9 @@ def tiling_claims(draw: st.DrawFn) -> Claim:
         return kind(m)
     wrong = draw(st.sampled_from([0, 0, 1]))
 
-    def respelled(index: Any, copy: Any, on: Any) -> Any:
+    def respelled(index: Any, replica: Any, on: Any) -> Any:
         i, j = index
-        return m.place((i // tile[0] * tile[0] + i % tile[0], j + (i // 3) * wrong), copy, on)
+        return m.place((i // tile[0] * tile[0] + i % tile[0], j + (i // 3) * wrong), replica, on)
 
     return same(m, IndexMap(m.domain, m.range, respelled))
 

@@ -24,11 +24,11 @@ def test_covers_finds_the_first_hole() -> None:
     assert brute.decide(covers(mapping((7,), lambda _, i: i, (8,)))) == {"place": (7,)}
 
 
-def test_copies_share_a_place() -> None:
-    """Two copies of two elements at i + c collide at 1; at 2*c + i they do not."""
-    overlap = injective(mapping((2,), lambda _, i, c: i + c, (3,), copies=(2,)))
-    assert brute.decide(overlap) == {"first": (0,), "second": (1,), "copy1": (1,), "copy2": (0,)}
-    assert brute.decide(injective(mapping((2,), lambda _, i, c: 2 * c + i, (4,), copies=(2,)))) is None
+def test_replicas_share_a_place() -> None:
+    """Two replicas of two elements at i + c collide at 1; at 2*c + i they do not."""
+    overlap = injective(mapping((2,), lambda _, i, c: i + c, (3,), replicas=(2,)))
+    assert brute.decide(overlap) == {"first": (0,), "second": (1,), "replica1": (1,), "replica2": (0,)}
+    assert brute.decide(injective(mapping((2,), lambda _, i, c: 2 * c + i, (4,), replicas=(2,)))) is None
 
 
 def test_symbolic_sizes_are_refuted_smallest_first_and_never_proved(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,11 +73,11 @@ def test_uneven_splits(name: str) -> None:
         (("injective", "f32[3,5,2] strides (0,0,1)"), {"first": (0, 0, 0), "second": (0, 1, 0)}),
         (
             ("injective", "S[(2,3,4):(0,0,1)] + R[2:1] on (2,3,4)"),
-            {"first": (0, 0, 0), "second": (0, 0, 1), "first_copy": (1,), "second_copy": (0,)},
+            {"first": (0, 0, 0), "second": (0, 0, 1), "first_replica": (1,), "second_replica": (0,)},
         ),
         (
             ("injective", "S[(2,3,4):(0,0,2)] + R[2:1] on (2,3,4)"),
-            {"first": (0, 0, 0), "second": (0, 1, 0), "first_copy": (0,), "second_copy": (0,)},
+            {"first": (0, 0, 0), "second": (0, 1, 0), "first_replica": (0,), "second_replica": (0,)},
         ),
         (("injective", "f32[2,3,4] strides (0,0,1) in 9"), {"first": (0, 0, 0), "second": (0, 1, 0)}),
         (("injective", "(i < 2, j < 3, k < 4) -> (k + k % 2,) in [9]"), {"first": (0, 0, 0), "second": (0, 1, 0)}),
@@ -100,8 +100,8 @@ def test_the_smallest_of_its_kind(engine: str | None, question: tuple[str, ...],
         ("S[(N,M):(M,1)] + R[2:N*M]", "S[(N,M):(M,1)]", Verdict.REFUTED),
     ],
 )
-def test_copies_of_other_boxes(left: str, right: str, verdict: Verdict) -> None:
-    """A copy has a namesake only in a box of copies like its own; other boxes are another engine's business."""
+def test_replicas_of_other_boxes(left: str, right: str, verdict: Verdict) -> None:
+    """A replica has a namesake only in a box of replicas like its own; other boxes are another engine's business."""
     assert lp.ask("refines", left, right).verdict is verdict
 
 
@@ -115,7 +115,7 @@ def steps(r: random.Random, letter: str, most: int) -> tuple[str, list[tuple[int
 
 
 def test_sums_of_steps_on_one_axis() -> None:
-    """Steps that overlap, of either sign, with copies and an offset: what digits decide, enumeration says too."""
+    """Steps that overlap, of either sign, with replicas and an offset: what digits decide, enumeration says too."""
     r = random.Random(11)
     truths = {
         "injective": places.collision,
@@ -128,8 +128,8 @@ def test_sums_of_steps_on_one_axis() -> None:
         texts, maps = [], []
         (shard, digits), starts = steps(r, "S", 3), [r.randint(-3, 5) for _ in range(2)]
         for start in starts:
-            copy, iters = steps(r, "R", 3) if r.random() < 0.8 else ("", [])
-            texts.append(" + ".join(part for part in (shard, copy, str(start)) if part))
+            replica, iters = steps(r, "R", 3) if r.random() < 0.8 else ("", [])
+            texts.append(" + ".join(part for part in (shard, replica, str(start)) if part))
             shape = [math.prod(extent for extent, _, _ in digits)]
             maps.append(places.axe(shape, digits, iters, {"m": start}))
         asked = [(name, texts[:1], truth(maps[0])) for name, truth in truths.items()]

@@ -56,13 +56,13 @@ def test_covers() -> None:
     assert isl.decide(covers(tiled((256, 500)))) == {"place": (0, 3, 0, 116)}
     assert isl.decide(covers(tiled((N, M)))) == {"sizes": (1, 1), "place": (0, 0, 0, 1)}
     assert isl.decide(covers(tiled((N, M)), "N % 8 == 0 and M % 128 == 0")) is None
-    assert isl.decide(covers(mapping((4,), lambda _, i, c: i + 4 * c, (8,), copies=(2,)))) is None
-    assert isl.decide(covers(mapping((4,), lambda _, i, c: i + 3 * c, (8,), copies=(2,)))) == {"place": (7,)}
+    assert isl.decide(covers(mapping((4,), lambda _, i, c: i + 4 * c, (8,), replicas=(2,)))) is None
+    assert isl.decide(covers(mapping((4,), lambda _, i, c: i + 3 * c, (8,), replicas=(2,)))) == {"place": (7,)}
 
 
 def test_a_hole_on_the_diagonal() -> None:
     """isl's own lexmin fails on { [i, i, k] : i mod 2 = 0 and .. }; the smallest such hole is found anyway."""
-    m = mapping((2,), lambda _, i, c: (2 * i, 2 * i, i + c), (3, 3, 2), copies=(2,))
+    m = mapping((2,), lambda _, i, c: (2 * i, 2 * i, i + c), (3, 3, 2), replicas=(2,))
     assert isl.decide(covers(m)) == {"place": (0, 1, 0)}
     held = Claim({"place": m.range}, And((Uncovered(m, "place"), Same(At(EVEN, "place"), At(DIAGONAL, "place")))))
     assert isl.decide(held) == {"place": (2, 2, 0)} == brute.decide(held)

@@ -55,30 +55,30 @@ def canonical(layout: AxeLayout) -> AxeLayout:
     give equal forms, apart from replica sets of more than 4,096 places without gaps, which `same` still decides.
     Keeps shape and bounds.
 
-    >>> copies = ((3, -2, "w"), (2, 6, "w"), (1, 9, "w"))
-    >>> str(canonical(AxeLayout(((4, 8, "m"), (8, 1, "m")), copies, {"w": 9, "m": 0})))
+    >>> replicas = ((3, -2, "w"), (2, 6, "w"), (1, 9, "w"))
+    >>> str(canonical(AxeLayout(((4, 8, "m"), (8, 1, "m")), replicas, {"w": 9, "m": 0})))
     'S[32:1@m] + R[6:2@w] + 5@w'
     """
     offset = {axis: value for axis, value in layout.O.items() if value != 0}
-    copies = layout.R
-    if copies:
-        copies = _canonical_copies(copies, offset)
+    replicas = layout.R
+    if replicas:
+        replicas = _canonical_replicas(replicas, offset)
     swizzle = layout.swizzle
     if swizzle is not None:
         swizzle = reduced(layout).swizzle
     shard = normal(layout.D) or ((1, 1, MEMORY),)
-    return AxeLayout(shard, copies, offset, layout.shape, layout.within, swizzle)
+    return AxeLayout(shard, replicas, offset, layout.shape, layout.within, swizzle)
 
 
-def _canonical_copies(copies: Sequence[Iter], offset: dict[str, Any]) -> tuple[Iter, ...]:
+def _canonical_replicas(replicas: Sequence[Iter], offset: dict[str, Any]) -> tuple[Iter, ...]:
     """R per axis from its set of sums; moves what negative strides mean into `offset`."""
-    if len(copies) == 1:
-        extent, stride, axis = copies[0]
+    if len(replicas) == 1:
+        extent, stride, axis = replicas[0]
         if type(extent) is int and type(stride) is int and extent > 1 and stride > 0:
-            return tuple(copies)
+            return tuple(replicas)
     found: list[Iter] = []
-    for axis in dict.fromkeys([axis for _, _, axis in copies]):
-        mine = [(e, s) for e, s, a in copies if a == axis]
+    for axis in dict.fromkeys([axis for _, _, axis in replicas]):
+        mine = [(e, s) for e, s, a in replicas if a == axis]
         if any(type(e) is not int or type(s) is not int for e, s in mine):
             found += [(e, s, axis) for e, s in mine if e != 1 and s != 0]
             continue
@@ -107,7 +107,7 @@ def same(left: AxeLayout, right: AxeLayout) -> bool:
     if alike and left.R == right.R and left.O == right.O:
         return True
     if _plain_ints(left) and _plain_ints(right):
-        return alike and same_copies(left, right)
+        return alike and same_replicas(left, right)
     if _same_forms(canonical(left), canonical(right)):
         return True
     return _differ_somewhere(left, right, tuple(dict.fromkeys((*left.symbols(), *right.symbols()))))
@@ -120,7 +120,7 @@ def _plain_ints(layout: AxeLayout) -> bool:
     return all(type(value) is int for value in layout.O.values())
 
 
-def same_copies(left: AxeLayout, right: AxeLayout) -> bool:
+def same_replicas(left: AxeLayout, right: AxeLayout) -> bool:
     """Whether O + the sums of R are the same set. Requires constants."""
     if not left.R and not right.R:
         return _nonzero(left.O) == _nonzero(right.O)
@@ -217,9 +217,9 @@ def injective(layout: AxeLayout) -> bool:
 
 
 def fibers_disjoint(layout: AxeLayout) -> bool:
-    """Whether no place is shared by two different indices, whatever their copies. Requires constants.
+    """Whether no place is shared by two different indices, whatever their replicas. Requires constants.
 
-    Copies of one element may coincide with each other; that is `copies_distinct`.
+    Replicas of one element may coincide with each other; that is `replicas_distinct`.
 
     >>> fibers_disjoint(AxeLayout(((2, 1, "p"), (2, 1, "m")), ((2, 2, "p"),)))
     True
@@ -229,7 +229,7 @@ def fibers_disjoint(layout: AxeLayout) -> bool:
     return _apart(layout, layout.R)
 
 
-def _apart(layout: AxeLayout, copies: Sequence[Iter]) -> bool:
+def _apart(layout: AxeLayout, replicas: Sequence[Iter]) -> bool:
     # coordinates on different axes are independent, and a swizzle is a bijection
     by_axis: dict[str, list[Any]] = {}
     for extent, stride, axis in layout.D:
@@ -238,7 +238,7 @@ def _apart(layout: AxeLayout, copies: Sequence[Iter]) -> bool:
         if extent != 1:
             by_axis.setdefault(axis, []).append((extent, stride))
     for axis, moving in by_axis.items():
-        free: list[Any] = [(e, s) for e, s, a in copies if a == axis] if copies else []
+        free: list[Any] = [(e, s) for e, s, a in replicas if a == axis] if replicas else []
         if len(moving) == 1 and not free:
             if moving[0][1] == 0:
                 return False
@@ -247,10 +247,10 @@ def _apart(layout: AxeLayout, copies: Sequence[Iter]) -> bool:
     return True
 
 
-def copies_distinct(layout: AxeLayout) -> bool:
-    """Whether all copies of an element are at different places (|L(x)| = E_R, which Def. 2.3 takes for granted).
+def replicas_distinct(layout: AxeLayout) -> bool:
+    """Whether all replicas of an element are at different places (|L(x)| = E_R, which Def. 2.3 takes for granted).
 
-    >>> copies_distinct(AxeLayout(((4, 1, "m"),), ((2, 2, "a"), (3, 2, "a"))))
+    >>> replicas_distinct(AxeLayout(((4, 1, "m"),), ((2, 2, "a"), (3, 2, "a"))))
     False
     """
     constant(layout)
@@ -264,25 +264,25 @@ def copies_distinct(layout: AxeLayout) -> bool:
 @dataclass(frozen=True, slots=True)
 class AxisFacts:
     """What a layout reaches on one axis: smallest and largest coordinate, how many between them, how many of them
-    used (`image`), how many not (`holes`), and how many different offsets the copies give."""
+    used (`image`), how many not (`holes`), and how many different offsets the replicas give."""
 
     low: int
     high: int
     span: int
     image: int
     holes: int
-    copies: int
+    replicas: int
 
 
 def axis_facts(layout: AxeLayout, axis: str) -> AxisFacts:
     """The exact facts of one axis, of the tile where the layout is swizzled. Requires constants.
 
     >>> axis_facts(AxeLayout(((4, 1, "m"), (2, 10, "m"))), "m")
-    AxisFacts(low=0, high=13, span=14, image=8, holes=6, copies=1)
+    AxisFacts(low=0, high=13, span=14, image=8, holes=6, replicas=1)
     """
     constant(layout)
     iters, start = axis_iters(layout, axis)
     low, high = low_high(iters, start)
     image = count(iters)
-    copies = count([(e, s) for e, s, a in layout.R if a == axis])  # type: ignore[misc]
-    return AxisFacts(low, high, high - low + 1, image, high - low + 1 - image, copies)
+    replicas = count([(e, s) for e, s, a in layout.R if a == axis])  # type: ignore[misc]
+    return AxisFacts(low, high, high - low + 1, image, high - low + 1 - image, replicas)

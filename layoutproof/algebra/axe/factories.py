@@ -50,13 +50,13 @@ def trainium(annotation: str, shape: Sequence[int], psum: bool = False) -> AxeLa
 def to_psum(layout: AxeLayout) -> AxeLayout | Reason:
     """F in banks of 512 elements: F = 512*Bank' + F' with 0 <= F' < 512; a Reason where a digit straddles a bank.
 
-    TVM drops copies and offset, and does not look whether digits carry or 8 banks suffice; here they are checked.
+    TVM drops replicas and offset, and does not look whether digits carry or 8 banks suffice; here they are checked.
 
     >>> str(to_psum(AxeLayout(((1024, 1, "F"), (8, 1, "P")))))
     'S[(2,512,8):(1@Bank,1@F,1@P)]'
     """
     if layout.R or layout.O or layout.symbols():
-        return Reason("a layout with copies, offsets or run-time sizes has no accumulator form")
+        return Reason("a layout with replicas, offsets or run-time sizes has no accumulator form")
     shard: list[Iter] = []
     for extent, stride, axis in layout.D:
         e, s = int(extent), int(stride)

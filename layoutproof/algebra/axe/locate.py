@@ -1,7 +1,7 @@
-"""Forward and backward: all places of an index, and every index and copy at a place.
+"""Forward and backward: all places of an index, and every index and replica at a place.
 
-The blog's code pairs copies wrongly (E1 + E2 of them instead of E1*E2), and its inverse skips R, ignores holes and
-divides where strides do not nest; TVM's `apply` gives one copy and takes indices outside the array.
+The blog's code pairs replicas wrongly (E1 + E2 of them instead of E1*E2), and its inverse skips R, ignores holes and
+divides where strides do not nest; TVM's `apply` gives one replica and takes indices outside the array.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ MOST = 1_000_000
 
 Place = dict[str, int]
 Origin = tuple[tuple[int, ...], tuple[int, ...]]
-"""An index, and the number of the copy along each iter of R."""
+"""An index, and the number of the replica along each iter of R."""
 
 
 def forward(layout: AxeLayout, index: Sequence[int], shape: Sequence[int] | None = None) -> list[Place]:
-    """The set of places of one index: every combination of copies, each place once, sorted.
+    """The set of places of one index: every combination of replicas, each place once, sorted.
 
     shape: the logical shape, where the layout has none of its own or another of the same size is meant; without either
     the index is one number. Requires constants. Raises LayoutError for a shape that is not admitted and for an
@@ -47,7 +47,9 @@ def forward(layout: AxeLayout, index: Sequence[int], shape: Sequence[int] | None
         if len(found) * int(extent) > MOST:
             raise Undecided(f"an element of {layout} has more than {MOST} places")
         found = {
-            (*place[:at], place[at] + copy * stride, *place[at + 1 :]) for place in found for copy in range(int(extent))
+            (*place[:at], place[at] + replica * stride, *place[at + 1 :])
+            for place in found
+            for replica in range(int(extent))
         }
     if layout.swizzle is not None:
         if any(place[0] < 0 for place in found):
@@ -70,7 +72,7 @@ def digits_of(layout: AxeLayout, index: Sequence[int], shape: Sequence[int] | No
 
 
 def backward(layout: AxeLayout, place: Mapping[str, int], shape: Sequence[int] | None = None) -> list[Origin]:
-    """Every (index, copy) at a place, sorted; the empty list where no element is.
+    """Every (index, replica) at a place, sorted; the empty list where no element is.
 
     place: a coordinate per axis; axes left out are 0. Exact for any strides: interleaved, padded, negative, zero.
     Requires constants. Raises LayoutError for an axis that the layout does not have; Undecided beyond a million.
@@ -105,10 +107,10 @@ def backward(layout: AxeLayout, place: Mapping[str, int], shape: Sequence[int] |
     for choice in itertools.product(*per_axis):
         digits = dict(itertools.chain.from_iterable(choice))
         flat = row_major(tuple([digits[k] for k in range(len(sizes))]), sizes)
-        copy = tuple([digits[k] for k in range(len(sizes), len(iters))])
-        origins.append((from_row_major(flat, extents), copy))
+        replica = tuple([digits[k] for k in range(len(sizes), len(iters))])
+        origins.append((from_row_major(flat, extents), replica))
         if len(origins) > MOST:
-            raise Undecided(f"more than {MOST} elements and copies of {layout} are at one place")
+            raise Undecided(f"more than {MOST} elements and replicas of {layout} are at one place")
     return sorted(origins)
 
 

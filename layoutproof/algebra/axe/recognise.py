@@ -1,9 +1,9 @@
 """Recognising the outer or the inner layout of a tiled one (paper: tile-of, section 3.3 and Algorithm 3).
 
 D decides D: over x alone the tiled layout is outer*span, over y alone it is inner, and both are unique as functions.
-The copies: inner's lie in a window of one span, so the tiled copies determine the outer ones, as the numbers of the
+The replicas: inner's lie in a window of one span, so the tiled replicas determine the outer ones, as the numbers of the
 windows they are in. What is found is checked against the definition before it is returned. Algorithm 3 of the paper
-accepts interleavings that are no tilings; TVM's recogniser overlooks copies.
+accepts interleavings that are no tilings; TVM's recogniser overlooks replicas.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from layoutproof.layouts.axe.layout import AxeLayout, Iter, Reason, admit
 from layoutproof.solvers.sumset import canonical_set, decompose, same_set
 
 LISTED = 4096
-"""Copies that are listed one by one, at most."""
+"""Replicas that are listed one by one, at most."""
 
 
 def is_tile_inner(
@@ -29,7 +29,7 @@ def is_tile_inner(
 ) -> AxeLayout | Reason:
     """The outer layout C with tile(C, inner) the same map as `tiled`; a Reason where there is none.
 
-    Requires: admitted shapes, tiled_shape a multiple of inner_shape (LayoutError otherwise); constant copies.
+    Requires: admitted shapes, tiled_shape a multiple of inner_shape (LayoutError otherwise); constant replicas.
     Ensures: the definition of tiling, checked.
 
     >>> atom = AxeLayout(((8, 8, "m"), (8, 1, "m")))
@@ -53,14 +53,14 @@ def is_tile_inner(
     shard = _divided(coarse, width)
     if isinstance(shard, Reason):
         return shard
-    split = _copies(plain_tiled, width)
+    split = _replicas(plain_tiled, width)
     if isinstance(split, Reason):
         return split
-    copies, _, low = split
+    replicas, _, low = split
     offset = _outer_offset(low, _lows(plain_inner), width)
     if isinstance(offset, Reason):
         return offset
-    outer = AxeLayout(shard, copies, offset, outer_shape)
+    outer = AxeLayout(shard, replicas, offset, outer_shape)
     if problem := tiles(plain_tiled, outer, outer_shape, plain_inner, inner_shape):
         return Reason(problem)
     return canonical(outer)
@@ -90,16 +90,16 @@ def is_tile_outer(
         width[axis], rest = divide(total.get(axis, 1), coarse.get(axis, 1))
         if rest != 0:
             return Reason(f"the width {total.get(axis, 1)} on axis {axis} is no multiple of the outer layout's")
-    split = _copies(plain, width)
+    split = _replicas(plain, width)
     if isinstance(split, Reason):
         return split
-    _, copies, low = split
+    _, replicas, low = split
     outer_low = _lows(outer)
     offset: dict[str, Any] = {
         axis: low.get(axis, 0) - outer_low.get(axis, 0) * width.get(axis, 1)
         for axis in dict.fromkeys([*low, *outer_low])
     }
-    inner = AxeLayout(halves[1], copies, offset, inner_shape)
+    inner = AxeLayout(halves[1], replicas, offset, inner_shape)
     if problem := tiles(plain, outer, outer_shape, inner, inner_shape):
         return Reason(problem)
     inner = AxeLayout(inner.D, inner.R, inner.O, inner_shape, None, tiled.swizzle)
@@ -131,7 +131,7 @@ def _divided(iters: Sequence[Iter], width: Mapping[str, Any]) -> tuple[Iter, ...
 
 
 def _lows(layout: AxeLayout) -> dict[str, Any]:
-    """The smallest place of the copies per axis, D aside."""
+    """The smallest place of the replicas per axis, D aside."""
     low: dict[str, Any] = dict(layout.O)
     for extent, stride, axis in layout.R:
         if type(stride) is int and stride < 0:
@@ -152,7 +152,7 @@ def _outer_offset(
     return offset
 
 
-def _copies(
+def _replicas(
     tiled: AxeLayout, width: Mapping[str, Any]
 ) -> tuple[tuple[Iter, ...], tuple[Iter, ...], dict[str, Any]] | Reason:
     """R per axis: what steps by whole spans (divided by them), what stays within one; and the smallest places."""
@@ -162,25 +162,25 @@ def _copies(
         mine: list[Any] = [(e, s) for e, s, a in tiled.R if a == axis]
         size = width.get(axis, 1)
         if type(size) is not int or any(type(e) is not int or type(s) is not int for e, s in mine):
-            return Reason(f"the copies on axis {axis} have run-time sizes")
+            return Reason(f"the replicas on axis {axis} have run-time sizes")
         try:
             split = _windows(canonical_set(mine), size)
         except Undecided as undecided:
-            return Reason(f"the copies on axis {axis}: {undecided}")
+            return Reason(f"the replicas on axis {axis}: {undecided}")
         if split is None:
-            return Reason(f"the copies on axis {axis} are not copies of one span of {size} places")
+            return Reason(f"the replicas on axis {axis} are not replicas of one span of {size} places")
         outer += [(e, s, axis) for e, s in split[0]]
         inner += [(e, s, axis) for e, s in split[1]]
     return tuple(outer), tuple(inner), _lows(tiled)
 
 
 def _windows(
-    copies: Sequence[Progression], size: int
+    replicas: Sequence[Progression], size: int
 ) -> tuple[tuple[Progression, ...], tuple[Progression, ...]] | None:
     """(numbers of windows of `size`, places within one) whose combinations the sums are; None if they are not."""
     high: list[Progression] = []
     low: list[Progression] = []
-    for extent, stride in copies:
+    for extent, stride in replicas:
         pieces = [(extent, stride)]
         if stride < size and size % stride == 0 and extent > size // stride and extent % (size // stride) == 0:
             pieces = [(size // stride, stride), (extent // (size // stride), size)]
@@ -188,13 +188,13 @@ def _windows(
             (low if s < size or s % size else high).append((e, s))
     if sum([s * (e - 1) for e, s in low]) < size:
         return tuple([(e, s // size) for e, s in high]), tuple(low)
-    listed = values(copies, 0, LISTED)
+    listed = values(replicas, 0, LISTED)
     numbers, within = {v // size for v in listed}, {v for v in listed if v < size}
     if len(numbers) * len(within) != len(listed):
         return None
     found = decompose(frozenset(numbers)), decompose(frozenset(within))
     if found[0] is None or found[1] is None:
         return None
-    if not same_set([*((e, s * size) for e, s in found[0]), *found[1]], copies):
+    if not same_set([*((e, s * size) for e, s in found[0]), *found[1]], replicas):
         return None
     return found[0], found[1]

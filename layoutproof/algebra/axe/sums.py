@@ -2,7 +2,7 @@
 
 Definition (paper, section 3.3 and appendix F): f(x || y) = A(x) + B(y). Unlike a tiling it may overlap: ask
 `canonical.fibers_disjoint` of the result. Source of the operation's form: apache/tvm `tile_direct_sum_ops.cc`, which
-treats copies as a set when it recognises; here they are a multiset, and every result is checked.
+treats replicas as a set when it recognises; here they are a multiset, and every result is checked.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from layoutproof.algebra.axe.canonical import canonical, normal, same_copies
+from layoutproof.algebra.axe.canonical import canonical, normal, same_replicas
 from layoutproof.algebra.axe.grouping import blocks_of
 from layoutproof.algebra.axe.tiling import halves_of
 from layoutproof.core.errors import InternalError, LayoutError, Undecided
@@ -63,14 +63,14 @@ def adds_up(
         return "over the left index it is not the left layout"
     if normal(halves[1]) != normal(right.D):
         return "over the right index it is not the right layout"
-    copies, offset = left.R + right.R, add(left.O, right.O)
-    if Counter(copies) == Counter(total.R) and offset == total.O:
+    replicas, offset = left.R + right.R, add(left.O, right.O)
+    if Counter(replicas) == Counter(total.R) and offset == total.O:
         return ""
     if total.symbols() or left.symbols() or right.symbols():
-        return "the copies differ in writing, and have run-time sizes"
-    if same_copies(total, AxeLayout((), copies, offset)):
+        return "the replicas differ in writing, and have run-time sizes"
+    if same_replicas(total, AxeLayout((), replicas, offset)):
         return ""
-    return "its copies and offset are not the sums of both parts'"
+    return "its replicas and offset are not the sums of both parts'"
 
 
 def is_direct_sum_right(
@@ -78,7 +78,7 @@ def is_direct_sum_right(
 ) -> AxeLayout | Reason:
     """A left layout A with A + right the same map as `total`; a Reason where none was found.
 
-    interleaved: left and right extents in turn. Copies that several A would give are those that remain when right's
+    interleaved: left and right extents in turn. Replicas that several A would give are those that remain when right's
     are taken away. Requires: admitted shapes (LayoutError otherwise). Ensures: the definition, checked.
 
     >>> total, b = AxeLayout(((16, 1, "m"),)), AxeLayout(((2, 4, "m"), (2, 1, "m")))
@@ -112,14 +112,14 @@ def _other(
         return halves
     shape = tuple(shapes[1 - known])
     problem = ""
-    for copies, offset in _remaining(total, part):
+    for replicas, offset in _remaining(total, part):
         swizzle = total.swizzle if known == 0 else None
-        other = AxeLayout(halves[1 - known], copies, offset, shape, None, swizzle)
+        other = AxeLayout(halves[1 - known], replicas, offset, shape, None, swizzle)
         left, right = (part, other) if known == 0 else (other, part)
         problem = adds_up(total, left, shapes[0], right, shapes[1]) or _unswizzlable(left, right)
         if not problem:
             return AxeLayout(normal(other.D) or other.D[:1], other.R, _nonzero(other.O), shape, None, swizzle)
-    return Reason(problem or "no copies were found that add up to the sum's")
+    return Reason(problem or "no replicas were found that add up to the sum's")
 
 
 def _nonzero(offset: Mapping[str, Any]) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def _nonzero(offset: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _remaining(total: AxeLayout, part: AxeLayout) -> list[tuple[tuple[Iter, ...], dict[str, Any]]]:
-    """Candidates for the other part's copies and offset: as written, in canonical form, from the sets of places."""
+    """Candidates for the other part's replicas and offset: as written, in canonical form, from the sets of places."""
     found: list[tuple[tuple[Iter, ...], dict[str, Any]]] = []
     whole, known = canonical(AxeLayout((), total.R, total.O)), canonical(AxeLayout((), part.R, part.O))
     for one, other in ((total, part), (whole, known)):
@@ -147,7 +147,7 @@ def _difference(one: AxeLayout, other: AxeLayout) -> dict[str, Any]:
 
 
 def _listed(total: AxeLayout, part: AxeLayout) -> tuple[Iter, ...] | None:
-    """Copies that added to part's give total's, found by listing places; None where there are none or too many."""
+    """Replicas that added to part's give total's, found by listing places; None where there are none or too many."""
     found: list[Iter] = []
     for axis in dict.fromkeys([axis for _, _, axis in (*total.R, *part.R)]):
         mine: list[Any] = [(e, s) for e, s, a in total.R if a == axis]

@@ -4,9 +4,9 @@ Definition (paper, section 3.3): over the interleaved domain, with span the widt
 
     T(x || y) = A(x) * span(B) + B(y).
 
-TVM scales neither A's copies nor its offset and counts B's offset and negative strides in the span; here the result is
-checked against the definition, part by part: D by normal forms over x alone and y alone (it is additive in both), the
-copies as exact sets per axis.
+TVM scales neither A's replicas nor its offset and counts B's offset and negative strides in the span; here the result
+is checked against the definition, part by part: D by normal forms over x alone and y alone (it is additive in both),
+the replicas as exact sets per axis.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from layoutproof.algebra.axe.canonical import canonical, normal, same_copies
+from layoutproof.algebra.axe.canonical import canonical, normal, same_replicas
 from layoutproof.algebra.axe.grouping import Blocks, blocks_of, divided
 from layoutproof.core.errors import InternalError, LayoutError
 from layoutproof.core.size import Extent, divide, product, surely_less
@@ -80,9 +80,9 @@ def tile(
     for coarse, fine in zip(outer_blocks, inner_blocks, strict=True):
         shard += [(e, s * width.get(a, 1), a) for e, s, a in coarse]
         shard += fine
-    copies = (*_scaled(outer.R, width), *inner.R)
+    replicas = (*_scaled(outer.R, width), *inner.R)
     shape = tuple([a * b for a, b in zip(outer_shape, inner_shape, strict=True)])
-    result = AxeLayout(tuple(shard), copies, add(outer.O, inner.O, width), shape, None, swizzle)
+    result = AxeLayout(tuple(shard), replicas, add(outer.O, inner.O, width), shape, None, swizzle)
     if problem := tiles(result, outer, outer_shape, plain, inner_shape):
         raise InternalError(f"tiling {inner} by {outer}: {problem}: please report this")
     return canonical(result)
@@ -113,7 +113,7 @@ def tiles(
     """Why result(x || y) = outer(x)*span(inner) + inner(y) fails, or "" when it is proved. Swizzles are not looked at.
 
     D is additive in digits, so the equation holds for D iff it does over x alone and over y alone; there both sides
-    are digit lists, equal iff their normal forms are. The copies and offsets are compared as sets.
+    are digit lists, equal iff their normal forms are. The replicas and offsets are compared as sets.
     """
     width = spans(AxeLayout(inner.D, inner.R, inner.O))
     halves = halves_of(result, outer_shape, inner_shape)
@@ -124,15 +124,15 @@ def tiles(
         return "over the outer index it is not the outer layout times the span"
     if normal(fine) != normal(inner.D):
         return "over the inner index it is not the inner layout"
-    copies = (*_scaled(outer.R, width), *inner.R)
+    replicas = (*_scaled(outer.R, width), *inner.R)
     offset = add(outer.O, inner.O, width)
-    if copies == result.R and offset == result.O:
+    if replicas == result.R and offset == result.O:
         return ""
     if result.symbols() or outer.symbols() or inner.symbols():
-        return "the copies differ in writing, and have run-time sizes"
-    if same_copies(result, AxeLayout((), copies, offset)):
+        return "the replicas differ in writing, and have run-time sizes"
+    if same_replicas(result, AxeLayout((), replicas, offset)):
         return ""
-    return "its copies and offset are not those of the outer layout times the span plus the inner layout's"
+    return "its replicas and offset are not those of the outer layout times the span plus the inner layout's"
 
 
 def halves_of(

@@ -1,14 +1,14 @@
 """What is wrong with a layout, if anything, and what kind of layout it is.
 
 TVM's `verify_well_formed` looks at the chain of scopes only: it accepts layouts that put two elements at one place,
-copies that collide, lanes beyond 31.
+replicas that collide, lanes beyond 31.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from layoutproof.algebra.axe.canonical import canonical, copies_distinct, fibers_disjoint, injective
+from layoutproof.algebra.axe.canonical import canonical, fibers_disjoint, injective, replicas_distinct
 from layoutproof.algebra.axe.scopes import EXTENTS, THREADS, owns
 from layoutproof.core.errors import Undecided
 from layoutproof.core.progressions import low_high
@@ -16,7 +16,7 @@ from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Reason, axis_iters
 
 
 def problems(layout: AxeLayout) -> tuple[Reason, ...]:
-    """Everything that is wrong: elements or copies that share a place, coordinates outside the hardware, scopes.
+    """Everything that is wrong: elements or replicas that share a place, coordinates outside the hardware, scopes.
 
     Requires constants. The empty tuple is a proof that none of it is.
 
@@ -31,9 +31,9 @@ def problems(layout: AxeLayout) -> tuple[Reason, ...]:
         if not injective(layout):
             found.append(Reason("two elements share a place"))
         elif not fibers_disjoint(layout):
-            found.append(Reason("a copy of one element is at the place of another element"))
-        if not copies_distinct(layout):
-            found.append(Reason("two copies of an element are at one place"))
+            found.append(Reason("a replica of one element is at the place of another element"))
+        if not replicas_distinct(layout):
+            found.append(Reason("two replicas of an element are at one place"))
     except Undecided as undecided:
         found.append(Reason(f"not decided: {undecided}"))
     for axis in layout.axes():

@@ -1,7 +1,7 @@
 """Operations that change what a layout counts: element width, storage without owners, broadcast.
 
 Source of the operations: apache/tvm `python/tvm/tirx/layout.py` at 5d4dc87213, whose pack and unpack scale thread
-strides too, leave offsets and copies alone, and round strides that do not divide.
+strides too, leave offsets and replicas alone, and round strides that do not divide.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from layoutproof.layouts.axe.swizzle import Swizzle
 def unpack(layout: AxeLayout, number: int, axis: str = MEMORY) -> AxeLayout:
     """Each element as `number` narrower ones, side by side on a memory axis: f'(number*x + r) = number*f(x) + r there.
 
-    Other axes keep their coordinates; copies and offset on the axis are scaled. Requires number >= 1, for a swizzled
+    Other axes keep their coordinates; replicas and offset on the axis are scaled. Requires number >= 1, for a swizzled
     layout a power of two (LayoutError otherwise). Canonical.
 
     >>> str(unpack(AxeLayout(((8, 1, "m"),), O={"m": 4}), 2))
@@ -82,8 +82,8 @@ def pack(layout: AxeLayout, number: int, axis: str = MEMORY) -> AxeLayout | Reas
 
 
 def _known(layout: AxeLayout) -> tuple[Any, ...]:
-    copies = [one for one in layout.R if one[0] != 1]
-    return copies, {axis: value for axis, value in layout.O.items() if value != 0}, layout.swizzle
+    replicas = [one for one in layout.R if one[0] != 1]
+    return replicas, {axis: value for axis, value in layout.O.items() if value != 0}, layout.swizzle
 
 
 def _unpacked(layout: AxeLayout, number: int, axis: str) -> AxeLayout:
@@ -128,9 +128,9 @@ def storage(layout: AxeLayout, memory: Collection[str] | None = None) -> AxeLayo
         if not owner:
             kept.add(axis)
     shard = tuple([one for one in layout.D if one[2] in kept]) or ((1, 1, MEMORY),)
-    copies = tuple([one for one in layout.R if one[2] in kept])
+    replicas = tuple([one for one in layout.R if one[2] in kept])
     offset = {axis: value for axis, value in layout.O.items() if axis in kept}
-    return canonical(AxeLayout(shard, copies, offset, None, None, layout.swizzle))
+    return canonical(AxeLayout(shard, replicas, offset, None, None, layout.swizzle))
 
 
 def broadcast(layout: AxeLayout, number: int, position: int = -1, axis: str = MEMORY) -> AxeLayout:

@@ -9,8 +9,8 @@ import click
 from layoutproof.cli.arguments import integers, json_flag, layouts_of, notes_of, print_json, say, target_option
 from layoutproof.core.index_map import IndexMap
 
-MOST_COPIES = 20
-"""Copies of one element that are printed."""
+MOST_REPLICAS = 20
+"""Replicas of one element that are printed."""
 
 
 @click.command()
@@ -35,11 +35,11 @@ def command(layout: str, index: str, target: str | None, as_json: bool) -> int:
     lines = [f"{read}  element {at}"]
     width = max((len(step["step"]) for step in steps), default=0)
     lines += [f"  {s['step']:<{width}}  {tuple(s['at'])} in {tuple(s['extents'])}" for s in steps]
-    copies = [f"copy {k}  " for k in range(len(found))] if len(found) > 1 else [""]
-    for copy, place in zip(copies[:MOST_COPIES], found, strict=False):
-        lines.append(f"  {copy}" + "  ".join(f"{axis} {value}" for axis, value in place.items()))
-    if len(found) > MOST_COPIES:
-        lines.append(f"  .. {len(found) - MOST_COPIES} more copies; --json has them")
+    replicas = [f"replica {k}  " for k in range(len(found))] if len(found) > 1 else [""]
+    for replica, place in zip(replicas[:MOST_REPLICAS], found, strict=False):
+        lines.append(f"  {replica}" + "  ".join(f"{axis} {value}" for axis, value in place.items()))
+    if len(found) > MOST_REPLICAS:
+        lines.append(f"  .. {len(found) - MOST_REPLICAS} more replicas; --json has them")
     say("\n".join([*lines, *notes_of(read)]))
     return 0
 
@@ -48,7 +48,7 @@ def _steps(layout: Any, m: IndexMap, at: tuple[int, ...]) -> list[dict[str, Any]
     """What is done to the index: the layout's own steps where it has some, one for anything else with one place."""
     if hasattr(layout, "steps"):
         done = layout.steps(at)
-    elif m.copies.extents or not m.range.is_constant() or len(m.range.extents) < 2:
+    elif m.replicas.extents or not m.range.is_constant() or len(m.range.extents) < 2:
         return []
     else:
         done = [("place", m.at(at), m.range.extents)]

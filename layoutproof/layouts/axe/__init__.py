@@ -1,7 +1,7 @@
 """Axe layouts: `S[(8,2,4,2):(4@lane,1@warp,1@lane,1@reg)] + R[2:4@warp] + 5@warp` (arXiv:2601.19092; TVM's TIRx).
 
 `S[extents:strides]` splits an index into digits, first slowest, and each digit steps along a hardware axis;
-`R[..]` adds copies (alone: of one element), numbers at the end an offset; a bare stride or offset is on axis `m`,
+`R[..]` adds replicas (alone: of one element), numbers at the end an offset; a bare stride or offset is on axis `m`,
 memory. Then, optionally,
 `swizzle (3,3,3)` (elements per unit, bits, distance; `swizzle outer (..)` for the other direction), `on (8,16)`, the
 logical shape, and `within (32@lane,16@warp)`, the extents that the hardware has. Extents, strides and offsets may be

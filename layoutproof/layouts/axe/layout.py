@@ -1,4 +1,4 @@
-"""An Axe layout as data: D (shard), R (copies), O (offset), how it is written, and its index map.
+"""An Axe layout as data: D (shard), R (replicas), O (offset), how it is written, and its index map.
 
 A layout sends a logical index to a *set* of places L(x) = { D(x) + r + O | r in R } in Z^A, one integer per hardware
 axis. Source: Hou et al., "Axe", arXiv:2601.19092, section 2.3; swizzles: apache/tvm `tirx/ir/layout/compose_layout.cc`.
@@ -37,7 +37,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AxeLayout:
-    """D: ordered iters, first slowest.  R: a multiset of iters, one per choice of copy.  O: offset per axis.
+    """D: ordered iters, first slowest.  R: a multiset of iters, one per choice of replica.  O: offset per axis.
 
     shape: logical extents, row-major over D's digits, or None (one dimension).  within: extent per hardware axis that
     places must stay in.  swizzle: applied to the coordinate on `m`, which is then the only axis.
@@ -58,8 +58,8 @@ class AxeLayout:
 
     def _key(self) -> tuple[Any, ...]:
         within = frozenset((self.within or {}).items())
-        copies = frozenset(Counter(self.R).items())
-        return (self.D, copies, frozenset(self.O.items()), self.shape, within, self.swizzle)
+        replicas = frozenset(Counter(self.R).items())
+        return (self.D, replicas, frozenset(self.O.items()), self.shape, within, self.swizzle)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AxeLayout) and self._key() == other._key()
@@ -122,9 +122,9 @@ class AxeLayout:
         return AxeLayout(self.D, self.R, self.O, tuple(shape), self.within, self.swizzle)
 
     def index_map(self) -> IndexMap:
-        """Logical index and copy -> one coordinate per hardware axis.
+        """Logical index and replica -> one coordinate per hardware axis.
 
-        Domain: the shape, or one dimension x. Copies: one dimension per iter of R. Range: one axis per hardware axis,
+        Domain: the shape, or one dimension x. Replicas: one dimension per iter of R. Range: one axis per hardware axis,
         with the extent in `within`, or 1 + the largest coordinate.
 
         >>> layout = AxeLayout(((8, 4, "lane"), (2, 1, "warp"), (4, 1, "lane"), (2, 1, "reg")), shape=(8, 16))
@@ -173,10 +173,10 @@ def axis_extent(layout: AxeLayout, axis: str) -> Extent:
     return highest + 1  # type: ignore[no-any-return]
 
 
-def axis_iters(layout: AxeLayout, axis: str, copies: bool = True) -> tuple[list[Progression], int]:
+def axis_iters(layout: AxeLayout, axis: str, replicas: bool = True) -> tuple[list[Progression], int]:
     """The (extent, stride) pairs on one axis, D's and (if asked) R's, and the offset there."""
     found: list[Any] = [(e, s) for e, s, a in layout.D if a == axis]
-    if copies:
+    if replicas:
         found += [(e, s) for e, s, a in layout.R if a == axis]
     return found, layout.O.get(axis, 0)  # type: ignore[return-value]
 

@@ -1,4 +1,4 @@
-"""The map of an Axe layout: `place(index, copy)`, one coordinate per hardware axis, on any kind of number.
+"""The map of an Axe layout: `place(index, replica)`, one coordinate per hardware axis, on any kind of number.
 
 Dimensions and D's digits are aligned where their products meet from the right, so that an index is split by its own
 digits and flattened only together with the dimensions that it shares digits with: solvers like that a thousand times
@@ -28,12 +28,12 @@ Segment = tuple[tuple[int, ...], tuple[Iter, ...]]
 def place_of(
     shape: Sequence[Extent],
     shard: Sequence[Iter],
-    copies: Sequence[Iter],
+    replicas: Sequence[Iter],
     offset: Mapping[str, Extent],
     axes: Sequence[str],
     swizzle: Swizzle | None,
 ) -> Place:
-    """`place(index, copy)` of a layout with these D, R and O: the coordinate on each of the axes.
+    """`place(index, replica)` of a layout with these D, R and O: the coordinate on each of the axes.
 
     >>> place = place_of((8, 16), ((8, 4, "lane"), (16, 1, "reg")), (), {}, ("lane", "reg"), None)
     >>> place((2, 9), (), Numbers())
@@ -41,7 +41,7 @@ def place_of(
     """
     parts = segments(shape, shard)
 
-    def place(index: Index, copy: Index, on: Numbers) -> Index:
+    def place(index: Index, replica: Index, on: Numbers) -> Index:
         totals: dict[str, Any] = {axis: on.size(offset[axis]) if axis in offset else 0 for axis in axes}
         for dimensions, iters in parts:
             position = row_major(tuple([index[d] for d in dimensions]), [shape[d] for d in dimensions], on)
@@ -55,7 +55,7 @@ def place_of(
                     size = on.size(extent)
                     digit, position = position % size, position // size
                 totals[axis] = totals[axis] + digit * on.size(stride)
-        for digit, (_, stride, axis) in zip(copy, copies, strict=True):
+        for digit, (_, stride, axis) in zip(replica, replicas, strict=True):
             totals[axis] = totals[axis] + digit * on.size(stride)
         if swizzle is not None:
             totals[MEMORY] = swizzled(totals[MEMORY], swizzle, on)

@@ -27,7 +27,7 @@ def parse(text: str) -> AxeLayout:
     """The layout that `text` writes.
 
     Several `R[..]` make one multiset, several offsets on one axis their sum. `R[2:4@gpu]` alone, or `S[] + ..`, is one
-    element with copies. Raises LayoutError with the column.
+    element with replicas. Raises LayoutError with the column.
 
     >>> parse("S[(8,2):(4@lane,1)] + R[2:4@lane] + R[2:8@lane] + 3").R
     ((2, 4, 'lane'), (2, 8, 'lane'))
@@ -42,7 +42,7 @@ def parse(text: str) -> AxeLayout:
         raise LayoutError(f"an Axe layout may have {LONGEST} characters; this one has {len(text)}", text=text[:80])
     body, clauses = _clauses(text)
     shard: list[Iter] = []
-    copies: list[Iter] = []
+    replicas: list[Iter] = []
     offset: dict[str, Extent] = {}
     started = False
     for number, (sign, piece) in enumerate(_terms(body, text)):
@@ -53,7 +53,7 @@ def parse(text: str) -> AxeLayout:
             started = True
             if letter == "S" and number > 0:
                 raise LayoutError("S stands once, and first", text=text, column=piece[1] + 1)
-            (shard if letter == "S" else copies).extend(_bracket(piece, text))
+            (shard if letter == "S" else replicas).extend(_bracket(piece, text))
             continue
         if not started:
             break
@@ -65,7 +65,7 @@ def parse(text: str) -> AxeLayout:
     swizzle = _swizzle(clauses["swizzle"], text) if "swizzle" in clauses else None
     within = _within(clauses["within"], text) if "within" in clauses else None
     at = clauses["swizzle"][1] if swizzle is not None else 0
-    layout = _at(lambda: checked(shard, copies, offset, None, within, swizzle), text, at)
+    layout = _at(lambda: checked(shard, replicas, offset, None, within, swizzle), text, at)
     if "on" not in clauses:
         return layout
     at = clauses["on"][1]

@@ -21,7 +21,7 @@ _SWIZZLE = ("per_element", "swizzle_len", "atom_len")
 
 def checked(
     shard: Sequence[Iter],
-    copies: Sequence[Iter] = (),
+    replicas: Sequence[Iter] = (),
     offset: Mapping[str, Extent] | None = None,
     shape: Sequence[Extent] | None = None,
     within: Mapping[str, Extent] | None = None,
@@ -34,11 +34,11 @@ def checked(
     swizzle_len above atom_len, or of a layout with other axes than `m`.
     """
     if not shard:
-        axes = [*[axis for _, _, axis in copies], *(offset or {})]
+        axes = [*[axis for _, _, axis in replicas], *(offset or {})]
         if not axes:
             raise LayoutError("the layout says nothing of any axis; a single element is written S[1:1]")
         shard = [(1, 1, axes[0])]
-    for letter, iters in (("D", shard), ("R", copies)):
+    for letter, iters in (("D", shard), ("R", replicas)):
         check_box([extent for extent, _, _ in iters], letter)
         for extent, _, _ in iters:
             positive(extent, f"the extent {extent} in {letter}")
@@ -46,7 +46,7 @@ def checked(
         positive(extent, f"the extent {extent} of axis {axis}")
     if shape is not None:
         check_box(shape, "shape")
-    layout = AxeLayout(tuple(shard), tuple(copies), dict(offset or {}), None, within, swizzle)
+    layout = AxeLayout(tuple(shard), tuple(replicas), dict(offset or {}), None, within, swizzle)
     if swizzle is not None:
         if swizzle.per_element < 0 or not 0 <= swizzle.swizzle_len <= swizzle.atom_len:
             raise LayoutError(f"the swizzle {swizzle} needs per_element >= 0 and atom_len >= swizzle_len >= 0")
@@ -113,16 +113,16 @@ def from_tvm(layout: Any) -> AxeLayout:
             f"not {shorten(repr(layout), 60)}"
         )
     try:
-        shard, copies = (
+        shard, replicas = (
             [(_whole(i.extent), _whole(i.stride), str(i.axis.name)) for i in part]
             for part in (layout.shard, layout.replica)
         )
         offset = {str(axis.name): _whole(value) for axis, value in layout.offset.items()}
     except (AttributeError, TypeError, ValueError) as error:
         raise LayoutError(f"TVM's layout lacks a part or has one that is no integer: {error}") from None
-    for axis in (*[name for _, _, name in (*shard, *copies)], *offset):
+    for axis in (*[name for _, _, name in (*shard, *replicas)], *offset):
         _axis(axis)
-    return checked(shard, copies, offset)
+    return checked(shard, replicas, offset)
 
 
 def _whole(value: Any) -> int:

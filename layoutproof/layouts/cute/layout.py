@@ -110,7 +110,7 @@ def _index_map(layout: CuteLayout) -> IndexMap:
     modes = [tuple(zip(leaves(e), leaves(s), strict=True)) for e, s in zip(shapes, strides, strict=True)]
     offset, swizzle = layout.offset, layout.swizzle
 
-    def place(index: Index, copy: Index, on: Numbers) -> Index:
+    def place(index: Index, replica: Index, on: Numbers) -> Index:
         terms = [] if offset == 0 else [on.size(offset)]
         for entry, digits in zip(index, modes, strict=True):
             terms += linear_terms(digits, entry, on)

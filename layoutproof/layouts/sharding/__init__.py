@@ -2,7 +2,7 @@
 
     f32[64,128] sharded {devices=[2,2]<=[4]}                              global index -> (device, index in the shard)
     f32[64,128]{1,0:T(8,128)} sharded {devices=[2,2]<=[4]}                global index -> (device, offset)
-    f32[64,128] sharded {devices=[2,1,2]<=[4] last_tile_dim_replicate}    two copies of each element
+    f32[64,128] sharded {devices=[2,1,2]<=[4] last_tile_dim_replicate}    two replicas of each element
     f32[64,128] sharded {replicated} on 8 devices                         where the sharding does not say how many
     f32[64,128] sharded {mesh['x'=2,'y'=4], [{'x'}, {'y'}]}               the mesh form (V3)
     f32[64,128] sharded (split(0), broadcast) on mesh['x'=2,'y'=2]        an SBP signature, one entry per mesh axis
@@ -13,7 +13,7 @@ Mappings: `{"sharding": "{devices=[2,2]<=[4]}", "shape": "f32[64,128]"}`, JAX's
 and PartitionSpec objects may stand where their text may. Without a shape a sharding reads and prints, no more.
 
 Uneven shards are XLA's: contiguous blocks of ceil(d/n), the last ones smaller or empty, all of them padded alike.
-Unreduced copies hold parts of a sum and manual ones what the program put there; their places are those of replicas.
+Unreduced replicas hold parts of a sum and manual ones what the program put there; their places are those of replicas.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class ShardedArray:
     def index_map(self) -> IndexMap:
         """Global index -> (device, offset) or (device, index within the shard).
 
-        Copies are the replicas; no memory, because there is one on every device.
+        Replicas are the replicas; no memory, because there is one on every device.
         Raises LayoutError where the sharding does not say where elements go (unknown, an unsound assignment, replicated
         over nobody knows how many devices) or does not fit the array's dimensions.
 
@@ -54,13 +54,13 @@ class ShardedArray:
         tiles, groups = self.assignment()
         data = tiles.dims[: len(self.dims)]
         shard = tuple(ceil_div(extent, count) for extent, count in zip(self.dims, data, strict=True))
-        copies = tuple((kind, size) for kind, size in zip(groups, tiles.dims[len(data) :], strict=True) if size > 1)
+        replicas = tuple((kind, size) for kind, size in zip(groups, tiles.dims[len(data) :], strict=True) if size > 1)
         device, most = devices(tiles, self.devices)
         names = tuple("ijklmnop"[: len(data)]) if len(data) <= 8 else tuple(f"i{k}" for k in range(len(data)))
         domain = Space(names, self.dims)
-        box = Space(tuple(kind for kind, _ in copies), tuple(size for _, size in copies))
+        box = Space(tuple(kind for kind, _ in replicas), tuple(size for _, size in replicas))
         if self.layout is None:
-            place = Shards(self.dims, data, shard, copies, device, most, lambda index, on: index)
+            place = Shards(self.dims, data, shard, replicas, device, most, lambda index, on: index)
             return IndexMap(domain, Space(("device", *(f"local_{n}" for n in names)), (most, *shard)), place, box)
         one = replace(self.layout, dims=shard).index_map()
         flat, memory = one.flat(), one.memory
@@ -68,7 +68,7 @@ class ShardedArray:
             raise LayoutError(f"the layout of {self.layout} says nothing of memory")
         size = ceil_div(memory.allotted * memory.bits, 8) + memory.prefix_bytes
         local = lambda index, on: flat.place(index, (), on)  # noqa: E731  a name would say no more
-        place = Shards(self.dims, data, shard, copies, device, most, local, size)
+        place = Shards(self.dims, data, shard, replicas, device, most, local, size)
         return IndexMap(domain, Space(("device", "offset"), (most, memory.allotted)), place, box)
 
     def assignment(self) -> tuple[Tiles, tuple[str, ...]]:

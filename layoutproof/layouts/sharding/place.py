@@ -2,7 +2,7 @@
 
 Each dimension of extent d over n tiles is cut into blocks of c = ceil(d/n): index i is in tile i // c, at i % c. The
 last tiles may hold less or nothing, and every device allots c all the same. Tile numbers, and one number per
-subgroup that chooses the copy, then make the device number.
+subgroup that chooses the replica, then make the device number.
 
 Source: openxla/xla `xla/hlo/ir/hlo_sharding.cc` (TileOffsetForDevice, TileLimitForDevice, TileShape, EachTile).
 """
@@ -28,7 +28,7 @@ class Shards:
     """The cut itself, and the map's `place`: calling it gives (device, offset) or (device, index within the shard).
 
     extents: of the array.  tiles: how many there are of each dimension.  shard: the extents that a device allots.
-    copies: names and sizes of the subgroups.  device: device number from tile numbers ++ copy numbers.
+    replicas: names and sizes of the subgroups.  device: device number from tile numbers ++ replica numbers.
     range_devices: device numbers are below it.  local: place within the shard from the index within it.
     shard_bytes: bytes that a device allots, where the layout of a shard is known.
     """
@@ -36,13 +36,13 @@ class Shards:
     extents: tuple[Extent, ...]
     tiles: tuple[int, ...]
     shard: tuple[Extent, ...]
-    copies: tuple[tuple[str, int], ...]
+    replicas: tuple[tuple[str, int], ...]
     device: DeviceOf
     range_devices: int
     local: Callable[[Index, Numbers], Index]
     shard_bytes: Extent | None = None
 
-    def __call__(self, index: Index, copy: Index, on: Numbers) -> Index:
+    def __call__(self, index: Index, replica: Index, on: Numbers) -> Index:
         numbers: list[Any] = []
         within: list[Any] = []
         for entry, count, size in zip(index, self.tiles, self.shard, strict=True):
@@ -50,7 +50,7 @@ class Shards:
             step = on.size(size) if size != 0 else 1
             numbers.append(entry // step if count > 1 else 0)
             within.append(entry % step if count > 1 else entry)
-        return (self.device((*numbers, *copy), on), *self.local(tuple(within), on))
+        return (self.device((*numbers, *replica), on), *self.local(tuple(within), on))
 
     @property
     def shards(self) -> Shards:
@@ -63,13 +63,13 @@ class Shards:
         for numbers in itertools.product(*[range(count) for count in self.tiles]):
             sizes: Any = zip(numbers, self.extents, self.shard, strict=True)
             held = tuple(max(0, min((t + 1) * c, d) - t * c) for t, d, c in sizes)
-            for copy in itertools.product(*[range(count) for _, count in self.copies]):
-                found.append((self.device((*numbers, *copy), INTS), held))
+            for replica in itertools.product(*[range(count) for _, count in self.replicas]):
+                found.append((self.device((*numbers, *replica), INTS), held))
         return tuple(sorted(found))
 
 
 def devices(tiles: Tiles, named: int | tuple[int, ...] | None) -> tuple[DeviceOf, int]:
-    """The device number as a function of tile numbers ++ copy numbers, and a number above all of them."""
+    """The device number as a function of tile numbers ++ replica numbers, and a number above all of them."""
     if isinstance(named, tuple):
         tiles = Tiles(tiles.dims, devices=tuple(named[device] for device in listed(tiles)))
     if tiles.reshape:
@@ -101,7 +101,7 @@ def devices(tiles: Tiles, named: int | tuple[int, ...] | None) -> tuple[DeviceOf
 
 
 def _whole(numbers: Index, dims: tuple[int, ...]) -> Index:
-    """The numbers with a 0 for every subgroup of one, which the box of copies leaves out."""
+    """The numbers with a 0 for every subgroup of one, which the box of replicas leaves out."""
     missing = len(dims) - len(numbers)
     return (*numbers, *(0,) * missing)
 

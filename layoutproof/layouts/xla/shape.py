@@ -217,7 +217,7 @@ def _index_map(layout: XlaLayout) -> IndexMap:
         levels.append(tile_once(extents, tile))
         extents = levels[-1].after
 
-    def place(index: Index, copy: Index, on: Numbers) -> Index:
+    def place(index: Index, replica: Index, on: Numbers) -> Index:
         coordinates: list[Any] = [index[d] for d in order]
         for level in levels:
             coordinates = level.apply(coordinates, on)

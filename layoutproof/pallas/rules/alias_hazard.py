@@ -106,7 +106,7 @@ def _by_steps(pair: _Pair) -> Claim:
     def beside(m: IndexMap, by: int) -> IndexMap:
         """step -> (what the step's index map returns, that of the step `by` later, the step)."""
 
-        def place(index: Index, copy: Index, on: Numbers) -> Index:
+        def place(index: Index, replica: Index, on: Numbers) -> Index:
             step = row_major(index, grid, on)
             here, there = (from_row_major(s, grid, on) for s in (step, step + by))
             return (*pair.block(m.place(here, (), on)), *pair.block(m.place(there, (), on)), step)
@@ -137,8 +137,8 @@ def _by_tables(pair: _Pair) -> Claim:
     fetched, written = pair.seen(operand), pair.seen(output)
     maps = {"writer": written, "reader": fetched, "next": written, "previous": fetched}
     points = {name: m.domain for name, m in maps.items()}
-    copies = {name: f"{name}_reads" if m.copies.extents else "" for name, m in maps.items()}
-    points |= {copies[name]: m.copies for name, m in maps.items() if copies[name]}
+    replicas = {name: f"{name}_reads" if m.replicas.extents else "" for name, m in maps.items()}
+    points |= {replicas[name]: m.replicas for name, m in maps.items() if replicas[name]}
 
     def hazard(places: tuple[Index, ...], on: Numbers) -> Any:
         leaving, entering, after, before = (pair.step(place, on) for place in places)
@@ -149,8 +149,8 @@ def _by_tables(pair: _Pair) -> Claim:
         return on.logical_and(on.logical_and(near, moved), _overlap(output, here, operand, there, on))
 
     operands = {"writer": output, "reader": operand, "next": output, "previous": operand}
-    consistency = consistency_constraints(pair.kernel, [(operands[name], name, copies[name]) for name in maps])
-    violation = PlacePredicate(tuple(At(m, name, copies[name]) for name, m in maps.items()), hazard)
+    consistency = consistency_constraints(pair.kernel, [(operands[name], name, replicas[name]) for name in maps])
+    violation = PlacePredicate(tuple(At(m, name, replicas[name]) for name, m in maps.items()), hazard)
     return Claim(points, And((*consistency, violation)) if consistency else violation, _explained(pair))
 
 
@@ -159,8 +159,8 @@ def _at_once(pair: _Pair) -> Claim:
     kernel, operand, output = pair.kernel, pair.operand, pair.output
     maps = {"writer": pair.seen(output), "reader": pair.seen(operand)}
     points = {name: m.domain for name, m in maps.items()}
-    copies = {name: f"{name}_reads" if m.copies.extents else "" for name, m in maps.items()}
-    points |= {copies[name]: m.copies for name, m in maps.items() if copies[name]}
+    replicas = {name: f"{name}_reads" if m.replicas.extents else "" for name, m in maps.items()}
+    points |= {replicas[name]: m.replicas for name, m in maps.items() if replicas[name]}
 
     def shared(places: tuple[Index, ...], on: Numbers) -> Any:
         writer, reader = places
@@ -176,9 +176,9 @@ def _at_once(pair: _Pair) -> Claim:
         )
 
     consistency = consistency_constraints(
-        kernel, [(output, "writer", copies["writer"]), (operand, "reader", copies["reader"])]
+        kernel, [(output, "writer", replicas["writer"]), (operand, "reader", replicas["reader"])]
     )
-    violation = PlacePredicate(tuple(At(m, name, copies[name]) for name, m in maps.items()), shared)
+    violation = PlacePredicate(tuple(At(m, name, replicas[name]) for name, m in maps.items()), shared)
     return Claim(points, And((*consistency, violation)) if consistency else violation, explain)
 
 

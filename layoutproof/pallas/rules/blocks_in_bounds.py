@@ -59,8 +59,8 @@ def _only(operand: Operand, dims: list[int]) -> Operand:
 
 def _inside(kernel: Kernel, operand: Operand, dims: list[int], reading: bool) -> Obligation:
     m = program_map(kernel, operand)
-    reads_ = "reads" if m.copies.extents else ""
-    points = {"program": m.domain} | ({"reads": m.copies} if reads_ else {})
+    reads_ = "reads" if m.replicas.extents else ""
+    points = {"program": m.domain} | ({"reads": m.replicas} if reads_ else {})
     consistency = consistent(kernel, operand, [("program", reads_)])
 
     def wrong(at: Point, on: Numbers) -> tuple[int, int]:
@@ -92,8 +92,8 @@ def _inside(kernel: Kernel, operand: Operand, dims: list[int], reading: bool) ->
 def _ends(kernel: Kernel, operand: Operand) -> Obligation:
     """Bounded slices end inside the array, and are no longer than their block."""
     ends = bounded_ends(kernel, operand)
-    reads_ = "reads" if ends.copies.extents else ""
-    points = {"program": ends.domain} | ({"reads": ends.copies} if reads_ else {})
+    reads_ = "reads" if ends.replicas.extents else ""
+    points = {"program": ends.domain} | ({"reads": ends.replicas} if reads_ else {})
 
     def too_long(places: tuple[Index, ...], on: Numbers) -> Any:
         found: Any = False

@@ -34,7 +34,7 @@ def _of(kernel: Kernel, operand: Operand, target: KernelTarget) -> Iterator[Obli
         return
     yield Obligation(operand.name, broken=target.refuses_index(operand), source=operand.source)
     m = program_map(kernel, operand)
-    reads = "reads" if m.copies.extents else ""
+    reads = "reads" if m.replicas.extents else ""
 
     def off(places: tuple[Index, ...], on: Numbers) -> Any:
         found: Any = False
@@ -48,7 +48,7 @@ def _of(kernel: Kernel, operand: Operand, target: KernelTarget) -> Iterator[Obli
         who = f"{operand.name} at program {at['program']}"
         return f"{who}: dimension {d} starts at {place[d]}, which is no multiple of the tile's {tile}"
 
-    points = {"program": m.domain} | ({"reads": m.copies} if reads else {})
+    points = {"program": m.domain} | ({"reads": m.replicas} if reads else {})
     consistency = consistent(kernel, operand, [("program", reads)])
     claim = Claim(points, And((*consistency, PlacePredicate((At(m, "program", reads),), off))), explain)
     yield Obligation(operand.name, claim, source=operand.source)

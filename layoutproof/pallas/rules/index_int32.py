@@ -43,20 +43,20 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     if not distinct:
         return
     m = terms_map(kernel, operand, list(distinct.values()))
-    reads = "reads" if m.copies.extents else ""
+    reads = "reads" if m.replicas.extents else ""
 
-    def shifted(index: Index, copy: Index, on: Numbers) -> Index:
+    def shifted(index: Index, replica: Index, on: Numbers) -> Index:
         # from -2**31 .. 2**31 - 1 to 0 .. 2**32 - 1
-        return tuple(value + LIMIT for value in m.place(index, copy, on))
+        return tuple(value + LIMIT for value in m.place(index, replica, on))
 
-    inside = IndexMap(m.domain, m.range, shifted, m.copies)
+    inside = IndexMap(m.domain, m.range, shifted, m.replicas)
 
     def explain(at: Point, on: Numbers) -> str:
         values = m.place(at["program"], at.get("reads", ()), on)
         text, value = next((t, v) for t, v in zip(distinct, values, strict=True) if not -LIMIT <= v < LIMIT)
         return f"{operand.name} at program {at['program']}: {text} is {value}, and int32 ends at {LIMIT - 1}"
 
-    points = {"program": m.domain} | ({"reads": m.copies} if reads else {})
+    points = {"program": m.domain} | ({"reads": m.replicas} if reads else {})
     outside = Outside(At(inside, "program", reads), (2 * LIMIT,) * len(distinct))
     beside = (*consistent(kernel, operand, [("program", reads)]), *_counted(kernel, m))
     claim = Claim(points, And((*beside, outside)) if beside else outside, explain)
@@ -68,7 +68,7 @@ def _counted(kernel: Kernel, m: IndexMap) -> tuple[Formula, ...]:
     doubtful = [k for k, extent in enumerate(kernel.grid) if not surely_less(extent, LIMIT)]
     if not doubtful or all(type(extent) is int for extent in kernel.grid):
         return ()
-    program = IndexMap(m.domain, m.domain, lambda index, copy, on: index)
+    program = IndexMap(m.domain, m.domain, lambda index, replica, on: index)
 
     def fits(places: tuple[Index, ...], on: Numbers) -> Any:
         held: Any = True

@@ -149,7 +149,7 @@ def _goes_on(kernel: Kernel, used: list[str], term: Term, block: Block) -> bool:
 
 
 def _placed(names: list[str], tile: Term, behind: Extent) -> Any:
-    def place(at: Index, copy: Index, on: Numbers) -> Index:
+    def place(at: Index, replica: Index, on: Numbers) -> Index:
         value = tile.evaluate(dict(zip(names, at, strict=True)), on)
         return (value - on.size(behind),)
 

@@ -38,12 +38,12 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     written = "element" if any(block.kind in ("element", "bounded") for block in operand.block) else "block"
     m = program_map(kernel, operand, dims, elements=True)
     points = {"first": m.domain, "second": m.domain}
-    copies = ("first_at", "second_at") if m.copies.extents else ("", "")
-    if m.copies.extents:
-        points |= dict.fromkeys(copies, m.copies)
-    first, second = At(m, "first", copies[0]), At(m, "second", copies[1])
+    replicas = ("first_at", "second_at") if m.replicas.extents else ("", "")
+    if m.replicas.extents:
+        points |= dict.fromkeys(replicas, m.replicas)
+    first, second = At(m, "first", replicas[0]), At(m, "second", replicas[1])
     parts: tuple[Formula, ...] = (LexLess("first", "second"), Same(first, second))
-    parts += consistent(kernel, operand, [("first", copies[0]), ("second", copies[1])], dims, elements=True)
+    parts += consistent(kernel, operand, [("first", replicas[0]), ("second", replicas[1])], dims, elements=True)
     if written == "element":
         # what windows share outside the array is dropped
         parts += (PlacePredicate((first,), lambda places, on: _inside(places[0], m.range.extents, on)),)

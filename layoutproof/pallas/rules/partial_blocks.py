@@ -35,7 +35,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     if not dims:
         return
     m = program_map(kernel, operand)
-    reads = "reads" if m.copies.extents else ""
+    reads = "reads" if m.replicas.extents else ""
     consistency = consistent(kernel, operand, [("program", reads)])
 
     def partial(places: tuple[Index, ...], on: Numbers) -> Any:
@@ -60,7 +60,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
         return f"{operand.name} at program {at['program']}: the array has only {' and '.join(said)}"
 
     figures = {f"mask{d}": _mask(operand, d) for d in dims}
-    points = {"program": m.domain} | ({"reads": m.copies} if reads else {})
+    points = {"program": m.domain} | ({"reads": m.replicas} if reads else {})
     claim = Claim(points, And((*consistency, PlacePredicate((At(m, "program", reads),), partial))), explain)
     yield Obligation(operand.name, claim, severity="info", source=operand.source, figures=figures)
 

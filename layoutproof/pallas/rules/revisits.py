@@ -49,14 +49,14 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
         return
     m = _visits(kernel, operand)
     names = ("first", "between", "last")
-    copies = tuple(f"{name}_reads" if m.copies.extents else "" for name in names)
-    at = [At(m, name, copy) for name, copy in zip(names, copies, strict=True)]
+    replicas = tuple(f"{name}_reads" if m.replicas.extents else "" for name in names)
+    at = [At(m, name, replica) for name, replica in zip(names, replicas, strict=True)]
     parts: tuple[Formula, ...] = (LexLess("first", "between"), LexLess("between", "last"))
     parts += (Same(at[0], at[2]), Differ(at[0], at[1]))
-    parts += consistent(kernel, operand, list(zip(names, copies, strict=True)))
+    parts += consistent(kernel, operand, list(zip(names, replicas, strict=True)))
     points = dict.fromkeys(names, m.domain)
-    if m.copies.extents:
-        points |= dict.fromkeys(copies, m.copies)
+    if m.replicas.extents:
+        points |= dict.fromkeys(replicas, m.replicas)
 
     def explain(point: Point, on: Numbers) -> str:
         block = m.place(point["first"], point.get("first_reads", ()), on)
@@ -108,7 +108,7 @@ def leading_claim(kernel: Kernel, operand: Operand) -> Claim | None:
     whole = program_map(kernel, operand)
     box = Space(tuple(kernel.grid_names[k] for k in leading), fixed(kernel.grid[k] for k in leading))
 
-    def place(index: Index, copy: Index, on: Numbers) -> Index:
+    def place(index: Index, replica: Index, on: Numbers) -> Index:
         full: list[Any] = [0] * len(kernel.grid)
         for k, value in zip(leading, index, strict=True):
             full[k] = value

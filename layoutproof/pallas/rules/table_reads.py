@@ -46,7 +46,7 @@ def _read(kernel: Kernel, operand: Operand, read: Term) -> Obligation:
     outside = Outside(At(m, "program", "reads"), fixed(table.dims))
     consistency = consistent(kernel, operand, [("program", "reads")])
     claim = Claim(
-        {"program": m.domain, "reads": m.copies}, And((*consistency, outside)) if consistency else outside, explain
+        {"program": m.domain, "reads": m.replicas}, And((*consistency, outside)) if consistency else outside, explain
     )
     # a place that reads nothing is outside of the table whatever that holds
     return Obligation(operand.name, claim, reads=bool(reads(read.args[1:])), source=operand.source)

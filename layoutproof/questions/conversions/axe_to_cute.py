@@ -12,7 +12,7 @@ from layoutproof.questions.conversions.xla_to_cute import from_digits
 def convert(layout: AxeLayout) -> CuteLayout:
     """`S[(2,4,8):(32,1,4)] on (8,8)` is `((4,2),8):((1,32),4)`."""
     if layout.R:
-        raise LayoutError(f"{layout} has copies R, and a CuTe layout has one place per element")
+        raise LayoutError(f"{layout} has replicas R, and a CuTe layout has one place per element")
     if len(layout.axes()) != 1:
         raise LayoutError(f"{layout} has the axes {', '.join(layout.axes())}; a CuTe layout has one offset")
     tile = AxeLayout(layout.D, (), layout.O, layout.shape)

@@ -1,4 +1,4 @@
-"""Axe to shardings: one axis of devices, the axis `m` of each device's memory, R copies on other devices.
+"""Axe to shardings: one axis of devices, the axis `m` of each device's memory, R replicas on other devices.
 
 Each dimension must be cut into contiguous blocks (its device digits outside its memory digits), the devices be
 distinct, and the memory of a shard be one that an XLA layout says. Axe has no element type; f32 stands for any.
@@ -41,9 +41,9 @@ def convert(layout: AxeLayout) -> ShardedArray:
         tiles.append(product(extent for extent, _, _ in owners))
         modes.append(tuple((extent, stride) for extent, stride, _ in reversed(memory)) or ((1, 0),))
     if any(axis == MEMORY for _, _, axis in layout.R):
-        raise LayoutError("no sharding: a copy on axis m is a second one in the same memory")
-    copies = [_constant(extent, stride) for extent, stride, _ in layout.R if extent != 1]
-    sharding, devices = _assigned(tiles, steps + copies, layout.O.get(device, 0), bool(copies))
+        raise LayoutError("no sharding: a replica on axis m is a second one in the same memory")
+    replicas = [_constant(extent, stride) for extent, stride, _ in layout.R if extent != 1]
+    sharding, devices = _assigned(tiles, steps + replicas, layout.O.get(device, 0), bool(replicas))
     if layout.O.get(MEMORY, 0) != 0:
         raise LayoutError(f"no sharding: the memory of a shard starts at offset 0, not at {layout.O[MEMORY]}")
     local = _memory([product(extent for extent, _ in mode) for mode in modes], modes)

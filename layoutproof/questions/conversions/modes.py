@@ -25,8 +25,8 @@ def strided_digits(m: IndexMap) -> tuple[list[Modes], Extent]:
     >>> strided_digits(read_layout("bf16[16,256]{1,0:T(8,128)(2,1)}").index_map())
     ([((2, 1), (4, 256), (2, 2048)), ((128, 2), (2, 1024))], 0)
     """
-    if m.copies.extents:
-        raise LayoutError("a layout with several copies has no single offset per element")
+    if m.replicas.extents:
+        raise LayoutError("a layout with several replicas has no single offset per element")
     roots = [Digit(d, extent, 1) for d, extent in enumerate(m.domain.extents)]
     index = tuple([Sum(((1, root),)) if root.extent != 1 else Sum(()) for root in roots])
     try:
@@ -65,9 +65,9 @@ def bases_of(m: IndexMap) -> tuple[tuple[tuple[str, tuple[tuple[int, ...], ...]]
     """Inputs and outputs of the only linear layout that `m` can be: where each single index bit goes.
 
     Requires: constants. Raises LayoutError for extents that are no powers of two, element (0, .., 0) not at 0, places
-    below 0, several copies.
+    below 0, several replicas.
     """
-    if m.sizes() or m.copies.extents:
+    if m.sizes() or m.replicas.extents:
         raise LayoutError("a linear layout has constant sizes and one place per element")
     zero = (0,) * len(m.domain.extents)
     if any(m.at(zero)):

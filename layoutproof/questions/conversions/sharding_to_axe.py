@@ -23,18 +23,18 @@ def convert(layout: ShardedArray | Sharding) -> AxeLayout:
     m = layout.index_map()
     if not isinstance(layout, ShardedArray):
         raise LayoutError(f"{layout} places no array, so there is nothing to convert")
-    for name in m.copies.names:
+    for name in m.replicas.names:
         if name != "replicated":
-            raise LayoutError(f"no Axe form: {name} copies hold different values, and R is of equal ones")
+            raise LayoutError(f"no Axe form: {name} replicas hold different values, and R is of equal ones")
     _whole(m)
     axes = ("gpuid", "m") if layout.layout is not None else m.range.names
     if not m.domain.extents:
         raise LayoutError("no Axe form: the array has no dimensions, and a layout of Axe has one at least")
     dimensions = [Digit(k, extent, 1) for k, extent in enumerate(m.domain.extents)]
-    copies = [Digit(len(dimensions) + k, extent, 1) for k, extent in enumerate(m.copies.extents)]
-    index, copy = (tuple(_number(root) for root in roots) for roots in (dimensions, copies))
+    choices = [Digit(len(dimensions) + k, extent, 1) for k, extent in enumerate(m.replicas.extents)]
+    index, replica = (tuple(_number(root) for root in roots) for roots in (dimensions, choices))
     try:
-        coordinates = m.place(index, copy, DigitNumbers())
+        coordinates = m.place(index, replica, DigitNumbers())
     except Undecided as undecided:
         raise LayoutError(f"no Axe form: the place is no sum of digits times strides ({undecided})") from None
     forms = [(c.over_leaves(), c.constant) if type(c) is Sum else ({}, c) for c in coordinates]
@@ -42,7 +42,7 @@ def convert(layout: ShardedArray | Sharding) -> AxeLayout:
     if len(steps) != sum(len(form) for form, _ in forms):
         raise LayoutError("no Axe form: a digit moves both the device and the place on it")
     shard = [step for k, root in enumerate(dimensions) for step in _iters(root, steps, f"dimension {k}")]
-    replicas = [step for root in copies for step in _iters(root, steps, "the copies")]
+    replicas = [step for root in choices for step in _iters(root, steps, "the replicas")]
     if not shard or shard[0][2] != axes[0]:
         # axes are in order of appearance, and the device comes first in the sharding's map
         shard.insert(0, (1, 1, axes[0]))

@@ -73,8 +73,8 @@ def _named(point: str, index: tuple[int, ...] | None) -> Point | None:
 def _places(*maps: IndexMap) -> list[tuple[Any, ...]]:
     """The coordinates of each map on one index; input bit 0 is the last dimension's least significant."""
     domain = maps[0].domain
-    if any(m.copies.extents for m in maps):
-        raise Unsupported("bits do not combine copies")
+    if any(m.replicas.extents for m in maps):
+        raise Unsupported("bits do not combine replicas")
     if 0 in domain.extents:
         raise Unsupported("there are no indices")
     index: list[Any] = []

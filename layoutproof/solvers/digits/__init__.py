@@ -61,14 +61,14 @@ def _violation(claim: Claim, on: DigitNumbers) -> Point | None:
                 return _named(claim, _shared(left, on), (p, q, c, d))
             if p == q and (c, d) == (first, second):
                 return _named(claim, _repeated(left, on), (p, c, d))
-        case Outside(At(m, point, copy), extents):
-            return _named(claim, _outside(m, extents or m.range.extents, on), (point, copy))
+        case Outside(At(m, point, replica), extents):
+            return _named(claim, _outside(m, extents or m.range.extents, on), (point, replica))
         case Differ(left, right) if left.point == right.point and (
-            left.copy == right.copy or not (left.copy and right.copy)
+            left.replica == right.replica or not (left.replica and right.replica)
         ):
-            return _named(claim, _differ(left, right, on), (left.point, left.copy or right.copy))
+            return _named(claim, _differ(left, right, on), (left.point, left.replica or right.replica))
         case NotAmong(place, m, point) if place.point == point:
-            return _named(claim, _not_among(place, m, on), (point, place.copy))
+            return _named(claim, _not_among(place, m, on), (point, place.replica))
         case Uncovered(m, point):
             return _named(claim, _covers(m, claim.points[point].extents, on), (point,))
         case SizeCondition(condition):
@@ -108,12 +108,12 @@ def _digits(extents: Iterable[Any], first: int, on: DigitNumbers) -> tuple[list[
 
 @lru_cache(maxsize=8)
 def placed(m: IndexMap, on: DigitNumbers) -> tuple[list[Digit], tuple[Any, ...]]:
-    """The digits of an index and then of a copy, and the coordinates; kept, because claims come in groups."""
+    """The digits of an index and then of a replica, and the coordinates; kept, because claims come in groups."""
     roots, index = _digits(m.domain.extents, 0, on)
-    if not m.copies.extents:
+    if not m.replicas.extents:
         return roots, m.place(index, (), on)
-    more, copy = _digits(m.copies.extents, len(index), on)
-    return roots + more, m.place(index, copy, on)
+    more, replica = _digits(m.replicas.extents, len(index), on)
+    return roots + more, m.place(index, replica, on)
 
 
 def _form(coordinate: Any) -> tuple[dict[Digit, Any], Any]:
@@ -128,9 +128,9 @@ def _leaves(roots: list[Digit]) -> list[Digit]:
 
 
 def _shared(m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
-    """Two indices, and a copy of each if there are any, with one place."""
+    """Two indices, and a replica of each if there are any, with one place."""
     roots, coordinates = placed(m, on)
-    rank, more = len(m.domain.extents), len(m.copies.extents)
+    rank, more = len(m.domain.extents), len(m.replicas.extents)
     known, waiting = readable([c.over_leaves() for c in coordinates if type(c) is Sum])
     leaves = _leaves(roots)
     moving = [leaf for leaf in leaves if leaf.dimension < rank] if more else leaves
@@ -149,9 +149,9 @@ def _shared(m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
 
 
 def _repeated(m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
-    """An index and two copies of it with one place."""
+    """An index and two replicas of it with one place."""
     roots, coordinates = placed(m, on)
-    rank, more = len(m.domain.extents), len(m.copies.extents)
+    rank, more = len(m.domain.extents), len(m.replicas.extents)
     moving = [leaf for leaf in _leaves(roots) if leaf.dimension >= rank]
     # the index is the same on both sides, so its digits cancel
     forms = [{d: c for d, c in _form(part)[0].items() if d.dimension >= rank} for part in coordinates]
@@ -166,7 +166,7 @@ def _repeated(m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
 
 def _outside(m: IndexMap, extents: tuple[Any, ...], on: DigitNumbers) -> tuple[int, ...] | None:
     roots, coordinates = placed(m, on)
-    box = m.domain.extents + m.copies.extents
+    box = m.domain.extents + m.replicas.extents
     leaves = _leaves(roots)
     violations: list[sets.Values] = []
     for coordinate, extent in zip(coordinates, extents, strict=True):
@@ -210,15 +210,15 @@ def _smallest_above(form: dict[Digit, int], bound: int, leaves: list[Digit]) -> 
 
 
 def _differ(left: At, right: At, on: DigitNumbers) -> tuple[int, ...] | None:
-    copies = [at.map.copies.extents for at in (left, right) if at.copy]
-    if len(copies) == 2 and copies[0] != copies[1]:
-        raise Undecided("digits compare copies of one box only")
+    replicas = [at.map.replicas.extents for at in (left, right) if at.replica]
+    if len(replicas) == 2 and replicas[0] != replicas[1]:
+        raise Undecided("digits compare replicas of one box only")
     roots, index = _digits(left.map.domain.extents, 0, on)
-    copy: tuple[Any, ...] = ()
-    if copies:
-        more, copy = _digits(copies[0], len(index), on)
+    replica: tuple[Any, ...] = ()
+    if replicas:
+        more, replica = _digits(replicas[0], len(index), on)
         roots = roots + more
-    pairs = list(zip(*(at.map.place(index, copy if at.copy else (), on) for at in (left, right)), strict=True))
+    pairs = list(zip(*(at.map.place(index, replica if at.replica else (), on) for at in (left, right)), strict=True))
     differing: set[Digit] = set()
     for one, other in pairs:
         form, constant = _form(one)
@@ -228,7 +228,7 @@ def _differ(left: At, right: At, on: DigitNumbers) -> tuple[int, ...] | None:
         if constant != 0:
             if type(constant) is not int or any(type(d.extent) is not int for d in form):
                 raise Undecided("digits cannot rule out a difference for all sizes")
-            return (0,) * (len(index) + len(copy))
+            return (0,) * (len(index) + len(replica))
         differing.update(form)
     if not differing:
         return None
@@ -236,28 +236,28 @@ def _differ(left: At, right: At, on: DigitNumbers) -> tuple[int, ...] | None:
     if not all(type(root.extent) is int for root in roots):
         raise Undecided("digits cannot rule out a difference for all sizes")
     # everything smaller has all differing digits 0, and there the maps agree
-    return index_of(len(index) + len(copy), roots, {leaves[-1]: 1})
+    return index_of(len(index) + len(replica), roots, {leaves[-1]: 1})
 
 
 def _not_among(place: At, m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
-    """An index and a copy with a place that no copy of `m` has."""
-    given = place.map.domain.extents + (place.map.copies.extents if place.copy else ())
+    """An index and a replica with a place that no replica of `m` has."""
+    given = place.map.domain.extents + (place.map.replicas.extents if place.replica else ())
     roots, point = _digits(given, 0, on)
     rank = len(place.map.domain.extents)
-    chosen, copy = _digits(m.copies.extents, len(point), on)
+    chosen, replica = _digits(m.replicas.extents, len(point), on)
     one = place.map.place(point[:rank], point[rank:], on)
-    other = m.place(point[:rank], copy, on)
+    other = m.place(point[:rank], replica, on)
     differences = [a - b for a, b in zip(one, other, strict=True)]
     try:
         forms = sets.forms_of(differences, roots + chosen)
     except Undecided:
-        # for sizes that are not known it is enough that each copy is where its namesake is
-        alike = place.copy and place.map.copies.extents == m.copies.extents
-        if alike and _differ(place, At(m, place.point, place.copy), on) is None:
+        # for sizes that are not known it is enough that each replica is where its namesake is
+        alike = place.replica and place.map.replicas.extents == m.replicas.extents
+        if alike and _differ(place, At(m, place.point, place.replica), on) is None:
             return None
         raise
     if not all(sets.is_exact(root) for root in chosen):
-        raise Undecided("digits cannot split the copies evenly")
+        raise Undecided("digits cannot split the replicas evenly")
     found = sets.missing(forms, _leaves(roots), _leaves(chosen))
     return None if found is None else index_of(len(point), roots, found)
 
@@ -283,7 +283,7 @@ def _each_covered(coordinates: Sequence[Any], box: Sequence[Any]) -> bool:
 
 def _covers(m: IndexMap, box: tuple[Any, ...], on: DigitNumbers) -> tuple[int, ...] | None:
     roots, coordinates = placed(m, on)
-    elements, places = on.size(m.domain.count() * m.copies.count()), on.size(product(box))
+    elements, places = on.size(m.domain.count() * m.replicas.count()), on.size(product(box))
     if elements == places:
         known, _ = readable([c.over_leaves() for c in coordinates if type(c) is Sum])
         if known.issuperset(_leaves(roots)) and _outside(m, box, on) is None:

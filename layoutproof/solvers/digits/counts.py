@@ -70,15 +70,15 @@ def _spread(own: Sequence[Progression], others: Sequence[Progression]) -> tuple[
 
 def _spread_of_group(own: Sequence[Progression], others: Sequence[Progression]) -> tuple[int, tuple[int, int]]:
     check(span([*own, *others]))
-    copies = sums(others)[1]
+    replicas = sums(others)[1]
     reached = sums([*own, *others])[1].bit_count()
     ways = prod(extent for extent, _ in own)
-    if ways * copies.bit_count() == reached:
+    if ways * replicas.bit_count() == reached:
         return reached, (1, 1)
-    work = (1 + span(own)) * (sum(extent for extent, _ in own) + copies.bit_count())
+    work = (1 + span(own)) * (sum(extent for extent, _ in own) + replicas.bit_count())
     if work > MOST:
         raise Undecided("digits do not count that many elements that share coordinates")
-    shifts = [k for k in range(copies.bit_length()) if copies >> k & 1]
+    shifts = [k for k in range(replicas.bit_length()) if replicas >> k & 1]
     found: Counter[int] = Counter({0: 1})
     for extent, stride in own:
         added: Counter[int] = Counter()

@@ -1,6 +1,6 @@
-"""Maps with copies on digits: every question about sets of places, axis by axis, as sums of steps on one line.
+"""Maps with replicas on digits: every question about sets of places, axis by axis, as sums of steps on one line.
 
-A coordinate is a sum over digits of the index and of the copy. Coordinates without a common digit are independent, and
+A coordinate is a sum over digits of the index and of the replica. Coordinates without a common digit are independent;
 so are strides of one coordinate that cannot reach each other (`sumset.cuts`); coordinates that do share digits are one
 number in mixed radix. What is left are lines with a few steps, decided exactly: by superincreasing strides where that
 is enough, else by the set of all sums. A violation with the fewest digits at work lies on one line, so the smallest

@@ -112,7 +112,7 @@ def _violations(formula: Formula, points: Mapping[str, Index], on: Affine, withi
     """Where the formula holds, as a part of the set `within`."""
 
     def at(where: At) -> Index:
-        return where.map.place(points[where.point], points[where.copy] if where.copy else (), on)
+        return where.map.place(points[where.point], points[where.replica] if where.replica else (), on)
 
     def any_of(conditions: Iterable[Any]) -> Any:
         # one part at a time: each stays a small set, where the condition alone may be a large one
@@ -165,8 +165,8 @@ def _broken(claim: Claim, on: Affine) -> Any:
 
 
 def _reached(index_map: IndexMap, index: Index | None, place: Index, on: Affine) -> Any:
-    """Where some copy of `index`, or of some index where that is None, has its place at `place`."""
-    box = (*(index_map.domain.extents if index is None else ()), *index_map.copies.extents)
+    """Where some replica of `index`, or of some index where that is None, has its place at `place`."""
+    box = (*(index_map.domain.extents if index is None else ()), *index_map.replicas.extents)
     count, more = len(on.frame.labels), len(box)
     frame = Frame(on.frame.run, (*on.frame.labels, *(f"index[{k}]" for k in range(more))))
     wide = Affine(frame, {name: frame.widen(size) for name, size in on.sizes.items()})

@@ -30,8 +30,8 @@ from layoutproof.core.result import Point
 from layoutproof.core.size import Extent
 from layoutproof.solvers.smt.bounded import Bounded, BoundedNumbers, Dialect, bounds, plus, term_of
 
-MOST_COPIES = 256
-"""Copies of one element that are written out one by one."""
+MOST_REPLICAS = 256
+"""Replicas of one element that are written out one by one."""
 
 
 class Statement:
@@ -121,8 +121,8 @@ class Statement:
                 pairs = zip(self._at(place), box, strict=True)
                 return self._any(on.logical_or(on.less(v, 0), on.logical_not(on.less(v, on.size(e)))) for v, e in pairs)
             case NotAmong(place, index_map, point):
-                here, copies = self._at(place), self._copies(index_map)
-                places = [index_map.place(self.points[point], copy, on) for copy in copies]
+                here, replicas = self._at(place), self._replicas(index_map)
+                places = [index_map.place(self.points[point], replica, on) for replica in replicas]
                 return reduce(on.logical_and, [on.logical_not(self._all_equal(here, there)) for there in places], True)
             case Uncovered():
                 raise Unsupported("an unreached place needs for-all inside exists; isl or brute decide that")
@@ -140,13 +140,13 @@ class Statement:
     def _any(self, conditions: Iterable[Any]) -> Any:
         return reduce(self.on.logical_or, conditions, False)
 
-    def _copies(self, index_map: IndexMap) -> Iterable[Index]:
-        extents = [self.on.size(extent) for extent in index_map.copies.extents]
+    def _replicas(self, index_map: IndexMap) -> Iterable[Index]:
+        extents = [self.on.size(extent) for extent in index_map.replicas.extents]
         if not all(type(extent) is int for extent in extents):
-            raise Unsupported("the number of copies is not known, and each has to be looked at")
+            raise Unsupported("the number of replicas is not known, and each has to be looked at")
         count = math.prod(extents)
-        if count > MOST_COPIES:
-            raise BudgetExceeded(f"there are {count} copies to look at; z3 is asked about {MOST_COPIES} at most")
+        if count > MOST_REPLICAS:
+            raise BudgetExceeded(f"there are {count} replicas to look at; z3 is asked about {MOST_REPLICAS} at most")
         return product(*map(range, extents))
 
     def _equal(self, left: At, right: At) -> Any:
@@ -156,4 +156,4 @@ class Statement:
         return reduce(self.on.logical_and, [self.on.equal(a, b) for a, b in zip(left, right, strict=True)], True)
 
     def _at(self, where: At) -> Index:
-        return where.map.place(self.points[where.point], self.points[where.copy] if where.copy else (), self.on)
+        return where.map.place(self.points[where.point], self.points[where.replica] if where.replica else (), self.on)

@@ -30,46 +30,50 @@ def answer(solver: Any, claim: Claim) -> Any:
 
 
 def distinct(m: IndexMap) -> Claim:
-    points = {"element": m.domain, "one": m.copies, "other": m.copies}
+    points = {"element": m.domain, "one": m.replicas, "other": m.replicas}
     return Claim(points, And((LexLess("one", "other"), Same(At(m, "element", "one"), At(m, "element", "other")))))
 
 
 def among(m: IndexMap, other: IndexMap) -> Claim:
-    copy = "copy" if m.copies.extents else ""
-    points = {"element": m.domain} | ({copy: m.copies} if copy else {})
-    return Claim(points, NotAmong(At(m, "element", copy), other, "element"))
+    replica = "replica" if m.replicas.extents else ""
+    points = {"element": m.domain} | ({replica: m.replicas} if replica else {})
+    return Claim(points, NotAmong(At(m, "element", replica), other, "element"))
 
 
-def same_copies(m: IndexMap, other: IndexMap) -> Claim:
-    copy = "copy" if m.copies.extents else ""
-    points = {"element": m.domain} | ({copy: m.copies} if copy else {})
-    return Claim(points, Differ(At(m, "element", copy), At(other, "element", copy)))
+def same_replicas(m: IndexMap, other: IndexMap) -> Claim:
+    replica = "replica" if m.replicas.extents else ""
+    points = {"element": m.domain} | ({replica: m.replicas} if replica else {})
+    return Claim(points, Differ(At(m, "element", replica), At(other, "element", replica)))
 
 
 Piece = tuple[int, int, str, int, tuple[int, ...]]
-"""(0 for the index or 1 for the copy, which entry, "//" or "%" or "", divisor, coefficient of each coordinate)."""
+"""(0 for the index or 1 for the replica, which entry, "//" or "%" or "", divisor, coefficient of each coordinate)."""
 
 
 def linear(
-    domain: Sequence[int], copies: Sequence[int], pieces: Sequence[Piece], start: Sequence[int], extents: Sequence[int]
+    domain: Sequence[int],
+    replicas: Sequence[int],
+    pieces: Sequence[Piece],
+    start: Sequence[int],
+    extents: Sequence[int],
 ) -> IndexMap:
-    def place(index: Any, copy: Any, on: Any) -> Any:
+    def place(index: Any, replica: Any, on: Any) -> Any:
         totals = list(start)
         for side, entry, operation, by, coefficients in pieces:
-            value = (index, copy)[side][entry]
+            value = (index, replica)[side][entry]
             value = value // by if operation == "//" else value % by if operation == "%" else value
             totals = [total + value * c for total, c in zip(totals, coefficients, strict=True)]
         return tuple(totals)
 
-    return IndexMap(box(*domain), box(*extents), place, box(*copies))
+    return IndexMap(box(*domain), box(*extents), place, box(*replicas))
 
 
 @st.composite
 def maps(draw: st.DrawFn, domain: Sequence[int], coordinates: int) -> IndexMap:
-    """Strided maps whose index and copy are split here and there; coordinates mostly have digits of their own."""
-    copies = draw(st.lists(st.integers(1, 4), max_size=2))
+    """Strided maps whose index and replica are split here and there; coordinates mostly have digits of their own."""
+    replicas = draw(st.lists(st.integers(1, 4), max_size=2))
     pieces: list[Piece] = []
-    for side, extents in enumerate((domain, copies)):
+    for side, extents in enumerate((domain, replicas)):
         for entry, extent in enumerate(extents):
             by = draw(st.sampled_from([0, 0, *range(2, extent)]))
             for operation in ("//", "%") if by else ("",):
@@ -82,7 +86,7 @@ def maps(draw: st.DrawFn, domain: Sequence[int], coordinates: int) -> IndexMap:
                 pieces.append((side, entry, operation, by, tuple(coefficients)))
     start = [draw(st.sampled_from([0, 0, 0, 1, -1])) for _ in range(coordinates)]
     extents = [draw(st.integers(1, 14)) for _ in range(coordinates)]
-    return linear(domain, copies, pieces, start, extents)
+    return linear(domain, replicas, pieces, start, extents)
 
 
 @st.composite
@@ -103,24 +107,24 @@ def claims(draw: st.DrawFn) -> Claim:
         return among(m, draw(maps(domain, coordinates)))
     step, extent = draw(st.integers(0, 6)), draw(st.integers(1, 3))
 
-    def further(index: Any, copy: Any, on: Any) -> Any:
-        first, *rest = m.place(index, copy[:-1], on)
-        return (first + step * copy[-1], *rest)
+    def further(index: Any, replica: Any, on: Any) -> Any:
+        first, *rest = m.place(index, replica[:-1], on)
+        return (first + step * replica[-1], *rest)
 
-    more = IndexMap(m.domain, m.range, further, box(*m.copies.extents, extent))
+    more = IndexMap(m.domain, m.range, further, box(*m.replicas.extents, extent))
     if kind == "more":
         return draw(st.sampled_from([among(m, more), among(more, m)]))
 
-    def moved(index: Any, copy: Any, on: Any) -> Any:
-        first, *rest = m.place(index, copy, on)
+    def moved(index: Any, replica: Any, on: Any) -> Any:
+        first, *rest = m.place(index, replica, on)
         return (first + step * index[-1], *rest)
 
-    return same_copies(m, IndexMap(m.domain, m.range, moved, m.copies))
+    return same_replicas(m, IndexMap(m.domain, m.range, moved, m.replicas))
 
 
 @PROFILE
 @given(claims())
-def test_engines_agree_on_copies(claim: Claim) -> None:
+def test_engines_agree_on_replicas(claim: Claim) -> None:
     """brute == isl == smt, and == digits wherever digits decide, in verdict and in counterexample."""
     truth = brute.decide(claim)
     assert answer(isl, claim) == truth
@@ -133,23 +137,23 @@ def test_engines_agree_on_copies(claim: Claim) -> None:
 @PROFILE
 @given(st.data())
 def test_counts_agree(data: st.DataObject) -> None:
-    """Places, bounds and load as counted by structure are those of looking at every element and copy."""
+    """Places, bounds and load as counted by structure are those of looking at every element and replica."""
     domain = data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=2))
     m = data.draw(maps(domain, data.draw(st.integers(1, 3))))
     assert count(m) == one_by_one(m)
 
 
-LARGE = mapping((1 << 20, 3, 1 << 16), lambda _, i, j, k, c: (i, 3 * k + j + c), (1 << 20, 3 << 16), copies=(2,))
+LARGE = mapping((1 << 20, 3, 1 << 16), lambda _, i, j, k, c: (i, 3 * k + j + c), (1 << 20, 3 << 16), replicas=(2,))
 
 
 @pytest.mark.parametrize(
     ("claim", "smallest"),
     [
-        (injective(mapping((4, 4), lambda _, i, j, c: (i + 2 * c, j), copies=(2,))), (2, 0)),
-        (injective(mapping((4, 4), lambda _, i, j, c: (i + 4 * c, j), copies=(2,))), None),
-        (injective(mapping((1 << 30, 2), lambda _, i, j, c: (2 * i + j, c), copies=(3,))), None),
+        (injective(mapping((4, 4), lambda _, i, j, c: (i + 2 * c, j), replicas=(2,))), (2, 0)),
+        (injective(mapping((4, 4), lambda _, i, j, c: (i + 4 * c, j), replicas=(2,))), None),
+        (injective(mapping((1 << 30, 2), lambda _, i, j, c: (2 * i + j, c), replicas=(3,))), None),
         (injective(LARGE), (0, 1, 0)),
-        (injective(mapping((3, 5), lambda _, i, j, c: (4 * i + j, c), copies=(2,))), (1, 0)),
+        (injective(mapping((3, 5), lambda _, i, j, c: (4 * i + j, c), replicas=(2,))), (1, 0)),
     ],
 )
 def test_elements_that_share_a_place(claim: Claim, smallest: tuple[int, ...] | None) -> None:
@@ -158,81 +162,83 @@ def test_elements_that_share_a_place(claim: Claim, smallest: tuple[int, ...] | N
     assert (None if found is None else found["second"]) == smallest
 
 
-def test_copies_alone() -> None:
-    """6 = 2 * 3 copies of which 4 differ; gaps between elements do not matter, nor do elements that overlap."""
-    m = mapping((5,), lambda _, i, a, b: (i, 2 * a + 2 * b), copies=(2, 3))
+def test_replicas_alone() -> None:
+    """6 = 2 * 3 replicas of which 4 differ; gaps between elements do not matter, nor do elements that overlap."""
+    m = mapping((5,), lambda _, i, a, b: (i, 2 * a + 2 * b), replicas=(2, 3))
     assert digits.decide(distinct(m)) == {"element": (0,), "one": (0, 1), "other": (1, 0)} == brute.decide(distinct(m))
-    apart = mapping((5,), lambda _, i, a, b: (i // 5, 3 * a + b), copies=(2, 3))
+    apart = mapping((5,), lambda _, i, a, b: (i // 5, 3 * a + b), replicas=(2, 3))
     assert digits.decide(distinct(apart)) is None
-    overlapping = mapping((5,), lambda _, i, a: 2 * i + a * 2, copies=(2,))
+    overlapping = mapping((5,), lambda _, i, a: 2 * i + a * 2, replicas=(2,))
     assert digits.decide(distinct(overlapping)) is None
 
 
 def test_holes_by_axis() -> None:
     """The smallest hole is on the last axis that has one; 0 itself before all others."""
-    m = mapping((2, 2), lambda _, i, j, c: (2 * i + 3 * c, j + 1), (6, 3), copies=(2,))
+    m = mapping((2, 2), lambda _, i, j, c: (2 * i + 3 * c, j + 1), (6, 3), replicas=(2,))
     assert digits.decide(covers(m)) == {"place": (0, 0)} == brute.decide(covers(m))
-    low = mapping((2, 2), lambda _, i, j, c: (2 * i + 3 * c, j), (6, 2), copies=(2,))
+    low = mapping((2, 2), lambda _, i, j, c: (2 * i + 3 * c, j), (6, 2), replicas=(2,))
     assert digits.decide(covers(low)) == {"place": (1, 0)} == brute.decide(covers(low))
-    full = mapping((3, 2), lambda _, i, j, c: (2 * i + c, j), (6, 2), copies=(2,))
+    full = mapping((3, 2), lambda _, i, j, c: (2 * i + c, j), (6, 2), replicas=(2,))
     assert digits.decide(covers(full)) is None
-    behind = mapping((3,), lambda _, i, c: 2 * i + 5 * c - 4, (4,), copies=(2,))
+    behind = mapping((3,), lambda _, i, c: 2 * i + 5 * c - 4, (4,), replicas=(2,))
     assert digits.decide(covers(behind)) == {"place": (2,)} == brute.decide(covers(behind))
 
 
 def test_sets_that_are_spelled_differently() -> None:
     """{0, 2, 4} + {0, 3} + {0, 6} in three ways: C2 of the paper reduces it to two lists that differ."""
-    three = mapping((2,), lambda _, i, a, b, c: 50 * i + 2 * a + 3 * b + 6 * c, copies=(3, 2, 2))
-    two = mapping((2,), lambda _, i, a, b: 50 * i + 2 * a + 3 * b, copies=(6, 2))
-    other = mapping((2,), lambda _, i, a, b: 50 * i + 2 * a + 3 * b, copies=(3, 4))
+    three = mapping((2,), lambda _, i, a, b, c: 50 * i + 2 * a + 3 * b + 6 * c, replicas=(3, 2, 2))
+    two = mapping((2,), lambda _, i, a, b: 50 * i + 2 * a + 3 * b, replicas=(6, 2))
+    other = mapping((2,), lambda _, i, a, b: 50 * i + 2 * a + 3 * b, replicas=(3, 4))
     for left in (three, two, other):
         for right in (three, two, other):
             assert digits.decide(among(left, right)) is None
-    short = mapping((2,), lambda _, i, a, b: 50 * i + 2 * a + 3 * b, copies=(3, 3))
+    short = mapping((2,), lambda _, i, a, b: 50 * i + 2 * a + 3 * b, replicas=(3, 3))
     assert digits.decide(among(short, other)) is None
-    assert digits.decide(among(other, short)) == {"element": (0,), "copy": (0, 3)} == brute.decide(among(other, short))
+    assert (
+        digits.decide(among(other, short)) == {"element": (0,), "replica": (0, 3)} == brute.decide(among(other, short))
+    )
 
 
 def test_a_place_in_another_index_is_not_enough() -> None:
-    """Each element's own copies count: a shift by one is missing although some other element is there."""
+    """Each element's own replicas count: a shift by one is missing although some other element is there."""
     m = mapping((8,), lambda _, i: i)
-    assert digits.decide(among(m, mapping((8,), lambda _, i, c: i + c, copies=(2,)))) is None
-    moved = mapping((8,), lambda _, i, c: i + 1 + c, copies=(2,))
+    assert digits.decide(among(m, mapping((8,), lambda _, i, c: i + c, replicas=(2,)))) is None
+    moved = mapping((8,), lambda _, i, c: i + 1 + c, replicas=(2,))
     assert digits.decide(among(m, moved)) == {"element": (0,)} == brute.decide(among(m, moved))
-    wrapped = mapping((8,), lambda _, i, c: i % 4 + 4 * c, copies=(2,))
+    wrapped = mapping((8,), lambda _, i, c: i % 4 + 4 * c, replicas=(2,))
     assert digits.decide(among(m, wrapped)) is None
-    assert digits.decide(among(wrapped, m)) == {"element": (0,), "copy": (1,)} == brute.decide(among(wrapped, m))
+    assert digits.decide(among(wrapped, m)) == {"element": (0,), "replica": (1,)} == brute.decide(among(wrapped, m))
 
 
 def test_sizes_that_are_not_known() -> None:
-    """Copies apart by whole arrays: proved for all sizes; the same copies of the same map: proved."""
-    m = mapping((N, M), lambda on, i, j, c: (i + c * on.size(N), j), copies=(3,))
+    """Replicas apart by whole arrays: proved for all sizes; the same replicas of the same map: proved."""
+    m = mapping((N, M), lambda on, i, j, c: (i + c * on.size(N), j), replicas=(3,))
     assert digits.decide(injective(m)) is None
     assert digits.decide(distinct(m)) is None
-    again = mapping((N, M), lambda on, i, j, c: (on.size(N) * c + i, j), copies=(3,))
+    again = mapping((N, M), lambda on, i, j, c: (on.size(N) * c + i, j), replicas=(3,))
     assert digits.decide(among(m, again)) is None
-    close = mapping((N, M), lambda on, i, j, c: (i + c, j), copies=(3,))
+    close = mapping((N, M), lambda on, i, j, c: (i + c, j), replicas=(3,))
     with pytest.raises(Undecided):
         digits.decide(injective(close))
 
 
-def test_many_copies_are_left_to_others() -> None:
-    """z3 writes copies out one by one, so it leaves a million of them to the engines that need not."""
-    m = mapping((4,), lambda _, i, c: (i, c), copies=(1 << 20,))
+def test_many_replicas_are_left_to_others() -> None:
+    """z3 writes replicas out one by one, so it leaves a million of them to the engines that need not."""
+    m = mapping((4,), lambda _, i, c: (i, c), replicas=(1 << 20,))
     assert digits.decide(among(m, m)) is None
-    with pytest.raises(Undecided, match="copies"):
+    with pytest.raises(Undecided, match="replicas"):
         smt.decide(among(m, m))
 
 
 def test_points_in_another_order() -> None:
     """The smallest violation depends on the order of the points; digits find it for one order only, and say so."""
-    m = mapping((4, 4), lambda _, i, j, c: (i + 2 * c, j), (5, 4), copies=(2,))
+    m = mapping((4, 4), lambda _, i, j, c: (i + 2 * c, j), (5, 4), replicas=(2,))
     claim = injective(m)
     turned = Claim(dict(reversed(claim.points.items())), claim.violation)
     with pytest.raises(Undecided, match="another order"):
         digits.decide(turned)
     assert isl.decide(turned) == brute.decide(turned)
-    outside = Claim({"copy": m.copies, "index": m.domain}, Outside(At(m, "index", "copy")))
+    outside = Claim({"replica": m.replicas, "index": m.domain}, Outside(At(m, "index", "replica")))
     with pytest.raises(Undecided, match="another order"):
         digits.decide(outside)
 

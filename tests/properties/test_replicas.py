@@ -57,15 +57,15 @@ LAYOUTS: dict[str, IndexMap] = {
     "block": BLOCK,
     "scratchpad": axe((16, 8), [(2, 8, "F"), (8, 1, "P"), (8, 1, "F")]),
     "demo preset of the book": PRESET,
-    "copies that coincide": COINCIDING,
-    "tile, copies scaled": TILED,
+    "replicas that coincide": COINCIDING,
+    "tile, replicas scaled": TILED,
     "tile, as TVM has it": TILED_BY_TVM,
     "padded rows": PADDED,
     "negative stride": axe((6, 4), [(6, -4, "m"), (4, 1, "m")], [(2, 1, "gpuid")], {"m": 20}),
     "interleaved": axe((6,), [(2, 3, "m"), (3, 2, "m")], [(2, 1, "w")]),
     "zero stride": axe((4, 2), [(4, 1, "m"), (2, 0, "m")], [(2, 4, "m")]),
-    "copies fill the gaps": axe((4,), [(4, 2, "m")], [(2, 1, "m")]),
-    "copies overlap other elements": axe((4, 3), [(4, 3, "m"), (3, 1, "m")], [(2, 2, "m")]),
+    "replicas fill the gaps": axe((4,), [(4, 2, "m")], [(2, 1, "m")]),
+    "replicas overlap other elements": axe((4, 3), [(4, 3, "m"), (3, 1, "m")], [(2, 2, "m")]),
     "uneven shards": THIRDS,
 }
 
@@ -78,10 +78,10 @@ def smallest(result: Finding) -> dict[str, tuple[int, ...]] | None:
 
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_each_question_is_answered_as_by_enumeration(name: str) -> None:
-    """Disjoint elements, distinct copies, bounds, holes: verdict and smallest counterexample, none left unknown."""
+    """Disjoint elements, distinct replicas, bounds, holes: verdict and smallest counterexample, none left unknown."""
     m = LAYOUTS[name]
     assert smallest(lp.ask("injective", m)) == collision(m)
-    assert smallest(lp.ask("replicas_distinct", m)) == (repeated(m) if m.copies.extents else None)
+    assert smallest(lp.ask("replicas_distinct", m)) == (repeated(m) if m.replicas.extents else None)
     assert smallest(lp.ask("in_bounds", m)) == outside(m, {})
     covered = lp.ask("covers", m)
     assert smallest(covered) == hole(m)
@@ -115,35 +115,35 @@ class Fault:
 
 
 FAULTS = {
-    "copies one warp apart, where the columns are": Fault(
+    "replicas one warp apart, where the columns are": Fault(
         "injective",
         (FIG2,),
         (axe((8, 16), FIG2_SHARD, [(2, 1, "warp")]),),
-        {"first": (0, 0), "second": (0, 8), "first_copy": (1,), "second_copy": (0,)},
+        {"first": (0, 0), "second": (0, 8), "first_replica": (1,), "second_replica": (0,)},
     ),
     "the book's preset: row stride 2 for 4 columns": Fault(
         "injective",
         (axe((4, 4), [(2, 1, "pid"), (2, 4, "m"), (4, 1, "m")], [(2, 2, "pid")]),),
         (PRESET,),
-        {"first": (0, 2), "second": (1, 0), "first_copy": (0,), "second_copy": (0,)},
+        {"first": (0, 2), "second": (1, 0), "first_replica": (0,), "second_replica": (0,)},
     ),
-    "tile without scaling the copies": Fault(
+    "tile without scaling the replicas": Fault(
         "injective",
         (TILED,),
         (TILED_BY_TVM,),
-        {"first": (0,), "second": (1,), "first_copy": (1,), "second_copy": (0,)},
+        {"first": (0,), "second": (1,), "first_replica": (1,), "second_replica": (0,)},
     ),
-    "two copies on one device": Fault(
+    "two replicas on one device": Fault(
         "replicas_distinct",
         (axe((4,), LINE, [(2, 3, "gpuid"), (3, 1, "gpuid")]),),
         (COINCIDING,),
-        {"element": (0,), "first_copy": (0, 1), "second_copy": (1, 0)},
+        {"element": (0,), "first_replica": (0, 1), "second_replica": (1, 0)},
     ),
-    "copies 33 of 128 lanes apart": Fault(
+    "replicas 33 of 128 lanes apart": Fault(
         "in_bounds",
         (SCALES,),
         (axe((128, 4), SCALES_SHARD, [(4, 33, "TLane")]),),
-        {"element": (29, 0), "copy": (3,)},
+        {"element": (29, 0), "replica": (3,)},
         {"within": "cuda"},
     ),
     "steps of 32 lanes": Fault(
@@ -168,11 +168,11 @@ FAULTS = {
         {"within": {"gpuid": 4}},
     ),
     "one column of padding": Fault("covers", (BLOCK,), (PADDED,), {"place": (8,)}),
-    "a required copy is not there": Fault(
+    "a required replica is not there": Fault(
         "refines",
         (axe((4,), LINE, [(2, 2, "gpuid")]), axe((4,), LINE, [(4, 1, "gpuid")])),
         (axe((4,), LINE, [(2, 3, "gpuid")]), axe((4,), LINE, [(3, 1, "gpuid")])),
-        {"element": (0,), "copy": (1,)},
+        {"element": (0,), "replica": (1,)},
     ),
     "all columns moved by one": Fault(
         "refines",
@@ -180,23 +180,23 @@ FAULTS = {
         (SHARDED, axe((64, 128), SHARDED_SHARD, (), {"m": 1})),
         {"element": (0, 0)},
     ),
-    "one copy more": Fault(
+    "one replica more": Fault(
         "same_map",
         (FIG2, FIG2),
         (FIG2, axe((8, 16), FIG2_SHARD, [(3, 4, "warp")], {"warp": 5})),
-        {"element": (0, 0), "second_copy": (2,)},
+        {"element": (0, 0), "second_replica": (2,)},
     ),
-    "same copies, elements transposed": Fault(
+    "same replicas, elements transposed": Fault(
         "same_map",
         (ROWS, ROWS),
         (ROWS, axe((64, 128), [(2, 1, "gpuid"), (32, 1, "m"), (128, 32, "m")], [(2, 2, "gpuid")])),
-        {"element": (0, 1), "first_copy": (0,)},
+        {"element": (0, 1), "first_replica": (0,)},
     ),
-    "copies in one device's memory": Fault(
+    "replicas in one device's memory": Fault(
         "owners",
         (ROWS,),
         (axe((64, 128), ROWS_SHARD, [(2, 4096, "m")]),),
-        {"element": (0, 0), "first_copy": (0,), "second_copy": (1,)},
+        {"element": (0, 0), "first_replica": (0,), "second_replica": (1,)},
     ),
     "rows of 128 for 64 local columns": Fault(
         "owners",
@@ -230,9 +230,9 @@ def enumerated(fault: Fault, maps: tuple[IndexMap, ...]) -> dict[str, tuple[int,
     if fault.property == "refines":
         return missing(*maps)
     if fault.property == "same_map":
-        return missing(*maps, "first_copy") or missing(maps[1], maps[0], "second_copy")
+        return missing(*maps, "first_replica") or missing(maps[1], maps[0], "second_replica")
     owners = [name for name in one.range.names if name not in ("m", "reg")]
-    again = repeated(one, owners) if one.copies.extents else None
+    again = repeated(one, owners) if one.replicas.extents else None
     return collision(one) or again or (hole(one) if fault.options.get("dense") else None)
 
 
@@ -310,10 +310,10 @@ def test_axes_are_fused_within_their_bounds() -> None:
     assert lp.ask("same_map", threads, warps).verdict is Verdict.REFUTED
     late = axe((64, 2), [(2, 1, "warpid"), (32, 1, "laneid"), (2, 1, "reg")], [(2, 2, "warpid")], {"laneid": 1})
     result = lp.ask("same_map", threads, late, fusion=[THREADS])
-    assert smallest(result) == {"element": (31, 0), "copy": (0,)}
-    assert result.reason == "(31, 0), copy (0,), is placed at laneid = 32, outside 0..31"
+    assert smallest(result) == {"element": (31, 0), "replica": (0,)}
+    assert result.reason == "(31, 0), replica (0,), is placed at laneid = 32, outside 0..31"
     apart = axe((64, 2), [(2, 1, "warpid"), (32, 1, "laneid"), (2, 1, "reg")], [(2, 3, "warpid")])
-    assert smallest(lp.ask("same_map", threads, apart, fusion=[THREADS])) == {"element": (0, 0), "first_copy": (1,)}
+    assert smallest(lp.ask("same_map", threads, apart, fusion=[THREADS])) == {"element": (0, 0), "first_replica": (1,)}
     groups = axe((64, 2), [(64, 1, "tid_in_wg"), (2, 1, "reg")], [(2, 64, "tid_in_wg")])
     both = [THREADS, "tx = 128*wgid + tid_in_wg"]
     assert lp.ask("same_map", warps, groups, fusion=both).verdict is Verdict.PROVED
@@ -347,11 +347,11 @@ def test_wrong_owners_are_named(owner: Any, message: str) -> None:
         lp.ask("owners", FIG2, owner=owner)
 
 
-def test_the_reason_names_copies_and_axes() -> None:
-    """A reader sees which copies meet, and where on which axis."""
+def test_the_reason_names_replicas_and_axes() -> None:
+    """A reader sees which replicas meet, and where on which axis."""
     shared, again = lp.ask("injective", PRESET), lp.ask("replicas_distinct", COINCIDING)
-    assert shared.reason == "(0, 2) (copy (0,)) and (1, 0) (copy (0,)) are both stored at pid 0, m 2"
-    assert again.reason == "copies (0, 1) and (1, 0) of (0,) are both stored at m 0, gpuid 2"
+    assert shared.reason == "(0, 2) (replica (0,)) and (1, 0) (replica (0,)) are both stored at pid 0, m 2"
+    assert again.reason == "replicas (0, 1) and (1, 0) of (0,) are both stored at m 0, gpuid 2"
 
 
 def test_the_fully_sharded_example() -> None:
@@ -424,7 +424,7 @@ def test_wrong_bounds_are_named(options: dict[str, Any], message: str) -> None:
 
 
 def test_sizes_that_are_not_known() -> None:
-    """Copies of arrays of run-time size: proved for all sizes, refuted with the smallest."""
+    """Replicas of arrays of run-time size: proved for all sizes, refuted with the smallest."""
     text = "S[(N,M):(M,1)] + R[2:N*M]"
     for question in ("injective", "replicas_distinct", "covers", "in_bounds"):
         assert lp.ask(question, text).verdict is Verdict.PROVED
@@ -434,8 +434,8 @@ def test_sizes_that_are_not_known() -> None:
         "sizes": {"N": 4},
         "first": (0,),
         "second": (3,),
-        "first_copy": (1,),
-        "second_copy": (0,),
+        "first_replica": (1,),
+        "second_replica": (0,),
     }
 
 
