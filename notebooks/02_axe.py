@@ -17,8 +17,8 @@ from layoutproof.layouts import axe
 
 # %% [markdown]
 # ## The four layouts
-# A tensor-core tile over two warps with a replica four warps away, a tensor sharded over a 2x2 mesh, and two accelerator
-# memories. `matrix` prints the two lines of the paper: extents above strides.
+# A tensor-core tile over two warps with a replica four warps away, a tensor sharded over a 2x2 mesh, and two
+# accelerator memories. `matrix` prints the two lines of the paper: extents above strides.
 
 # %%
 layout_a = axe.read("S[(8,2,4,2):(4@lane,1@warp,1@lane,1@reg)] + R[2:4@warp] + 5@warp on (8,16)")
@@ -38,8 +38,8 @@ print(places)
 assert places == [{"lane": 8, "warp": 6, "reg": 1}, {"lane": 8, "warp": 10, "reg": 1}]
 
 # %% [markdown]
-# The blog's code runs `itertools.product` over *one* list of all replicas' steps. With one replica iter that is right; with
-# two it gives E1 + E2 places where there are E1 * E2.
+# The blog's code runs `itertools.product` over *one* list of all replicas' steps. With one replica iter that is right;
+# with two it gives E1 + E2 places where there are E1 * E2.
 
 # %%
 two_replicas = axe.read("S[4:1] + R[2:4@warp] + R[2:8@warp]")
