@@ -3,7 +3,7 @@
 #
 # A blog post retells the Axe paper with code: layouts as D (shard), R (replicas) and O (offset), printing, forward and
 # backward mapping. Here its examples are asked of layoutproof. Its printing and its one worked index are right; its
-# forward mapping, its backward mapping and what it says of a sharded tensor need mending, and each mend is proved.
+# forward mapping, its backward mapping and what it says of a sharded tensor need fixing, and each fix is proved.
 
 # %%
 import itertools

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # A wrong Pallas kernel, found and mended
+# # A wrong Pallas kernel, found and fixed
 #
 # The matrix product that ships with JAX, `jax.experimental.pallas.ops.tpu.matmul`, divides its grid with `//` and does
 # not check that blocks divide the matrices. JAX does not notice, the TPU compiler does not notice, and there is no
@@ -69,15 +69,15 @@ def divided(a: jax.Array, b: jax.Array) -> jax.Array:
     return matmul(a, b, block_shape=(200, 1000), block_k=1000)
 
 
-for mended in (padded, divided):
-    calls = [judged(call, target="v5e") for call in kernels_of(mended, (square, square))]
+for fixed in (padded, divided):
+    calls = [judged(call, target="v5e") for call in kernels_of(fixed, (square, square))]
     print(text(calls))
     assert [call.verdict for call in calls] == [lp.Verdict.PROVED]
     with pltpu.force_tpu_interpret_mode():
-        assert (np.asarray(mended(ones, ones)) == 1000).all()
+        assert (np.asarray(fixed(ones, ones)) == 1000).all()
 
 # %% [markdown]
-# ## Kept mended
+# ## Kept fixed
 # A guard around a test, or `pytest --layoutproof` around all of them, finds the next one without a changed line.
 
 # %%

@@ -96,8 +96,8 @@ grown = arrays_file.answer(
 print(grown.text())
 rows, columns = grown.as_json()["padding"]["x"]["dims"]
 assert (rows, columns) == (1000, 1024)
-mended = search(columns, "{bm: [128, 256, 512], bn: [128, 256, 512], bk: [128, 256, 512]}", best=1, headroom="matmul")
-assert mended.verdict is lp.Verdict.PROVED
+fixed = search(columns, "{bm: [128, 256, 512], bn: [128, 256, 512], bk: [128, 256, 512]}", best=1, headroom="matmul")
+assert fixed.verdict is lp.Verdict.PROVED
 
 # %% [markdown]
 # The best really computes a product, in JAX's own interpreter for TPU kernels.
@@ -107,7 +107,7 @@ from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 from jax.experimental.pallas.ops.tpu.matmul import matmul  # noqa: E402
 
 ones = jax.numpy.ones((columns, columns), "bfloat16")
-bm, bn, bk = (mended.result.found[0].values[name] for name in ("bm", "bn", "bk"))
+bm, bn, bk = (fixed.result.found[0].values[name] for name in ("bm", "bn", "bk"))
 with pltpu.force_tpu_interpret_mode():
     assert (matmul(ones, ones, block_shape=(bm, bn), block_k=bk) == columns).all()
 print(f"{columns} x {columns} by blocks of {bm} x {bn} x {bk}: right")

@@ -88,7 +88,7 @@ class InternalError(RuntimeError):
 
 
 def failure(error: Exception) -> str:
-    """In one line, what went wrong inside of us and where: nothing that the user can mend, and nothing is proved.
+    """In one line, what went wrong inside of us and where: nothing that the user can fix, and nothing is proved.
 
     >>> try:
     ...     {}["x"]

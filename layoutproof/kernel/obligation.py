@@ -25,7 +25,7 @@ class Obligation:
     if_proved: a reason why the proof of `claim` does not prove the property (it then stays unknown), "" = it does.
     if_refuted: likewise, why its refutation refutes nothing.
     reads: whether the answer may depend on what the subject's index map reads from tables.
-    severity: what a violation is worth.  mend: what to do, from the counterexample.  source: file:line.
+    severity: what a violation is worth.  fix: what to do, from the counterexample.  source: file:line.
     shown: the counterexample as people see it, from the claim's; None = the claim's own.
     provided: claims that must hold at the sizes of the counterexample too; where one does not, nothing is violated.
     graver: asked where this is not proved, and the worst of them is the answer where it is violated or unknown.
@@ -40,7 +40,7 @@ class Obligation:
     if_refuted: str = ""
     reads: bool = True
     severity: str = "error"
-    mend: Callable[[Point, Numbers], str] = lambda point, on: ""
+    fix: Callable[[Point, Numbers], str] = lambda point, on: ""
     source: str = ""
     point: Point = field(default_factory=dict)
     figures: Mapping[str, object] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Judge a kernel: every property of kernels asked of it, each answer with its verdict, its worth and its mend."""
+"""Judge a kernel: every property of kernels asked of it, each answer with its verdict, its severity and its fix."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ def _answer(
 
     figures: dict[str, object] = dict(asked.figures)
 
-    def answer(verdict: Verdict, reason: str = "", by: str = "", point: Any = None, mend: str = "") -> Finding:
+    def answer(verdict: Verdict, reason: str = "", by: str = "", point: Any = None, fix: str = "") -> Finding:
         file, line, column = split_place(asked.source or kernel.source)
         return Finding(
             name,
@@ -278,13 +278,13 @@ def _answer(
             counterexample=point,
             severity=asked.severity,
             figures=figures,
-            fix=mend,
+            fix=fix,
             decided_by=by,
             assumes=assumed,
         )
 
     if asked.broken:
-        return answer(Verdict.REFUTED, asked.broken, asked.by, asked.point, asked.mend(asked.point, INTS))
+        return answer(Verdict.REFUTED, asked.broken, asked.by, asked.point, asked.fix(asked.point, INTS))
     if asked.unknown:
         return answer(Verdict.UNKNOWN, asked.unknown)
     if asked.claim is None:
@@ -315,7 +315,7 @@ def _answer(
     seen = claim.counterexample(point)
     if asked.shown is not None:
         seen = {**asked.shown(point, on), **{name: seen[name] for name in seen if name not in claim.points}}
-    return answer(Verdict.REFUTED, why, by, seen, asked.mend(point, on))
+    return answer(Verdict.REFUTED, why, by, seen, asked.fix(point, on))
 
 
 def _holds_at(claim: Claim, refuted: Claim, point: Point, how: How) -> bool:

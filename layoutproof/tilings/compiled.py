@@ -15,7 +15,7 @@ from layoutproof.tilings.problem import Problem
 from layoutproof.tilings.traced_compile import version
 
 _OWN_FAULT = re.compile(r"(Layout|Name|UnboundLocal|Type|Attribute|Import|ModuleNotFound|Syntax|Key|Index)Error: ")
-"""What no compiler raises: the body is wrong, and no other tiling mends it."""
+"""What no compiler raises: the body is wrong, and no other tiling helps."""
 
 
 @dataclass(frozen=True, slots=True)

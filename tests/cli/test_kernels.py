@@ -43,7 +43,7 @@ def test_a_proof(run: Any) -> None:
 
 
 def test_a_refutation(run: Any) -> None:
-    """A wrong grid: verdict, property, operand, block, elements, size, mend and place are all on the screen."""
+    """A wrong grid: verdict, property, operand, block, elements, size, fix and place are all on the screen."""
     code, out, _ = run("users_kernels.py:copy", "--arg", "f32[1000,128]")
     assert code == 1
     assert f"refuted  outputs_covered  outputs f32[1000,128] block (256, 128)   users_kernels.py:{SPEC_LINE}" in out

@@ -1,4 +1,4 @@
-"""What JAX and the compiler let through is refuted by the right property, and the mended twin is not."""
+"""What JAX and the compiler let through is refuted by the right property, and the fixed twin is not."""
 
 from __future__ import annotations
 

@@ -252,9 +252,9 @@ def _not_an_extent(cursor: Cursor, start: int, what: str) -> LayoutError:
         return cursor.expected(what)
     pieces = re.fullmatch(r"([0-9]{1,20})x([0-9]{1,20})", word)
     if pieces:
-        mend = f"write {pieces[1]},{pieces[2]} for two dimensions, {pieces[1]}*{pieces[2]} for their product"
+        fix = f"write {pieces[1]},{pieces[2]} for two dimensions, {pieces[1]}*{pieces[2]} for their product"
     elif re.fullmatch(r"[0-9.]+(?:[eE][0-9]+)?", word):
-        mend = "extents are whole numbers, written with digits only"
+        fix = "extents are whole numbers, written with digits only"
     else:
-        mend = "a dimension is an integer, <=integer, ?, or a size made of names, integers, + - * and parentheses"
-    return cursor.refuse(f"'{shorten(word, 40)}' is not a dimension: {mend}", start)
+        fix = "a dimension is an integer, <=integer, ?, or a size made of names, integers, + - * and parentheses"
+    return cursor.refuse(f"'{shorten(word, 40)}' is not a dimension: {fix}", start)

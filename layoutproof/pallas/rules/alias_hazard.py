@@ -39,7 +39,7 @@ from layoutproof.kernel.windows import consistency_constraints, terms_map
 from layoutproof.pallas.rules.revisits import leading_claim, returned
 
 TARGET = False
-MEND = "read and write one block in one program"
+FIX = "read and write one block in one program"
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
@@ -90,10 +90,10 @@ def _of(pair: _Pair, subject: str) -> Iterator[Obligation]:
     kernel, output = pair.kernel, pair.output
     if kernel.platform == "tpu":
         steps = _by_tables(pair) if reads((*returned(pair.operand), *returned(output))) else _by_steps(pair)
-        yield Obligation(subject, steps, source=output.source, mend=lambda at, on: MEND)
+        yield Obligation(subject, steps, source=output.source, fix=lambda at, on: FIX)
     if any(kernel.grid[k] != 1 for k in kernel.parallel()):
         gpu = "" if kernel.platform == "tpu" else "what each program stores of its block is in the kernel's body"
-        yield Obligation(subject, _at_once(pair), if_refuted=gpu, source=output.source, mend=lambda at, on: MEND)
+        yield Obligation(subject, _at_once(pair), if_refuted=gpu, source=output.source, fix=lambda at, on: FIX)
 
 
 def _by_steps(pair: _Pair) -> Claim:

@@ -81,12 +81,12 @@ def _inside(kernel: Kernel, operand: Operand, dims: list[int], reading: bool) ->
         padding = f", padding ({block.low}, {block.high})" if block.low or block.high else ""
         return f"{who}: {window}, and the array has {extent}{padding}"
 
-    def mend(at: Point, on: Numbers) -> str:
+    def fix(at: Point, on: Numbers) -> str:
         return out_of_bounds(kernel, operand, wrong(at, on)[0])
 
     outside = Outside(At(m, "program", reads_))
     claim = Claim(points, And((*consistency, outside)) if consistency else outside, explain)
-    return Obligation(operand.name, claim, reads=reading, mend=mend, source=operand.source)
+    return Obligation(operand.name, claim, reads=reading, fix=fix, source=operand.source)
 
 
 def _ends(kernel: Kernel, operand: Operand) -> Obligation:

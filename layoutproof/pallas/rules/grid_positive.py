@@ -32,8 +32,8 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
             return "; ".join(_said(k, on.size(n)) for k, n in doubtful if on.size(n) < 1)
 
         claim = Claim({}, parts[0] if len(parts) == 1 else Or(parts), explain)
-    mend = "use pl.cdiv instead of //"
-    return (Obligation("grid", claim, "; ".join(broken), reads=False, mend=lambda point, on: mend),)
+    fix = "use pl.cdiv instead of //"
+    return (Obligation("grid", claim, "; ".join(broken), reads=False, fix=lambda point, on: fix),)
 
 
 def _said(k: int, extent: int) -> str:

@@ -129,7 +129,7 @@ def _tail(kernel: Kernel, operand: Operand, d: int, others: list[Operand]) -> Ob
         operand.name,
         Claim({"tail": after.range}, And((unread, *some)) if some else unread, explain),
         severity="warning" if kernel.inputs.index(operand) in [a for a, _ in kernel.aliases] else "error",
-        mend=lambda at, on: uncovered(kernel, operand, d),
+        fix=lambda at, on: uncovered(kernel, operand, d),
         source=operand.source,
         shown=first,
         provided=tuple(beside),

@@ -40,8 +40,8 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
             why = f"{memory.name}: {memory}; the limit is {memory.limit_from}; {largest}"
         else:
             figures["proved"] = str(memory)
-        mend = _mend(memory)
-        found.append(Obligation(memory.name, broken=why, figures=figures, mend=_saying(mend)))
+        fix = _fix(memory)
+        found.append(Obligation(memory.name, broken=why, figures=figures, fix=_saying(fix)))
     return tuple(found)
 
 
@@ -49,7 +49,7 @@ def _saying(text: str) -> Callable[[Point, Numbers], str]:
     return lambda point, on: text
 
 
-def _mend(memory: MemoryUse) -> str:
+def _fix(memory: MemoryUse) -> str:
     if memory.limit < memory.used <= memory.capacity:
         return f"smaller blocks, or vmem_limit_bytes={memory.used} and more (up to {memory.capacity})"
     return "smaller blocks"

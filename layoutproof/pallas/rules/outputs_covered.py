@@ -44,7 +44,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
             parts.append(f"{start}:{min(start + on.size(block.size), on.size(operand.dims[k]))}")
         return f"no program writes {operand.name}[{', '.join(parts)}] ({named} {at[named]})"
 
-    def mend(at: Point, on: Numbers) -> str:
+    def fix(at: Point, on: Numbers) -> str:
         for k, entry in enumerate(at[named]):
             if entry:
                 return uncovered(kernel, operand, k)
@@ -57,4 +57,4 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
         # every value that a table may hold was let stand at once: what is not reached so is not reached at all
         yield Obligation(operand.name, claim, if_proved=unsettled, severity=severity, source=operand.source)
         return
-    yield Obligation(operand.name, claim, severity=severity, mend=mend, source=operand.source)
+    yield Obligation(operand.name, claim, severity=severity, fix=fix, source=operand.source)

@@ -26,4 +26,4 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     broken = (
         f"grid dimension {late[0]} is parallel and comes after the sequential dimension {sequential[0]}" if late else ""
     )
-    return (Obligation("grid", broken=broken, mend=lambda point, on: "reorder the grid: parallel dimensions first"),)
+    return (Obligation("grid", broken=broken, fix=lambda point, on: "reorder the grid: parallel dimensions first"),)

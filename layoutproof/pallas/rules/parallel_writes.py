@@ -53,7 +53,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
         pair = f"({', '.join(m.domain.names)}) = {at['first']} and {at['second']}"
         return f"{operand.name}: programs {pair} may run at the same time, and both write {written} {place}"
 
-    def mend(at: Point, on: Numbers) -> str:
+    def fix(at: Point, on: Numbers) -> str:
         k = next(d for d, a, b in zip(dims, at["first"], at["second"], strict=True) if a != b)
         who = "vmap made it parallel: batch outside of the call" if k in kernel.vmapped else 'make it "arbitrary"'
         return f"grid dimension {k} does not choose the block of {operand.name}; {who}, or let it choose a block"
@@ -64,7 +64,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     body = (
         "" if kernel.platform == "tpu" else "programs share a block, and what each stores of it is in the kernel's body"
     )
-    yield Obligation(operand.name, claim, if_refuted=body, severity=severity, mend=mend, source=operand.source)
+    yield Obligation(operand.name, claim, if_refuted=body, severity=severity, fix=fix, source=operand.source)
 
 
 def _inside(place: Index, extents: Any, on: Numbers) -> Any:

@@ -66,7 +66,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
             f"{point['between']}, and visited again at {point['last']}"
         )
 
-    def mend(point: Point, on: Numbers) -> str:
+    def fix(point: Point, on: Numbers) -> str:
         idle = [k for k in range(max(moving, default=0)) if k not in moving and kernel.grid[k] != 1]
         if not idle:
             return ""
@@ -74,7 +74,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
 
     claim = Claim(points, And(parts), explain, implied_by=leading_claim(kernel, operand))
     severity = "error" if operand.live else "info"
-    yield Obligation(operand.name, claim, severity=severity, mend=mend, source=operand.source)
+    yield Obligation(operand.name, claim, severity=severity, fix=fix, source=operand.source)
 
 
 def _visits(kernel: Kernel, operand: Operand) -> IndexMap:
