@@ -27,8 +27,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
-
 from layoutproof.core import plugins
 from layoutproof.core.errors import LayoutError, closest, shorten
 from layoutproof.registry.catalogue import options_of
@@ -37,34 +35,15 @@ from layoutproof.specs.positions import Node, read_file, read_yaml
 from layoutproof.specs.spec_model import (
     FACTS,
     NAME,
-    KernelModel,
     PropertyCheck,
     SpecFile,
-    fields_of,
     kinds,
     model_of,
-    shown,
 )
 from layoutproof.specs.traced import named_calls, one_call
+from layoutproof.specs.validation import validated
 
 _OF_ASK = ("where", "engine", "confirm", "effort")
-_WORDS = {
-    "string_type": "text",
-    "int_type": "a whole number",
-    "bool_type": "true or false",
-    "list_type": "a list",
-    "sequence_str": "a list",
-    "dict_type": "a mapping",
-    "model_type": "a mapping",
-    "greater_than_equal": "a number of at least {ge}",
-    "less_than_equal": "a number of at most {le}",
-    "string_too_short": "some text",
-    "too_short": "{min_length} entries",
-    "too_long": "{max_length} entries",
-    "is_instance_of": "a list",
-    "literal_error": "{expected}",
-    "string_pattern_mismatch": "MODULE:FUNCTION or FILE.py:FUNCTION",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +123,7 @@ def read_spec(root: Node, file: str) -> tuple[list[Check], list[LayoutError]]:
         what = "a search file: it states a problem and makes no claims; solve it with: layoutproof search"
         line, column = root.keys["search"]
         return [], [LayoutError(f"{what} {shlex.quote(file)}", file=file, line=line, column=column)]
-    errors = _mistakes(SpecFile, root, root.plain(), file, tuple(SpecFile.model_fields))
+    errors = validated(SpecFile, root, file)[1]
     if type(root.value) is not dict:
         return [], errors
     source = _of(root, "source", str) or ""
@@ -212,7 +191,7 @@ def _check(
     kind = _kind(node, file)
     model = model_of(kind)
     plain = node.plain()
-    mistakes = _mistakes(model, node, plain, file, fields_of(kind))
+    _, mistakes = validated(model, node, file)
     errors.extend(mistakes)
     if mistakes:
         return None
@@ -291,50 +270,6 @@ def _named(node: Node, file: str, layouts: Mapping[str, object]) -> object:
         near = closest(value, list(layouts)) or ("; named are " + ", ".join(layouts) if layouts else "; none is named")
         raise LayoutError(f"unknown layout {value!r}{near}", file=file, line=node.line, column=node.column)
     return layouts[value]
-
-
-def _mistakes(model: type[BaseModel], node: Node, plain: object, file: str, known: Sequence[str]) -> list[LayoutError]:
-    """Everything the model refuses, in our words, at its place in the file."""
-    try:
-        model.model_validate(plain)
-    except ValidationError as error:
-        found: dict[tuple[int, int, str], LayoutError] = {}
-        for detail in error.errors(include_url=False):
-            line, column, problem = _explain(detail, node, known)
-            found.setdefault((line, column, ""), LayoutError(problem, file=file, line=line, column=column))
-        return list(found.values())
-    return []
-
-
-def _explain(detail: Any, node: Node, known: Sequence[str]) -> tuple[int, int, str]:
-    """Line, column and words of one of pydantic's errors."""
-    at, owner, path = node, node, list[str]()
-    for step in detail["loc"]:
-        inside = at.value.get(step) if type(at.value) is dict else None
-        if type(at.value) is list and type(step) is int and step < len(at.value):
-            inside = at.value[step]
-        if inside is None:
-            continue  # a name of pydantic's own, such as the branch of a union
-        at, owner = inside, at
-        path += [step] if type(step) is str else []
-    key = f"{path[-1]!r}: " if path else ""
-    if detail["type"] == "extra_forbidden" and owner.keys:
-        name = str(detail["loc"][-1])
-        line, column = owner.keys[name]
-        known = known if owner is node else tuple(KernelModel.model_fields)
-        return line, column, f"unknown key {shorten(name, 40)!r}" + (closest(name, known) or _known(known))
-    if detail["type"] == "missing":
-        return at.line, at.column, f"{detail['loc'][-1]!r} is missing"
-    if detail["type"] == "value_error":
-        return at.line, at.column, key + str(detail["ctx"]["error"])
-    wanted = _WORDS.get(detail["type"], detail["msg"]).format(**detail.get("ctx", {}))
-    if detail["type"] == "too_short" and path == ["checks"]:
-        return at.line, at.column, "'checks' is empty; nothing asked is nothing proved"
-    return at.line, at.column, key + f"expected {wanted}; found {shown(at.plain())}"
-
-
-def _known(known: Sequence[str]) -> str:
-    return f"; the keys here are {', '.join(known)}"
 
 
 def _of(root: Node, key: str, kind: type) -> Any:

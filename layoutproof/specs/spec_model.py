@@ -10,20 +10,15 @@ import re
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, create_model, model_validator
 
-from layoutproof.core.errors import shorten
 from layoutproof.registry.catalogue import kernel_properties, layouts_of, options_of, properties, property_module
 from layoutproof.solvers.decide import ENGINES
+from layoutproof.specs.validation import Model, shown
 
 EXAMPLE = '"f32[3,5]{1,0:T(2,2)}"'
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
 """What names a layout. No layout text looks like this: each has brackets."""
-
-
-def shown(value: object) -> str:
-    """A value as a message shows it."""
-    return shorten(repr(value), 60)
 
 
 def _layout(value: object) -> object:
@@ -76,12 +71,6 @@ Offsets = Annotated[Any, BeforeValidator(_offsets), WithJsonSchema({"type": ["in
 Programs = Annotated[Any, BeforeValidator(_programs), WithJsonSchema({"type": ["integer", "array", "null"]})]
 Engine = Annotated[Any, BeforeValidator(_engine), WithJsonSchema({"enum": list(ENGINES)})]
 Place = dict[str, int]
-
-
-class Model(BaseModel):
-    """Strict: no conversion, no unknown key."""
-
-    model_config = ConfigDict(strict=True, extra="forbid")
 
 
 class KernelModel(Model):
@@ -247,11 +236,6 @@ def model_of(kind: str) -> type[CheckModel]:
     page = (module.__doc__ or kind).strip().splitlines()[0]
     model: type[CheckModel] = create_model(kind, __base__=PropertyCheck, __doc__=page, **fields)
     return model
-
-
-def fields_of(kind: str) -> tuple[str, ...]:
-    """The keys that a check of this kind may have."""
-    return tuple(field.alias or name for name, field in model_of(kind).model_fields.items())
 
 
 def json_schema() -> dict[str, Any]:

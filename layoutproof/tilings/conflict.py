@@ -149,7 +149,7 @@ def _relaxed(problem: Problem, kept: Sequence[Condition]) -> tuple[Problem, bool
         beyond = not bounded
         if left != entry or beyond:
             try:
-                variables[name] = domain(name, left, problem.shapes)
+                variables[name] = domain(left, problem.shapes)
                 if beyond and isinstance(left, Mapping) and "to" not in left:
                     variables[name] += _beyond(name, left, problem)
             except LayoutError:
@@ -182,7 +182,7 @@ def _beyond(name: str, left: Mapping[str, Any], problem: Problem) -> tuple[int, 
     for more in ({"to": largest + FAR * step}, far):
         low = max(left.get("from", 1), largest + 1)
         with suppress(LayoutError):
-            found.update(domain(name, {**left, **more, "from": low}, problem.shapes))
+            found.update(domain({**left, **more, "from": low}, problem.shapes))
     return tuple(sorted(found))
 
 

@@ -49,7 +49,7 @@ class TilingsAnswer:
 
 def kind_of(root: Node, file: str) -> str:
     """`kernel`, `trace` or `arrays`, by the keys of the document. LayoutError where it is none, or two at once."""
-    from layoutproof.tilings.arrays_file import SECTIONS
+    from layoutproof.tilings.search_model import SECTIONS
 
     keys = root.value if type(root.value) is dict else {}
     found = [kind for kind in ("kernel", "trace") if kind in keys]

@@ -61,17 +61,19 @@ def headroom(value: Any) -> Headroom:
     return Headroom(ceil(100 * (1 - 1 / ratio)), f"{whose}: {said}")
 
 
-def machine(target: str, template: Template, step_overhead: Any = None) -> Machine:
+def machine(target: str, template: Template, overhead: int | None = None) -> Machine:
     """The roofline of one TensorCore: the peak is that of the widest input of 2 or more dimensions.
 
-    step_overhead: of the search file, e.g. "0.5us"; None = STEP_OVERHEAD. Raises LayoutError for an unknown target.
+    overhead: picoseconds of one grid step, None = STEP_OVERHEAD. Raises LayoutError for an unknown target.
     """
     chip = chip_of(target)
     matrices = [w.dtype for w in template.windows if w.role == "in" and len(w.dims) > 1]
     # one wide or floating operand makes the whole product one of its kind
     widest = max((ELEMENT_BITS.get(dtype, 32) for dtype in matrices), default=32)
     floating = not all(_WHOLE.fullmatch(dtype) for dtype in matrices)
-    return Machine(chip.name, chip.bandwidth, chip.peak(widest, floating), _overhead(step_overhead))
+    return Machine(
+        chip.name, chip.bandwidth, chip.peak(widest, floating), STEP_OVERHEAD if overhead is None else overhead
+    )
 
 
 def vmem_limit(target: str, asked: Any = None) -> int:
@@ -101,9 +103,12 @@ def sources(machine: Machine, overhead_given: bool = False) -> tuple[str, ...]:
     )
 
 
-def _overhead(value: Any) -> int:
-    if value is None:
-        return STEP_OVERHEAD
+def picoseconds(value: Any) -> int:
+    """A time as a search file writes it, such as 350ns or 0.5us, or 0. LayoutError for anything else.
+
+    >>> picoseconds("0.5us")
+    500000
+    """
     found = _TIME.fullmatch(str(value).strip())
     if value == 0 and type(value) is int:
         return 0

@@ -21,33 +21,17 @@ _BYTES = re.compile(r"([0-9]{1,40}(?:\.[0-9]{1,40})?)\s*(KiB|MiB|GiB|B)?")
 _UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
-def domain(name: str, entry: Any, shapes: Sequence[Shape]) -> tuple[int, ...]:
-    """The values of one variable, rising. LayoutError for what is no range."""
-    if type(entry) is int:
-        entry = [entry]
-    if isinstance(entry, list):
-        values = entry
-    elif isinstance(entry, Mapping):
-        values = _range(name, entry, shapes)
-    else:
-        raise LayoutError(f"{name} is a number, a list, or {{from, to, multiple_of}}; not {shorten(repr(entry), 60)}")
-    if not all(type(v) is int and v >= 1 for v in values):
-        raise LayoutError(f"the values of {name} are whole numbers of at least 1: {shorten(repr(entry), 60)}")
+def domain(entry: int | Sequence[int] | Mapping[str, Any], shapes: Sequence[Shape]) -> tuple[int, ...]:
+    """The values of one variable, rising, from what `search_model` lets stand in a file. LayoutError for no range."""
+    values = _range(entry, shapes) if isinstance(entry, Mapping) else [entry] if isinstance(entry, int) else entry
     if not values:
-        raise LayoutError(f"{name} has no value: {shorten(repr(entry), 60)}")
+        raise LayoutError(f"no number is in {shorten(repr(entry), 60)}")
     return tuple(sorted(set(values)))
 
 
-def _range(name: str, entry: Mapping[str, Any], shapes: Sequence[Shape]) -> list[int]:
-    known = ("from", "to", "multiple_of", "powers_of", "divides")
-    for key in entry:
-        if key not in known:
-            raise LayoutError(f"{name} has no {key!r}; known: {', '.join(known)}")
-    for key in ("from", "to", "multiple_of", "powers_of"):
-        if key in entry and (type(entry[key]) is not int or entry[key] < (2 if key == "powers_of" else 1)):
-            raise LayoutError(f"{name}: {key} is a whole number, not {shorten(repr(entry[key]), 40)}")
+def _range(entry: Mapping[str, Any], shapes: Sequence[Shape]) -> list[int]:
     step = entry.get("multiple_of", 1)
-    largest = max(max(shape.sizes.values()) for shape in shapes)
+    largest = max((size for shape in shapes for size in shape.sizes.values()), default=1)
     low, high = entry.get("from", step), entry.get("to", largest)
     if "powers_of" in entry:
         values, power = [], 1
@@ -57,14 +41,14 @@ def _range(name: str, entry: Mapping[str, Any], shapes: Sequence[Shape]) -> list
     else:
         start = -(-low // step) * step
         if (high - start) // step >= LARGEST_DOMAIN:
-            raise LayoutError(f"{name} may have {LARGEST_DOMAIN} values; {low}..{high} by {step} are more")
+            raise LayoutError(f"at most {LARGEST_DOMAIN} values; {low}..{high} by {step} are more")
         values = list(range(start, high + 1, step))
     values = [v for v in values if low <= v <= high and v % step == 0]
     if "divides" in entry:
         try:
-            whole = [_number(entry["divides"], shape) for shape in shapes]
+            whole = [_number(entry["divides"], shape) for shape in shapes or (Shape({}),)]
         except ZeroDivisionError:
-            raise LayoutError(f"{name}: {shorten(str(entry['divides']), 60)} divides by 0") from None
+            raise LayoutError(f"{shorten(str(entry['divides']), 60)} divides by 0") from None
         values = [v for v in values if gcd(v, *whole) == v]
     return values
 
@@ -74,20 +58,22 @@ def _number(text: Any, shape: Shape) -> int:
     return int(term.evaluate(shape.sizes, INTS))
 
 
-def expression(text: Any, known: set[str]) -> Term:
+def expression(text: Any, known: set[str] | None) -> Term:
+    """An expression over the known names, None = any. LayoutError for anything else."""
     term = Term("int", text) if type(text) is int else parse_expression(_powers(str(text)))
     _check(term, known, str(text))
     return term
 
 
-def constraint(text: Any, known: set[str]) -> Constraint:
+def condition_of(text: Any, known: set[str] | None) -> Constraint:
+    """A condition over the known names, None = any. LayoutError for anything else."""
     condition = parse_condition(_powers(str(text)))
     _check(condition, known, str(text))
     return Constraint(str(text), condition)
 
 
-def _check(term: Term, known: set[str], text: str) -> None:
-    for name in term.names():
+def _check(term: Term, known: set[str] | None, text: str) -> None:
+    for name in term.names() if known is not None else ():
         if name not in known:
             raise LayoutError(f"{name} is not known here; known: {', '.join(sorted(known))}", text=text)
     if reads((term,)):
@@ -106,6 +92,7 @@ def _powers(text: str) -> str:
 
 
 def amount(value: Any) -> int:
+    """Bytes of memory: a number, or a text such as 16MiB. LayoutError for anything else."""
     if type(value) is int and value > 0:
         return value
     found = _BYTES.fullmatch(str(value).strip()) if type(value) is not bool else None
@@ -114,11 +101,3 @@ def amount(value: Any) -> int:
             f"an amount of memory is a number of bytes or a text such as 16MiB, not {shorten(repr(value), 40)}"
         )
     return int(float(found[1]) * _UNITS[found[2] or "B"])
-
-
-def word(value: Any, key: str, words: tuple[str, ...]) -> str:
-    if value is None:
-        return words[0]
-    if value not in words:
-        raise LayoutError(f"{key} is {' or '.join(words)}, not {shorten(repr(value), 40)}")
-    return str(value)

@@ -49,8 +49,9 @@ class TracedProblem:
     """variables: name -> values, rising.  trace: the kernels of one choice; LayoutError where the function refuses it.
 
     vmem: bytes that a kernel may use, None = what each kernel asks for, or the target's default.  headroom: what
-    is kept free of it.  sizes: other names of the expressions.  confirm: asks the compiler, None = nobody can;
-    confirmed: whether it is asked.  source: file, line and column of the function's name.
+    is kept free of it.  step_overhead: ps of one grid step, None = not stated.  sizes: other names of the expressions.
+    confirm: asks the compiler, None = nobody can; confirmed: whether it is asked.
+    source: file, line and column of the function's name.
     The rest as in `problem.Problem`.
     """
 
@@ -62,7 +63,7 @@ class TracedProblem:
     sizes: Mapping[str, int] = field(default_factory=dict)
     vmem: int | None = None
     headroom: Headroom = NONE
-    step_overhead: object = None
+    step_overhead: int | None = None
     flops: Term | None = None
     cost: Term | None = None
     partial: bool = True

@@ -12,7 +12,8 @@ from layoutproof.registry.catalogue import kernel_properties, properties
 from layoutproof.specs.check import find
 from layoutproof.specs.positions import read_file
 from layoutproof.specs.spec import Check, load, loads
-from layoutproof.specs.spec_model import FACTS, fields_of, json_schema, kinds, options_of
+from layoutproof.specs.spec_model import FACTS, json_schema, kinds, model_of, options_of
+from layoutproof.specs.validation import keys_of
 
 SPECS = Path(__file__).resolve().parents[2] / "specs"
 
@@ -216,8 +217,8 @@ def test_an_invalid_layout_is_kept_as_written() -> None:
 def test_every_property_is_a_kind_with_its_own_options() -> None:
     """Kinds and options come from the property modules: nothing is listed twice."""
     assert set(kinds()) == {*properties(), *kernel_properties(), "kernel", *FACTS}
-    assert "at_most" in fields_of("padding")
-    assert "at_most" not in fields_of("injective")
+    assert "at_most" in keys_of(model_of("padding"))
+    assert "at_most" not in keys_of(model_of("injective"))
     assert set(options_of("bitcast")) == {"permutation"}
 
 

@@ -239,16 +239,20 @@ def test_a_child_that_ends_early_answers_for_nobody_else(monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("text", "where", "what"),
     [
-        ("[]", (1, 1), "a mapping with trace"),
+        ("[]", (1, 1), "expected a mapping"),
         ("trace: a:b\ntarget: v5e\nargs: []\ntune: {a: 1}\nkernels: 1", (5, 1), "unknown key 'kernels'"),
         ("trace: a:b\ntarget: v5e\nargs: []", (1, 1), "'tune' is missing"),
-        ("trace: a:b\ntarget: v5e\nargs: 3\ntune: {a: 1}", (3, 7), "args is a list"),
+        ("trace: a:b\ntarget: v5e\nargs: 3\ntune: {a: 1}", (3, 7), "'args': expected a list"),
         ("trace: a:b\ntarget: v5e\nargs: ['f33[8]']\ntune: {a: 1}", (3, 7), "unknown element type"),
         ("trace: a:b\ntarget: v9\nargs: []\ntune: {a: 1}", (2, 9), "unknown target"),
-        ("trace: a:b\ntarget: v5e\nargs: []\ntune: {a: x}", (4, 7), "a is a number"),
-        ("trace: a:b\ntarget: v5e\nargs: []\ntune: {a: 1}\nconfirm: yes", (5, 10), "confirm is compiler"),
+        ("trace: a:b\ntarget: v5e\nargs: []\ntune: {a: x}", (4, 11), "'a': expected a whole number"),
+        (
+            "trace: a:b\ntarget: v5e\nargs: []\ntune: {a: 1}\nconfirm: yes",
+            (5, 10),
+            "confirm is one of compiler, not 'yes'",
+        ),
         ("trace: a:b\ntarget: v5e\nargs: []\ntune: {a: 1}\ncost: z", (5, 7), "z is not known"),
-        ("trace: a:b\ntarget: triton\nargs: []\ntune: {a: 1}", (2, 9), "unknown TPU generation"),
+        ("trace: a:b\ntarget: triton\nargs: []\ntune: {a: 1}", (2, 9), "tilings are searched for TPUs"),
         ("trace: a:b\ntarget: v5e\nargs: []\ntune: {a: 1}\nstep_overhead: long", (5, 16), "a time such as"),
     ],
 )
