@@ -262,31 +262,6 @@ def _sizes(layout: object, fact: Any) -> str:
     return "; ".join(f"{k} says {found[k]}, not {v}" for k, v in fact["is"].items() if found[k] != v)
 
 
-def _programs(layout: object, fact: Any) -> str:
-    from layoutproof.pallas.judge import kernel_of
-    from layoutproof.pallas.reference import operand_of, written_table
-
-    kernel = kernel_of(layout, "programs")
-    operand = operand_of(kernel, fact.get("operand", ""), "out")
-    rank, depth = len(operand.dims), _depth(fact["is"])
-    found = written_table(kernel, operand, fact.get("value", ""), pairs=depth > rank)
-    at = _first_difference(found, fact["is"])
-    if at is None:
-        return ""
-    index, here, there = at
-    return f"element {index} of {operand.name} has {shorten(str(here), 60)}, not {shorten(str(there), 60)}"
-
-
-def _slices(layout: object, fact: Any) -> str:
-    from layoutproof.pallas.judge import kernel_of
-    from layoutproof.pallas.reference import operand_of, windows
-
-    kernel = kernel_of(layout, "slices")
-    operand = operand_of(kernel, fact.get("operand", ""))
-    found = plain(windows(kernel, operand, tuple(fact["program"])))
-    return "" if found == fact["is"] else f"program {tuple(fact['program'])} sees {found}, not {fact['is']}"
-
-
 _FACTS: dict[str, Callable[[object, Any], str]] = {
     "locate": _locate,
     "table": _table,
@@ -294,13 +269,7 @@ _FACTS: dict[str, Callable[[object, Any], str]] = {
     "invalid": _invalid,
     "tpu_default": _tpu_default,
     "sizes": _sizes,
-    "programs": _programs,
-    "slices": _slices,
 }
-
-
-def _depth(value: Any) -> int:
-    return 1 + max(map(_depth, value), default=0) if isinstance(value, list) else 0
 
 
 def _first_difference(found: Any, expected: Any, index: tuple[int, ...] = ()) -> tuple[object, Any, Any] | None:

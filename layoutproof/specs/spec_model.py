@@ -16,7 +16,7 @@ from layoutproof.registry.catalogue import kernel_properties, layouts_of, option
 from layoutproof.solvers.decide import ENGINES
 from layoutproof.specs.validation import Model, shown
 
-EXAMPLE = '"f32[3,5]{1,0:T(2,2)}"'
+_EXAMPLE = "f32[3,5]{1,0:T(2,2)}"
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
 """What names a layout. No layout text looks like this: each has brackets."""
 
@@ -27,7 +27,9 @@ def _layout(value: object) -> object:
             return value
     elif isinstance(value, dict) and len(value) == 1:
         return value
-    raise ValueError(f"expected a layout's name, a text such as {EXAMPLE}, or {{language: ..}}; found {shown(value)}")
+    raise ValueError(
+        f'expected a layout\'s name, a text such as "{_EXAMPLE}", or {{language: ..}}; found {shown(value)}'
+    )
 
 
 def _exact(value: object) -> object:
@@ -48,12 +50,6 @@ def _offsets(value: object) -> object:
     raise ValueError(f"expected an offset or nested lists of offsets; found {shown(value)}")
 
 
-def _programs(value: object) -> object:
-    if value is None or type(value) is int or (isinstance(value, list) and all(_programs(p) is p for p in value)):
-        return value
-    raise ValueError(f"expected a program, null, or nested lists of them; found {shown(value)}")
-
-
 def _engine(value: object) -> object:
     if value in ENGINES:
         return value
@@ -68,54 +64,78 @@ _EXACT_SCHEMA = {"type": ["integer", "string", "array", "object"]}
 Layout = Annotated[Any, BeforeValidator(_layout), WithJsonSchema(_LAYOUT_SCHEMA)]
 Exact = Annotated[Any, BeforeValidator(_exact), WithJsonSchema(_EXACT_SCHEMA)]
 Offsets = Annotated[Any, BeforeValidator(_offsets), WithJsonSchema({"type": ["integer", "array"]})]
-Programs = Annotated[Any, BeforeValidator(_programs), WithJsonSchema({"type": ["integer", "array", "null"]})]
 Engine = Annotated[Any, BeforeValidator(_engine), WithJsonSchema({"enum": list(ENGINES)})]
 Place = dict[str, int]
+Mode = Literal["strict", "xla"]
 
 
 class KernelModel(Model):
-    """The Pallas calls of a function: `module:function` or `file.py:function`, and what it is traced with.
+    """The Pallas calls of a function, and what it is traced with."""
 
-    args: shapes such as bf16[1024,1024], Python literals as text, or values.  kwargs: values.  target, compiler: the
-    hardware.  assume: of scalar prefetch.  call: one of several calls, by its number or name.
-    """
-
-    trace: str = Field(pattern=r"^.+:[^:/\\]+$")
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
-    target: str | None = None
-    compiler: str | None = None
-    assume: list[str] = []
-    call: int | str | None = None
+    trace: str = Field(
+        pattern=r"^.+:[^:/\\]+$",
+        description="MODULE:FUNCTION or FILE.py:FUNCTION.",
+        examples=["jax.experimental.pallas.ops.tpu.matmul:matmul"],
+    )
+    args: list[Any] = Field(
+        [],
+        description="Its arguments: shapes, Python literals as text, or values.",
+        examples=[["bf16[1024,1024]", "bf16[1024,1024]"]],
+    )
+    kwargs: dict[str, Any] = Field({}, description="Its keyword arguments.", examples=[{"block_k": 256}])
+    target: str | None = Field(None, description="The hardware whose rules hold.", examples=["v5e", "triton"])
+    compiler: str | None = Field(None, description="The compiler's version whose rules hold.", examples=["0.0.42.1"])
+    assume: list[str] = Field(
+        [], description="What is known of scalar-prefetch operands.", examples=[["0 <= prefetch0 < 8"]]
+    )
+    call: int | str | None = Field(None, description="One of several calls, by its number or name.", examples=[0])
 
 
 class SpecFile(Model):
-    """A spec file. source: where the truth comes from.  layouts, kernels: what is named.  checks: what must hold."""
+    """A spec file: layouts and kernels by name, and what must hold of them."""
 
-    source: str = ""
-    layouts: dict[str, Layout] = {}
-    kernels: dict[str, KernelModel] = {}
-    checks: list[dict[str, Any]] = Field(min_length=1)
+    source: str = Field(
+        "", description="Where the truth comes from.", examples=["https://openxla.org/xla/tiled_layout"]
+    )
+    layouts: dict[str, Layout] = Field(
+        {}, description="Layouts by name.", examples=[{"scores": "f32[3,5]{1,0:T(2,2)}"}]
+    )
+    kernels: dict[str, KernelModel] = Field(
+        {},
+        description="Pallas calls of user code by name, traced when a check is run.",
+        examples=[{"mm": {"trace": "a:f"}}],
+    )
+    checks: list[dict[str, Any]] = Field(
+        min_length=1, description="What must hold, one question each.", examples=[[{"injective": "scores"}]]
+    )
 
 
 class CheckModel(Model):
     """What every check may say besides its kind."""
 
-    name: str = ""
-    note: str = ""
+    name: str = Field("", description="What it is about, for reports.", examples=["whole tiles have no padding"])
+    note: str = Field("", description="Anything worth knowing.", examples=["openxla/xla issue 47378"])
 
 
 class PropertyCheck(CheckModel):
     """What every check of a property may say; `specs.check` says when the expectation is met."""
 
-    expect: Literal["proved", "refuted", "unknown"] = "proved"
-    counterexample: dict[str, list[int] | dict[str, int]] | None = None
-    reason: str = ""
-    figures: dict[str, Exact] = {}
-    where: str | None = None
-    engine: Engine | None = None
-    confirm: bool = False
-    effort: int = Field(default=1, ge=1, le=1000)
+    expect: Literal["proved", "refuted", "unknown"] = Field(
+        "proved", description="The verdict that is expected.", examples=["refuted"]
+    )
+    counterexample: dict[str, list[int] | dict[str, int]] | None = Field(
+        None,
+        description="With expect refuted: the smallest counterexample.",
+        examples=[{"first": [0, 4], "second": [1, 0]}],
+    )
+    reason: str = Field("", description="A part of the reason of what is not proved.", examples=["is not modelled"])
+    figures: dict[str, Exact] = Field(
+        {}, description="Exact numbers of the answer; any subset.", examples=[{"padding_elements": 9}]
+    )
+    where: str | None = Field(None, description="A condition on the sizes.", examples=["N % 8 == 0"])
+    engine: Engine | None = Field(None, description="The one engine that is asked.", examples=["isl"])
+    confirm: bool = Field(False, description="Whether a second engine must agree.", examples=[True])
+    effort: int = Field(1, ge=1, le=1000, description="Multiplies the budget of solver steps.", examples=[10])
 
     @model_validator(mode="after")
     def _consistent(self) -> PropertyCheck:
@@ -129,76 +149,57 @@ class PropertyCheck(CheckModel):
 class KernelCheck(PropertyCheck):
     """Every property of kernels, of one kernel or of every Pallas call that a name stands for."""
 
-    kernel: Layout
-    target: str | None = None
-    compiler: str | None = None
+    kernel: Layout = Field(examples=["mm"])
+    target: str | None = KernelModel.model_fields["target"]
+    compiler: str | None = KernelModel.model_fields["compiler"]
 
 
 class LocateCheck(CheckModel):
     """Where one element is: one place, or a list of places, one per replica."""
 
-    locate: Layout
-    index: list[int]
-    is_: Place | list[Place] = Field(alias="is")
+    locate: Layout = Field(examples=["scores"])
+    index: list[int] = Field(description="The logical index.", examples=[[2, 3]])
+    is_: Place | list[Place] = Field(alias="is", description="Axis to coordinate.", examples=[{"offset": 17}])
 
 
 class TableCheck(CheckModel):
     """The offset of every element, as nested lists of the logical shape."""
 
-    table: Layout
-    is_: Offsets = Field(alias="is")
+    table: Layout = Field(examples=["scores"])
+    is_: Offsets = Field(alias="is", description="The offsets.", examples=[[[0, 1], [2, 3]]])
 
 
 class PrintsCheck(CheckModel):
-    """What a layout's text is printed as after reading it."""
+    """What a layout's text is printed as after reading it: the contract of a layout language."""
 
-    prints: Layout
-    is_: str = Field(alias="is")
-    mode: Literal["strict", "xla"] = "strict"
+    prints: Layout = Field(examples=["f32[3,5]{1,0:T(2,2)}"])
+    is_: str = Field(alias="is", description="The text.", examples=["f32[3,5]{1,0:T(2,2)}"])
+    mode: Mode = Field("strict", description="As whom it is read.", examples=["xla"])
 
 
 class InvalidCheck(CheckModel):
-    """A text that is no layout, and a part of the message that says why."""
+    """A text that is no layout: the contract of a layout language."""
 
-    invalid: Any
-    error: str = ""
-    mode: Literal["strict", "xla"] = "strict"
+    invalid: Any = Field(description="The text, or {language: ..}.", examples=["f32[3,5]{1}"])
+    error: str = Field("", description="A part of the message that says why.", examples=["minor_to_major"])
+    mode: Mode = Field("strict", description="As whom it is read.", examples=["xla"])
 
 
 class TpuDefaultCheck(CheckModel):
     """The layout that the TPU compiler picks for a shape."""
 
-    tpu_default: str
-    target: str
-    is_: str = Field(alias="is")
+    tpu_default: str = Field(description="The shape.", examples=["f32[1000,5]"])
+    target: str = Field(description="The TPU generation.", examples=["v5e"])
+    is_: str = Field(alias="is", description="The layout.", examples=["f32[1000,5]{0,1:T(8,128)}"])
 
 
 class SizesCheck(CheckModel):
-    """How many bytes an array takes, by who says so (`layouts.xla.sizes`); any subset of the names."""
+    """How many bytes an array takes, by who says so (`layouts.xla.sizes`)."""
 
-    sizes: Layout
-    is_: dict[str, Exact] = Field(alias="is", min_length=1)
-
-
-class ProgramsCheck(CheckModel):
-    """Which program writes each element of an output last: nested lists of its shape, null where none does.
-
-    A program is a number, `value` over the names of the grid (else the decimal digits of its index), or its index.
-    """
-
-    programs: Layout
-    operand: str = ""
-    value: str = ""
-    is_: Programs = Field(alias="is")
-
-
-class SlicesCheck(CheckModel):
-    """The elements that one program sees: [first, one past the last] per dimension of the array."""
-
-    slices: Layout
-    operand: str = ""
-    program: list[int]
-    is_: list[Annotated[list[int], Field(min_length=2, max_length=2)]] = Field(alias="is")
+    sizes: Layout = Field(examples=["bf16[1,5]{1,0:T(8,128)(2,1)}"])
+    is_: dict[str, Exact] = Field(
+        alias="is", min_length=1, description="Bytes by name; any subset.", examples=[{"definition": 2048}]
+    )
 
 
 FACTS: dict[str, type[CheckModel]] = {
@@ -208,8 +209,6 @@ FACTS: dict[str, type[CheckModel]] = {
     "invalid": InvalidCheck,
     "tpu_default": TpuDefaultCheck,
     "sizes": SizesCheck,
-    "programs": ProgramsCheck,
-    "slices": SlicesCheck,
 }
 """Kinds of check that compare a number or a text instead of asking a property."""
 
@@ -230,12 +229,21 @@ def model_of(kind: str) -> type[CheckModel]:
     module = property_module(kind)
     many = layouts_of(kind)
     about: Any = Layout if many == 1 else Annotated[list[Layout], Field(min_length=many, max_length=many)]
-    fields: dict[str, Any] = {kind: (about, ...)}
+    page = (module.__doc__ or kind).strip()
+    first = page.splitlines()[0]
+    examples = ["mm" if kind in kernel_properties() else _EXAMPLE if many == 1 else [_EXAMPLE] * many]
+    fields: dict[str, Any] = {kind: (about, Field(description=first, examples=examples))}
     for option, (annotation, default) in options_of(kind).items():
-        fields[option] = (annotation, default)
-    page = (module.__doc__ or kind).strip().splitlines()[0]
-    model: type[CheckModel] = create_model(kind, __base__=PropertyCheck, __doc__=page, **fields)
+        said = KernelModel.model_fields.get(option) or Field(default, description=_sentence(page, option))
+        fields[option] = (annotation, said)
+    model: type[CheckModel] = create_model(kind, __base__=PropertyCheck, __doc__=first, **fields)
     return model
+
+
+def _sentence(page: str, option: str) -> str:
+    """What a property's page says first of an option."""
+    sentences = re.split(r"(?<!e\.g\.)(?<=\.)\s+", " ".join(page.split()))
+    return next((text for text in sentences if f"`{option}`" in text), f"An option; the page of it: {sentences[0]}")
 
 
 def json_schema() -> dict[str, Any]:

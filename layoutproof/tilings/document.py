@@ -17,7 +17,7 @@ def at(node: Node, file: str) -> Iterator[None]:
     try:
         yield
     except LayoutError as error:
-        if error.file:
+        if error.line is not None or error.file not in ("", file):
             raise
         raise LayoutError(words(error), file=file, line=node.line, column=node.column) from None
 

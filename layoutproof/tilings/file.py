@@ -9,7 +9,14 @@ from typing import Protocol
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.specs.positions import Node, read_file
+from layoutproof.tilings import arrays_file, traced_file
+from layoutproof.tilings.arrays_file import ArraysProblem
+from layoutproof.tilings.document import at
+from layoutproof.tilings.problem import Problem
+from layoutproof.tilings.read import read_problem
+from layoutproof.tilings.search_model import SECTIONS
 from layoutproof.tilings.solve import Tilings, solve
+from layoutproof.tilings.traced import TracedProblem
 
 
 class Answer(Protocol):
@@ -49,8 +56,6 @@ class TilingsAnswer:
 
 def kind_of(root: Node, file: str) -> str:
     """`kernel`, `trace` or `arrays`, by the keys of the document. LayoutError where it is none, or two at once."""
-    from layoutproof.tilings.search_model import SECTIONS
-
     keys = root.value if type(root.value) is dict else {}
     found = [kind for kind in ("kernel", "trace") if kind in keys]
     found += ["arrays"] if any(section in keys for section in SECTIONS) else []
@@ -67,29 +72,27 @@ def kind_of(root: Node, file: str) -> str:
     raise LayoutError(what, file=file, line=line, column=column)
 
 
+def problem_of(root: Node, file: str) -> Problem | TracedProblem | ArraysProblem:
+    """The problem of a document of any kind. LayoutError with the place for everything that is wrong with it."""
+    kind = kind_of(root, file)
+    if kind == "kernel":
+        return read_problem(root, file)
+    return traced_file.read(root, file) if kind == "trace" else arrays_file.read(root, file)
+
+
 def prune(path: Path, rows: Path) -> Answer:
     """Which candidates of a JSON list are legal for the problem in a file. LayoutError as `read_and_answer`."""
     from layoutproof.tilings import prune as pruning
-    from layoutproof.tilings import read, traced_file
 
     root, file = read_file(path), path.as_posix()
-    kind = kind_of(root, file)
-    if kind == "arrays":
-        raise LayoutError(
-            "--prune is for tilings of kernels; here are none", file=file, line=root.line, column=root.column
-        )
-    given = pruning.read_rows(rows)
-    if kind == "kernel":
-        problem = read.read_problem(root, file)
-        try:
-            return pruning.prune(problem, given, rows.as_posix())
-        except LayoutError as error:
-            raise error if error.file else _placed(error, root, file) from None
-    traced = traced_file.read(root, file)
-    try:
-        return pruning.prune_traced(traced, given, rows.as_posix())
-    except LayoutError as error:
-        raise error if error.file else _placed(error, root, file) from None
+    problem = problem_of(root, file)
+    with at(root, file):
+        if isinstance(problem, ArraysProblem):
+            raise LayoutError("--prune is for tilings of kernels; here are none")
+        given, source = pruning.read_rows(rows), rows.as_posix()
+        if isinstance(problem, Problem):
+            return pruning.prune(problem, given, source)
+        return pruning.prune_traced(problem, given, source)
 
 
 def read_and_answer(path: Path, best: int, effort: int, pareto: bool = False, compiling: bool = False) -> Answer:
@@ -98,39 +101,17 @@ def read_and_answer(path: Path, best: int, effort: int, pareto: bool = False, co
     pareto: of declared kernels only, compiling: of these and of traced functions; a LayoutError for other files.
     """
     root, file = read_file(path), path.as_posix()
-    kind = kind_of(root, file)
-    if kind == "kernel":
-        from layoutproof.tilings.read import read_problem
-
-        problem = read_problem(root, file)
-        try:
+    problem = problem_of(root, file)
+    with at(root, file):
+        if isinstance(problem, Problem):
             return TilingsAnswer(solve(problem, best, effort, pareto, compiling))
-        except LayoutError as error:
-            raise _placed(error, root, file) from None
-    if pareto:
-        raise LayoutError(
-            "--pareto is for tilings of a declared kernel; here is none", file=file, line=root.line, column=root.column
-        )
-    if kind == "trace":
-        from layoutproof.tilings import traced_file
-
-        traced = traced_file.read(root, file)
-        try:
-            return traced_file.answer(traced, best, effort, compiling)
-        except LayoutError as error:
-            raise _placed(error, root, file) from None
-    if compiling:
-        raise LayoutError(
-            "--compile is for tilings of kernels; here are none", file=file, line=root.line, column=root.column
-        )
-    from layoutproof.tilings import arrays_file
-
-    return arrays_file.answer(arrays_file.read(root, file), best, effort)
-
-
-def _placed(error: LayoutError, root: Node, file: str) -> LayoutError:
-    """An error that appeared while searching, with the place of the problem where it has none of its own."""
-    return error if error.line is not None else error.at(error.file or file, root.line, root.column)
+        if pareto:
+            raise LayoutError("--pareto is for tilings of a declared kernel; here is none")
+        if isinstance(problem, TracedProblem):
+            return traced_file.answer(problem, best, effort, compiling)
+        if compiling:
+            raise LayoutError("--compile is for tilings of kernels; here are none")
+        return arrays_file.answer(problem, best, effort)
 
 
 def picture(answer: Answer) -> bytes | None:

@@ -60,16 +60,20 @@ def _number(text: Any, shape: Shape) -> int:
 
 def expression(text: Any, known: set[str] | None) -> Term:
     """An expression over the known names, None = any. LayoutError for anything else."""
-    term = Term("int", text) if type(text) is int else parse_expression(_powers(str(text)))
+    if type(text) is not int and not isinstance(text, str):
+        raise LayoutError(f"an expression is a text or a whole number, not {shorten(repr(text), 40)}")
+    term = Term("int", text) if isinstance(text, int) else parse_expression(_powers(text))
     _check(term, known, str(text))
     return term
 
 
 def condition_of(text: Any, known: set[str] | None) -> Constraint:
     """A condition over the known names, None = any. LayoutError for anything else."""
-    condition = parse_condition(_powers(str(text)))
-    _check(condition, known, str(text))
-    return Constraint(str(text), condition)
+    if not isinstance(text, str):
+        raise LayoutError(f"a condition is a text such as bm * bn <= 2**20, not {shorten(repr(text), 40)}")
+    condition = parse_condition(_powers(text))
+    _check(condition, known, text)
+    return Constraint(text, condition)
 
 
 def _check(term: Term, known: set[str] | None, text: str) -> None:
@@ -95,8 +99,8 @@ def amount(value: Any) -> int:
     """Bytes of memory: a number, or a text such as 16MiB. LayoutError for anything else."""
     if type(value) is int and value > 0:
         return value
-    found = _BYTES.fullmatch(str(value).strip()) if type(value) is not bool else None
-    if found is None:
+    found = _BYTES.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None or float(found[1]) * _UNITS[found[2] or "B"] < 1:
         raise LayoutError(
             f"an amount of memory is a number of bytes or a text such as 16MiB, not {shorten(repr(value), 40)}"
         )

@@ -8,9 +8,8 @@ expressions into terms. A field may look at those before it: ranges need the siz
 from __future__ import annotations
 
 import keyword
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -19,14 +18,13 @@ from pydantic import (
     BeforeValidator,
     Discriminator,
     Field,
-    PlainValidator,
     Tag,
     ValidationInfo,
     WithJsonSchema,
     model_validator,
 )
 from pydantic_core import CoreSchema
-from pydantic_core.core_schema import no_info_plain_validator_function
+from pydantic_core.core_schema import with_info_plain_validator_function
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.term import Term
@@ -49,18 +47,23 @@ LARGEST = 2**63 - 1
 MOST_DEVICES = 1 << 24
 
 
-@dataclass(frozen=True, slots=True)
-class OneOf:
-    """One of some words. what: they are about, for errors."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Read:
+    """How a value is read. read: raises LayoutError; takes what was read before it too.  schema: for editors."""
 
-    known: Sequence[str]
-    what: str
+    read: Callable[[Any, ValidationInfo], object]
+    schema: Mapping[str, Any]
 
     def __get_pydantic_core_schema__(self, source: object, handler: object) -> CoreSchema:
-        return no_info_plain_validator_function(partial(word_of, known=self.known, what=self.what))
+        return with_info_plain_validator_function(self.read)
 
     def __get_pydantic_json_schema__(self, core: object, handler: object) -> dict[str, Any]:
-        return {"enum": list(self.known)}
+        return dict(self.schema)
+
+
+def one_of(known: Sequence[str], what: str) -> Read:
+    """One of some words. what: they are about, for errors."""
+    return Read(lambda value, _: word_of(value, known, what), {"enum": list(known)})
 
 
 def _identifier(name: str) -> str:
@@ -112,6 +115,12 @@ def _shapes(value: Any) -> tuple[Shape, ...]:
     if any(set(sizes) != set(weightless[0]) for sizes in weightless):
         raise LayoutError("every entry of sizes names the same sizes")
     return tuple(Shape(sizes, entry.get("weight", 1)) for sizes, entry in zip(weightless, entries, strict=True))
+
+
+def _one_set(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
+    if len(shapes) > 1:
+        raise LayoutError("a traced function is searched for one set of sizes")
+    return shapes
 
 
 def _range_kind(value: object) -> str:
@@ -188,25 +197,25 @@ else:
 
 _EXPRESSION = {"type": ["string", "integer"]}
 Amount = Annotated[
-    int, PlainValidator(amount), WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string"}]})
+    int, Read(lambda value, _: amount(value), {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string"}]})
 ]
 Tpu = Annotated[str, AfterValidator(_tpu)]
-Cost = Annotated[Term, PlainValidator(_cost), WithJsonSchema(_EXPRESSION)]
-Flops = Annotated[Term, PlainValidator(_flops), WithJsonSchema(_EXPRESSION)]
-Condition = Annotated[Constraint, PlainValidator(_condition), WithJsonSchema({"type": "string"})]
+Cost = Annotated[Term, Read(_cost, _EXPRESSION)]
+Flops = Annotated[Term, Read(_flops, _EXPRESSION)]
+Condition = Annotated[Constraint, Read(_condition, {"type": "string"})]
 Conditions = Annotated[
     tuple[Condition, ...],
     BeforeValidator(_listed),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
 ]
-Time = Annotated[int, PlainValidator(picoseconds), WithJsonSchema({"anyOf": [{"const": 0}, {"type": "string"}]})]
-Kept = Annotated[Headroom, PlainValidator(headroom), WithJsonSchema({"type": ["string", "integer"]})]
+Time = Annotated[int, Read(lambda value, _: picoseconds(value), {"anyOf": [{"const": 0}, {"type": "string"}]})]
+Kept = Annotated[Headroom, Read(lambda value, _: headroom(value), {"type": ["string", "integer", "null"]})]
 
 
 class _Search(Model):
     search: str = Field("", description="A name; default: that of the file.", examples=["matmul 8192 bf16"])
     source: str = Field("", description="Where the problem comes from.", examples=["https://docs.jax.dev"])
-    note: str = Field("", description="Anything worth knowing.")
+    note: str = Field("", description="Anything worth knowing.", examples=["the body keeps the scores in VMEM"])
 
 
 class _Tilings(_Search):
@@ -232,7 +241,7 @@ class _Tilings(_Search):
     )
     flops: Flops | None = Field(None, description="Operations of all kernels.", examples=["2 * M * N * K"])
     cost: Cost | None = Field(None, description="What to make small; default: time, in ps.", examples=["bytes"])
-    partial: Annotated[str, OneOf(("masked", "none"), "partial")] | None = Field(
+    partial: Annotated[str, one_of(("masked", "none"), "partial")] | None = Field(
         None,
         description="May blocks reach over the edge of an array, which the kernel masks (default: masked)?",
         examples=["none"],
@@ -241,7 +250,8 @@ class _Tilings(_Search):
         None, description="The limit; default: what a kernel gets that asks for none.", examples=["16MiB"]
     )
     headroom: Kept = Field(
-        default_factory=lambda: headroom(None),
+        None,
+        validate_default=True,
         description="How much of vmem is kept free for registers that spill: a percentage, or the kind of body "
         f"({', '.join(BODIES)}) with what was measured; default: the worst kind.",
         examples=["25%", "matmul"],
@@ -253,14 +263,14 @@ class Scratch(Model):
     """Memory of a declared kernel that is no window of an array."""
 
     array: str = Field(description="Element type and sizes.", examples=["f32[bm,bn]"])
-    memory: Annotated[str, OneOf(MEMORIES, "memory")] = Field("vmem", description="Where it lies.", examples=["vmem"])
+    memory: Annotated[str, one_of(MEMORIES, "memory")] = Field("vmem", description="Where it lies.", examples=["vmem"])
 
 
 class Operand(Scratch):
     """An operand of a declared kernel: `layoutproof.kernel.kernel_text` is the language of these."""
 
     name: str | None = Field(None, description="Its name in answers.", examples=["x"])
-    role: Annotated[str, OneOf(ROLES, "role")] = Field(
+    role: Annotated[str, one_of(ROLES, "role")] = Field(
         "in", description="Under operands: read or written?", examples=["out"]
     )
     block: list[Any] | None = Field(
@@ -269,7 +279,7 @@ class Operand(Scratch):
     index: str | None = Field(None, description="The index map.", examples=["(i, j, k) -> (i, k)"])
     buffers: Annotated[int, Field(ge=1)] | None = Field(None, description="Buffers of a window.", examples=[2])
     lookahead: bool = Field(False, description="pl.Buffered(use_lookahead=..).", examples=[True])
-    revisit: Annotated[str, OneOf(REVISITS, "revisit")] = Field(
+    revisit: Annotated[str, one_of(REVISITS, "revisit")] = Field(
         "immediate", description="When a block may be written again.", examples=["any"]
     )
     live: bool = Field(True, description="Whether an output is used.", examples=[False])
@@ -285,6 +295,9 @@ class Table(Model):
     assume: list[str] = Field([], description="What is known of its entries.", examples=[["0 <= t < 8"]])
 
 
+_OPERANDS = [{"name": "x", "array": "bf16[M,K]", "block": ["bm", "bk"], "index": "(i, j, k) -> (i, k)"}]
+
+
 class Kernel(Model):
     """A declared kernel, in the kernel language with names where numbers will stand."""
 
@@ -292,10 +305,14 @@ class Kernel(Model):
     grid: list[Any] | dict[str, Any] | str | int = Field(
         description="Programs per dimension.", examples=[["cdiv(M, bm)", "cdiv(N, bn)"]]
     )
-    inputs: list[Operand] = Field([], description="What is read.")
-    outputs: list[Operand] = Field([], description="What is written.")
-    operands: list[Operand] = Field([], description="Inputs and outputs in one list, each with its role.")
-    semantics: list[Annotated[str, OneOf(SEMANTICS, "semantics")]] = Field(
+    inputs: list[Operand] = Field([], description="What is read.", examples=[_OPERANDS])
+    outputs: list[Operand] = Field([], description="What is written.", examples=[_OPERANDS])
+    operands: list[Operand] = Field(
+        [],
+        description="Inputs and outputs in one list, each with its role.",
+        examples=[[{**_OPERANDS[0], "role": "out"}]],
+    )
+    semantics: list[Annotated[str, one_of(SEMANTICS, "semantics")]] = Field(
         [], description="Of each grid dimension.", examples=[["parallel", "arbitrary"]]
     )
     vmapped: list[str] = Field([], description="Grid dimensions that jax.vmap added.", examples=[["b"]])
@@ -304,12 +321,14 @@ class Kernel(Model):
     )
     tables: dict[str, Table | str] = Field({}, description="Scalar-prefetch operands.", examples=[{"t": "s32[8]"}])
     scratch: list[Scratch] = Field([], description="Scratch memory.", examples=[[{"array": "f32[bm,bn]"}]])
-    scoped: list[Scratch] = Field([], description="What the body allocates itself.")
+    scoped: list[Scratch] = Field(
+        [], description="What the body allocates itself.", examples=[[{"array": "f32[bm,bn]"}]]
+    )
     vmem_limit: Annotated[int, Field(ge=1)] | None = Field(None, description="vmem_limit_bytes.", examples=[33554432])
-    pipeline: Annotated[str, OneOf(PIPELINES, "pipeline")] = Field(
+    pipeline: Annotated[str, one_of(PIPELINES, "pipeline")] = Field(
         "pallas_call", description="What runs it.", examples=["emit_pipeline"]
     )
-    platform: Annotated[str, OneOf(PLATFORMS, "platform")] = Field(
+    platform: Annotated[str, one_of(PLATFORMS, "platform")] = Field(
         "tpu", description="Whose rules hold.", examples=["tpu"]
     )
 
@@ -317,9 +336,12 @@ class Kernel(Model):
 class KernelSearch(_Tilings):
     """The best tilings of a kernel that the file declares."""
 
-    kernel: Kernel = Field(description="The kernel, with names where numbers will stand.")
+    kernel: Kernel = Field(
+        description="The kernel, with names where numbers will stand.",
+        examples=[{"grid": ["cdiv(M, bm)"], "outputs": _OPERANDS}],
+    )
     sizes: Sizes = Field(description=_Tilings.model_fields["sizes"].description, examples=[{"M": 8192, "N": 8192}])
-    over: Annotated[str, OneOf(("worst", "sum"), "over")] | None = Field(
+    over: Annotated[str, one_of(("worst", "sum"), "over")] | None = Field(
         None, description="Of several sizes: the largest cost counts (default), or the weighted sum.", examples=["sum"]
     )
     body: str | None = Field(
@@ -330,6 +352,9 @@ class KernelSearch(_Tilings):
 class TraceSearch(_Tilings):
     """The best tilings of a function that makes Pallas calls: it is traced, never run."""
 
+    sizes: Annotated[Sizes, AfterValidator(_one_set)] = Field(
+        (), description="What the names of sizes stand for.", examples=[{"M": 4096}]
+    )
     trace: str = Field(
         description="MODULE:FUNCTION, or FILE.py:FUNCTION beside this file.",
         examples=["jax.experimental.pallas.ops.tpu.matmul:matmul"],
@@ -347,7 +372,7 @@ class TraceSearch(_Tilings):
         description="Of scalar-prefetch operands, with names of sizes and tune.",
         examples=[["0 <= prefetch0 < 8"]],
     )
-    confirm: Annotated[str, OneOf(("compiler",), "confirm")] | None = Field(
+    confirm: Annotated[str, one_of(("compiler",), "confirm")] | None = Field(
         None, description="Have the real compiler (libtpu) take what is found.", examples=["compiler"]
     )
 
@@ -355,12 +380,6 @@ class TraceSearch(_Tilings):
     def names(self) -> Mapping[str, int]:
         """The sizes by name, empty where the file has none."""
         return self.sizes[0].sizes if self.sizes else {}
-
-    @model_validator(mode="after")
-    def _one_set_of_sizes(self) -> TraceSearch:
-        if len(self.sizes) > 1:
-            raise LayoutError("a traced function is searched for one set of sizes")
-        return self
 
 
 class Array(NamedTuple):
@@ -410,7 +429,7 @@ def _devices(mesh: dict[str, int]) -> dict[str, int]:
 
 
 _RESTRICTION = {"enum": list(RESTRICTIONS)}
-Written = Annotated[Array, PlainValidator(_array), WithJsonSchema({"type": "string", "minLength": 1})]
+Written = Annotated[Array, Read(_array, {"type": "string", "minLength": 1})]
 Arrays = Annotated[dict[str, Written], Field(min_length=1)]
 
 
@@ -421,7 +440,7 @@ class ArraysSearch(_Search):
     sizes: dict[Annotated[str, AfterValidator(_identifier)], Count] = Field(
         {}, description="What the names in shapes stand for.", examples=[{"b": 16, "s": 1280, "h": 40}]
     )
-    order: Annotated[str, OneOf(("each", "shared"), "order")] = Field(
+    order: Annotated[str, one_of(("each", "shared"), "order")] = Field(
         "each", description="shared: one order of the named dimensions for all arrays.", examples=["shared"]
     )
     layouts: dict[str, Annotated[Written, AfterValidator(_ordered)]] = Field(
@@ -442,7 +461,7 @@ class ArraysSearch(_Search):
         None, description="Bytes of one device for all of them; default: the target's HBM.", examples=["8GiB"]
     )
     require: Annotated[
-        tuple[Annotated[str, OneOf(tuple(RESTRICTIONS), "require")], ...],
+        tuple[Annotated[str, one_of(tuple(RESTRICTIONS), "require")], ...],
         BeforeValidator(_listed),
         WithJsonSchema({"anyOf": [_RESTRICTION, {"type": "array", "items": _RESTRICTION}]}),
     ] = Field(REQUIRED, description="What every shard must be; []: nothing.", examples=[["even", "whole"]])

@@ -304,6 +304,10 @@ def test_schema_is_json(run: Any) -> None:
     assert code == 0
     assert set(json.loads(out)["$defs"]) == set(kinds())
     assert run("schema", "--json")[1] == out
+    assert run("schema", "spec")[1] == out
+    code, out, _ = run("schema", "search")
+    assert (code, json.loads(out)["title"]) == (0, "layoutproof search")
+    assert run("schema", "lock")[0] == 2
 
 
 def test_help_and_version(run: Any) -> None:

@@ -84,9 +84,7 @@ def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         ),
         ("injective: mm", Status.ERROR, "injective is about layouts, and Pallas calls are kernels"),
         ("kernel: raises", Status.ERROR, "RuntimeError: no such luck"),
-        ("{slices: mm, operand: outputs, program: [1], is: [[256, 512], [0, 128]]}", Status.AS_EXPECTED, ""),
-        ("{slices: mm, operand: outputs, program: [1], is: [[256, 511], [0, 128]]}", Status.WRONG, "sees"),
-        ("{slices: two, program: [1], is: [[0, 1]]}", Status.ERROR, "a fact is about one call"),
+        ("{locate: two, index: [1], is: {offset: 1}}", Status.ERROR, "a fact is about one call"),
     ],
 )
 def test_checks_of_traced_calls(check: str, status: Status, because: str, outcome: Any) -> None:

@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 import layoutproof as lp
 from layoutproof.core.errors import LayoutError
 from layoutproof.kernel.kernel import Kernel
-from layoutproof.pallas.reference import MOST_PROGRAMS, operand_of, windows, written_by, written_table
 from layoutproof.registry.read import language, languages, read_layout
-from layoutproof.specs.check import Status, run
 from layoutproof.specs.positions import read_file
-from layoutproof.specs.spec import loads
+from tests.pallas.reference import MOST_PROGRAMS, operand_of, windows, written_by, written_table
 
-SPECS = Path(__file__).resolve().parents[2] / "specs"
+CASES = Path(__file__).resolve().parents[1] / "cases" / "kernel_programs.yaml"
 TEXT = "f32[100,90] blockspec (10, 20) (i, j) -> (i, j) grid (10, 5)"
 
 TEXTS = [
@@ -207,7 +205,7 @@ def test_sizes_may_be_given_to_a_walk() -> None:
 
 def seed() -> dict[str, Kernel]:
     """The kernels of the page that write."""
-    layouts = read_file(SPECS / "pallas_seed.yaml").value["layouts"].plain()
+    layouts = read_file(CASES).value["layouts"].plain()
     kernels = {name: read_layout(value).kernel for name, value in layouts.items()}
     return {name: kernel for name, kernel in kernels.items() if kernel.outputs}
 
@@ -220,40 +218,3 @@ def test_the_page_runs_as_it_prints(name: str) -> None:
 
     kernel = seed()[name]
     assert np.array_equal(written(kernel), written_by(kernel, kernel.outputs[0]))
-
-
-@pytest.mark.parametrize(
-    ("fact", "because"),
-    [
-        ("programs: even\n    is: [[0, 1], [10, 12]]", "element (1, 1) of o has 11, not 12"),
-        ("programs: even\n    is: [[0, 1]]", "element () of o has"),
-        ("programs: even\n    is: [[[0, 0], [0, 1]], [[1, 1], [1, 1]]]", "element (1, 0, 1) of o has 0, not 1"),
-        ("programs: half\n    is: [0, 1, 1]", "element (2,) of o has None, not 1"),
-        ("slices: even\n    program: [1, 0]\n    is: [[1, 2], [0, 2]]", "program (1, 0) sees [[1, 2], [0, 1]]"),
-    ],
-)
-def test_a_wrong_table_is_found(fact: str, because: str) -> None:
-    """The facts `programs` and `slices` can fail, and say where."""
-    even = "s32[2,2] blockspec (1, 1) (i, j) -> (i, j) grid (2, 2) out"
-    half = "s32[3] blockspec (1) (i) -> (i) grid (2) out"
-    checks, errors = loads(f"source: here\nlayouts:\n  even: {even}\n  half: {half}\nchecks:\n  - {fact}\n", "a.yaml")
-    assert errors == []
-    outcome = run(checks[0])
-    assert outcome.status is Status.WRONG
-    assert because in outcome.because
-
-
-@pytest.mark.parametrize(
-    ("fact", "message"),
-    [
-        ("programs: even\n    is: x", "'is': expected a program, null, or nested lists of them; found 'x'"),
-        ("programs: even\n    is: [0.5]", "expected a program"),
-        ("slices: even\n    program: [1, 0]\n    is: [[1, 2, 3]]", "entries"),
-        ("slices: even\n    is: [[1, 2]]", "'program' is missing"),
-    ],
-)
-def test_a_fact_that_says_nothing_is_refused(fact: str, message: str) -> None:
-    """Before anything is asked."""
-    even = "s32[2,2] blockspec (1, 1) (i, j) -> (i, j) grid (2, 2) out"
-    _, errors = loads(f"source: here\nlayouts:\n  even: {even}\nchecks:\n  - {fact}\n", "a.yaml")
-    assert message in str(errors[0])

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import layoutproof as lp
 from layoutproof.kernel.kernel import Block, Kernel
 from layoutproof.kernel.windows import program_map
-from layoutproof.pallas.reference import operand_of, windows, written_by
 from tests.layouts.kernels_at_random import kernels
+from tests.pallas.reference import operand_of, windows, written_by
 
 TABLE = {"t": [2, 0, 5]}
 

@@ -19,9 +19,9 @@ from layoutproof.core.space import Space
 from layoutproof.layouts.xla.shape import XlaLayout
 from layoutproof.questions import arrays
 from layoutproof.questions.evaluate import locate, pack, table, unpack
-from layoutproof.questions.pad_reshape import pad_reshape_transpose
 from layoutproof.registry.read import map_of, read_layout
 from tests.questions.layouts_at_random import xla_layouts
+from tests.questions.pad_reshape import pad_reshape_transpose
 from tests.recorded import rows
 
 REPLICATED = IndexMap(

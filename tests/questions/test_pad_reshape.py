@@ -10,8 +10,8 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.layouts.xla import parse
 from layoutproof.layouts.xla.shape import COMBINE, XlaLayout
 from layoutproof.questions.evaluate import table
-from layoutproof.questions.pad_reshape import pad_reshape_transpose
 from tests.questions.layouts_at_random import xla_layouts
+from tests.questions.pad_reshape import pad_reshape_transpose
 from tests.recorded import rows
 
 
