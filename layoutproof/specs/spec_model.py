@@ -69,6 +69,10 @@ Place = dict[str, int]
 Mode = Literal["strict", "xla"]
 
 
+_TARGET: Any = Field(None, description="The hardware whose rules hold.", examples=["v5e", "triton"])
+_COMPILER: Any = Field(None, description="The compiler's version whose rules hold.", examples=["0.0.42.1"])
+
+
 class KernelModel(Model):
     """The Pallas calls of a function, and what it is traced with."""
 
@@ -83,8 +87,8 @@ class KernelModel(Model):
         examples=[["bf16[1024,1024]", "bf16[1024,1024]"]],
     )
     kwargs: dict[str, Any] = Field({}, description="Its keyword arguments.", examples=[{"block_k": 256}])
-    target: str | None = Field(None, description="The hardware whose rules hold.", examples=["v5e", "triton"])
-    compiler: str | None = Field(None, description="The compiler's version whose rules hold.", examples=["0.0.42.1"])
+    target: str | None = _TARGET
+    compiler: str | None = _COMPILER
     assume: list[str] = Field(
         [], description="What is known of scalar-prefetch operands.", examples=[["0 <= prefetch0 < 8"]]
     )
@@ -150,8 +154,8 @@ class KernelCheck(PropertyCheck):
     """Every property of kernels, of one kernel or of every Pallas call that a name stands for."""
 
     kernel: Layout = Field(examples=["mm"])
-    target: str | None = KernelModel.model_fields["target"]
-    compiler: str | None = KernelModel.model_fields["compiler"]
+    target: str | None = _TARGET
+    compiler: str | None = _COMPILER
 
 
 class LocateCheck(CheckModel):
@@ -234,8 +238,8 @@ def model_of(kind: str) -> type[CheckModel]:
     examples = ["mm" if kind in kernel_properties() else _EXAMPLE if many == 1 else [_EXAMPLE] * many]
     fields: dict[str, Any] = {kind: (about, Field(description=first, examples=examples))}
     for option, (annotation, default) in options_of(kind).items():
-        said = KernelModel.model_fields.get(option) or Field(default, description=_sentence(page, option))
-        fields[option] = (annotation, said)
+        said = {"target": _TARGET, "compiler": _COMPILER}.get(option)
+        fields[option] = (annotation, said or Field(default, description=_sentence(page, option)))
     model: type[CheckModel] = create_model(kind, __base__=PropertyCheck, __doc__=first, **fields)
     return model
 

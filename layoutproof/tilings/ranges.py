@@ -77,8 +77,8 @@ def condition_of(text: Any, known: set[str] | None) -> Constraint:
 
 
 def _check(term: Term, known: set[str] | None, text: str) -> None:
-    for name in term.names() if known is not None else ():
-        if name not in known:
+    for name in term.names():
+        if known is not None and name not in known:
             raise LayoutError(f"{name} is not known here; known: {', '.join(sorted(known))}", text=text)
     if reads((term,)):
         raise LayoutError(f"{shorten(text, 60)} reads a table, and nobody knows what that holds")

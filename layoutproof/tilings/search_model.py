@@ -89,7 +89,7 @@ def _variable(name: str, info: ValidationInfo) -> str:
 Count = Annotated[int, Field(ge=1, le=LARGEST)]
 Name = Annotated[str, AfterValidator(_name)]
 Variable = Annotated[str, AfterValidator(_name), AfterValidator(_variable)]
-_NAMES = {"propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"}}
+_NAMES: Any = {"propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"}}
 
 
 def _tpu(name: str, info: ValidationInfo) -> str:
@@ -479,7 +479,7 @@ class ArraysSearch(_Search):
 
 
 SECTIONS = ("layouts", "padding", "shardings")
-MODELS = {"kernel": KernelSearch, "trace": TraceSearch, "arrays": ArraysSearch}
+MODELS: Mapping[str, type[Model]] = {"kernel": KernelSearch, "trace": TraceSearch, "arrays": ArraysSearch}
 
 
 def json_schema() -> dict[str, Any]:
