@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from layoutproof.changes.matching import Round, match
-from layoutproof.changes.report import Compared, Judges, Progress, Work, guessed, judged, of_specs
+from layoutproof.changes.report import Compared, Judges, Progress, Work, judged, of_specs, with_heuristic
 from layoutproof.changes.rules import Rules
 from layoutproof.changes.states import File, State, unreadable
 from layoutproof.compiler.workers import Workers
@@ -27,16 +27,17 @@ _NUMBER = re.compile(r"(?:^|(?<=[/.]))(?:\d+\.)?module_\d+\.")
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One file in both states; None in the state that lacks it. guess: how they were matched where it is a guess.
+    """One file in both states; None in the state that lacks it.
 
+    match_heuristic: how they were matched where names do not say it.
     locked: the Pallas calls of user code that the file names, as the old state's lock has them.
     program: what that lock says of a dump that the old state does not hold itself.
     """
 
-    unit: str
+    relpath: str
     old: File | None
     new: File | None
-    guess: str = ""
+    match_heuristic: str = ""
     locked: tuple[Named, ...] = ()
     program: Program | None = None
 
@@ -69,13 +70,13 @@ def compare(
     if lock is not None:
         pairs = [_with_lock(pair, lock) for pair in pairs]
     open_ = [pair for pair in pairs if _differs(pair)]
-    work = Work(compare_pair, open_, [pair.unit for pair in open_], workers, progress)
+    work = Work(compare_pair, open_, [pair.relpath for pair in open_], workers, progress)
     judges = Judges(rules, before, today, accept, (*closed, *(lock.findings if lock else ())))
     report = judged(f"{new.label} against {old.label}", work, len(pairs), judges, new_only)
     notes = []
     if skipped:
         notes.append(f"neither claims nor HLO, not compared: {_first(skipped)}")
-    traced = [p.unit for p in pairs if p.new and p.new.is_spec and _TRACED.search(p.new.data) and not p.locked]
+    traced = [p.relpath for p in pairs if p.new and p.new.is_spec and _TRACED.search(p.new.data) and not p.locked]
     if traced:
         why = "only user code that is here is run; layoutproof.lock, and kernels --spec, say what other code did"
         notes.append(f"kernels of {_first(traced)}: {why}")
@@ -83,27 +84,27 @@ def compare(
 
 
 def pairs_of(old: State, new: State) -> tuple[list[Pair], list[str]]:
-    """The files to compare, and the units of text files that are no HLO in either state.
+    """The files to compare, and the paths of text files that are no HLO in either state.
 
     Dumps are matched by name, then without the number that XLA gives a module, which changes from run to run; then by
     their contents.
     """
-    unit: Round[File] = Round(lambda f: f.unit)
-    by_name = match(old.files, new.files, [unit])
-    pairs = [Pair(m.new.unit, m.old, m.new) for m in by_name if m.old and m.new]
+    relpath: Round[File] = Round(lambda f: f.relpath)
+    by_name = match(old.files, new.files, [relpath])
+    pairs = [Pair(m.new.relpath, m.old, m.new) for m in by_name if m.old and m.new]
     rounds: list[Round[File]] = [
         # a spec file under a name that no command reads as one is gone
-        Round(lambda f: (f.is_spec, f.data), guess="by its contents: the file's name is new", ordered=False),
-        Round(_unnumbered, guess="by its name without the module's number"),
+        Round(lambda f: (f.is_spec, f.data), match_heuristic="by its contents: the file's name is new", ordered=False),
+        Round(_unnumbered, match_heuristic="by its name without the module's number"),
     ]
     gone, fresh = ([f for f in (side(m) for m in by_name) if f] for side in (_gone, _fresh))
     rest = match(gone, fresh, rounds)
-    pairs += [Pair((m.new or m.old).unit, m.old, m.new, m.guess) for m in rest]  # type: ignore[union-attr]
+    pairs += [Pair((m.new or m.old).relpath, m.old, m.new, m.match_heuristic) for m in rest]  # type: ignore[union-attr]
     # two files that were given by name are to be compared, whatever they are
     given = len(old.files) == len(new.files) == len(pairs) == 1
     known = [p for p in pairs if given or any(f and (f.is_spec or f.is_dump) for f in (p.old, p.new))]
-    skipped = [p.unit for p in pairs if p not in known]
-    return sorted(known, key=lambda p: p.unit), skipped
+    skipped = [p.relpath for p in pairs if p not in known]
+    return sorted(known, key=lambda p: p.relpath), skipped
 
 
 def compare_pair(pair: Pair) -> Compared:
@@ -114,10 +115,10 @@ def compare_pair(pair: Pair) -> Compared:
         file = (pair.new or pair.old).path  # type: ignore[union-attr]
         why = error.problem + (f"; in {error.text}" if error.text else "")
         at = {"file": error.file or file, "line": error.line or 0, "column": error.column or 0}
-        return Compared((wrong_input("file", why, pair.unit, **at),))  # type: ignore[arg-type]
+        return Compared((wrong_input("file", why, pair.relpath, **at),))  # type: ignore[arg-type]
     except Exception as error:
         why = f"this is a bug in layoutproof, please report it: {type(error).__name__}: {error}"
-        return Compared((wrong_input("file", why, pair.unit),))
+        return Compared((wrong_input("file", why, pair.relpath),))
 
 
 def _compare_pair(pair: Pair) -> Compared:
@@ -129,26 +130,26 @@ def _compare_pair(pair: Pair) -> Compared:
         from layoutproof.changes import specs
 
         before, after = (None if f is None else specs.read(f.data, f.path) for f in (old, new))
-        changes = specs.compare(before, after, pair.unit)
+        changes = specs.compare(before, after, pair.relpath)
         if pair.locked and after is not None:
             from layoutproof.changes.traced import drift
 
-            changes = replace(changes, findings=(*changes.findings, *drift(pair.locked, after, pair.unit)))
-        return of_specs(changes, before, after, pair.guess)
+            changes = replace(changes, findings=(*changes.findings, *drift(pair.locked, after, pair.relpath)))
+        return of_specs(changes, before, after, pair.match_heuristic)
     if pair.program is not None:
         from layoutproof.changes import lock_programs
 
-        return Compared(tuple(lock_programs.drift(pair.program, new, pair.unit)))
+        return Compared(tuple(lock_programs.drift(pair.program, new, pair.relpath)))
     from layoutproof.changes import program_changes
 
-    return Compared(guessed(program_changes.compare(old, new, pair.unit), pair.guess))
+    return Compared(with_heuristic(program_changes.compare(old, new, pair.relpath), pair.match_heuristic))
 
 
 def _with_lock(pair: Pair, lock: Lock) -> Pair:
     if pair.old is not None:
-        return replace(pair, locked=lock.calls.get(pair.old.unit, ()))
+        return replace(pair, locked=lock.calls.get(pair.old.relpath, ()))
     # a dump that is made anew for each run is in no revision
-    return replace(pair, program=lock.programs.get(pair.unit))
+    return replace(pair, program=lock.programs.get(pair.relpath))
 
 
 def _differs(pair: Pair) -> bool:
@@ -159,13 +160,13 @@ def _differs(pair: Pair) -> bool:
     return pair.new.is_spec and b"gate:" in pair.new.data  # nothing changed; its approvals may have expired
 
 
-def _first(units: Sequence[str]) -> str:
-    return ", ".join(units[:5]) + (" .." if len(units) > 5 else "")
+def _first(relpaths: Sequence[str]) -> str:
+    return ", ".join(relpaths[:5]) + (" .." if len(relpaths) > 5 else "")
 
 
 def _unnumbered(file: File) -> str | None:
-    short = _NUMBER.sub("module.", file.unit)
-    return None if short == file.unit else short
+    short = _NUMBER.sub("module.", file.relpath)
+    return None if short == file.relpath else short
 
 
 def _gone(found: Any) -> File | None:

@@ -58,8 +58,8 @@ def _others(before: Sequence[Custom], after: Sequence[Custom], classes: Classes)
         Round(lambda c: (c.target, c.operands, c.result, c.said), alike=True),
         Round(lambda c: (c.target, c.base, c.op_name, c.result)),
         Round(lambda c: (c.base, c.op_name, c.result)),
-        Round(lambda c: (c.target, c.result), guess="by its target and result"),
-        Round(lambda c: (c.op_name, c.result) if c.op_name else None, guess="by op_name and result"),
+        Round(lambda c: (c.target, c.result), match_heuristic="by its target and result"),
+        Round(lambda c: (c.op_name, c.result) if c.op_name else None, match_heuristic="by op_name and result"),
     ]
     known = {c.target for c in before}
     gone = known - {c.target for c in after} - INTERNAL
@@ -85,7 +85,7 @@ def _called(pair: Match[Custom], classes: Classes) -> list[Finding]:
     old, new = pair.old, pair.new
     assert old is not None
     assert new is not None
-    at: dict[str, Any] = {"line": new.line, "guess": pair.guess}
+    at: dict[str, Any] = {"line": new.line, "match_heuristic": pair.match_heuristic}
     found = []
     if old.target != new.target:
         if {old.target, new.target} <= INTERNAL:
@@ -122,14 +122,14 @@ def _kernels(before: Sequence[Custom], after: Sequence[Custom], classes: Classes
         Round(lambda s: (s[0].base, s[0].op_name, s[0].result)),
         Round(lambda s: (s[0].base, s[0].op_name)),
         Round(lambda s: s[1].digest or None, ordered=False),
-        Round(lambda s: (s[0].op_name, s[0].result) if s[0].op_name else None, guess="by op_name and result"),
-        Round(lambda s: s[0].result, guess="by its result"),
+        Round(lambda s: (s[0].op_name, s[0].result) if s[0].op_name else None, match_heuristic="by op_name and result"),
+        Round(lambda s: s[0].result, match_heuristic="by its result"),
     ]
     found = []
     for pair in match(seen(olds), seen(news), rounds_seen):
         if pair.old is not None and pair.new is not None:
             if (*_around(pair.old[0]), _json(pair.old[1])) != (*_around(pair.new[0]), _json(pair.new[1])):
-                found += _kernel(pair.old, pair.new, pair.guess, classes)
+                found += _kernel(pair.old, pair.new, pair.match_heuristic, classes)
         elif pair.new is not None:
             custom, inside = pair.new
             why = "the program calls this kernel, which it did not"
@@ -142,11 +142,13 @@ def _kernels(before: Sequence[Custom], after: Sequence[Custom], classes: Classes
     return found
 
 
-def _kernel(old: tuple[Custom, Inside], new: tuple[Custom, Inside], guess: str, classes: Classes) -> list[Finding]:
+def _kernel(
+    old: tuple[Custom, Inside], new: tuple[Custom, Inside], match_heuristic: str, classes: Classes
+) -> list[Finding]:
     """What changed of one kernel."""
     (one, before), (other, after) = old, new
-    at: dict[str, Any] = {"line": other.line, "guess": guess}
-    found = [*_called(Match(one, other, guess), classes), *_judged(before, other, after, guess)]
+    at: dict[str, Any] = {"line": other.line, "match_heuristic": match_heuristic}
+    found = [*_called(Match(one, other, match_heuristic), classes), *_judged(before, other, after, match_heuristic)]
     subject = _subject(other)
     pairs = list(zip(before.kernels, after.kernels, strict=False))
     same = before.kernels == after.kernels
@@ -175,14 +177,14 @@ def _kernel(old: tuple[Custom, Inside], new: tuple[Custom, Inside], guess: str, 
     return found
 
 
-def _judged(before: Inside | None, custom: Custom, after: Inside, guess: str) -> list[Finding]:
+def _judged(before: Inside | None, custom: Custom, after: Inside, match_heuristic: str) -> list[Finding]:
     """What is refuted, or cannot be told any more, that was not so before."""
     then = set() if before is None else {(v, _rule(why)) for v, why in before.verdicts}
     found = []
     for verdict, why in after.verdicts:
         if verdict == Verdict.PROVED.value or (verdict, _rule(why)) in then:
             continue
-        at: dict[str, Any] = {"line": custom.line, "guess": guess}
+        at: dict[str, Any] = {"line": custom.line, "match_heuristic": match_heuristic}
         was = "it is new" if before is None else "before, that was not so"
         if verdict == Verdict.REFUTED.value:
             found.append(Finding("refuted", _subject(custom), f"{why} ({was})", **at))

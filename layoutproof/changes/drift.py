@@ -33,7 +33,9 @@ def compare(
     judges = Judges(rules, None, today)
     text = text_of(path)
     files = files_of(paths_of(text, path.as_posix()))
-    key = cache.key_of_files(["drift"], {NAME: text.encode(), **{unit: f.data for unit, f in sorted(files.items())}})
+    key = cache.key_of_files(
+        ["drift"], {NAME: text.encode(), **{relpath: f.data for relpath, f in sorted(files.items())}}
+    )
     # what user code does is not in these files
     settled = not any(f.is_spec and (b"kernels" in f.data or b"trace" in f.data) for f in files.values())
     if not files and not text.partition("\n")[2].strip():
@@ -57,8 +59,8 @@ def text_of(path: Path) -> str:
 
 
 def files_of(paths: Sequence[str]) -> dict[str, File]:
-    """The spec files and dumps that are at these paths now, by unit; a path that is gone has none."""
-    return {f.unit: f for given in paths if os.path.lexists(given) for f in here([given]).files if known(f)}
+    """The spec files and dumps that are at these paths now, by path within the state; a path that is gone has none."""
+    return {f.relpath: f for given in paths if os.path.lexists(given) for f in here([given]).files if known(f)}
 
 
 def of_texts(
@@ -74,21 +76,21 @@ def of_texts(
     from layoutproof.changes.lock import locked
 
     old = locked(text, path.as_posix())
-    units = sorted({*old, *files})
-    items = [(old.get(unit), files.get(unit), unit) for unit in units]
-    return judged(_TITLE, Work(_compare, items, units, workers, progress), len(units), judges, new_only)
+    relpaths = sorted({*old, *files})
+    items = [(old.get(relpath), files.get(relpath), relpath) for relpath in relpaths]
+    return judged(_TITLE, Work(_compare, items, relpaths, workers, progress), len(relpaths), judges, new_only)
 
 
 def _compare(item: tuple[Any, File | None, str]) -> Compared:
     from layoutproof.changes.lock import drift
 
-    old, file, unit = item
+    old, file, relpath = item
     try:
         if file is not None and unreadable(file):
             raise LayoutError(unreadable(file))
-        return drift(old, file, unit)
+        return drift(old, file, relpath)
     except (LayoutError, Undecided) as error:
-        path = unit if file is None else file.path
+        path = relpath if file is None else file.path
         if isinstance(error, Undecided):
-            return Compared((unknown("file", str(error), unit, path),))
-        return Compared((wrong_input("file", error.problem, unit, path),))
+            return Compared((unknown("file", str(error), relpath, path),))
+        return Compared((wrong_input("file", error.problem, relpath, path),))

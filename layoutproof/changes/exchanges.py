@@ -24,9 +24,9 @@ def exchanges(before: Sequence[Exchange], after: Sequence[Exchange]) -> list[Fin
         Round(lambda e: (e.what, e.operands, e.results, e.depth, e.alone), alike=True),
         Round(lambda e: (e.what, e.operands, e.results)),
         Round(lambda e: (e.what.kind, e.op_name, e.operands) if e.op_name else None),
-        Round(lambda e: (e.what.kind, e.operands, e.results), guess="by its shapes"),
+        Round(lambda e: (e.what.kind, e.operands, e.results), match_heuristic="by its shapes"),
         Round(lambda e: (e.what.kind, e.op_name) if e.op_name else None),
-        Round(lambda e: e.what, guess="by what it does"),
+        Round(lambda e: e.what, match_heuristic="by what it does"),
     ]
     found, new, gone = [], list[Exchange](), list[Exchange]()
     for pair in match(before, after, rounds):
@@ -48,17 +48,17 @@ def _changed(pair: Match[Exchange]) -> list[Finding]:
         why = f"{_words(new)} now, {_words(old)} before"
         if old.what == new.what:
             why = "another collective uses its channel now, so that the two wait for each other"
-        return [_finding("regrouped", new, why, old, {"bytes": new.size}, pair.guess)]
+        return [_finding("regrouped", new, why, old, {"bytes": new.size}, pair.match_heuristic)]
     if old.operands == new.operands and old.results != new.results:
         why = f"it gives {', '.join(new.results)} now, {', '.join(old.results)} before, of operands like before"
-        return [_finding("reshaped_result", new, why, old, figures, pair.guess)]
+        return [_finding("reshaped_result", new, why, old, figures, pair.match_heuristic)]
     if new.depth > old.depth:
         why = f"its {new.size} bytes move in {_loops(new.depth)}, before in {_loops(old.depth)}"
-        return [_finding("grown_collective", new, why, old, {"bytes": new.size}, pair.guess)]
+        return [_finding("grown_collective", new, why, old, {"bytes": new.size}, pair.match_heuristic)]
     if new.size == old.size and (new.depth < old.depth or new.alone):
         return []
     kind = "grown_collective" if new.size > old.size else "shrunk_collective"
-    return [_finding(kind, new, f"{old.size} bytes before, {new.size} after", old, figures, pair.guess)]
+    return [_finding(kind, new, f"{old.size} bytes before, {new.size} after", old, figures, pair.match_heuristic)]
 
 
 def _come_and_gone(new: Sequence[Exchange], gone: Sequence[Exchange]) -> list[Finding]:
@@ -111,10 +111,10 @@ def _unseen(each: Exchange) -> bool:
 
 
 def _finding(
-    kind: str, new: Exchange, why: str, old: Exchange | None, figures: dict[str, Any], guess: str = ""
+    kind: str, new: Exchange, why: str, old: Exchange | None, figures: dict[str, Any], match_heuristic: str = ""
 ) -> Finding:
     sides: dict[str, Any] = {"before": "" if old is None else _words(old), "after": _words(new)}
-    return Finding(kind, _subject(new), why, line=new.line, figures=figures, guess=guess, **sides)
+    return Finding(kind, _subject(new), why, line=new.line, figures=figures, match_heuristic=match_heuristic, **sides)
 
 
 def _subject(each: Exchange) -> str:

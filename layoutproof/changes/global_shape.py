@@ -34,7 +34,7 @@ def resharded(old: tuple[str, str], new: tuple[str, str]) -> list[Finding]:
     if any(f.question not in ("resharded", "respelled", "unknown", "grew", "shrank") for f in found):
         return [Finding("resharded", "", "the sharding changed", **sides)]
     return [
-        replace(f, subject="", reason=f"as a whole {wholes[0]}: {f.reason}", figures={}, guess="", **sides)
+        replace(f, subject="", reason=f"as a whole {wholes[0]}: {f.reason}", figures={}, match_heuristic="", **sides)
         for f in kept
     ]
 

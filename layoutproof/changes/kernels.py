@@ -28,7 +28,10 @@ def kernels(old: Any, new: Any, layouts: Compare) -> list[Finding]:
     one, other = _kernel(old), _kernel(new)
     sides = {"before": str(one.name), "after": str(other.name)}
     found: list[Finding] = []
-    rounds: list[Round[Operand]] = [Round(lambda o: (o.role, o.name)), Round(lambda o: o.role, guess="by its position")]
+    rounds: list[Round[Operand]] = [
+        Round(lambda o: (o.role, o.name)),
+        Round(lambda o: o.role, match_heuristic="by its position"),
+    ]
     for pair in match(one.operands, other.operands, rounds):
         if pair.old is None or pair.new is None:
             gone, operand = pair.new is None, pair.old or pair.new
@@ -39,7 +42,9 @@ def kernels(old: Any, new: Any, layouts: Compare) -> list[Finding]:
         if replace(before, source="") == replace(after, source="") and one.grid == other.grid:
             continue
         for change in _operand(old, new, before, after, layouts):
-            found.append(replace(change, reason=f"operand {after.name}: {change.reason}", guess=pair.guess))
+            found.append(
+                replace(change, reason=f"operand {after.name}: {change.reason}", match_heuristic=pair.match_heuristic)
+            )
     names = [f.name for f in fields(Kernel) if f.name not in _SAYS_NOTHING]
     rest = [name for name in names if getattr(one, name) != getattr(other, name)]
     if rest:

@@ -48,19 +48,19 @@ def write(files: Iterable[File], paths: Sequence[str]) -> str:
         if unreadable(file):
             raise LayoutError(unreadable(file), file=file.path)
         if file.is_dump:
-            lines += [line_of(file.unit, *line) for line in lines_of(file)]
+            lines += [line_of(file.relpath, *line) for line in lines_of(file)]
         elif file.is_spec:
             spec = read(file.data, file.path)
             if spec.errors:
                 raise spec.errors[0]
             named = [*spec.layouts, *layouts_of(spec.traced)]
-            lines += [line_of(file.unit, "layout", each.name, _normal(each.value)) for each in named]
-            lines += [line_of(file.unit, "claim", fields_of(c.check), run(c.check).found) for c in spec.claims]
+            lines += [line_of(file.relpath, "layout", each.name, _normal(each.value)) for each in named]
+            lines += [line_of(file.relpath, "claim", fields_of(c.check), run(c.check).found) for c in spec.claims]
     return "\n".join([f"{HEAD} {json.dumps(list(paths))}", *sorted(lines)]) + "\n"
 
 
 def locked(text: str, file: str, earlier: bool = False) -> dict[str, Spec | Program]:
-    """The locked state: unit -> what was in that file. LayoutError with the line for what is not as `write` has it.
+    """The locked state: relpath -> what was in that file. LayoutError with the line for what is not as `write` has it.
 
     earlier: whether an earlier version is read too. Of the state before a change it is: nobody can migrate the past.
     """
@@ -73,31 +73,31 @@ def locked(text: str, file: str, earlier: bool = False) -> dict[str, Spec | Prog
         if line.startswith(("<<<<<<<", "=======", ">>>>>>>", "|||||||")):
             raise LayoutError("a merge conflict that is not resolved; write anew with --lock", file=file, line=number)
         try:
-            unit, kind, what, value = json.loads(line)
-            if not isinstance(unit, str):
-                raise TypeError(unit)
+            relpath, kind, what, value = json.loads(line)
+            if not isinstance(relpath, str):
+                raise TypeError(relpath)
             if kind in _OF_DUMPS:
                 program_of([(kind, what, value)])
-                dumps.setdefault(unit, []).append((kind, what, value))
+                dumps.setdefault(relpath, []).append((kind, what, value))
                 continue
-            spec = specs.setdefault(unit, Spec(file))
+            spec = specs.setdefault(relpath, Spec(file))
             if kind == "layout" and isinstance(what, str):
-                specs[unit] = replace(spec, layouts=(*spec.layouts, Named(what, value, number, 1)))
+                specs[relpath] = replace(spec, layouts=(*spec.layouts, Named(what, value, number, 1)))
             elif kind == "claim":
                 claimed = Claimed(_check(what, value, file, number), value)
-                specs[unit] = replace(spec, claims=(*spec.claims, claimed))
+                specs[relpath] = replace(spec, claims=(*spec.claims, claimed))
             else:
                 raise ValueError(kind)
         except (ValueError, TypeError, KeyError, RecursionError):
             raise LayoutError(f"not a line of a lock file: {shorten(line, 80)}", file=file, line=number) from None
-    return {**specs, **{unit: program_of(lines) for unit, lines in dumps.items()}}
+    return {**specs, **{relpath: program_of(lines) for relpath, lines in dumps.items()}}
 
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """The old state's lock file. calls: of user code, by the unit of the spec file that names them.
+    """The old state's lock file. calls: of user code, by the path of the spec file that names them.
 
-    programs: dumps by unit.  findings: what is wrong with the lock itself.
+    programs: dumps by path.  findings: what is wrong with the lock itself.
     """
 
     calls: Mapping[str, tuple[Named, ...]] = field(default_factory=dict)
@@ -106,9 +106,9 @@ class Lock:
 
 
 def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
-    """The calls of user code and the dumps in a lock file, by unit; what is wrong with it is a finding.
+    """The calls of user code and the dumps in a lock file, by path; what is wrong with it is a finding.
 
-    folder: where the lock is, from the top of the repository or of the disk.  start: where units start, alike.
+    folder: where the lock is, from the top of the repository or of the disk.  start: where these paths start, alike.
     """
     try:
         locked_ = locked(data.decode(), file, earlier=True)
@@ -118,8 +118,8 @@ def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
         return Lock(findings=(unknown("the lock file", why, file, file),))
     calls: dict[str, tuple[Named, ...]] = {}
     programs: dict[str, Program] = {}
-    for unit, what in locked_.items():
-        name = PurePath(os.path.relpath(os.path.join("/", folder, unit), os.path.join("/", start))).as_posix()
+    for relpath, what in locked_.items():
+        name = PurePath(os.path.relpath(os.path.join("/", folder, relpath), os.path.join("/", start))).as_posix()
         if isinstance(what, Program):
             programs[name] = what
             continue
@@ -129,12 +129,12 @@ def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
     return Lock(calls, programs)
 
 
-def drift(old: Spec | Program | None, file: File | None, unit: str) -> Compared:
+def drift(old: Spec | Program | None, file: File | None, relpath: str) -> Compared:
     """What changed in one file since the lock was written, and the gate's rules that it has now."""
     if isinstance(old, Program) or (file is not None and file.is_dump):
-        return Compared(tuple(of_dump(old if isinstance(old, Program) else None, file, unit)))
+        return Compared(tuple(of_dump(old if isinstance(old, Program) else None, file, relpath)))
     new = None if file is None else read(file.data, file.path)
-    compared = of_specs(compare(old, _normalised(new), unit), old, new)
+    compared = of_specs(compare(old, _normalised(new), relpath), old, new)
     # a lock says nothing of rules, so those that are here judge
     return replace(compared, before=compared.rules)
 

@@ -22,7 +22,7 @@ from layoutproof.hlo.collectives import Collective
 from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET as KERNEL
 
 Line = tuple[str, Any, Any]
-"""(kind, what, value), as one line of the lock file has it after the unit."""
+"""(kind, what, value), as one line of the lock file has it after the path."""
 MOST_ALIKE = 100_000
 """Copies alike in one program; each is a thing of its own to be matched."""
 
@@ -146,13 +146,13 @@ def program_of(lines: Sequence[Line]) -> Program:
     return program
 
 
-def drift(old: Program | None, file: File | None, unit: str) -> list[Finding]:
+def drift(old: Program | None, file: File | None, relpath: str) -> list[Finding]:
     """What changed in one dump since the lock was written."""
     if file is None:
-        return placed([gone_or_new(False, unit)], unit, unit)
+        return placed([gone_or_new(False, relpath)], relpath, relpath)
     after, errors = read_and_audited(file)
-    found = [gone_or_new(True, unit)] if old is None else changes(old, after, whole=False)
-    return placed([*errors, *found], unit, file.path)
+    found = [gone_or_new(True, relpath)] if old is None else changes(old, after, whole=False)
+    return placed([*errors, *found], relpath, file.path)
 
 
 def _name(program: Program, base: str = "locked") -> str:

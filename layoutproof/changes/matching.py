@@ -1,7 +1,7 @@
 """Which thing of one state is which of the other.
 
 Each round matches by one key what no earlier round matched. A key that several things have on one side matches them in
-their order when both sides have as many of them, and then it is a guess; otherwise it matches nothing.
+their order when both sides have as many of them, and then it is a heuristic; otherwise it matches nothing.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Match(Generic[T]):
-    """old or new is None for what is new or gone. guess: how it was matched, where that is a guess, else ""."""
+    """old or new is None for what is new or gone. match_heuristic: how it was matched; "" by its identity."""
 
     old: T | None
     new: T | None
-    guess: str = ""
+    match_heuristic: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Round(Generic[T]):
     """One way to tell which is which. key: None where it says nothing.
 
-    guess: "" where the key is the thing's identity, otherwise the words that say how it was guessed.
+    match_heuristic: "" where the key is the thing's identity, otherwise how it was matched.
     ordered: whether several with one key are matched in their order.
     alike: whether things with one key are the same in all that is reported: then as many as both sides have are
-        matched, it is no guess, and the rest is new or gone.
+        matched, it is no heuristic, and the rest is new or gone.
     """
 
     key: Callable[[T], Hashable | None]
-    guess: str = ""
+    match_heuristic: str = ""
     ordered: bool = True
     alike: bool = False
 
@@ -42,9 +42,9 @@ def match(old: Sequence[T], new: Sequence[T], rounds: Sequence[Round[T]]) -> lis
     """Every thing of both sides exactly once: in the order of `new`, then what is gone in the order of `old`.
 
     >>> by_name = Round(lambda text: text.partition("=")[0])
-    >>> by_value = Round(lambda text: text.partition("=")[2], guess="by its value")
+    >>> by_value = Round(lambda text: text.partition("=")[2], match_heuristic="by its value")
     >>> for found in match(["a=1", "b=2"], ["a=3", "c=2", "d=4"], [by_name, by_value]):
-    ...     print((found.old, found.new, found.guess))
+    ...     print((found.old, found.new, found.match_heuristic))
     ('a=1', 'a=3', '')
     ('b=2', 'c=2', 'by its value')
     (None, 'd=4', '')
@@ -58,9 +58,9 @@ def match(old: Sequence[T], new: Sequence[T], rounds: Sequence[Round[T]]) -> lis
             if not each.alike and (len(ours) != len(theirs) or (len(ours) > 1 and not each.ordered)):
                 continue
             order = f"{len(ours)} alike, matched in their order" if len(ours) > 1 and not each.alike else ""
-            guess = "; ".join(part for part in (each.guess, order) if part)
+            match_heuristic = "; ".join(part for part in (each.match_heuristic, order) if part)
             for here, there in zip(ours, theirs, strict=False):
-                partner[here] = (there, guess)
+                partner[here] = (there, match_heuristic)
                 del free_new[here], free_old[there]
     matched = [
         Match(old[partner[k][0]], item, partner[k][1]) if k in partner else Match(None, item)

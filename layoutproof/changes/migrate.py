@@ -81,7 +81,7 @@ def migrate(
         errors.append(error)
     if lock is not None and not errors:
         after = {each.file: each.after.encode() for each in found}
-        files = {unit: replace(file, data=after.get(file.path, file.data)) for unit, file in files.items()}
+        files = {relpath: replace(file, data=after.get(file.path, file.data)) for relpath, file in files.items()}
         new, done = migrate_lock.migrated(text, lock.as_posix(), version, files)
         notes = _rules_notes(found, lock, new, files, today)
         notes += _stricter(found) if version == 1 else []

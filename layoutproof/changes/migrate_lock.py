@@ -27,24 +27,24 @@ _KEPT = ("parameter", "result", "copy", "bitcast")
 def migrated(text: str, file: str, version: int, files: Mapping[str, File]) -> tuple[str, list[str]]:
     """The text of a lock file as this version has it, and what became of it in words; the same text where it is so.
 
-    files: what is here now, by unit. LayoutError with the line for what is no line of a lock file.
+    files: what is here now, by path. LayoutError with the line for what is no line of a lock file.
     """
     locked(text, file, earlier=True)
-    by_unit: dict[str, list[list[Any]]] = {}
+    by_relpath: dict[str, list[list[Any]]] = {}
     for line in text.splitlines()[1:]:
         if line.strip():
-            by_unit.setdefault(json.loads(line)[0], []).append(json.loads(line))
+            by_relpath.setdefault(json.loads(line)[0], []).append(json.loads(line))
     lines: list[list[Any]] = []
     said: list[str] = []
-    for unit, own in by_unit.items():
+    for relpath, own in by_relpath.items():
         if any(kind in ("claim", "layout") for _, kind, _, _ in own):
-            more, words = _claims(own, files.get(unit), version)
+            more, words = _claims(own, files.get(relpath), version)
         elif version < VERSION:
-            more, words = _dump(own, files.get(unit))
+            more, words = _dump(own, files.get(relpath))
         else:
             more, words = own, ""
         lines += more
-        said += [f"{unit}: {words}"] if words else []
+        said += [f"{relpath}: {words}"] if words else []
     if version == VERSION and not said:
         return text, []
     head = f"{HEAD} {json.dumps(paths_of(text, file, earlier=True))}"
@@ -59,14 +59,14 @@ def _claims(own: Sequence[list[Any]], now: File | None, version: int) -> tuple[l
         fields = fields_of(claim.check)
         here.setdefault(_as_it_was(fields, version), []).append(fields)
     lines, count = [], 0
-    for unit, kind, what, value in own:
+    for relpath, kind, what, value in own:
         known = here.get(_as_it_was(what, version), []) if kind == "claim" else []
         # another expectation than the verdict's is a change since, which is for the gate to see
         fits = next((each for each in known if each.get("expect", "proved") == expected_of(value)), None)
         if fits is not None:
             known.remove(fits)
             count += fits != what
-        lines.append([unit, kind, what if fits is None else fits, value])
+        lines.append([relpath, kind, what if fits is None else fits, value])
     added = "what they expect" if version == 1 else "the names of sizes"
     claims = f"{count} claim{'' if count == 1 else 's'}"
     return lines, f"{claims}: {added}, as the file has it now" if count else ""
@@ -83,11 +83,11 @@ def _as_it_was(fields: Mapping[str, Any], version: int) -> str:
 
 def _dump(own: list[list[Any]], now: File | None) -> tuple[list[list[Any]], str]:
     """The lines of a dump with what version 1 did not keep of it; and what was added."""
-    unit = own[0][0]
+    relpath = own[0][0]
     try:
         if now is None or unreadable(now):
             raise LayoutError("it is not here" if now is None else unreadable(now))
-        added = [[unit, *line] for line in lines_of(now) if line[0] not in _KEPT]
+        added = [[relpath, *line] for line in lines_of(now) if line[0] not in _KEPT]
     except LayoutError as error:
         return own, f"version 1 kept nothing of donation, devices, collectives and calls, and {error.problem}"
     counts = {kind: sum(line[1] == kind for line in added) for kind in ("donation", "collective", "call", "kernel")}

@@ -147,7 +147,7 @@ def judge(
 ) -> tuple[list[Finding], list[str]]:
     """The findings with their severities, and what is to be said of approvals: expired, too long, or of nothing.
 
-    policies: of single units, over the general one.  accept: whether approvals that the change adds count; the
+    policies: of single files, over the general one.  accept: whether approvals that the change adds count; the
     policies then hold them. What nobody could tell and what is wrong input stays denied.
     """
     used: set[str] = set()
@@ -160,7 +160,7 @@ def judge(
         if finding.question == "approval_added":
             judged.append(_added(finding, accept))
             continue
-        policy = policies[finding.unit].over(general) if finding.unit in policies else general
+        policy = policies[finding.relpath].over(general) if finding.relpath in policies else general
         severity, said = _severity(finding, policy)
         mine = [a for a in policy.approvals if a.fingerprint == finding.fingerprint]
         good = [a for a in mine if 0 <= (a.until - today).days <= MOST_DAYS]
@@ -192,7 +192,7 @@ def approvals_added(
     findings = []
     for each in added:
         of = found.get(each.fingerprint)
-        what = f"{of.question} {of.subject} in {of.unit}" if of is not None else "nothing that is found"
+        what = f"{of.question} {of.subject} in {of.relpath}" if of is not None else "nothing that is found"
         why = f"{each.by or 'someone who is not named'} approves until {each.until} ({each.fingerprint}: {what}): "
         days = (each.until - today).days
         why += each.reason + ("" if days <= MOST_DAYS else f"; {_too_long(today)}")
@@ -227,7 +227,7 @@ def changed(before: Policy, after: Policy) -> tuple[list[str], list[str]]:
 def approval_snippet(finding: Finding, today: datetime.date, by: str = "") -> str:
     """What to paste into pyproject.toml to approve one finding; a reason is left to be written. by: who approves."""
     until = today + datetime.timedelta(days=APPROVED_DAYS)
-    about = f"# {finding.question}: {finding.subject} in {finding.unit}: {shorten(finding.reason, 90)}"
+    about = f"# {finding.question}: {finding.subject} in {finding.relpath}: {shorten(finding.reason, 90)}"
     # a comment ends with its line, and what follows would be a rule
     about = "".join([sign if sign.isprintable() else "?" for sign in about])
     lines = ["[[tool.layoutproof.gate.approvals]]", about, f'fingerprint = "{finding.fingerprint}"']

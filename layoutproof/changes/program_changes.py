@@ -2,7 +2,7 @@
 
 Entry parameters and results are matched by position, as callers give them. Instructions are matched by what they are
 (opcode, name without its number, metadata op_name, logical shape) and never by their number, which changes from run to
-run; where that leaves several possible, the match says that it is a guess.
+run; where that leaves several possible, the match says that it is a heuristic.
 """
 
 from __future__ import annotations
@@ -61,17 +61,17 @@ class Copy:
     parameter: int
 
 
-def compare(old: File | None, new: File | None, unit: str) -> list[Finding]:
+def compare(old: File | None, new: File | None, relpath: str) -> list[Finding]:
     """The findings of one dump; None where a state lacks the file."""
     with gc_disabled():
         before = Program() if old is None else read(old.data, old.path)
         after, broken = (Program(), []) if new is None else read_and_audited(new)
         path = (new or old).path  # type: ignore[union-attr]
         if old is None or new is None:
-            return placed([*broken, gone_or_new(old is None, after.name or before.name)], unit, path)
+            return placed([*broken, gone_or_new(old is None, after.name or before.name)], relpath, path)
         if before.errors and not after.errors:
             broken.append(unknown("dump", f"the old dump is broken: {before.errors[0]}"))
-        return placed([*broken, *changes(before, after)], unit, path)
+        return placed([*broken, *changes(before, after)], relpath, path)
 
 
 def read_and_audited(file: File) -> tuple[Program, list[Finding]]:
@@ -107,9 +107,9 @@ def gone_or_new(new: bool, name: str) -> Finding:
     return Finding(kind, f"program {name}", f"there is no such dump {where}", line=1)
 
 
-def placed(findings: Sequence[Finding], unit: str, path: str) -> list[Finding]:
-    """Findings with their unit and file."""
-    return [replace(f, unit=unit, file=f.file or path) for f in findings]
+def placed(findings: Sequence[Finding], relpath: str, path: str) -> list[Finding]:
+    """Findings with their path within the state and the file."""
+    return [replace(f, relpath=relpath, file=f.file or path) for f in findings]
 
 
 def _mistake(error: LayoutError) -> Finding:
@@ -337,12 +337,15 @@ def _layouts(before: Program, after: Program) -> list[Finding]:
         Round(lambda i: (i.shape, i.opcode, i.said, i.base, i.op_name), alike=True),
         Round(lambda i: (i.opcode, i.said, i.base, i.op_name, logical(i.shape))),
         Round(lambda i: (i.opcode, i.base, i.op_name, logical(i.shape))),
-        Round(lambda i: (i.opcode, i.op_name, logical(i.shape)) if i.op_name else None, guess="by op_name and shape"),
+        Round(
+            lambda i: (i.opcode, i.op_name, logical(i.shape)) if i.op_name else None,
+            match_heuristic="by op_name and shape",
+        ),
         Round(lambda i: (i.name, i.computation, i.op_name, logical(i.shape)) if i.opcode in ELEMENTWISE else None),
         # what the user's program calls things may have changed along with them
         Round(lambda i: (i.shape, i.opcode, i.said, i.base), alike=True),
-        Round(lambda i: (i.opcode, i.said, i.base, logical(i.shape)), guess="by name and shape"),
-        Round(lambda i: (i.opcode, i.base, logical(i.shape)), guess="by name and shape"),
+        Round(lambda i: (i.opcode, i.said, i.base, logical(i.shape)), match_heuristic="by name and shape"),
+        Round(lambda i: (i.opcode, i.base, logical(i.shape)), match_heuristic="by name and shape"),
         Round(lambda i: None if i.opcode in _TOLD | OPCODES else (i.opcode, i.base, i.op_name, given(i))),
     ]
     operands = {id(i): p for p in (before, after) for i in p.instructions}
@@ -360,7 +363,7 @@ def _layouts(before: Program, after: Program) -> list[Finding]:
         old, new = pair.old, pair.new
         if old is None or new is None:
             continue
-        at: dict[str, Any] = {"subject": _named(new), "line": new.line, "guess": pair.guess}
+        at: dict[str, Any] = {"subject": _named(new), "line": new.line, "match_heuristic": pair.match_heuristic}
         if logical(old.shape) != logical(new.shape):
             at |= {"before": old.shape, "after": new.shape}
             why = f"{new.opcode} gives {logical(new.shape)} now, {logical(old.shape)} before, of operands like before"

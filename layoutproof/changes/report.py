@@ -37,25 +37,28 @@ class Compared:
     fresh: tuple[Loose, ...] = ()
 
 
-def of_specs(changes: Changes, before: Spec | None, after: Spec | None, guess: str = "") -> Compared:
+def of_specs(changes: Changes, before: Spec | None, after: Spec | None, match_heuristic: str = "") -> Compared:
     """What came of a spec file, with its rules; the rules of one that is gone are nobody's change."""
     old, new = (None if spec is None else spec.gate for spec in (before, after))
-    findings = guessed(changes.findings, guess)
+    findings = with_heuristic(changes.findings, match_heuristic)
     return Compared(findings, old if after is None else new, old, changes.gone, changes.fresh)
 
 
-def guessed(findings: Sequence[Finding], guess: str) -> tuple[Finding, ...]:
-    """The findings of a file, with how its two states were matched where that is a guess."""
-    return tuple(replace(f, guess="; ".join(part for part in (guess, f.guess) if part)) for f in findings)
+def with_heuristic(findings: Sequence[Finding], match_heuristic: str) -> tuple[Finding, ...]:
+    """The findings of a file, with how its two states were matched where names do not say it."""
+    return tuple(
+        replace(f, match_heuristic="; ".join(part for part in (match_heuristic, f.match_heuristic) if part))
+        for f in findings
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is to be done: a function that can be sent to other processes, of each item. units: whose rules apply."""
+    """What is to be done: a function that can be sent to other processes, of each item. relpaths: whose rules apply."""
 
     function: Callable[[Any], Compared]
     items: Sequence[Any]
-    units: Sequence[str]
+    relpaths: Sequence[str]
     workers: Workers
     progress: Progress | None = None
 
@@ -89,13 +92,15 @@ def judged(title: str, work: Work, files: int, judges: Judges, new_only: bool) -
         partial = True
     sides = [("", PYPROJECT, general, _new(judges.rules, PYPROJECT))] if not both else []
     own: dict[str, policy.Policy] = {}
-    for unit, one in zip(work.units, done, strict=False):
+    for relpath, one in zip(work.relpaths, done, strict=False):
         if one.before is not None:
-            own[unit] = _old(one.before)
+            own[relpath] = _old(one.before)
         if one.rules != one.before:
-            sides.append((unit, unit, own.get(unit, policy.Policy()).over(general), _new(one.rules, unit, general)))
-    findings = [replace(f, reason=_ONE.sub(r"(\1)", f.reason)) for f in _found(work.units, done, own, general)]
-    changes = [(unit, file, then, now) for unit, file, then, now in sides if isinstance(now, policy.Policy)]
+            sides.append(
+                (relpath, relpath, own.get(relpath, policy.Policy()).over(general), _new(one.rules, relpath, general))
+            )
+    findings = [replace(f, reason=_ONE.sub(r"(\1)", f.reason)) for f in _found(work.relpaths, done, own, general)]
+    changes = [(relpath, file, then, now) for relpath, file, then, now in sides if isinstance(now, policy.Policy)]
     findings = named(
         [
             *(now for _, _, _, now in sides if isinstance(now, Finding)),
@@ -105,12 +110,12 @@ def judged(title: str, work: Work, files: int, judges: Judges, new_only: bool) -
         ]
     )
     known = {f.fingerprint: f for f in findings}
-    for unit, file, then, now in changes:
+    for relpath, file, then, now in changes:
         added, found = policy.approvals_added(then, now, known, file, judges.today)
         findings += named(found)
-        if judges.accept and unit:
-            mine = own.get(unit, policy.Policy())
-            own[unit] = replace(mine, approvals=(*mine.approvals, *added))
+        if judges.accept and relpath:
+            mine = own.get(relpath, policy.Policy())
+            own[relpath] = replace(mine, approvals=(*mine.approvals, *added))
         elif judges.accept:
             general = replace(general, approvals=(*general.approvals, *added))
     result, notes = policy.judge(findings, own, general, judges.today, judges.accept)
@@ -122,21 +127,21 @@ def judged(title: str, work: Work, files: int, judges: Judges, new_only: bool) -
 
 
 def _found(
-    units: Sequence[str], done: Sequence[Compared], own: Mapping[str, policy.Policy], general: policy.Policy
+    relpaths: Sequence[str], done: Sequence[Compared], own: Mapping[str, policy.Policy], general: policy.Policy
 ) -> list[Finding]:
     """The findings of all files; what one of them lost and another got is one finding, unless looser rules await it."""
     from layoutproof.changes.specs import copied, moved
 
-    named_ = [*zip(units, done, strict=False)]
-    gone = [(unit, each) for unit, one in named_ for each in one.gone]
-    fresh = [(unit, each) for unit, one in named_ for each in one.fresh]
-    rules = {unit: _new(one.rules, unit, general) for unit, one in named_}
+    named_ = [*zip(relpaths, done, strict=False)]
+    gone = [(relpath, each) for relpath, one in named_ for each in one.gone]
+    fresh = [(relpath, each) for relpath, one in named_ for each in one.fresh]
+    rules = {relpath: _new(one.rules, relpath, general) for relpath, one in named_}
     instead: dict[int, list[Finding]] = {}
     for new, finding in copied(gone, fresh) if gone and fresh else ():
         instead[id(new)] = [finding]
     for old, new, finding in moved(gone, fresh) if gone and fresh else ():
-        was = own.get(old.finding.unit, policy.Policy()).over(general)
-        now = rules[new.finding.unit]
+        was = own.get(old.finding.relpath, policy.Policy()).over(general)
+        now = rules[new.finding.relpath]
         if isinstance(now, policy.Policy) and not policy.changed(was, now)[0]:
             instead |= {id(old): [], id(new): [finding]}
     found: list[Finding] = []

@@ -103,15 +103,15 @@ class Changes:
         return [*self.findings, *(each.finding for each in (*self.fresh, *self.gone))]
 
 
-def compare(old: Spec | None, new: Spec | None, unit: str) -> Changes:
+def compare(old: Spec | None, new: Spec | None, relpath: str) -> Changes:
     """What changed in one file, in its order; None where a state lacks the file."""
-    before, after = old or Spec(unit), new or Spec(unit)
+    before, after = old or Spec(relpath), new or Spec(relpath)
     found = [_mistake(error) for error in after.errors]
     gone: list[Loose] = []
     fresh: list[Loose] = []
     if after.errors and not after.layouts and not after.claims and not after.traced:
         # nothing of it could be read, which says nothing about what was removed
-        return Changes(tuple(replace(finding, unit=unit, file=after.file) for finding in found))
+        return Changes(tuple(replace(finding, relpath=relpath, file=after.file) for finding in found))
     renamed: dict[str, str] = {}
     expected = _expected_of(after.claims)
     for section in ("layouts", "traced"):
@@ -122,15 +122,15 @@ def compare(old: Spec | None, new: Spec | None, unit: str) -> Changes:
                 fresh.append(Loose(pair.new, _new_layout(pair.new, expected.get(_json(pair.new.value), ()))))
             elif pair.old is not None and pair.new is not None:
                 renamed[pair.old.name] = pair.new.name
-                found += _layout(pair.old, pair.new, pair.guess)
+                found += _layout(pair.old, pair.new, pair.match_heuristic)
     matched = match([_about(c, renamed) for c in before.claims], [_about(c, {}) for c in after.claims], _CLAIMS)
     kept = [m.new.claimed.check for m in matched if m.new is not None]
     for claim in matched:
         one, other = (None if side is None else side.claimed for side in (claim.old, claim.new))
         if one is not None and other is not None:
-            changes = _claim(one, other, claim.guess)
-            if claim.guess and any(f.question == "reshaped" for f in changes):
-                fresh.append(Loose(other, _new_claim(other)))  # a guess that matched two claims of different things
+            changes = _claim(one, other, claim.match_heuristic)
+            if claim.match_heuristic and any(f.question == "reshaped" for f in changes):
+                fresh.append(Loose(other, _new_claim(other)))  # a heuristic that matched two claims of different things
             else:
                 found += changes
                 continue
@@ -140,14 +140,16 @@ def compare(old: Spec | None, new: Spec | None, unit: str) -> Changes:
             said = next((c for c in kept if _says_as_much(one.check, c)), None)
             gone.append(Loose(one, _gone_claim(one, before.file, said)))
     return Changes(
-        tuple(_placed(found, unit, after.file)), _loose(gone, unit, after.file), _loose(fresh, unit, after.file)
+        tuple(_placed(found, relpath, after.file)),
+        _loose(gone, relpath, after.file),
+        _loose(fresh, relpath, after.file),
     )
 
 
 def moved(gone: Sequence[tuple[str, Loose]], fresh: Sequence[tuple[str, Loose]]) -> list[tuple[Loose, Loose, Finding]]:
     """What one file lost and another got, alike or as a claim that says at least as much: (gone, fresh, what to say).
 
-    gone, fresh: with the unit of their file.
+    gone, fresh: with the path of their file.
     """
     rounds: list[Round[tuple[str, Loose]]] = [
         Round(lambda each: _identity(each[1].what, whole=True), alike=True),
@@ -160,10 +162,10 @@ def moved(gone: Sequence[tuple[str, Loose]], fresh: Sequence[tuple[str, Loose]])
         if pair.old is None or pair.new is None:
             left += [pair.old[1]] if pair.old is not None else []
             continue
-        (unit, old), (_, new) = pair.old, pair.new
+        (relpath, old), (_, new) = pair.old, pair.new
         if isinstance(old.what, Claimed) and not _says_as_much(old.what.check, new.what.check, named=False):  # type: ignore[union-attr]
             continue
-        why = f"moved here from {unit}, unchanged"
+        why = f"moved here from {relpath}, unchanged"
         by: dict[str, Any] = {"before": old.finding.before, "after": new.finding.after, "decided_by": "the same text"}
         same = _identity(old.what, whole=True) == _identity(new.what, whole=True)
         if same or isinstance(new.what, Named) or new.finding.question == "added":
@@ -187,12 +189,12 @@ def moved(gone: Sequence[tuple[str, Loose]], fresh: Sequence[tuple[str, Loose]])
 
 def copied(gone: Sequence[tuple[str, Loose]], fresh: Sequence[tuple[str, Loose]]) -> list[tuple[Loose, Finding]]:
     """Kernels that are stated once more than before: what is wrong with one was so before, in the file that is left."""
-    known = {_identity(each.what, whole=False): unit for unit, each in gone if isinstance(each.what, Named)}
+    known = {_identity(each.what, whole=False): relpath for relpath, each in gone if isinstance(each.what, Named)}
     found = []
     for _, each in fresh:
-        unit = known.get(_identity(each.what, whole=False))
-        if unit is not None and each.finding.question in ("refuted", "unknown"):
-            why = f"it was stated in {unit} before, alike"
+        relpath = known.get(_identity(each.what, whole=False))
+        if relpath is not None and each.finding.question in ("refuted", "unknown"):
+            why = f"it was stated in {relpath} before, alike"
             plain_ = replace(
                 each.finding, question="added", reason=why, verdict=Verdict.REFUTED, counterexample=None, decided_by=""
             )
@@ -238,7 +240,7 @@ def _about(claimed: Claimed, renamed: Mapping[str, str]) -> _About:
 
 _NAMES: list[Round[Named]] = [
     Round(lambda named: named.name),
-    Round(lambda named: _json(named.value), guess="by its text: the name is new", ordered=False),
+    Round(lambda named: _json(named.value), match_heuristic="by its text: the name is new", ordered=False),
 ]
 _CLAIMS: list[Round[_About]] = [
     Round(lambda c: _json([c.check.kind, c.check.name, c.names, _texts(c), *_asked(c.check), *_expected(c.check)])),
@@ -247,7 +249,8 @@ _CLAIMS: list[Round[_About]] = [
     Round(lambda c: _json([c.check.kind, c.names, _texts(c), *_asked(c.check)])),
     Round(lambda c: _json([c.check.kind, c.names, _texts(c)])),
     Round(
-        lambda c: None if c.check.is_fact or any(c.names) else c.check.kind, guess="by its property: the layout is new"
+        lambda c: None if c.check.is_fact or any(c.names) else c.check.kind,
+        match_heuristic="by its property: the layout is new",
     ),
 ]
 
@@ -287,14 +290,14 @@ def _called(named: Named) -> str:
     return f"{'kernel' if is_traced(named.value) else 'layout'} {named.name}"
 
 
-def _layout(old: Named, new: Named, guess: str) -> list[Finding]:
+def _layout(old: Named, new: Named, match_heuristic: str) -> list[Finding]:
     at: dict[str, Any] = {"line": new.line, "column": new.column}
     subject = _called(new) if old.name == new.name else f"{_called(new)}, before {old.name}"
     found = _traced(old, new) if is_traced(old.value) and is_traced(new.value) else _classes(old.value, new.value)
     if old.name != new.name:
         sides: dict[str, Any] = {"before": text_of(old.value), "after": text_of(new.value)}
         found = found or [Finding("respelled", "", "only its name is new", decided_by="the same text", **sides)]
-    return [replace(f, subject=subject, guess=guess, **at) for f in found]
+    return [replace(f, subject=subject, match_heuristic=match_heuristic, **at) for f in found]
 
 
 def _traced(old: Named, new: Named) -> list[Finding]:
@@ -382,9 +385,14 @@ def _unless_as_expected(outcome: Outcome, at: Mapping[str, Any]) -> Finding | No
     return Finding("refuted", subject, why, **more)
 
 
-def _claim(before: Claimed, after: Claimed, guess: str) -> list[Finding]:
+def _claim(before: Claimed, after: Claimed, match_heuristic: str) -> list[Finding]:
     old, new = before.check, after.check
-    at: dict[str, Any] = {"subject": _subject(new), "guess": guess, "line": new.line, "column": new.column}
+    at: dict[str, Any] = {
+        "subject": _subject(new),
+        "match_heuristic": match_heuristic,
+        "line": new.line,
+        "column": new.column,
+    }
     if _same(old, new) and not before.verdict:
         return []
     found: list[Finding] = []
@@ -455,12 +463,12 @@ def _claimed(check: Check) -> str:
     return " ".join([check.kind, *(f"{name} {text_of(plain(value))}" for name, value in asked.items())])
 
 
-def _placed(findings: Sequence[Finding], unit: str, file: str) -> list[Finding]:
-    return [replace(finding, unit=unit, file=finding.file or file) for finding in findings]
+def _placed(findings: Sequence[Finding], relpath: str, file: str) -> list[Finding]:
+    return [replace(finding, relpath=relpath, file=finding.file or file) for finding in findings]
 
 
-def _loose(each: Sequence[Loose], unit: str, file: str) -> tuple[Loose, ...]:
-    return tuple(replace(one, finding=_placed([one.finding], unit, file)[0]) for one in each)
+def _loose(each: Sequence[Loose], relpath: str, file: str) -> tuple[Loose, ...]:
+    return tuple(replace(one, finding=_placed([one.finding], relpath, file)[0]) for one in each)
 
 
 def _subject(check: Check) -> str:

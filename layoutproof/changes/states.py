@@ -1,6 +1,6 @@
 """A state: files with layouts in them, from a file, a folder, or a git revision that is read without a checkout.
 
-Each file has a *unit*, its name within the state, that is the same on every machine. What a file is, a spec or an HLO
+Each file has a *relpath*, its path within the state, the same on every machine. What a file is, a spec or an HLO
 dump, is told by its end and its first line.
 """
 
@@ -24,12 +24,12 @@ _POINTER = b"version https://git-lfs.github.com/spec/"
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file of a state. unit: its name within the state.  path: how a person finds it.
+    """One file of a state. relpath: its path within the state.  path: how a person finds it.
 
     data: of a dump, unpacked.  problem: why it could not be read, so that `data` says nothing of it.
     """
 
-    unit: str
+    relpath: str
     path: str
     data: bytes
     problem: str = ""
@@ -37,7 +37,7 @@ class File:
     @property
     def is_spec(self) -> bool:
         """Whether it is read as a spec file: a search file makes no claims."""
-        return self.unit.endswith(YAML_ENDS) and not is_search(self.data)
+        return self.relpath.endswith(YAML_ENDS) and not is_search(self.data)
 
     @property
     def is_dump(self) -> bool:
@@ -45,14 +45,14 @@ class File:
 
         So is what cannot be read: it may be one, and nothing is passed over that may have changed.
         """
-        if self.unit.endswith(YAML_ENDS):
+        if self.relpath.endswith(YAML_ENDS):
             return False
         return bool(self.problem) or re.match(rb"(?:\s|//[^\n]*\n)*HloModule\b", self.data) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """label: what a person calls it.  files: sorted by unit.
+    """label: what a person calls it.  files: sorted by relpath.
 
     unread: (path, why) of what may hold files and cannot be read.
     """
@@ -69,39 +69,39 @@ def on_disk(given: str) -> State:
         # a link that leads nowhere is none, as it is in a revision
         found = [p for p in files_in(path, YAML_ENDS + DUMP_ENDS) if p.exists()]
         files = [_read(p.relative_to(path).as_posix(), p) for p in found]
-        return State(given, tuple(sorted(files, key=lambda f: f.unit)))
+        return State(given, tuple(sorted(files, key=lambda f: f.relpath)))
     if not os.path.lexists(path):
         raise LayoutError(f"{given}: no such file or folder")
     # two files given by name are meant as one and the same thing, whatever they are called
     return State(given, (_read("", path),))
 
 
-def _read(unit: str, path: Path) -> File:
+def _read(relpath: str, path: Path) -> File:
     is_yaml = path.name.endswith(YAML_ENDS)
     try:
         data = read(path, MAX_YAML if is_yaml else MAX_DUMP)
-        return File(unit, path.as_posix(), data if is_yaml else unpacked(data, MAX_DUMP))
+        return File(relpath, path.as_posix(), data if is_yaml else unpacked(data, MAX_DUMP))
     except LayoutError as error:
-        return File(unit, path.as_posix(), b"", error.problem)
+        return File(relpath, path.as_posix(), b"", error.problem)
 
 
 def pair(old: str, new: str) -> tuple[State, State]:
-    """Two states on disk; of two single files, the unit is the new one's name. LayoutError for a file and a folder."""
+    """Two states on disk; of two single files, relpath is the new one's name. LayoutError for a file and a folder."""
     if Path(old).is_dir() != Path(new).is_dir() and Path(old).exists() and Path(new).exists():
         raise LayoutError(f"{old} and {new}: a file is compared with a file, a folder with a folder")
     before, after = on_disk(old), on_disk(new)
-    if len(after.files) == 1 and not after.files[0].unit:
-        unit = Path(new).name
-        before, after = (State(s.label, (replace(s.files[0], unit=unit),)) for s in (before, after))
+    if len(after.files) == 1 and not after.files[0].relpath:
+        relpath = Path(new).name
+        before, after = (State(s.label, (replace(s.files[0], relpath=relpath),)) for s in (before, after))
     return before, after
 
 
 def here(paths: Sequence[str]) -> State:
-    """What is at these paths now; units are the paths as they are given, from the current folder."""
+    """What is at these paths now; relpaths are the paths as they are given, from the current folder."""
     files = []
     for given in paths:
         for file in on_disk(given).files:
-            files.append(replace(file, unit=file.path))
+            files.append(replace(file, relpath=file.path))
     return State("what is here", _sorted(files))
 
 
@@ -121,18 +121,18 @@ def against(reference: str, paths: Sequence[str]) -> tuple[State, State]:
         hint = "in CI, fetch it first, e.g. actions/checkout with fetch-depth: 0"
         raise LayoutError(f"git has no revision {shorten(reference, 60)!r} here; {hint}") from None
     here = Path.cwd()
-    units = [_unit(given, top, here) for given in paths]
+    relpaths = [_unit(given, top, here) for given in paths]
     now = []
     unread: list[tuple[str, str]] = []
-    for given, unit in zip(paths, units, strict=True):
+    for given, relpath in zip(paths, relpaths, strict=True):
         if os.path.lexists(given):
             for file in on_disk(given).files:
-                whole = (PurePosixPath(unit) / file.unit).as_posix() if file.unit else unit
+                whole = (PurePosixPath(relpath) / file.relpath).as_posix() if file.relpath else relpath
                 if Path(file.path).resolve().is_relative_to(top.resolve()):
-                    now.append(replace(file, unit=whole))
+                    now.append(replace(file, relpath=whole))
                 else:
                     unread.append((whole, "a link that leads out of the repository: no revision keeps what it is"))
-    then, closed = _tree(top, here, commit, units)
+    then, closed = _tree(top, here, commit, relpaths)
     if not now and not then and not closed and not unread:
         raise LayoutError(f"{', '.join(paths)}: no spec file or HLO dump, neither now nor at {reference}")
     shown = f"{shorten(reference, 60)} ({commit[:10]})"
@@ -145,18 +145,18 @@ def nearest_at(reference: str, name: str) -> tuple[str, bytes] | None:
     top = Path(_git([], "rev-parse", "--show-toplevel").decode().rstrip("\n"))
     for folder in (here, *here.parents):
         try:
-            unit = _unit(str(folder / name), top, here)
-            return unit, _git(["-C", str(top)], "cat-file", "blob", f"{reference}:{unit}")
+            relpath = _unit(str(folder / name), top, here)
+            return relpath, _git(["-C", str(top)], "cat-file", "blob", f"{reference}:{relpath}")
         except LayoutError:
             if folder.resolve() == top.resolve():
                 break
     return None
 
 
-def is_here(unit: str) -> bool:
+def is_here(relpath: str) -> bool:
     """Whether the work tree has a file of the repository, by its path from the top."""
     top = Path(_git([], "rev-parse", "--show-toplevel").decode().rstrip("\n"))
-    return (top / unit).is_file()
+    return (top / relpath).is_file()
 
 
 def whoami() -> str:
@@ -168,23 +168,23 @@ def whoami() -> str:
 
 
 def _tree(
-    top: Path, here: Path, commit: str, units: Sequence[str], above: str = ""
+    top: Path, here: Path, commit: str, relpaths: Sequence[str], above: str = ""
 ) -> tuple[list[File], list[tuple[str, str]]]:
     """The files of a commit, those of its submodules too, and the submodules that changed and cannot be read.
 
-    units: from the top of this repository.  above: where it is, as a submodule, in the whole.
+    relpaths: from the top of this repository.  above: where it is, as a submodule, in the whole.
     """
     blobs: list[tuple[str, str]] = []
     modules: dict[str, str] = {}
-    listed = [*_listed(top, "ls-tree", commit, units)]
+    listed = [*_listed(top, "ls-tree", commit, relpaths)]
     there = {name for mode, _, name in listed if mode != "120000"}
-    for unit in units:
-        if unit and not any(name == unit or name.startswith(f"{unit}/") for name in there):
-            listed += _behind_a_link(top, commit, unit)
+    for relpath in relpaths:
+        if relpath and not any(name == relpath or name.startswith(f"{relpath}/") for name in there):
+            listed += _behind_a_link(top, commit, relpath)
     for mode, identity, name in listed:
         if mode == "160000":
             modules[name] = identity
-        elif not (name.endswith(YAML_ENDS + DUMP_ENDS) or name in units):
+        elif not (name.endswith(YAML_ENDS + DUMP_ENDS) or name in relpaths):
             continue
         elif mode.startswith("100"):
             blobs.append((name, identity))
@@ -196,10 +196,10 @@ def _tree(
     data = _blobs(top, [identity for _, identity in blobs])
     found = [_kept(name, path, each) for name, path, each in zip(names, shown, data, strict=True) if each is not None]
     unread: list[tuple[str, str]] = []
-    modules |= {name: identity for name, identity in (_inside(unit, top, commit) for unit in units) if name}
-    now = _modules_now(top, [*units, *modules])
+    modules |= {name: identity for name, identity in (_inside(relpath, top, commit) for relpath in relpaths) if name}
+    now = _modules_now(top, [*relpaths, *modules])
     for module in sorted({*now, *modules}):
-        parts = [str(PurePosixPath(u).relative_to(module)) for u in units if PurePosixPath(u).is_relative_to(module)]
+        parts = [str(PurePosixPath(u).relative_to(module)) for u in relpaths if PurePosixPath(u).is_relative_to(module)]
         name = PurePosixPath(above, module).as_posix()
         more, closed = _module(top / module, here, (modules.get(module), now.get(module)), parts, name)
         found += more
@@ -226,41 +226,43 @@ def _module(
     return _tree(place, here, old, ["" if part == "." else part for part in parts] or [""], name)
 
 
-def _modules_now(top: Path, units: Sequence[str]) -> dict[str, str]:
+def _modules_now(top: Path, relpaths: Sequence[str]) -> dict[str, str]:
     """The submodules that the index has below some paths, each with its commit."""
-    return {name: identity for mode, identity, name in _listed(top, "ls-files", "--stage", units) if mode == "160000"}
+    return {
+        name: identity for mode, identity, name in _listed(top, "ls-files", "--stage", relpaths) if mode == "160000"
+    }
 
 
-def _inside(unit: str, top: Path, commit: str) -> tuple[str, str]:
+def _inside(relpath: str, top: Path, commit: str) -> tuple[str, str]:
     """The submodule of a commit in which a path lies, with its own commit; ("", "") for none."""
-    for folder in [*PurePosixPath(unit).parents][:-1]:
+    for folder in [*PurePosixPath(relpath).parents][:-1]:
         for mode, identity, name in _listed(top, "ls-tree", commit, [folder.as_posix()], deep=False):
             if mode == "160000":
                 return name, identity
     return "", ""
 
 
-def _behind_a_link(top: Path, commit: str, unit: str) -> list[tuple[str, str, str]]:
+def _behind_a_link(top: Path, commit: str, relpath: str) -> list[tuple[str, str, str]]:
     """What a path leads to that is a link to a folder of the commit, or lies behind one, as `_listed` gives it."""
-    if "\n" in unit:
+    if "\n" in relpath:
         return []
-    asked = f"{commit}:{unit}\n".encode(errors="surrogateescape")
+    asked = f"{commit}:{relpath}\n".encode(errors="surrogateescape")
     found = _git(["-C", str(top)], "cat-file", "--batch-check", "--follow-symlinks", given=asked).split()
     if found[1:2] == [b"blob"]:
-        return [("120000", "", unit)]
+        return [("120000", "", relpath)]
     if found[1:2] != [b"tree"]:
         return []
     inside = _listed(top, "ls-tree", found[0].decode(), [""])
-    return [(mode, identity, f"{unit}/{name}") for mode, identity, name in inside]
+    return [(mode, identity, f"{relpath}/{name}") for mode, identity, name in inside]
 
 
 def _listed(
-    top: Path, command: str, what: str, units: Sequence[str], deep: bool = True
+    top: Path, command: str, what: str, relpaths: Sequence[str], deep: bool = True
 ) -> Iterator[tuple[str, str, str]]:
     """(mode, identity, path) of what a commit or the index has at some paths."""
     flags = ["-r"] if command == "ls-tree" and deep else []
     before = ["-C", str(top), "--literal-pathspecs"]
-    listing = _git(before, command, *flags, "-z", what, "--", *(u or "." for u in units))
+    listing = _git(before, command, *flags, "-z", what, "--", *(u or "." for u in relpaths))
     for line in listing.decode("utf-8", "surrogateescape").split("\0")[:-1]:
         about, _, name = line.partition("\t")
         parts = about.split()
@@ -317,19 +319,19 @@ def _unit(given: str, top: Path, here: Path) -> str:
     absolute = Path(os.path.normpath(here / given))
     for whole in (absolute, absolute.parent.resolve() / absolute.name):
         if whole.is_relative_to(top.resolve()):
-            unit = whole.relative_to(top.resolve()).as_posix()
-            return "" if unit == "." else unit
+            relpath = whole.relative_to(top.resolve()).as_posix()
+            return "" if relpath == "." else relpath
     raise LayoutError(f"{given} is outside the repository {top}")
 
 
 def _sorted(files: Iterable[File]) -> tuple[File, ...]:
-    return tuple({f.unit: f for f in sorted(files, key=lambda f: f.unit)}.values())
+    return tuple({f.relpath: f for f in sorted(files, key=lambda f: f.relpath)}.values())
 
 
 def unreadable(file: File) -> str:
     """Why there is nothing in a file to compare, or ""."""
     if file.problem:
         return file.problem
-    if file.unit.endswith(YAML_ENDS) and not file.is_spec:
+    if file.relpath.endswith(YAML_ENDS) and not file.is_spec:
         return "a search file states a problem and claims nothing: there is nothing to compare"
     return "a Git LFS pointer, not the file: fetch it with git lfs pull" if file.data.startswith(_POINTER) else ""

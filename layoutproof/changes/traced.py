@@ -35,7 +35,7 @@ def layouts_of(traced: Sequence[Named]) -> tuple[Named, ...]:
     return tuple(found)
 
 
-def drift(locked: Sequence[Named], spec: Spec, unit: str) -> list[Finding]:
+def drift(locked: Sequence[Named], spec: Spec, relpath: str) -> list[Finding]:
     """What the calls of a spec file's entries do now, against what a lock says that they did.
 
     An entry that is gone, or that the file names otherwise, is the spec file's change and is not told twice.
@@ -46,7 +46,7 @@ def drift(locked: Sequence[Named], spec: Spec, unit: str) -> list[Finding]:
     found: list[Finding] = []
     for name in names:
         entry = entries[name]
-        at: dict[str, Any] = {"unit": unit, "file": spec.file, "line": entry.line, "column": entry.column}
+        at: dict[str, Any] = {"relpath": relpath, "file": spec.file, "line": entry.line, "column": entry.column}
         try:
             now = layouts_of([entry])
         except Undecided as why:
@@ -56,5 +56,5 @@ def drift(locked: Sequence[Named], spec: Spec, unit: str) -> list[Finding]:
             found.append(wrong_input(f"kernel {name}", error.problem, **at))
             continue
         sides = (Spec(spec.file, tuple(c for c in before if c.name.startswith(f"{name}:"))), Spec(spec.file, now))
-        found += [replace(each, **at) for each in compare(*sides, unit).all()]
+        found += [replace(each, **at) for each in compare(*sides, relpath).all()]
     return found

@@ -35,7 +35,7 @@ class Finding:
     question: what was asked: a property, a rule, or the gate's class of difference (`core.finding_kinds.KINDS`).
     subject: what it is about, e.g. "layout scores", an operand of a kernel, the text of a layout.
     reason: why it is refuted or unknown, one sentence with the numbers; "" where it is proved.
-    unit: the file's name in both states of the gate, the same on every machine.
+    relpath: path of the file within a state of the gate, the same on every machine.
     file, line, column: where to look now; for what is removed, where it was.  verdict: of a difference, whether it is
     there ("refuted": nothing changed is false) or nobody could tell.
     counterexample: there iff refuted and there is one: points in the order of the claim; `sizes`, where some are
@@ -47,7 +47,8 @@ class Finding:
     scope: what was looked at, where that is not all there is: of a kernel never its body.
     assumes: the assumptions about run-time values that the answer rests on.  needs: those under which what is unknown
     is proved.
-    before, after: the texts of both states, "" where none.  guess: how the sides were matched where that is a guess.
+    before, after: the texts of both states, "" where none.
+    match_heuristic: how the two sides were matched, where their identity does not say it.
     policy: which rule or approval set the severity.  fingerprint: a name that stays the same between runs.
     bad_input: there is no verdict, because the input is wrong.
     """
@@ -55,7 +56,7 @@ class Finding:
     question: str
     subject: str
     reason: str = ""
-    unit: str = ""
+    relpath: str = ""
     file: str = ""
     line: int = 0
     column: int = 0
@@ -70,7 +71,7 @@ class Finding:
     needs: tuple[str, ...] = ()
     before: str = ""
     after: str = ""
-    guess: str = ""
+    match_heuristic: str = ""
     policy: str = ""
     fingerprint: str = ""
     bad_input: bool = False
@@ -93,15 +94,15 @@ class Finding:
         return ":".join(str(part) for part in (file, self.line, self.column) if part)
 
 
-def unknown(subject: str, reason: str, unit: str = "", file: str = "", **more: Any) -> Finding:
+def unknown(subject: str, reason: str, relpath: str = "", file: str = "", **more: Any) -> Finding:
     """What nobody can tell of a subject of the gate: it never counts as harmless, whatever the rules say."""
-    return Finding("unknown", subject, reason, unit, file, verdict=Verdict.UNKNOWN, severity="deny", **more)
+    return Finding("unknown", subject, reason, relpath, file, verdict=Verdict.UNKNOWN, severity="deny", **more)
 
 
-def wrong_input(subject: str, reason: str, unit: str = "", file: str = "", **more: Any) -> Finding:
+def wrong_input(subject: str, reason: str, relpath: str = "", file: str = "", **more: Any) -> Finding:
     """Something that cannot be read."""
     return Finding(
-        "error", subject, reason, unit, file, verdict=Verdict.UNKNOWN, severity="deny", bad_input=True, **more
+        "error", subject, reason, relpath, file, verdict=Verdict.UNKNOWN, severity="deny", bad_input=True, **more
     )
 
 
@@ -177,7 +178,7 @@ def rows(finding: Finding) -> list[tuple[str, object]]:
         ("fix", finding.fix),
         *(("assumes", each) for each in finding.assumes),
         ("scope", finding.scope),
-        ("guess", finding.guess),
+        ("matched", finding.match_heuristic),
         ("policy", finding.policy),
         ("fingerprint", finding.fingerprint if finding.severity == "deny" and not finding.bad_input else ""),
     ]
@@ -207,7 +208,18 @@ def as_dict(finding: Finding) -> dict[str, Any]:
     return entry | {name: value for name, value in more.items() if value}
 
 
-_SELDOM = ("scope", "assumes", "needs", "unit", "before", "after", "guess", "policy", "fingerprint", "bad_input")
+_SELDOM = (
+    "scope",
+    "assumes",
+    "needs",
+    "relpath",
+    "before",
+    "after",
+    "match_heuristic",
+    "policy",
+    "fingerprint",
+    "bad_input",
+)
 
 
 def split_place(place: str) -> tuple[str, int, int]:
@@ -261,7 +273,7 @@ def harmless(report: Report) -> Report:
 def _harmless(finding: Finding) -> Finding:
     given = {f.name: getattr(finding, f.name) for f in fields(finding)}
     # a layout or a reason on several lines is one on one line
-    given |= {name: " ".join(given[name].split()) for name in ("reason", "before", "after", "guess")}
+    given |= {name: " ".join(given[name].split()) for name in ("reason", "before", "after", "match_heuristic")}
     return Finding(**visible_data(given))
 
 

@@ -26,7 +26,7 @@ def named(findings: Iterable[Finding]) -> list[Finding]:
     seen: Counter[str] = Counter()
     done = []
     for finding in findings:
-        parts = (finding.question, finding.unit, finding.subject, finding.before, finding.after)
+        parts = (finding.question, finding.relpath, finding.subject, finding.before, finding.after)
         digest = hashlib.sha256("\0".join(parts).encode(errors="backslashreplace")).hexdigest()
         seen[digest] += 1
         if seen[digest] > 1:

@@ -31,7 +31,7 @@ def _one(finding: Finding) -> str:
     properties = ",".join(f"{name}={_property(str(value))}" for name, value in where if value)
     lines = [finding.reason]
     lines += [f"{name}: {text}" for name, text in (("before", finding.before), ("after", finding.after)) if text]
-    lines += [f"guess: {finding.guess}"] if finding.guess else []
+    lines += [f"matched: {finding.match_heuristic}"] if finding.match_heuristic else []
     lines += [f"fingerprint: {finding.fingerprint}"] if finding.fingerprint else []
     return f"::{_LEVEL.get(word(finding), 'error')} {properties}::{_message(chr(10).join(lines))}"
 

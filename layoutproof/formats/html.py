@@ -108,7 +108,7 @@ def _entry(finding: Finding, number: int, opened: bool) -> str:
         ("counterexample", _code(show_point(finding.counterexample) if finding.counterexample else "")),
         ("figures", escape(", ".join(f"{name} {_figure(value)}" for name, value in finding.figures.items()))),
         ("decided by", escape(finding.decided_by)),
-        ("guess", escape(finding.guess)),
+        ("matched", escape(finding.match_heuristic)),
         ("policy", escape(finding.policy)),
         ("fingerprint", _code(finding.fingerprint)),
     )

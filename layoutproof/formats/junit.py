@@ -38,7 +38,7 @@ def _case(finding: Finding) -> str:
 
 
 def _about(finding: Finding) -> str:
-    about = f"classname={_attribute(finding.unit or 'layoutproof')} name={_attribute(_name(finding))}"
+    about = f"classname={_attribute(finding.relpath or 'layoutproof')} name={_attribute(_name(finding))}"
     about += f" file={_attribute(finding.file)}" if finding.file else ""
     return about + (f' line="{finding.line}"' if finding.line else "")
 

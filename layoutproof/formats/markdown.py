@@ -44,7 +44,7 @@ def _finding(finding: Finding) -> list[str]:
         ("after", _code(finding.after)),
         ("because", _plain(finding.reason)),
         ("at", _code(show_point(finding.counterexample)) if finding.counterexample else ""),
-        ("guess", _plain(finding.guess)),
+        ("matched", _plain(finding.match_heuristic)),
         ("policy", _plain(finding.policy)),
         ("fingerprint", _code(finding.fingerprint)),
     )

@@ -66,7 +66,11 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
             column = {"startColumn": finding.column} if finding.column else {}
             spot["region"] = {"startLine": finding.line, **column}
         result["locations"] = [{"physicalLocation": spot}]
-    more = {"decided_by": finding.decided_by, "guess": finding.guess, "counterexample": plain(finding.counterexample)}
+    more = {
+        "decided_by": finding.decided_by,
+        "match_heuristic": finding.match_heuristic,
+        "counterexample": plain(finding.counterexample),
+    }
     more["figures"] = plain(finding.figures)
     result["properties"] = {name: value for name, value in more.items() if value}
     if finding.policy.startswith("approved"):

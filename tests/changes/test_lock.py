@@ -111,9 +111,9 @@ def test_dumps_that_come_and_go() -> None:
     locked("d/a.txt", SMALL)
     Path("d/b.txt").write_text(SMALL)
     Path(NAME).write_text(lock.write(here(["d/a.txt"]).files, ["d"]))
-    assert [(f.question, f.unit) for f in drifted().findings] == [("added", "d/b.txt")]
+    assert [(f.question, f.relpath) for f in drifted().findings] == [("added", "d/b.txt")]
     Path("d/a.txt").unlink()
-    assert [(f.question, f.unit) for f in drifted().findings] == [("removed", "d/a.txt"), ("added", "d/b.txt")]
+    assert [(f.question, f.relpath) for f in drifted().findings] == [("removed", "d/a.txt"), ("added", "d/b.txt")]
     Path("d/b.txt").write_text(SMALL[:200])
     assert drifted().exit_code == 2
     with pytest.raises(LayoutError, match=r"b\.txt:4: not an instruction"):

@@ -12,8 +12,8 @@ from layoutproof.core.fingerprint import named
 WORDS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 2)), max_size=8)
 ROUNDS: list[Round[tuple[str, int]]] = [
     Round(lambda t: t),
-    Round(lambda t: t[0], guess="by letter"),
-    Round(lambda t: t[1], guess="by number", ordered=False),
+    Round(lambda t: t[0], match_heuristic="by letter"),
+    Round(lambda t: t[1], match_heuristic="by number", ordered=False),
 ]
 
 
@@ -31,13 +31,13 @@ def test_a_state_matches_itself_without_a_guess_by_key(both: list[tuple[str, int
     """The first round matches all of it."""
     found = match(both, both, ROUNDS)
     assert [(m.old, m.new) for m in found] == [(x, x) for x in both]
-    assert not any("by" in m.guess for m in found)
+    assert not any("by" in m.match_heuristic for m in found)
 
 
 def test_several_alike_are_matched_in_order_and_it_is_said() -> None:
     """Two with one key on both sides: in their order, a guess; two against one: nothing."""
     (a, b) = match(["x1", "x2"], ["x3", "x4"], [Round(lambda t: t[0])])
-    assert (a.old, a.new, a.guess) == ("x1", "x3", "2 alike, matched in their order")
+    assert (a.old, a.new, a.match_heuristic) == ("x1", "x3", "2 alike, matched in their order")
     assert (b.old, b.new) == ("x2", "x4")
     assert [m.old for m in match(["x1", "x2"], ["x3"], [Round(lambda t: t[0])])] == [None, "x1", "x2"]
     assert [m.old for m in match(["x1", "x2"], ["x3", "x4"], [Round(lambda t: t[0], ordered=False)])][:2] == [
@@ -48,13 +48,13 @@ def test_several_alike_are_matched_in_order_and_it_is_said() -> None:
 
 def test_fingerprints() -> None:
     """The same wherever the line stands; another for another text, file or subject; unique within a report."""
-    base = Finding("moved", "layout a", "x", unit="a.yaml", line=3, before="f32[2]", after="f32[3]")
-    moved_down = Finding("moved", "layout a", "other words", unit="a.yaml", line=9, before="f32[2]", after="f32[3]")
+    base = Finding("moved", "layout a", "x", relpath="a.yaml", line=3, before="f32[2]", after="f32[3]")
+    moved_down = Finding("moved", "layout a", "other words", relpath="a.yaml", line=9, before="f32[2]", after="f32[3]")
     others = [
-        Finding("moved", "layout b", "x", unit="a.yaml", before="f32[2]", after="f32[3]"),
-        Finding("moved", "layout a", "x", unit="b.yaml", before="f32[2]", after="f32[3]"),
-        Finding("moved", "layout a", "x", unit="a.yaml", before="f32[2]", after="f32[4]"),
-        Finding("grew", "layout a", "x", unit="a.yaml", before="f32[2]", after="f32[3]"),
+        Finding("moved", "layout b", "x", relpath="a.yaml", before="f32[2]", after="f32[3]"),
+        Finding("moved", "layout a", "x", relpath="b.yaml", before="f32[2]", after="f32[3]"),
+        Finding("moved", "layout a", "x", relpath="a.yaml", before="f32[2]", after="f32[4]"),
+        Finding("grew", "layout a", "x", relpath="a.yaml", before="f32[2]", after="f32[3]"),
     ]
     (one,), (other,) = named([base]), named([moved_down])
     assert one.fingerprint == other.fingerprint

@@ -60,7 +60,8 @@ def findings(run: Any, code: int) -> list[list[str]]:
     """What the gate finds against the lock, as it is recorded."""
     exit_code, out, _ = run("gate", "--json")
     assert exit_code == code
-    return [[f[k] for k in ("severity", "kind", "unit", "subject", "fingerprint")] for f in json.loads(out)["findings"]]
+    keys = ("severity", "question", "relpath", "subject", "fingerprint")
+    return [[f[k] for k in keys] for f in json.loads(out)["findings"]]
 
 
 def recorded(name: str) -> list[list[str]]:

@@ -13,8 +13,8 @@ from layoutproof.core.finding import Finding, Report, unknown, wrong_input
 from layoutproof.core.fingerprint import named
 
 TODAY = datetime.date(2026, 11, 21)
-(MOVED,) = named([Finding("moved", "layout a", "x", unit="a.yaml")])
-UNKNOWN = unknown("layout a", "x", unit="a.yaml", fingerprint="0" * 16)
+(MOVED,) = named([Finding("moved", "layout a", "x", relpath="a.yaml")])
+UNKNOWN = unknown("layout a", "x", relpath="a.yaml", fingerprint="0" * 16)
 
 
 def grew(percent: float, before: int = 1000) -> Finding:
@@ -95,7 +95,7 @@ def test_what_nobody_could_tell_cannot_be_approved() -> None:
 def test_rules_of_a_file_are_over_the_general_ones() -> None:
     """Only for what that file is about, and only where they say something."""
     general, own = read({"moved": "warn", "grew": "deny"}, "here"), read({"moved": "allow"}, "there")
-    other = Finding("moved", "layout a", "x", unit="b.yaml")
+    other = Finding("moved", "layout a", "x", relpath="b.yaml")
     judged, _ = judge([MOVED, other], {"a.yaml": own}, general, TODAY)
     assert [f.severity for f in judged] == ["allow", "warn"]
     assert own.over(general).steps.keys() == {"moved", "grew"}

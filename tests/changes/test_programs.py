@@ -168,7 +168,7 @@ def test_a_guess_is_said() -> None:
     two = '  %%t.%d = f32[8,8]{1,0%s} tanh(%%negate.1), metadata={op_name="tanh"}\n'
     old = SMALL.replace("  ROOT %bitcast.10", two % (1, "") + two % (2, "") + "  ROOT %bitcast.10")
     new = SMALL.replace("  ROOT %bitcast.10", two % (1, ":T(8,128)") + two % (2, ":T(4,128)") + "  ROOT %bitcast.10")
-    guesses = {f.guess for f in found(old, new)}
+    guesses = {f.match_heuristic for f in found(old, new)}
     assert guesses == {"2 alike, matched in their order"}
 
 

@@ -80,7 +80,7 @@ def test_a_renamed_layout_is_matched_by_its_text() -> None:
     new = OLD.replace("wide", "broad")
     (layout,) = found(OLD, new)
     assert (layout.question, layout.subject) == ("respelled", "layout broad, before wide")
-    assert layout.guess == "by its text: the name is new"
+    assert layout.match_heuristic == "by its text: the name is new"
 
 
 def test_a_bound_loosened_along_with_the_layout_is_lost() -> None:
@@ -115,7 +115,7 @@ def test_a_claim_that_nobody_can_decide_any_more_is_undecided() -> None:
 def test_layouts_written_in_a_claim() -> None:
     """They are compared where they stand; which claim it was is a guess, and said."""
     (moved,) = found("checks:\n  - injective: f32[7,7]{1,0}\n", "checks:\n  - injective: f32[7,7]{0,1}\n")
-    assert (moved.question, moved.line, moved.guess) == ("moved", 3, "by its property: the layout is new")
+    assert (moved.question, moved.line, moved.match_heuristic) == ("moved", 3, "by its property: the layout is new")
     pair = '  - same_map: ["f32[8]{0}", "%s"]\n'
     (other,) = found("checks:\n" + pair % "f32[8]{0:T(8)}", "checks:\n" + pair % "f32[8]{0:T(4)}")
     assert other.question == "respelled"

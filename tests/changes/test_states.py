@@ -27,7 +27,7 @@ def test_what_a_folder_holds(tmp_path: Path) -> None:
     for name in ("b.yaml", "a/c.yml", "a/d.txt", "a/e.hlo", "f.md", ".hidden.txt~"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x")
-    assert [f.unit for f in on_disk(str(tmp_path)).files] == ["a/c.yml", "a/d.txt", "a/e.hlo", "b.yaml"]
+    assert [f.relpath for f in on_disk(str(tmp_path)).files] == ["a/c.yml", "a/d.txt", "a/e.hlo", "b.yaml"]
     with pytest.raises(LayoutError, match="a file is compared with a file"):
         pair(str(tmp_path), str(tmp_path / "b.yaml"))
 
@@ -53,7 +53,7 @@ def test_numbers_of_modules_change_from_run_to_run() -> None:
     new = state(module_0007__jit_f__txt=HLO + b"x", module_0002__jit_g__txt=HLO + b"2", same__txt=HLO + b"3")
     pairs, skipped = pairs_of(old, new)
     assert skipped == []
-    found = {p.unit: (p.old.unit if p.old else "", p.guess) for p in pairs}
+    found = {p.relpath: (p.old.relpath if p.old else "", p.match_heuristic) for p in pairs}
     assert found == {
         "module_0002.jit_g.txt": ("module_0002.jit_g.txt", ""),
         "module_0007.jit_f.txt": ("module_0001.jit_f.txt", "by its name without the module's number"),

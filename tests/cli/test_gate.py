@@ -310,7 +310,7 @@ def test_an_interrupt_leaves_a_usable_part(run: Any, monkeypatch: pytest.MonkeyP
     real = compare.compare_pair
 
     def interrupted(pair: Any) -> Any:
-        if pair.unit == "2.yaml":
+        if pair.relpath == "2.yaml":
             raise KeyboardInterrupt
         return real(pair)
 
@@ -318,4 +318,4 @@ def test_an_interrupt_leaves_a_usable_part(run: Any, monkeypatch: pytest.MonkeyP
     code, out, _ = run("old", "new", "--json")
     report = json.loads(out)
     assert (code, report["partial"], report["notes"]) == (130, True, ["interrupted after 2 of 3 changed files"])
-    assert [f["unit"] for f in report["findings"]] == ["0.yaml", "1.yaml"]
+    assert [f["relpath"] for f in report["findings"]] == ["0.yaml", "1.yaml"]

@@ -605,7 +605,7 @@ def test_a_submodule_that_is_here(vendored: Gate) -> None:
     advance()
     code, found = vendored()
     assert (code, said(found)) == (1, {"deny moved"})
-    assert found[0]["unit"] == "specs/vendor/v.yaml"
+    assert found[0]["relpath"] == "specs/vendor/v.yaml"
     assert vendored("specs/vendor")[0] == 1
     assert vendored("specs/vendor/v.yaml")[0] == 1
     assert vendored("specs/a.yaml") == (0, [])

@@ -28,8 +28,8 @@ NASTY = "100% <b>&\"'\n::error::,\x00\x1b[31m ]]> é"
 def report() -> Report:
     """One finding of each severity, one of them with everything in it that could break a form."""
     (moved,) = layouts("f32[3,5]{1,0:T(2,2)}", "f32[3,5]{0,1:T(2,2)}")
-    base = replace(moved, subject="layout a", unit="s.yaml", file="a b/s,1.yaml", line=3, column=6)
-    texts = dict.fromkeys(("subject", "reason", "before", "after", "guess", "policy"), NASTY)
+    base = replace(moved, subject="layout a", relpath="s.yaml", file="a b/s,1.yaml", line=3, column=6)
+    texts = dict.fromkeys(("subject", "reason", "before", "after", "match_heuristic", "policy"), NASTY)
     nasty = replace(base, question="lost", **texts)
     findings = [
         replace(base, severity="deny"),
@@ -37,8 +37,8 @@ def report() -> Report:
             base, question="grew", severity="warn", figures={"bytes_before": 1, "bytes_after": 2, "percent": 100.0}
         ),
         replace(base, question="added", severity="allow", policy="approved until 2027-01-01: it fits", before=""),
-        unknown("layout u", "nobody can tell", unit="s.yaml", file="s.yaml"),
-        wrong_input("spec file", "not YAML", unit="s.yaml", file="s.yaml", line=1),
+        unknown("layout u", "nobody can tell", relpath="s.yaml", file="s.yaml"),
+        wrong_input("spec file", "not YAML", relpath="s.yaml", file="s.yaml", line=1),
         replace(nasty, severity="deny"),
     ]
     return Report("new against old", tuple(named(findings)), 2, (NASTY,))

@@ -172,11 +172,11 @@ def _lock_at(reference: str, today: datetime.date, workers: Workers) -> Lock | N
         return None
     from layoutproof.changes.lock import Lock, read_lock
 
-    unit, data = then if then is not None else (NAME, b"")
-    lock = Lock() if then is None else read_lock(data, unit, str(Path(unit).parent))
+    relpath, data = then if then is not None else (NAME, b"")
+    lock = Lock() if then is None else read_lock(data, relpath, str(Path(relpath).parent))
     found = list(lock.findings)
-    if then is not None and not states.is_here(unit):
-        found.append(Finding("removed", NAME, "the lock file is gone; the old one is compared with", unit, unit))
+    if then is not None and not states.is_here(relpath):
+        found.append(Finding("removed", NAME, "the lock file is gone; the old one is compared with", relpath, relpath))
     elif os.path.lexists(now):
         try:
             # whoever rewrites the lock says what the next change is compared with
@@ -188,7 +188,9 @@ def _lock_at(reference: str, today: datetime.date, workers: Workers) -> Lock | N
             what = f"{wrong[0].question} {wrong[0].subject}: {wrong[0].reason}"
             why = f"the new lock file does not say what is here: {what}"
             closed = all(f.verdict is Verdict.UNKNOWN and not f.bad_input for f in wrong)
-            found.append(unknown(NAME, why, unit, unit) if closed else Finding("lock", NAME, why, unit, unit))
+            found.append(
+                unknown(NAME, why, relpath, relpath) if closed else Finding("lock", NAME, why, relpath, relpath)
+            )
     return replace(lock, findings=tuple(found))
 
 
@@ -202,7 +204,7 @@ def _lock_above(state: Path) -> Lock | None:
         return None
     from layoutproof.changes.lock import read_lock
 
-    # units are names within the state: of a folder its files, of a file given by name that file
+    # paths are within the state: of a folder its files, of a file given by name that file
     start = state.absolute() if state.is_dir() else state.absolute().parent
     try:
         return read_lock(read(path, MAX_LOCK), path.as_posix(), str(path.parent), str(start))
