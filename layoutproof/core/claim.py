@@ -176,10 +176,12 @@ def over_domains(claim: Claim) -> bool:
 
     Engines that reason about a map as a whole decide such claims; others are about another box of indices.
     """
+    points = claim.points
     for at in places_of(claim.violation):
-        if claim.points[at.point].extents != at.map.domain.extents:
+        m = at.map
+        if points[at.point] is not m.domain and points[at.point].extents != m.domain.extents:
             return False
-        if at.replica and claim.points[at.replica].extents != at.map.replicas.extents:
+        if at.replica and points[at.replica].extents != m.replicas.extents:
             return False
     return True
 
@@ -187,6 +189,10 @@ def over_domains(claim: Claim) -> bool:
 def places_of(formula: Formula) -> tuple[At, ...]:
     """Every place that a formula speaks of."""
     match formula:
+        case And(parts) | Or(parts):
+            return tuple([at for part in parts for at in places_of(part)])
+        case LexLess():
+            return ()
         case Same(left, right) | Differ(left, right):
             return (left, right)
         case Outside(place):
@@ -195,8 +201,6 @@ def places_of(formula: Formula) -> tuple[At, ...]:
             return (place, At(index_map, point))
         case PlacePredicate(places):
             return places
-        case And(parts) | Or(parts):
-            return tuple([at for part in parts for at in places_of(part)])
     return ()
 
 

@@ -138,7 +138,7 @@ class IndexMap:
     def sizes(self) -> tuple[str, ...]:
         """The size symbols it depends on."""
         extents = symbols_of((*self.domain.extents, *self.range.extents, *self.replicas.extents))
-        return tuple(dict.fromkeys((*extents, *self.symbols)))
+        return tuple(dict.fromkeys((*extents, *self.symbols))) if extents else self.symbols
 
     def show_place(self, index: Index, replica: Index = (), on: Numbers = INTS) -> str:
         """A place in words: the offset in a memory, the coordinates otherwise."""

@@ -218,11 +218,8 @@ def symbols_of(extents: Iterable[Extent]) -> tuple[str, ...]:
     >>> symbols_of([symbol("N") * 2, 3, symbol("M")])
     ('N', 'M')
     """
-    seen: dict[str, None] = {}
-    for extent in extents:
-        if not isinstance(extent, int):
-            seen.update(dict.fromkeys(extent.symbols()))
-    return tuple(seen)
+    sizes = [extent for extent in extents if not isinstance(extent, int)]
+    return tuple(dict.fromkeys([name for extent in sizes for name in extent.symbols()])) if sizes else ()
 
 
 def divide(value: Any, by: Any) -> tuple[Any, Any]:

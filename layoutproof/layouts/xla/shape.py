@@ -164,7 +164,9 @@ def _join(values: tuple[int, ...]) -> str:
 
 def dims_text(shape: XlaLayout) -> str:
     """Element type and dimensions without the layout, e.g. `f32[3,<=5]`."""
-    parts = ("?" if how == "?" else f"{how}{extent}" for extent, how in zip(shape.dims, shape.dynamic, strict=True))
+    if not any(shape.dynamic):
+        return f"{shape.element_type}[{','.join(map(str, shape.dims))}]"
+    parts = ["?" if how == "?" else f"{how}{extent}" for extent, how in zip(shape.dims, shape.dynamic, strict=True)]
     return f"{shape.element_type}[{','.join(parts)}]"
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import Padded
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.size import Extent, ceil_div, product
+from layoutproof.core.size import Extent, product
 
 COMBINE = -1
 """A `*` in a tile: this dimension is merged into the next more minor one before tiling (docs/tiled_layout.md)."""
@@ -34,14 +34,15 @@ class Tiling(NamedTuple):
 
     def apply(self, index: Sequence[Any], on: Numbers) -> list[Any]:
         """The index after this level: untouched axes ++ tile numbers ++ positions within the tile."""
-        if self.padding_axes:
-            index = [0] * self.padding_axes + list(index)
-        tiled = index[self.untouched :]
-        if self.groups:
+        padding_axes, untouched, groups, sizes, _ = self
+        if padding_axes:
+            index = [0] * padding_axes + list(index)
+        tiled = index[untouched:]
+        if groups:
             tiled = self.combine(tiled, on)
-        outer = list(index[: self.untouched])
+        outer = list(index[:untouched])
         inner: list[Any] = []
-        for position, size in zip(tiled, self.sizes, strict=True):
+        for position, size in zip(tiled, sizes, strict=True):
             if size == 1:
                 outer.append(position)
                 inner.append(0)
@@ -94,10 +95,11 @@ def tile_once(before: Sequence[Extent], tile: Sequence[Extent]) -> Tiling:
     tiled = extents[untouched:]
     groups: tuple[tuple[Extent, ...], ...] = ()
     sizes = tuple(tile)
-    if COMBINE in tile:
+    if COMBINE in sizes:
         groups, sizes = _runs(tiled, tile), tuple([size for size in tile if size != COMBINE])
         tiled = tuple([product(group) for group in groups])
-    tiles = [ceil_div(extent, size) for extent, size in zip(tiled, sizes, strict=True)]
+    # `ceil_div`, written out: every layout that anybody reads comes through here
+    tiles = [extent if size == 1 else (extent + (size - 1)) // size for extent, size in zip(tiled, sizes, strict=True)]
     return Tiling(padding_axes, untouched, groups, sizes, (*extents[:untouched], *tiles, *sizes))
 
 

@@ -33,7 +33,17 @@ from layoutproof.core.result import Point
 from layoutproof.core.size import product, surely_less
 from layoutproof.core.substitution import alternatives, substitution
 from layoutproof.solvers.digits import sets
-from layoutproof.solvers.digits.number import Digit, DigitNumbers, Sum, ascending, bounds, index_of, readable
+from layoutproof.solvers.digits.number import (
+    Digit,
+    DigitNumbers,
+    Sum,
+    ascending,
+    bounds,
+    decoded,
+    index_of,
+    leaves_of,
+    readable,
+)
 
 DIGITS = DigitNumbers()
 """Digits that know nothing of run-time sizes."""
@@ -122,17 +132,12 @@ def _form(coordinate: Any) -> tuple[dict[Digit, Any], Any]:
     return {}, coordinate
 
 
-def _leaves(roots: list[Digit]) -> list[Digit]:
-    """All digits in lexicographic order of the indices they make."""
-    return [leaf for root in roots for leaf in root.leaves()]
-
-
 def _shared(m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
     """Two indices, and a replica of each if there are any, with one place."""
     roots, coordinates = placed(m, on)
     rank, more = len(m.domain.extents), len(m.replicas.extents)
-    known, waiting = readable([c.over_leaves() for c in coordinates if type(c) is Sum])
-    leaves = _leaves(roots)
+    known, waiting = readable(coordinates)
+    leaves = leaves_of(roots)
     moving = [leaf for leaf in leaves if leaf.dimension < rank] if more else leaves
     hidden = [leaf for leaf in moving if leaf not in known]
     if not hidden:
@@ -152,10 +157,10 @@ def _repeated(m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
     """An index and two replicas of it with one place."""
     roots, coordinates = placed(m, on)
     rank, more = len(m.domain.extents), len(m.replicas.extents)
-    moving = [leaf for leaf in _leaves(roots) if leaf.dimension >= rank]
+    moving = [leaf for leaf in leaves_of(roots) if leaf.dimension >= rank]
     # the index is the same on both sides, so its digits cancel
     forms = [{d: c for d, c in _form(part)[0].items() if d.dimension >= rank} for part in coordinates]
-    if readable(forms)[0].issuperset(moving):
+    if decoded(set(), forms)[0].issuperset(moving):
         return None
     found = sets.collision(sets.forms_of(coordinates, roots), moving, ())
     if found is None:
@@ -167,7 +172,7 @@ def _repeated(m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
 def _outside(m: IndexMap, extents: tuple[Any, ...], on: DigitNumbers) -> tuple[int, ...] | None:
     roots, coordinates = placed(m, on)
     box = m.domain.extents + m.replicas.extents
-    leaves = _leaves(roots)
+    leaves = leaves_of(roots)
     violations: list[sets.Values] = []
     for coordinate, extent in zip(coordinates, extents, strict=True):
         form, constant = _form(coordinate)
@@ -232,7 +237,7 @@ def _differ(left: At, right: At, on: DigitNumbers) -> tuple[int, ...] | None:
         differing.update(form)
     if not differing:
         return None
-    leaves = [leaf for leaf in _leaves(roots) if leaf in differing]
+    leaves = [leaf for leaf in leaves_of(roots) if leaf in differing]
     if not all(type(root.extent) is int for root in roots):
         raise Undecided("digits cannot rule out a difference for all sizes")
     # everything smaller has all differing digits 0, and there the maps agree
@@ -258,7 +263,7 @@ def _not_among(place: At, m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | No
         raise
     if not all(sets.is_exact(root) for root in chosen):
         raise Undecided("digits cannot split the replicas evenly")
-    found = sets.missing(forms, _leaves(roots), _leaves(chosen))
+    found = sets.missing(forms, leaves_of(roots), leaves_of(chosen))
     return None if found is None else index_of(len(point), roots, found)
 
 
@@ -285,8 +290,8 @@ def _covers(m: IndexMap, box: tuple[Any, ...], on: DigitNumbers) -> tuple[int, .
     roots, coordinates = placed(m, on)
     elements, places = on.size(m.domain.count() * m.replicas.count()), on.size(product(box))
     if elements == places:
-        known, _ = readable([c.over_leaves() for c in coordinates if type(c) is Sum])
-        if known.issuperset(_leaves(roots)) and _outside(m, box, on) is None:
+        known, _ = readable(coordinates)
+        if known.issuperset(leaves_of(roots)) and _outside(m, box, on) is None:
             return None
     if type(elements) is not int or type(places) is not int:
         exact = all(sets.is_exact(root) and surely_less(0, root.extent) for root in roots)

@@ -43,9 +43,7 @@ class Digit:
 
     def leaves(self) -> list[Digit]:
         """The digits it was split into, most significant first; itself when it was not."""
-        if self.split is None:
-            return [self]
-        return self.split[1].leaves() + self.split[2].leaves()
+        return leaves_of([self])
 
     def value(self, values: Mapping[Digit, int]) -> int:
         """What its leaves make together, those without a value being 0.
@@ -60,6 +58,21 @@ class Digit:
         if not surely_less(whole, self.extent):
             raise Undecided("the smallest digits that violate the claim belong to padding")
         return whole
+
+
+def leaves_of(roots: Sequence[Digit]) -> list[Digit]:
+    """All digits that these were split into, in lexicographic order of the indices they make."""
+    found: list[Digit] = []
+    todo = [*roots]
+    todo.reverse()
+    while todo:
+        digit = todo.pop()
+        if digit.split is None:
+            found.append(digit)
+        else:
+            todo.append(digit.split[2])
+            todo.append(digit.split[1])
+    return found
 
 
 class Sum:
@@ -123,11 +136,15 @@ class Sum:
 
     def __floordiv__(self, by: Any) -> Any:
         known = self._divided
-        return known[1] if known is not None and known[0] == by else self._divide(by)[1]
+        if known is None or known[0] != by:
+            known = self._divide(by)
+        return known[1]
 
     def __mod__(self, by: Any) -> Any:
         known = self._divided
-        return known[2] if known is not None and known[0] == by else self._divide(by)[2]
+        if known is None or known[0] != by:
+            known = self._divide(by)
+        return known[2]
 
     def __rfloordiv__(self, other: Any) -> Any:
         raise Undecided("digits cannot divide by an index")
@@ -137,20 +154,24 @@ class Sum:
     def _divide(self, by: Any) -> tuple[Any, Any, Any]:
         """(by, quotient, rest)."""
         terms = self.terms
+        if type(by) is int and by > 1 and len(terms) == 1 and type(self.constant) is int and self.constant == 0:
+            coefficient, digit = terms[0]
+            extent = digit.extent
+            # the common step of a tiled layout: one unsplit digit with coefficient 1
+            if coefficient == 1 and digit.split is None and type(extent) is int:
+                if extent <= by:
+                    divided = (by, 0, self)
+                else:
+                    high = Digit(digit.dimension, (extent + (by - 1)) // by, digit.weight * by)
+                    low = Digit(digit.dimension, by, digit.weight)
+                    digit.split = (by, high, low)
+                    divided = (by, Sum(((1, high),)), Sum(((1, low),)))
+                self._divided = divided
+                return divided
         if type(by) is int and by == 1:
             return (1, self, 0)
         if not terms and type(by) is int and type(self.constant) is int and by > 0:
             return (by, self.constant // by, self.constant % by)
-        if len(terms) == 1 and type(by) is int and type(self.constant) is int and self.constant == 0:
-            coefficient, digit = terms[0]
-            # the common step of a tiled layout: one unsplit digit with coefficient 1
-            if coefficient == 1 and digit.split is None and type(digit.extent) is int and by > 0:
-                if digit.extent <= by:
-                    self._divided = (by, 0, self)
-                else:
-                    high, low = digit.split_by(by)
-                    self._divided = (by, Sum(((1, high),)), Sum(((1, low),)))
-                return self._divided
         if type(by) is Sum:
             if by.terms:
                 raise Undecided("digits cannot divide by an index")
@@ -247,15 +268,23 @@ def index_of(dimensions: int, roots: Iterable[Digit], values: Mapping[Digit, int
     return tuple(index)
 
 
-def readable(forms: Sequence[dict[Digit, Any]]) -> tuple[set[Digit], bool]:
+def readable(coordinates: Iterable[Any]) -> tuple[set[Digit], bool]:
     """The digits that can be read back from the coordinates, and whether some coordinate was of no use."""
     known: set[Digit] = set()
-    waiting = []
-    for form in forms:
-        if len(form) == 1 and type(next(iter(form.values()))) is int:
-            known.update(form)
+    waiting: list[dict[Digit, Any]] = []
+    for coordinate in coordinates:
+        if type(coordinate) is not Sum:
+            continue
+        terms = coordinate.terms
+        if len(terms) == 1 and terms[0][1].split is None and type(terms[0][0]) is int:
+            known.add(terms[0][1])
         else:
-            waiting.append(form)
+            waiting.append(coordinate.over_leaves())
+    return decoded(known, waiting)
+
+
+def decoded(known: set[Digit], waiting: list[dict[Digit, Any]]) -> tuple[set[Digit], bool]:
+    """More digits from forms in which all others are known already."""
     progress = True
     while progress and waiting:
         progress = False
