@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS as ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.index_map import Index, IndexMap, Memory
-from layoutproof.core.numbers import Numbers
+from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.size import Extent, ceil_div, product
 from layoutproof.core.space import Space, axis_names, dimension_names
 from layoutproof.layouts.xla.tiling import COMBINE as COMBINE
-from layoutproof.layouts.xla.tiling import Tiling, padded, tile_once, tile_text
+from layoutproof.layouts.xla.tiling import padded, tile_text, tilings
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +64,17 @@ class XlaLayout:
         [('permute {1,0}', (2, 3)), ('tile (2,2)', (1, 1, 0, 1))]
         """
         order = physical_order(self)
-        coordinates: list[Any] = [index[d] for d in order]
-        extents: tuple[Extent, ...] = tuple(self.dims[d] for d in order)
-        done = [(f"permute {{{','.join(map(str, self.minor_to_major))}}}", tuple(coordinates), extents)]
-        for tile in self.tiles:
-            level = tile_once(extents, tile)
-            coordinates = level.apply(coordinates, Numbers())
-            extents = level.after
-            done.append((f"tile {tile_text(tile)}", tuple(coordinates), extents))
-        return done
+        levels = tilings(len(order), self.tiles)
+        extents = levels.extents([self.dims[d] for d in order])
+        found = levels.index([index[d] for d in order], extents, INTS)
+        words = [
+            f"permute {{{','.join(map(str, self.minor_to_major))}}}",
+            *[f"tile {tile_text(t)}" for t in self.tiles],
+        ]
+        return [
+            (done, tuple([found[k] for k in standing]), tuple([extents[k] for k in standing]))
+            for done, standing in zip(words, levels.after, strict=True)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,17 +214,15 @@ def _index_map(layout: XlaLayout) -> IndexMap:
     if layout.index_type or layout.pointer_type:
         raise LayoutError("#(..) and *(..), leftovers of XLA's removed sparse layouts, are not modelled")
     order = physical_order(layout)
-    extents: tuple[Extent, ...] = tuple(layout.dims[d] for d in order)
-    levels: list[Tiling] = []
-    for tile in layout.tiles:
-        levels.append(tile_once(extents, tile))
-        extents = levels[-1].after
+    dims, rank = layout.dims, len(order)
+    levels = tilings(rank, layout.tiles)
+    every = levels.extents([dims[d] for d in order])
+    standing = levels.after[-1]
+    extents: tuple[Extent, ...] = tuple([every[k] for k in standing])
 
     def place(index: Index, replica: Index, on: Numbers) -> Index:
-        coordinates: list[Any] = [index[d] for d in order]
-        for level in levels:
-            coordinates = level.apply(coordinates, on)
-        return tuple(coordinates)
+        found = levels.index([index[d] for d in order], every, on)
+        return tuple([found[k] for k in standing])
 
     natural = max(8, ELEMENT_BITS[layout.element_type])
     align = layout.tail_alignment
@@ -233,10 +232,10 @@ def _index_map(layout: XlaLayout) -> IndexMap:
         ceil_div(product(extents), align) * align,
         layout.memory_space,
         layout.metadata_bytes,
-        lambda: padded(layout.dims, order, levels),
+        lambda: padded(dims, order, levels),
     )
     return IndexMap(
-        Space(dimension_names(len(order)), layout.dims),
+        Space(dimension_names(rank), dims),
         Space(axis_names(len(extents)), extents),
         place,
         memory=memory,

@@ -13,7 +13,7 @@ from layoutproof.core.index_map import row_major
 from layoutproof.core.numbers import SizeNumbers
 from layoutproof.core.size import Extent, ceil_div, product
 from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout, physical_order
-from layoutproof.layouts.xla.tiling import tile_once
+from layoutproof.layouts.xla.tiling import tilings
 
 
 def sizes(layout: XlaLayout) -> dict[str, Extent]:
@@ -69,8 +69,10 @@ def array_data_size(layout: XlaLayout) -> Extent:
     extents: tuple[Extent, ...] = tuple(layout.dims[d] for d in order)
     last: list[Any] = [extent - 1 for extent in extents]
     if layout.tiles and len(layout.dims) != 1:
-        level = tile_once(extents, layout.tiles[0])
-        last, extents = level.apply(last, SizeNumbers()), level.after
+        levels = tilings(len(order), layout.tiles[:1])
+        every = levels.extents(extents)
+        found = levels.index(last, every, SizeNumbers())
+        last, extents = [found[k] for k in levels.after[-1]], tuple([every[k] for k in levels.after[-1]])
     return _bytes(row_major(tuple(last), extents, SizeNumbers()) + 1, _width(layout))
 
 

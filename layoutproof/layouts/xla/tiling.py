@@ -1,4 +1,4 @@
-"""One tile level after the other: how a tile cuts physical extents, and what that does to an index.
+"""Tile levels, one after the other: how they cut physical extents, and what that does to an index.
 
 Source: docs/tiled_layout.md and `LayoutUtil::LinearIndexForNestedTiling` (xla/layout_util.cc:620 at 183fa00cb5,
 2026-08-22). The combining `*` follows the document's words; no function of XLA implements it.
@@ -7,6 +7,7 @@ Source: docs/tiled_layout.md and `LayoutUtil::LinearIndexForNestedTiling` (xla/l
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from layoutproof.core.errors import LayoutError
@@ -18,50 +19,46 @@ COMBINE = -1
 """A `*` in a tile: this dimension is merged into the next more minor one before tiling (docs/tiled_layout.md)."""
 
 
-class Tiling(NamedTuple):
-    """One tile level, ready to apply to physical extents `before` (most major first, rank-padded with ones).
+class Levels(NamedTuple):
+    """What the tile levels of a format do to every array of one rank, as a row of numbers made one from the other.
 
-    groups: per tiled axis the run of physical extents that `*` merges into it; () without a star.
-    sizes: the tile, without stars; each an int, or a `Size` for a tile of any size.
-    after: the extents it leaves: untouched axes, tiles per axis, positions within a tile.
+    Number 0 is the index 0 of an axis of extent 1; then come the array's own axes, most major first; then the two that
+    each step makes, which tile and where in it.
+    steps: (numbers that are merged into one position, by which size it is divided).
+    after: which numbers stand, most major first, before any level and after each.
     """
 
-    padding_axes: int
-    untouched: int
-    groups: tuple[tuple[Extent, ...], ...]
-    sizes: tuple[Extent, ...]
-    after: tuple[Extent, ...]
+    steps: tuple[tuple[tuple[int, ...], Extent], ...]
+    after: tuple[tuple[int, ...], ...]
 
-    def apply(self, index: Sequence[Any], on: Numbers) -> list[Any]:
-        """The index after this level: untouched axes ++ tile numbers ++ positions within the tile."""
-        padding_axes, untouched, groups, sizes, _ = self
-        if padding_axes:
-            index = [0] * padding_axes + list(index)
-        tiled = index[untouched:]
-        if groups:
-            tiled = self.combine(tiled, on)
-        outer = list(index[:untouched])
-        inner: list[Any] = []
-        for position, size in zip(tiled, sizes, strict=True):
-            if size == 1:
-                outer.append(position)
-                inner.append(0)
-            else:
-                by = size if type(size) is int else on.size(size)
-                outer.append(position // by)
-                inner.append(position % by)
-        return outer + inner
+    def extents(self, before: Sequence[Extent]) -> list[Any]:
+        """The extent of every number, given those of the array's axes.
 
-    def combine(self, index: Sequence[Any], on: Numbers) -> list[Any]:
-        """The tiled part of an index with each run that `*` merges made one position."""
-        axes = iter(index)
-        merged = []
-        for group in self.groups:
-            position = next(axes)
-            for extent in group[1:]:
-                position = position * on.size(extent) + next(axes)
-            merged.append(position)
-        return merged
+        >>> levels = tilings(2, ((2, 2),))
+        >>> [levels.extents((3, 5))[k] for k in levels.after[-1]]
+        [2, 3, 2, 2]
+        """
+        extents: list[Any] = [1, *before]
+        for merged, size in self.steps:
+            extent = extents[merged[0]]
+            for more in merged[1:]:
+                extent = extent * extents[more]
+            # `ceil_div`, written out: every layout that anybody reads comes through here
+            extents.append((extent + (size - 1)) // size)
+            extents.append(size)
+        return extents
+
+    def index(self, index: Sequence[Any], extents: Sequence[Extent], on: Numbers) -> list[Any]:
+        """Every number of one index, given the array's index and the extents of all numbers."""
+        found: list[Any] = [0, *index]
+        for merged, size in self.steps:
+            position = found[merged[0]]
+            for more in merged[1:]:
+                position = position * on.size(extents[more]) + found[more]
+            by = size if type(size) is int else on.size(size)
+            found.append(position // by)
+            found.append(position % by)
+        return found
 
 
 def tile_text(tile: Sequence[Extent]) -> str:
@@ -73,43 +70,42 @@ def tile_text(tile: Sequence[Extent]) -> str:
     return f"({','.join('*' if size == COMBINE else str(size) for size in tile)})"
 
 
-def tile_once(before: Sequence[Extent], tile: Sequence[Extent]) -> Tiling:
-    """How one tile level cuts physical extents `before`, most major first.
+@lru_cache(maxsize=1024)
+def tilings(rank: int, tiles: tuple[tuple[Extent, ...], ...]) -> Levels:
+    """How these tiles cut arrays of one rank, whatever their extents; the outermost tile first.
 
-    Extents the tile does not reach stay; a tile of higher rank than the array sees extra axes of extent 1.
+    Axes that a tile does not reach stay; a tile of higher rank than the array sees extra axes of extent 1.
     Raises LayoutError for a tile without meaning: empty, a size below 1, or ending in `*`.
 
-    >>> tile_once((3, 5), (2, 2)).after
-    (2, 3, 2, 2)
-    >>> tile_once((2, 7, 8, 11, 10), (COMBINE, COMBINE, 2, COMBINE, 3)).after
-    (56, 37, 2, 3)
-    >>> from layoutproof.core.size import symbol
-    >>> tile_once((symbol("N"),), (symbol("t"),)).after
-    (Size(ceil(N/t)), Size(t))
+    >>> tilings(2, ((8, 128), (2, 1))).steps
+    (((1,), 8), ((2,), 128), ((4,), 2))
+    >>> tilings(5, ((COMBINE, COMBINE, 2, COMBINE, 3),)).steps
+    (((1, 2, 3), 2), ((4, 5), 3))
     """
-    if not tile or any(type(size) is int and size < 1 for size in tile):
+    steps: list[tuple[tuple[int, ...], Extent]] = []
+    standing = tuple(range(1, rank + 1))
+    after = [standing]
+    for tile in tiles:
         _check_tile(tile)
-    padding_axes = max(0, len(tile) - len(before))
-    extents = (1,) * padding_axes + tuple(before)
-    untouched = len(extents) - len(tile)
-    tiled = extents[untouched:]
-    groups: tuple[tuple[Extent, ...], ...] = ()
-    sizes = tuple(tile)
-    if COMBINE in sizes:
-        groups, sizes = _runs(tiled, tile), tuple([size for size in tile if size != COMBINE])
-        tiled = tuple([product(group) for group in groups])
-    # `ceil_div`, written out: every layout that anybody reads comes through here
-    tiles = [extent if size == 1 else (extent + (size - 1)) // size for extent, size in zip(tiled, sizes, strict=True)]
-    return Tiling(padding_axes, untouched, groups, sizes, (*extents[:untouched], *tiles, *sizes))
-
-
-def _runs(extents: Sequence[Extent], tile: Sequence[Extent]) -> tuple[tuple[Extent, ...], ...]:
-    runs: list[list[Extent]] = [[]]
-    for extent, size in zip(extents, tile, strict=True):
-        runs[-1].append(extent)
-        if size != COMBINE:
-            runs.append([])
-    return tuple(map(tuple, runs[:-1]))
+        axes = (0,) * (len(tile) - len(standing)) + standing
+        outer, inner = list(axes[: len(axes) - len(tile)]), []
+        merged: tuple[int, ...] = ()
+        for axis, size in zip(axes[len(outer) :], tile, strict=True):
+            merged += (axis,)
+            if size == COMBINE:
+                continue
+            if size == 1 and len(merged) == 1:
+                outer.append(axis)
+                inner.append(0)
+            else:
+                made = 1 + rank + 2 * len(steps)
+                steps.append((merged, size))
+                outer.append(made)
+                inner.append(made + 1)
+            merged = ()
+        standing = (*outer, *inner)
+        after.append(standing)
+    return Levels(tuple(steps), tuple(after))
 
 
 def _check_tile(tile: Sequence[Extent]) -> None:
@@ -122,19 +118,17 @@ def _check_tile(tile: Sequence[Extent]) -> None:
         raise LayoutError(f"{shown} has no meaning: tile sizes must be at least 1")
 
 
-def padded(dims: tuple[Extent, ...], order: tuple[int, ...], levels: list[Tiling]) -> Padded:
+def padded(dims: tuple[Extent, ...], order: tuple[int, ...], levels: Levels) -> Padded:
     """Dimensions that are padded together, their elements, and the room that they take after all levels."""
-    owners: list[tuple[int, ...]] = [(d,) for d in order]
-    extents: tuple[Extent, ...] = tuple([dims[d] for d in order])
+    extents = levels.extents([dims[d] for d in order])
+    owners: list[tuple[int, ...]] = [(), *[(d,) for d in order]]
     combined = False
-    for level in levels:
-        axes = [()] * level.padding_axes + owners
-        tiled = axes[level.untouched :]
-        if level.groups:
-            combined, tiled = True, _merged(level, tiled)
-        owners, extents = axes[: level.untouched] + tiled + tiled, level.after
+    for merged, _ in levels.steps:
+        combined = combined or len(merged) > 1
+        owners += [tuple(sorted({d for number in merged for d in owners[number]}))] * 2
     rooms: dict[tuple[int, ...], Extent] = {}
-    for axis, extent in zip(owners, extents, strict=True):
+    for number in levels.after[-1]:
+        axis, extent = owners[number], extents[number]
         if combined:
             # a later level may combine what an earlier one kept apart: then these dimensions are padded together
             shared = [group for group in rooms if set(group) & set(axis)]
@@ -142,12 +136,3 @@ def padded(dims: tuple[Extent, ...], order: tuple[int, ...], levels: list[Tiling
             extent = product(rooms.pop(group) for group in shared) * extent
         rooms[axis] = rooms.get(axis, 1) * extent
     return tuple([(group, product([dims[d] for d in group]), rooms[group]) for group in sorted(rooms)])
-
-
-def _merged(level: Tiling, axes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Which dimensions each tiled axis stands for once `*` has merged its run."""
-    merged: list[tuple[int, ...]] = []
-    for group in level.groups:
-        merged.append(tuple(sorted({d for axis in axes[: len(group)] for d in axis})))
-        axes = axes[len(group) :]
-    return merged
