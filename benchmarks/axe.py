@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from layoutproof.algebra.axe.canonical import canonical, fibers_disjoint, same
+from layoutproof.algebra.axe.canonical_form import canonical, fibers_disjoint, same
 from layoutproof.algebra.axe.grouping import group
 from layoutproof.algebra.axe.locate import backward, forward
 from layoutproof.algebra.axe.recognise import is_tile_inner, is_tile_outer

@@ -9,7 +9,7 @@
 import itertools
 
 import layoutproof as lp
-from layoutproof.algebra.axe.canonical import canonical, same
+from layoutproof.algebra.axe.canonical_form import canonical, same
 from layoutproof.algebra.axe.locate import backward, forward
 from layoutproof.algebra.axe.slices import slice_
 from layoutproof.algebra.axe.tiling import tile

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 
 class LayoutError(ValueError):
@@ -58,6 +59,26 @@ class LayoutError(ValueError):
             if self.column is not None:
                 lines.append(" " * (1 + self.column - start) + f"^ column {self.column}")
         return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why an operation on layouts has no result. `bool` of it is False, so `if result:` tells the two apart.
+
+    text: in words.  position: the smallest element at which it shows, with what it needs (`wanted`) and what it would
+    get (`got`); None where no single element shows it.
+    """
+
+    text: str
+    position: int | None = None
+    wanted: int | None = None
+    got: int | None = None
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __str__(self) -> str:
+        return self.text
 
 
 class Undecided(Exception):

@@ -10,7 +10,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import layoutproof as lp
-from layoutproof.algebra.axe.canonical import axis_facts, canonical, fibers_disjoint, injective, replicas_distinct, same
+from layoutproof.algebra.axe.canonical_form import (
+    axis_facts,
+    canonical,
+    fibers_disjoint,
+    injective,
+    replicas_distinct,
+    same,
+)
 from layoutproof.algebra.axe.locate import backward, forward
 from layoutproof.algebra.axe.tiling import span
 from layoutproof.core.errors import LayoutError, Undecided

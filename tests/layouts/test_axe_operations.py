@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from layoutproof.algebra.axe.canonical import canonical, fibers_disjoint, same, with_sizes
+from layoutproof.algebra.axe.canonical_form import canonical, fibers_disjoint, same, with_sizes
 from layoutproof.algebra.axe.factories import tmem_datapath, to_psum, trainium
 from layoutproof.algebra.axe.grouping import group, group_many, permute_by_groups, permute_dims
 from layoutproof.algebra.axe.locate import forward
@@ -20,10 +20,10 @@ from layoutproof.algebra.axe.slices import slice_
 from layoutproof.algebra.axe.sums import direct_sum, is_direct_sum_left, is_direct_sum_right
 from layoutproof.algebra.axe.tiling import spans, tile, tile_to
 from layoutproof.algebra.axe.width import broadcast, pack, storage, unpack
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, Reason
 from layoutproof.core.size import symbol
 from layoutproof.layouts import axe
-from layoutproof.layouts.axe import AxeLayout, Reason, Swizzle
+from layoutproof.layouts.axe import AxeLayout, Swizzle
 from tests.layouts.axe_at_random import layouts
 from tests.oracles import axe_plain
 from tests.oracles.axe_plain import Point

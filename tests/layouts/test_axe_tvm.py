@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from layoutproof.algebra.axe.canonical import canonical, same
+from layoutproof.algebra.axe.canonical_form import canonical, same
 from layoutproof.algebra.axe.grouping import group
 from layoutproof.algebra.axe.tiling import tile
 from layoutproof.layouts import axe

@@ -20,7 +20,6 @@ from layoutproof.algebra.cute.algebra import (
     right_inverse,
 )
 from layoutproof.algebra.cute.laws import (
-    Reason,
     complement_fails,
     composition_fails,
     refines,
@@ -37,7 +36,7 @@ from layoutproof.algebra.cute.tiling import (
     zipped_divide,
     zipped_product,
 )
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, Reason
 from layoutproof.layouts.cute import CuteLayout, parse
 
 PROFILE = settings(max_examples=300, deadline=None, derandomize=True)

@@ -16,9 +16,9 @@ from layoutproof.algebra.axe import canonical as c
 from layoutproof.algebra.axe import grouping, recognise, scopes, slices, sums, tiling, wellformed, width
 from layoutproof.algebra.axe.factories import to_psum
 from layoutproof.algebra.axe.locate import forward
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, Reason
 from layoutproof.layouts import axe
-from layoutproof.layouts.axe import AxeLayout, Reason
+from layoutproof.layouts.axe import AxeLayout
 from layoutproof.layouts.axe.layout import axis_iters
 from tests.oracles import axe_plain
 

@@ -11,8 +11,7 @@ import pytest
 from layoutproof.algebra.axe import canonical as c
 from layoutproof.algebra.axe import factories, grouping, recognise, scopes, slices, sums, tiling, wellformed, width
 from layoutproof.algebra.axe.locate import backward, forward
-from layoutproof.core.errors import LayoutError
-from layoutproof.layouts.axe import Reason
+from layoutproof.core.errors import LayoutError, Reason
 from tests.oracles import axe_plain
 from tests.oracles.axe_rows import (
     Row,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, Reason
 from layoutproof.core.progressions import low_high
-from layoutproof.layouts.axe.layout import AxeLayout, Iter, Reason, shown
+from layoutproof.layouts.axe.layout import AxeLayout, Iter, shown
 
 PARTITIONS = 128
 PER_BANK = 512

@@ -10,10 +10,10 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from layoutproof.algebra.axe.canonical import normal
-from layoutproof.core.errors import InternalError, LayoutError
+from layoutproof.algebra.axe.canonical_form import normal
+from layoutproof.core.errors import InternalError, LayoutError, Reason
 from layoutproof.core.size import Extent, divide, surely_less
-from layoutproof.layouts.axe.layout import AxeLayout, Iter, Reason, admit, shown
+from layoutproof.layouts.axe.layout import AxeLayout, Iter, admit, shown
 
 Blocks = tuple[tuple[Iter, ...], ...]
 """The iters of each dimension."""

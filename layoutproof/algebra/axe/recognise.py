@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from layoutproof.algebra.axe.canonical import canonical, normal, reduced
+from layoutproof.algebra.axe.canonical_form import canonical, normal, reduced
 from layoutproof.algebra.axe.grouping import divided
 from layoutproof.algebra.axe.tiling import halves_of, spans, tiles, unrepeatable
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Reason, Undecided
 from layoutproof.core.progressions import Progression, values
 from layoutproof.core.size import Extent, divide
-from layoutproof.layouts.axe.layout import AxeLayout, Iter, Reason, admit
+from layoutproof.layouts.axe.layout import AxeLayout, Iter, admit
 from layoutproof.solvers.sumset import canonical_set, decompose, same_set
 
 LISTED = 4096

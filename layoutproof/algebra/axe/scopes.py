@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from layoutproof.algebra.axe.canonical import canonical, same
-from layoutproof.core.errors import InternalError
+from layoutproof.algebra.axe.canonical_form import canonical, same
+from layoutproof.core.errors import InternalError, Reason
 from layoutproof.core.progressions import low_high
-from layoutproof.layouts.axe.layout import AxeLayout, Iter, Reason, axis_iters, constant
+from layoutproof.layouts.axe.layout import AxeLayout, Iter, axis_iters, constant
 
 THREADS: dict[str, tuple[str, str]] = {
     "bx": ("kernel", "cta"),

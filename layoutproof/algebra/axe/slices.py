@@ -18,12 +18,12 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from layoutproof.algebra.axe.canonical import canonical, normal
+from layoutproof.algebra.axe.canonical_form import canonical, normal
 from layoutproof.algebra.axe.grouping import blocks_of
 from layoutproof.algebra.axe.symbolic_slice import symbolic
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, Reason
 from layoutproof.core.size import Extent, surely_less
-from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter, Reason, add, admit, shown
+from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter, add, admit, shown
 
 Vector = tuple[tuple[str, int], ...]
 """A step: (axis, number) of every axis it moves along, sorted."""

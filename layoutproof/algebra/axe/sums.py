@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from layoutproof.algebra.axe.canonical import canonical, normal, same_replicas
+from layoutproof.algebra.axe.canonical_form import canonical, normal, same_replicas
 from layoutproof.algebra.axe.grouping import blocks_of
 from layoutproof.algebra.axe.tiling import halves_of
-from layoutproof.core.errors import InternalError, LayoutError, Undecided
+from layoutproof.core.errors import InternalError, LayoutError, Reason, Undecided
 from layoutproof.core.progressions import values
 from layoutproof.core.size import Extent, divide
-from layoutproof.layouts.axe.layout import AxeLayout, Iter, Reason, add, admit, shown
+from layoutproof.layouts.axe.layout import AxeLayout, Iter, add, admit, shown
 from layoutproof.layouts.axe.swizzle import window
 from layoutproof.solvers.sumset import decompose
 

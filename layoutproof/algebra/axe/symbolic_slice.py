@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from layoutproof.core.errors import Reason
 from layoutproof.core.size import Extent, as_size, divide, surely_less
-from layoutproof.layouts.axe.layout import Iter, Reason
+from layoutproof.layouts.axe.layout import Iter
 
 
 def symbolic(iters: Sequence[Iter], begin: Extent, count: Extent) -> tuple[tuple[Iter, ...], dict[str, Any]] | Reason:

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from layoutproof.algebra.axe.canonical import canonical, normal, same_replicas
+from layoutproof.algebra.axe.canonical_form import canonical, normal, same_replicas
 from layoutproof.algebra.axe.grouping import Blocks, blocks_of, divided
-from layoutproof.core.errors import InternalError, LayoutError
+from layoutproof.core.errors import InternalError, LayoutError, Reason
 from layoutproof.core.size import Extent, divide, product, surely_less
-from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter, Reason, add, admit, shown, swizzled_bounds
+from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter, add, admit, shown, swizzled_bounds
 from layoutproof.layouts.axe.swizzle import Swizzle, window
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from layoutproof.algebra.axe.canonical import canonical, fibers_disjoint, injective, replicas_distinct
+from layoutproof.algebra.axe.canonical_form import canonical, fibers_disjoint, injective, replicas_distinct
 from layoutproof.algebra.axe.scopes import EXTENTS, THREADS, owns
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Reason, Undecided
 from layoutproof.core.progressions import low_high
-from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Reason, axis_iters, constant
+from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, axis_iters, constant
 
 
 def problems(layout: AxeLayout) -> tuple[Reason, ...]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from layoutproof.algebra.axe.canonical import canonical, normal
+from layoutproof.algebra.axe.canonical_form import canonical, normal
 from layoutproof.algebra.axe.grouping import blocks_of
 from layoutproof.algebra.axe.scopes import owns
-from layoutproof.core.errors import InternalError, LayoutError
+from layoutproof.core.errors import InternalError, LayoutError, Reason
 from layoutproof.core.size import divide
-from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter, Reason
+from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter
 from layoutproof.layouts.axe.swizzle import Swizzle
 
 

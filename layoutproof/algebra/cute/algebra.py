@@ -14,14 +14,13 @@ from collections.abc import Callable
 from layoutproof.algebra.cute.laws import (
     CAP,
     Modes,
-    Reason,
     complement_fails,
     composition_fails,
     constants,
     leaf_digits,
     normal_form,
 )
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, Reason
 from layoutproof.layouts.cute.layout import CuteLayout, linear_offset
 from layoutproof.layouts.cute.nested import Nested, modes_of, refill
 

@@ -16,9 +16,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, Reason
 from layoutproof.layouts.cute.layout import CuteLayout, linear_offset
 from layoutproof.layouts.cute.nested import Nested, show, size_of
 
@@ -27,22 +26,6 @@ CAP = 1 << 20
 
 Modes = tuple[tuple[int, int], ...]
 """(extent, stride) of each mode, fastest first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """Why there is no result: in words; and where it shows, the smallest position, what it needs and what it gets.
-
-    position is None when no single element shows it, or when nobody could tell.
-    """
-
-    text: str
-    position: int | None = None
-    wanted: int | None = None
-    got: int | None = None
-
-    def __str__(self) -> str:
-        return self.text
 
 
 def constants(layout: CuteLayout) -> Modes:

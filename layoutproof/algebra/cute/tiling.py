@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from layoutproof.algebra.cute.algebra import Answer, Tiler, by_mode, complement, composition, join, split
-from layoutproof.algebra.cute.laws import Reason, constants
+from layoutproof.algebra.cute.laws import constants
+from layoutproof.core.errors import Reason
 from layoutproof.layouts.cute.layout import CuteLayout
 from layoutproof.layouts.cute.nested import modes_of
 

@@ -18,13 +18,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from layoutproof.layouts.axe.layout import AxeLayout, Reason
+    from layoutproof.layouts.axe.layout import AxeLayout
     from layoutproof.layouts.axe.swizzle import Swizzle
     from layoutproof.layouts.axe.values import from_tvm
 
-__all__ = ["AxeLayout", "Reason", "Swizzle", "from_tvm", "looks_like", "read"]
+__all__ = ["AxeLayout", "Swizzle", "from_tvm", "looks_like", "read"]
 
-_FILES = {"AxeLayout": "layout", "Reason": "layout", "Swizzle": "swizzle", "from_tvm": "values"}
+_FILES = {"AxeLayout": "layout", "Swizzle": "swizzle", "from_tvm": "values"}
 
 
 def __getattr__(name: str) -> Any:

@@ -22,26 +22,13 @@ from layoutproof.layouts.axe.place import place_of
 from layoutproof.layouts.axe.swizzle import Swizzle, reached
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """Why an operation has no result. `bool` of it is False, so `if result:` tells the two apart."""
-
-    text: str
-
-    def __bool__(self) -> bool:
-        return False
-
-    def __str__(self) -> str:
-        return self.text
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class AxeLayout:
     """D: ordered iters, first slowest.  R: a multiset of iters, one per choice of replica.  O: offset per axis.
 
     shape: logical extents, row-major over D's digits, or None (one dimension).  within: extent per hardware axis that
     places must stay in.  swizzle: applied to the coordinate on `m`, which is then the only axis.
-    Two layouts are `==` when written the same (R as a multiset); whether they are the same map, `canonical.same` says.
+    Two layouts are `==` when written the same (R as a multiset); `lp.algebra.axe.same` says whether they are the same map.
     `axe.read` checks what it reads; the constructor does not.
 
     >>> layout = AxeLayout(((8, 4, "lane"), (2, 1, "reg")), O={"lane": 5})
