@@ -17,6 +17,7 @@ import layoutproof.core.forks  # noqa: F401  from the first import on, or a fork
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from layoutproof import algebra as algebra
     from layoutproof.cli.guard import KernelError as KernelError
     from layoutproof.cli.guard import KernelWarning as KernelWarning
     from layoutproof.cli.guard import guard as guard
@@ -55,11 +56,13 @@ _WHERE = {
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}
 
-__all__ = sorted([*_MODULE_OF, "__version__"])
+__all__ = sorted([*_MODULE_OF, "__version__", "algebra"])
 
 
 def __getattr__(name: str) -> Any:
     # names load on first use, so that `import layoutproof` costs nothing that is not asked for
+    if name == "algebra":
+        return importlib.import_module("layoutproof.algebra")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'layoutproof' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"layoutproof.{_MODULE_OF[name]}"), name)

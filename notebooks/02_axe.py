@@ -9,11 +9,7 @@
 import itertools
 
 import layoutproof as lp
-from layoutproof.algebra.axe.canonical_form import canonical, same
-from layoutproof.algebra.axe.locate import backward, forward
-from layoutproof.algebra.axe.slices import slice_
-from layoutproof.algebra.axe.tiling import tile
-from layoutproof.layouts import axe
+from layoutproof.algebra.axe import backward, canonical, forward, same, slice_, tile
 
 # %% [markdown]
 # ## The four layouts
@@ -21,10 +17,10 @@ from layoutproof.layouts import axe
 # accelerator memories. `matrix` prints the two lines of the paper: extents above strides.
 
 # %%
-layout_a = axe.read("S[(8,2,4,2):(4@lane,1@warp,1@lane,1@reg)] + R[2:4@warp] + 5@warp on (8,16)")
-layout_b = axe.read("S[(2,32,2,64):(1@gpuid,128@m,2@gpuid,1@m)] on (64,128)")
-layout_c = axe.read("S[(2,128,512):(512@F,1@P,1@F)] on (256,512)")
-layout_d = axe.read("S[(2,128,112):(112@Col,1@Lane,1@Col)] on (256,112)")
+layout_a = lp.read_layout("S[(8,2,4,2):(4@lane,1@warp,1@lane,1@reg)] + R[2:4@warp] + 5@warp on (8,16)")
+layout_b = lp.read_layout("S[(2,32,2,64):(1@gpuid,128@m,2@gpuid,1@m)] on (64,128)")
+layout_c = lp.read_layout("S[(2,128,512):(512@F,1@P,1@F)] on (256,512)")
+layout_d = lp.read_layout("S[(2,128,112):(112@Col,1@Lane,1@Col)] on (256,112)")
 for name, layout in (("layout_a", layout_a), ("layout_b", layout_b), ("layout_c", layout_c), ("layout_d", layout_d)):
     print(f"{name}:\n{layout.matrix()}\n")
 
@@ -42,7 +38,7 @@ assert places == [{"lane": 8, "warp": 6, "reg": 1}, {"lane": 8, "warp": 10, "reg
 # with two it gives E1 + E2 places where there are E1 * E2.
 
 # %%
-two_replicas = axe.read("S[4:1] + R[2:4@warp] + R[2:8@warp]")
+two_replicas = lp.read_layout("S[4:1] + R[2:4@warp] + R[2:8@warp]")
 blog = [step for (step,) in itertools.product([d * s for e, s, _ in two_replicas.R for d in range(int(e))])]
 ours = [place["warp"] for place in forward(two_replicas, (0,))]
 print("blog", blog, "- all replicas", ours)
@@ -55,7 +51,7 @@ assert lp.ask("replicas_distinct", two_replicas).verdict is lp.Verdict.PROVED
 
 # %%
 print(lp.ask("replicas_distinct", "S[4:1] + R[(2,3):(2@a,2@a)]"))
-assert len(forward(axe.read("S[4:1] + R[(2,3):(2@a,2@a)]"), (0,))) == 4
+assert len(forward(lp.read_layout("S[4:1] + R[(2,3):(2@a,2@a)]"), (0,))) == 4
 
 # %% [markdown]
 # ## Shapes are admitted, not wrapped
@@ -80,7 +76,7 @@ assert backward(layout_a, places[1]) == [((2, 9), (1,))]
 print("a hole, warp 7:", backward(layout_a, {"warp": 7, "lane": 8, "reg": 1}))
 assert backward(layout_a, {"warp": 7, "lane": 8, "reg": 1}) == []
 
-padded = axe.read("S[(4,32):(33,1)] on (4,32)")  # rows of 32 with one element of padding
+padded = lp.read_layout("S[(4,32):(33,1)] on (4,32)")  # rows of 32 with one element of padding
 wrong = sum((m // 33 % 4, m // 1 % 32) != (i, j) for i in range(4) for j in range(32) for m in [33 * i + j])
 print(f"per-axis division finds {wrong} of 128 elements wrongly; the inverse image finds each:")
 assert wrong == 96
@@ -105,16 +101,16 @@ assert (compact["local_places"], compact["local_span"], compact["local_holes"]) 
 # TVM's rule for slices that wrap is wrong in one place: it gives 102, 103, 200, 201 for the slice below.
 
 # %%
-respelled = axe.read("S[(8,2,2,2,2):(4@lane,1@warp,2@lane,1@lane,1@reg)] + R[2:-4@warp] + 9@warp")
+respelled = lp.read_layout("S[(8,2,2,2,2):(4@lane,1@warp,2@lane,1@lane,1@reg)] + R[2:-4@warp] + 9@warp")
 assert same(layout_a, respelled)
 print(canonical(respelled))
-print(tile(axe.read("S[(8,8):(8,1)]"), (8, 8), axe.read("S[(2,3):(3,1)]"), (2, 3)))
-wrapped = axe.read("S[(2,2,4):(1000,100,1)]")
+print(tile(lp.read_layout("S[(8,8):(8,1)]"), (8, 8), lp.read_layout("S[(2,3):(3,1)]"), (2, 3)))
+wrapped = lp.read_layout("S[(2,2,4):(1000,100,1)]")
 cut = slice_(wrapped, (16,), [(6, 10)])
 print(cut)
 assert cut
 assert [forward(cut, (u,))[0]["m"] for u in range(4)] == [102, 103, 1000, 1001]
-print(slice_(axe.read("S[(4,4):(100,1)]"), (16,), [(3, 6)]))
+print(slice_(lp.read_layout("S[(4,4):(100,1)]"), (16,), [(3, 6)]))
 
 # %% [markdown]
 # And for all sizes at once:

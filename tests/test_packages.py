@@ -118,8 +118,9 @@ def test_each_package_says_what_it_is_and_where_to_start() -> None:
 
 
 def test_no_package_has_the_name_of_a_public_function() -> None:
-    """A package named `ask` would stand where `lp.ask` stood, once somebody imports it."""
-    assert set(PACKAGES) & set(layoutproof.__all__) == set()
+    """A package named `ask` would stand where `lp.ask` stood, once somebody imports it; `algebra` is itself public."""
+    assert set(PACKAGES) & set(layoutproof.__all__) == {"algebra"}
+    assert layoutproof.algebra is sys.modules["layoutproof.algebra"]
 
 
 @pytest.mark.parametrize("backwards", [False, True])
@@ -132,10 +133,13 @@ names = sorted(m.name for m in pkgutil.walk_packages(lp.__path__, "layoutproof."
 for name in names[:: -1 if {backwards} else 1]:
     if not name.endswith(("__main__", "pytest_plugin", "mosaic_worker", "traced_compile")):
         importlib.import_module(name)
-print([name for name in lp.__all__ if isinstance(getattr(lp, name), types.ModuleType)], len(names) > 200)
+face = {{name: getattr(lp, name) for name in lp.__all__}}
+print([name for name, value in face.items() if not callable(value)], len(names) > 200)
+operations = [(kind, name) for kind in ("axe", "cute") for name in getattr(lp.algebra, kind).__all__]
+print([each for each in operations if isinstance(getattr(getattr(lp.algebra, each[0]), each[1]), types.ModuleType)])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout == "[] True\n", done.stderr
+    assert done.stdout == "['__version__', 'algebra'] True\n[]\n", done.stderr
 
 
 def test_every_module_can_be_found() -> None:

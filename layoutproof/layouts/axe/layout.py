@@ -28,7 +28,7 @@ class AxeLayout:
 
     shape: logical extents, row-major over D's digits, or None (one dimension).  within: extent per hardware axis that
     places must stay in.  swizzle: applied to the coordinate on `m`, which is then the only axis.
-    Two layouts are `==` when written the same (R as a multiset); `lp.algebra.axe.same` says whether they are the same map.
+    Two layouts are `==` when written the same (R as a multiset); `lp.algebra.axe.same` says whether the maps are.
     `axe.read` checks what it reads; the constructor does not.
 
     >>> layout = AxeLayout(((8, 4, "lane"), (2, 1, "reg")), O={"lane": 5})
