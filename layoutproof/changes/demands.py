@@ -24,7 +24,7 @@ from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Table
 from layoutproof.kernel.table_assumptions import WORDS
 from layoutproof.properties.padding import read_bound
-from layoutproof.registry.catalogue import property_module
+from layoutproof.registry.catalogue import layout_property
 from layoutproof.registry.hardware import resolve
 from layoutproof.registry.read import map_of, read_layout
 from layoutproof.solvers.decide import decide
@@ -205,9 +205,9 @@ def _extents(was: Any, now: Any, check: Check) -> int:
     """As `_compared`, of the bounds of `in_bounds`, with target names resolved."""
     try:
         m = map_of(read_layout(check.layouts[0]))
-        module = property_module(check.kind)
+        claims = layout_property(check.kind).claims
         ranges = dict(zip(m.range.names, m.range.extents, strict=True))
-        sides = [{**ranges, **(resolve(module, [m], {"within": x})["within"] or {})} for x in (was, now)]
+        sides = [{**ranges, **(resolve(claims, [m], {"within": x})["within"] or {})} for x in (was, now)]
     except LayoutError:
         return -1
     if all(sides[1][axis] == extent for axis, extent in sides[0].items()):

@@ -123,6 +123,8 @@ class Claim:
     `witness` holds further named numbers that belong to every counterexample. `where` restricts the size symbols;
     every symbol is an integer >= 1. `symbols` fixes their order (that of the layouts, as the user wrote them).
     `implied_by`: another claim, mostly an easier one, whose proof proves this one; its refutation says nothing.
+    `fix` says what to write instead, `shown` the violating point as people see it (None: as it is).
+    `provided`: claims that must hold at the sizes of a violation too; where one does not, nothing is violated.
     """
 
     points: Mapping[str, Space]
@@ -132,6 +134,9 @@ class Claim:
     where: Term | None = None
     symbols: tuple[str, ...] = ()
     implied_by: Claim | None = None
+    fix: Callable[[Point, Numbers], str] = lambda point, on: ""
+    shown: Callable[[Point, Numbers], Point] | None = None
+    provided: tuple[Claim, ...] = ()
 
     def numbers(self, point: Point) -> Numbers:
         """Plain ints that know the sizes of a point."""
@@ -139,8 +144,9 @@ class Claim:
 
     def counterexample(self, point: Point) -> Counterexample:
         """A violating point and the witness as people see them, the sizes by name."""
-        sizes = {"sizes": dict(self.numbers(point).sizes)} if "sizes" in point else {}
-        return {**point, **sizes, **self.witness}
+        on = self.numbers(point)
+        sizes = {"sizes": dict(on.sizes)} if "sizes" in point else {}
+        return {**(point if self.shown is None else self.shown(point, on)), **sizes, **self.witness}
 
     def sizes(self) -> tuple[str, ...]:
         """Size symbols of the claim: `symbols` first, then others in order of first appearance."""

@@ -7,12 +7,31 @@ from dataclasses import dataclass, field
 
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import Undecided, Unsupported
-from layoutproof.core.numbers import Numbers
-from layoutproof.core.result import Point
+from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Operand
 
 SEVERITIES = ("error", "warning", "info")
 """error: wrong numbers, or refused by the compiler.  warning: costs.  info: legal, only said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """An answer that needs no engine. by: who gives it.  reason, fix: why it is violated or open, and what to do."""
+
+    verdict: Verdict
+    reason: str = ""
+    fix: str = ""
+    by: str = "rule"
+
+
+def by_rule(violation: str, fix: str = "", by: str = "rule") -> Settled:
+    """What a rule says: the violation in words, or "" where it holds."""
+    return Settled(Verdict.REFUTED, violation, fix, by) if violation else Settled(Verdict.PROVED, by=by)
+
+
+def undecided(reason: str) -> Settled:
+    """What cannot be told, and why."""
+    return Settled(Verdict.UNKNOWN, reason, by="")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,34 +39,21 @@ class Obligation:
     """What a property of kernels asks of one subject.
 
     subject: the operand's name, `grid`, or `args[0] -> outputs[0]`.
-    claim: decided by the engines. None where a rule has settled it: then `broken` says why it is violated ("" = it
-    holds), or `unknown` why nobody can tell.
-    if_proved: a reason why the proof of `claim` does not prove the property (it then stays unknown), "" = it does.
-    if_refuted: likewise, why its refutation refutes nothing.
+    claim: what the engines decide, or what a rule has settled without them.
+    leaves_open: outcomes of the claim that settle nothing, with the reason: the answer is then unknown.
     reads: whether the answer may depend on what the subject's index map reads from tables.
-    severity: what a violation is worth.  fix: what to do, from the counterexample.  source: file:line.
-    shown: the counterexample as people see it, from the claim's; None = the claim's own.
-    provided: claims that must hold at the sizes of the counterexample too; where one does not, nothing is violated.
+    severity: what a violation is worth.  source: file:line.  figures: exact numbers to show.
     graver: asked where this is not proved, and the worst of them is the answer where it is violated or unknown.
-    point: for a settled violation, the numbers that show it.  figures: exact numbers to show.  by: who settled it.
     """
 
     subject: str
-    claim: Claim | None = None
-    broken: str = ""
-    unknown: str = ""
-    if_proved: str = ""
-    if_refuted: str = ""
+    claim: Claim | Settled
     reads: bool = True
     severity: str = "error"
-    fix: Callable[[Point, Numbers], str] = lambda point, on: ""
     source: str = ""
-    point: Point = field(default_factory=dict)
     figures: Mapping[str, object] = field(default_factory=dict)
-    shown: Callable[[Point, Numbers], Point] | None = None
-    provided: tuple[Claim, ...] = ()
+    leaves_open: Mapping[Verdict, str] = field(default_factory=dict)
     graver: tuple[Obligation, ...] = ()
-    by: str = "rule"
 
 
 def for_each_operand(
@@ -60,6 +66,6 @@ def for_each_operand(
             if operand.unmodelled:
                 raise Unsupported(operand.unmodelled)
             found += make(operand)
-        except Undecided as undecided:
-            found.append(Obligation(operand.name, unknown=str(undecided), source=operand.source))
+        except Undecided as reason:
+            found.append(Obligation(operand.name, undecided(str(reason)), source=operand.source))
     return tuple(found)

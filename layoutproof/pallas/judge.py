@@ -11,17 +11,17 @@ from typing import Any
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import LayoutError, Undecided, failure, unknown_name
 from layoutproof.core.finding import Finding, split_place
-from layoutproof.core.numbers import INTS
-from layoutproof.core.result import Point, Verdict, show_sizes
+from layoutproof.core.result import Verdict
 from layoutproof.core.size import symbols_of
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Table
-from layoutproof.kernel.obligation import Obligation
+from layoutproof.kernel.obligation import Obligation, Settled, undecided
 from layoutproof.pallas.assumptions import about, bounded, impossible, tables_of, together, worded
 from layoutproof.registry.catalogue import kernel_properties, kernel_property
 from layoutproof.registry.hardware import other_targets, target_modules
 from layoutproof.registry.read import read_layout
-from layoutproof.solvers.decide import ENGINES, decide, pinned
+from layoutproof.solvers.conclude import How, conclude, left_open
+from layoutproof.solvers.decide import ENGINES
 from layoutproof.solvers.guards import holds_when
 from layoutproof.solvers.vacuity import unsatisfied, where_term
 
@@ -70,11 +70,13 @@ def judge(
             continue
         for position, obligation in enumerate(_obligations(module, kernel, chip)):
             if nothing:
-                obligation = replace(obligation, claim=None, broken="", unknown=nothing)
+                obligation = replace(obligation, claim=undecided(nothing))
             finding = _finding(name, kernel, obligation, condition, symbols, how)
             verdict = finding.verdict
-            rests = verdict is Verdict.REFUTED or (verdict is Verdict.UNKNOWN and bool(obligation.if_proved))
-            if rests and obligation.claim is not None and obligation.reads:
+            rests = verdict is Verdict.REFUTED or (
+                verdict is Verdict.UNKNOWN and Verdict.PROVED in obligation.leaves_open
+            )
+            if rests and isinstance(obligation.claim, Claim) and obligation.reads:
 
                 def again(
                     assumed: Kernel, module: ModuleType = module, name: str = name, k: int = position
@@ -204,7 +206,7 @@ def _target_in(modules: Sequence[Any], name: str, compiler: str | None) -> Kerne
             found = module.kernel_target(name)
         except LayoutError:
             continue
-        return found if compiler is None else module.kernel_target(name, compiler)  # type: ignore[no-any-return]
+        return found if compiler is None else module.kernel_target(name, compiler)
     return None
 
 
@@ -231,14 +233,13 @@ def _listed(names: Sequence[str]) -> str:
 def _obligations(module: ModuleType, kernel: Kernel, target: KernelTarget | None) -> tuple[Obligation, ...]:
     try:
         return tuple(module.obligations(kernel, target) if module.TARGET else module.obligations(kernel))
-    except Undecided as undecided:
-        return (Obligation(kernel.name, unknown=str(undecided), source=kernel.source),)
+    except Undecided as reason:
+        return (Obligation(kernel.name, undecided(str(reason)), source=kernel.source),)
     except Exception as error:
-        return (Obligation(kernel.name, unknown=failure(error), source=kernel.source),)
+        return (Obligation(kernel.name, undecided(failure(error)), source=kernel.source),)
 
 
 Again = Callable[[Kernel], Finding | None]
-How = tuple[tuple[str, ...], bool, int]
 
 
 def _finding(
@@ -248,7 +249,7 @@ def _finding(
     try:
         found = _answer(name, kernel, asked, where, symbols, how)
     except Exception as error:
-        unknown = Obligation(asked.subject, unknown=failure(error), severity=asked.severity, source=asked.source)
+        unknown = replace(asked, claim=undecided(failure(error)), figures={}, graver=())
         found = _answer(name, kernel, unknown, None, (), how)
     if found.verdict is Verdict.PROVED:
         return found
@@ -262,67 +263,26 @@ def _answer(
 ) -> Finding:
     read = tables_of(kernel, about(kernel, asked.subject)) if asked.reads else ()
     assumed = tuple(text for table in read for text in table.assumptions())
-
-    figures: dict[str, object] = dict(asked.figures)
-
-    def answer(verdict: Verdict, reason: str = "", by: str = "", point: Any = None, fix: str = "") -> Finding:
-        file, line, column = split_place(asked.source or kernel.source)
-        return Finding(
-            name,
-            asked.subject,
-            reason,
-            file=file,
-            line=line,
-            column=column,
-            verdict=verdict,
-            counterexample=point,
-            severity=asked.severity,
-            figures=figures,
-            fix=fix,
-            decided_by=by,
-            assumes=assumed,
-        )
-
-    if asked.broken:
-        return answer(Verdict.REFUTED, asked.broken, asked.by, asked.point, asked.fix(asked.point, INTS))
-    if asked.unknown:
-        return answer(Verdict.UNKNOWN, asked.unknown)
-    if asked.claim is None:
-        return answer(Verdict.PROVED, by=asked.by)
-    claim: Claim = replace(asked.claim, where=where, symbols=symbols) if symbols else asked.claim
-    if any(type(e) is int and e <= 0 for space in claim.points.values() for e in space.extents):
+    file, line, column = split_place(asked.source or kernel.source)
+    at: dict[str, Any] = {"severity": asked.severity, "file": file, "line": line, "column": column, "assumes": assumed}
+    claim = asked.claim
+    if any(type(e) is int and e <= 0 for space in getattr(claim, "points", {}).values() for e in space.extents):
         # no program, nothing read or written: `grid_positive` says what is wrong with that
-        return answer(Verdict.UNKNOWN, "vacuous: there is no program, or no element")
-    point, by, reason, broken = decide(claim, *how)
-    if broken:
-        figures |= {"broken_engine": broken}
-    if point is None:
-        reason = reason or asked.if_proved
-        return answer(Verdict.UNKNOWN, reason) if reason else answer(Verdict.PROVED, by=by)
-    if not all(_holds_at(more, claim, point, how) for more in asked.provided):
-        return answer(Verdict.PROVED, by=by)
-    if asked.if_refuted:
-        return answer(Verdict.UNKNOWN, f"{asked.if_refuted} ({claim.explain(point, claim.numbers(point))})")
-    if symbols and not assumed:
-        figures |= holds_when((claim,), where)
-    on = claim.numbers(point)
-    if where is None and kernel.runtime and "sizes" in point:
+        claim = undecided("vacuous: there is no program, or no element")
+    if isinstance(claim, Settled):
+        at |= {"verdict": claim.verdict, "decided_by": claim.by, "fix": claim.fix, "figures": asked.figures}
+        return Finding(name, asked.subject, claim.reason, **at)
+    if symbols:
+        claim = replace(claim, where=where, symbols=symbols)
+    found = conclude(name, asked.subject, (claim,), how, asked.figures, **at)
+    if found.verdict in asked.leaves_open:
+        return left_open(found, asked.leaves_open[found.verdict])
+    if found.verdict is Verdict.REFUTED and symbols and not assumed:
+        found = replace(found, figures={**found.figures, **holds_when((claim,), where)})
+    if where is None and kernel.runtime and "sizes" in (found.counterexample or ()):
         what = f"depends on {' and '.join(kernel.runtime)}, known at run time only; say what it may be with where"
-        return answer(Verdict.UNKNOWN, f"{what} ({claim.explain(point, on)})")
-    why = claim.explain(point, on) + (f" ({reason})" if reason else "")
-    if "sizes" in point:
-        why = f"with {show_sizes(on.sizes)}: {why}"
-    seen = claim.counterexample(point)
-    if asked.shown is not None:
-        seen = {**asked.shown(point, on), **{name: seen[name] for name in seen if name not in claim.points}}
-    return answer(Verdict.REFUTED, why, by, seen, asked.fix(point, on))
-
-
-def _holds_at(claim: Claim, refuted: Claim, point: Point, how: How) -> bool:
-    """Whether a claim is proved for the sizes at which another is refuted."""
-    fixed = replace(claim, where=pinned(refuted, point), symbols=refuted.sizes()) if refuted.sizes() else claim
-    found, _, reason, _ = decide(fixed, *how)
-    return found is None and not reason
+        return left_open(found, what)
+    return found
 
 
 def _settled(kernel: Kernel, found: Sequence[Finding], open_: Sequence[tuple[int, Again]]) -> dict[int, Finding]:
@@ -373,5 +333,4 @@ def _settled(kernel: Kernel, found: Sequence[Finding], open_: Sequence[tuple[int
 
 
 def _depends(finding: Finding, tables: Sequence[str], what: str) -> Finding:
-    reason = f"depends on what {' and '.join(tables)} holds; {what} ({finding.reason})"
-    return replace(finding, verdict=Verdict.UNKNOWN, counterexample=None, reason=reason, decided_by="", fix="")
+    return left_open(finding, f"depends on what {' and '.join(tables)} holds; {what}")

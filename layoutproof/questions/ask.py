@@ -7,6 +7,7 @@ on plain ints before anyone sees it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,13 +15,14 @@ from layoutproof.core.claim import Claim, Outside
 from layoutproof.core.errors import LayoutError, Undecided, shorten, unknown_name
 from layoutproof.core.finding import Finding
 from layoutproof.core.index_map import IndexMap
-from layoutproof.core.result import Verdict, show_sizes
+from layoutproof.core.result import Verdict
 from layoutproof.core.term import Term
-from layoutproof.registry.catalogue import check_options, is_of_kernels, property_module
+from layoutproof.registry.catalogue import check_options, is_of_kernels, layout_property
 from layoutproof.registry.hardware import resolve
 from layoutproof.registry.read import map_of, read_layout
+from layoutproof.solvers.conclude import conclude
 from layoutproof.solvers.count import count
-from layoutproof.solvers.decide import ENGINES, decide
+from layoutproof.solvers.decide import ENGINES
 from layoutproof.solvers.vacuity import vacuous, where_term
 
 
@@ -58,54 +60,39 @@ def ask(
     if is_of_kernels(name):
         options |= {"where": where, "engine": engine, "confirm": confirm, "effort": effort}
         return _of_kernel(name, layouts, options)
-    module = property_module(name)
-    if len(layouts) != module.LAYOUTS:
-        many = "one layout" if module.LAYOUTS == 1 else f"{module.LAYOUTS} layouts"
+    asked = layout_property(name)
+    if len(layouts) != asked.layouts:
+        many = "one layout" if asked.layouts == 1 else f"{asked.layouts} layouts"
         raise LayoutError(f"{name} is about {many}; got {len(layouts)}")
     read = [read_layout(value) for value in layouts]
     maps = [map_of(layout) for layout in read]
     subject = " , ".join([_subject(layout) for layout in read])
     symbols = tuple(dict.fromkeys([s for m in maps for s in m.sizes()]))
     condition = None if where is None else where_term(where, symbols)
-    options = resolve(module, maps, options)
-    claims: tuple[Claim, ...] = module.claims(*maps, **options)
-    figures = module.figures(*maps, **options) if hasattr(module, "figures") else {}
+    options = resolve(asked.claims, maps, options)
+    claims = asked.claims(*maps, **options)
+    figures = asked.figures(*maps, **options) if asked.figures is not None else {}
     if symbols:
         claims = tuple([replace(claim, where=condition, symbols=symbols) for claim in claims])
         subject += f" where {where}" if where else ""
     nothing = vacuous(maps, where, effort)
     if nothing:
         return Finding(name, subject, nothing, verdict=Verdict.UNKNOWN, figures=figures)
-    engines = ENGINES if engine is None else (engine,)
-    decided: dict[str, None] = {}
     unknown = ""
-    if hasattr(module, "counted"):
+    if asked.counted is not None:
         try:
-            numbers, more = module.counted(count, *maps, **options)
+            numbers, more = asked.counted(count, *maps, **options)
             figures, claims = {**figures, **numbers}, claims + more
         except Undecided as undecided:
             unknown = f"count: {undecided}"
-    for claim in claims:
-        point, by, reason, broken = decide(claim, engines, confirm, effort)
-        if broken:
-            figures = {**figures, "broken_engine": broken}
-        if point is not None:
-            shown = claim.counterexample(point)
-            why = claim.explain(point, claim.numbers(point)) + (f" ({reason})" if reason else "")
-            if "sizes" in point:
-                why = f"with {show_sizes(shown['sizes'])}: {why}"
-            figures = _guarded(figures, claims, condition)
-            return Finding(name, subject, why, counterexample=shown, decided_by=by, figures=figures)
-        decided.update(dict.fromkeys(by.split("+")))
-        unknown = unknown or reason
-    if unknown:
-        if engine is None:
-            figures = _guarded(figures, claims, condition)
-        return Finding(name, subject, unknown, verdict=Verdict.UNKNOWN, figures=figures)
-    return Finding(name, subject, verdict=Verdict.PROVED, decided_by="+".join(decided), figures=figures)
+    how = (ENGINES if engine is None else (engine,), confirm, effort)
+    found = conclude(name, subject, claims, how, figures, unknown)
+    if found.verdict is Verdict.PROVED or (found.verdict is Verdict.UNKNOWN and engine is not None):
+        return found
+    return replace(found, figures=_guarded(found.figures, claims, condition))
 
 
-def _guarded(figures: dict[str, object], claims: tuple[Claim, ...], where: Term | None) -> dict[str, object]:
+def _guarded(figures: Mapping[str, Any], claims: tuple[Claim, ...], where: Term | None) -> Mapping[str, Any]:
     """The figures, and for symbolic sizes the condition under which the property does hold."""
     bounded = any(isinstance(c.violation, Outside) and c.violation.extents for c in claims)
     if bounded or not any(claim.sizes() for claim in claims):

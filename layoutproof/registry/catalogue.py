@@ -9,11 +9,14 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import layoutproof.properties
 from layoutproof.core import plugins
+from layoutproof.core.claim import Claim
 from layoutproof.core.errors import LayoutError, unknown_name
 
 _RULES = "layoutproof.pallas.rules"
@@ -48,6 +51,30 @@ def property_module(name: str) -> Any:
         own = (*properties(), *kernel_properties())
         raise unknown_name("property", name, (*own, *plugins.names("properties", own)))
     return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LayoutProperty:
+    """What the module of a property of layouts defines; `figures` and `counted` may be left out.
+
+    layouts: how many layouts it speaks of (`LAYOUTS`).
+    claims: (maps, options) -> what the engines decide; it holds where all are proved.
+    figures: (maps, options) -> exact numbers that belong to the answer.
+    counted: (how to count, maps, options) -> more figures, which have to be counted, and claims about them.
+    """
+
+    layouts: int
+    claims: Callable[..., tuple[Claim, ...]]
+    figures: Callable[..., Mapping[str, Any]] | None = None
+    counted: Callable[..., tuple[Mapping[str, Any], tuple[Claim, ...]]] | None = None
+
+
+@lru_cache(maxsize=256)
+def layout_property(name: str) -> LayoutProperty:
+    """One property of layouts; LayoutError lists the known ones."""
+    module = property_module(name)
+    more = {part: getattr(module, part, None) for part in ("figures", "counted")}
+    return LayoutProperty(module.LAYOUTS, module.claims, **more)
 
 
 @lru_cache(maxsize=256)

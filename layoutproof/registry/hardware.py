@@ -9,30 +9,34 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
 import layoutproof.hardware
 from layoutproof.core import plugins
+from layoutproof.core.claim import Claim
 from layoutproof.core.errors import LayoutError, unknown_name
 from layoutproof.core.index_map import IndexMap
 
+Claims = Callable[..., tuple[Claim, ...]]
+"""What a property asks of the maps, given its options."""
 
-def resolve(module: ModuleType, maps: Sequence[IndexMap], options: Mapping[str, Any]) -> dict[str, Any]:
+
+def resolve(claims: Claims, maps: Sequence[IndexMap], options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a property with target names and owners filled in; unknown options are left for it to refuse.
 
     >>> from layoutproof.core.space import Space
     >>> from layoutproof.properties import in_bounds
     >>> lanes = IndexMap(Space(("i",), (64,)), Space(("lane",), (64,)), lambda x, c, on: x)
-    >>> resolve(in_bounds, [lanes], {"within": "cuda"})
+    >>> resolve(in_bounds.claims, [lanes], {"within": "cuda"})
     {'within': {'lane': 32}}
     """
     filled = dict(options)
     if isinstance(filled.get("within"), str):
         filled["within"] = _extents(filled["within"], maps)
-    if filled.get("owner") is None and "owner" in _parameters(module):
+    if filled.get("owner") is None and "owner" in _parameters(claims):
         axes = maps[0].range.names
         memory = _memory_axes(all(axis in _own_axes() for axis in axes))
         filled["owner"] = [name for name in axes if name not in memory]
@@ -40,8 +44,8 @@ def resolve(module: ModuleType, maps: Sequence[IndexMap], options: Mapping[str, 
 
 
 @lru_cache(maxsize=64)
-def _parameters(module: ModuleType) -> frozenset[str]:
-    return frozenset(inspect.signature(module.claims).parameters)
+def _parameters(claims: Claims) -> frozenset[str]:
+    return frozenset(inspect.signature(claims).parameters)
 
 
 def _extents(target: str, maps: Sequence[IndexMap]) -> dict[str, int]:

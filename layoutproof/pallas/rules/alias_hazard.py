@@ -29,17 +29,16 @@ from layoutproof.core.claim import And, At, Claim, PlacePredicate
 from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.index_map import Index, IndexMap, from_row_major, row_major
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.result import Point
+from layoutproof.core.result import Point, Verdict
 from layoutproof.core.size import product
 from layoutproof.core.space import Space
 from layoutproof.core.term import Term, fixed, reads
 from layoutproof.kernel.kernel import Kernel, Operand
-from layoutproof.kernel.obligation import Obligation
+from layoutproof.kernel.obligation import Obligation, undecided
 from layoutproof.kernel.windows import consistency_constraints, terms_map
 from layoutproof.pallas.rules.revisits import leading_claim, returned
 
 TARGET = False
-FIX = "read and write one block in one program"
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
@@ -49,7 +48,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     for position, result in kernel.aliases:
         if position < 0:
             said = "a table shares its buffer with an output: when reads see what was written is not modelled"
-            found.append(Obligation(outputs[result].name, unknown=said))
+            found.append(Obligation(outputs[result].name, undecided(said)))
             continue
         operand, output = inputs[position], outputs[result]
         subject = f"{operand.name} -> {output.name}"
@@ -59,8 +58,8 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
             if operand.unmodelled or output.unmodelled:
                 raise Unsupported(operand.unmodelled or output.unmodelled)
             found += _of(_Pair(kernel, operand, output), subject)
-        except Undecided as undecided:
-            found.append(Obligation(subject, unknown=str(undecided), source=output.source))
+        except Undecided as reason:
+            found.append(Obligation(subject, undecided(str(reason)), source=output.source))
     return tuple(found)
 
 
@@ -90,10 +89,11 @@ def _of(pair: _Pair, subject: str) -> Iterator[Obligation]:
     kernel, output = pair.kernel, pair.output
     if kernel.platform == "tpu":
         steps = _by_tables(pair) if reads((*returned(pair.operand), *returned(output))) else _by_steps(pair)
-        yield Obligation(subject, steps, source=output.source, fix=lambda at, on: FIX)
+        yield Obligation(subject, steps, source=output.source)
     if any(kernel.grid[k] != 1 for k in kernel.parallel()):
-        gpu = "" if kernel.platform == "tpu" else "what each program stores of its block is in the kernel's body"
-        yield Obligation(subject, _at_once(pair), if_refuted=gpu, source=output.source, fix=lambda at, on: FIX)
+        stored = "what each program stores of its block is in the kernel's body"
+        leaves_open = {} if kernel.platform == "tpu" else {Verdict.REFUTED: stored}
+        yield Obligation(subject, _at_once(pair), source=output.source, leaves_open=leaves_open)
 
 
 def _by_steps(pair: _Pair) -> Claim:
@@ -128,7 +128,7 @@ def _by_steps(pair: _Pair) -> Claim:
 
     violation = PlacePredicate((At(writes, "writer"), At(reads_, "reader")), hazard)
     points = {"writer": written.domain, "reader": fetched.domain}
-    return Claim(points, violation, _explained(pair), implied_by=_one_map(pair))
+    return Claim(points, violation, _explained(pair), implied_by=_one_map(pair), fix=_fix)
 
 
 def _by_tables(pair: _Pair) -> Claim:
@@ -151,7 +151,7 @@ def _by_tables(pair: _Pair) -> Claim:
     operands = {"writer": output, "reader": operand, "next": output, "previous": operand}
     consistency = consistency_constraints(pair.kernel, [(operands[name], name, replicas[name]) for name in maps])
     violation = PlacePredicate(tuple(At(m, name, replicas[name]) for name, m in maps.items()), hazard)
-    return Claim(points, And((*consistency, violation)) if consistency else violation, _explained(pair))
+    return Claim(points, And((*consistency, violation)) if consistency else violation, _explained(pair), fix=_fix)
 
 
 def _at_once(pair: _Pair) -> Claim:
@@ -179,7 +179,11 @@ def _at_once(pair: _Pair) -> Claim:
         kernel, [(output, "writer", replicas["writer"]), (operand, "reader", replicas["reader"])]
     )
     violation = PlacePredicate(tuple(At(m, name, replicas[name]) for name, m in maps.items()), shared)
-    return Claim(points, And((*consistency, violation)) if consistency else violation, explain)
+    return Claim(points, And((*consistency, violation)) if consistency else violation, explain, fix=_fix)
+
+
+def _fix(at: Point, on: Numbers) -> str:
+    return "read and write one block in one program"
 
 
 def _explained(pair: _Pair) -> Any:

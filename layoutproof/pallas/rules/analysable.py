@@ -11,7 +11,7 @@ Mend: none is needed. To have it proved, move the operand by a BlockSpec or by e
 from __future__ import annotations
 
 from layoutproof.kernel.kernel import Kernel
-from layoutproof.kernel.obligation import Obligation
+from layoutproof.kernel.obligation import Obligation, undecided
 
 TARGET = False
 
@@ -28,4 +28,4 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
         "not looked at: nobody can tell what of it is read and written; a pipeline in the body is seen only where the "
         "function is traced"
     )
-    return (Obligation(names, unknown=why, reads=False, source=kernel.source),)
+    return (Obligation(names, undecided(why), reads=False, source=kernel.source),)

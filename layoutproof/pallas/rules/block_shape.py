@@ -9,7 +9,7 @@ A rule speaks for the compiler version that it was measured on; choose it with `
 from __future__ import annotations
 
 from layoutproof.kernel.kernel import Kernel, KernelTarget
-from layoutproof.kernel.obligation import Obligation, for_each_operand
+from layoutproof.kernel.obligation import Obligation, by_rule, for_each_operand
 
 TARGET = True
 
@@ -17,5 +17,5 @@ TARGET = True
 def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
     """One per operand."""
     return for_each_operand(
-        kernel.operands, lambda o: [Obligation(o.name, broken=target.refuses_block(o), source=o.source)]
+        kernel.operands, lambda o: [Obligation(o.name, by_rule(target.refuses_block(o)), source=o.source)]
     )

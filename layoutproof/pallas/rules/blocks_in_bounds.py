@@ -85,8 +85,8 @@ def _inside(kernel: Kernel, operand: Operand, dims: list[int], reading: bool) ->
         return out_of_bounds(kernel, operand, wrong(at, on)[0])
 
     outside = Outside(At(m, "program", reads_))
-    claim = Claim(points, And((*consistency, outside)) if consistency else outside, explain)
-    return Obligation(operand.name, claim, reads=reading, fix=fix, source=operand.source)
+    claim = Claim(points, And((*consistency, outside)) if consistency else outside, explain, fix=fix)
+    return Obligation(operand.name, claim, reads=reading, source=operand.source)
 
 
 def _ends(kernel: Kernel, operand: Operand) -> Obligation:

@@ -17,7 +17,7 @@ from layoutproof.core.index_map import Index
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Operand
-from layoutproof.kernel.obligation import Obligation, for_each_operand
+from layoutproof.kernel.obligation import Obligation, by_rule, for_each_operand
 from layoutproof.kernel.windows import consistent, program_map
 
 TARGET = True
@@ -32,7 +32,7 @@ def _of(kernel: Kernel, operand: Operand, target: KernelTarget) -> Iterator[Obli
     tiles = target.misaligned(operand)
     if not tiles:
         return
-    yield Obligation(operand.name, broken=target.refuses_index(operand), source=operand.source)
+    yield Obligation(operand.name, by_rule(target.refuses_index(operand)), source=operand.source)
     m = program_map(kernel, operand)
     reads = "reads" if m.replicas.extents else ""
 

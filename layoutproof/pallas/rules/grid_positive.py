@@ -15,25 +15,25 @@ from layoutproof.core.result import Point
 from layoutproof.core.size import surely_less
 from layoutproof.core.term import Term, size_term
 from layoutproof.kernel.kernel import Kernel
-from layoutproof.kernel.obligation import Obligation
+from layoutproof.kernel.obligation import Obligation, Settled, by_rule
 
 TARGET = False
+FIX = "use pl.cdiv instead of //"
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     """One, about the whole grid."""
     broken = [_said(k, n) for k, n in enumerate(kernel.grid) if type(n) is int and n < 1]
     doubtful = [(k, n) for k, n in enumerate(kernel.grid) if type(n) is not int and not surely_less(0, n)]
-    claim = None
+    claim: Claim | Settled = by_rule("; ".join(broken), FIX)
     if doubtful and not broken:
         parts: tuple[Formula, ...] = tuple(SizeCondition(Term("<", size_term(n), Term("int", 1))) for _, n in doubtful)
 
         def explain(at: Point, on: Numbers) -> str:
             return "; ".join(_said(k, on.size(n)) for k, n in doubtful if on.size(n) < 1)
 
-        claim = Claim({}, parts[0] if len(parts) == 1 else Or(parts), explain)
-    fix = "use pl.cdiv instead of //"
-    return (Obligation("grid", claim, "; ".join(broken), reads=False, fix=lambda point, on: fix),)
+        claim = Claim({}, parts[0] if len(parts) == 1 else Or(parts), explain, fix=lambda at, on: FIX)
+    return (Obligation("grid", claim, reads=False),)
 
 
 def _said(k: int, extent: int) -> str:

@@ -31,7 +31,7 @@ from layoutproof.core.space import Space
 from layoutproof.core.term import Term, fixed, reads, size_term
 from layoutproof.kernel.fixes import uncovered
 from layoutproof.kernel.kernel import Block, Kernel, Operand
-from layoutproof.kernel.obligation import Obligation, for_each_operand
+from layoutproof.kernel.obligation import Obligation, for_each_operand, undecided
 from layoutproof.kernel.windows import program_map
 
 TARGET = False
@@ -60,10 +60,9 @@ def _of(kernel: Kernel, operand: Operand) -> Obligation:
     def explain(at: Point, on: Numbers) -> str:
         return f"no program reads {operand.name}{list(first(at, on)['element'])}"
 
-    claim = Claim({named: m.range}, Uncovered(m, named), explain)
-    return Obligation(
-        operand.name, claim, severity="info", source=operand.source, shown=first, graver=tuple(_tails(kernel, operand))
-    )
+    claim = Claim({named: m.range}, Uncovered(m, named), explain, shown=first)
+    graver = tuple(_tails(kernel, operand))
+    return Obligation(operand.name, claim, severity="info", source=operand.source, graver=graver)
 
 
 def _tails(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
@@ -75,8 +74,8 @@ def _tails(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     for d in reversed(range(len(operand.dims))):
         try:
             found = _tail(kernel, operand, d, others)
-        except Undecided as undecided:
-            found = Obligation(operand.name, unknown=str(undecided), source=operand.source)
+        except Undecided as reason:
+            found = Obligation(operand.name, undecided(str(reason)), source=operand.source)
         if found is not None:
             yield found
 
@@ -127,12 +126,16 @@ def _tail(kernel: Kernel, operand: Operand, d: int, others: list[Operand]) -> Ob
         beside.append(_aligned(kernel, operand, d, size))
     return Obligation(
         operand.name,
-        Claim({"tail": after.range}, And((unread, *some)) if some else unread, explain),
+        Claim(
+            {"tail": after.range},
+            And((unread, *some)) if some else unread,
+            explain,
+            fix=lambda at, on: uncovered(kernel, operand, d),
+            shown=first,
+            provided=tuple(beside),
+        ),
         severity="warning" if kernel.inputs.index(operand) in [a for a, _ in kernel.aliases] else "error",
-        fix=lambda at, on: uncovered(kernel, operand, d),
         source=operand.source,
-        shown=first,
-        provided=tuple(beside),
     )
 
 

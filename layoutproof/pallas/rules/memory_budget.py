@@ -12,13 +12,9 @@ Mend: smaller blocks, Buffered(1) for blocks that rarely change, or vmem_limit_b
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from layoutproof.core.finding import NOT_ASKED
-from layoutproof.core.numbers import Numbers
-from layoutproof.core.result import Point
 from layoutproof.kernel.kernel import Kernel, KernelTarget, MemoryUse
-from layoutproof.kernel.obligation import Obligation
+from layoutproof.kernel.obligation import Obligation, by_rule, undecided
 
 TARGET = True
 
@@ -29,7 +25,7 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
     if kernel.pipeline == "emit_pipeline" and all(m.used <= m.capacity for m in memories):
         # its limit is that of the call around it, and so is all else that lies there
         why = f"{NOT_ASKED}the call around it counts its buffers, in its own memory_budget"
-        return (Obligation(kernel.name, unknown=why, severity="info"),) if memories else ()
+        return (Obligation(kernel.name, undecided(why), severity="info"),) if memories else ()
     found = []
     for memory in memories:
         parts = sorted(memory.parts, key=lambda part: -part[1])
@@ -40,13 +36,8 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
             why = f"{memory.name}: {memory}; the limit is {memory.limit_from}; {largest}"
         else:
             figures["proved"] = str(memory)
-        fix = _fix(memory)
-        found.append(Obligation(memory.name, broken=why, figures=figures, fix=_saying(fix)))
+        found.append(Obligation(memory.name, by_rule(why, _fix(memory)), figures=figures))
     return tuple(found)
-
-
-def _saying(text: str) -> Callable[[Point, Numbers], str]:
-    return lambda point, on: text
 
 
 def _fix(memory: MemoryUse) -> str:

@@ -13,10 +13,11 @@ Mend: grid = pl.cdiv(array, block) in every dimension.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from layoutproof.core.claim import Claim, Uncovered
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.result import Point
+from layoutproof.core.result import Point, Verdict
 from layoutproof.kernel.fixes import uncovered
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, for_each_operand
@@ -55,6 +56,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     claim = Claim({named: m.range}, Uncovered(m, named), hole)
     if unsettled:
         # every value that a table may hold was let stand at once: what is not reached so is not reached at all
-        yield Obligation(operand.name, claim, if_proved=unsettled, severity=severity, source=operand.source)
+        leaves_open = {Verdict.PROVED: unsettled}
+        yield Obligation(operand.name, claim, severity=severity, source=operand.source, leaves_open=leaves_open)
         return
-    yield Obligation(operand.name, claim, severity=severity, fix=fix, source=operand.source)
+    yield Obligation(operand.name, replace(claim, fix=fix), severity=severity, source=operand.source)

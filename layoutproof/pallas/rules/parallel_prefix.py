@@ -10,7 +10,7 @@ Mend: reorder the grid: parallel dimensions first, reductions last.
 from __future__ import annotations
 
 from layoutproof.kernel.kernel import Kernel
-from layoutproof.kernel.obligation import Obligation
+from layoutproof.kernel.obligation import Obligation, by_rule
 
 TARGET = False
 
@@ -23,7 +23,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     # one program alone is in every order
     sequential = [k for k in range(len(kernel.grid)) if k not in parallel and kernel.grid[k] != 1]
     late = [k for k in parallel if sequential and k > sequential[0] and kernel.grid[k] != 1]
-    broken = (
+    late_parallel = (
         f"grid dimension {late[0]} is parallel and comes after the sequential dimension {sequential[0]}" if late else ""
     )
-    return (Obligation("grid", broken=broken, fix=lambda point, on: "reorder the grid: parallel dimensions first"),)
+    return (Obligation("grid", by_rule(late_parallel, "reorder the grid: parallel dimensions first")),)

@@ -18,7 +18,7 @@ from typing import Any
 from layoutproof.core.claim import And, At, Claim, Formula, LexLess, PlacePredicate, Same
 from layoutproof.core.index_map import Index
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.result import Point
+from layoutproof.core.result import Point, Verdict
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, for_each_operand
 from layoutproof.kernel.windows import consistent, program_map
@@ -59,12 +59,11 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
         return f"grid dimension {k} does not choose the block of {operand.name}; {who}, or let it choose a block"
 
     severity = "error" if operand.live else "info"
-    claim = Claim(points, And(parts), explain)
+    claim = Claim(points, And(parts), explain, fix=fix)
     # on a GPU a block is a pointer into the array, and programs share it to store different parts
-    body = (
-        "" if kernel.platform == "tpu" else "programs share a block, and what each stores of it is in the kernel's body"
-    )
-    yield Obligation(operand.name, claim, if_refuted=body, severity=severity, fix=fix, source=operand.source)
+    body = "programs share a block, and what each stores of it is in the kernel's body"
+    leaves_open = {} if kernel.platform == "tpu" else {Verdict.REFUTED: body}
+    yield Obligation(operand.name, claim, severity=severity, source=operand.source, leaves_open=leaves_open)
 
 
 def _inside(place: Index, extents: Any, on: Numbers) -> Any:

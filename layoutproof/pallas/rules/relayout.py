@@ -10,7 +10,7 @@ Mend: transpose the array in the kernel's interface, or pad its last dimension.
 from __future__ import annotations
 
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Operand
-from layoutproof.kernel.obligation import Obligation, for_each_operand
+from layoutproof.kernel.obligation import Obligation, by_rule, for_each_operand
 
 TARGET = True
 
@@ -21,6 +21,6 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
     def of(operand: Operand) -> list[Obligation]:
         size, why = target.relayout(operand)
         shown = {"relayout_bytes": size} if size else {}
-        return [Obligation(operand.name, broken=why, severity="warning", source=operand.source, figures=shown)]
+        return [Obligation(operand.name, by_rule(why), severity="warning", source=operand.source, figures=shown)]
 
     return for_each_operand(kernel.operands, of)

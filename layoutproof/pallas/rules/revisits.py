@@ -72,9 +72,9 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
             return ""
         return f"grid dimension {idle[0]} does not choose the block of {operand.name}: make it the innermost dimension"
 
-    claim = Claim(points, And(parts), explain, implied_by=leading_claim(kernel, operand))
+    claim = Claim(points, And(parts), explain, fix=fix, implied_by=leading_claim(kernel, operand))
     severity = "error" if operand.live else "info"
-    yield Obligation(operand.name, claim, severity=severity, fix=fix, source=operand.source)
+    yield Obligation(operand.name, claim, severity=severity, source=operand.source)
 
 
 def _visits(kernel: Kernel, operand: Operand) -> IndexMap:

@@ -15,7 +15,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.term import Term, fixed, reads
 from layoutproof.kernel.kernel import Kernel, Operand
-from layoutproof.kernel.obligation import Obligation, for_each_operand
+from layoutproof.kernel.obligation import Obligation, by_rule, for_each_operand
 from layoutproof.kernel.windows import consistent, terms_map
 
 TARGET = False
@@ -36,7 +36,7 @@ def _read(kernel: Kernel, operand: Operand, read: Term) -> Obligation:
     m = terms_map(kernel, operand, read.args[1:])
     if len(table.dims) != len(read.args) - 1:
         many = f"{read} has {len(read.args) - 1} indices, and the table {len(table.dims)} dimensions"
-        return Obligation(operand.name, broken=many, source=operand.source)
+        return Obligation(operand.name, by_rule(many), source=operand.source)
 
     def explain(at: Point, on: Numbers) -> str:
         where = m.place(at["program"], at["reads"], on)

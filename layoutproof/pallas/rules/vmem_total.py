@@ -16,7 +16,7 @@ from __future__ import annotations
 from layoutproof.core.errors import Undecided
 from layoutproof.core.finding import NOT_ASKED
 from layoutproof.kernel.kernel import Kernel, KernelTarget
-from layoutproof.kernel.obligation import Obligation
+from layoutproof.kernel.obligation import Obligation, by_rule, undecided
 
 TARGET = True
 
@@ -27,19 +27,19 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
     answer = target.answered(kernel)
     try:
         memories = target.memory(kernel)
-    except Undecided as undecided:
-        return (Obligation(kernel.name, unknown=f"{NOT_ASKED}{undecided}", severity="info"),)
+    except Undecided as reason:
+        return (Obligation(kernel.name, undecided(f"{NOT_ASKED}{reason}"), severity="info"),)
     for memory in memories:
         ratio, source = memory.most
         if not ratio or kernel.pipeline == "emit_pipeline":
             continue
         if answer is not None and not answer.refused:
             figures = {"proved": "the compiler takes the kernel", "limit": memory.limit}
-            found.append(Obligation(memory.name, figures=figures, by=answer.by))
+            found.append(Obligation(memory.name, by_rule("", by=answer.by), figures=figures))
         elif answer is not None and memory.name in answer.refused.upper():
-            found.append(Obligation(memory.name, broken=f"{answer.by}: {answer.refused}", by=answer.by))
+            found.append(Obligation(memory.name, by_rule(f"{answer.by}: {answer.refused}", by=answer.by)))
         else:
             why = f"{NOT_ASKED}only the compiler knows what spills from registers; {memory.kinds} = {memory.used} of "
             why += f"{memory.limit} bytes, and the largest total that was measured is {ratio:g} times that ({source})"
-            found.append(Obligation(memory.name, unknown=why, severity="info"))
+            found.append(Obligation(memory.name, undecided(why), severity="info"))
     return tuple(found)
