@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from tuned_kernels import MODELS, UNMODELLED
+from tuned_rank import Rank, rank
 
 from layoutproof.core.errors import Undecided
-from layoutproof.tilings.tuned import Rank, rank
 
 
 @dataclass(frozen=True)

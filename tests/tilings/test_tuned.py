@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import tuned_rank
+from benchmarks.tuned_rank import rank
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.specs.positions import read_yaml
-from layoutproof.tilings import tuned
 from layoutproof.tilings.branch import candidate
 from layoutproof.tilings.legal import checker
 from layoutproof.tilings.problem import Problem, broken
 from layoutproof.tilings.read import read_problem
-from layoutproof.tilings.tuned import rank
 from tests.recorded import rows
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,7 +67,7 @@ def test_what_cannot_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(LayoutError, match="bm = 7 is no candidate"):
         rank(problem, {"bm": 7, "bn": 128, "bk": 128})
     first = {name: values[0] for name, values in problem.variables.items()}
-    monkeypatch.setattr(tuned, "MOST", 10)
+    monkeypatch.setattr(tuned_rank, "MOST", 10)
     with pytest.raises(Undecided, match="125 candidates"):
         rank(problem, first)
     reads = {"name": "z", "array": "bf16[M,N]", "block": ["bm", "bn"], "index": "(i, j, k) -> (i // 2, j)"}
