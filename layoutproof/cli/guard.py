@@ -69,16 +69,25 @@ class Seen:
 
 @contextmanager
 def guard(target: str | None = None, on: str = "raise") -> Iterator[Seen]:
-    """Every Pallas call that is traced inside is judged when the block ends.
+    """Check every Pallas call that is traced inside of a `with` block, when the block ends.
 
-    target: also ask what this hardware demands, e.g. "v5e".  on: "raise" a KernelError for what is refuted, or "warn".
-    What is unknown is always a KernelWarning, and so is a block without any call. What is only a warning or an info is
-    in `calls` of what the guard gives.
-    An exception of the block itself goes on, with the report as a note.
-    JAX traces a function once per shape: what a jit cache already holds when the guard starts is not traced again, and
-    so not checked; `jax.clear_caches()` before the guard makes it trace. Of a call outside of any jit every output
-    counts as used. The hook is for the whole process, all threads.
-    Raises LayoutError for an unknown target, for another `on`, and where jax is missing.
+    An unknown call is always a KernelWarning, and so is a block without any call. Findings of severity warning or info
+    stand in `calls` of what the guard gives. An exception of the block itself goes on, with the report as a note.
+
+    JAX traces a function once per shape. What a jit cache holds when the guard starts is not traced again, and so not
+    checked; `jax.clear_caches()` before the guard makes it trace. Of a call outside of any jit every output counts as
+    used. The hook is for the whole process, all threads.
+
+    Args:
+        target: Also ask what this hardware demands, e.g. "v5e"; None asks only what holds of all hardware.
+        on: What to do where something is refuted: "raise" a KernelError, or "warn".
+
+    Yields:
+        What the guard has seen: `calls`, complete when the block ends.
+
+    Raises:
+        KernelError: Something is refuted and `on` is "raise".
+        LayoutError: The target or `on` is unknown, or JAX is missing.
     """
     if on not in ("raise", "warn"):
         raise LayoutError(f"on is 'raise' or 'warn', not {on!r}")

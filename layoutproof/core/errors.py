@@ -38,7 +38,16 @@ class LayoutError(ValueError):
         self.line = line
 
     def at(self, file: str, line: int, column: int | None = None) -> LayoutError:
-        """The same error, placed in a file."""
+        """The same error, with where it stands in a file.
+
+        Args:
+            file: The file's path.
+            line: 1-based.
+            column: 1-based; None keeps the error's own.
+
+        Returns:
+            A new error.
+        """
         shown = self.column if column is None else column
         return LayoutError(self.problem, text=self.text, column=shown, file=file, line=line)
 

@@ -214,27 +214,89 @@ def as_term(value: Any) -> Term:
 
 
 def minimum(left: Any, right: Any) -> Any:
-    """The smaller of two, also where a traced index has no value yet."""
+    """The smaller of two numbers, also where one is a traced index without a value.
+
+    Args:
+        left: An int, or an index that `index_map` traces.
+        right: Likewise.
+
+    Returns:
+        The smaller, as a term.
+
+    >>> str(minimum(3, 5))
+    'min(3, 5)'
+    """
     return Term("min", as_term(left), as_term(right))
 
 
 def maximum(left: Any, right: Any) -> Any:
-    """The larger of two, also where a traced index has no value yet."""
+    """The larger of two numbers, also where one is a traced index without a value.
+
+    Args:
+        left: An int, or an index that `index_map` traces.
+        right: Likewise.
+
+    Returns:
+        The larger, as a term.
+
+    >>> str(maximum(3, 5))
+    'max(3, 5)'
+    """
     return Term("max", as_term(left), as_term(right))
 
 
 def less(left: Any, right: Any) -> Any:
-    """The condition left < right, for `select`."""
+    """The condition left < right, for `select`.
+
+    Args:
+        left: An int, or an index that `index_map` traces.
+        right: Likewise.
+
+    Returns:
+        The condition, as a term.
+
+    >>> from layoutproof.layouts.map import index_map
+    >>> str(index_map(lambda i: select(less(i, 3), i, 0), shape=[8]))
+    '(i < 8) -> (select(i < 3, i, 0))'
+    """
     return Term("<", as_term(left), as_term(right))
 
 
 def equal(left: Any, right: Any) -> Any:
-    """The condition left == right, for `select`."""
+    """The condition left == right, for `select`.
+
+    Args:
+        left: An int, or an index that `index_map` traces.
+        right: Likewise.
+
+    Returns:
+        The condition, as a term.
+
+    >>> from layoutproof.layouts.map import index_map
+    >>> str(index_map(lambda i: select(equal(i, 3), i, 0), shape=[8]))
+    '(i < 8) -> (select(i == 3, i, 0))'
+    """
     return Term("==", as_term(left), as_term(right))
 
 
 def select(condition: Any, if_true: Any, if_false: Any) -> Any:
-    """`if_true` where the condition holds, else `if_false`. Raises LayoutError when the condition is no traced one."""
+    """One of two numbers, by a condition.
+
+    Args:
+        condition: Made by `less` or `equal`.
+        if_true: The number where it holds.
+        if_false: The number where it does not.
+
+    Returns:
+        The choice, as a term.
+
+    Raises:
+        LayoutError: The condition was not made by `less` or `equal`: Python has taken one branch already.
+
+    >>> from layoutproof.layouts.map import index_map
+    >>> str(index_map(lambda i: select(less(i, 3), i, 7 - i), shape=[8]))
+    '(i < 8) -> (select(i < 3, i, 7 - i))'
+    """
     if not isinstance(condition, Term):
         raise LayoutError(f"select takes a condition made by less or equal, not {condition!r}")
     return Term("select", condition, as_term(if_true), as_term(if_false))

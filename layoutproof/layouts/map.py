@@ -100,10 +100,20 @@ def read(value: object, mode: str = "strict") -> MapLayout:
 
 
 def index_map(index: str | Callable[..., Any], shape: Sequence[Any], range: Sequence[Any] | None = None) -> MapLayout:
-    """A map from text or from a Python callable of one parameter per dimension.
+    """A layout from a formula, or from a Python function of one parameter per dimension.
 
-    shape: one extent (int >= 0, or text with size symbols) per dimension; range: one per coordinate, or None.
-    Raises LayoutError when the callable compares or branches on an index (see `core.term`), or counts disagree.
+    Args:
+        index: Text such as "(i, j) -> (i // 8, j % 128)", or a callable that takes the index and returns the
+            coordinates. The callable is traced once; it uses `+ - * // %` and `select`, `less`, `equal`, `minimum`,
+            `maximum`.
+        shape: One extent per dimension, in elements: an int >= 0, or text with size symbols.
+        range: One extent per coordinate, or None where nothing bounds the places.
+
+    Returns:
+        The layout; its `str` is the formula.
+
+    Raises:
+        LayoutError: The callable compares or branches on an index, or the numbers of dimensions disagree.
 
     >>> str(index_map(lambda i, j: (i // 8, j % 128), shape=[256, "N"]))
     '(i < 256, j < N) -> (i // 8, j % 128)'

@@ -35,15 +35,27 @@ def ask(
     effort: int = 1,
     **options: Any,
 ) -> Finding:
-    """Whether a property holds of one layout or of a pair.
+    """Decide whether a property holds of one layout or of a pair.
 
-    where: a condition on size symbols, e.g. "N % 8 == 0"; the answer is then for all sizes >= 1 that satisfy it.
-    engine: force one of digits, bits, isl, smt, brute.  confirm: demand that two engines agree.
-    effort: multiplies the step budgets.  options: the property's own, e.g. at_most="2%", permutation=(1, 0).
-    The figures of a claim about symbolic sizes that is not proved for all of them say, where a condition of a simple
-    form is found, under which it is: `holds_when`, and in `holds_when_is` whether that is "exact" (proved: the
-    property fails for all other sizes) or only "sufficient".
-    Raises LayoutError for bad input, never a library's error.
+    For symbolic sizes that do not all satisfy the property, the figures say for which ones it holds, where a condition
+    of a simple form is found: `holds_when`, and `holds_when_is`: "exact" (the property fails for all other sizes) or
+    "sufficient".
+
+    Args:
+        name: The property, e.g. "injective". `layoutproof explain` lists them.
+        *layouts: One layout or two, as the property asks: text, a mapping `{language: value}`, an object that
+            `read_layout` takes, or a map.
+        where: A condition on size symbols, e.g. "N % 8 == 0". The answer is then for all sizes >= 1 that satisfy it.
+        engine: Ask this engine only: digits, bits, isl, smt or brute.
+        confirm: Demand that two engines agree.
+        effort: A whole number >= 1 that multiplies the engines' budgets of steps.
+        **options: The property's own, e.g. at_most="2%" or permutation=(1, 0).
+
+    Returns:
+        The finding: `verdict` (proved, refuted or unknown), `reason`, `counterexample` where refuted, `figures`.
+
+    Raises:
+        LayoutError: The input is wrong. No library's error reaches the caller.
 
     >>> ask("injective", "f32[3,5] strides (4,1)").counterexample
     {'first': (0, 4), 'second': (1, 0)}

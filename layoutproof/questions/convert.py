@@ -31,11 +31,19 @@ class Conversion:
 
 
 def convert(layout: object, to: str) -> Any:
-    """The same layout in the language `to`; its `str` is that language's text.
+    """The same layout in another language, returned only when the two are proved to be the same.
 
-    ensures: proved to put every element at the same place. Raises LayoutError with the reason when the language cannot
-    say it, and with the smallest element that differs when the nearest layout differs; Undecided when no engine can
-    tell.
+    Args:
+        layout: Text, a mapping `{language: value}`, or an object that `read_layout` takes.
+        to: The language to write it in: axe, cute, linear, sharding or xla.
+
+    Returns:
+        The layout of that language, every element at the same place; its `str` is the text.
+
+    Raises:
+        LayoutError: The language cannot say this layout (the text gives the reason), or the nearest one that it can say
+            puts some element elsewhere (the text gives the smallest).
+        Undecided: No engine decides whether the two are the same.
 
     >>> print(convert("bf16[16,256]{1,0:T(8,128)(2,1)}", "cute"))
     bf16 ((2,4,2),(128,2)):((1,256,2048),(2,1024))

@@ -29,10 +29,17 @@ _MOST_DIMENSIONS = 64
 
 
 def locate(layout: object, index: Sequence[int]) -> list[dict[str, int]]:
-    """Every place of one element: one dict per replica, {axis name: coordinate}; for a memory {"offset": elements}.
+    """Every place of one element.
 
-    layout: text, mapping, layout or map; index: one int per dimension, dimension 0 first.
-    Raises LayoutError for an index of another rank or outside the array, and for size symbols without a value.
+    Args:
+        layout: Text, a mapping `{language: value}`, an object that `read_layout` takes, or a map.
+        index: The logical index, one int per dimension, dimension 0 first.
+
+    Returns:
+        One dict per replica, {axis name: coordinate}; for a layout of memory {"offset": offset in elements}.
+
+    Raises:
+        LayoutError: The index has another rank or is outside the array, or a size symbol has no value.
 
     >>> locate("f32[3,5]{1,0:T(2,2)}", (2, 3))
     [{'offset': 17}]
@@ -52,11 +59,18 @@ def locate(layout: object, index: Sequence[int]) -> list[dict[str, int]]:
 
 
 def table(layout: object, replica: Sequence[int] | None = None) -> NDArray[np.int64]:
-    """The place of every element, as int64: offsets in elements, in the logical shape.
+    """The place of every element, as one array.
 
-    A map without memory gives coordinates: several of them along one more, last axis; a single one without that axis.
-    replica: which replica, for a layout that has several; one int per axis of `replicas`.
-    Raises LayoutError for size symbols without a value, for offsets beyond 64 bits, and for more than 16 GiB.
+    Args:
+        layout: Text, a mapping `{language: value}`, an object that `read_layout` takes, or a map.
+        replica: Which replica, one int per replica axis; None where there is one only.
+
+    Returns:
+        int64 in the logical shape: offsets in elements. A map to several coordinates has them along one more, last
+        axis.
+
+    Raises:
+        LayoutError: A size symbol has no value, an offset needs more than 64 bits, or the table more than 16 GiB.
 
     >>> table("f32[3,5]{1,0:T(2,2)}")
     array([[ 0,  1,  4,  5,  8],
@@ -87,14 +101,22 @@ def table(layout: object, replica: Sequence[int] | None = None) -> NDArray[np.in
 
 
 def pack(layout: object, array: Any) -> Any:
-    """The memory as it is when it holds `array`: a 1-D uint8 array of exactly the allotted bytes, little-endian.
+    """The bytes of the memory that holds an array.
 
-    array: the logical shape, with items as wide as the element type; types below a byte come one element per byte
-        (int8, uint8, or ml_dtypes'). A JAX array is moved on its own device, and the result is a JAX array.
     Padding and the metadata prefix are zero bytes. An element stored in more bytes than it has is followed by zero
     bytes; where several share a byte, the one at the lower offset has the lower bits.
-    Raises LayoutError unless no two elements share a place and all places are inside, both *proved*; for an array
-    of another shape or width; and for an element that does not fit into the stored bits.
+
+    Args:
+        layout: A layout of memory, as for `table`.
+        array: The elements in the logical shape, items as wide as the element type. A type below one byte comes as one
+            element per byte (int8, uint8, or ml_dtypes'). A JAX array is moved on its own device.
+
+    Returns:
+        1-D uint8, exactly the allotted bytes, little-endian: a JAX array for a JAX array, else NumPy.
+
+    Raises:
+        LayoutError: It is not proved that no two elements share a place and that all places are inside; or the array
+            has another shape or width; or an element does not fit into the stored bits.
 
     >>> import numpy
     >>> pack("s8[2,3]{0,1:L(8)}", numpy.arange(6, dtype=numpy.int8).reshape(2, 3)).tolist()
@@ -115,11 +137,18 @@ def pack(layout: object, array: Any) -> Any:
 
 
 def unpack(layout: object, buffer: Any, dtype: Any = None) -> Any:
-    """The array that a memory holds, in the logical shape: the inverse of `pack`.
+    """The array that a memory holds: the inverse of `pack`.
 
-    buffer: exactly the allotted bytes, as a 1-D uint8 array (a JAX array stays on its device) or bytes.
-    dtype: of the result; by default the element type's own (ml_dtypes' for bf16 and the like, where installed).
-    Raises LayoutError as `pack` does, and for a buffer of another length.
+    Args:
+        layout: A layout of memory, as for `table`.
+        buffer: Exactly the allotted bytes: 1-D uint8 (a JAX array stays on its device), or bytes.
+        dtype: NumPy type of the result; None for the element type's own (ml_dtypes' for bf16 and the like).
+
+    Returns:
+        The elements in the logical shape.
+
+    Raises:
+        LayoutError: As for `pack`, or the buffer has another length.
 
     >>> unpack("s8[2,3]{0,1:L(8)}", bytes([0, 3, 1, 4, 2, 5, 0, 0]))
     array([[0, 1, 2],

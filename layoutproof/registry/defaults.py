@@ -12,12 +12,21 @@ from layoutproof.registry.objects import shape_text
 
 
 def tpu_default(shape: object, target: str) -> XlaLayout:
-    """The layout the TPU compiler gives an array by default, at program entry and exit.
+    """The layout that the TPU compiler gives an array by default, at program entry and exit.
 
-    shape: a text such as `f32[1000,5]`, an array of JAX or NumPy, or a `jax.ShapeDtypeStruct`; a layout in it is not
-        looked at. target: v2 v3 v4 v4lite v5e v5p v6e 7x.
-    Raises LayoutError for size symbols (the choice depends on divisibility), tuples, and unknown targets.
-    Source: facts measured on libtpu 0.0.42.1 (2026-06); see `hardware.tpu.default_layout`.
+    Args:
+        shape: Text such as `f32[1000,5]`, an array of JAX or NumPy, or a `jax.ShapeDtypeStruct`. A layout in it is
+            ignored.
+        target: A TPU generation: v2 v3 v4 v4lite v5e v5p v6e 7x.
+
+    Returns:
+        The shape with its layout: order of the dimensions, tiles, bits of an element.
+
+    Raises:
+        LayoutError: A size is symbolic (the choice depends on divisibility), the shape is a tuple, or the target is
+            unknown.
+
+    Source: measured on libtpu 0.0.42.1 (2026-06); see `hardware.tpu.default_layout`.
 
     >>> str(tpu_default("f32[1000,5]", target="v5e"))
     'f32[1000,5]{0,1:T(8,128)}'

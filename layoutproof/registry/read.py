@@ -27,16 +27,26 @@ class Layout(Protocol):
     """
 
     def index_map(self) -> IndexMap:
-        """Where each element goes."""
+        """Where each element goes.
+
+        Returns:
+            The map from logical index to coordinates.
+        """
 
 
 def read_layout(value: object, mode: str = "strict") -> Any:
-    """A layout from its text, from a mapping `{language: value}`, or of an object; layouts and maps pass through.
+    """A layout from its text, from a mapping, or of an object. Layouts and maps pass through.
 
-    value: also an array of NumPy or JAX, a `jax.ShapeDtypeStruct`, a sharding of JAX, a layout of TVM, CuTe or pycute;
-        `registry.objects` says what is read of each.
-    mode: "strict" refuses what its own tool's verifier would; "xla" accepts what XLA's parser accepts.
-    Raises LayoutError with the value, the rule and the column.
+    Args:
+        value: Text; a mapping `{language: value}`; an array of NumPy or JAX, a `jax.ShapeDtypeStruct`, a sharding of
+            JAX, a layout of TVM, CuTe or pycute (`registry.objects` says what is read of each).
+        mode: "strict" refuses what the language's own tool refuses; "xla" accepts what XLA's parser accepts.
+
+    Returns:
+        The layout: frozen data with `index_map()`; its `str` is its text.
+
+    Raises:
+        LayoutError: The text says the value, the rule it breaks and the column.
 
     >>> str(read_layout("bf16[4096,11008]{1,0:T(8,128)(2,1)}"))
     'bf16[4096,11008]{1,0:T(8,128)(2,1)}'

@@ -23,12 +23,20 @@ _SCOPE = re.compile(r"layoutproof\.assume\{([^{}]*)\}")
 
 
 def assume(*conditions: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Says what the scalar-prefetch tables of the Pallas calls inside a function hold; the function runs unchanged.
+    """State what the scalar prefetch operands of the Pallas calls inside a function hold.
 
-    conditions: as of `kernels --assume`: `"0 <= prefetch0 < 8"`, `"prefetch0 is monotone"` (`injective`, `onto`).
-    They hold wherever calls are found by tracing: `layoutproof kernels`, `trace:`, `guard()`, `pytest --layoutproof`.
-    Verdicts name them. JAX shows them in the names of operations.
-    Returns a decorator. Raises LayoutError for a condition of another form.
+    The function runs unchanged. The conditions hold wherever calls are found by tracing: `layoutproof kernels`,
+    `trace:`, `guard()`, `pytest --layoutproof`. Verdicts name them, and JAX shows them in the names of operations.
+
+    Args:
+        *conditions: Each as `kernels --assume` takes it: "0 <= prefetch0 < 8", "prefetch0 is monotone" (injective,
+            onto).
+
+    Returns:
+        A decorator.
+
+    Raises:
+        LayoutError: A condition has another form.
 
     >>> @assume("0 <= prefetch0 < 8")
     ... def gather(table, x):
