@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -129,6 +128,8 @@ def write_whole(path: Path, data: bytes) -> None:
     """Writes a file so that nobody ever sees half of it. LayoutError when there is no such folder."""
     if not path.parent.is_dir():
         raise LayoutError(f"{path}: there is no folder {path.parent}")
+    import tempfile
+
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as stream:

@@ -21,7 +21,6 @@ from layoutproof.registry.catalogue import check_options, is_of_kernels, layout_
 from layoutproof.registry.hardware import resolve
 from layoutproof.registry.read import map_of, read_layout
 from layoutproof.solvers.conclude import conclude
-from layoutproof.solvers.count import count
 from layoutproof.solvers.decide import ENGINES
 from layoutproof.solvers.vacuity import vacuous, where_term
 
@@ -92,6 +91,8 @@ def ask(
         return Finding(name, subject, nothing, verdict=Verdict.UNKNOWN, figures=figures)
     unknown = ""
     if asked.counted is not None:
+        from layoutproof.solvers.count import count
+
         try:
             numbers, more = asked.counted(count, *maps, **options)
             figures, claims = {**figures, **numbers}, claims + more

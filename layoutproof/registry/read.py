@@ -57,6 +57,8 @@ def read_layout(value: object, mode: str = "strict") -> Any:
         raise LayoutError(f"mode is 'strict' or 'xla', not {mode!r}")
     if isinstance(value, str):
         return _of_text(value, mode)
+    if isinstance(value, IndexMap) or hasattr(value, "index_map"):
+        return value
     if isinstance(value, Mapping):
         if len(value) != 1:
             raise LayoutError(
@@ -71,8 +73,6 @@ def read_layout(value: object, mode: str = "strict") -> Any:
         else:
             check_data(inner, name)
         return language(name).read(inner, mode)
-    if hasattr(value, "index_map") or isinstance(value, IndexMap):
-        return value
     from layoutproof.registry.objects import layout_of
 
     found = layout_of(value)
@@ -85,6 +85,10 @@ def read_layout(value: object, mode: str = "strict") -> Any:
 
 def _of_text(text: str, mode: str) -> Any:
     """A layout from its text: of the language that claims it, else XLA's, else of another package's language."""
+    # most texts are of a form that is XLA's alone: then no other language is asked, nor imported
+    layout = language(UNMARKED).usual(text)
+    if layout is not None:
+        return layout
     marked = (name for name in languages() if name != UNMARKED and language(name).looks_like(text))
     name = next(marked, UNMARKED)
     # XLA's own lexer has narrower bounds, and reads leading zeros

@@ -8,7 +8,6 @@ from functools import lru_cache
 
 from layoutproof.core.claim import Claim, SizeCondition
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.expression import parse_condition
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.term import Term
@@ -51,4 +50,6 @@ def where_term(text: str, known: tuple[str, ...]) -> Term:
 
 @lru_cache(maxsize=256)
 def _condition(text: str) -> Term:
+    from layoutproof.core.expression import parse_condition
+
     return parse_condition(text)

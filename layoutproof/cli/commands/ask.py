@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, get_args
 
 import click
@@ -16,19 +16,6 @@ from layoutproof.registry.catalogue import kernel_properties, options_of, proper
 from layoutproof.solvers.decide import ENGINES
 
 
-def _property_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """One command line option for each option of a property, so that a new property brings its own."""
-    owners: dict[str, list[str]] = {}
-    for name in (*properties(), *kernel_properties()):
-        for option in options_of(name):
-            if option == "target":
-                continue  # the command has one for layouts without a layout too
-            owners.setdefault(option, []).append(name)
-    for option, names in sorted(owners.items(), reverse=True):
-        function = click.option(*_declared(option), metavar="VALUE", help=_page(names))(function)
-    return function
-
-
 def _declared(option: str) -> tuple[str, str]:
     return f"--{option.replace('_', '-')}", option
 
@@ -37,30 +24,45 @@ def _page(names: Sequence[str]) -> str:
     return f"Of {', '.join(names)}; `layoutproof explain {names[0]}` says what it means."
 
 
-_ADDED = "layoutproof.added"
-"""Where the context keeps the properties of other packages that a command line names."""
+def _property_options(names: Iterable[str]) -> list[click.Parameter]:
+    """One command line option for each option of these properties, so that a new property brings its own."""
+    owners: dict[str, list[str]] = {}
+    for name in names:
+        for option in options_of(name):
+            if option != "target":  # the command has one for layouts without a layout too
+                owners.setdefault(option, []).append(name)
+    return [
+        click.Option(_declared(option), metavar="VALUE", help=_page(names)) for option, names in sorted(owners.items())
+    ]
+
+
+_ASKED = "layoutproof.asked"
+"""Where the context keeps the properties whose options a command line may have."""
 
 
 class Ask(click.Command):
-    """The command, with the options of a property that another package adds where that is the one asked."""
+    """The command, with the options of the property that is asked; with those of all where it may be of another.
+
+    So one question loads one property, and one that another package adds has its options too.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As click does it."""
         own = {*properties(), *kernel_properties()}
-        named = {text for text in args if not text.startswith("-")}
-        ctx.meta[_ADDED] = named.intersection(plugins.names("properties", own)) if named and not named & own else ()
+        words = {text for text in args if not text.startswith("-")}
+        asked = words & own or (words.intersection(plugins.names("properties", own)) if words else set())
+        ctx.meta[_ASKED] = sorted(asked)
+        flags = {text.split("=")[0] for text in args if text.startswith("--")}
+        known = {flag for parameter in self.get_params(ctx) for flag in (*parameter.opts, *parameter.secondary_opts)}
+        if not asked or not flags <= known or not asked <= own or "--help" in flags or "-h" in args:
+            ctx.meta[_ASKED] = [*properties(), *kernel_properties(), *sorted(asked - own)]
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Those of the command and of the property that is asked."""
+        """Those of the command and of the properties that may be asked."""
         own = super().get_params(ctx)
-        known = {parameter.name for parameter in own}
-        added = {option: name for name in sorted(ctx.meta.get(_ADDED, ())) for option in options_of(name)}
-        return own + [
-            click.Option(_declared(option), metavar="VALUE", help=_page([name]))
-            for option, name in added.items()
-            if option not in known
-        ]
+        *before, target, as_json, page = own
+        return [*before, *_property_options(ctx.meta.get(_ASKED, ())), target, as_json, page]
 
 
 @click.command(name="ask", cls=Ask)
@@ -70,7 +72,6 @@ class Ask(click.Command):
 @click.option("--engine", metavar="NAME", help=f"Force one of {', '.join(ENGINES)}.")
 @click.option("--confirm", is_flag=True, help="Demand that two engines agree.")
 @click.option("--effort", type=click.IntRange(1, 1000), default=1, show_default=True, help="Multiplies step budgets.")
-@_property_options
 @target_option
 @json_flag
 def command(

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.layouts.xla.shape import XlaLayout, XlaOpaque, XlaShape, XlaTuple, to_text
-from layoutproof.layouts.xla.text import parse
+from layoutproof.layouts.xla.text import parse, usual
 
-__all__ = ["XlaLayout", "XlaOpaque", "XlaShape", "XlaTuple", "parse", "read", "to_text"]
+__all__ = ["XlaLayout", "XlaOpaque", "XlaShape", "XlaTuple", "parse", "read", "to_text", "usual"]
 
 
 def read(value: object, mode: str = "strict") -> XlaShape:

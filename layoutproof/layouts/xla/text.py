@@ -46,10 +46,9 @@ def parse(text: str, mode: str = "strict") -> XlaShape:
 def _parse(text: str, mode: str, fast: bool) -> XlaShape:
     if mode not in ("strict", "xla"):
         raise ValueError(f"mode {mode!r} is neither 'strict' nor 'xla'")
-    if fast:
-        common = _common(text, 0)
-        if common is not None and common[1] == len(text):
-            return common[0]
+    found = usual(text) if fast else None
+    if found is not None:
+        return found
     if len(text) > MAX_TEXT:
         raise LayoutError(f"{len(text)} characters are no shape: at most {MAX_TEXT}", text=text[:200], column=1)
     cursor = Cursor(text, mode == "strict", fast)
@@ -63,6 +62,16 @@ def _parse(text: str, mode: str, fast: bool) -> XlaShape:
     if cursor.kind != "end":
         raise cursor.refuse(f"unexpected '{shorten(cursor.word, 40)}' after the shape: give one shape alone")
     return shape
+
+
+def usual(text: str) -> XlaLayout | None:
+    """The array, if its text is of XLA's usual form and valid: a form that no other language has. None says nothing.
+
+    >>> str(usual("f32[3,5]{1,0:T(2,2)}")), usual("f32[3,5] strides (4,1)")
+    ('f32[3,5]{1,0:T(2,2)}', None)
+    """
+    common = _common(text, 0)
+    return common[0] if common is not None and common[1] == len(text) else None
 
 
 def _common(text: str, at: int) -> tuple[XlaLayout, int] | None:
