@@ -100,7 +100,7 @@ def ask(
             unknown = f"count: {undecided}"
     how = (ENGINES if engine is None else (engine,), confirm, effort)
     found = conclude(name, subject, claims, how, figures, unknown)
-    if found.verdict is Verdict.PROVED or (found.verdict is Verdict.UNKNOWN and engine is not None):
+    if not symbols or found.verdict is Verdict.PROVED or (found.verdict is Verdict.UNKNOWN and engine is not None):
         return found
     return replace(found, figures=_guarded(found.figures, claims, condition))
 
