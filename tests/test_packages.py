@@ -23,7 +23,7 @@ PACKAGES: dict[str, set[str]] = {
     "layouts": {"core", "kernel"},
     "algebra": {"core", "layouts", "solvers"},
     "registry": {"core", "hardware", "layouts", "properties"},
-    "pallas": {"core", "hardware", "hlotext", "kernel", "registry", "solvers"},
+    "pallas": {"compiler", "core", "hardware", "hlotext", "kernel", "registry", "solvers"},
     "questions": {"compiler", "core", "hardware", "layouts", "pallas", "registry", "solvers"},
     "pictures": {"core", "layouts", "properties", "questions", "registry"},
     "formats": {"core", "pictures", "questions", "registry"},

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from layoutproof.compiler.child import Answer
+from layoutproof.compiler.libtpu import version
 from layoutproof.compiler.tracing import permit
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.kernel.kernel import CompilerAnswer
 from layoutproof.tilings.branch import Candidate
 from layoutproof.tilings.problem import Problem
-from layoutproof.tilings.traced_compile import version
 
 _OWN_FAULT = re.compile(r"(Layout|Name|UnboundLocal|Type|Attribute|Import|ModuleNotFound|Syntax|Key|Index)Error: ")
 """What no compiler raises: the body is wrong, and no other tiling helps."""
@@ -58,12 +59,12 @@ def asked(problem: Problem, found: Sequence[Candidate], known: Sequence[Compiled
 
     said = {tuple(one.values.values()): one for one in known}
     new = [one.values for one in found if tuple(one.values.values()) not in said]
-    messages: list[str | None] = [""] * len(new)
+    answers = [Answer("")] * len(new)
     try:
         if problem.body is not None:
             permit(problem.body, Path(problem.source).parent)
         for shape in problem.shapes:
-            left = [k for k, message in enumerate(messages) if message == ""]
+            left = [k for k, answer in enumerate(answers) if answer.value == ""]
             kernels = [problem.template.instance({**shape.sizes, **new[k]}) for k in left]
             if not kernels:
                 break
@@ -75,16 +76,17 @@ def asked(problem: Problem, found: Sequence[Candidate], known: Sequence[Compiled
                 filled = problem.template.filled(names)
                 questions.append({"mapping": filled, "body": problem.body or "", "named": names})
             place = "layoutproof.tilings.declared_call:call"
-            answers = refused(place, [*tables, *inputs], questions, problem.target)
-            for k, answer in zip(left, answers, strict=True):
-                if _OWN_FAULT.match(answer or ""):
-                    raise LayoutError(f"{problem.body or problem.name} cannot be traced: {answer}", file=problem.source)
-                messages[k] = answer
+            said_now = refused(place, [*tables, *inputs], questions, problem.target)
+            for k, answer in zip(left, said_now, strict=True):
+                if _OWN_FAULT.match(answer.value or ""):
+                    why = f"{problem.body or problem.name} cannot be traced: {answer.value}"
+                    raise LayoutError(why, file=problem.source)
+                answers[k] = answer
     except Undecided as undecided:
         return tuple(Compiled(one.values, unknown=str(undecided), asked=False) for one in found)
-    for values, message in zip(new, messages, strict=True):
-        unknown = "the TPU compiler aborted, or did not end" if message is None else ""
-        said[tuple(values.values())] = Compiled(values, message or "", unknown, stand_in=not problem.body)
+    for values, answer in zip(new, answers, strict=True):
+        one = Compiled(values, answer.value or "", answer.problem, stand_in=not problem.body)
+        said[tuple(values.values())] = one
     return tuple(said[tuple(one.values.values())] for one in found)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from layoutproof.compiler.libtpu import version
 from layoutproof.core.errors import shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
@@ -14,7 +15,6 @@ from layoutproof.tilings.legal import Partial
 from layoutproof.tilings.machines import sources
 from layoutproof.tilings.problem import UNDECIDED, Problem
 from layoutproof.tilings.solve import Tilings
-from layoutproof.tilings.traced_compile import version
 
 REASONS = 6
 """Reasons of one kind that are shown."""

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
+from layoutproof.compiler.child import Answer
 from layoutproof.core.errors import LayoutError, Undecided, Unsupported
 from layoutproof.core.numbers import INTS
 from layoutproof.core.result import Verdict
@@ -39,7 +40,7 @@ AT_ONCE = 8
 """Legal candidates that the compiler is asked about at a time."""
 
 Kernels = tuple[Kernel | Unmodelled, ...]
-Confirm = Callable[[Sequence[Mapping[str, int]], int], Sequence[str | None]]
+Confirm = Callable[[Sequence[Mapping[str, int]], int], Sequence[Answer[str]]]
 """For each candidate "" where the compiler takes it, why not, or None where nobody can tell; or Undecided.
 No more are answered once so many are taken."""
 
@@ -175,19 +176,19 @@ def _put_away(result: TracedFound, why: str, sure: bool) -> None:
 
 def _confirmed(problem: TracedProblem, waiting: Sequence[Traced], result: TracedFound, best: int) -> None:
     """Puts legal candidates, which come in order of cost, to those found or to those that the compiler refuses."""
-    answers: Sequence[str | None] = [""] * len(waiting)
+    answers: Sequence[Answer[str]] = [Answer("")] * len(waiting)
     if problem.confirmed and problem.confirm is not None and waiting:
         try:
             answers = problem.confirm([one.values for one in waiting], best - len(result.found))
         except Undecided as undecided:
             result.unasked = str(undecided)
-    for one, why in zip(waiting, answers, strict=False):
+    for one, answer in zip(waiting, answers, strict=False):
         if len(result.found) == best:
             return
-        if why == "":
+        if answer.value == "":
             result.found.append(one)
         else:
-            _put_away(result, f"the compiler: {why or 'it aborted, or did not end'}", why is not None)
+            _put_away(result, f"the compiler: {answer.value or answer.problem}", answer.value is not None)
 
 
 def priced(problem: TracedProblem, values: Mapping[str, int], calls: Kernels) -> Traced:

@@ -7,31 +7,22 @@ What a kernel's body holds besides its windows is in no index map; the compiler 
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
-import importlib.util
-import json
-import os
 import re
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
+from layoutproof.compiler import libtpu
+from layoutproof.compiler.child import Answer, Child, ask
+from layoutproof.compiler.serve import Tell, serve
 from layoutproof.core.errors import LayoutError, Unsupported, shorten
 from layoutproof.hardware.tpu_chips import CHIPS
 
-ENVIRONMENT = {
-    "JAX_PLATFORMS": "cpu",
-    "TPU_SKIP_MDS_QUERY": "1",
-    "TPU_ACCELERATOR_TYPE": "v5litepod-4",
-    "TPU_WORKER_HOSTNAMES": "localhost",
-    "TPU_LOG_DIR": "disabled",
-    # otherwise the compiler serves one process of a machine only
-    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
-}
-
 LONGEST = 600
-"""Seconds that all candidates of one call may take together; a compiler that hangs answers nothing."""
+"""Seconds that one candidate may take; a compiler that hangs answers nothing."""
+
+CHILD = Child(libtpu.WHAT, "layoutproof.tilings.traced_compile", libtpu.ENVIRONMENT, LONGEST)
 
 _SCOPED = re.compile(r"Scoped allocation with size \S+ and limit \S+ exceeded scoped vmem limit")
 
@@ -42,55 +33,26 @@ def refused(
     candidates: Sequence[Mapping[str, object]],
     target: str,
     enough: int | None = None,
-) -> list[str | None]:
+) -> list[Answer[str]]:
     """For each candidate's keyword arguments "" where the compiler takes the function, else its own words.
 
-    None where nobody can tell, because the compiler aborted or hung. place, args: as for `calls_of`.
+    No value where it has none, because the compiler aborted or hung. place, args: as for `calls_of`.
     enough: how many that it takes are enough: those after them are not answered.
-    Raises Undecided where the compiler is not installed.
+    Raises Undecided where the compiler is not installed, LayoutError where the function is not there.
     """
-    missing = [name for name in ("jax", "libtpu") if importlib.util.find_spec(name) is None]
-    if missing or target not in CHIPS:
-        hint = f"pip install {' '.join(missing)}"
-        why = f"no {', '.join(missing)} ({hint})" if missing else f"it does not know {target}"
-        raise Unsupported(f"the TPU compiler cannot be asked: {why}")
-    found: list[str | None] = []
-    needed = len(candidates) if enough is None else enough
-    while len(found) < len(candidates) and found.count("") < needed:
-        left, missing_ones = candidates[len(found) :], needed - found.count("")
-        question = {"place": place, "args": args, "target": target, "candidates": left, "enough": missing_ones}
-        found += _ask(question)
-        if len(found) < len(candidates) and found.count("") < needed:
-            found.append(None)  # the one that it died of
+    missing = libtpu.missing() or ("" if target in CHIPS else f"it does not know {target}")
+    if missing:
+        raise Unsupported(f"{libtpu.WHAT} cannot be asked: {missing}")
+    about = {"place": place, "args": args, "target": target}
+    found: list[Answer[str]] = []
+    taken, needed = 0, len(candidates) if enough is None else enough
+    with contextlib.closing(ask(CHILD, ({**about, "kwargs": kwargs} for kwargs in candidates), str)) as answers:
+        while taken < needed and (answer := next(answers, None)) is not None:
+            if isinstance(answer.error, LayoutError):
+                raise answer.error
+            found.append(answer)
+            taken += answer.value == ""
     return found
-
-
-def version() -> str:
-    """The installed compiler with its version."""
-    try:
-        return f"libtpu {importlib.metadata.version('libtpu')}"
-    except importlib.metadata.PackageNotFoundError:
-        return "libtpu"
-
-
-def _ask(question: Mapping[str, object]) -> list[str]:
-    """The answers of one child, as many as it gave before it ended."""
-    # -P: modules of the current folder must not shadow installed ones
-    child = subprocess.Popen(
-        [sys.executable, "-P", "-m", "layoutproof.tilings.traced_compile"],
-        env={**os.environ, **ENVIRONMENT, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    try:
-        out, _ = child.communicate(json.dumps(question), timeout=LONGEST)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        out, _ = child.communicate()
-    lines = [line for line in out.splitlines(keepends=True) if line.endswith("\n")]
-    return [json.loads(line) for line in lines]
 
 
 def _compiled(place: str, args: Sequence[Any], kwargs: Mapping[str, object], target: str, device: Any) -> str:
@@ -135,21 +97,16 @@ def passed(value: object) -> object:
         return value
 
 
-def main() -> None:
-    """The child: one question as JSON on stdin, one JSON text a line, each written before the next is compiled."""
-    from jax.experimental.topologies import get_topology_desc
+@cache
+def _device(target: str) -> Any:
+    return libtpu.device(CHIPS[target].topology)
 
-    question = json.load(sys.stdin)
-    topology = CHIPS[question["target"]].topology
-    device = get_topology_desc(platform="tpu", topology_name=topology, chips_per_host_bounds=(1, 1, 1)).devices[0]
-    taken = 0
-    for kwargs in question["candidates"]:
-        answer = _compiled(question["place"], question["args"], kwargs, question["target"], device)
-        os.write(1, json.dumps(answer).encode() + b"\n")
-        taken += not answer
-        if taken == question["enough"]:
-            break
+
+def answered(request: Mapping[str, Any], tell: Tell) -> str:
+    """The answering side: of one candidate."""
+    target = request["target"]
+    return _compiled(request["place"], request["args"], request["kwargs"], target, _device(target))
 
 
 if __name__ == "__main__":
-    main()
+    serve(answered)

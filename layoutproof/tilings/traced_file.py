@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from layoutproof.compiler.child import Answer
 from layoutproof.compiler.tracing import permit
 from layoutproof.core.errors import LayoutError
 from layoutproof.specs.positions import Node, read_file
@@ -97,7 +98,7 @@ def _calls(said: TraceSearch, root: Node, file: str) -> tuple[Callable[[Mapping[
         told = [_with_names(text, {**sizes, **values}) for text in assume]
         return calls_of(place, args, filled, target=said.target, assume=told)
 
-    def compiles(candidates: Sequence[Mapping[str, int]], enough: int) -> Sequence[str | None]:
+    def compiles(candidates: Sequence[Mapping[str, int]], enough: int) -> Sequence[Answer[str]]:
         return refused(place, args, [named(values) for values in candidates], said.target, enough)
 
     return kernels, compiles

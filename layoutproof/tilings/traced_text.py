@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from layoutproof.compiler.libtpu import version
 from layoutproof.core.errors import shorten
 from layoutproof.core.result import Verdict
 from layoutproof.tilings.legal import Partial, partials_of
@@ -11,7 +12,6 @@ from layoutproof.tilings.machines import machine, sources
 from layoutproof.tilings.tilings_json import partial_json
 from layoutproof.tilings.tilings_text import partial_notes
 from layoutproof.tilings.traced import Traced, TracedFound, TracedProblem
-from layoutproof.tilings.traced_compile import version
 from layoutproof.tilings.traced_template import template_of
 
 EXIT = {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNKNOWN: 3}

@@ -6,15 +6,14 @@ Nothing here is imported by the product. The child compiles ahead of time, needs
 from __future__ import annotations
 
 import importlib.util
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
+from layoutproof.compiler import libtpu
+from layoutproof.compiler.child import Child, ask
+from layoutproof.compiler.serve import Tell, serve
 from layoutproof.hardware.tpu_chips import CHIPS
-from layoutproof.tilings.traced_compile import ENVIRONMENT
 
 TOPOLOGIES: dict[str, tuple[str, dict[str, str]]] = {
     **{name: (chip.topology, {}) for name, chip in CHIPS.items()},
@@ -80,8 +79,8 @@ class CompilerDied(RuntimeError):
 
 def available() -> str:
     """ "" if the compiler can be asked here, else the reason why not."""
-    missing = [name for name in ("jax", "libtpu", "ml_dtypes") if importlib.util.find_spec(name) is None]
-    return f"the real TPU compiler is not installed: no {', '.join(missing)}" if missing else ""
+    missing = libtpu.missing() or ("" if importlib.util.find_spec("ml_dtypes") else "no ml_dtypes")
+    return f"the real TPU compiler is not installed: {missing}" if missing else ""
 
 
 def ask_default_layouts(queries: Sequence[Query], timeout_s: float = 300) -> list[str | None]:
@@ -120,40 +119,19 @@ def _ask(job: str, queries: Sequence[Any], timeout_s: float) -> list[Any]:
     reason = available()
     if reason:
         raise CompilerDied(reason)
-    # -P: modules beside this file must not shadow installed ones
-    child = subprocess.Popen(
-        [sys.executable, "-P", __file__, job],
-        env={**os.environ, **ENVIRONMENT},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        out, err = child.communicate(json.dumps(queries), timeout=timeout_s)
-        ended = f"ended with {child.returncode}"
-    except subprocess.TimeoutExpired:
-        child.kill()
-        out, err = child.communicate()
-        ended = f"did not finish within {timeout_s} s"
-    lines = [line for line in out.splitlines(keepends=True) if line.endswith("\n")]
-    if child.returncode == 0 and len(lines) == len(queries):
-        return [json.loads(line) for line in lines]
-    at = f"query {len(lines)}: {queries[len(lines)]}" if len(lines) < len(queries) else "exit"
-    # absl prints its CHECK failures as lines that start with F and the date
-    fatal = [line for line in err.splitlines() if line[:1] == "F" and line[1:5].isdigit()]
-    raise CompilerDied(f"the TPU compiler {ended} at {at}\n" + "\n".join(fatal[:1] or err.splitlines()[-5:]))
+    child = Child(libtpu.WHAT, "tests.hardware.compiler", libtpu.ENVIRONMENT, timeout_s)
+    found = []
+    for answer in ask(child, [(job, query) for query in queries], lambda value: value):
+        if answer.problem:
+            raise CompilerDied(f"at query {len(found)}: {queries[len(found)]}\n{answer.problem}")
+        found.append(answer.value)
+    return found
 
 
-def _devices() -> dict[str, Any]:
-    from jax.experimental.topologies import get_topology_desc
-
-    return {
-        name: get_topology_desc(
-            platform="tpu", topology_name=topology, chips_per_host_bounds=(1, 1, 1), **options
-        ).devices[0]
-        for name, (topology, options) in TOPOLOGIES.items()
-    }
+@cache
+def _device(generation: str) -> Any:
+    topology, options = TOPOLOGIES[generation]
+    return libtpu.device(topology, **options)
 
 
 def _dtype(name: str) -> Any:
@@ -166,9 +144,8 @@ def _dtype(name: str) -> Any:
 def _default_layouts(queries: Sequence[Any]) -> Iterator[str | None]:
     from jax.errors import JaxRuntimeError
 
-    devices = _devices()
     for generation, dtype, shape in queries:
-        device = devices[generation]
+        device = _device(generation)
         try:
             yield str(device.client.get_default_layout(_dtype(dtype), tuple(shape), device))
         except JaxRuntimeError:
@@ -181,7 +158,6 @@ def _compile_sizes(queries: Sequence[Any]) -> Iterator[int | None]:
     from jax.experimental.layout import Format, Layout
 
     jax.config.update("jax_enable_x64", True)
-    devices = _devices()
     program = jax.jit(lambda _: 0, keep_unused=True)
     for query in (Sized(*q) for q in queries):
         layout = Layout(
@@ -189,7 +165,7 @@ def _compile_sizes(queries: Sequence[Any]) -> Iterator[int | None]:
             tiling=tuple(tuple(tile) for tile in query.tiles),
             sub_byte_element_size_in_bits=query.element_bits,
         )
-        place = Format(layout, jax.sharding.SingleDeviceSharding(devices[query.generation]))
+        place = Format(layout, jax.sharding.SingleDeviceSharding(_device(query.generation)))
         array = jax.ShapeDtypeStruct(tuple(query.shape), _dtype(query.dtype), sharding=place)
         try:
             yield int(program.lower(array).compile().memory_analysis().argument_size_in_bytes)
@@ -206,12 +182,11 @@ def _compile_windows(queries: Sequence[Any]) -> Iterator[bool]:
     def zero(_: Any, out: Any) -> None:
         out[...] = jax.numpy.zeros_like(out)
 
-    devices = _devices()
     for query in (Windows(*q) for q in queries):
         # one operand in, one out, both double-buffered: four blocks of float32
         rows = query.vmem // 4 // (4 * 128)
         block = pl.BlockSpec((rows, 128), lambda i: (i, 0))
-        place = jax.sharding.SingleDeviceSharding(devices[query.generation])
+        place = jax.sharding.SingleDeviceSharding(_device(query.generation))
         array = jax.ShapeDtypeStruct((4 * rows, 128), "float32", sharding=place)
         params = pltpu.CompilerParams(vmem_limit_bytes=query.limit or None)
         kernel = pl.pallas_call(
@@ -250,9 +225,8 @@ def _compile_kernels(queries: Sequence[Any]) -> Iterator[str]:
             compiler_params=pltpu.CompilerParams(vmem_limit_bytes=query.limit or None),
         )
 
-    devices = _devices()
     for query in (OneOperand(*q) for q in queries):
-        device = devices[query.generation]
+        device = _device(query.generation)
         place = jax.sharding.SingleDeviceSharding(device)
         try:
             call = kernel_of(query)
@@ -286,10 +260,9 @@ def _compile_arguments(queries: Sequence[Any]) -> Iterator[str]:
         grid = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=tables, grid=(1,), in_specs=inputs, out_specs=outputs)
         return pl.pallas_call(copy, grid_spec=grid, out_shape=shapes), [plain] if role == "out" else [array, plain]
 
-    devices = _devices()
     for query in (Argument(*q) for q in queries):
         wide = _dtype(query.dtype).itemsize > 4
-        device = devices[query.generation]
+        device = _device(query.generation)
         place = jax.sharding.SingleDeviceSharding(device)
         try:
             with (
@@ -304,18 +277,20 @@ def _compile_arguments(queries: Sequence[Any]) -> Iterator[str]:
             yield f"{type(error).__name__}: {error}"[:2000]
 
 
-def main() -> None:
-    """The child: queries as JSON on stdin, one JSON answer a line, each written before the next is asked."""
-    jobs = {
-        "default_layouts": _default_layouts,
-        "compile_sizes": _compile_sizes,
-        "compile_windows": _compile_windows,
-        "compile_kernels": _compile_kernels,
-        "compile_arguments": _compile_arguments,
-    }
-    for answer in jobs[sys.argv[1]](json.load(sys.stdin)):
-        os.write(1, json.dumps(answer).encode() + b"\n")
+JOBS: dict[str, Callable[[Sequence[Any]], Iterator[Any]]] = {
+    "default_layouts": _default_layouts,
+    "compile_sizes": _compile_sizes,
+    "compile_windows": _compile_windows,
+    "compile_kernels": _compile_kernels,
+    "compile_arguments": _compile_arguments,
+}
+
+
+def answered(request: Any, tell: Tell) -> Any:
+    """The answering side: of one query."""
+    job, query = request
+    return next(JOBS[job]([query]))
 
 
 if __name__ == "__main__":
-    main()
+    serve(answered)

@@ -14,7 +14,6 @@ from layoutproof.kernel.table_assumptions import with_assumptions  # noqa: E402
 from layoutproof.pallas.findings import judged  # noqa: E402
 from layoutproof.pallas.from_jax.trace import kernels_of  # noqa: E402
 from layoutproof.pallas.from_mosaic.mosaic_module import calls_in, kernels_in_hlo, kernels_of_calls  # noqa: E402
-from layoutproof.tilings.traced_compile import ENVIRONMENT  # noqa: E402
 from tests.hardware.compiler import available  # noqa: E402
 from tests.pallas.mosaic_compiler import Case, compiled  # noqa: E402
 from tests.pallas.mosaic_texts import as_compiled, verdicts, windows  # noqa: E402
@@ -34,7 +33,7 @@ def texts() -> dict[Case, str]:
     reason = available()
     if reason:
         pytest.skip(reason)
-    return dict(zip(CASES, compiled(CASES, ENVIRONMENT), strict=True))
+    return dict(zip(CASES, compiled(CASES), strict=True))
 
 
 @functools.lru_cache(maxsize=1)

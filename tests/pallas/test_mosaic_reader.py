@@ -23,30 +23,24 @@ from tests.pallas.mosaic_texts import call_line, config, lowered  # noqa: E402
 from tests.pallas.pitfalls import PITFALLS  # noqa: E402
 
 
-def fake(tmp_path: Path, script: str) -> Path:
+def fake(tmp_path: Path, answer: str) -> Path:
+    """A reader whose answer to `text` is made so."""
     path = tmp_path / "worker.py"
-    path.write_text("import json, os, sys, time\nmodules = json.load(sys.stdin)\n" + textwrap.dedent(script))
+    start = "import os, sys, time\nfrom layoutproof.compiler.serve import serve\n"
+    body = textwrap.indent(textwrap.dedent(answer), "    ")
+    end = "serve(answer, again=lambda said: 'error' not in said)\n"
+    path.write_text(f"{start}def answer(text, tell):\n{body}\n    return {{'attributes': os.getpid()}}\n{end}")
     return path
 
 
-ANSWER = 'os.write(1, json.dumps({"attributes": {}}).encode() + b"\\n")'
-
-
 def test_a_reader_that_aborts_takes_nobody_along(tmp_path: Path) -> None:
-    script = f"for text in modules:\n    if text == 'bad':\n        os.abort()\n    {ANSWER}\n"
-    found = read_modules(["a", "bad", "b", "bad"], worker=fake(tmp_path, script))
+    found = read_modules(["a", "bad", "b", "bad"], worker=fake(tmp_path, "if text == 'bad': os.abort()"))
     assert [sorted(each) for each in found] == [["attributes"], ["error"], ["attributes"], ["error"]]
     assert found[1]["error"].startswith("jaxlib's reader of Mosaic modules ended by SIGABRT on it")
 
 
 def test_after_an_error_a_new_reader_reads(tmp_path: Path) -> None:
-    script = """
-    for text in modules:
-        answer = {"error": "no module"} if text == "bad" else {"attributes": os.getpid()}
-        os.write(1, json.dumps(answer).encode() + b"\\n")
-        if "error" in answer:
-            break
-    """
+    script = "if text == 'bad': return {'error': 'no module'}"
     found = read_modules(["a", "b", "bad", "c", "bad", "bad", "d"], worker=fake(tmp_path, script))
     assert [each.get("error", "") for each in found] == ["", "", "no module", "", "no module", "no module", ""]
     readers = [each["attributes"] for each in found if "attributes" in each]
@@ -55,24 +49,21 @@ def test_after_an_error_a_new_reader_reads(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_hangs_is_ended(tmp_path: Path) -> None:
-    (found,) = read_modules(["a"], patience=0.2, worker=fake(tmp_path, "time.sleep(1000)"))
-    assert found == {"error": "jaxlib's reader of Mosaic modules did not come to an end within 0.2 s on it"}
+    (found,) = read_modules(["a"], patience=0.5, worker=fake(tmp_path, "time.sleep(1000)"))
+    assert found == {"error": "jaxlib's reader of Mosaic modules did not come to an end within 0.5 s on it"}
 
 
 def test_a_reader_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
     (found,) = read_modules(["a"], worker=fake(tmp_path, "sys.exit('out of memory')"))
-    assert found["error"] == "jaxlib's reader of Mosaic modules ended with exit code 1 on it: out of memory"
+    assert found["error"].startswith("jaxlib's reader of Mosaic modules ended with exit code 1 on it")
+    assert found["error"].endswith(": out of memory")
 
 
-def test_last_words_that_are_no_text(tmp_path: Path) -> None:
-    (found,) = read_modules(["a"], worker=fake(tmp_path, "os.write(2, b'what(): \\xff'); os._exit(3)"))
-    assert found["error"] == "jaxlib's reader of Mosaic modules ended with exit code 3 on it: what(): \ufffd"
-
-
-def test_without_jaxlib_it_is_said_what_to_install(tmp_path: Path) -> None:
-    script = f"for text in modules:\n    {ANSWER.replace('attributes', 'missing')}\n"
-    with pytest.raises(LayoutError, match=r"pip install jax"):
-        read_modules(["a"], worker=fake(tmp_path, script))
+def test_without_jaxlib_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "jaxlib.py").write_text("raise ImportError('no jaxlib here')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(LayoutError, match=r"needs jax: pip install jax \(no jaxlib here\)"):
+        read_modules(["a"])
 
 
 def test_bytes_that_are_no_module_end_nothing() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from layoutproof.compiler.libtpu import ENVIRONMENT
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.layouts import xla
@@ -25,7 +26,6 @@ from layoutproof.questions.cheapest import (
     with_order,
 )
 from layoutproof.registry.defaults import tpu_default
-from layoutproof.tilings.traced_compile import ENVIRONMENT
 from tests.hardware import compiler
 
 TYPES = ("f32", "bf16", "s8", "pred", "s4", "u2", "f64", "f8e4m3fn")

@@ -6,10 +6,12 @@ import itertools
 import json
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from layoutproof.compiler.child import Answer
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.result import Verdict
 from layoutproof.hardware.tpu_chips import CHIPS
@@ -146,12 +148,13 @@ def test_a_budget_that_ends_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_compiler_has_the_last_word(ends: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     def says(
         place: str, args: Sequence[object], candidates: Sequence[Mapping[str, object]], target: str, enough: int
-    ) -> list[str | None]:
+    ) -> list[Answer[str]]:
         assert place.endswith("traced_functions.py:copy")
         assert enough == 1
         if ends == "missing":
             raise Undecided("the TPU compiler cannot be asked")
-        return [ends if candidate["rows"] == "512" else "" for candidate in candidates]
+        said = Answer(ends, "" if ends is not None else "it aborted")
+        return [said if candidate["rows"] == "512" else Answer("") for candidate in candidates]
 
     monkeypatch.setattr(traced_file, "refused", says)
     answered = found(problem("copy", '"f32[512,128]"', "{rows: [8, 64, 512]}", "confirm: compiler\n"), best=1)
@@ -226,14 +229,32 @@ def test_splash_attention_asks_the_compiler() -> None:
     assert answered.verdict is (Verdict.UNKNOWN if compiler.available() else Verdict.PROVED)
 
 
-def test_a_child_that_ends_early_answers_for_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    lives = iter([["", "no"], [], [""]])
-    monkeypatch.setattr(traced_compile, "_ask", lambda question: next(lives))
+ABORTS = """
+import os, time
+from layoutproof.compiler.serve import serve
+def answer(request, tell):
+    rows = request["kwargs"]["rows"]
+    if rows in (2, 3):
+        os.write(2, b"F1122 10:00:00.000 1 x.cc:9] Check failed: rows\\n")
+        os.abort()
+    return "no" if rows == 1 else ""
+serve(answer)
+"""
+
+
+def test_a_candidate_that_ends_the_compiler_answers_for_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it died of is said; and where enough candidates are taken, the others are not asked."""
+    (tmp_path / "aborts.py").write_text(ABORTS)
+    monkeypatch.setattr(traced_compile, "CHILD", replace(traced_compile.CHILD, program=tmp_path / "aborts.py"))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
     candidates = [{"rows": k} for k in range(5)]
-    assert traced_compile.refused("m:f", [], candidates, "v5e") == ["", "no", None, None, ""]
-    lives = iter([["no", "", ""]])
-    assert traced_compile.refused("m:f", [], candidates, "v5e", enough=2) == ["no", "", ""]
+    found = traced_compile.refused("m:f", [], candidates, "v5e")
+    assert [answer.value for answer in found] == ["", "no", None, None, ""]
+    died = "the TPU compiler ended by SIGABRT on it (it gave up by itself): x.cc:9] Check failed: rows"
+    assert [answer.problem for answer in found] == ["", "", died, died, ""]
+    assert [a.value for a in traced_compile.refused("m:f", [], candidates[::-1], "v5e", enough=1)] == [""]
 
 
 @pytest.mark.parametrize(

@@ -1,30 +1,25 @@
-"""Mosaic modules as plain data: a script that runs alone, because jaxlib's reader can abort its process on bad bytes.
+"""Mosaic modules as plain data, in a process of its own, because jaxlib's reader can abort it on bad bytes.
 
-In: one JSON list of modules on stdin, each base64 of MLIR bytecode or of MLIR text. Out: one JSON object a line, each
-written before the next module is read: `{"attributes", "functions", "transfers", "digest"}`, `{"error"}`, or
-`{"missing"}` where jaxlib is not there; after those two it ends. Nothing here knows what index maps mean, and nothing
-of this package is imported; of jaxlib only what jaxlib 0.10.2 and 0.12.0 both have.
+A request is one module, base64 of MLIR bytecode or of MLIR text; its answer `{"attributes", "functions", "transfers",
+"digest"}`, or `{"error"}`, after which the process ends. Nothing here knows what index maps mean; of jaxlib it takes
+only what jaxlib 0.10.2 and 0.12.0 both have.
 """
 
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
-import json
-import os
 import re
-import sys
 from typing import Any
+
+from layoutproof.compiler.serve import Tell, serve
+from layoutproof.core.errors import LayoutError, shorten
 
 MOST = 2000
 """Operations of one function that are written out; index maps have a few dozen."""
 
 MARKS = ("window_params", "iteration_bounds", "scratch_operands", "dimension_semantics")
 """Attributes of the function that is the kernel; its body is not written out."""
-
-MEMORY = 8 << 30
-"""Bytes of address space: bytes that are no module can claim to hold any number of things."""
 
 _PLACE = re.compile(r'"([^"]*)":([1-9]\d*):')
 
@@ -36,7 +31,7 @@ def described(text: str) -> dict[str, Any]:
     from jaxlib.mosaic.python import tpu
 
     context, registry = ir.Context(), ir.DialectRegistry()
-    # threads would each want a part of MEMORY
+    # threads would each want a part of the memory
     context.enable_multithreading(False)
     dialects.register_dialects(registry)
     context.append_dialect_registry(registry)
@@ -170,25 +165,18 @@ def plain(attribute: Any) -> Any:
     return str(attribute)
 
 
-def main() -> None:
-    """Answers all of stdin up to the first error, which is the last answer."""
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource  # not on every system
-
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    for text in json.load(sys.stdin):
-        try:
-            answer = described(text)
-        except ImportError as error:
-            answer = {"missing": str(error) or "jaxlib"}
-        except Exception as error:
-            words = f"{type(error).__name__}: {error}"
-            answer = {"error": " ".join(words.split())[:300]}
-        os.write(1, json.dumps(answer).encode("ascii") + b"\n")
-        if "functions" not in answer:
-            return  # bytes that are no module may have spoilt the memory that the next one is read into
+def answer(text: str, tell: Tell) -> dict[str, Any]:
+    """What one module is. LayoutError where jaxlib is not there."""
+    try:
+        return described(text)
+    except ImportError as error:
+        why = shorten(str(error) or "jaxlib", 200)
+        raise LayoutError(f"reading Mosaic kernels needs jax: pip install jax ({why})") from None
+    except Exception as error:
+        words = f"{type(error).__name__}: {error}"
+        return {"error": " ".join(words.split())[:300]}
 
 
 if __name__ == "__main__":
-    main()
+    # bytes that are no module may have spoilt the memory that the next one is read into
+    serve(answer, again=lambda said: "error" not in said)
