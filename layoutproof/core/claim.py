@@ -20,7 +20,13 @@ from layoutproof.core.term import Term
 
 @dataclass(frozen=True, slots=True, eq=False)
 class At:
-    """The coordinates of `map.place(point, replica)`; `replica` names the point that chooses the replica, if any."""
+    """The coordinates of `map.place(point, replica)`.
+
+    Attributes:
+        map: The map to evaluate.
+        point: Name of the point that is the index.
+        replica: Name of the point that chooses the replica, "" where there are none.
+    """
 
     map: IndexMap
     point: str
@@ -119,12 +125,14 @@ Formula = LexLess | Same | Differ | Outside | Uncovered | NotAmong | SizeConditi
 class Claim:
     """No choice of `points` (each within its space, in this order) and sizes makes `violation` true.
 
-    `explain` turns a violating point (plain ints, with numbers that know the point's sizes) into a sentence.
-    `witness` holds further named numbers that belong to every counterexample. `where` restricts the size symbols;
-    every symbol is an integer >= 1. `symbols` fixes their order (that of the layouts, as the user wrote them).
-    `implied_by`: another claim, mostly an easier one, whose proof proves this one; its refutation says nothing.
-    `fix` says what to write instead, `shown` the violating point as people see it (None: as it is).
-    `provided`: claims that must hold at the sizes of a violation too; where one does not, nothing is violated.
+    Attributes:
+        points: The box that each named point ranges over.
+        violation: The formula that says what a violation is.
+        explain: Turns a violating point (plain ints, with numbers that know the point's sizes) into a sentence.
+        witness: Further named numbers that belong to every counterexample.
+        where: A condition on size symbols, each an integer >= 1; None for all sizes.
+        symbols: The order of the size symbols: that of the layouts, as the user wrote them.
+        implied_by: Another claim, mostly an easier one, whose proof proves this one. Its refutation says nothing.
     """
 
     points: Mapping[str, Space]
@@ -139,17 +147,35 @@ class Claim:
     provided: tuple[Claim, ...] = ()
 
     def numbers(self, point: Point) -> Numbers:
-        """Plain ints that know the sizes of a point."""
+        """Plain ints that know the sizes of a point.
+
+        Args:
+            point: A violation, with "sizes" where some are symbolic.
+
+        Returns:
+            The evaluator.
+        """
         return Numbers(dict(zip(self.sizes(), point.get("sizes", ()), strict=True)))
 
     def counterexample(self, point: Point) -> Counterexample:
-        """A violating point and the witness as people see them, the sizes by name."""
+        """A violating point and the witness as people see them, the sizes by name.
+
+        Args:
+            point: A violation, with "sizes" where some are symbolic.
+
+        Returns:
+            Points by name; "sizes" maps each symbol to its value.
+        """
         on = self.numbers(point)
         sizes = {"sizes": dict(on.sizes)} if "sizes" in point else {}
         return {**(point if self.shown is None else self.shown(point, on)), **sizes, **self.witness}
 
     def sizes(self) -> tuple[str, ...]:
-        """Size symbols of the claim: `symbols` first, then others in order of first appearance."""
+        """The size symbols of the claim.
+
+        Returns:
+            `symbols` first, then the others in order of first appearance.
+        """
         seen = dict.fromkeys(self.symbols)
         seen.update(dict.fromkeys(symbols_of(e for space in self.points.values() for e in space.extents)))
         for m in maps_of(self.violation):

@@ -68,11 +68,14 @@ Padded = tuple[tuple[tuple[int, ...], Extent, Extent], ...]
 class Memory:
     """What turns an offset into bytes.
 
-    bits: width of one element as stored.  natural_bits: width of the element type itself.
-    allotted: elements reserved, padding included.
-    space: memory space number, 0 the default one.  prefix_bytes: bytes before element offset 0.
-    padded: gives, for each group of dimensions padded together, (dimension numbers, extent, padded extent); nothing
-        where padding is not per dimension.
+    Attributes:
+        bits: Width of one element as stored, in bits.
+        natural_bits: Width of the element type itself, in bits.
+        allotted: Elements reserved, padding included.
+        space: Number of the memory space; 0 is the default one.
+        prefix_bytes: Bytes before the element at offset 0.
+        padded: Gives, for each group of dimensions padded together, (dimension numbers, extent, padded extent); nothing
+            where padding is not per dimension.
     """
 
     bits: int
@@ -83,7 +86,10 @@ class Memory:
     padded: Callable[[], Padded] = tuple
 
     def bytes(self) -> Extent:
-        """What is allotted, in bytes, the prefix included.
+        """What is allotted.
+
+        Returns:
+            Bytes, the prefix included.
 
         >>> Memory(bits=4, natural_bits=8, allotted=3, prefix_bytes=8).bytes()
         10
@@ -91,7 +97,13 @@ class Memory:
         return ceil_div(self.allotted * self.bits, 8) + self.prefix_bytes  # type: ignore[no-any-return]
 
     def byte_and_bit(self, offset: int) -> tuple[int, int]:
-        """Where the element at `offset` (in elements) starts: its byte, the prefix included, and the bit in it.
+        """Where an element starts.
+
+        Args:
+            offset: Of the element, in elements.
+
+        Returns:
+            (byte, bit): the byte, the prefix included, and the bit in it.
 
         >>> Memory(bits=4, natural_bits=8, allotted=3, prefix_bytes=8).byte_and_bit(1)
         (8, 4)
@@ -105,6 +117,14 @@ class IndexMap:
     """Where each index of `domain` goes in `range`; see the module's text.
 
     Two maps are never compared with `==`: equality of layouts is a claim (`same_map`).
+
+    Attributes:
+        domain: The box of logical indices.
+        range: The box of coordinates; its extents are empty where nothing bounds them.
+        place: place(index, replica, numbers) -> coordinates.
+        replicas: The box of replicas: where one element has several places, which of them. Empty for one place each.
+        memory: What turns offsets into bytes; None for a map to anything but memory.
+        symbols: Size symbols in the order in which the user wrote them.
     """
 
     domain: Space
@@ -115,7 +135,17 @@ class IndexMap:
     symbols: tuple[str, ...] = ()
 
     def at(self, index: Sequence[int], replica: Sequence[int] = ()) -> tuple[int, ...]:
-        """The coordinates of one index on plain ints. LayoutError where the map divides by zero.
+        """The coordinates of one index, on plain ints.
+
+        Args:
+            index: One int per dimension of the domain.
+            replica: One int per dimension of `replicas`.
+
+        Returns:
+            One int per coordinate.
+
+        Raises:
+            LayoutError: The map divides by zero there.
 
         >>> IndexMap(Space(("i",), (5,)), Space(("o",), (9,)), lambda x, c, on: (2 * x[0],)).at((3,))
         (6,)
@@ -123,7 +153,14 @@ class IndexMap:
         return self._at(tuple(index), tuple(replica), INTS)
 
     def coordinates(self) -> int:
-        """How many coordinates a place has, also where no range says so. LayoutError as for `at`."""
+        """How many coordinates a place has, also where no range says so.
+
+        Returns:
+            The number of coordinates.
+
+        Raises:
+            LayoutError: As for `at`.
+        """
         if self.range.extents or self.memory is not None:
             return len(self.range.extents)
         ones = Numbers(dict.fromkeys(self.sizes(), 1))
@@ -136,18 +173,35 @@ class IndexMap:
             raise LayoutError(f"the map divides by zero at {index}, so that element has no place") from None
 
     def sizes(self) -> tuple[str, ...]:
-        """The size symbols it depends on."""
+        """The size symbols it depends on.
+
+        Returns:
+            The names, those of `domain` first, each once.
+        """
         extents = symbols_of((*self.domain.extents, *self.range.extents, *self.replicas.extents))
         return tuple(dict.fromkeys((*extents, *self.symbols))) if extents else self.symbols
 
     def show_place(self, index: Index, replica: Index = (), on: Numbers = INTS) -> str:
-        """A place in words: the offset in a memory, the coordinates otherwise."""
+        """A place in words: the offset in a memory, the coordinates otherwise.
+
+        Args:
+            index: One number per dimension of the domain.
+            replica: One number per dimension of `replicas`.
+            on: The numbers that `place` runs on.
+
+        Returns:
+            For instance "offset 17" or "place (2, 1)".
+        """
         if self.memory is not None:
             return f"offset {self.flat().place(index, replica, on)[0]}"
         return f"place {self.place(index, replica, on)}"
 
     def flat(self) -> IndexMap:
-        """The same map to one coordinate, `offset`: the row-major position in the range box, in elements."""
+        """The same map to one coordinate, `offset`: the row-major position in the range box, in elements.
+
+        Returns:
+            A map with the same domain, replicas and memory.
+        """
         if len(self.range.extents) == 1:
             return self
         extents, place = self.range.extents, self.place
@@ -159,7 +213,15 @@ class IndexMap:
 
 
 def row_major(coordinates: Index, extents: Sequence[Extent], on: Numbers = INTS) -> Any:
-    """The position of `coordinates` in a box of `extents`, last axis fastest, in elements.
+    """The position of coordinates in a box, last axis fastest.
+
+    Args:
+        coordinates: One number per axis.
+        extents: Of the box, in elements.
+        on: The numbers that the arithmetic runs on.
+
+    Returns:
+        The position, in elements.
 
     >>> row_major((1, 1, 0, 1), (2, 3, 2, 2))
     17
@@ -172,6 +234,14 @@ def row_major(coordinates: Index, extents: Sequence[Extent], on: Numbers = INTS)
 
 def from_row_major(position: Any, extents: Sequence[Extent], on: Numbers = INTS) -> Index:
     """The coordinates at a row-major position: the inverse of `row_major` for 0 <= position < count.
+
+    Args:
+        position: In elements.
+        extents: Of the box, in elements.
+        on: The numbers that the arithmetic runs on.
+
+    Returns:
+        One number per axis.
 
     >>> from_row_major(17, (2, 3, 2, 2))
     (1, 1, 0, 1)

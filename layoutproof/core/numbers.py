@@ -14,7 +14,10 @@ from layoutproof.core.size import symbol
 
 
 class Numbers:
-    """Plain Python ints, and the base of every other kind; `sizes` gives each size symbol its value.
+    """Plain Python ints, and the base of every other evaluator that `place` runs on.
+
+    A `place` written with `+ - * // %` and these methods runs on ints, arrays, digits, isl functions and Z3 terms
+    alike.
 
     >>> from layoutproof.core.size import symbol
     >>> Numbers({"N": 20}).size(symbol("N") + 1)
@@ -25,50 +28,139 @@ class Numbers:
         self.sizes: Mapping[str, Any] = sizes or {}
 
     def size(self, extent: Any) -> Any:
-        """An extent as a number of this kind; plain ints stay ints."""
+        """An extent as a number of this kind; plain ints stay ints.
+
+        Args:
+            extent: An int, or a `Size` with symbols.
+
+        Returns:
+            Its value.
+        """
         return extent if type(extent) is int else extent.evaluate(self.symbol)
 
     def symbol(self, name: str) -> Any:
-        """The value of one size symbol. Raises Undecided when this kind was given none."""
+        """The value of one size symbol.
+
+        Args:
+            name: The symbol.
+
+        Returns:
+            Its value.
+
+        Raises:
+            Unsupported: The symbol has no value here.
+        """
         try:
             return self.sizes[name]
         except KeyError:
             raise Unsupported(f"the size {name} has no value here") from None
 
     def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
-        """`if_true` where the condition holds, else `if_false`."""
+        """One of two numbers, by a condition.
+
+        Args:
+            condition: A truth value of this kind.
+            if_true: The number where it holds.
+            if_false: The number where it does not.
+
+        Returns:
+            The number.
+        """
         return if_true if condition else if_false
 
     def minimum(self, left: Any, right: Any) -> Any:
-        """The smaller of two."""
+        """The smaller of two numbers.
+
+        Args:
+            left: A number.
+            right: A number.
+
+        Returns:
+            The smaller one.
+        """
         return self.select(self.less(left, right), left, right)
 
     def maximum(self, left: Any, right: Any) -> Any:
-        """The larger of two."""
+        """The larger of two numbers.
+
+        Args:
+            left: A number.
+            right: A number.
+
+        Returns:
+            The larger one.
+        """
         return self.select(self.less(left, right), right, left)
 
     def xor(self, left: Any, right: Any) -> Any:
-        """Bitwise exclusive or of two numbers >= 0 (swizzles)."""
+        """Bitwise exclusive or, for swizzles.
+
+        Args:
+            left: A number >= 0.
+            right: A number >= 0.
+
+        Returns:
+            The number whose bits differ between the two.
+        """
         return left ^ right
 
     def less(self, left: Any, right: Any) -> Any:
-        """left < right, as this kind's truth value."""
+        """left < right.
+
+        Args:
+            left: A number.
+            right: A number.
+
+        Returns:
+            A truth value of this kind.
+        """
         return left < right
 
     def equal(self, left: Any, right: Any) -> Any:
-        """left == right, as this kind's truth value."""
+        """left == right.
+
+        Args:
+            left: A number.
+            right: A number.
+
+        Returns:
+            A truth value of this kind.
+        """
         return left == right
 
     def logical_and(self, left: Any, right: Any) -> Any:
-        """Conjunction of two truth values of this kind."""
+        """Conjunction of two truth values.
+
+        Args:
+            left: A truth value of this kind.
+            right: Likewise.
+
+        Returns:
+            A truth value of this kind.
+        """
         return left and right
 
     def logical_or(self, left: Any, right: Any) -> Any:
-        """Disjunction of two truth values of this kind."""
+        """Disjunction of two truth values.
+
+        Args:
+            left: A truth value of this kind.
+            right: Likewise.
+
+        Returns:
+            A truth value of this kind.
+        """
         return left or right
 
     def logical_not(self, condition: Any) -> Any:
-        """Negation of a truth value of this kind."""
+        """Negation of a truth value.
+
+        Args:
+            condition: A truth value of this kind.
+
+        Returns:
+            A truth value of this kind.
+        """
         return not condition
 
 

@@ -12,7 +12,9 @@ from layoutproof.core.size import Extent, product
 class Space:
     """A box; `names[k]` runs over `0 <= names[k] < extents[k]`. The empty box has exactly one index, `()`.
 
-    Extents are ints >= 0, or `Size`s (unknown until run time, every size symbol >= 1).
+    Attributes:
+        names: One per dimension.
+        extents: One per dimension, in elements: ints >= 0, or `Size`s (unknown until run time, every size symbol >= 1).
 
     >>> Space(("i", "j"), (3, 5)).count()
     15
@@ -26,12 +28,20 @@ class Space:
             raise ValueError(f"{len(self.names)} names for {len(self.extents)} extents")
 
     def count(self) -> Extent:
-        """How many indices: the product of the extents, in elements."""
+        """How many indices there are.
+
+        Returns:
+            The product of the extents.
+        """
         count: Extent = product(self.extents)
         return count
 
     def is_constant(self) -> bool:
-        """Whether every extent is a plain int."""
+        """Whether every extent is a plain int.
+
+        Returns:
+            False where a size symbol stands in one.
+        """
         return all(type(e) is int for e in self.extents)
 
     def __str__(self) -> str:

@@ -34,7 +34,17 @@ WANTED = ("render",)
 
 
 def render(form: str, report: Report) -> str:
-    """The report in one form; LayoutError lists the known ones.
+    """The report in one form.
+
+    Args:
+        form: Name of the form: a file of this package, or a plugin's.
+        report: The findings with what they are about.
+
+    Returns:
+        The whole text of that form.
+
+    Raises:
+        LayoutError: There is no such form; the text lists the known ones.
 
     >>> print(render("text", Report("a against b", ())))
     a against b: no change in 0 files

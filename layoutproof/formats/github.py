@@ -20,7 +20,14 @@ _LEVEL = {
 
 
 def render(report: Report) -> str:
-    """One annotation per finding and note, then the line that counts, which is no annotation."""
+    """One annotation per finding and note, then the line that counts, which is no annotation.
+
+    Args:
+        report: The findings with what they are about.
+
+    Returns:
+        The whole text of this form.
+    """
     notes = [f"::notice::{_message(note)}" for note in report.notes]
     return "\n".join([*map(_one, report.findings), *notes, _message(summary(report))])
 

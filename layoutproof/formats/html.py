@@ -56,7 +56,14 @@ figcaption { color: var(--faint); font-size: .9rem; }
 
 
 def render(report: Report) -> str:
-    """The page."""
+    """The page.
+
+    Args:
+        report: The findings with what they are about.
+
+    Returns:
+        The whole text of this form.
+    """
     number = 0
     sections = []
     for severity, title in _SECTIONS:

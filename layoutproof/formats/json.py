@@ -7,7 +7,14 @@ from layoutproof.core.visible import json_text
 
 
 def render(report: Report) -> str:
-    """One object: `exit_code`, `summary`, `findings` in the order of the files, `notes`, `partial`."""
+    """One object: `exit_code`, `summary`, `findings` in the order of the files, `notes`, `partial`.
+
+    Args:
+        report: The findings with what they are about.
+
+    Returns:
+        The whole text of this form.
+    """
     whole = {
         "exit_code": report.exit_code,
         "title": report.title,

@@ -11,7 +11,14 @@ from layoutproof.core.finding import Finding, Report, summary, text, word
 
 
 def render(report: Report) -> str:
-    """One suite: a case per finding and per thing that is held, one for the whole, which fails when it is a part."""
+    """One suite: a case per finding and per thing that is held, one for the whole, which fails when it is a part.
+
+    Args:
+        report: The findings with what they are about.
+
+    Returns:
+        The whole text of this form.
+    """
     failures = sum(word(f) in ("deny", "refuted", "unknown") for f in report.findings)
     errors = sum(f.bad_input for f in report.findings) + report.partial
     cases = [_case(finding) for finding in report.findings]

@@ -18,7 +18,14 @@ MOST_HELD = 500
 
 
 def render(report: Report) -> str:
-    """The line that counts, the findings with the worst first, and what was asked and is as stated."""
+    """The line that counts, the findings with the worst first, and what was asked and is as stated.
+
+    Args:
+        report: The findings with what they are about.
+
+    Returns:
+        The whole text of this form.
+    """
     findings = sorted(report.findings, key=lambda f: _ORDER.index(word(f)))
     lines = [f"### layoutproof: {_plain(report.title)}", "", _plain(summary(report))]
     lines += [f"- {_plain(note)}" for note in report.notes]

@@ -25,7 +25,14 @@ _LEVEL = {
 
 
 def render(report: Report) -> str:
-    """One run. A result's fingerprint does not depend on line numbers; what was approved is a suppressed result."""
+    """One run. A result's fingerprint does not depend on line numbers; what was approved is a suppressed result.
+
+    Args:
+        report: The findings with what they are about.
+
+    Returns:
+        The whole text of this form.
+    """
     kinds = sorted({finding.question for finding in report.findings})
     rules = [{"id": kind, "shortDescription": {"text": _described(kind)}} for kind in kinds]
     invocation: dict[str, Any] = {"executionSuccessful": not report.partial and report.exit_code != 2}

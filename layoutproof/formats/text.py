@@ -8,7 +8,14 @@ _ORDER = ("proved", "not asked", "info", "allow", "warning", "warn", "unknown", 
 
 
 def render(report: Report) -> str:
-    """The whole report; the worst stands last, where a terminal shows it."""
+    """The whole report; the worst stands last, where a terminal shows it.
+
+    Args:
+        report: The findings with what they are about.
+
+    Returns:
+        The whole text of this form.
+    """
     findings = sorted(report.findings, key=lambda f: _ORDER.index(word(f)))
     notes = [f"note     {note}" for note in report.notes]
     return "\n".join([*(f"{text(f)}\n" for f in findings), *notes, summary(report)])

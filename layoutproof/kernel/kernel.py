@@ -341,7 +341,7 @@ class CompilerAnswer:
 
 
 class KernelTarget(Protocol):
-    """What a target knows of kernels; files of `hardware` implement it, properties ask it. Sizes are in bytes.
+    """What a target knows of kernels; files of `hardware` implement it, rules ask it.
 
     Every method returns "" (or 0) where the target has nothing to say of a constant operand or kernel, and raises
     Undecided where the answer depends on a size symbol.
@@ -354,28 +354,84 @@ class KernelTarget(Protocol):
     """The platform of kernels it speaks of: "tpu", "triton" or "mosaic_gpu"."""
 
     def refuses_block(self, operand: Operand) -> str:
-        """Why the compiler refuses this block shape, with the rule and the numbers, or ""."""
+        """Why the compiler refuses a block shape.
+
+        Args:
+            operand: One operand with its block and index map.
+
+        Returns:
+            The rule with the numbers, "" where it takes the block.
+        """
 
     def refuses_index(self, operand: Operand) -> str:
-        """Why the compiler refuses this index map although its values are fine (Element alignment prover), or ""."""
+        """Why the compiler refuses an index map although its values are fine (its prover of alignment).
+
+        Args:
+            operand: One operand with its block and index map.
+
+        Returns:
+            The reason, "" where it takes the index map.
+        """
 
     def misaligned(self, operand: Operand) -> tuple[tuple[int, int], ...]:
-        """(dimension, tile) pairs whose window start must truly be a multiple of `tile` elements."""
+        """The dimensions whose window has to be aligned.
+
+        Args:
+            operand: One operand with its block and index map.
+
+        Returns:
+            (dimension, tile): the window has to start at a multiple of `tile` elements.
+        """
 
     def relayout(self, operand: Operand) -> tuple[int, str]:
-        """Bytes copied before or after the kernel because the operand's default layout is not row-major, and why."""
+        """What is copied before or after the kernel because the operand's default layout is not row-major.
+
+        Args:
+            operand: One operand with its block and index map.
+
+        Returns:
+            (bytes, reason).
+        """
 
     def memory(self, kernel: Kernel) -> tuple[MemoryUse, ...]:
-        """What each memory must hold: one entry per window, table and scratch, against the limit."""
+        """What each memory must hold.
+
+        Args:
+            kernel: One Pallas call.
+
+        Returns:
+            One entry per memory, with its parts in bytes and its limit.
+        """
 
     def refuses_kernel(self, kernel: Kernel) -> tuple[str, ...]:
-        """Everything else the compiler refuses: grid, semantics, buffering, mixes of block kinds."""
+        """Everything else the compiler refuses: grid, semantics, buffering, mixes of block kinds.
+
+        Args:
+            kernel: One Pallas call.
+
+        Returns:
+            One text per rule that is broken.
+        """
 
     def answered(self, kernel: Kernel) -> CompilerAnswer | None:
-        """What the compiler itself said of the kernel, None where nobody has asked it."""
+        """What the compiler itself said of the kernel.
+
+        Args:
+            kernel: One Pallas call.
+
+        Returns:
+            Its answer, None where nobody has asked it.
+        """
 
     def told(self, answer: CompilerAnswer) -> KernelTarget:
-        """The same target, which now knows what its compiler said of one kernel."""
+        """The same target, which now knows what its compiler said of one kernel.
+
+        Args:
+            answer: The compiler's answer.
+
+        Returns:
+            A new target.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,12 +68,29 @@ class BlockSpecLayout:
 
 
 def looks_like(text: str) -> bool:
-    """Whether a text without a language name is meant as one operand of a kernel."""
+    """Whether a text without a language name is meant as one operand of a kernel.
+
+    Args:
+        text: A layout without the name of a language.
+
+    Returns:
+        True where this language claims the text.
+    """
     return " blockspec " in text
 
 
 def read(value: object, mode: str = "strict") -> BlockSpecLayout:
-    """One operand from its text or mapping. Raises LayoutError for every field that is wrong.
+    """One operand from its text or mapping.
+
+    Args:
+        value: Text, or a mapping with array, block, index, grid.
+        mode: "strict" or "xla"; this language has one mode.
+
+    Returns:
+        The layout: frozen data; its `str` is its text.
+
+    Raises:
+        LayoutError: A field is wrong; the text names it.
 
     >>> str(read({"array": "f32[8,6]", "grid": [2, 3], "block": None, "index": None}))
     'f32[8,6] blockspec (8, 6) (i, j) -> (0, 0) grid (2, 3)'

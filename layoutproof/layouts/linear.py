@@ -136,12 +136,29 @@ def _combined(index: Index, steps: list[Step], on: Numbers) -> Any:
 
 
 def looks_like(text: str) -> bool:
-    """Whether a text without a language name is meant as a linear layout: a basis, or a list of output dimensions."""
+    """Whether a text without a language name is meant as a linear layout: a basis, or a list of output dimensions.
+
+    Args:
+        text: A layout without the name of a language.
+
+    Returns:
+        True where this language claims the text.
+    """
     return "where out dims are:" in text or _BASIS.match(text.lstrip(" -\n")) is not None
 
 
 def read(value: object, mode: str = "strict") -> LinearLayout:
-    """A linear layout from its text or mapping form. Raises LayoutError for what makes Triton abort the process.
+    """A linear layout from its text or mapping form.
+
+    Args:
+        value: Text, or a mapping with bases.
+        mode: "strict" or "xla"; this language has one mode.
+
+    Returns:
+        The layout: frozen data; its `str` is its text.
+
+    Raises:
+        LayoutError: The bases are such that Triton would abort the process, or the text is none of this language.
 
     >>> read("register=1 -> (1); register=2 -> (2); lane=1 -> (5)").index_map().at((3, 1))
     (6,)

@@ -56,12 +56,29 @@ class MapLayout:
 
 
 def looks_like(text: str) -> bool:
-    """Whether a text without a language name is meant as a user's map."""
+    """Whether a text without a language name is meant as a user's map.
+
+    Args:
+        text: A layout without the name of a language.
+
+    Returns:
+        True where this language claims the text.
+    """
     return "->" in text
 
 
 def read(value: object, mode: str = "strict") -> MapLayout:
-    """A map from its text or mapping form. Raises LayoutError, for a text with the column, as `index_map` does.
+    """A map from its text or mapping form.
+
+    Args:
+        value: Text with an extent per dimension, or a mapping with index, shape and optionally range.
+        mode: "strict" or "xla"; this language has one mode.
+
+    Returns:
+        The layout: frozen data; its `str` is its text.
+
+    Raises:
+        LayoutError: As for `index_map`; of a text with the column.
 
     >>> str(read("(i < 256, j < 512) -> (i // 8, j // 128)"))
     '(i < 256, j < 512) -> (i // 8, j // 128)'

@@ -80,15 +80,30 @@ class StridedLayout:
 
 
 def looks_like(text: str) -> bool:
-    """Whether a text without a language name is meant as a strided layout."""
+    """Whether a text without a language name is meant as a strided layout.
+
+    Args:
+        text: A layout without the name of a language.
+
+    Returns:
+        True where this language claims the text.
+    """
     return " strides" in text
 
 
 def read(value: object, mode: str = "strict") -> StridedLayout:
     """A strided layout from its text, or from a mapping with shape, strides and optionally type, offset, size.
 
-    Raises LayoutError for an extent, an offset or a size that may be negative, for a stride whose sign depends on
-    sizes, and when there is not one stride per dimension.
+    Args:
+        value: Text, or a mapping with shape, strides and optionally type, offset, size; all in elements.
+        mode: "strict" or "xla"; this language has one mode.
+
+    Returns:
+        The layout: frozen data; its `str` is its text.
+
+    Raises:
+        LayoutError: An extent, an offset or a size may be negative, the sign of a stride depends on sizes, or there is
+            not one stride per dimension.
 
     >>> str(read("f32[3,5] strides (4,1)"))
     'f32[3,5] strides (4,1)'

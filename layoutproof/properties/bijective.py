@@ -18,12 +18,26 @@ LAYOUTS = 1
 
 
 def claims(m: IndexMap) -> tuple[Claim, ...]:
-    """The claims of injective and of in_bounds."""
+    """The claims of injective and of in_bounds.
+
+    Args:
+        m: The map of one layout.
+
+    Returns:
+        The claims, in the order in which they are refuted.
+    """
     return (*injective.claims(m), *in_bounds.claims(m))
 
 
 def figures(m: IndexMap) -> dict[str, object]:
-    """places = elements + padding."""
+    """places = elements + padding.
+
+    Args:
+        m: The map of one layout.
+
+    Returns:
+        elements, places and padding, in elements.
+    """
     elements: Extent = m.domain.count()
     places: Extent = m.memory.allotted if m.memory else m.range.count()
     numbers: dict[str, object] = plain({"elements": elements, "places": places, "padding": places - elements})

@@ -30,7 +30,19 @@ LAYOUTS = 2
 
 
 def claims(before: IndexMap, result: IndexMap, permutation: Sequence[int] | None = None) -> tuple[Claim, ...]:
-    """Two claims: no element moves; the allotted bytes are equal."""
+    """Two claims: no element moves; the allotted bytes are equal.
+
+    Args:
+        before: The map of the operand.
+        result: The map of the result.
+        permutation: Dimension k of the result is dimension permutation[k] of the operand; None for a reshape.
+
+    Returns:
+        The claims, in the order in which they are refuted.
+
+    Raises:
+        LayoutError: A map has no memory, or the permutation does not fit.
+    """
     if before.memory is None or result.memory is None:
         raise LayoutError("bitcast is about bytes; a map without a memory has none")
     narrow_before, narrow_result = _pieces(before, result), _pieces(result, before)
@@ -71,7 +83,16 @@ def claims(before: IndexMap, result: IndexMap, permutation: Sequence[int] | None
 
 
 def figures(before: IndexMap, result: IndexMap, permutation: Sequence[int] | None = None) -> dict[str, object]:
-    """bytes_before, bytes_after: what each side is allotted."""
+    """bytes_before, bytes_after: what each side is allotted.
+
+    Args:
+        before: The map of the operand.
+        result: The map of the result.
+        permutation: Dimension k of the result is dimension permutation[k] of the operand; None for a reshape.
+
+    Returns:
+        Bytes of both sides.
+    """
     sides = zip(("bytes_before", "bytes_after"), (before, result), strict=True)
     return {name: plain(m.memory.bytes()) for name, m in sides if m.memory}
 

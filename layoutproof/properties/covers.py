@@ -22,7 +22,17 @@ LAYOUTS = 1
 
 
 def claims(m: IndexMap) -> tuple[Claim, ...]:
-    """No place of the box without an element; and nothing allotted beyond the box (tail alignment)."""
+    """No place of the box without an element; and nothing allotted beyond the box (tail alignment).
+
+    Args:
+        m: The map of one layout.
+
+    Returns:
+        The claims, in the order in which they are refuted.
+
+    Raises:
+        LayoutError: The map states no range.
+    """
     if not m.range.extents and m.memory is None:
         raise LayoutError("this map states no range to cover; give one: '... in [32, 4]'")
 
@@ -42,7 +52,15 @@ def claims(m: IndexMap) -> tuple[Claim, ...]:
 
 
 def counted(count: Count, m: IndexMap) -> tuple[dict[str, object], tuple[Claim, ...]]:
-    """holes: places of the range without an element, for maps with replicas or without a memory."""
+    """holes: places of the range without an element, for maps with replicas or without a memory.
+
+    Args:
+        count: Counts the places of a map exactly.
+        m: The map of one layout.
+
+    Returns:
+        (figures, further claims).
+    """
     if m.memory is not None and not m.replicas.extents:
         # what padding counts, without looking at places
         return {}, ()

@@ -32,14 +32,31 @@ MOST_NAMED = 64
 
 
 def claims(m: IndexMap) -> tuple[Claim, ...]:
-    """One claim per dimension: its tiles together are not larger than it is."""
+    """One claim per dimension: its tiles together are not larger than it is.
+
+    Args:
+        m: The map of one layout.
+
+    Returns:
+        The claims, in the order in which they are refuted.
+
+    Raises:
+        LayoutError: The map is no sharding.
+    """
     shards = _shards(m)
     rows = zip(shards.extents, shards.tiles, shards.shard, strict=True)
     return tuple([_divides(k, d, n, c) for k, (d, n, c) in enumerate(rows)]) or (_divides(0, 1, 1, 1),)
 
 
 def figures(m: IndexMap) -> dict[str, object]:
-    """The numbers of the module's text; closed forms as text when sizes are symbolic."""
+    """The numbers of the module's text; closed forms as text when sizes are symbolic.
+
+    Args:
+        m: The map of one layout.
+
+    Returns:
+        Exact numbers by name; closed forms as text where sizes are symbolic.
+    """
     shards = _shards(m)
     replicas = prod(size for _, size in shards.replicas)
     devices = prod(shards.tiles) * replicas

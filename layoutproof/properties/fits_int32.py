@@ -19,12 +19,29 @@ LAYOUTS = 1
 
 
 def claims(m: IndexMap) -> tuple[Claim, ...]:
-    """One claim: no element with an offset of 2**31 or more, or below 0."""
+    """One claim: no element with an offset of 2**31 or more, or below 0.
+
+    Args:
+        m: The map of one layout.
+
+    Returns:
+        The claims, in the order in which they are refuted.
+
+    Raises:
+        LayoutError: It has no memory, so offsets say nothing.
+    """
     return claims_of_width(m, 32)
 
 
 def figures(m: IndexMap) -> dict[str, object]:
-    """limit: the first offset that does not fit; allotted: elements; fits_when, for symbolic sizes: it surely fits."""
+    """limit: the first offset that does not fit; allotted: elements; fits_when, for symbolic sizes: it surely fits.
+
+    Args:
+        m: The map of one layout.
+
+    Returns:
+        Exact numbers by name; closed forms as text where sizes are symbolic.
+    """
     return figures_of_width(m, 32)
 
 

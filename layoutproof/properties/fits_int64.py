@@ -14,10 +14,27 @@ LAYOUTS = 1
 
 
 def claims(m: IndexMap) -> tuple[Claim, ...]:
-    """One claim: no element with an offset of 2**63 or more."""
+    """One claim: no element with an offset of 2**63 or more.
+
+    Args:
+        m: The map of one layout.
+
+    Returns:
+        The claims, in the order in which they are refuted.
+
+    Raises:
+        LayoutError: It has no memory, so offsets say nothing.
+    """
     return fits_int32.claims_of_width(m, 64)
 
 
 def figures(m: IndexMap) -> dict[str, object]:
-    """As those of fits_int32."""
+    """As those of fits_int32.
+
+    Args:
+        m: The map of one layout.
+
+    Returns:
+        Exact numbers by name; closed forms as text where sizes are symbolic.
+    """
     return fits_int32.figures_of_width(m, 64)

@@ -23,7 +23,18 @@ LAYOUTS = 1
 
 
 def claims(m: IndexMap, within: Mapping[str, int] | str | None = None) -> tuple[Claim, ...]:
-    """One claim: no element (and no replica of one) outside the range, or outside `within`."""
+    """One claim: no element (and no replica of one) outside the range, or outside `within`.
+
+    Args:
+        m: The map of one layout.
+        within: Extents to stay inside of, by axis, or the name of a target; None for the range of the map.
+
+    Returns:
+        The claims, in the order in which they are refuted.
+
+    Raises:
+        LayoutError: The map states no range.
+    """
     if not m.range.extents and m.memory is None:
         raise LayoutError("this map states no range, so nothing is out of bounds; give one: '... in [32, 4]'")
     points = {"element": m.domain} | ({"replica": m.replicas} if m.replicas.extents else {})

@@ -19,7 +19,14 @@ LAYOUTS = 1
 
 
 def claims(m: IndexMap) -> tuple[Claim, ...]:
-    """One claim: no first < second at the same place."""
+    """One claim: no first < second at the same place.
+
+    Args:
+        m: The map of one layout.
+
+    Returns:
+        The claims, in the order in which they are refuted.
+    """
     points = {"first": m.domain, "second": m.domain}
     replicas = ("", "")
     if m.replicas.extents:

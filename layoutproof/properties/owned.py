@@ -31,7 +31,17 @@ MOST_NAMED = 64
 
 
 def claims(m: IndexMap) -> tuple[Claim, ...]:
-    """Inside, apart, and the replicas of one element on different devices."""
+    """Inside, apart, and the replicas of one element on different devices.
+
+    Args:
+        m: The map of one layout.
+
+    Returns:
+        The claims, in the order in which they are refuted.
+
+    Raises:
+        LayoutError: The map has no axis of devices.
+    """
     device = device_of(m)
     found = (*in_bounds.claims(m), *injective.claims(m))
     if not m.replicas.extents:
@@ -49,7 +59,14 @@ def claims(m: IndexMap) -> tuple[Claim, ...]:
 
 
 def figures(m: IndexMap) -> dict[str, object]:
-    """The numbers of the module's text; only `replicas` where the map says no more than places."""
+    """The numbers of the module's text; only `replicas` where the map says no more than places.
+
+    Args:
+        m: The map of one layout.
+
+    Returns:
+        Exact numbers by name; closed forms as text where sizes are symbolic.
+    """
     replicas: Extent = m.replicas.count()
     shown: dict[str, object] = {"replicas": replicas if type(replicas) is int else str(replicas)}
     shards = getattr(m.place, "shards", None)

@@ -36,7 +36,20 @@ LAYOUTS = 1
 def claims(
     m: IndexMap, owner: Sequence[str] | None = None, dense: bool = False, balanced: bool = False
 ) -> tuple[Claim, ...]:
-    """Elements apart, replicas on different owners; with `dense` no place of the range is free."""
+    """Elements apart, replicas on different owners; with `dense` no place of the range is free.
+
+    Args:
+        m: The map of one layout.
+        owner: Axes that say who owns an element; None for the axes of the language.
+        dense: Demand that no place of the range is free.
+        balanced: Demand that no owner holds more elements than another.
+
+    Returns:
+        The claims, in the order in which they are refuted.
+
+    Raises:
+        LayoutError: An axis is unknown.
+    """
     owners, _ = split(m, owner)
     found = list(injective.claims(m))
     if m.replicas.extents:
@@ -54,7 +67,18 @@ def claims(
 def counted(
     count: Count, m: IndexMap, owner: Sequence[str] | None = None, dense: bool = False, balanced: bool = False
 ) -> tuple[dict[str, object], tuple[Claim, ...]]:
-    """The figures of the module's text, and the claim that no owner holds more elements than another."""
+    """The figures of the module's text, and the claim that no owner holds more elements than another.
+
+    Args:
+        count: Counts the places of a map exactly.
+        m: The map of one layout.
+        owner: Axes that say who owns an element; None for the axes of the language.
+        dense: Demand that no place of the range is free.
+        balanced: Demand that no owner holds more elements than another.
+
+    Returns:
+        (figures, further claims).
+    """
     owners, local = split(m, owner)
     try:
         per_owner, memory = count(owners), count(local)

@@ -30,7 +30,19 @@ _BOUND = re.compile(r"\s*(?P<number>\d{1,12}(?:\.\d{1,12})?)\s*(?P<unit>%|x)\s*"
 
 
 def claims(m: IndexMap, at_most: str | None = None) -> tuple[Claim, ...]:
-    """Elements do not overlap and stay inside; and, with `at_most`, nothing exceeds the bound."""
+    """Elements do not overlap and stay inside; and, with `at_most`, nothing exceeds the bound.
+
+    Args:
+        m: The map of one layout.
+        at_most: Bound: "2%" of what is allotted holds no element, or "1.02x" the bytes of the elements are allotted;
+            None for none.
+
+    Returns:
+        The claims, in the order in which they are refuted.
+
+    Raises:
+        LayoutError: The bound cannot be read, or the map has no memory.
+    """
     memory = _memory(m)
     if at_most is None:
         return bijective.claims(m)
@@ -54,7 +66,16 @@ def claims(m: IndexMap, at_most: str | None = None) -> tuple[Claim, ...]:
 
 
 def figures(m: IndexMap, at_most: str | None = None) -> dict[str, object]:
-    """The exact numbers; see the module's text."""
+    """The exact numbers; see the module's text.
+
+    Args:
+        m: The map of one layout.
+        at_most: Bound: "2%" of what is allotted holds no element, or "1.02x" the bytes of the elements are allotted;
+            None for none.
+
+    Returns:
+        Exact numbers by name; closed forms as text where sizes are symbolic.
+    """
     memory = _memory(m)
     elements, padded = m.domain.count(), memory.allotted
     numbers: dict[str, object] = {

@@ -21,7 +21,18 @@ LAYOUTS = 2
 
 
 def claims(required: IndexMap, offered: IndexMap) -> tuple[Claim, ...]:
-    """One claim: no place of the first that the second lacks."""
+    """One claim: no place of the first that the second lacks.
+
+    Args:
+        required: The map whose places are needed.
+        offered: The map that must have them too.
+
+    Returns:
+        The claims, in the order in which they are refuted.
+
+    Raises:
+        LayoutError: The shapes differ.
+    """
     if required.domain.extents != offered.domain.extents:
         shapes = " and ".join(f"[{', '.join(map(str, m.domain.extents))}]" for m in (required, offered))
         raise LayoutError(f"refines compares layouts of one shape, not {shapes}")

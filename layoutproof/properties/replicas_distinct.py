@@ -19,7 +19,14 @@ LAYOUTS = 1
 
 
 def claims(m: IndexMap) -> tuple[Claim, ...]:
-    """One claim: no element with two replicas first < second at the same place."""
+    """One claim: no element with two replicas first < second at the same place.
+
+    Args:
+        m: The map of one layout.
+
+    Returns:
+        The claims, in the order in which they are refuted.
+    """
 
     def explain(at: Point, on: Numbers) -> str:
         place = named(m, at["element"], at["first_replica"], on)
@@ -33,6 +40,13 @@ def claims(m: IndexMap) -> tuple[Claim, ...]:
 
 
 def figures(m: IndexMap) -> dict[str, object]:
-    """replicas: how many the layout speaks of, for each element."""
+    """replicas: how many the layout speaks of, for each element.
+
+    Args:
+        m: The map of one layout.
+
+    Returns:
+        Exact numbers by name; closed forms as text where sizes are symbolic.
+    """
     count = m.replicas.count()
     return {"replicas": count if type(count) is int else str(count)}

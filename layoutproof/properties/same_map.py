@@ -31,7 +31,19 @@ LAYOUTS = 2
 
 
 def claims(left: IndexMap, right: IndexMap, fusion: Sequence[str] | None = None) -> tuple[Claim, ...]:
-    """One claim: no element at two different places; with replicas two, one per direction; bounds of fused axes."""
+    """One claim: no element at two different places; with replicas two, one per direction; bounds of fused axes.
+
+    Args:
+        left: The map of the first layout.
+        right: The map of the second.
+        fusion: Equations such as "tx = 32*warpid + laneid" that make one axis of several; None for none.
+
+    Returns:
+        The claims, in the order in which they are refuted.
+
+    Raises:
+        LayoutError: The maps cannot be compared, or an equation cannot be read.
+    """
     if fusion:
         if not isinstance(fusion, Sequence):
             raise LayoutError(f"fusion is a list of equations such as 'tx = 32*warpid + laneid', not {fusion!r}")

@@ -35,14 +35,29 @@ def __getattr__(name: str) -> Any:
 
 
 def looks_like(text: str) -> bool:
-    """Whether a text without a language name is meant as an Axe layout."""
+    """Whether a text without a language name is meant as an Axe layout.
+
+    Args:
+        text: A layout without the name of a language.
+
+    Returns:
+        True where this language claims the text.
+    """
     return text.lstrip().startswith(("S[", "R["))
 
 
 def read(value: object, mode: str = "strict") -> AxeLayout:
     """An Axe layout from its text, its mapping, or a layout object of TVM's.
 
-    Raises LayoutError with the value, the rule it breaks and the column.
+    Args:
+        value: Text, a mapping with D, R, O, or a layout object of TVM.
+        mode: "strict" or "xla"; this language has one mode.
+
+    Returns:
+        The layout: frozen data; its `str` is its text.
+
+    Raises:
+        LayoutError: The text says the value, the rule it breaks and the column.
 
     >>> str(read("S[(8,4):(4@lane, 1@lane)] + R[2:4@warp] + 5@warp on (4, 8)"))
     'S[(8,4):(4@lane,1@lane)] + R[2:4@warp] + 5@warp on (4,8)'

@@ -22,7 +22,14 @@ _KEYS = ("shape", "stride", "order", "swizzle", "offset", "type")
 
 
 def looks_like(text: str) -> bool:
-    """Whether a text without a language name is meant as a CuTe layout: `shape:stride` without brackets or arrows."""
+    """Whether a text without a language name is meant as a CuTe layout: `shape:stride` without brackets or arrows.
+
+    Args:
+        text: A layout without the name of a language.
+
+    Returns:
+        True where this language claims the text.
+    """
     if any(mark in text for mark in "[]{}@=") or "->" in text:
         return False
     return ":" in text or text.lstrip().startswith(("Sw<", "S<", "Swizzle<"))
@@ -30,6 +37,16 @@ def looks_like(text: str) -> bool:
 
 def read(value: object, mode: str = "strict") -> CuteLayout:
     """A CuTe layout from its text or mapping form.
+
+    Args:
+        value: Text, or a mapping with shape and stride or order.
+        mode: "strict" or "xla"; this language has one mode.
+
+    Returns:
+        The layout: frozen data; its `str` is its text.
+
+    Raises:
+        LayoutError: The text says the value, the rule it breaks and the column.
 
     >>> str(read("((4,2),(2,4)):((1,16),(4,32))"))
     '((4,2),(2,4)):((1,16),(4,32))'

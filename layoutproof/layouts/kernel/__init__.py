@@ -25,12 +25,29 @@ def __getattr__(name: str) -> Any:
 
 
 def looks_like(text: str) -> bool:
-    """No text is a kernel: it is written as a mapping."""
+    """No text is a kernel: it is written as a mapping.
+
+    Args:
+        text: A layout without the name of a language.
+
+    Returns:
+        False.
+    """
     return False
 
 
 def read(value: object, mode: str = "strict") -> KernelLayout:
-    """A kernel from its mapping, or from a `Kernel`. Raises LayoutError for every field that is wrong.
+    """A kernel from its mapping, or from a `Kernel`.
+
+    Args:
+        value: A mapping with grid, inputs, outputs; or a `Kernel`.
+        mode: "strict" or "xla"; this language has one mode.
+
+    Returns:
+        The layout: frozen data; its `str` is its text.
+
+    Raises:
+        LayoutError: A field is wrong; the text names it.
 
     >>> print(read({"grid": [4, 2], "outputs": [{"array": "f32[7,5]", "block": [2, 3], "index": "(i, j) -> (i, j)"}]}))
     kernel grid (i < 4, j < 2)

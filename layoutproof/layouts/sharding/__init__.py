@@ -47,14 +47,29 @@ __all__ = [
 
 
 def looks_like(text: str) -> bool:
-    """Whether a text without a language name is meant as a sharding: braces first, ` sharded `, or an SBP signature."""
+    """Whether a text without a language name is meant as a sharding: braces first, ` sharded `, or an SBP signature.
+
+    Args:
+        text: A layout without the name of a language.
+
+    Returns:
+        True where this language claims the text.
+    """
     return text.lstrip().startswith("{") or SHARDED.search(text) is not None or SBP.match(text) is not None
 
 
 def read(value: object, mode: str = "strict") -> Sharding | ShardedArray:
     """A sharding, or an array with one, from text, a mapping or a JAX object; see the module's text.
 
-    Raises LayoutError with the value, the rule and for texts the column.
+    Args:
+        value: Text, a mapping with mesh and spec, or a sharding of JAX.
+        mode: "strict" or "xla", how much of XLA's grammar is taken.
+
+    Returns:
+        The layout: frozen data; its `str` is its text.
+
+    Raises:
+        LayoutError: The text says the value, the rule and, of a text, the column.
 
     >>> str(read({"mesh": {"x": 2, "y": 4}, "spec": ["x", None, ["y"]]}))
     "{mesh['x'=2,'y'=4], [{'x'}, {}, {'y'}]}"

@@ -25,7 +25,17 @@ __all__ = ["XlaLayout", "XlaOpaque", "XlaShape", "XlaTuple", "parse", "read", "t
 
 
 def read(value: object, mode: str = "strict") -> XlaShape:
-    """An XLA shape from its text; see `text.parse` for the modes and the LayoutErrors.
+    """An XLA shape from its text.
+
+    Args:
+        value: Text such as `f32[3,5]{1,0:T(2,2)}`.
+        mode: "strict" or "xla": "strict" refuses what XLA's verifier refuses.
+
+    Returns:
+        The layout: frozen data; its `str` is its text.
+
+    Raises:
+        LayoutError: The text says the value, the rule it breaks and the column.
 
     >>> str(read("f32[3,5]"))
     'f32[3,5]{1,0}'
