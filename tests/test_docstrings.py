@@ -23,7 +23,8 @@ from layoutproof.registry import read
 
 PROTOCOLS: tuple[Any, ...] = (
     *(index_map.IndexMap, index_map.Memory, index_map.row_major, index_map.from_row_major),
-    *(numbers.Numbers, space.Space, claim.Claim, claim.At, obligation.Obligation, obligation.for_each_operand),
+    *(numbers.Numbers, space.Space, claim.Claim, claim.At, obligation.Obligation),
+    *(obligation.Settled, obligation.by_rule, obligation.undecided, obligation.for_each_operand),
     *(kernel.KernelTarget, read.Layout),
 )
 """What the code of a third party is written with."""

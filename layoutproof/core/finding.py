@@ -32,25 +32,31 @@ IDLE = "not asked"
 class Finding:
     """The answer to one question about one subject.
 
-    question: what was asked: a property, a rule, or the gate's class of difference (`core.finding_kinds.KINDS`).
-    subject: what it is about, e.g. "layout scores", an operand of a kernel, the text of a layout.
-    reason: why it is refuted or unknown, one sentence with the numbers; "" where it is proved.
-    relpath: path of the file within a state of the gate, the same on every machine.
-    file, line, column: where to look now; for what is removed, where it was.  verdict: of a difference, whether it is
-    there ("refuted": nothing changed is false) or nobody could tell.
-    counterexample: there iff refuted and there is one: points in the order of the claim; `sizes`, where some are
-    symbolic, maps each symbol to its value.
-    severity: what a violation is worth: error, warning or info; of a difference deny, warn or allow. Only error and
-    deny decide a verdict of many and the exit code.
-    figures: exact numbers: ints, or closed forms as text where sizes are symbolic.  fix: what to write instead.
-    decided_by: the engine that proved or refuted ("digits", "isl", ..; two joined by "+" when confirmed).
-    scope: what was looked at, where that is not all there is: of a kernel never its body.
-    assumes: the assumptions about run-time values that the answer rests on.  needs: those under which what is unknown
-    is proved.
-    before, after: the texts of both states, "" where none.
-    match_heuristic: how the two sides were matched, where their identity does not say it.
-    policy: which rule or approval set the severity.  fingerprint: a name that stays the same between runs.
-    bad_input: there is no verdict, because the input is wrong.
+    Attributes:
+        question: What was asked: a property, a rule, or the gate's class of difference (`core.finding_kinds.KINDS`).
+        subject: What it is about, e.g. "layout scores", an operand of a kernel, the text of a layout.
+        reason: Why it is refuted or unknown, one sentence with the numbers; "" where it is proved.
+        relpath: Path of the file within a state of the gate, the same on every machine.
+        file: Where to look now; for what is removed, where it was.
+        line: 1-based, 0 where there is none.
+        column: 1-based, 0 where there is none.
+        verdict: Proved, refuted or unknown. Of a difference: refuted where it is there.
+        counterexample: There iff refuted and there is one: points in the order of the claim; `sizes`, where some are
+            symbolic, maps each symbol to its value.
+        severity: What a violation is worth: error, warning or info; of a difference deny, warn or allow. Only error and
+            deny decide a verdict of many and the exit code.
+        figures: Exact numbers: ints, or closed forms as text where sizes are symbolic.
+        fix: What to write instead.
+        decided_by: The engine that proved or refuted ("digits", "isl", ..; two joined by "+" when confirmed).
+        scope: What was looked at, where that is not all there is: of a kernel never its body.
+        assumes: The assumptions about run-time values that the answer rests on.
+        needs: The assumptions under which what is unknown is proved.
+        before: The text of the old state, "" where there is none.
+        after: The text of the new state, "" where there is none.
+        match_heuristic: How the two sides were matched, where their identity does not say it.
+        policy: Which rule or approval set the severity.
+        fingerprint: A name that stays the same between runs.
+        bad_input: There is no verdict, because the input is wrong.
     """
 
     question: str

@@ -16,7 +16,14 @@ SEVERITIES = ("error", "warning", "info")
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """An answer that needs no engine. by: who gives it.  reason, fix: why it is violated or open, and what to do."""
+    """An answer that needs no engine.
+
+    Attributes:
+        verdict: Proved, refuted or unknown.
+        reason: Why it is refuted or unknown.
+        fix: What to write instead.
+        by: Who gives the answer: "rule", or a compiler by name.
+    """
 
     verdict: Verdict
     reason: str = ""
@@ -25,25 +32,44 @@ class Settled:
 
 
 def by_rule(violation: str, fix: str = "", by: str = "rule") -> Settled:
-    """What a rule says: the violation in words, or "" where it holds."""
+    """What a rule says without an engine.
+
+    Args:
+        violation: The violation in words, "" where the rule holds.
+        fix: What to write instead.
+        by: Who says it.
+
+    Returns:
+        Refuted with the words, or proved.
+    """
     return Settled(Verdict.REFUTED, violation, fix, by) if violation else Settled(Verdict.PROVED, by=by)
 
 
 def undecided(reason: str) -> Settled:
-    """What cannot be told, and why."""
+    """An answer that is unknown.
+
+    Args:
+        reason: Why.
+
+    Returns:
+        The answer.
+    """
     return Settled(Verdict.UNKNOWN, reason, by="")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Obligation:
-    """What a property of kernels asks of one subject.
+    """What a rule asks of one subject of a kernel.
 
-    subject: the operand's name, `grid`, or `args[0] -> outputs[0]`.
-    claim: what the engines decide, or what a rule has settled without them.
-    leaves_open: outcomes of the claim that settle nothing, with the reason: the answer is then unknown.
-    reads: whether the answer may depend on what the subject's index map reads from tables.
-    severity: what a violation is worth.  source: file:line.  figures: exact numbers to show.
-    graver: asked where this is not proved, and the worst of them is the answer where it is violated or unknown.
+    Attributes:
+        subject: Name of the operand, `grid`, or `args[0] -> outputs[0]`.
+        claim: What the engines decide, or what a rule has settled without them.
+        reads: Whether the answer may depend on what the subject's index map reads from scalar prefetch operands.
+        severity: What a violation is worth: error, warning or info.
+        source: Where the subject is written, as file:line.
+        figures: Exact numbers to show.
+        leaves_open: Outcomes of the claim that settle nothing, with the reason: the answer is then unknown.
+        graver: Asked where this is not proved; the worst of them is then the answer.
     """
 
     subject: str
@@ -59,7 +85,15 @@ class Obligation:
 def for_each_operand(
     operands: Iterable[Operand], make: Callable[[Operand], Iterable[Obligation]]
 ) -> tuple[Obligation, ...]:
-    """The obligations of every operand; one that cannot be told of an operand is unknown for that operand alone."""
+    """The obligations of every operand. What cannot be told of one operand is unknown for that operand alone.
+
+    Args:
+        operands: Of the kernel.
+        make: Gives the obligations of one operand; it may raise Undecided.
+
+    Returns:
+        All of them, in the order of the operands.
+    """
     found: list[Obligation] = []
     for operand in operands:
         try:
