@@ -13,7 +13,6 @@ from typing import Any
 
 from layoutproof.core.errors import BudgetExceeded, LayoutError, Unsupported
 from layoutproof.tilings.branch import candidate, cost_of
-from layoutproof.tilings.cost import figures
 from layoutproof.tilings.legal import checker
 from layoutproof.tilings.problem import Problem, broken
 from layoutproof.tilings.walk import Floats
@@ -60,7 +59,7 @@ def rank(problem: Problem, values: Mapping[str, int]) -> Rank:
             raise LayoutError(f"{name} = {values.get(name)} is no candidate of this problem")
     if problem.count() > MOST:
         raise BudgetExceeded(f"{problem.count()} candidates; at most {MOST} are priced at once")
-    walked = [window.name for window in problem.template.windows if not window.straight]
+    walked = [one.operand.name for one in problem.model.traffic if not one.straight]
     if walked:
         raise Unsupported(f"{', '.join(walked)}: the bytes of their index maps have no closed form")
     own = candidate(problem, values)
@@ -84,7 +83,7 @@ def _all(problem: Problem) -> tuple[Any, Any]:
     fits: Any = True
     rows = []
     for shape in problem.shapes:
-        row = figures(problem.template, problem.flops, problem.machine, {**shape.sizes, **values}, on)
+        row = problem.figures(shape, values, on)
         fits = on.logical_and(fits, row["vmem"] <= problem.vmem)
         for constraint in problem.constraints:
             fits = on.logical_and(fits, constraint.condition.evaluate({**shape.sizes, **values, **row}, on))

@@ -8,10 +8,14 @@ cost nothing, which is not counted on.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import Unsupported
+from layoutproof.core.numbers import INTS, Numbers
+from layoutproof.core.size import Size
+from layoutproof.core.term import Amount
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.hardware.tpu_tiles import LANES, round_up, vmem_bytes
 from layoutproof.kernel.kernel import Kernel, MemoryUse, Operand, Scratch
@@ -47,26 +51,55 @@ def _in(operand: Operand, memory: str) -> bool:
     return operand.memory == memory
 
 
-def _buffers(kernel: Kernel, operand: Operand) -> int:
-    """1 where the block never changes: one step, or an index that uses no grid dimension of more than one program."""
+def buffers(operand: Operand, grid: Mapping[str, Any], on: Numbers = INTS) -> tuple[Any, int]:
+    """(whether the block of an operand changes from one program to another, how many buffers its window has then).
+
+    It never does with one step, or with an index that uses no grid dimension of more than one program; then there is
+    one buffer. grid: the extents by name, numbers of any kind, or sizes: of those nobody knows that they are 1.
+    """
     if operand.buffers == 1:
-        return 1
-    moving = {name for name, extent in zip(kernel.grid_names, kernel.grid, strict=True) if extent != 1}
-    if not any(moving.intersection(term.names()) or term.op == "read" for term in operand.index):
-        return 1
-    return operand.buffers or 2
+        return False, 1
+    moves: Any = any(term.op == "read" for term in operand.index)
+    for name in dict.fromkeys(name for term in operand.index for name in term.names() if name in grid):
+        extent = grid[name]
+        moves = on.logical_or(moves, True if isinstance(extent, Size) else on.less(1, extent))
+    return moves, operand.buffers or 2
+
+
+def window_bytes(operand: Operand, block: Sequence[Any], grid: Mapping[str, Any], on: Numbers = INTS) -> Any:
+    """Bytes of VMEM that the windows of one operand take, buffers included, on any kind of number.
+
+    block: the sizes of the dimensions that are not squeezed.  grid: as for `buffers`.
+    """
+    one = vmem_bytes(block, vmem_bits(operand.dtype), on)
+    moves, count = buffers(operand, grid, on)
+    return on.select(moves, count * one, one)
+
+
+def vmem_bits(dtype: str) -> int:
+    """Bits of one element in VMEM, where truth values take 32; 32 where nobody knows the type."""
+    return 32 if dtype == "pred" else ELEMENT_BITS.get(dtype, 32)
+
+
+def _buffers(kernel: Kernel, operand: Operand) -> int:
+    moves, count = buffers(operand, dict(zip(kernel.grid_names, kernel.grid, strict=True)))
+    return count if moves else 1
 
 
 def _window(kernel: Kernel, operand: Operand) -> int:
-    return _buffers(kernel, operand) * _bytes([b.size for b in operand.block if b.kind != "squeezed"], operand.dtype)
+    block = _known([b.size for b in operand.block if b.kind != "squeezed"])
+    return int(window_bytes(operand, block, dict(zip(kernel.grid_names, kernel.grid, strict=True))))
 
 
-def _bytes(dims: Any, dtype: str) -> int:
+def _bytes(dims: Sequence[Amount], dtype: str) -> int:
+    return int(vmem_bytes(_known(dims), vmem_bits(dtype)))
+
+
+def _known(dims: Sequence[Amount]) -> Sequence[Any]:
     for extent in dims:
         if type(extent) is not int:
             raise Unsupported(f"the bytes of a block depend on the size {extent}")
-    bits = 32 if dtype == "pred" else ELEMENT_BITS.get(dtype, 32)
-    return int(vmem_bytes(list(dims), bits))
+    return dims
 
 
 def _scalars(dims: Any, bits: int) -> int:

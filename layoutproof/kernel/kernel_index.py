@@ -27,13 +27,13 @@ Index = tuple[tuple[Term, ...], tuple[Term | None, ...]]
 class Scope:
     """What an index map may name: the grid's dimensions, tables, size symbols.
 
-    apart: whether an index map may not name an index as a size is named.
+    parameters: None = it has none; otherwise they may be named too, and no index is named as a size is.
     """
 
     grid: tuple[str, ...]
     tables: Mapping[str, Table]
     sizes: frozenset[str]
-    apart: bool = False
+    parameters: frozenset[str] | None = None
 
 
 def read_index(value: str | Callable[..., Any] | None, block: Sequence[Block], scope: Scope) -> Index:
@@ -68,7 +68,7 @@ def read_index(value: str | Callable[..., Any] | None, block: Sequence[Block], s
             raise LayoutError(f"result {k} must be ds(start, size): dimension {k} is a BoundedSlice", text=text)
         if size is not None and not wanted:
             raise LayoutError(f"result {k} is ds(start, size), and dimension {k} is {block[k]}, no slice", text=text)
-    for name in names if scope.apart else ():
+    for name in names if scope.parameters is not None else ():
         if name in scope.sizes:
             raise LayoutError(f"{name} names a grid index and a size; rename one of them", text=text)
     renamed = _renaming(names, scope, text)
@@ -141,9 +141,12 @@ def _rename(term: Term, renamed: Mapping[str, str], scope: Scope, text: str) -> 
         new = renamed.get(name, name)
         if new in scope.tables:
             raise LayoutError(f"{name!r} is a table; read an entry of it, for instance {name}[0]", text=text)
-        if name not in renamed and name not in scope.sizes:
-            known = ", ".join((*renamed, *sorted(scope.sizes)))
+        sizes = scope.sizes if scope.parameters is None else scope.sizes | scope.parameters
+        if name not in renamed and name not in sizes:
+            known = ", ".join((*renamed, *sorted(sizes)))
             raise LayoutError(f"{name!r} is neither a grid index nor a size; known: {known or 'nothing'}", text=text)
+        if name not in renamed and name in scope.grid:
+            raise LayoutError(f"{name} names a grid index and a size; rename one of them", text=text)
         return Term("name", new)
     if term.op != "read":
         return Term(term.op, *(_rename(a, renamed, scope, text) for a in term.args))

@@ -18,7 +18,7 @@ out is the whole array, an index left out all zeros. What a mapping says is mode
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,12 +60,15 @@ _OPERAND = (
 _NAME = re.compile(r"[A-Za-z_][\w.\[\]-]{0,99}")
 
 
-def read_kernel(value: object, types: Mapping[str, int], parametric: bool = False) -> tuple[Kernel, tuple[str, ...]]:
+def read_kernel(
+    value: object, types: Mapping[str, int], known: Collection[str] | None = None
+) -> tuple[Kernel, tuple[str, ...]]:
     """A kernel from its mapping, and notes: what is written in an old way, with what it is called today.
 
-    types: the known element types and their widths in bits.  parametric: names stand for numbers that are still to be
-    chosen, so amounts are kept as terms and `Kernel.bind` asks the rest of the rules; otherwise names are sizes of run
-    time. Raises LayoutError for every field that is wrong, with its place in the mapping, the rule and what is known.
+    types: the known element types and their widths in bits.  known: names of parameters, that is of numbers which are
+    still to be chosen: amounts are then kept as terms, and `Kernel.bind` asks the rest of the rules; None = names are
+    sizes of run time. Raises LayoutError for every field that is wrong, with its place in the mapping, the rule and
+    what is known.
 
     >>> kernel, _ = read_kernel({"grid": [4], "outputs": [{"array": "f32[8]", "block": [2], "index": "i -> i"}]},
     ...                         {"f32": 32})
@@ -73,7 +76,7 @@ def read_kernel(value: object, types: Mapping[str, int], parametric: bool = Fals
     'outputs[0] f32[8] block (2) index (i)'
     """
     given = check_keys(value, _KERNEL, "a kernel", ("grid",))
-    parse: Parser = parse_amount if parametric else parse_size
+    parse: Parser = parse_size if known is None else parse_amount
     grid, names = read_grid(given["grid"], parse)
     tables, assumed = _tables(given.get("tables", {}), types, parse)
     rows = _rows(given, types, parse)
@@ -86,13 +89,13 @@ def read_kernel(value: object, types: Mapping[str, int], parametric: bool = Fals
     ]
     extents += [e for s in (*scratch, *scoped) for e in s.dims]
     sizes = parameters(extents)
-    if parametric and not isinstance(given["grid"], Mapping):
+    if known is not None and not isinstance(given["grid"], Mapping):
         # names that nobody wrote stand back behind those that somebody did
         names = tuple(f"{name}_" if name in sizes else name for name in names)
     _distinct(
         [("grid dimension", n) for n in names] + [("size", n) for n in sizes] + [("table", t.name) for t in tables]
     )
-    scope = Scope(names, {t.name: t for t in tables}, frozenset(sizes), parametric)
+    scope = Scope(names, {t.name: t for t in tables}, frozenset(sizes), None if known is None else frozenset(known))
     operands = tuple(_operand(row, scope) for row in rows)
     _distinct([("operand", o.name) for o in operands] + [("table", t.name) for t in tables])
     for k, operand in enumerate(operands):
@@ -123,7 +126,7 @@ def read_kernel(value: object, types: Mapping[str, int], parametric: bool = Fals
         word_of(given.get("platform", PLATFORMS[0]), PLATFORMS, "platform"),
         scoped=scoped,
     )
-    if not parametric:
+    if known is None:
         kernel.check_aliases()
     kernel = with_assumptions(kernel, assumed, parse=parse)
     bounds = parameters(e for t in kernel.tables for e in (t.low, t.high) if e is not None)

@@ -17,7 +17,6 @@ from typing import Any
 
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import INTS
-from layoutproof.tilings.cost import figures
 from layoutproof.tilings.interval import Interval, IntervalNumbers, ends
 from layoutproof.tilings.problem import UNDECIDED, Problem
 
@@ -142,8 +141,7 @@ def candidate(problem: Problem, values: Mapping[str, int]) -> Candidate:
     """The exact figures and cost of one choice."""
     rows = []
     for shape in problem.shapes:
-        names = {**shape.sizes, **values}
-        rows.append(figures(problem.template, problem.flops, problem.machine, names, INTS))
+        rows.append(problem.figures(shape, values, INTS))
     return Candidate(dict(values), cost_of(problem, values, rows, INTS), tuple(rows))
 
 
@@ -170,8 +168,7 @@ def bounded(
         values[name] = domain[low] if low == high else Interval(domain[low], domain[high])
     rows = []
     for shape in problem.shapes:
-        names = {**shape.sizes, **values}
-        row = figures(problem.template, problem.flops, problem.machine, names, KIND, problem.vmem, moves)
+        row = problem.figures(shape, values, KIND, problem.vmem, moves)
         if ends(row["vmem"])[0] > problem.vmem:
             return "VMEM", (), values
         for text, condition in rules:

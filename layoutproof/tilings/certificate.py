@@ -21,7 +21,6 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.space import Space
 from layoutproof.solvers.decide import decide
 from layoutproof.tilings.branch import DIVIDES, Box, candidate, cost_of
-from layoutproof.tilings.cost import figures
 from layoutproof.tilings.cover import partition, uncertified
 from layoutproof.tilings.problem import Problem, broken
 from layoutproof.tilings.walk import Floats
@@ -126,7 +125,7 @@ def _near(problem: Problem, values: Mapping[str, Any], cost: int, on: Numbers) -
     """
     rows, fits = [], True
     for shape in problem.shapes:
-        row = figures(problem.template, problem.flops, problem.machine, {**shape.sizes, **values}, on)
+        row = problem.figures(shape, values, on)
         fits = on.logical_and(fits, row["vmem"] <= problem.vmem)
         rows.append(row)
     if problem.cost is not None:
@@ -150,7 +149,7 @@ def certified_by_z3(problem: Problem, cost: int, listed: Sequence[Mapping[str, i
         values = dict(zip(names, places[0], strict=True))
         rows, held = [], True
         for shape in problem.shapes:
-            row = figures(problem.template, problem.flops, problem.machine, {**shape.sizes, **values}, on)
+            row = problem.figures(shape, values, on)
             held = on.logical_and(held, on.logical_not(on.less(problem.vmem, row["vmem"])))
             for constraint in problem.constraints:
                 held = on.logical_and(held, constraint.condition.evaluate({**shape.sizes, **values, **row}, on))

@@ -12,6 +12,7 @@ from layoutproof.compiler.libtpu import version
 from layoutproof.compiler.tracing import permit
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.kernel.kernel import CompilerAnswer
+from layoutproof.kernel.kernel_print import mapping_of
 from layoutproof.tilings.branch import Candidate
 from layoutproof.tilings.problem import Problem
 
@@ -65,16 +66,15 @@ def asked(problem: Problem, found: Sequence[Candidate], known: Sequence[Compiled
             permit(problem.body, Path(problem.source).parent)
         for shape in problem.shapes:
             left = [k for k, answer in enumerate(answers) if answer.value == ""]
-            kernels = [problem.template.instance({**shape.sizes, **new[k]}) for k in left]
+            kernels = [problem.bind(shape, new[k]) for k in left]
             if not kernels:
                 break
             tables = [array_text(f"{'s' if t.signed else 'u'}{t.bits}", t.dims) for t in kernels[0].tables]
             inputs = [array_text(o.dtype, o.dims) for o in kernels[0].inputs]
             questions = []
-            for k in left:
-                names = {**shape.sizes, **new[k]}
-                filled = problem.template.filled(names)
-                questions.append({"mapping": filled, "body": problem.body or "", "named": names})
+            for k, kernel in zip(left, kernels, strict=True):
+                named = {**shape.sizes, **new[k]}
+                questions.append({"mapping": mapping_of(kernel), "body": problem.body or "", "named": named})
             place = "layoutproof.tilings.declared_call:call"
             said_now = refused(place, [*tables, *inputs], questions, problem.target)
             for k, answer in zip(left, said_now, strict=True):

@@ -23,7 +23,6 @@ from layoutproof.tilings.legal import MEMORY, checker, whole
 from layoutproof.tilings.presolve import presolve
 from layoutproof.tilings.problem import Problem
 from layoutproof.tilings.ranges import domain
-from layoutproof.tilings.template import read_template
 
 BUDGET = 20_000
 """Boxes looked at for each question, at effort 1; a fifth of them where bytes are bounded, which takes five times as
@@ -86,7 +85,7 @@ def stated(problem: Problem) -> tuple[Condition, ...]:
     found += [("range", name, CAP) for name in open_ended]
     found += [] if problem.partial else [(WHOLE,)]
     found += [("constraint", text) for text in dict.fromkeys(c.text for c in problem.constraints)]
-    found += [(BUFFERS,)] if any(w.buffers != 1 and w.memory == "vmem" for w in problem.template.windows) else []
+    found += [(BUFFERS,)] if any(o.buffers != 1 and o.memory == "vmem" for o in problem.kernel.operands) else []
     return (*found, (VMEM,))
 
 
@@ -154,17 +153,12 @@ def _relaxed(problem: Problem, kept: Sequence[Condition]) -> tuple[Problem, bool
                     variables[name] += _beyond(name, left, problem)
             except LayoutError:
                 known = False
-    template = problem.template
+    kernel = problem.kernel
     if (BUFFERS,) not in kept and (BUFFERS,) in stated(problem):
-        rows = {
-            key: [{**operand, "buffers": 1} for operand in template.mapping[key]]
-            for key in ("inputs", "outputs", "operands")
-            if template.mapping.get(key)
-        }
-        template = read_template({**template.mapping, **rows})
+        kernel = replace(kernel, operands=tuple(replace(operand, buffers=1) for operand in kernel.operands))
     relaxed = replace(
         problem,
-        template=template,
+        kernel=kernel,
         variables=variables,
         constraints=tuple(c for c in problem.constraints if ("constraint", c.text) in kept),
         vmem=problem.vmem if (VMEM,) in kept else UNLIMITED,

@@ -13,15 +13,18 @@ bytes measured on libtpu 0.0.42.1 (`hardware/tpu_kernels`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.term import Term
+from layoutproof.core.size import product
+from layoutproof.core.term import Term, value_of
+from layoutproof.hardware.tpu_memory import vmem_bits, window_bytes
 from layoutproof.hardware.tpu_tiles import grain, vmem_bytes
+from layoutproof.kernel.kernel import Kernel
 from layoutproof.tilings.interval import ends
-from layoutproof.tilings.template import Template, Window, vmem_bits
+from layoutproof.tilings.traffic import Traffic, traffic
 from layoutproof.tilings.walk import walked
 
 FIGURES = ("time", "bytes", "flops", "steps", "vmem", "padding")
@@ -38,67 +41,68 @@ class Machine:
     overhead: int
 
 
-def figures(
-    template: Template,
-    flops: Term | None,
-    machine: Machine,
-    names: Mapping[str, Any],
-    on: Numbers,
-    most: int | None = None,
-    moves: bool = True,
-) -> Any:
-    """FIGURES by name. `names` gives sizes and tile variables; `flops` is of the whole kernel.
+@dataclass(frozen=True, slots=True)
+class CostModel:
+    """What one kernel costs, whose amounts may be terms over parameters.
 
-    most: where more bytes of VMEM than this are needed for sure, nothing but `vmem` and `steps` is given.
-    moves: False = never anything else: what moves takes far longer to bound than what is held.
+    flops: of the whole kernel, None = not counted.  Raises Undecided, when made, for windows that nobody has priced.
     """
-    grid = [term.evaluate(names, on) for term in template.grid]
-    steps: Any = 1
-    for extent in grid:
-        steps = steps * extent
-    vmem: Any = 0
-    for window in template.windows:
-        if window.memory == "vmem":
-            vmem = vmem + window_bytes(window, grid, names, on)
-    for bits, dims, memory in template.scratch:
-        if memory == "vmem":
-            vmem = vmem + vmem_bytes([term.evaluate(names, on) for term in dims], bits, on)
-    if not moves or (most is not None and ends(vmem)[0] > most):
-        return {"steps": steps, "vmem": vmem}
-    moved: Any = 0
-    useful: Any = 0
-    for window, covered in zip(template.windows, template.covered, strict=True):
-        if window.memory not in ("vmem", "smem"):
-            continue
-        if window.straight:
-            whole, rounded = _moved(window, covered, grid, names, on)
-        else:
-            whole, rounded = walked(window, grid, names, on)
-        moved, useful = moved + rounded, useful + whole
-    work: Any = 0 if flops is None else flops.evaluate({**names, "steps": steps}, on)
-    time = steps * machine.overhead
-    time = time + on.maximum(_ceil(moved * 10**12, machine.bandwidth), _ceil(work * 10**12, machine.peak))
-    return {"time": time, "bytes": moved, "flops": work, "steps": steps, "vmem": vmem, "padding": moved - useful}
 
+    kernel: Kernel
+    flops: Term | None
+    machine: Machine
+    traffic: tuple[Traffic, ...] = field(init=False)
 
-def window_bytes(window: Window, grid: list[Any], names: Mapping[str, Any], on: Numbers) -> Any:
-    """Bytes of VMEM that one operand's windows take, buffers included."""
-    block = [term.evaluate(names, on) for term in window.block if term is not None]
-    one = vmem_bytes(block, vmem_bits(window.dtype), on)
-    if window.buffers == 1:
-        return one
-    moves: Any = any(term.op == "read" for term in window.index)
-    for used in window.uses:
-        for k in used:
-            moves = on.logical_or(moves, on.less(1, grid[k]))
-    return on.select(moves, (window.buffers or 2) * one, one)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "traffic", traffic(self.kernel))
+
+    def figures(self, names: Mapping[str, Any], on: Numbers, most: int | None = None, moves: bool = True) -> Any:
+        """FIGURES by name. names: the parameters, on the kind of number `on`.
+
+        most: where more bytes of VMEM than this are needed for sure, nothing but `vmem` and `steps` is given.
+        moves: False = never anything else: what moves takes far longer to bound than what is held.
+        """
+        kernel = self.kernel
+        grid = [value_of(extent, names, on) for extent in kernel.grid]
+        steps = product(grid)
+        extents = dict(zip(kernel.grid_names, grid, strict=True))
+        vmem: Any = 0
+        blocks: list[list[Any]] = []
+        for one in self.traffic:
+            operand = one.operand
+            blocks.append([value_of(b.size, names, on) for b in operand.block] if one.moved else [])
+            if operand.memory == "vmem":
+                seen = [n for n, b in zip(blocks[-1], operand.block, strict=True) if b.kind != "squeezed"]
+                vmem = vmem + window_bytes(operand, seen, extents, on)
+        for scratch in (*kernel.scratch, *kernel.scoped):
+            if scratch.memory == "vmem":
+                dims = [value_of(n, names, on) for n in scratch.dims]
+                vmem = vmem + vmem_bytes(dims, vmem_bits(scratch.dtype), on)
+        if not moves or (most is not None and ends(vmem)[0] > most):
+            return {"steps": steps, "vmem": vmem}
+        moved: Any = 0
+        useful: Any = 0
+        for one, block in zip(self.traffic, blocks, strict=True):
+            if not one.moved:
+                continue
+            array = [value_of(n, names, on) for n in one.operand.dims]
+            if one.straight:
+                whole, rounded = _moved(one, grid, array, block, on)
+            else:
+                whole, rounded = walked(one, extents, array, block, names, on)
+            moved, useful = moved + rounded, useful + whole
+        work: Any = 0 if self.flops is None else self.flops.evaluate({**names, "steps": steps}, on)
+        bandwidth, peak = self.machine.bandwidth, self.machine.peak
+        time = steps * self.machine.overhead
+        time = time + on.maximum(_ceil(moved * 10**12, bandwidth), _ceil(work * 10**12, peak))
+        return {"time": time, "bytes": moved, "flops": work, "steps": steps, "vmem": vmem, "padding": moved - useful}
 
 
 def _moved(
-    window: Window, covered: frozenset[int], grid: list[Any], names: Mapping[str, Any], on: Numbers
+    one: Traffic, grid: Sequence[Any], array: Sequence[Any], block: Sequence[Any], on: Numbers
 ) -> tuple[Any, Any]:
     """(bytes of elements, bytes with the tiles' padding) that one operand moves between HBM and VMEM."""
-    chosen = {k for used in window.uses for k in used}
+    chosen = {k for used in one.uses for k in used}
     repeats: Any = 1
     started: Any = False
     # innermost first: dimensions inside of the last one that chooses a block leave the block where it is
@@ -109,13 +113,11 @@ def _moved(
             repeats = on.select(started, repeats * grid[k], repeats)
     whole: Any = 1
     rounded: Any = 1
-    units = grain(len(window.dims), window.bits)
-    for d, (dim, block, used) in enumerate(zip(window.dims, window.block, window.uses, strict=True)):
-        extent = dim.evaluate(names, on)
-        size = 1 if block is None else block.evaluate(names, on)
-        if d in covered and d not in window.looked_up:
+    units = grain(len(array), one.bits)
+    for d, (extent, size, used) in enumerate(zip(array, block, one.uses, strict=True)):
+        if d in one.covered and d not in one.looked_up:
             here = extent
-        elif d in window.looked_up:
+        elif d in one.looked_up:
             here = size
             for k in used:
                 here = here * grid[k]
@@ -126,7 +128,7 @@ def _moved(
             here = on.minimum(extent, size * count)
         whole = whole * here
         rounded = rounded * _in_tiles(here, size, units[d], on)
-    return repeats * whole * window.bits // 8, repeats * rounded * window.bits // 8
+    return repeats * whole * one.bits // 8, repeats * rounded * one.bits // 8
 
 
 def _in_tiles(length: Any, block: Any, unit: int, on: Numbers) -> Any:

@@ -15,7 +15,6 @@ from typing import Any
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import Numbers
 from layoutproof.tilings.branch import DIVIDES, Box, candidate, cost_of
-from layoutproof.tilings.cost import figures
 from layoutproof.tilings.problem import Problem, broken
 
 CHUNK = 4096
@@ -202,11 +201,10 @@ def _bounded(problem: Problem, boxes: Sequence[Box], cost: int) -> tuple[dict[st
         done = done | found
 
     for shape in problem.shapes:
-        names = {**shape.sizes, **values}
-        row = figures(problem.template, problem.flops, problem.machine, names, on)
+        row = problem.figures(shape, values, on)
         refuse("VMEM", _ends(row["vmem"])[0] > problem.vmem)
         for constraint in problem.constraints:
-            may, _ = _truth(constraint.condition.evaluate({**names, **row}, on))
+            may, _ = _truth(constraint.condition.evaluate({**shape.sizes, **values, **row}, on))
             refuse(constraint.text, np.logical_not(may))
         rows.append(row)
     if done.all():

@@ -34,7 +34,7 @@ def checker(problem: Problem, but: Collection[str] = (), effort: int = 1) -> Cal
     def why(values: Mapping[str, int]) -> str:
         for shape in problem.shapes:
             try:
-                kernel = problem.template.instance({**shape.sizes, **values})
+                kernel = problem.bind(shape, values)
             except LayoutError as error:
                 return f"the kernel language: {error.problem}"
             refused = _blocks(kernel, target, blocks) or _properties(kernel, target, problem.partial, but, effort)
@@ -53,7 +53,7 @@ def findings_of(
     target = target if answer is None else target.told(answer)
     found = []
     for shape in problem.shapes:
-        found.append(judge(problem.template.instance({**shape.sizes, **values}), target=target, effort=effort))
+        found.append(judge(problem.bind(shape, values), target=target, effort=effort))
     return tuple(found)
 
 
@@ -100,7 +100,7 @@ def whole(problem: Problem, effort: int = 1) -> Callable[[Mapping[str, int]], st
     def why(values: Mapping[str, int]) -> str:
         for shape in problem.shapes:
             try:
-                kernel = problem.template.instance({**shape.sizes, **values})
+                kernel = problem.bind(shape, values)
             except LayoutError:
                 return ""  # what is no kernel is for the rules to say
             for finding in judge(kernel, names=("partial_blocks",), target=target, effort=effort):

@@ -11,8 +11,8 @@ from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.hardware.tpu_chips import chip_of
 from layoutproof.hardware.tpu_memory import SPILLS
+from layoutproof.kernel.kernel import Kernel
 from layoutproof.tilings.cost import Machine
-from layoutproof.tilings.template import Template
 
 STEP_OVERHEAD = 350_000
 """Picoseconds per grid step where the user says nothing: an assumption of ours, measured by nobody here. It breaks
@@ -61,13 +61,13 @@ def headroom(value: Any) -> Headroom:
     return Headroom(ceil(100 * (1 - 1 / ratio)), f"{whose}: {said}")
 
 
-def machine(target: str, template: Template, overhead: int | None = None) -> Machine:
+def machine(target: str, kernel: Kernel, overhead: int | None = None) -> Machine:
     """The roofline of one TensorCore: the peak is that of the widest input of 2 or more dimensions.
 
     overhead: picoseconds of one grid step, None = STEP_OVERHEAD. Raises LayoutError for an unknown target.
     """
     chip = chip_of(target)
-    matrices = [w.dtype for w in template.windows if w.role == "in" and len(w.dims) > 1]
+    matrices = [o.dtype for o in kernel.inputs if len(o.dims) > 1]
     # one wide or floating operand makes the whole product one of its kind
     widest = max((ELEMENT_BITS.get(dtype, 32) for dtype in matrices), default=32)
     floating = not all(_WHOLE.fullmatch(dtype) for dtype in matrices)

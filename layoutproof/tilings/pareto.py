@@ -10,13 +10,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from layoutproof.core.errors import Undecided
 from layoutproof.tilings.branch import BUDGET, KIND, UNBOUNDED, Box, Candidate, bounded, candidate, cost_of, cut
 from layoutproof.tilings.certificate import CHUNK, EXACTLY, MOST, SLACK
-from layoutproof.tilings.cost import figures
 from layoutproof.tilings.interval import ends
 from layoutproof.tilings.problem import UNDECIDED, Problem, broken
 from layoutproof.tilings.walk import Floats
@@ -102,9 +100,8 @@ def missing(problem: Problem, points: Sequence[Point], legal: Legal) -> Mapping[
         values = dict(zip(problem.variables, [axes[0][start : start + rows_at_once], *axes[1:]], strict=True))
         shape = (len(axes[0][start : start + rows_at_once]), *map(len, domains[1:]))
         on = Floats(np)
-        priced = partial(figures, problem.template, problem.flops, problem.machine, on=on)
         with np.errstate(all="ignore"):  # what divides by 0 is computed exactly, and left out then
-            rows = [priced({**s.sizes, **values}) for s in problem.shapes]
+            rows = [problem.figures(shape, values, on) for shape in problem.shapes]
         # what is beaten by clearly more than floats may be off is beaten; the rest is computed exactly
         left = np.ones(shape, dtype=bool)
         # of a cost that is the user's own all are: what floats lose may be all that it is about

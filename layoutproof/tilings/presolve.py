@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.numbers import INTS
+from layoutproof.core.term import Amount, parameters, value_of
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Operand
 from layoutproof.tilings.branch import DIVIDES
 from layoutproof.tilings.cost import FIGURES
 from layoutproof.tilings.problem import Problem
-from layoutproof.tilings.template import Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +55,25 @@ def presolve(problem: Problem, target: KernelTarget | None) -> tuple[Problem, tu
                 return "" if held else text
 
             leave_out(name, breaks)
-    for at, window in enumerate(problem.template.windows):
-        for d, term in enumerate(window.block):
-            if term is None or term.op != "name" or term.args[0] not in kept:
+    for at, one in enumerate(problem.model.traffic):
+        for d, block in enumerate(one.operand.block):
+            name = str(block.size)
+            if block.kind != "blocked" or name not in kept:
                 continue
-            if any(name in problem.variables for dim in window.dims for name in dim.names()):
+            if any(name in problem.variables for name in parameters(one.operand.dims)):
                 continue
-            if not problem.partial and d in problem.template.covered[at]:
-                leave_out(term.args[0], lambda value, w=window, d=d: _left_over(problem, w, d, value))  # type: ignore[misc]
+            if not problem.partial and d in one.covered:
+                extent = one.operand.dims[d]
+                leave_out(name, lambda value, extent=extent: _left_over(problem, extent, value))  # type: ignore[misc]
             if target is not None:
-                leave_out(term.args[0], _refusal(problem, target, at, d, _any(problem, kept)))
+                leave_out(name, _refusal(problem, target, at, d, _any(problem, kept)))
     return replace(problem, variables=kept), tuple(removed)
 
 
-def _left_over(problem: Problem, window: Window, d: int, value: int) -> str:
+def _left_over(problem: Problem, dim: Amount, value: int) -> str:
     for shape in problem.shapes:
         try:
-            extent = window.dims[d].evaluate(shape.sizes, INTS)
+            extent = value_of(dim, shape.sizes, INTS)
         except ZeroDivisionError:
             return DIVIDES
         if extent % value:
@@ -90,12 +92,11 @@ def _refusal(
     kernels: list[Kernel] = []
     for shape in problem.shapes:
         try:
-            kernels.append(problem.template.instance({**shape.sizes, **values}))
+            kernels.append(problem.bind(shape, values))
         except LayoutError:
             # what no candidate can be read with is for the single candidates to say
             return lambda value: ""
-    # the language may order operands as it likes; templates keep inputs before outputs
-    operands: list[Operand] = [(kernel.inputs + kernel.outputs)[at] for kernel in kernels]
+    operands: list[Operand] = [kernel.operands[at] for kernel in kernels]
 
     def why(value: int) -> str:
         for operand in operands:

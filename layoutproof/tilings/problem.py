@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from layoutproof.core.numbers import INTS
+from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.term import Term
-from layoutproof.tilings.cost import Machine
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.tilings.cost import CostModel, Machine
 from layoutproof.tilings.machines import Headroom
-from layoutproof.tilings.template import Template
 
 UNDECIDED = "undecided: "
 """What the reason of an illegal candidate starts with where nobody can tell: nothing is proved of it."""
@@ -39,7 +39,8 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """variables: name -> the values it may take, rising.  flops: of the whole kernel, None = not counted.
+    """kernel: its amounts are terms over sizes and variables.  variables: name -> the values it may take, rising.
+    flops: of the whole kernel, None = not counted.
     cost: over FIGURES and names, None = time.  worst: the largest cost over the shapes counts, not their weighted sum.
     partial: whether blocks may reach over the edge of an array (the kernel masks them).
     vmem: bytes that windows and scratch may take, headroom taken off.  target, compiler: whose rules are kept.
@@ -49,7 +50,7 @@ class Problem:
     """
 
     name: str
-    template: Template
+    kernel: Kernel
     variables: Mapping[str, tuple[int, ...]]
     shapes: tuple[Shape, ...]
     machine: Machine
@@ -66,10 +67,24 @@ class Problem:
     overhead_given: bool = False
     headroom: Headroom = NONE
     ranges: Mapping[str, Any] = field(default_factory=dict)
+    model: CostModel = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "model", CostModel(self.kernel, self.flops, self.machine))
 
     def count(self) -> int:
         """How many candidates there are, legal or not."""
         return prod(len(values) for values in self.variables.values())
+
+    def bind(self, shape: Shape, values: Mapping[str, int]) -> Kernel:
+        """The kernel of one candidate. LayoutError where the kernel language refuses it."""
+        return self.kernel.bind({**shape.sizes, **values})
+
+    def figures(
+        self, shape: Shape, values: Mapping[str, Any], on: Numbers, most: int | None = None, moves: bool = True
+    ) -> Any:
+        """FIGURES of one candidate, or bounds of many; `CostModel.figures` says of what."""
+        return self.model.figures({**shape.sizes, **values}, on, most, moves)
 
 
 def broken(problem: Problem, values: Mapping[str, int], rows: Sequence[Mapping[str, int]]) -> list[str]:

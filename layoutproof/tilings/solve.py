@@ -92,7 +92,7 @@ class Tilings:
         """For each candidate found, what reaches over the edge of an array, for any of the shapes."""
         found = []
         for one, shapes in zip(self.progress.found, self.findings, strict=True):
-            instances = [self.problem.template.instance({**s.sizes, **one.values}) for s in self.problem.shapes]
+            instances = [self.problem.bind(shape, one.values) for shape in self.problem.shapes]
             of_each = [partials(kernel, findings) for kernel, findings in zip(instances, shapes, strict=True)]
             found.append(tuple({(p.operand, p.dimension): p for of_one in of_each for p in of_one}.values()))
         return found
@@ -151,7 +151,7 @@ def solve(problem: Problem, best: int = 5, effort: int = 1, pareto: bool = False
 def uncounted(problem: Problem) -> tuple[str, ...]:
     """Operands that the cost rests on and that the pipeline does not move."""
     rests = problem.cost is None or {"time", "bytes", "padding"}.intersection(problem.cost.names())
-    return tuple(w.name for w in problem.template.windows if w.memory not in ("vmem", "smem") and rests)
+    return tuple(one.operand.name for one in problem.model.traffic if rests and not one.moved)
 
 
 def remembered(legal: Legal) -> Legal:

@@ -137,7 +137,7 @@ def model(problem: Problem, compiled: Sequence[Compiled] | None = None) -> list[
         lines.append(_line("compiler", compiler_said(compiled)))
     if problem.flops is None:
         lines.append(_line("flops", "not stated in the file, so compute never limits"))
-    if any(w.looked_up for w in problem.template.windows):
+    if any(one.looked_up for one in problem.model.traffic):
         lines.append(_line("tables", "entries of tables count as if no two in a row were equal"))
     return lines
 

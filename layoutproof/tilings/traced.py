@@ -24,11 +24,10 @@ from layoutproof.core.term import Term, reads
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Unmodelled
 from layoutproof.pallas.judge import judge, kernel_target
 from layoutproof.tilings.branch import DIVIDES
-from layoutproof.tilings.cost import FIGURES, figures
+from layoutproof.tilings.cost import FIGURES, CostModel
 from layoutproof.tilings.legal import COSTLY
 from layoutproof.tilings.machines import Headroom, machine
 from layoutproof.tilings.problem import NONE, Constraint
-from layoutproof.tilings.traced_template import template_of
 
 MOST = 4096
 """Candidates that are traced at effort 1 (about 10 ms each)."""
@@ -204,10 +203,11 @@ def priced(problem: TracedProblem, values: Mapping[str, int], calls: Kernels) ->
         raise Unsupported("the function makes no Pallas call")
     rows = []
     for k, kernel in enumerate(kernels):
-        template = template_of(kernel)
-        numbers = machine(problem.target, template, problem.step_overhead)
+        _check_known(kernel)
+        numbers = machine(problem.target, kernel, problem.step_overhead)
         # the flops are of all kernels together, and counted once
-        rows.append(figures(template, problem.flops if k == 0 else None, numbers, {**problem.sizes, **values}, INTS))
+        model = CostModel(kernel, problem.flops if k == 0 else None, numbers)
+        rows.append(model.figures({**problem.sizes, **values}, INTS))
     row = {name: max(r[name] for r in rows) if name == "vmem" else sum(r[name] for r in rows) for name in FIGURES}
     names = {**problem.sizes, **values, **row}
     cost = row["time"] if problem.cost is None else int(problem.cost.evaluate(names, INTS))
@@ -216,6 +216,16 @@ def priced(problem: TracedProblem, values: Mapping[str, int], calls: Kernels) ->
         by_hand = []  # the cost is the user's own, and complete without them
     read = any(reads(operand.index) for kernel in kernels for operand in kernel.operands)
     return Traced(dict(values), tuple(kernels), cost, row, tuple(dict.fromkeys(by_hand)), read)
+
+
+def _check_known(kernel: Kernel) -> None:
+    """Undecided where a size of the kernel is known at run time only."""
+    if not all(type(n) is int for n in kernel.grid):
+        raise Unsupported(f"{kernel.name}: its grid is known at run time only")
+    amounts = [n for o in kernel.operands for n in (*o.dims, *(b.size for b in o.block))]
+    for amount in (*amounts, *(n for s in (*kernel.scratch, *kernel.scoped) for n in s.dims)):
+        if type(amount) is not int:
+            raise Unsupported(f"the size {amount} is known at run time only")
 
 
 def illegal(problem: TracedProblem, one: Traced, target: KernelTarget) -> tuple[str, bool]:

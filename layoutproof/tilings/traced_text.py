@@ -12,7 +12,6 @@ from layoutproof.tilings.machines import machine, sources
 from layoutproof.tilings.tilings_json import partial_json
 from layoutproof.tilings.tilings_text import partial_notes
 from layoutproof.tilings.traced import Traced, TracedFound, TracedProblem
-from layoutproof.tilings.traced_template import template_of
 
 EXIT = {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNKNOWN: 3}
 BODY = "VMEM is that of windows and scratch; what a kernel's body holds besides is not counted, nor is its time"
@@ -118,6 +117,6 @@ class TracedAnswer:
         if any(one.read for one in found):
             said.append(TABLES)
         for one in found[:1]:
-            numbers = machine(problem.target, template_of(one.kernels[0]), problem.step_overhead)
+            numbers = machine(problem.target, one.kernels[0], problem.step_overhead)
             said += sources(numbers, problem.step_overhead is not None)
         return tuple(said)

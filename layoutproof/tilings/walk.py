@@ -11,7 +11,7 @@ from layoutproof.core.size import product
 from layoutproof.core.term import reads
 from layoutproof.hardware.tpu_tiles import LANES, grain, round_up
 from layoutproof.questions.arrays import ArrayNumbers
-from layoutproof.tilings.template import Window
+from layoutproof.tilings.traffic import Traffic
 
 MOST = 1 << 22
 """Steps of a grid that are walked."""
@@ -28,55 +28,63 @@ class Floats(ArrayNumbers):
         raise Unsupported("takes an xor of numbers that are kept as floats")
 
 
-def walked(window: Window, grid: Sequence[Any], names: Mapping[str, Any], on: Numbers) -> tuple[Any, Any]:
+def walked(
+    one: Traffic,
+    grid: Mapping[str, Any],
+    array: Sequence[Any],
+    block: Sequence[Any],
+    names: Mapping[str, Any],
+    on: Numbers,
+) -> tuple[Any, Any]:
     """(bytes of elements, bytes with the tiles' padding) that the operand moves; for ints exact, otherwise bounds.
 
+    grid: extents by name.  array, block: sizes.  names: the parameters that the index map speaks of.
     Where the grid or the block is not known as ints the bounds are one fetch and one fetch a step.
     Raises Undecided for more than MOST steps, and for tables in anything but a coordinate of their own.
     """
-    dims = [term.evaluate(names, on) for term in window.dims]
-    block = [1 if term is None else term.evaluate(names, on) for term in window.block]
-    beside = [names[n] for term in window.index for n in term.names() if n in names and n not in window.names]
-    if not all(type(n) is int for n in (*grid, *dims, *block, *beside)):
+    name, index = one.operand.name, one.operand.index
+    extents = list(grid.values())
+    beside = [names[n] for term in index for n in term.names() if n in names and n not in grid]
+    if not all(type(n) is int for n in (*extents, *array, *block, *beside)):
         # a block of one row and one column still moves its packed rows and its lanes
-        most = product(grid) * product(block) * window.bits * LANES * 32
-        return _between(0, most, on, window), _between(0, most, on, window)
-    if reads(window.index):
-        raise Unsupported(f"{window.name}: how often its block changes depends on what its tables hold")
-    outer = _apart(window)
-    steps = product(grid[len(outer) :])
+        most = product(extents) * product(block) * one.bits * LANES * 32
+        return _between(0, most, on, name), _between(0, most, on, name)
+    if reads(index):
+        raise Unsupported(f"{name}: how often its block changes depends on what its tables hold")
+    outer = _apart(one, list(grid))
+    steps = product(extents[len(outer) :])
     if steps > MOST:
-        raise BudgetExceeded(f"{window.name}: {steps} steps are too many to walk, and its index map has no closed form")
-    return _counted(window, grid, dims, block, names, outer)
+        raise BudgetExceeded(f"{name}: {steps} steps are too many to walk, and its index map has no closed form")
+    return _counted(one, grid, array, block, names, outer)
 
 
-def _between(low: Any, high: Any, on: Numbers, window: Window) -> Any:
+def _between(low: Any, high: Any, on: Numbers, name: str) -> Any:
     """Some number from low to high; arrays, of which the certificate asks what may be cheaper, get the lower one."""
     if isinstance(on, ArrayNumbers):
         return low
     between = getattr(on, "between", None)
     if between is not None:
         return between(low, high)
-    raise Unsupported(f"{window.name}: how often its block changes is counted, not written down")
+    raise Unsupported(f"{name}: how often its block changes is counted, not written down")
 
 
-def _apart(window: Window) -> tuple[int, ...]:
+def _apart(one: Traffic, grid_names: Sequence[str]) -> tuple[int, ...]:
     """For each of the outermost grid dimensions, the array dimension whose block it chooses, as long as it chooses one
     by itself and nothing else: with it everything inside starts anew, so its programs need not be walked.
     """
     found = []
-    for k, name in enumerate(window.names):
-        where = [d for d, used in enumerate(window.uses) if k in used]
-        if len(where) != 1 or window.index[where[0]].op != "name" or window.index[where[0]].args[0] != name:
+    for k, name in enumerate(grid_names):
+        where = [d for d, used in enumerate(one.uses) if k in used]
+        if len(where) != 1 or str(one.operand.index[where[0]]) != name:
             break
         found.append(where[0])
     return tuple(found)
 
 
 def _counted(
-    window: Window,
-    grid: Sequence[int],
-    dims: Sequence[int],
+    one: Traffic,
+    grid: Mapping[str, int],
+    array: Sequence[int],
     block: Sequence[int],
     names: Mapping[str, Any],
     outer: Sequence[int],
@@ -84,23 +92,23 @@ def _counted(
     import numpy as np
 
     def held(at: Any, d: int) -> tuple[Any, Any]:
-        here = np.clip(dims[d] - at * block[d], 0, block[d])
+        here = np.clip(array[d] - one.operand.block[d].start(at, size=block[d]), 0, block[d])
         return here, round_up(here, units[d])
 
-    units = grain(len(dims), window.bits)
+    units = grain(len(array), one.bits)
     whole_outside = rounded_outside = 1
-    for d, extent in zip(outer, grid, strict=False):
+    for d, extent in zip(outer, grid.values(), strict=False):
         here, rounded_here = held(np.arange(extent), d)
         whole_outside, rounded_outside = whole_outside * int(here.sum()), rounded_outside * int(rounded_here.sum())
-    inner = list(zip(window.names, grid, strict=True))[len(outer) :]
+    inner = list(grid.items())[len(outer) :]
     steps = product([extent for _, extent in inner])
     position = np.arange(steps)
     index: dict[str, Any] = dict(names)
     for name, extent in reversed(inner):
         position, index[name] = np.divmod(position, extent)
     on = ArrayNumbers(np)
-    left = [d for d in range(len(dims)) if d not in outer]
-    where = {d: np.broadcast_to(window.index[d].evaluate(index, on), (steps,)) for d in left}
+    left = [d for d in range(len(array)) if d not in outer]
+    where = {d: np.broadcast_to(one.operand.index[d].evaluate(index, on), (steps,)) for d in left}
     changed = np.zeros(steps, dtype=bool)
     changed[:1] = True
     for coordinate in where.values():
@@ -113,6 +121,6 @@ def _counted(
         here, rounded_here = held(where[d][changed], d)
         whole, rounded = whole * here, rounded * rounded_here
     return (
-        whole_outside * int(whole.sum()) * window.bits // 8,
-        rounded_outside * int(rounded.sum()) * window.bits // 8,
+        whole_outside * int(whole.sum()) * one.bits // 8,
+        rounded_outside * int(rounded.sum()) * one.bits // 8,
     )

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Mapping
 from typing import Any
 
-from layoutproof.core.expression import parse_condition, parse_expression, parse_map
+from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.expression import parse_condition, parse_expression
 from layoutproof.core.numbers import INTS
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.kernel_text import read_kernel
 from layoutproof.tilings.cost import Machine
 from layoutproof.tilings.problem import Constraint, Problem, Shape
-from layoutproof.tilings.template import read_template
 
 MATMUL: dict[str, Any] = {
     "grid": ["cdiv(M, bm)", "cdiv(N, bn)", "cdiv(K, bk)"],
@@ -55,7 +56,7 @@ def any_problem(rng: random.Random) -> Problem:
     cost = rng.choice((None, "bytes + 1000 * steps", "vmem + bytes", "max(steps * 500, bytes)"))
     return Problem(
         name="p",
-        template=read_template(kernel),
+        kernel=read_kernel(kernel, ELEMENT_BITS, ("M", "N", "K", *names))[0],
         variables=variables,
         shapes=shapes,
         machine=Machine("m", rng.choice((10**9, 10**11)), 10**12, rng.choice((0, 350_000))),
@@ -73,20 +74,17 @@ def choices(problem: Problem) -> list[dict[str, int]]:
     return [dict(zip(names, row, strict=True)) for row in itertools.product(*problem.variables.values())]
 
 
-def bytes_by_walking(kernel: Mapping[str, Any], names: Mapping[str, int]) -> int:
+def bytes_by_walking(kernel: Kernel) -> int:
     """What the pipeline moves, step by step: an operand's block is moved when its index is not the one before."""
-    number = lambda text: text if isinstance(text, int) else parse_expression(text).evaluate(names, INTS)  # noqa: E731
-    grid = [number(extent) for extent in kernel["grid"]]
     total = 0
-    for operand in (*kernel["inputs"], *kernel["outputs"]):
-        dtype, _, dims = operand["array"].rstrip("]").partition("[")
-        width = {"bf16": 16, "f32": 32}[dtype]
-        extents = [number(d) for d in dims.split(",")]
-        sizes = [1 if b is None else number(b) for b in operand["block"]]
-        own, terms = parse_map(operand["index"])
+    for operand in kernel.operands:
+        width = {"bf16": 16, "f32": 32}[operand.dtype]
+        extents = [int(d) for d in operand.dims]
+        sizes = [int(b.size) for b in operand.block]
         before = None
-        for program in itertools.product(*map(range, grid)):
-            at = tuple(t.evaluate({**names, **dict(zip(own, program, strict=True))}, INTS) for t in terms)
+        for program in itertools.product(*(range(int(extent)) for extent in kernel.grid)):
+            names = dict(zip(kernel.grid_names, program, strict=True))
+            at = tuple(t.evaluate(names, INTS) for t in operand.index)
             if at == before:
                 continue
             before = at

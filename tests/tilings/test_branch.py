@@ -10,7 +10,6 @@ import pytest
 from layoutproof.core.numbers import INTS
 from layoutproof.tilings.branch import Candidate, candidate, search
 from layoutproof.tilings.certificate import certify
-from layoutproof.tilings.cost import figures
 from layoutproof.tilings.interval import Interval, IntervalNumbers, ends
 from layoutproof.tilings.problem import Problem, broken
 from tests.tilings.problems_at_random import any_problem, bytes_by_walking, choices
@@ -34,7 +33,7 @@ def feasible(seed: int, walked: bool = True) -> Problem:
     rng = random.Random(seed)
     while True:
         problem = any_problem(rng)
-        if ranked(problem) and (walked or all(w.straight for w in problem.template.windows)):
+        if ranked(problem) and (walked or all(one.straight for one in problem.model.traffic)):
             return problem
 
 
@@ -58,7 +57,7 @@ def test_bytes_are_what_a_walk_over_the_grid_moves(seed: int) -> None:
     rng = random.Random(seed)
     for values in rng.sample(choices(problem), min(3, problem.count())):
         for shape, row in zip(problem.shapes, candidate(problem, values).figures, strict=True):
-            assert row["bytes"] == bytes_by_walking(problem.template.mapping, {**shape.sizes, **values})
+            assert row["bytes"] == bytes_by_walking(problem.bind(shape, values))
 
 
 @pytest.mark.parametrize("seed", range(250))
@@ -66,9 +65,9 @@ def test_intervals_hold_every_candidate_of_their_box(seed: int) -> None:
     problem = any_problem(random.Random(seed))
     box = {name: Interval(values[0], values[-1]) for name, values in problem.variables.items()}
     for shape in problem.shapes:
-        bounds = figures(problem.template, problem.flops, problem.machine, {**shape.sizes, **box}, IntervalNumbers())
+        bounds = problem.figures(shape, box, IntervalNumbers())
         for values in choices(problem):
-            row = figures(problem.template, problem.flops, problem.machine, {**shape.sizes, **values}, INTS)
+            row = problem.figures(shape, values, INTS)
             for name, value in row.items():
                 low, high = ends(bounds[name])
                 assert low <= value, name

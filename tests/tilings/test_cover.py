@@ -12,7 +12,6 @@ import pytest
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import INTS
 from layoutproof.tilings.branch import search
-from layoutproof.tilings.cost import figures
 from layoutproof.tilings.cover import IntervalArray, IntervalArrayNumbers, partition, uncertified
 from tests.tilings.problems_at_random import any_problem, choices
 
@@ -28,10 +27,10 @@ def test_ends_hold_every_candidate_of_their_box(seed: int) -> None:
     }
     for shape in problem.shapes:
         names = {**shape.sizes, **ends}
-        bounds = figures(problem.template, problem.flops, problem.machine, names, IntervalArrayNumbers())
+        bounds = problem.model.figures(names, IntervalArrayNumbers())
         said = [c.condition.evaluate({**names, **bounds}, IntervalArrayNumbers()) for c in problem.constraints]
         for values in choices(problem):
-            row = figures(problem.template, problem.flops, problem.machine, {**shape.sizes, **values}, INTS)
+            row = problem.figures(shape, values, INTS)
             for name, value in row.items():
                 low, high = (
                     (bounds[name].low, bounds[name].high)

@@ -147,7 +147,7 @@ tune: {bm: [8, 12, 16]}
 """
     answer = answered(text)
     assert [left.values for left in answer.removed] == [(12,)]
-    assert [w.role for w in answer.problem.template.windows] == ["in", "out"]
+    assert [o.role for o in answer.problem.kernel.operands] == ["in", "out"]
 
 
 @pytest.mark.parametrize("size", [2**62 + 1, 10**30])

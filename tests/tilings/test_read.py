@@ -33,9 +33,9 @@ WRONG = [
     ("bk: {multiple_of: 128, divides: K}", "bq: [1]", "20:8", "bk is not known here"),
     ("flops: steps", "flops: stepz", "20:8", "stepz is not known here"),
     ("bf16[K,N]", "bf17[K,N]", "10:7", "unknown element type 'bf17'"),
-    ("block: [bm, bk]", "block: [bm]", "9:7", "x: 2 dimensions, 1 block sizes"),
+    ("block: [bm, bk]", "block: [bm]", "9:7", "inputs[0]: block has 1 dimensions"),
     ("(i, j, k) -> (k, j)", "(i, j, k) -> (k, j", "10:7", "cannot read"),
-    ("(i, j, k) -> (k, j)", "(i, j, K) -> (K, j)", "6:3", "K names a grid index and a size"),
+    ("(i, j, k) -> (k, j)", "(i, j, K) -> (K, j)", "10:7", "K names a grid index and a size"),
     ("parallel, parallel, arbitrary", "paralel", "7:15", "did you mean 'parallel'?"),
     ("scratch:", "scratchy:", "13:3", "unknown key 'scratchy'; did you mean 'scratch'?"),
     ('{array: "f32[bm,bn]"}', '{arra: "f32[bm,bn]"}', "14:7", "'array' is missing"),
@@ -114,4 +114,4 @@ def test_memory(said: str, vmem: int, asked: int | None) -> None:
     problem = read_problem(read_yaml(SMALL.replace("headroom: 25%", said)))
     assert problem.vmem == vmem
     # more than a kernel gets that asks for nothing has to be asked for
-    assert problem.template.instance({"M": 8, "N": 128, "K": 128, "bm": 8, "bn": 128, "bk": 128}).vmem_limit == asked
+    assert problem.bind(problem.shapes[0], {"bm": 8, "bn": 128, "bk": 128}).vmem_limit == asked

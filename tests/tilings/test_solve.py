@@ -53,7 +53,7 @@ def test_vmem_is_the_target_s_own_figure(seed: int) -> None:
     target = kernel_target(problem.target)
     for values in choices(problem):
         for shape, row in zip(problem.shapes, candidate(problem, values).figures, strict=True):
-            memory = target.memory(problem.template.instance({**shape.sizes, **values}))[0]
+            memory = target.memory(problem.bind(shape, values))[0]
             assert (memory.name, memory.used) == ("VMEM", row["vmem"])
 
 
@@ -130,7 +130,7 @@ def met(problem: Problem, kept: Sequence[tuple[str, ...]]) -> bool:
 def _whole(problem: Problem, one: Candidate) -> bool:
     """Whether no block reaches over an edge, program by program."""
     for shape in problem.shapes:
-        kernel = problem.template.instance({**shape.sizes, **one.values})
+        kernel = problem.bind(shape, one.values)
         for program in itertools.product(*map(range, kernel.grid)):
             names = dict(zip(kernel.grid_names, program, strict=True))
             for operand in kernel.operands:
