@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.errors import LayoutError, Undecided, Unsupported
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.solvers.digits.number import Digit, DigitNumbers, Sum
+from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,9 +62,9 @@ def fits(m: IndexMap, replica: Sequence[int] = (), largest: int = LARGEST) -> bo
     False
     """
     try:
-        index = tuple([_Interval(0, max(0, extent - 1), largest) for extent in extents_of(m)])
-        m.place(index, tuple(replica), _IntervalNumbers(largest))
-    except OverflowError:
+        within, on = _within(largest)
+        m.place(tuple([within(0, max(0, extent - 1)) for extent in extents_of(m)]), tuple(replica), on)
+    except (OverflowError, Unsupported, ZeroDivisionError):
         return False
     return max((0, *map(abs, replica))) <= largest
 
@@ -196,94 +198,69 @@ def _boxes(shape: tuple[int, ...], most: int) -> Iterator[tuple[slice, ...]]:
         yield (slice(row, min(row + step, shape[0])), *[slice(0, extent) for extent in shape[1:]])
 
 
-class _Interval:
-    """Every number from `low` to `high`; an operation that could leave +-`most` raises OverflowError."""
+@cache
+def _within(largest: int) -> tuple[type[Interval], IntervalNumbers]:
+    """Intervals, and their kind, to which a number beyond +-`largest` is an OverflowError."""
 
-    __slots__ = ("high", "low", "most")
+    def check(*numbers: Any) -> None:
+        for low, high in map(ends, numbers):
+            if low < -largest or high > largest:
+                raise OverflowError
 
-    def __init__(self, low: int, high: int, most: int) -> None:
-        if low < -most or high > most:
-            raise OverflowError
-        self.low, self.high, self.most = low, high, most
+    class Within(Interval):
+        """What an operation takes is checked too: 0 times a number that is too large is small again."""
 
-    def _other(self, value: Any) -> _Interval:
-        return value if isinstance(value, _Interval) else _Interval(value, value, self.most)
+        __slots__ = ()
 
-    def _of(self, *ends: int) -> _Interval:
-        return _Interval(min(ends), max(ends), self.most)
+        def __init__(self, low: Any, high: Any) -> None:
+            super().__init__(low, high)
+            check(self)
 
-    def __add__(self, value: Any) -> _Interval:
-        other = self._other(value)
-        return self._of(self.low + other.low, self.high + other.high)
+        def __add__(self, other: Any) -> Any:
+            check(other)
+            return super().__add__(other)
 
-    __radd__ = __add__
+        def __mul__(self, other: Any) -> Any:
+            check(other)
+            return super().__mul__(other)
 
-    def __sub__(self, value: Any) -> _Interval:
-        other = self._other(value)
-        return self._of(self.low - other.high, self.high - other.low)
+        __radd__, __rmul__ = __add__, __mul__
 
-    def __rsub__(self, value: Any) -> _Interval:
-        return self._other(value) - self
+        def __floordiv__(self, other: Any) -> Any:
+            check(other)
+            return super().__floordiv__(other)
 
-    def __mul__(self, value: Any) -> _Interval:
-        other = self._other(value)
-        return self._of(*(a * b for a in (self.low, self.high) for b in (other.low, other.high)))
+        def __mod__(self, other: Any) -> Any:
+            check(other)
+            return super().__mod__(other)
 
-    __rmul__ = __mul__
+    class WithinNumbers(IntervalNumbers):
+        """Arrays compute both sides of a choice and of a comparison, so both must fit."""
 
-    def __neg__(self) -> _Interval:
-        return self._of(-self.low, -self.high)
+        interval = Within
 
-    def __floordiv__(self, value: Any) -> _Interval:
-        other = self._other(value)
-        if other.low > 0:
-            return self._of(*(a // b for a in (self.low, self.high) for b in (other.low, other.high)))
-        widest = max(abs(self.low), abs(self.high))
-        return self._of(-widest, widest)
+        def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
+            check(if_true, if_false)
+            return Within(*ends(super().select(condition, if_true, if_false)))
 
-    def __rfloordiv__(self, value: Any) -> _Interval:
-        return self._other(value) // self
+        def minimum(self, left: Any, right: Any) -> Any:
+            check(left, right)
+            return super().minimum(left, right)
 
-    def __mod__(self, value: Any) -> _Interval:
-        other = self._other(value)
-        if other.low > 0:
-            return self._of(0, other.high - 1 if self.low < 0 else min(self.high, other.high - 1))
-        return self._of(min(0, other.low), max(0, other.high))
+        def maximum(self, left: Any, right: Any) -> Any:
+            check(left, right)
+            return super().maximum(left, right)
 
-    def __rmod__(self, value: Any) -> _Interval:
-        return self._other(value) % self
+        def xor(self, left: Any, right: Any) -> Any:
+            check(left, right)
+            return Within(*ends(super().xor(left, right)))
 
+        def less(self, left: Any, right: Any) -> Any:
+            check(left, right)
+            return super().less(left, right)
 
-class _IntervalNumbers(Numbers):
-    """Places on intervals; conditions are not looked at, so both branches count."""
+        def equal(self, left: Any, right: Any) -> Any:
+            check(left, right)
+            return super().equal(left, right)
 
-    def __init__(self, most: int) -> None:
-        super().__init__()
-        self.most = most
-
-    def _pair(self, left: Any, right: Any) -> list[_Interval]:
-        return [v if isinstance(v, _Interval) else _Interval(v, v, self.most) for v in (left, right)]
-
-    def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
-        left, right = self._pair(if_true, if_false)
-        return _Interval(min(left.low, right.low), max(left.high, right.high), self.most)
-
-    def minimum(self, left: Any, right: Any) -> Any:
-        return self.select(None, left, right)
-
-    maximum = minimum
-
-    def xor(self, left: Any, right: Any) -> Any:
-        ends = [end for v in self._pair(left, right) for end in (v.low, v.high)]
-        bound = (1 << max(end.bit_length() for end in ends)) - 1
-        return _Interval(0 if min(ends) >= 0 else -bound - 1, bound, self.most)
-
-    def less(self, left: Any, right: Any) -> Any:
-        self._pair(left, right)
-
-    equal = less
-
-    def logical_and(self, *conditions: Any) -> Any:
-        """Conditions have no value here."""
-
-    logical_or = logical_not = logical_and  # type: ignore[assignment]
+    return Within, WithinNumbers()

@@ -17,7 +17,7 @@ from typing import Any
 
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import INTS
-from layoutproof.tilings.interval import Interval, IntervalNumbers, ends
+from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
 from layoutproof.tilings.problem import UNDECIDED, Problem
 
 BUDGET = 300_000

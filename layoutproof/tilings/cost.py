@@ -23,7 +23,7 @@ from layoutproof.core.term import Term, value_of
 from layoutproof.hardware.tpu_memory import vmem_bits, window_bytes
 from layoutproof.hardware.tpu_tiles import grain, vmem_bytes
 from layoutproof.kernel.kernel import Kernel
-from layoutproof.tilings.interval import ends
+from layoutproof.solvers.interval import ends
 from layoutproof.tilings.traffic import Traffic, traffic
 from layoutproof.tilings.walk import walked
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from layoutproof.core.errors import Undecided
+from layoutproof.solvers.interval import ends
 from layoutproof.tilings.branch import BUDGET, KIND, UNBOUNDED, Box, Candidate, bounded, candidate, cost_of, cut
 from layoutproof.tilings.certificate import CHUNK, EXACTLY, MOST, SLACK
-from layoutproof.tilings.interval import ends
 from layoutproof.tilings.problem import UNDECIDED, Problem, broken
 from layoutproof.tilings.walk import Floats
 

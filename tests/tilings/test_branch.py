@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from layoutproof.core.numbers import INTS
+from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
 from layoutproof.tilings.branch import Candidate, candidate, search
 from layoutproof.tilings.certificate import certify
-from layoutproof.tilings.interval import Interval, IntervalNumbers, ends
 from layoutproof.tilings.problem import Problem, broken
 from tests.tilings.problems_at_random import any_problem, bytes_by_walking, choices
 

@@ -7,7 +7,8 @@ from typing import Any
 import z3
 
 from layoutproof.core.errors import Unsupported
-from layoutproof.solvers.smt.bounded import Bound, Bounded, term_of
+from layoutproof.solvers.interval import Bound
+from layoutproof.solvers.smt.bounded import Bounded, term_of
 
 
 class Bits:

@@ -15,7 +15,8 @@ from typing import Any, NoReturn
 import z3
 
 from layoutproof.core.errors import Unsupported
-from layoutproof.solvers.smt.bounded import Bound, Bounded, bounds, term_of
+from layoutproof.solvers.interval import Bound
+from layoutproof.solvers.smt.bounded import Bounded, bounds, term_of
 
 Monomial = tuple[str, ...]
 Polynomial = Mapping[Monomial, int]
@@ -65,10 +66,10 @@ class Integers:
         return _sum(*(({tuple(sorted(m + m2)): c * c2}, 1) for m, c in left.items() for m2, c2 in right.items()))
 
     def quotient(self, value: Bounded | int, by: Bounded | int) -> Polynomial:
-        return self._parts(bounds(value)[0], term_of(self, value), term_of(self, by))[0]
+        return self._parts(bounds(value).low, term_of(self, value), term_of(self, by))[0]
 
     def remainder(self, value: Bounded | int, by: Bounded | int) -> Polynomial:
-        return self._parts(bounds(value)[0], term_of(self, value), term_of(self, by))[1]
+        return self._parts(bounds(value).low, term_of(self, value), term_of(self, by))[1]
 
     def positive(self, divisor: Polynomial) -> None:
         self.doubts.append((len(self.assumed), self._written(divisor)))

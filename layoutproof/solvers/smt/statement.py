@@ -28,7 +28,8 @@ from layoutproof.core.errors import BudgetExceeded, Unsupported
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent
-from layoutproof.solvers.smt.bounded import Bounded, BoundedNumbers, Dialect, bounds, plus, term_of
+from layoutproof.solvers.interval import Interval
+from layoutproof.solvers.smt.bounded import Bounded, BoundedNumbers, Dialect, bounds, term_of
 
 MOST_REPLICAS = 256
 """Replicas of one element that are written out one by one."""
@@ -85,14 +86,15 @@ class Statement:
 
     def _variable(self, name: str, low: int, high: float) -> Bounded:
         self.dialect.note(low, high)
-        return Bounded(self.dialect, low, high, self.dialect.variable(name, low))
+        return Bounded(self.dialect, Interval(low, high), self.dialect.variable(name, low))
 
     def _entry(self, name: str, extent: Extent) -> Any:
         size = self.on.size(extent)
-        highest = plus(bounds(size)[1], -1)
+        within = bounds(size)
+        highest = (within - 1).high
         if highest < 0:
             self.possible = False
-        if highest < 0 or bounds(size) == (1, 1):
+        if highest < 0 or within.low == within.high == 1:
             return 0
         entry = self._variable(name, 0, highest)
         self.dialect.assumed.append(self.dialect.below(entry.term, term_of(self.dialect, size)))

@@ -1,0 +1,175 @@
+"""Intervals: a formula run on them gives bounds of its value, whatever numbers of them it is run on.
+
+The one interval of the tool. Its ends are ints, or infinite where run-time sizes leave a side open. Searches bound the
+cost of many candidates with it, tables ask it whether 64 bits are enough, and `smt` gives each end to a term of Z3.
+`tilings/cover` has its own on purpose: a second opinion shares no arithmetic with the first.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from layoutproof.core.errors import Unsupported
+from layoutproof.core.numbers import Numbers
+
+Bound = int | float
+"""An int, or infinity."""
+
+
+class Interval:
+    """All integers from low to high; arithmetic gives an interval that holds every result.
+
+    What an operation returns is of the class of its left interval, so that a subclass can say what an end may be.
+
+    >>> (Interval(2, 3) * Interval(-1, 4) + 1) // 2
+    Interval(-1, 6)
+    """
+
+    __slots__ = ("high", "low")
+
+    def __init__(self, low: Any, high: Any) -> None:
+        self.low, self.high = low, high
+
+    def __repr__(self) -> str:
+        return f"Interval({self.low}, {self.high})"
+
+    def __add__(self, other: Any) -> Any:
+        low, high = (other, other) if type(other) is int else (other.low, other.high)
+        try:
+            return self.__class__(self.low + low, self.high + high)
+        except OverflowError:
+            return self.__class__(_plus(self.low, low), _plus(self.high, high))
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Any:
+        return self.__class__(-self.high, -self.low)
+
+    def __sub__(self, other: Any) -> Any:
+        return self + -other
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __mul__(self, other: Any) -> Any:
+        low, high = (other, other) if type(other) is int else (other.low, other.high)
+        if self.low >= 0 <= low and type(self.high) is int is type(high):
+            return self.__class__(self.low * low, self.high * high)
+        return self._between([_times(a, b) for a in (self.low, self.high) for b in (low, high)])
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Any) -> Any:
+        low, high = (other, other) if type(other) is int else (other.low, other.high)
+        if low == high < 1:
+            # one number is divided by as Python does it, 0 included
+            return self._between([self.low // low, self.high // low])
+        if low < 1:
+            raise Unsupported(f"divides by a number from {low} to {high}, which may be 0 or negative")
+        return self._between([_over(a, b) for a in (self.low, self.high) for b in {low, high}])
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self.__class__(other, other) // self
+
+    def __mod__(self, other: Any) -> Any:
+        low, high = ends(other)
+        if low == high and self.low == self.high:
+            return self.__class__(self.low % low, self.low % low)
+        if low < 1:
+            raise Unsupported(f"divides by a number from {low} to {high}, which may be 0 or negative")
+        if low == high and _over(self.low, low) == _over(self.high, low):
+            return self.__class__(self.low % low, self.high % low)
+        return self.__class__(0, min(self.high, high - 1) if self.low >= 0 else high - 1)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self.__class__(other, other) % self
+
+    def _between(self, corners: list[Bound]) -> Any:
+        """Of an operation that rises or falls in each of its numbers: its values at the ends are the extreme ones."""
+        return self.__class__(min(corners), max(corners))
+
+
+def ends(value: Any) -> tuple[Any, Any]:
+    """The smallest and largest value of a number that may be an interval."""
+    return (value.low, value.high) if isinstance(value, Interval) else (value, value)
+
+
+class IntervalNumbers(Numbers):
+    """The kind: ints and intervals. A condition is True, False, or None where it depends on which number it is."""
+
+    interval: type[Interval] = Interval
+    """What is made of two numbers."""
+
+    def between(self, low: Any, high: Any) -> Any:
+        """Some number of which only bounds are known."""
+        return self.interval(ends(low)[0], max(ends(low)[0], ends(high)[1]))
+
+    def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
+        if condition is not None:
+            return if_true if condition else if_false
+        (low, high), (other_low, other_high) = ends(if_true), ends(if_false)
+        return self.interval(min(low, other_low), max(high, other_high))
+
+    def minimum(self, left: Any, right: Any) -> Any:
+        (low, high), (other_low, other_high) = ends(left), ends(right)
+        return self.interval(min(low, other_low), min(high, other_high))
+
+    def maximum(self, left: Any, right: Any) -> Any:
+        (low, high), (other_low, other_high) = ends(left), ends(right)
+        return self.interval(max(low, other_low), max(high, other_high))
+
+    def xor(self, left: Any, right: Any) -> Any:
+        (low, high), (other_low, other_high) = ends(left), ends(right)
+        if low == high and other_low == other_high:
+            return low ^ other_low
+        if math.inf in (high, other_high) or -math.inf in (low, other_low):
+            raise Unsupported("takes the xor of values without an upper bound, because sizes are symbolic")
+        # the bits that any of them needs are the bits that the result has
+        power = 1 << max(end.bit_length() for end in (low, high, other_low, other_high))
+        return self.interval(0 if min(low, other_low) >= 0 else -power, power - 1)
+
+    def less(self, left: Any, right: Any) -> Any:
+        (low, high), (other_low, other_high) = ends(left), ends(right)
+        return True if high < other_low else False if low >= other_high else None
+
+    def equal(self, left: Any, right: Any) -> Any:
+        (low, high), (other_low, other_high) = ends(left), ends(right)
+        if high < other_low or other_high < low:
+            return False
+        return True if low == high == other_low == other_high else None
+
+    def logical_and(self, left: Any, right: Any) -> Any:
+        if left is False or right is False:
+            return False
+        return None if left is None or right is None else True
+
+    def logical_or(self, left: Any, right: Any) -> Any:
+        if left is True or right is True:
+            return True
+        return None if left is None or right is None else False
+
+    def logical_not(self, condition: Any) -> Any:
+        return None if condition is None else not condition
+
+
+def _plus(left: Bound, right: Bound) -> Bound:
+    """left + right, also where an int is too large to be a float."""
+    return left if type(left) is float else right if type(right) is float else left + right
+
+
+def _times(left: Bound, right: Bound) -> Bound:
+    """left * right, where 0 times infinity is 0: the value itself is always finite."""
+    if type(left) is int is type(right):
+        return left * right
+    if left == 0 or right == 0:
+        return 0
+    return math.inf if (left > 0) == (right > 0) else -math.inf
+
+
+def _over(value: Bound, by: Bound) -> Bound:
+    if type(value) is int is type(by):
+        return value // by
+    if type(value) is float:
+        return value
+    return 0 if value >= 0 else -1
