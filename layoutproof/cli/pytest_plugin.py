@@ -197,24 +197,17 @@ class SpecFileCollector(pytest.File):
     """A spec file as pytest sees it."""
 
     def collect(self) -> list[pytest.Item]:
-        """One item per check, and one per mistake in the file; a file without either is a mistake too."""
-        from layoutproof.core.errors import LayoutError
+        """One item per check, and one per mistake in the file; a file without either is an item that fails."""
         from layoutproof.core.visible import visible
-        from layoutproof.specs.check import error_outcome
-        from layoutproof.specs.spec import load
+        from layoutproof.specs.check import Outcome, items_of
 
-        checks, errors = load(_shown(self.path))
-        if not checks and not errors:
-            errors = [
-                LayoutError("no check in this file; nothing asked is nothing proved", file=str(_shown(self.path)))
-            ]
-        items: list[pytest.Item] = [
-            SpecItem.from_parent(self, name=f"error:{error.line or 0}", question=error_outcome(error))
-            for error in errors
-        ]
-        for check in checks:
-            name = visible(f"{check.kind}:{check.name or ','.join(check.labels)}:{check.line}")
-            items.append(SpecItem.from_parent(self, name=name, question=check))
+        items: list[pytest.Item] = []
+        for each in items_of(_shown(self.path)):
+            if isinstance(each, Outcome):
+                name = f"error:{each.place.partition(':')[2].partition(':')[0] or 0}"
+            else:
+                name = visible(f"{each.kind}:{each.name or ','.join(each.labels)}:{each.line}")
+            items.append(SpecItem.from_parent(self, name=name, question=each))
         return items
 
 

@@ -27,6 +27,9 @@ CHUNK = 32
 """Checks sent to another process at once."""
 
 
+NO_CHECKS = "no checks; nothing asked is nothing proved: the gate compares its layouts and kernels, and that is all"
+
+
 class Status(enum.Enum):
     """How one check came out, and the exit code that belongs to it."""
 
@@ -41,7 +44,8 @@ class Status(enum.Enum):
 class Outcome:
     """What came of one check, or of reading a file.
 
-    found: proved, refuted, unknown; of a fact `holds` or `wrong`; `error` when there is no answer.
+    found: proved, refuted, unknown; of a fact `holds` or `wrong`; `error` when there is no answer; `nothing asked` of a
+    file without checks.
     because: what is wrong, in numbers; "" when all is as expected.  result: the whole answer of a property.
     place: file:line:column.  check: None when a file could not be read as checks, and where a run was interrupted.
     seconds: how long it took to ask.
@@ -65,14 +69,9 @@ def check_paths(
 
     workers: where they are asked; the outcomes and their order are the same.  progress: called with how many are done,
     and of how many. What is wrong with a file or a check is an outcome of its own and stops nothing else; an interrupt
-    is the last outcome, after those that are done. Raises LayoutError when there is no file or no check at all:
-    nothing asked is nothing proved.
+    is the last outcome, after those that are done. Raises LayoutError when there is no file.
     """
-    items: list[Check | Outcome] = []
-    for path in find(paths):
-        checks, errors = load(path)
-        items += map(error_outcome, errors)
-        items += checks
+    items = [item for path in find(paths) for item in items_of(path)]
     if not items:
         raise LayoutError(f"no check in {', '.join(map(str, paths)) or 'no path'}; nothing asked is nothing proved")
     chunks = [items[start : start + CHUNK] for start in range(0, len(items), CHUNK)]
@@ -86,6 +85,14 @@ def check_paths(
         why = f"after {len(done)} of {len(items)} checks, so this is a part"
         done.append(Outcome(Status.INTERRUPTED, "", "interrupted", why))
     return done
+
+
+def items_of(path: Path) -> list[Check | Outcome]:
+    """The mistakes of one file and its checks. Without either it is unknown: nothing asked is nothing proved."""
+    checks, errors = load(path)
+    if not checks and not errors:
+        return [Outcome(Status.UNKNOWN, path.as_posix(), "nothing asked", NO_CHECKS)]
+    return [*map(error_outcome, errors), *checks]
 
 
 def unasked_in(paths: Sequence[str | Path]) -> list[Unasked]:

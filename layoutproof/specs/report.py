@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from layoutproof.core.errors import shorten
-from layoutproof.core.finding import Finding, Report, as_dict, wrong_input
+from layoutproof.core.finding import Finding, Report, as_dict, unknown, wrong_input
 from layoutproof.core.fingerprint import named
 from layoutproof.core.result import Verdict, plain
 from layoutproof.core.visible import visible
@@ -81,7 +81,8 @@ def one(outcome: Outcome) -> str:
     if outcome.status is Status.INTERRUPTED:
         return f"interrupted {outcome.because}"
     if check is None:
-        return f"error    {visible(outcome.place)}\n  because  {visible(outcome.because)}"
+        word = "error" if outcome.status is Status.ERROR else "unknown"
+        return f"{word:<8} {visible(outcome.place)}\n  because  {visible(outcome.because)}"
     lines = [f"{_word(outcome):<8} {check.kind}  {_title(outcome)}   {outcome.place}"]
     lines += [f"  layout   {shorten(_layout(layout), 160)}" for layout in check.layouts]
     if "where" in check.options:
@@ -179,7 +180,8 @@ def _finding(outcome: Outcome) -> Finding:
     check, result = outcome.check, outcome.result
     if check is None:
         file, line, column = _split(outcome.place)
-        return wrong_input("spec file", outcome.because, file, file, line=line, column=column)
+        make = wrong_input if outcome.status is Status.ERROR else unknown
+        return make("spec file", outcome.because, file, file, line=line, column=column)
     return Finding(
         check.kind,
         _title(outcome),

@@ -17,6 +17,7 @@
       - blocks_in_bounds: mm[0]                        one property, of one call by its number or name
 
 Each check becomes a `Check`, plain data with its place in the file. All mistakes of a file are collected.
+A file without checks is for the gate, which compares what it states: nothing of it is proved.
 """
 
 from __future__ import annotations

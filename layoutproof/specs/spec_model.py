@@ -10,8 +10,9 @@ import re
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, create_model, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, create_model, model_validator
 
+from layoutproof.core.errors import LayoutError
 from layoutproof.registry.catalogue import kernel_properties, layouts_of, options_of, properties, property_module
 from layoutproof.solvers.decide import ENGINES
 from layoutproof.specs.validation import Model, shown
@@ -37,6 +38,12 @@ def _exact(value: object) -> object:
     if type(value) in (int, str) or (isinstance(value, list | dict) and _only_exact(value)):
         return value
     raise ValueError(f"expected a whole number, a closed form as text, or lists of them; found {shown(value)}")
+
+
+def _some(checks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    if not checks:
+        raise LayoutError("'checks' is empty; nothing asked is nothing proved")
+    return checks
 
 
 def _only_exact(value: object) -> bool:
@@ -109,8 +116,11 @@ class SpecFile(Model):
         description="Pallas calls of user code by name, traced when a check is run.",
         examples=[{"mm": {"trace": "a:f"}}],
     )
-    checks: list[dict[str, Any]] = Field(
-        min_length=1, description="What must hold, one question each.", examples=[[{"injective": "scores"}]]
+    checks: Annotated[list[dict[str, Any]], AfterValidator(_some)] = Field(
+        [],
+        description="What must hold, one question each. Without any the file is for the gate, and nothing is proved.",
+        examples=[[{"injective": "scores"}]],
+        json_schema_extra={"minItems": 1},
     )
 
 
@@ -253,8 +263,8 @@ def _sentence(page: str, option: str) -> str:
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a spec file, for editors.
 
-    >>> json_schema()["required"]
-    ['checks']
+    >>> list(json_schema()["properties"])
+    ['source', 'layouts', 'kernels', 'checks']
     """
     whole = SpecFile.model_json_schema()
     definitions = {kind: model_of(kind).model_json_schema(by_alias=True) for kind in kinds()}

@@ -93,8 +93,6 @@ def _explained(detail: Any, model: type[BaseModel], node: Node) -> tuple[int, in
     if detail["type"] == "value_error":
         error = detail["ctx"]["error"]
         return line, column, words(error) if isinstance(error, LayoutError) else key + str(error)
-    if detail["type"] == "too_short" and path == ["checks"]:
-        return line, column, "'checks' is empty; nothing asked is nothing proved"
     known, details = _WORDS.get(detail["type"]), detail.get("ctx", {})
     wanted = detail["msg"] if known is None else known.format(**details)
     if detail["type"] == "too_short" and details["min_length"] == 1:

@@ -85,11 +85,11 @@ def prune(path: Path, rows: Path) -> Answer:
     from layoutproof.tilings import prune as pruning
 
     root, file = read_file(path), path.as_posix()
+    given, source = pruning.read_rows(rows), rows.as_posix()
     problem = problem_of(root, file)
     with at(root, file):
         if isinstance(problem, ArraysProblem):
             raise LayoutError("--prune is for tilings of kernels; here are none")
-        given, source = pruning.read_rows(rows), rows.as_posix()
         if isinstance(problem, Problem):
             return pruning.prune(problem, given, source)
         return pruning.prune_traced(problem, given, source)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import subprocess
 import sys
@@ -174,3 +175,25 @@ def test_a_file_for_another_command_is_told_which(tmp_path: Path) -> None:
         "good.yaml:2:1: a spec file: it makes claims and states no problem; "
         "prove them with: layoutproof check good.yaml\n"
     )
+
+
+def test_a_file_without_checks_is_for_the_gate_and_never_green(tmp_path: Path) -> None:
+    """`check` says that nothing is asked and ends with 3, beside green files too; the gate compares what it states."""
+    (tmp_path / "old").mkdir()
+    (tmp_path / "new").mkdir()
+    for folder, order in (("old", "1,0"), ("new", "0,1")):
+        (tmp_path / folder / "a.yaml").write_text(f"layouts:\n  x: f32[3,5]{{{order}}}\n")
+    (tmp_path / "new" / "b.yaml").write_text("checks:\n  - injective: f32[8]{0}\n")
+    (tmp_path / "empty.yaml").write_text("checks: []\n")
+    (alone, beside, same, moved, empty), _ = commands(
+        tmp_path,
+        *(["check", "old"], ["check", "new", "--json"], ["gate", "old", "old"], ["gate", "old", "new"]),
+        ["check", "empty.yaml"],
+    )
+    assert (alone.code, "no checks; nothing asked is nothing proved" in alone.out) == (3, True)
+    assert "stated and never asked, so nothing is proved of it: layout x (old/a.yaml:2)" in alone.out
+    found = json.loads(beside.out)
+    assert (beside.code, found["summary"]["proved"]) == (3, 1)
+    assert (same.code, "no change" in same.out) == (0, True)
+    assert (moved.code, "moved" in moved.out) == (1, True)
+    assert empty.code == 2
