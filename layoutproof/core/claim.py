@@ -169,6 +169,8 @@ class Claim:
         Returns:
             Points by name; "sizes" maps each symbol to its value.
         """
+        if self.shown is None and "sizes" not in point:
+            return {**point, **self.witness}
         on = self.numbers(point)
         sizes = {"sizes": dict(on.sizes)} if "sizes" in point else {}
         return {**(point if self.shown is None else self.shown(point, on)), **sizes, **self.witness}
@@ -179,18 +181,22 @@ class Claim:
         Returns:
             `symbols` first, then the others in order of first appearance.
         """
-        seen = dict.fromkeys(self.symbols)
-        seen.update(dict.fromkeys(symbols_of(e for space in self.points.values() for e in space.extents)))
+        names = [*self.symbols, *symbols_of([e for space in self.points.values() for e in space.extents])]
         for m in maps_of(self.violation):
-            seen.update(dict.fromkeys((*symbols_of(m.range.extents), *m.symbols)))
-        for name in names_of(self.violation) + (self.where.names() if self.where is not None else ()):
-            seen[name] = None
-        return tuple(seen)
+            names += symbols_of(m.range.extents)
+            names += m.symbols
+        names += names_of(self.violation)
+        names += self.where.names() if self.where is not None else ()
+        return tuple(dict.fromkeys(names)) if names else ()
 
 
 def maps_of(formula: Formula) -> tuple[IndexMap, ...]:
     """Every map that a formula speaks of."""
     match formula:
+        case And(parts) | Or(parts):
+            return tuple([m for part in parts for m in maps_of(part)])
+        case LexLess():
+            return ()
         case Same(left, right) | Differ(left, right):
             return (left.map, right.map)
         case Outside(place):
@@ -200,9 +206,7 @@ def maps_of(formula: Formula) -> tuple[IndexMap, ...]:
         case NotAmong(place, index_map):
             return (place.map, index_map)
         case PlacePredicate(places):
-            return tuple(at.map for at in places)
-        case And(parts) | Or(parts):
-            return tuple(m for part in parts for m in maps_of(part))
+            return tuple([at.map for at in places])
     return ()
 
 
@@ -247,5 +251,5 @@ def names_of(formula: Formula) -> tuple[str, ...]:
         case Outside(_, extents) if extents:
             return symbols_of(extents)
         case And(parts) | Or(parts):
-            return tuple(name for part in parts for name in names_of(part))
+            return tuple([name for part in parts for name in names_of(part)])
     return ()

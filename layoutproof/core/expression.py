@@ -84,6 +84,9 @@ def parse_size(text: str) -> Extent:
     >>> parse_size("2*N + 1")
     Size(2*N + 1)
     """
+    plain = text.strip()
+    if len(plain) < MOST_DIGITS and plain.isascii() and plain.isdigit() and (plain[0] != "0" or plain == "0"):
+        return int(plain)
     check_text(text)
     try:
         value = parse_expression(text).evaluate({}, SizeNumbers())

@@ -218,8 +218,10 @@ def symbols_of(extents: Iterable[Extent]) -> tuple[str, ...]:
     >>> symbols_of([symbol("N") * 2, 3, symbol("M")])
     ('N', 'M')
     """
-    sizes = [extent for extent in extents if not isinstance(extent, int)]
-    return tuple(dict.fromkeys([name for extent in sizes for name in extent.symbols()])) if sizes else ()
+    sizes = [extent for extent in extents if type(extent) is not int]
+    if not sizes:
+        return ()
+    return tuple(dict.fromkeys([name for size in sizes if not isinstance(size, int) for name in size.symbols()]))
 
 
 def divide(value: Any, by: Any) -> tuple[Any, Any]:

@@ -232,7 +232,7 @@ def _index_map(layout: XlaLayout) -> IndexMap:
         ceil_div(product(extents), align) * align,
         layout.memory_space,
         layout.metadata_bytes,
-        lambda: padded(dims, order, levels),
+        lambda: padded(dims, order, levels, extents),
     )
     return IndexMap(
         Space(dimension_names(rank), dims),

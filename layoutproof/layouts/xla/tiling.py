@@ -26,10 +26,12 @@ class Levels(NamedTuple):
     each step makes, which tile and where in it.
     steps: (numbers that are merged into one position, by which size it is divided).
     after: which numbers stand, most major first, before any level and after each.
+    axes: which of the array's axes each of those that stand at the end comes from, 0 the most major one.
     """
 
     steps: tuple[tuple[tuple[int, ...], Extent], ...]
     after: tuple[tuple[int, ...], ...]
+    axes: tuple[tuple[int, ...], ...]
 
     def extents(self, before: Sequence[Extent]) -> list[Any]:
         """The extent of every number, given those of the array's axes.
@@ -105,7 +107,10 @@ def tilings(rank: int, tiles: tuple[tuple[Extent, ...], ...]) -> Levels:
             merged = ()
         standing = (*outer, *inner)
         after.append(standing)
-    return Levels(tuple(steps), tuple(after))
+    axes_of: list[tuple[int, ...]] = [(), *[(axis,) for axis in range(rank)]]
+    for numbers, _ in steps:
+        axes_of += [tuple(sorted({axis for number in numbers for axis in axes_of[number]}))] * 2
+    return Levels(tuple(steps), tuple(after), tuple([axes_of[number] for number in standing]))
 
 
 def _check_tile(tile: Sequence[Extent]) -> None:
@@ -118,21 +123,16 @@ def _check_tile(tile: Sequence[Extent]) -> None:
         raise LayoutError(f"{shown} has no meaning: tile sizes must be at least 1")
 
 
-def padded(dims: tuple[Extent, ...], order: tuple[int, ...], levels: Levels) -> Padded:
-    """Dimensions that are padded together, their elements, and the room that they take after all levels."""
-    extents = levels.extents([dims[d] for d in order])
-    owners: list[tuple[int, ...]] = [(), *[(d,) for d in order]]
-    combined = False
-    for merged, _ in levels.steps:
-        combined = combined or len(merged) > 1
-        owners += [tuple(sorted({d for number in merged for d in owners[number]}))] * 2
+def padded(dims: tuple[Extent, ...], order: tuple[int, ...], levels: Levels, extents: Sequence[Extent]) -> Padded:
+    """Dimensions that are padded together, their elements, and the room that they take: `extents` at the end."""
     rooms: dict[tuple[int, ...], Extent] = {}
-    for number in levels.after[-1]:
-        axis, extent = owners[number], extents[number]
+    combined = any(len(axes) > 1 for axes in levels.axes)
+    for axes, extent in zip(levels.axes, extents, strict=True):
+        group = tuple([order[axis] for axis in axes])
         if combined:
             # a later level may combine what an earlier one kept apart: then these dimensions are padded together
-            shared = [group for group in rooms if set(group) & set(axis)]
-            axis = tuple(sorted({d for group in (*shared, axis) for d in group}))
-            extent = product(rooms.pop(group) for group in shared) * extent
-        rooms[axis] = rooms.get(axis, 1) * extent
+            shared = [other for other in rooms if set(other) & set(group)]
+            group = tuple(sorted({d for each in (*shared, group) for d in each}))
+            extent = product(rooms.pop(other) for other in shared) * extent
+        rooms[group] = rooms.get(group, 1) * extent
     return tuple([(group, product([dims[d] for d in group]), rooms[group]) for group in sorted(rooms)])

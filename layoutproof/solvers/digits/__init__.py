@@ -38,8 +38,8 @@ from layoutproof.solvers.digits.number import (
     DigitNumbers,
     Sum,
     ascending,
-    bounds,
     decoded,
+    ends,
     index_of,
     leaves_of,
     readable,
@@ -171,12 +171,9 @@ def _repeated(m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
 
 def _outside(m: IndexMap, extents: tuple[Any, ...], on: DigitNumbers) -> tuple[int, ...] | None:
     roots, coordinates = placed(m, on)
-    box = m.domain.extents + m.replicas.extents
-    leaves = leaves_of(roots)
-    violations: list[sets.Values] = []
+    beyond: list[tuple[Any, Any, Any, Any]] = []
     for coordinate, extent in zip(coordinates, extents, strict=True):
-        form, constant = _form(coordinate)
-        low, high = bounds(form, constant) if form else (constant, constant)
+        low, high = ends(coordinate)
         if type(extent) is int and type(low) is int and type(high) is int:
             if low >= 0 and high < extent:
                 continue
@@ -186,15 +183,21 @@ def _outside(m: IndexMap, extents: tuple[Any, ...], on: DigitNumbers) -> tuple[i
             continue
         if not all(type(n) is int for n in (low, high, extent)):
             raise Undecided("digits cannot bound a coordinate for all sizes")
+        beyond.append((coordinate, low, high, extent))
+    if not beyond:
+        return None
+    box = m.domain.extents + m.replicas.extents
+    if not all(type(extent) is int for extent in box):
+        raise Undecided("digits do not look for the smallest sizes")
+    leaves = leaves_of(roots)
+    violations: list[sets.Values] = []
+    for coordinate, low, high, extent in beyond:
+        form, constant = _form(coordinate)
         if high >= extent:
             violations.append(_smallest_above(form, extent - constant, leaves))
         if low < 0:
             flipped = {d: -c for d, c in form.items()}
             violations.append(_smallest_above(flipped, constant + 1, leaves))
-    if not violations:
-        return None
-    if not all(type(extent) is int for extent in box):
-        raise Undecided("digits do not look for the smallest sizes")
     return index_of(len(box), roots, min(violations, key=lambda values: sets.order(values, leaves)))
 
 

@@ -216,7 +216,7 @@ class DigitNumbers(Numbers):
 
     def less(self, left: Any, right: Any) -> bool:
         """True or False when the answer is the same for all digits and sizes."""
-        low, high = _between(right - left)
+        low, high = ends(right - left)
         if surely_less(0, low):
             return True
         if surely_less(high, 1):
@@ -224,7 +224,7 @@ class DigitNumbers(Numbers):
         raise Undecided("digits cannot settle a comparison for all indices and sizes")
 
     def equal(self, left: Any, right: Any) -> bool:
-        low, high = _between(right - left)
+        low, high = ends(right - left)
         if surely_less(0, low) or surely_less(high, 0):
             return False
         if type(low) is int and type(high) is int and low == high == 0:
@@ -254,10 +254,15 @@ def magnitude(coefficient: Any) -> Any:
     raise Undecided(f"digits cannot tell the sign of {coefficient}")
 
 
-def _between(difference: Any) -> tuple[Any, Any]:
-    if type(difference) is Sum:
-        return bounds(difference.over_leaves(), difference.constant)
-    return difference, difference
+def ends(value: Any) -> tuple[Any, Any]:
+    """The smallest and largest value of a number on digits. Undecided when a sign is unknown."""
+    if type(value) is not Sum:
+        return value, value
+    if len(value.terms) == 1:
+        coefficient, digit = value.terms[0]
+        if digit.split is None and type(coefficient) is int and coefficient > 0:
+            return value.constant, value.constant + coefficient * (digit.extent - 1)
+    return bounds(value.over_leaves(), value.constant)
 
 
 def index_of(dimensions: int, roots: Iterable[Digit], values: Mapping[Digit, int]) -> tuple[int, ...]:
