@@ -227,8 +227,8 @@ def cross_entropy(row: Mapping[str, Any]) -> Asked:
 def ragged_attention(row: Mapping[str, Any]) -> Asked:
     """jax 0.10.2 ragged_paged_attention/kernel.py, and version 2 in vllm-project/tpu-inference, which has its blocks.
 
-    Pages are copied by hand into a scratch of two buffers. No window shows what that moves, so its sizes are judged and
-    not ranked. Both tables are of heads per block.
+    Pages are copied by manual DMA into two buffers of scratch. No window shows what that moves, so its sizes are judged
+    and not ranked. Both tables are of heads per block.
     """
     p, b = row["problem"], row["blocks"]
     end, of = ("per_blk", "_per_blk") if "q_heads_per_blk" in p else ("per_block", "")
@@ -264,13 +264,13 @@ MODELS: Mapping[str, Callable[[Mapping[str, Any]], Asked]] = {
 }
 
 UNMODELLED = {
-    "ragged_paged_attention_v3": "moves everything by hand: no grid, no blocks",
-    "mla_v2": "moves its pages by hand; chip given as one of two",
-    "fused_moe_v1": "moves everything by hand; chip given as one of two",
+    "ragged_paged_attention_v3": "moves everything by manual DMA: no grid, no blocks",
+    "mla_v2": "moves its pages by manual DMA; chip given as one of two",
+    "fused_moe_v1": "moves everything by manual DMA; chip given as one of two",
     "megablox_gmm": "the row does not say which chip",
     "all_gather_matmul": "a collective over several chips",
     "maxtext.splash_attention/megablox": "a model's name instead of shapes",
     "recipe.splash/flash/gmm": "a model's name instead of shapes",
     "tokamax.pallas_mosaic_tpu_flash_attention_vjp": "the fused backward kernel is not declared here",
-    "tokamax.pallas_mosaic_tpu_linear_softmax_cross_entropy_loss_vjp": "moves its gradients by hand",
+    "tokamax.pallas_mosaic_tpu_linear_softmax_cross_entropy_loss_vjp": "moves its gradients by manual DMA",
 }

@@ -169,7 +169,7 @@ def _kernel(
         unread = next((k for k in after.kernels if isinstance(k, str)), "")
         sides: dict[str, Any] = {"before": before.digest, "after": after.digest}
         if unread:
-            why = f"the kernel's module changed, and nobody can tell how: {unread}"
+            why = f"the kernel's module changed, and it is unknown how: {unread}"
             found.append(unknown(subject, why, **at, **sides))
         else:
             why = "grid and blocks are as before, and the body is another: nothing here looks at what it computes"

@@ -226,7 +226,7 @@ def _where(old: Check, new: Check, said: str) -> Difference:
         held = "it says nothing any more of" if old.expect == "proved" else "it now speaks also of"
         return Difference((f"{said}: {held} {sizes}",), point={"sizes": lost})
     if why:
-        return Difference(unknown=(f"{said}, and nobody can tell whether that is narrower: {why}",))
+        return Difference(unknown=(f"{said}, and it is unknown whether that is narrower: {why}",))
     won, why = _sizes_in(sides[1], sides[0])
     return Difference((), (said,)) if won is not None or why else Difference()
 
@@ -236,7 +236,7 @@ def _condition(text: object) -> Term | None:
 
 
 def _sizes_in(one: Term | None, other: Term | None) -> tuple[dict[str, int] | None, str]:
-    """Sizes of the first condition that the second lacks, None where there are none; and why nobody can tell."""
+    """Sizes of the first condition that the second lacks, None where there are none; and why it is unknown."""
     if other is None:
         return None, ""
     outside = Term("not", other) if one is None else Term("and", one, Term("not", other))

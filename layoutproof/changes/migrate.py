@@ -130,7 +130,7 @@ def _spec(path: str, file: File, today: datetime.date, version: int) -> Migrated
 
 
 def _unnamed(root: Node, path: str) -> Iterator[tuple[int, Node, tuple[str, ...] | str]]:
-    """Each list of sizes in the order of a claim: which check has it, the list, the names or why nobody knows them."""
+    """Each list of sizes in the order of a claim: which check has it, the list, the names or why they are unknown."""
     checks, _ = read_spec(root, path)
     # a check stands where its property does
     by_place = {(check.line, check.column): check for check in checks}

@@ -12,7 +12,7 @@ In `[tool.layoutproof.gate]` of pyproject.toml, or under `gate:` in a spec file 
 
 The rules of the old state judge: what protects is not loosened by the change that it judges. An approval that the
 change itself adds counts only where the run accepts approvals, and is a finding of its own, `approval_added`.
-What nobody could tell is not a matter of policy: it is never allowed and cannot be approved.
+What is unknown is no matter of policy: it is never allowed and cannot be approved.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def judge(
     """The findings with their severities, and what is to be said of approvals: expired, too long, or of nothing.
 
     policies: of single files, over the general one.  accept: whether approvals that the change adds count; the
-    policies then hold them. What nobody could tell and what is wrong input stays denied.
+    policies then hold them. What is unknown and what is bad input stays denied.
     """
     used: set[str] = set()
     idle: dict[str, str] = {}
@@ -296,7 +296,7 @@ def _words(steps: Sequence[Step]) -> str:
 
 
 def _applies(step: Step, finding: Finding) -> bool:
-    """Whether a step's bound is exceeded; where nobody knows by how much, it is."""
+    """Whether a step's bound is exceeded; where it is unknown by how much, it is."""
     if step.above is None:
         return True
     if step.unit == "%":

@@ -298,7 +298,7 @@ def _custom(of: module.Instruction, found: Instruction) -> Custom:
 
 @lru_cache(maxsize=4096)
 def bytes_of(shape: str) -> int:
-    """Bytes allotted for an array's text; 0 where nobody can tell."""
+    """Bytes allotted for an array's text; 0 where it is unknown."""
     try:
         m: IndexMap = map_of(read_layout(shape))
         return int(m.memory.bytes()) if m.memory is not None else 0

@@ -25,7 +25,7 @@ def rules_in(text: str | bytes, place: str) -> Rules:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         return LayoutError(f"{place}: not TOML: {error}")
     except RecursionError:
-        return LayoutError(f"{place}: not TOML that anybody can read: nested too deep")
+        return LayoutError(f"{place}: not TOML that can be read: it is nested too deep")
     for key in ("tool", "layoutproof", "gate"):
         found = found.get(key, {})
         if not isinstance(found, dict):

@@ -2,7 +2,7 @@
 
 A claim is *lost* when it was proved of the old layouts and is not of the new ones; it is the old claim that is asked of
 both, so that a bound cannot be loosened along with the layout unseen. It is *loosened* when the new one demands less,
-whatever the layouts are (`demands`), and *removed* when nobody claims it any more, here or in another file. A claim
+whatever the layouts are (`demands`), and *removed* when no file claims it any more, here or in another file. A claim
 that is new or changed is asked too: one that is false protects nothing. What is written alike on both sides is not
 asked again: the same tool gives the same answer.
 """
@@ -356,7 +356,7 @@ def _gone_claim(old: Claimed, file: str, said: Check | None) -> Finding:
     if said is not None:
         why = f"{_subject(said)} on line {said.line} says as much of the same layouts"
         return Finding("respelled", _subject(check), why, decided_by="the same text", **at)
-    return Finding("removed", _subject(check), f"nobody claims it any more: {_claimed(check)}", **at)
+    return Finding("removed", _subject(check), f"no file claims it any more: {_claimed(check)}", **at)
 
 
 def _new_claim(new: Claimed) -> Finding:

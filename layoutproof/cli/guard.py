@@ -37,7 +37,7 @@ class KernelError(Exception):
 
 
 class KernelWarning(UserWarning):
-    """A Pallas call was traced and nobody can tell whether it is right, or none was; with on="warn": one is wrong."""
+    """A Pallas call was traced and it is unknown whether it is right, or none was; with on="warn": one is wrong."""
 
 
 class Judge:
@@ -111,7 +111,7 @@ def guard(target: str | None = None, on: str = "raise") -> Iterator[Seen]:
         raise
     seen.calls = Judge(target).of(tuple(found))
     if not found:
-        nothing = "no Pallas call was traced in this block; a jit cache may hold it; nothing asked is nothing proved"
+        nothing = "no Pallas call was traced in this block; a jit cache may hold it; there is nothing to prove"
         warnings.warn(nothing, KernelWarning, stacklevel=3)
     for call in seen.calls:
         if call.verdict is Verdict.UNKNOWN:

@@ -146,10 +146,10 @@ class _Calls:
             self.scopes |= dict.fromkeys(given["scopes"], "")
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """How many calls there were, and what nobody can tell of them."""
+        """How many calls there were, and what is unknown of them."""
         terminalreporter.section("layoutproof", sep="-")
         if not self.counts["calls"]:
-            terminalreporter.line("no Pallas call was traced; nothing asked is nothing proved")
+            terminalreporter.line("no Pallas call was traced; there is nothing to prove")
             return
         for line in (self.outside, *self.unknown) if self.outside else self.unknown:
             terminalreporter.line(line)

@@ -44,9 +44,9 @@ _SIGNALS = {
     "SIGBUS": "it read or wrote memory that is not there",
     "SIGFPE": "it divided by zero",
     "SIGILL": "it has an instruction that this processor does not know",
-    "SIGKILL": "somebody killed it, as the system does when memory runs out",
+    "SIGKILL": "it was killed, as the system does when memory runs out",
     "SIGSEGV": "it read or wrote memory that is not its own",
-    "SIGTERM": "somebody asked it to end",
+    "SIGTERM": "it was asked to end",
     "SIGXCPU": "its processor time is used up",
 }
 

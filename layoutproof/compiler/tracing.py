@@ -88,7 +88,7 @@ def stated(data: bytes, place: str) -> Tracing:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         return Tracing(on=False, source=f"{place}: not TOML: {error}")
     except RecursionError:
-        return Tracing(on=False, source=f"{place}: not TOML that anybody can read: nested too deep")
+        return Tracing(on=False, source=f"{place}: not TOML that can be read: it is nested too deep")
     for key in ("tool", "layoutproof"):
         found = found.get(key, {})
         if not isinstance(found, dict):

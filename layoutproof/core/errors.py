@@ -95,7 +95,7 @@ class Undecided(Exception):
 
 
 class Unsupported(Undecided):
-    """Nobody here can decide it: an engine lacks the operation, a value is known at run time only, a rule is missing.
+    """It cannot be decided here: an engine lacks the operation, a value is known at run time only, a rule is missing.
 
     More steps do not help. Another engine, known sizes or an assumption may.
     """

@@ -164,7 +164,7 @@ def _build(node: ast.expr, text: str, start: int, depth: int = 0) -> Term:
             divisor = build(by)
             return arithmetic("//", build(over) + divisor - 1, divisor)
         case ast.Subscript(value=ast.Name(id=name), slice=where):
-            # a table whose values nobody knows: scalar prefetch
+            # a table whose values are not known: scalar prefetch
             indices = where.elts if isinstance(where, ast.Tuple) else [where]
             return Term("read", Term("name", name), *(build(i) for i in indices))
     raise _error(

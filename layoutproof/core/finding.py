@@ -101,7 +101,7 @@ class Finding:
 
 
 def unknown(subject: str, reason: str, relpath: str = "", file: str = "", **more: Any) -> Finding:
-    """What nobody can tell of a subject of the gate: it never counts as harmless, whatever the rules say."""
+    """What is unknown of a subject of the gate: it never counts as harmless, whatever the rules say."""
     return Finding("unknown", subject, reason, relpath, file, verdict=Verdict.UNKNOWN, severity="deny", **more)
 
 

@@ -16,7 +16,7 @@ KINDS = {
     "loosened": "A claim demands less: a wider bound, fewer sizes, another expectation, fewer figures.",
     "tightened": "A claim or a rule of the gate demands more.",
     "added": "Not there before.",
-    "removed": "Not there any more: a layout, a claim, a kernel, a program that nobody watches now.",
+    "removed": "Not there any more: a layout, a claim, a kernel, a program that nothing watches now.",
     "memory_space": "Laid out as before, in another memory space: slower, or one whose size counts.",
     "faster_memory": "Laid out as before, in the fast memory of the chip instead of its HBM.",
     "abi": "A parameter or result of the program is laid out differently.",
@@ -39,7 +39,7 @@ KINDS = {
     "lost_exchange": "A reduction or exchange between devices is gone, and no shape shows whether it was needed.",
     "custom_call": "A call of code that XLA does not know has another target, other operands, or other aliases.",
     "vanished_call": "A kernel, or another call of code that XLA does not know, is gone from the program.",
-    "kernel_body": "The body of a kernel changed; nobody looked at what it computes.",
+    "kernel_body": "The body of a kernel changed; what it computes is not compared.",
     "reshaped_result": "An instruction gives other dimensions or another element type, of operands like before.",
     "operation": "An instruction computes something else of operands like before, or along other dimensions.",
     "constant": "A constant of the program has another value.",
@@ -48,7 +48,7 @@ KINDS = {
     "lock": "The new layoutproof.lock does not say what is here; the next change would be compared with it.",
     "approval_added": "The change approves itself: who, what, until. It counts once it is in the old state, or with "
     "--accept-approvals.",
-    "unknown": "Nobody could tell.",
+    "unknown": "The answer is unknown: no engine decides it within its budget, or part of it is not modelled.",
     "error": "The input is wrong.",
 }
 """Every class and what it means."""

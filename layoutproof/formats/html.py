@@ -20,7 +20,7 @@ _SECTIONS = (
     ("error", "Wrong input"),
     ("deny", "Denied"),
     ("refuted", "Refuted"),
-    ("unknown", "Unknown: nobody could tell"),
+    ("unknown", "Unknown"),
     ("warn", "Warned"),
     ("warning", "Warnings"),
     ("allow", "Allowed"),

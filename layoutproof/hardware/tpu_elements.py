@@ -34,7 +34,7 @@ NO_ARRAYS = frozenset({"s1", "u1", "f6e2m3fn", "f6e3m2fn"})
 def refused_arrays(kernel: Kernel, target: str) -> Iterator[str]:
     """What is refused of the kernel's arrays and scratch, one sentence each. target: the generation's canonical name.
 
-    Raises Undecided, after what is refused, where that depends on what the body does and nobody knows the body.
+    Raises Undecided, after what is refused, where that depends on what the body does and the body is not known.
     """
     undecided = ""
     # what has no result is not compiled at all

@@ -1,7 +1,7 @@
 """What a kernel needs of a TPU core's vector and scalar memory.
 
 Window bytes are the compiler's own figures (libtpu 0.0.42.1: `vmem_limit_bytes=1` makes it name them; 90 random
-windows of 8, 16 and 32 bits equal `tpu_tiles.vmem_bytes`). What spills from registers nobody knows before compiling;
+windows of 8, 16 and 32 bits equal `tpu_tiles.vmem_bytes`). What spills from registers is not known before compiling;
 of 18 kernels compiled for v5e 8 spill nothing, and `SPILLS` is the worst. Small operands that XLA already keeps in VMEM
 cost nothing, which is not counted on.
 """

@@ -86,7 +86,7 @@ class ProgramSummary:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Something nobody can tell: what it is, why, where first, how often."""
+    """Something unknown: what it is, why, where first, how often."""
 
     what: str
     why: str
@@ -134,14 +134,14 @@ class Audit:
         return [each for each in self.casts.values() if each.cast.verdict is Verdict.REFUTED]
 
     def add_unknown(self, what: str, why: str, line: int) -> None:
-        """One more thing nobody can tell."""
+        """One more unknown."""
         before = self.unknown.get((what, why))
         first, count = (line, 0) if before is None else (before.line, before.count)
         self.unknown[what, why] = Unknown(what, why, first, count + 1)
 
     @property
     def exit_code(self) -> int:
-        """2 for text that is wrong, 1 for anything refuted, 3 for anything unknown or nothing asked, else 0."""
+        """2 for text that is wrong, 1 for anything refuted, 3 for anything unknown or an empty report, else 0."""
         if self.errors:
             return 2
         if self.refuted() or self.contradicted or self.differences or self.wrong_kernels:

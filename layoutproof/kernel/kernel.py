@@ -21,7 +21,7 @@ The rule, per dimension of extent n (jax/_src/pallas/core.py, jax 0.10.2)
     bounded     BoundedSlice(8)    ds(start, size)           start                    start >= 0, start + size <= n
 
 Tables (scalar prefetch)
-    An index map may read `t[i]` from an operand whose values nobody knows. A read is one more unknown next to the
+    An index map may read `t[i]` from an operand whose values are not known. A read is one more unknown next to the
     program's indices: a number in the box that the table's assumption `low <= t[..] < high` gives. Reads of one table
     at equal indices are equal; `monotone`, `injective`, `onto` say more. `windows.py` turns all this into plain maps.
 
@@ -88,7 +88,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A scalar-prefetch operand: values nobody knows, and what is assumed of them.
+    """A scalar-prefetch operand: values that are not known, and what is assumed of them.
 
     low, high: `low <= value < high`, None = nothing said (then `bits`, the width of its integers, bounds it).
     monotone: never decreasing in row-major order of its indices.  injective: no value twice.
@@ -220,7 +220,7 @@ class Kernel:
         return tuple(o for o in self.operands if o.role == "out")
 
     @property
-    def by_hand(self) -> tuple[Operand, ...]:
+    def manual_dma(self) -> tuple[Operand, ...]:
         """The operands whose data the body itself moves: no block says what a program reads or writes of them."""
         return tuple(o for o in self.operands if not (o.windowed or o.pipelined or o.memory == "semaphore"))
 

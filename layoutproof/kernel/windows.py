@@ -193,7 +193,7 @@ def bounded_ends(kernel: Kernel, operand: Operand) -> IndexMap:
 
 
 def reachable_blocks(kernel: Kernel, operand: Operand) -> tuple[IndexMap, str]:
-    """What the programs reach together, as elements or blocks, and why nobody can tell, "" where somebody can.
+    """What the programs reach together, as elements or blocks, and why it is unknown, "" = it is known.
 
     Replicas are free choices in such a map. Values of a table are not: only a coordinate that is `t[i]` of a table that
     takes every value, and whose indices nothing else uses, is as good as free. Others make the map reach too much.

@@ -33,7 +33,7 @@ def tables_of(kernel: Kernel, operands: Sequence[Operand]) -> tuple[Table, ...]:
 
 
 def impossible(table: Table) -> str:
-    """Why no table can be as assumed, or ""; what follows from such an assumption is worth nothing.
+    """Why no table can be as assumed, or ""; what follows from it is vacuous.
 
     >>> impossible(Table("t", (8,), low=0, high=4, injective=True))
     't cannot be injective: it has 8 entries and 4 values'

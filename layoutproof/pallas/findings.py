@@ -41,9 +41,9 @@ class Judged:
         return "" if isinstance(self.call, Unmodelled) else scope(self.asked, self.verdict)
 
     @property
-    def by_hand(self) -> tuple[str, ...]:
-        """The names of the operands that the body moves by hand."""
-        return () if isinstance(self.call, Unmodelled) else tuple(o.name for o in self.call.by_hand)
+    def manual_dma(self) -> tuple[str, ...]:
+        """The names of the operands that the body moves by manual DMA."""
+        return () if isinstance(self.call, Unmodelled) else tuple(o.name for o in self.call.manual_dma)
 
     @property
     def verdict(self) -> Verdict:
@@ -111,7 +111,7 @@ def count(calls: Iterable[Judged], what: str) -> int:
 
 
 def exit_code(calls: Iterable[Judged]) -> int:
-    """0 all proved, 1 something refuted, 3 something unknown, or no call at all: nothing asked is nothing proved."""
+    """0 all proved, 1 something refuted, 3 something unknown, or no call at all."""
     worst = min((call.verdict for call in calls), default=Verdict.UNKNOWN)
     return {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNKNOWN: 3}[worst]
 

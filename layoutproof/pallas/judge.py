@@ -26,7 +26,7 @@ from layoutproof.solvers.guards import holds_when
 from layoutproof.solvers.vacuity import unsatisfied, where_term
 
 ANALYSABLE = "analysable"
-"""The property that is unknown where the body moves data by hand."""
+"""The property that is unknown where the body moves data by manual DMA."""
 BODY = "body not looked at"
 LAST = frozenset({"inputs_read"})
 """Asked after the others: what is not read has mostly the cause of something that is not written, which says more."""
@@ -123,7 +123,7 @@ def scope(names: Sequence[str] | None, verdict: Verdict = Verdict.PROVED) -> str
 
 
 def beside(names: Sequence[str]) -> tuple[str, ...]:
-    """What has to be asked beside some properties, so that what the body moves by hand leaves their answer unknown.
+    """What has to be asked beside some properties, so that manual DMA in the body leaves their answer unknown.
 
     What a target demands of windows and memory holds whatever the body does.
     """

@@ -49,8 +49,8 @@ def one(call: Judged, everything: bool = False) -> str:
     lines.append(f"  proved   {_many(len(proved), 'property')} of the grid and BlockSpecs; {BODY}")
     if everything and proved:
         lines.append(f"           {', '.join(proved)}")
-    if call.by_hand:
-        lines.append(f"  by hand  {', '.join(call.by_hand)}")
+    if call.manual_dma:
+        lines.append(f"  DMA      {', '.join(call.manual_dma)}")
     if call.foreign:
         lines.append(f"  unknown  what the hardware demands: {call.foreign}")
     elif not call.findings:
@@ -75,10 +75,10 @@ def summary(calls: Sequence[Judged]) -> str:
     """One line: calls by their verdict, then findings that their lines call something else, then what proved means.
 
     >>> summary([])
-    'no Pallas call; nothing asked is nothing proved'
+    'no Pallas call; there is nothing to prove'
     """
     if not calls:
-        return "no Pallas call; nothing asked is nothing proved"
+        return "no Pallas call; there is nothing to prove"
     counts = ", ".join(f"{_count(calls, v)} {v.value}" for v in (Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN))
     line = f"{_many(len(calls), 'Pallas call')}: {counts}"
     wrong = [call for call in calls if call.verdict is Verdict.REFUTED]
@@ -98,7 +98,7 @@ def scopes(calls: Sequence[Judged]) -> tuple[str, ...]:
 
 
 def why_unknown(call: Judged) -> str:
-    """In one line, why nobody can tell of a call whether it is right.
+    """In one line, why it is unknown whether a call is right.
 
     >>> why_unknown(Judged(Unmodelled("mm", "a.py:7", "a grid of floats")))
     'unknown  mm a.py:7: a grid of floats'
@@ -139,7 +139,12 @@ def place(source: str) -> str:
 def _call_json(call: Judged) -> dict[str, Any]:
     kernel = call.call
     entry: dict[str, Any] = {"name": kernel.name, "source": kernel.source, "verdict": call.verdict.value}
-    entry |= {"target": call.target, "compiler": call.compiler, "scope": call.scope, "by_hand": list(call.by_hand)}
+    entry |= {
+        "target": call.target,
+        "compiler": call.compiler,
+        "scope": call.scope,
+        "manual_dma": list(call.manual_dma),
+    }
     if isinstance(kernel, Unmodelled):
         return entry | {"reason": kernel.reason, "findings": []}
     entry |= {"grid": plain(kernel.grid), "platform": kernel.platform, "pipeline": kernel.pipeline}

@@ -101,7 +101,9 @@ def _check_range(array: Any, bits: int) -> None:
     import jax.numpy as jnp
 
     if isinstance(array, jax.core.Tracer):
-        raise LayoutError(f"under tracing nobody knows whether {array.dtype} elements fit into {bits} bits; cast first")
+        raise LayoutError(
+            f"under tracing it is unknown whether {array.dtype} elements fit into {bits} bits; cast first"
+        )
     low, high = (-(1 << (bits - 1)) if array.dtype == jnp.int8 else 0), (1 << bits) - 1
     for extreme in (int(array.min()), int(array.max())) if array.size else ():
         if not low <= extreme <= high:

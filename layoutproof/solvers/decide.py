@@ -25,8 +25,8 @@ ENUMERATED = 100_000
 class Decision(NamedTuple):
     """The answer to a claim: counterexample or None, and the engines that decided.
 
-    `reason` says why nobody could, or why the counterexample may not be the smallest. `broken`: what engines said that
-    is wrong, which is our bug; another one decided.
+    `reason` says why no engine could, or why the counterexample may not be the smallest. `broken`: what engines said
+    that is wrong, which is our bug; another one decided.
     """
 
     point: Point | None

@@ -27,7 +27,7 @@ CHUNK = 32
 """Checks sent to another process at once."""
 
 
-NO_CHECKS = "no checks; nothing asked is nothing proved: the gate compares its layouts and kernels, and that is all"
+NO_CHECKS = "no checks; there is nothing to prove: the gate compares its layouts and kernels, and that is all"
 
 
 class Status(enum.Enum):
@@ -73,7 +73,7 @@ def check_paths(
     """
     items = [item for path in find(paths) for item in items_of(path)]
     if not items:
-        raise LayoutError(f"no check in {', '.join(map(str, paths)) or 'no path'}; nothing asked is nothing proved")
+        raise LayoutError(f"no check in {', '.join(map(str, paths)) or 'no path'}; there is nothing to prove")
     chunks = [items[start : start + CHUNK] for start in range(0, len(items), CHUNK)]
     done: list[Outcome] = []
     try:
@@ -88,7 +88,7 @@ def check_paths(
 
 
 def items_of(path: Path) -> list[Check | Outcome]:
-    """The mistakes of one file and its checks. Without either it is unknown: nothing asked is nothing proved."""
+    """The mistakes of one file and its checks. Without either it is unknown: there is nothing to prove."""
     checks, errors = load(path)
     if not checks and not errors:
         return [Outcome(Status.UNKNOWN, path.as_posix(), "nothing asked", NO_CHECKS)]
@@ -265,7 +265,7 @@ def _sizes(layout: object, fact: Any) -> str:
     found = plain(sizes(read))
     unknown = [name for name in fact["is"] if name not in found]
     if unknown:
-        raise LayoutError(f"nobody called {unknown[0]!r} says a size; known: {', '.join(found)}")
+        raise LayoutError(f"no tool called {unknown[0]!r} gives a size; known: {', '.join(found)}")
     return "; ".join(f"{k} says {found[k]}, not {v}" for k, v in fact["is"].items() if found[k] != v)
 
 

@@ -42,7 +42,7 @@ def _exact(value: object) -> object:
 
 def _some(checks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     if not checks:
-        raise LayoutError("'checks' is empty; nothing asked is nothing proved")
+        raise LayoutError("'checks' is empty; there is nothing to prove")
     return checks
 
 

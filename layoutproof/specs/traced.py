@@ -164,7 +164,7 @@ def calls_in(layout: object) -> Sequence[Kernel | Unmodelled]:
     given, target = wanted.get("args", ()), wanted.get("target")
     found = calls_of(place, given, wanted.get("kwargs"), target=target, assume=wanted.get("assume", ()))
     if not found:
-        raise Unsupported(f"{place} makes no Pallas call; nothing asked is nothing proved")
+        raise Unsupported(f"{place} makes no Pallas call; there is nothing to prove")
     if "call" not in wanted:
         return found
     call = wanted["call"]

@@ -25,7 +25,7 @@ BUDGET = 300_000
 JUDGED = 4_000
 """Single candidates found illegal, at effort 1: judging one may take as long as bounding many boxes."""
 OPEN = 16
-"""Single candidates that nobody could decide, at effort 1: each has spent a budget of its own."""
+"""Single candidates that no engine decided, at effort 1: each has spent a budget of its own."""
 
 UNBOUNDED = 1 << 200
 DIVIDES = "an expression of the file divides by 0"

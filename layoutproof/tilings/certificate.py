@@ -1,4 +1,4 @@
-"""Is the answer the best? Asked again of somebody who did not find it.
+"""Is the answer the best? An independent certificate of optimality.
 
 `enumerated`: every candidate, cost by numpy, no bound and no box involved; each that would be cheaper is shown illegal.
 `bounds`: too many for that: the search's cuts are made again, and every piece bounded by other arithmetic (`cover`).

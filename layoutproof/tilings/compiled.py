@@ -35,7 +35,7 @@ class Compiled:
 
     @property
     def accepted(self) -> bool | None:
-        """Whether the compiler takes the kernel itself, None = nobody knows."""
+        """Whether the compiler takes the kernel itself, None = unknown."""
         if self.refused:
             return False
         return None if self.unknown or self.stand_in else True

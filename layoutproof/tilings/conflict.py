@@ -90,7 +90,7 @@ def stated(problem: Problem) -> tuple[Condition, ...]:
 
 
 def can_be_met(problem: Problem, kept: Sequence[Condition], effort: int = 1) -> bool | None:
-    """Whether some candidate meets these conditions; None = nobody knows within the budget."""
+    """Whether some candidate meets these conditions; None = unknown within the budget."""
     relaxed, known = _relaxed(problem, kept)
     found, sure = _smallest(relaxed, kept, effort, anyone=True)
     if found is None and not (sure and known):

@@ -145,7 +145,7 @@ def uncertified(
     listed: Sequence[Mapping[str, int]],
     legal: Callable[[Mapping[str, int]], str],
 ) -> tuple[Mapping[str, int] | None, str, dict[str, int]]:
-    """(a legal candidate that costs less than `cost` and is not listed, why nobody knows, refused ones by reason).
+    """(a legal candidate that costs less than `cost` and is not listed, why it is unknown, refused ones by reason).
 
     None and "" when it is shown of every box that it holds none.
     """
@@ -171,7 +171,7 @@ def uncertified(
         for box, good in zip(part, shown, strict=True):
             if not good:
                 ends = ", ".join(f"{n} {d[low]}..{d[high]}" for (n, d), (low, high) in zip(domains, box, strict=True))
-                return None, f"nobody knows what is in the box {ends}", refused
+                return None, f"the bounds do not decide the box {ends}", refused
         for why, where in reasons.items():
             count = sum(prod(high - low + 1 for low, high in box) for box, hit in zip(part, where, strict=True) if hit)
             refused[why] = refused.get(why, 0) + count

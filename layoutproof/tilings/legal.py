@@ -24,7 +24,7 @@ MEMORY = "memory_budget"
 def checker(problem: Problem, but: Collection[str] = (), effort: int = 1) -> Callable[[Mapping[str, int]], str]:
     """A function that says why a candidate is illegal, "" = it is legal for every shape of the problem.
 
-    A property that nobody can decide is no licence: the candidate is refused, with a reason that starts UNDECIDED.
+    A property that no engine decides is no licence: the candidate is refused, with a reason that starts UNDECIDED.
     Block shapes are judged once each, however many candidates share them.  but: properties that are not asked.
     effort: multiplies the step budgets of each question.
     """

@@ -15,7 +15,7 @@ from layoutproof.kernel.kernel import Kernel
 from layoutproof.tilings.cost import Machine
 
 STEP_OVERHEAD = 350_000
-"""Picoseconds per grid step where the user says nothing: an assumption of ours, measured by nobody here. It breaks
+"""Picoseconds per grid step where the user says nothing: an assumption of ours, not measured. It breaks
 ties towards fewer steps; a file may say better with `step_overhead`."""
 
 BODIES = {
@@ -94,7 +94,7 @@ def vmem_limit(target: str, asked: Any = None) -> int:
 
 def sources(machine: Machine, overhead_given: bool = False) -> tuple[str, ...]:
     """Where the numbers of the model come from, one sentence each."""
-    said = "the search file" if overhead_given else "an assumption of this tool, measured by nobody here"
+    said = "the search file" if overhead_given else "an assumption of this tool, not measured"
     return (
         f"bandwidth {machine.bandwidth / 1e9:g} GB/s and peak {machine.peak / 1e12:g} T operations/s of one TensorCore "
         f"of {machine.name}: jax 0.10.2, pallas/mosaic/tpu_info.py",

@@ -14,7 +14,7 @@ from layoutproof.tilings.cost import CostModel, Machine
 from layoutproof.tilings.machines import Headroom
 
 UNDECIDED = "undecided: "
-"""What the reason of an illegal candidate starts with where nobody can tell: nothing is proved of it."""
+"""What the reason of an illegal candidate starts with where it is unknown: nothing is proved of it."""
 
 
 NONE = Headroom(0, "stated in the file")

@@ -25,7 +25,7 @@ MAX_ROWS = 16 * MIB
 class Pruned:
     """name, target: of the problem.  rows: as they were given.  kept: the legal ones by their place in `rows`, in that
     order, each with its figures as plain data.  lines: the same for people.  dropped: the others, with the reason.
-    unknown: of the dropped ones, those that nobody could decide.
+    unknown: of the dropped ones, those that no engine decided.
     """
 
     name: str

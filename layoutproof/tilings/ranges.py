@@ -81,7 +81,7 @@ def _check(term: Term, known: set[str] | None, text: str) -> None:
         if known is not None and name not in known:
             raise LayoutError(f"{name} is not known here; known: {', '.join(sorted(known))}", text=text)
     if reads((term,)):
-        raise LayoutError(f"{shorten(text, 60)} reads a table, and nobody knows what that holds")
+        raise LayoutError(f"{shorten(text, 60)} reads a table, and what that holds is not known")
 
 
 def _powers(text: str) -> str:

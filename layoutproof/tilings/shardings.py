@@ -55,7 +55,7 @@ class ShardingAnswer:
     require: the restrictions that were kept.  least: bytes of the best one that keeps them, also where it does not fit.
     least_of_all: bytes of the best assignment without any restriction.
     conflict: conditions of which none can be left out, () = there is an answer.  enough: (condition, bytes per device
-    without it) of those that could be left out.  reason: why nobody can tell, "" = somebody can.
+    without it) of those that could be left out.  reason: why it is unknown, "" = it is known.
     """
 
     best: tuple[Mapping[str, Shard], ...]

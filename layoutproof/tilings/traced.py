@@ -4,7 +4,7 @@ Tracing a candidate gives its true kernels, whatever the function does with its 
 one candidate to the next: all are traced that keep the constraints on sizes and variables, or, above a budget, the
 answer is no more than the best of those that were.
 Then the cheapest are judged first, by the properties of kernels and the target's memory, until enough are proved legal.
-What a kernel moves by hand is not in its index maps: where the cost rests on bytes or time, the answer is then unknown.
+What a kernel moves by manual DMA is not in its index maps: a cost of bytes or time is then unknown.
 What its body holds in VMEM is not there either: `confirm` has the real compiler take each candidate that is found.
 """
 
@@ -40,7 +40,7 @@ AT_ONCE = 8
 
 Kernels = tuple[Kernel | Unmodelled, ...]
 Confirm = Callable[[Sequence[Mapping[str, int]], int], Sequence[Answer[str]]]
-"""For each candidate "" where the compiler takes it, why not, or None where nobody can tell; or Undecided.
+"""For each candidate "" where the compiler takes it, why not, or None where it is unknown; or Undecided.
 No more are answered once so many are taken."""
 
 
@@ -77,7 +77,7 @@ class TracedProblem:
 class Traced:
     """One candidate. figures: sums over its kernels, but vmem of the largest.
 
-    uncounted: operands that the cost rests on and that are moved by hand.  read: whether tables choose its blocks.
+    uncounted: operands that the cost rests on that are moved by manual DMA.  read: whether tables choose its blocks.
     """
 
     values: Mapping[str, int]
@@ -119,7 +119,7 @@ class TracedFound:
             return f"{self.cheaper} candidates that may cost less are neither proved nor refuted, e.g. {what}"
         by_hand = dict.fromkeys(name for one in self.found for name in one.uncounted)
         if by_hand:
-            return f"{', '.join(by_hand)}: moved by hand, and the bytes of that are not counted"
+            return f"{', '.join(by_hand)}: moved by manual DMA, and the bytes of that are not counted"
         return self.unasked
 
 
@@ -191,13 +191,13 @@ def _confirmed(problem: TracedProblem, waiting: Sequence[Traced], result: Traced
 
 
 def priced(problem: TracedProblem, values: Mapping[str, int], calls: Kernels) -> Traced:
-    """One candidate with the figures of its calls. Undecided where nobody knows its price."""
+    """One candidate with the figures of its calls. Undecided where its cost is unknown."""
     kernels = []
     for call in calls:
         if isinstance(call, Unmodelled):
             raise Unsupported(f"{call.name}: {call.reason}")
-        if call.by_hand and not any(operand.windowed for operand in call.operands):
-            raise Unsupported(f"{call.name}: all its data are moved by hand, so there is no block to choose")
+        if call.manual_dma and not any(operand.windowed for operand in call.operands):
+            raise Unsupported(f"{call.name}: all its data are moved by manual DMA, so there is no block to choose")
         kernels.append(call if problem.vmem is None else replace(call, vmem_limit=problem.vmem))
     if not kernels:
         raise Unsupported("the function makes no Pallas call")
@@ -231,7 +231,7 @@ def _check_known(kernel: Kernel) -> None:
 def illegal(problem: TracedProblem, one: Traced, target: KernelTarget) -> tuple[str, bool]:
     """(why a candidate is illegal, whether that is proved); ("", True) = it is proved legal.
 
-    A property that nobody can decide is no licence, and no refutation either.
+    A property that no engine decides is no licence, and no refutation either.
     """
     broken = _broken(problem, {**problem.sizes, **one.values, **one.figures})
     if broken:

@@ -45,7 +45,7 @@ def _traffic(kernel: Kernel, operand: Operand) -> Traffic:
     if operand.windowed and any(block.kind in ("element", "bounded") for block in operand.block):
         raise Unsupported(f"{operand.name}: what Element and BoundedSlice windows move is not priced")
     if operand.windowed and operand.dtype not in ELEMENT_BITS:
-        raise Unsupported(f"{operand.name}: nobody here knows how wide {operand.dtype} is")
+        raise Unsupported(f"{operand.name}: the width of {operand.dtype} is not known")
     place = {name: k for k, name in enumerate(kernel.grid_names)}
     uses = tuple(frozenset(place[name] for name in term.names() if name in place) for term in operand.index)
     chosen = [k for used in uses for k in used]

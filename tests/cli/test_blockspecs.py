@@ -25,7 +25,7 @@ def test_many_copies(capsys: pytest.CaptureFixture[str]) -> None:
     layout = "f32[100,90] blockspec (10, 20) (i, j) -> (i, j) grid (10, 5)"
     assert cli.run(["locate", layout, "2,3"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len([line for line in lines if line.startswith("  copy ")]) == 20
-    assert lines[-1] == "  .. 180 more copies; --json has them"
+    assert len([line for line in lines if line.startswith("  replica ")]) == 20
+    assert lines[-1] == "  .. 180 more replicas; --json has them"
     assert cli.run(["locate", layout, "2,3", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["places"]) == 200

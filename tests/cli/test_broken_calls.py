@@ -94,7 +94,7 @@ def test_buffers_of_jaxs_own_class(run: Any) -> None:
     """A pipeline that is given them is judged like any other; the array beside it is the body's."""
     _, out, _ = run("broken.py:buffered", "--arg", "f32[64,128]", "--kwarg", "of_their_own=False", "--json")
     call, pipeline = json.loads(out)["calls"]
-    assert call["by_hand"] == ["args[0]"]
+    assert call["manual_dma"] == ["args[0]"]
     assert pipeline["verdict"] == "proved"
 
 

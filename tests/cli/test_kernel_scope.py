@@ -1,4 +1,4 @@
-"""What every door says that was proved of a Pallas call, and what it leaves unknown: body, and data moved by hand."""
+"""What every command says was proved of a Pallas call, and what it leaves unknown: the body, and manual DMA."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_headline_says_what_was_proved(run: Any) -> None:
     assert (code, out.splitlines()[-1].endswith(f"; {SCOPE}")) == (0, True)
     assert "of the grid and BlockSpecs; body not looked at" in out
     found = json.loads(run("users_kernels:copy", "--arg", "f32[1024,128]", "--json")[1])
-    assert (found["scope"], found["calls"][0]["scope"], found["calls"][0]["by_hand"]) == (SCOPE, SCOPE, [])
+    assert (found["scope"], found["calls"][0]["scope"], found["calls"][0]["manual_dma"]) == (SCOPE, SCOPE, [])
     code, out, _ = run("users_kernels:copy", "--arg", "f32[1000,128]")
     assert (code, SCOPE in out) == (1, False)
 
@@ -111,7 +111,7 @@ def test_what_the_body_moves_by_hand_is_unknown(run: Any, name: str, arguments: 
     assert ("unknown  analysable" in out) is bool(named)
     _, out, _ = run(f"hands:{name}", "--arg", "f32[64,128]", *arguments, "--json")
     found = json.loads(out)
-    assert found["calls"][0]["by_hand"] == named
+    assert found["calls"][0]["manual_dma"] == named
     assert found["summary"]["unknown"] == (1 if named else 0)
     assert all(n in str(found["calls"][0]["findings"]) for n in named)
 
@@ -150,10 +150,10 @@ checks:
         ("kernel: stated", 0, SCOPE),
         ("kernel: piped", 0, SCOPE),
         ("outputs_covered: stated", 0, "outputs_covered proved of the grid and BlockSpecs; body not looked at"),
-        ("kernel: hands", 3, "args[1] is moved by hand (memory any)"),
-        ("kernel: still", 3, "pages is moved by hand (memory any)"),
-        ("outputs_covered: still", 3, "pages is moved by hand (memory any)"),
-        ("blocks_in_bounds: hands", 3, "args[1] is moved by hand (memory any)"),
+        ("kernel: hands", 3, "args[1] is moved by manual DMA (memory any)"),
+        ("kernel: still", 3, "pages is moved by manual DMA (memory any)"),
+        ("outputs_covered: still", 3, "pages is moved by manual DMA (memory any)"),
+        ("blocks_in_bounds: hands", 3, "args[1] is moved by manual DMA (memory any)"),
     ],
 )
 def test_spec_files(run: Any, capsys: pytest.CaptureFixture[str], check: str, code: int, said: str) -> None:
@@ -167,7 +167,7 @@ def test_spec_files(run: Any, capsys: pytest.CaptureFixture[str], check: str, co
 
 
 def test_a_printed_kernel_is_judged_as_the_traced_one(run: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--spec` keeps which arrays pipelines move, and which the body moves by hand."""
+    """`--spec` keeps which arrays pipelines move, and which the body moves by manual DMA."""
     for name, code in (("piped", 0), ("half_by_hand", 3)):
         Path("b.yaml").write_text(run(f"hands:{name}", "--arg", "f32[64,128]", "--spec")[1])
         assert cli.run(("check", "b.yaml")) == code
@@ -175,7 +175,7 @@ def test_a_printed_kernel_is_judged_as_the_traced_one(run: Any, capsys: pytest.C
 
 
 def test_guard(run: Any) -> None:
-    """The calls that a guard has seen say what was proved; one that moves data by hand is a warning."""
+    """The calls that a guard has seen say what was proved; one that moves data by manual DMA is a warning."""
     import jax
     import jax.numpy as jnp
 
@@ -195,8 +195,8 @@ def test_guard(run: Any) -> None:
     with warnings.catch_warnings(record=True) as said, layoutproof.guard() as seen:
         warnings.simplefilter("always")
         jax.make_jaxpr(hands.half_by_hand)(jnp.zeros((64, 128)))
-    assert [call.by_hand for call in seen.calls] == [("args[1]",)]
-    assert any("args[1] is moved by hand (memory any)" in str(w.message) for w in said)
+    assert [call.manual_dma for call in seen.calls] == [("args[1]",)]
+    assert any("args[1] is moved by manual DMA (memory any)" in str(w.message) for w in said)
 
 
 def test_the_pytest_plugin(run: Any) -> None:
@@ -228,7 +228,7 @@ layouts:
 
 
 def test_one_rule_for_line_count_and_exit_code(run: Any) -> None:
-    """What can at worst be a warning is a warning where nobody can tell: it is not called unknown and then not counted.
+    """What can at worst be a warning is a warning where it is unknown: it is not called unknown and then not counted.
 
     Whether every block of an aliased output is written depends here on a table.
     """

@@ -118,17 +118,17 @@ def test_one_property(run: Any) -> None:
 
 
 def test_nothing_asked_is_nothing_proved(run: Any) -> None:
-    """No Pallas call, and a kernel that moves all data by hand, end with 3."""
+    """No Pallas call, and a kernel that moves all data by manual DMA, end with 3."""
     code, out, err = run("users_kernels:plain", "--arg", "f32[8]")
     assert (code, out) == (3, "")
-    assert err == "imported\nusers_kernels:plain makes no Pallas call; nothing asked is nothing proved\n"
+    assert err == "imported\nusers_kernels:plain makes no Pallas call; there is nothing to prove\n"
     code, out, _ = run("users_kernels:plain", "--arg", "f32[8]", "--json")
     assert code == 3
     assert json.loads(out)["error"]["kind"] == "unknown"
     code, out, _ = run("users_kernels:by_hand", "--arg", "f32[8,128]")
     assert code == 3
     assert "unknown  analysable" in out
-    assert "by hand" in out
+    assert "manual DMA" in out
 
 
 def test_assumptions_about_prefetched_values(run: Any) -> None:
@@ -354,7 +354,7 @@ def test_words_of_the_report() -> None:
     assert "  assumes  0 <= t < 8" in shown
     assert "1 Pallas call: 1 proved, 0 refuted, 0 unknown; 1 warning; " in shown
     assert why_unknown(Judged(kernel(), (finding(Verdict.UNKNOWN),))).endswith("blocks_in_bounds of x: a reason")
-    assert summary([]) == "no Pallas call; nothing asked is nothing proved"
+    assert summary([]) == "no Pallas call; there is nothing to prove"
 
 
 def test_a_target_for_other_kernels_is_said() -> None:

@@ -59,7 +59,7 @@ def test_traced_calls_of_a_spec_file(run: Any) -> None:
     [
         ("- 1\n", "a.yaml:1: not a spec file that names layouts or kernels"),
         ("search: x\n", "a.yaml:1: not a spec file that names layouts or kernels"),
-        ("layouts:\n  a: f32[3]\n", "a.yaml makes no Pallas call; nothing asked is nothing proved"),
+        ("layouts:\n  a: f32[3]\n", "a.yaml makes no Pallas call; there is nothing to prove"),
         ("layouts:\n  a: {kernel: {grid: [4]}}\n", "a.yaml:2: a: "),
         ("layouts: [\n", "a.yaml:"),
     ],

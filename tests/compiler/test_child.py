@@ -125,9 +125,9 @@ def test_endless_garbage_is_ended(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("SIGKILL", "by SIGKILL on it (somebody killed it, as the system does when memory runs out)"),
+        ("SIGKILL", "by SIGKILL on it (it was killed, as the system does when memory runs out)"),
         ("SIGSEGV", "by SIGSEGV on it (it read or wrote memory that is not its own)"),
-        ("SIGTERM", "by SIGTERM on it (somebody asked it to end)"),
+        ("SIGTERM", "by SIGTERM on it (it was asked to end)"),
         ("SIGUSR1", "by SIGUSR1 on it"),
     ],
 )

@@ -208,7 +208,7 @@ INDEX_MAPS = {
 
 @pytest.mark.parametrize("name", INDEX_MAPS)
 def test_index_maps_that_cannot_be_read(name: str) -> None:
-    """The kernel is there, and the operand says why nobody can tell where its windows are."""
+    """The kernel is there, and the operand says why it is unknown where its windows are."""
     old, new, words = INDEX_MAPS[name]
     module = MODULE.replace(old, new)
     kernel = only(call_line(config(module.replace("return %i, %c : i32, i32", "return %i : i32") if name == "results"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 NOT_TRACED = {
-    "tpu.all_gather": "a collective over a mesh of devices; its arrays stay in place and are copied by hand",
+    "tpu.all_gather": "a collective over a mesh of devices; its arrays stay in place and are copied by manual DMA",
     "gpu.*_mgpu (matmul, ragged_dot, attention)": "Mosaic GPU kernels ask the GPU or its CUDA while they are traced, "
     "and have no block mappings: a traced one is reported as not analysable",
     "gpu.collective_matmul_mgpu, gpu.all_gather_mgpu, gpu.reduce_scatter_mgpu": "collectives over several GPUs",

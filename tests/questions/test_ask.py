@@ -1,4 +1,4 @@
-"""Asking: from several threads, with arguments of the wrong kind, and where nobody can tell."""
+"""Asking: from several threads, with arguments of the wrong kind, and where it is unknown."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ NOT_AS_EXPECTED = {
     "sizes: scores\n    is: {definitoin: 96}": (
         2,
         "error",
-        "nobody called 'definitoin' says a size; known: definition",
+        "no tool called 'definitoin' gives a size; known: definition",
     ),
     "sizes: overlap\n    is: {definition: 96}": (2, "error", "is not an XLA array"),
     "covers: overlap\n    engine: smt": (3, "unknown", "smt"),
@@ -256,7 +256,7 @@ def test_nothing_asked_is_nothing_proved(tmp_path: Path) -> None:
         check_paths([tmp_path])
     with pytest.raises(LayoutError, match="nowhere: no such file or folder"):
         check_paths([tmp_path / "nowhere"])
-    with pytest.raises(LayoutError, match="nothing asked is nothing proved"):
+    with pytest.raises(LayoutError, match="there is nothing to prove"):
         check_paths([])
 
 

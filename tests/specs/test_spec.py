@@ -163,7 +163,7 @@ def test_a_mistake_says_where_what_and_what_was_expected(check: str) -> None:
             "source: x\nchekcs:\n  - injective: f32[3]{0}",
             ["a.yaml:2:1: unknown key 'chekcs'; did you mean 'checks'?"],
         ),
-        ("source: x\nchecks: []", ["a.yaml:2:9: 'checks' is empty; nothing asked is nothing proved"]),
+        ("source: x\nchecks: []", ["a.yaml:2:9: 'checks' is empty; there is nothing to prove"]),
         ("source: x\nchecks:", ["a.yaml:2:8: 'checks': expected a list; found None"]),
         ("source: 3\nchecks:\n  - injective: f32[3]{0}", ["a.yaml:1:9: 'source': expected text; found 3"]),
         (

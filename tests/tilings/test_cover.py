@@ -101,4 +101,4 @@ def test_a_box_that_is_not_shown_is_said() -> None:
     whole = tuple((0, len(values) - 1) for values in problem.variables.values())
     better, why, _ = uncertified(problem, [whole], 1 << 100, [], lambda values: "")
     assert better is None
-    assert why.startswith("nobody knows what is in the box")
+    assert why.startswith("the bounds do not decide the box")

@@ -87,7 +87,7 @@ def test_what_is_moved_by_hand_is_not_counted() -> None:
     ask = problem("by_hand", '"f32[512,128]"', "{rows: [8, 16, 32]}")
     unsure = found(ask)
     assert unsure.verdict is Verdict.UNKNOWN
-    assert "moved by hand" in unsure.result.unknown
+    assert "moved by manual DMA" in unsure.result.unknown
     assert found(ask + "cost: steps\n").verdict is Verdict.PROVED
     assert found(ask + "cost: bytes\n").verdict is Verdict.UNKNOWN
 

@@ -252,7 +252,7 @@ def _approve(report: Report, fingerprint: str) -> int:
     for finding in report.findings:
         if finding.fingerprint == fingerprint:
             if finding.verdict is Verdict.UNKNOWN or finding.bad_input:
-                raise LayoutError("what nobody could tell and what is wrong input cannot be approved")
+                raise LayoutError("a finding that is unknown or bad input cannot be approved")
             say(approval_snippet(finding, datetime.datetime.now(tz=datetime.UTC).date(), whoami()))
             return 0
     have = ", ".join(f.fingerprint for f in report.findings if f.fingerprint) or "none"

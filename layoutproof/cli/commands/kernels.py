@@ -75,7 +75,7 @@ def command(
     with only(here(not no_trace)):
         found = _calls(place, given, kwargs, target, assume)
     if not found:
-        raise Unsupported(f"{place} makes no Pallas call; nothing asked is nothing proved")
+        raise Unsupported(f"{place} makes no Pallas call; there is nothing to prove")
     if spec:
         from layoutproof.pallas.spec_text import spec_text
 

@@ -45,7 +45,7 @@ class ShardedArray:
 
         Replicas are the replicas; no memory, because there is one on every device.
         Raises LayoutError where the sharding does not say where elements go (unknown, an unsound assignment, replicated
-        over nobody knows how many devices) or does not fit the array's dimensions.
+        over an unknown number of devices) or does not fit the array's dimensions.
 
         >>> from layoutproof.layouts.sharding import read
         >>> read("f32[5,4] sharded {devices=[4,1]<=[4]}").index_map().at((3, 1))

@@ -206,7 +206,7 @@ def physical_order(layout: XlaLayout) -> tuple[int, ...]:
 def _index_map(layout: XlaLayout) -> IndexMap:
     """The map of one array: logical index -> physical index, tile level by tile level.
 
-    Raises LayoutError for what XLA's text can say but nobody defines: split configurations, sparse leftovers,
+    Raises LayoutError for what XLA's text can say but has no definition: split configurations, sparse leftovers,
     a tile without meaning, a minor_to_major that is no permutation.
     """
     if layout.splits:

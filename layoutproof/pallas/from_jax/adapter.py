@@ -25,11 +25,11 @@ KNOWN = ((0, 10), (0, 11), (0, 12))
 """Versions of JAX (major, minor) whose Pallas calls are read; 0.10.2 and 0.12.0.1 were tried."""
 
 MARK = "layoutproof_pipeline"
-"""Scope put round a pipeline that was seen, so that what it moves can be told from what the body moves by hand."""
+"""Scope put round a pipeline that was seen, so that what it moves is told from the manual DMA of the body."""
 PARTS = "layoutproof_parts"
 """The same round a pipeline that was given views, `x.at[..]`: which part of the array that is, the body has chosen."""
 BODY = "layoutproof_body"
-"""Scope put round the body of a pipeline, in which anything may be moved by hand again."""
+"""Scope put round the body of a pipeline, in which anything may be moved by manual DMA again."""
 
 PIPELINES = {
     "jax._src.pallas.mosaic.pipeline": ("_emit_pipeline",),
@@ -236,7 +236,7 @@ def is_view(ref: Any) -> bool:
 def pipelined(jaxpr: Any) -> frozenset[int]:
     """The arguments of a kernel's body that pipelines seen by `pipelines_traced` move whole, and nothing else touches.
 
-    What is handed to an operation that nobody knows counts as touched.
+    What is handed to an unknown operation counts as touched.
     """
     inner, _ = opened(jaxpr)
     whole, touched = _uses(inner, False)

@@ -5,7 +5,7 @@ may then read what was there before the program that should have written it; whi
 what a program reads that another core writes.
 Refuted by: the smallest programs `writer` and `reader`: the block that the writer leaves overlaps the one that the
 reader begins, and between them lie no more steps than the input has buffers. Or they differ in a parallel dimension
-and their blocks share an element: nobody knows which comes first. What they read from tables stands beside them.
+and their blocks share an element: which comes first is not defined. What they read from tables stands beside them.
 The rule, w the last step of the writer's visit, r the first of the reader's: hazard iff 1 <= r - w <= buffers of the
 input. Measured with JAX's TPU interpreter (its race detector, eager and late copies) for 1 to 3 buffers and distances
 1 to 5; assumed for the compiler's own pipeline, which nobody could run without a TPU. Reading before writing (r < w)

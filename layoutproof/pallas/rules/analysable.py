@@ -1,6 +1,6 @@
 """Every array is moved by the pipeline, so that the grid and the BlockSpecs say what each program reads and writes.
 
-Why it matters: an operand in memory ANY or HBM has no blocks. The kernel copies parts of it by hand, by DMA, and which
+Why it matters: an operand in memory ANY or HBM has no blocks. The kernel copies parts of it by manual DMA, and which
 parts is in its body, which is not looked at: nothing that is proved of the other operands says anything of this one.
 Refuted by: nothing. It is unknown where there are such operands, and names each.
 No such operand is one that `emit_pipeline` in the body moves as a whole: a pipeline is judged as a call of its own.
@@ -17,15 +17,15 @@ TARGET = False
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
-    """One, about all operands that are moved by hand; none where there are none."""
-    held = kernel.by_hand
+    """One, about all operands that are moved by manual DMA; none where there are none."""
+    held = kernel.manual_dma
     if not held:
         return ()
     names = ", ".join(operand.name for operand in held)
     memories = ", ".join(dict.fromkeys(operand.memory for operand in held))
     why = (
-        f"{names} {'is' if len(held) == 1 else 'are'} moved by hand (memory {memories}) in the kernel's body, which is "
-        "not looked at: nobody can tell what of it is read and written; a pipeline in the body is seen only where the "
+        f"{names} {'is' if len(held) == 1 else 'are'} moved by manual DMA (memory {memories}) in the body, which "
+        "is not looked at: what it reads and writes is unknown; a pipeline in the body is seen only where the "
         "function is traced"
     )
     return (Obligation(names, undecided(why), reads=False, source=kernel.source),)

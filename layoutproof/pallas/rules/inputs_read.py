@@ -8,8 +8,9 @@ what is left when its block divides it, is read by no program while all its othe
 reads are info: a kernel may well need only some blocks of an input (causal attention, every second block, block 0). A
 remainder that the index map itself steers clear of (`jnp.maximum(i - 1, 0)`, the block before) is info too, and of an
 input that shares its buffer with an output a warning: what is not read keeps its values.
-Not asked of inputs that tables address (scalar prefetch), that the body moves by hand, of parts that the body cut out
-of an array for a pipeline, and of arrays that several pipelines have. An array that is given twice is read by either.
+Not asked of inputs that tables address (scalar prefetch), that the body moves by manual DMA, of parts that the body cut
+out of an array for a pipeline, and of arrays that several pipelines have. An array that is given twice is read by
+either.
 A window counts as read: that the body looks at all of it is not asked.
 Example: array f32[1000], block 256, grid 1000 // 256 = 3: elements [768, 1000) are never read.
 Source: JAX's page "Grids and BlockSpecs".

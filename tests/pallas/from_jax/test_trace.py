@@ -224,7 +224,7 @@ def test_kernels_that_move_data_by_hand_are_not_analysable() -> None:
         )(x)
 
     kernel = one(by_hand)
-    assert [operand.role for operand in kernel.by_hand] == ["in", "out"]
+    assert [operand.role for operand in kernel.manual_dma] == ["in", "out"]
     (found,) = judge(kernel, names=["analysable"])
     assert found.verdict is Verdict.UNKNOWN
     assert all(operand.name in found.reason for operand in kernel.operands)
@@ -313,8 +313,8 @@ def test_a_pipeline_elsewhere_does_not_make_a_kernel_analysable() -> None:
     first, second, _ = kernels_of(lambda x: with_pipeline(by_hand(x)), (X,))
     assert isinstance(first, Kernel)
     assert isinstance(second, Kernel)
-    assert len(first.by_hand) == 2
-    assert second.by_hand == ()
+    assert len(first.manual_dma) == 2
+    assert second.manual_dma == ()
 
 
 def test_a_users_function_named_floor_divide_is_not_taken_for_jaxs() -> None:
