@@ -53,7 +53,7 @@ assert np.isnan(result[row : row + 256, column : column + 256]).all()
 assert (result[:768, :768] == 768).all()
 
 # %% [markdown]
-# ## Mended
+# ## Fixed
 # Either the matrices are padded to whole blocks, or the blocks are chosen so that they divide the matrices. Both are
 # proved, for this shape, for every property.
 

@@ -65,7 +65,7 @@ def test_each_property_of_kernels_is_complete(name: str) -> None:
     assert callable(module.obligations)
     assert "Why it matters:" in module.__doc__
     assert "Refuted by:" in module.__doc__
-    assert "Example:" in module.__doc__ or "Mend:" in module.__doc__
+    assert "Example:" in module.__doc__ or "Fix:" in module.__doc__
 
 
 @pytest.mark.parametrize("name", languages())

@@ -1,6 +1,6 @@
 """Files that somebody else wrote: regular ones only, never more than a bound, and words for everything else.
 
-Every door reads a user's file through here. A pipe nobody writes to would make a plain `open` wait for ever, a device
+Every command reads a user's file through here. A pipe nobody writes to would make a plain `open` wait for ever, a device
 may never end, and a sparse file of a few bytes on disk may be of any size: what a path leads to and how large it is
 are looked at before anything is read.
 """
@@ -23,7 +23,7 @@ from layoutproof.core.errors import LayoutError
 
 MIB = 1 << 20
 STDIN = "-"
-"""The path that means standard input, where a door reads texts by the line."""
+"""The path that means standard input, where a command reads texts by the line."""
 MAX_TEXT = 512 * MIB
 """Bytes of a program's text, unpacked."""
 MAX_LINE = 32 * MIB

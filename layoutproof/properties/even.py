@@ -10,7 +10,7 @@ Why it matters: uneven shards waste memory and leave devices idle, and some prog
 Refuted by: the first `dimension` that does not divide and the number of its first smaller `tile`; for symbolic sizes
 the smallest `sizes` that do not.
 Example: `f32[5,4] sharded {devices=[4,1]<=[4]}` is refuted: blocks of 2, 2, 1 and 0 rows.
-Mend: pad the dimension to a multiple of its tiles, or split it over fewer devices.
+Fix: pad the dimension to a multiple of its tiles, or split it over fewer devices.
 """
 
 from __future__ import annotations

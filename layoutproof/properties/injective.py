@@ -4,7 +4,7 @@ Why it matters: a shared place means that writing one element silently destroys 
 Refuted by: the smallest such pair, as `first` and `second`; where elements have several replicas, also which replicas,
 `first_replica` and `second_replica`. Replicas of one element may coincide here: that is `replicas_distinct`.
 Example: `f32[3,5] strides (4,1)` is refuted: (0, 4) and (1, 0) are both stored at offset 4.
-Mend: give each dimension a stride of at least the extent times stride of the dimension inside it.
+Fix: give each dimension a stride of at least the extent times stride of the dimension inside it.
 """
 
 from __future__ import annotations

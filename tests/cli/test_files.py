@@ -1,4 +1,4 @@
-"""Files that are none, that never end, or that are larger than anything real: each door says so, at once."""
+"""Files that are none, that never end, or that are larger than anything real: each command says so, at once."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_a_packed_dump_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             stream.write(b"\0" * (1 << 20))
     many = "".join(SMALL.replace("HloModule small", f"HloModule small{k}") for k in range(100))
     (tmp_path / "cut.txt.gz").write_bytes(gzip.compress(many.encode(), compresslevel=0)[:-20])
-    asked = [[door, name] for name in ("bomb.txt.gz", "cut.txt.gz") for door in ("hlo", "kernels")]
+    asked = [[command, name] for name in ("bomb.txt.gz", "cut.txt.gz") for command in ("hlo", "kernels")]
     answers, peak = commands(tmp_path, *asked)
     assert [answer.code for answer in answers] == [2] * 4
     assert "a line of more than 32 MiB" in answers[0].out

@@ -43,7 +43,7 @@ def row(op: Op) -> str:
             if verdict == "unknown":
                 said[f"unknown `{finding.question}`: {_short(finding.reason)}"] = None
             elif verdict == "refuted" and finding.severity == "error":
-                said[f"**{finding.question}**: {finding.reason}. Mend: {finding.fix}"] = None
+                said[f"**{finding.question}**: {finding.reason}. Fix: {finding.fix}"] = None
             elif verdict == "refuted":
                 said[f"{finding.severity} `{finding.question}` {finding.subject}"] = None
     refuted = f"{verdicts['error']} / {verdicts['warning']} / {verdicts['info']}"

@@ -13,7 +13,7 @@ is no hazard, but for programs of a parallel dimension.
 On a GPU all programs are parallel, and what each stores of its block is in the kernel's body: no proof, then unknown.
 Example: grid 4, input index i -> i, output index i -> i + 1 in one buffer: program 1 needs what program 0 has just
 written.
-Mend: read and write the same block in one program, or do without the alias.
+Fix: read and write the same block in one program, or do without the alias.
 
 How it is proved: where both sides have one index map and one block, and no block is visited twice (see `revisits`), a
 block that is written is read by its own program alone.

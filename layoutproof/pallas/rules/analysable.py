@@ -5,7 +5,7 @@ parts is in its body, which is not looked at: nothing that is proved of the othe
 Refuted by: nothing. It is unknown where there are such operands, and names each.
 No such operand is one that `emit_pipeline` in the body moves as a whole: a pipeline is judged as a call of its own.
 Example: paged attention, whose pages of keys and values stay in HBM and are copied page by page.
-Mend: none is needed. To have it proved, move the operand by a BlockSpec or by emit_pipeline.
+Fix: none is needed. To have it proved, move the operand by a BlockSpec or by emit_pipeline.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Partial blocks are in bounds (`partial_blocks` lists them), and so is a block la
 Element windows must lie in the virtually padded array as a whole, bounded slices in the array itself.
 Checked per dimension and not by flat offset: a column that runs over into the next row is found.
 Source: slices_for_invocation in JAX's page "Grids and BlockSpecs"; jax/_src/pallas/core.py (jax 0.10.2).
-Mend: return a block index, not an element offset; let the grid be pl.cdiv(array, block).
+Fix: return a block index, not an element offset; let the grid be pl.cdiv(array, block).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Why it matters: the compiler refuses what it cannot prove, and believes a hint (
 come from the wrong rows, silently.
 Refuted by: the term that the compiler cannot see through; or the smallest `program` whose window starts off a tile.
 Example: i * 8 is believed and true; i * 8 + 8 is true and refused; pl.multiple_of(i * 4, 8) is believed and false.
-Mend: write the start as a product with the tile.
+Fix: write the start as a product with the tile.
 """
 
 from __future__ import annotations

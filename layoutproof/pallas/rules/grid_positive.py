@@ -4,7 +4,7 @@ Why it matters: a grid with an extent of 0 runs nothing and says nothing; every 
 Refuted by: the grid dimension and its extent, with the smallest sizes that make it so. A grid entry that is itself a
 number of the running program is assumed to be at least 1, as every size is.
 Example: grid (n // 256,) of an array with 100 rows.
-Mend: pl.cdiv(n, 256), or return early where there is nothing to do.
+Fix: pl.cdiv(n, 256), or return early where there is nothing to do.
 """
 
 from __future__ import annotations

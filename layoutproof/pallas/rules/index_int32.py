@@ -6,7 +6,7 @@ Refuted by: the smallest `program` for which a part of the index map, or block i
 Grids of more programs than int32 counts are left out: the compiler takes none.
 Narrower and unsigned integers of a traced index map wrap in its terms; there is nothing left to ask of them here.
 Example: grid 2**20, index (i) -> (i * 4096,) is fine up to program 524287 and wraps at 524288.
-Mend: divide before multiplying, or split the dimension.
+Fix: divide before multiplying, or split the dimension.
 """
 
 from __future__ import annotations

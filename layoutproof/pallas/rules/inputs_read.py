@@ -14,7 +14,7 @@ either.
 A window counts as read: that the body looks at all of it is not asked.
 Example: array f32[1000], block 256, grid 1000 // 256 = 3: elements [768, 1000) are never read.
 Source: JAX's page "Grids and BlockSpecs".
-Mend: grid = pl.cdiv(array, block), and mask what the last block has too much.
+Fix: grid = pl.cdiv(array, block), and mask what the last block has too much.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ What the body allocates for itself (pl.run_scoped, the buffers of a pipeline ins
 the moment when most of it is alive. A pipeline is not asked by itself, the call around it is, with that call's limit.
 Refuted by: the memory, what is needed, the limit and who set it, and the largest parts.
 Figures: bytes of every part, the sum and the limit.
-Mend: smaller blocks, Buffered(1) for blocks that rarely change, or vmem_limit_bytes up to what the target has.
+Fix: smaller blocks, Buffered(1) for blocks that rarely change, or vmem_limit_bytes up to what the target has.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Example: array f32[1000], block 256, grid 3: block 3, elements [768, 1000), is n
 An output whose value nobody uses is reported as info. An aliased output keeps the input's values where nothing is
 written, so a hole is a warning there. That the body stores into each block it gets is not looked at.
 Source: JAX's page "Grids and BlockSpecs".
-Mend: grid = pl.cdiv(array, block) in every dimension.
+Fix: grid = pl.cdiv(array, block) in every dimension.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Why it matters: cores share out the parallel dimensions, and run the others in o
 another order; the compiler (libtpu 0.0.42.1) takes it and does not say what it then runs in which order.
 Refuted by: the first parallel dimension that follows a sequential one. Dimensions that vmap added count as parallel.
 Example: dimension_semantics ("arbitrary", "parallel").
-Mend: reorder the grid: parallel dimensions first, reductions last.
+Fix: reorder the grid: parallel dimensions first, reductions last.
 """
 
 from __future__ import annotations

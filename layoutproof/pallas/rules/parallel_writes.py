@@ -7,7 +7,7 @@ indices (and values read from tables, and offsets in the window) as `first_at`, 
 Example: output map (i) -> (0), grid 2, dimension_semantics ("parallel",): programs 0 and 1 both write block 0.
 A dimension that vmap added is always parallel (jax/_src/pallas/mosaic/lowering.py, jax 0.10.2).
 An output whose value nobody uses is reported as info.
-Mend: make the dimension "arbitrary", or give every parallel program a block of its own and add up afterwards.
+Fix: make the dimension "arbitrary", or give every parallel program a block of its own and add up afterwards.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ with garbage.
 Refuted by: the smallest `program` with a partial block. Always info: whether the body masks is not looked at.
 Figures: for each dimension with a partial block, elements that are there, and the condition of the mask.
 Example: array f32[1000], block 256: the last block has 232 elements.
-Mend: mask with the condition given, or choose a block size that divides the array.
+Fix: mask with the condition given, or choose a block size that divides the array.
 """
 
 from __future__ import annotations

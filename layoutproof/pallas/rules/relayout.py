@@ -4,7 +4,7 @@ Why it matters: kernels get row-major arrays. Where the compiler lays an array o
 call pays for reading and writing the whole array once more; nothing in the program says so.
 Refuted by: the operand, its default layout, and the bytes. A warning: the kernel is right, and slow.
 Example: f32[1000,5] on v5e, which is laid out with its 1000 rows as the minor dimension.
-Mend: transpose the array in the kernel's interface, or pad its last dimension.
+Fix: transpose the array in the kernel's interface, or pad its last dimension.
 """
 
 from __future__ import annotations

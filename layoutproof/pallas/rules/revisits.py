@@ -9,7 +9,7 @@ Example: grid (k, i) with output index (k, i) -> (i, 0): block 0 is left at prog
 Source: docs/pallas/tpu/details.rst of JAX; RevisitMode.IMMEDIATE in jax/_src/pallas/core.py (jax 0.10.2), which is the
 default; an operand with revisit "any" is not asked. `pltpu.InterpretParams` raises "Revisited block"; the compiler and
 interpret=True say nothing. GPUs have no such windows.
-Mend: make the grid dimensions that do not choose the output's block the innermost ones.
+Fix: make the grid dimensions that do not choose the output's block the innermost ones.
 
 How it is proved: where the block depends on the first grid dimensions alone (those of one program left out) and differs
 between any two of their values, all visits of a block follow one another. That is an injectivity, for all sizes at

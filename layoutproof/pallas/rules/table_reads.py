@@ -3,7 +3,7 @@
 Why it matters: nothing checks such reads; past the end they give whatever scalar memory holds, and with it any block.
 Refuted by: the smallest `program` that reads outside, with the values read from tables as `reads`.
 Example: table t of 8 entries, grid 9, index (i) -> (t[i], 0).
-Mend: let the table be as long as the grid, or clamp the index.
+Fix: let the table be as long as the grid, or clamp the index.
 """
 
 from __future__ import annotations

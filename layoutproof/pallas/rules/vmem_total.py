@@ -8,7 +8,7 @@ asks it. It is shown with the largest measured ratio of the total to windows and
 An info: it is counted as not asked, never as proved, and decides no exit code unless it is all that was asked.
 Proved by: the compiler takes the kernel.
 Refuted by: the compiler refuses it for its memory, in its own words.
-Mend: smaller blocks, or a body that holds less at once (loop over parts of a block), or a larger vmem_limit_bytes.
+Fix: smaller blocks, or a body that holds less at once (loop over parts of a block), or a larger vmem_limit_bytes.
 """
 
 from __future__ import annotations

@@ -1,0 +1,74 @@
+"""Words that send an engineer to a dictionary do not come back: docs/glossary.md has the field's."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+BANNED = {
+    r"mend(?:s|ed|ing)?": "fix",
+    r"doors?": "command, cli",
+    r"glances?": "bounded search",
+    r"settled_reads": "reachable_blocks",
+    r"table_ties": "read_consistency",
+    r"not_shown": "uncertified",
+    r"uncollected": "gc_disabled",
+    r"wordless": "not_serialisable",
+    r"stanzas?": "approval snippet",
+    r"Any_|Unreached|Unreadable": "Or, Uncovered, UnsupportedOp",
+    r"first_copy|second_copy": "first_replica, second_replica",
+    r"[Nn]obody (?:can|could) tell": "unknown",
+    r"[Nn]othing asked is nothing proved": "there is nothing to prove",
+    r"mov(?:e|es|ed) (?:\w+ )?by hand": "manual DMA",
+    r"the user's to say": "assumed",
+    r"unknown with words": "reported as unknown",
+}
+"""A word or a phrase -> what is written instead."""
+
+FOUND = re.compile("|".join(rf"(?<![\w-])(?:{word})(?![\w-])" for word in BANNED))
+
+
+def banned(text: str) -> list[str]:
+    """The words of the list in a text, in order. Phrases are found across lines."""
+    return [" ".join(hit[0].split()) for hit in FOUND.finditer(re.sub(r"\s*\n\s*#?\s*", " ", text))]
+
+
+def pages() -> list[Path]:
+    """What users and contributors read: the package, the README, the guides."""
+    listed = subprocess.run(
+        ["git", "ls-files", "layoutproof", "docs", "README.md", "CONTRIBUTING.md", "SECURITY.md"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    names = listed.stdout.split() or [p.relative_to(ROOT).as_posix() for p in (ROOT / "layoutproof").rglob("*.py")]
+    return [ROOT / name for name in names if name.endswith((".py", ".md"))]
+
+
+@pytest.mark.parametrize(
+    "package", sorted({p.relative_to(ROOT).parts[: 1 + ("layoutproof" in p.parts)] for p in pages()})
+)
+def test_no_private_word(package: tuple[str, ...]) -> None:
+    """Each page and each file of a package."""
+    of_package = [p for p in pages() if p.relative_to(ROOT).parts[: len(package)] == package]
+    assert of_package
+    found = {p.relative_to(ROOT).as_posix(): words for p in of_package if (words := banned(p.read_text("utf-8")))}
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("the mend is", ["mend"]),
+        ("what nobody\n    can tell", ["nobody can tell"]),
+        ("# what nobody\n# could tell", ["nobody could tell"]),
+        ("data moved by hand", ["moved by hand"]),
+        ("amend, recommend, outdoors, mend_line", []),
+        ("a fix; unknown; manual DMA", []),
+    ],
+)
+def test_the_check_can_fail(text: str, words: list[str]) -> None:
+    """Whole words, also over the end of a line; parts of other words are none."""
+    assert banned(text) == words
