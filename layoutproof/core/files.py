@@ -1,6 +1,6 @@
 """Files that somebody else wrote: regular ones only, never more than a bound, and words for everything else.
 
-Every command reads a user's file through here. A pipe nobody writes to would make a plain `open` wait for ever, a device
+Every command reads a user's file through here. A pipe nobody writes to makes a plain `open` wait for ever, a device
 may never end, and a sparse file of a few bytes on disk may be of any size: what a path leads to and how large it is
 are looked at before anything is read.
 """
