@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.visible import json_text, visible_lines
 from layoutproof.formats import form_of, names
 
-json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON value and nothing else.")
+json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 no_trace_flag = click.option(
     "--no-trace", is_flag=True, help="Import nothing that a file names; what needs it is unknown. For others' files."
 )
@@ -93,9 +93,10 @@ def integers(text: str, what: str) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
-def print_json(value: Any) -> None:
-    """One JSON value on stdout."""
-    click.echo(json_text(value))
+def print_json(answer: Mapping[str, Any]) -> int:
+    """A command's answer, a `core.document.document`, on stdout; gives the exit code that is in it."""
+    click.echo(json_text(answer))
+    return int(answer["exit_code"])
 
 
 def say(text: str, styles: Sequence[tuple[str, str]] = (), *, err: bool = False) -> None:

@@ -1,7 +1,7 @@
 """The command line: finds its commands in `cli.commands`, and turns every failure into a message and an exit code.
 
 0 all proved, 1 something refuted, 2 bad input or usage, 3 nothing refuted but something unknown. Results go to
-stdout, messages to stderr; with `--json`, one JSON value on stdout and nothing else, errors included.
+stdout, messages to stderr; with `--json`, one JSON object on stdout and nothing else, errors included.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import click
 import layoutproof
 import layoutproof.cli.commands
 from layoutproof.cli.arguments import print_json, say
+from layoutproof.core.document import document, error_entry
 from layoutproof.core.errors import InternalError, LayoutError, Undecided, unknown_name
 
 BAD_INPUT = 2
@@ -86,7 +87,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line and returns its exit code. No exception but KeyboardInterrupt and BrokenPipeError."""
-    as_json = "--json" in arguments
+    as_json = "--json" in arguments or " --format json " in " ".join(["", *arguments, ""]).replace("=", " ")
     completing = os.environ.get("_LAYOUTPROOF_COMPLETE")
     if completing:
         from click.shell_completion import shell_complete
@@ -118,9 +119,7 @@ def run(arguments: Sequence[str]) -> int:
 def _fail(error: Exception, kind: str, as_json: bool, code: int = BAD_INPUT) -> int:
     message = _message(error)
     if as_json:
-        from layoutproof.core.result import error_json
-
-        print_json(error_json(error, kind, message))
+        print_json(document(code, {"error": error_entry(error, kind, message)}))
     elif isinstance(error, click.ClickException):
         shown = io.StringIO()
         error.show(shown)

@@ -132,7 +132,7 @@ def _code(finding: Finding) -> int:
         return 2
     if finding.verdict is Verdict.PROVED or finding.severity not in _DECIDES:
         return 0
-    return 1 if finding.verdict is Verdict.REFUTED else 3
+    return finding.verdict.exit_code
 
 
 def word(finding: Finding) -> str:

@@ -6,8 +6,6 @@ import enum
 from collections.abc import Mapping
 from typing import Any
 
-from layoutproof.core.errors import LayoutError
-
 Point = Mapping[str, tuple[int, ...]]
 """Named points as plain ints: `{"first": (0, 4), "second": (1, 0)}`; `"sizes"` holds the claim's sizes in order."""
 
@@ -29,8 +27,14 @@ class Verdict(enum.Enum):
     def __lt__(self, other: Verdict) -> bool:
         return _RANK[self] < _RANK[other]
 
+    @property
+    def exit_code(self) -> int:
+        """0 proved, 1 refuted, 3 unknown; 2 is for bad input, which has no verdict."""
+        return _CODES[self]
+
 
 _RANK = {Verdict.REFUTED: 0, Verdict.UNKNOWN: 1, Verdict.PROVED: 2}
+_CODES = {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNKNOWN: 3}
 
 
 def show_point(point: Counterexample) -> str:
@@ -73,12 +77,3 @@ def plain(value: Any) -> Any:
 
 
 _PLAIN = frozenset({int, str, bool, float, type(None)})
-
-
-def error_json(error: Exception, kind: str, message: str) -> dict[str, Any]:
-    """One error for programs; kind: input, usage, unknown or internal."""
-    entry: dict[str, Any] = {"kind": kind, "message": message}
-    if isinstance(error, LayoutError):
-        given = {"text": error.text, "column": error.column, "file": error.file, "line": error.line}
-        entry |= {"message": error.problem, **{k: v for k, v in given.items() if v}}
-    return {"error": entry}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from layoutproof.core.document import document
 from layoutproof.core.finding import Report, as_dict, summary
 from layoutproof.core.visible import json_text
 
 
 def render(report: Report) -> str:
-    """One object: `exit_code`, `summary`, `findings` in the order of the files, `notes`, `partial`.
+    """One object, as `core.document` says: `findings` in the order of the files, `summary`, `notes`, `partial`.
 
     Args:
         report: The findings with what they are about.
@@ -15,8 +16,7 @@ def render(report: Report) -> str:
     Returns:
         The whole text of this form.
     """
-    whole = {
-        "exit_code": report.exit_code,
+    body = {
         "title": report.title,
         "summary": summary(report),
         "compared": report.compared,
@@ -25,4 +25,4 @@ def render(report: Report) -> str:
         "notes": list(report.notes),
         "findings": [as_dict(finding) for finding in report.findings],
     }
-    return json_text(whole)
+    return json_text(document(report.exit_code, body))

@@ -100,7 +100,7 @@ class _Work:
         computation.add(of, shape)
         for array in shape.arrays:
             if array.unknown:
-                self.found.add_unknown(array.text, array.unknown, of.line)
+                self.found.add_unknown("layout", array.text, array.unknown, of.line)
         if opcode == "parameter" or opcode == "constant":
             return
         if opcode == "bitcast" or opcode in copies.OPCODES:
@@ -125,7 +125,7 @@ class _Work:
 
     def _bitcast(self, of: Instruction, source: Shape, target: Shape) -> None:
         if source.elements is not None or target.elements is not None:
-            self.found.add_unknown("bitcast of a tuple", "only arrays have bytes", of.line)
+            self.found.add_unknown("bitcast", "a tuple", "only arrays have bytes", of.line)
             return
         if source.arrays[0].space != target.arrays[0].space and not self.computation.respaced:
             what = f"bitcast {shorten(of.name, 40)} cannot change the memory space"
@@ -138,7 +138,7 @@ class _Work:
             self.found.casts[key] = casts
         casts.count += 1
         if casts.cast.verdict is Verdict.UNKNOWN:
-            self.found.add_unknown(f"bitcast {source.text} to {target.text}", casts.cast.reason, of.line)
+            self.found.add_unknown("bitcast", f"{source.text} -> {target.text}", casts.cast.reason, of.line)
 
     def _move(self, of: Instruction, source: Shape, target: Shape) -> None:
         if of.opcode == "copy-start":
@@ -155,7 +155,7 @@ class _Work:
                 self.moves[key] = copies.judge(of.opcode, one, other, permutation)
             move = self.moves[key]
             if move.kind == "unknown":
-                self.found.add_unknown(f"{of.opcode} {one.text} to {other.text}", move.reason, of.line)
+                self.found.add_unknown(of.opcode, f"{one.text} -> {other.text}", move.reason, of.line)
             moves = self.computation.moves.get(key)
             if moves is None:
                 moves = self.computation.moves[key] = Moves(of.opcode, one, other, move, self.module.place(of))
@@ -170,9 +170,10 @@ class _Work:
         for name, verdict, why in self.kernels[key]:
             self.found.kernels[verdict.value] += 1
             if verdict is Verdict.UNKNOWN:
-                self.found.add_unknown("Mosaic kernel", why, of.line)
+                self.found.add_unknown("kernel", "Mosaic kernel", why, of.line)
             elif verdict is Verdict.REFUTED:
-                self.found.wrong_kernels.append(f"{self.file}:{of.line}: {name}: {why}")
+                question, _, reason = why.partition(": ")
+                self.found.wrong_kernels.append(self.found.finding(question, f"kernel {name}", reason, of.line))
 
     def _contradicted(self, found: list[consistency.Contradiction]) -> None:
         self.found.contradicted += len(found)

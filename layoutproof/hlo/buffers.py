@@ -6,7 +6,7 @@ backend's shape size function gives its shape. A tuple is its table of pointers,
 
 from __future__ import annotations
 
-from layoutproof.hlo.found import Audit, SizeDifference
+from layoutproof.hlo.found import Audit
 from layoutproof.hlo.shapes import Shape
 from layoutproof.hlotext.events import Value
 
@@ -22,14 +22,18 @@ def compare(audit: Audit, value: Value, shape: Shape) -> None:
         ours = POINTER * len(shape.elements)
         if value.size != ours:
             # a TPU's table has another size, and no layout: nothing of ours says what it is
-            audit.add_unknown("tuple table", f"{value.size} bytes for {len(shape.elements)} pointers", value.line)
+            audit.add_unknown(
+                "size", "tuple table", f"{value.size} bytes for {len(shape.elements)} pointers", value.line
+            )
             return
     else:
         (array,) = shape.arrays
         if array.layout is None:
-            audit.add_unknown(f"size of {array.text}", array.unknown or "no elements", value.line)
+            audit.add_unknown("size", array.text, array.unknown or "no elements", value.line)
             return
         ours = array.padded
     audit.compared += 1
     if value.size != ours and len(audit.differences) < MOST:
-        audit.differences.append(SizeDifference(value.name, shape.text, value.size, ours, value.line))
+        why = f"XLA takes {value.size} bytes, we say {ours}"
+        figures = {"theirs": value.size, "ours": ours}
+        audit.differences.append(audit.finding("size", f"{value.name} {shape.text}", why, value.line, figures=figures))

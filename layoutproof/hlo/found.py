@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.finding import Finding, exit_code, wrong_input
 from layoutproof.core.result import Verdict
 from layoutproof.hlo.bitcasts import Bitcast
 from layoutproof.hlo.consistency import Contradiction
@@ -84,27 +86,6 @@ class ProgramSummary:
     whole: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """Something unknown: what it is, why, where first, how often."""
-
-    what: str
-    why: str
-    line: int
-    count: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class SizeDifference:
-    """A size of XLA's own that differs from ours, in bytes."""
-
-    name: str
-    shape: str
-    theirs: int
-    ours: int
-    line: int
-
-
 @dataclass(slots=True)
 class Audit:
     """One file. Sums are over everything that instructions make, not what lives at one time."""
@@ -120,12 +101,12 @@ class Audit:
     roots: Counter[str] = field(default_factory=Counter)
     targets: Counter[str] = field(default_factory=Counter)
     kernels: Counter[str] = field(default_factory=Counter)
-    wrong_kernels: list[str] = field(default_factory=list)
+    wrong_kernels: list[Finding] = field(default_factory=list)
     contradictions: list[Contradiction] = field(default_factory=list)
     contradicted: int = 0
-    unknown: dict[tuple[str, str], Unknown] = field(default_factory=dict)
+    unknown: dict[tuple[str, str, str], Finding] = field(default_factory=dict)
     compared: int = 0
-    differences: list[SizeDifference] = field(default_factory=list)
+    differences: list[Finding] = field(default_factory=list)
     allocated: int = 0
     errors: list[LayoutError] = field(default_factory=list)
 
@@ -133,17 +114,54 @@ class Audit:
         """Bitcasts that lose or invent an element."""
         return [each for each in self.casts.values() if each.cast.verdict is Verdict.REFUTED]
 
-    def add_unknown(self, what: str, why: str, line: int) -> None:
-        """One more unknown."""
-        before = self.unknown.get((what, why))
-        first, count = (line, 0) if before is None else (before.line, before.count)
-        self.unknown[what, why] = Unknown(what, why, first, count + 1)
+    def add_unknown(self, question: str, subject: str, reason: str, line: int) -> None:
+        """One more thing that is unknown; the first of its kind is kept, with how many there are."""
+        key = (question, subject, reason)
+        first = self.unknown.get(key)
+        if first is None:
+            self.unknown[key] = self.finding(question, subject, reason, line, verdict=Verdict.UNKNOWN)
+        else:
+            self.unknown[key] = replace(first, figures=_often(first.figures.get("count", 1) + 1))
+
+    def finding(self, question: str, subject: str, reason: str, line: int, **more: Any) -> Finding:
+        """Something that is found in this file."""
+        return Finding(question, subject, reason, file=self.file, line=line, **more)
+
+    def findings(self) -> list[Finding]:
+        """All that is unknown, refuted or wrong, the worst last."""
+        casts = [
+            self.finding(
+                "bitcast",
+                f"{each.source.text} -> {each.target.text}",
+                each.cast.reason,
+                each.first.line,
+                counterexample=each.cast.element,
+                decided_by=each.cast.decided_by,
+                figures=_often(each.count),
+            )
+            for each in self.refuted()
+        ]
+        buffers = []
+        for each in self.contradictions:
+            sides = {"first": each.first, "second": each.second}
+            why = " is not ".join(shorten(side, 60) for side in sides.values())
+            long = {name: side for name, side in sides.items() if len(side) > 60}
+            buffers.append(self.finding("contradiction", each.what, why, each.line, figures=long))
+        if self.contradicted > len(buffers):
+            more = f"{self.contradicted - len(buffers)} more buffers have two layouts"
+            buffers.append(self.finding("contradiction", "other buffers", more, 0))
+        errors = [wrong_input("dump", e.problem, "", e.file or self.file, line=e.line or 0) for e in self.errors]
+        nothing = [
+            self.finding("program", "the file", "no program is in it, so nothing is proved", 0, verdict=Verdict.UNKNOWN)
+        ] * (not (self.programs or self.compared or self.errors))
+        return [*nothing, *self.unknown.values(), *self.differences, *casts, *buffers, *self.wrong_kernels, *errors]
 
     @property
     def exit_code(self) -> int:
-        """2 for text that is wrong, 1 for anything refuted, 3 for anything unknown or an empty report, else 0."""
-        if self.errors:
-            return 2
-        if self.refuted() or self.contradicted or self.differences or self.wrong_kernels:
-            return 1
-        return 3 if self.unknown or not (self.programs or self.compared) else 0
+        """By the rule of all commands; 3 where nothing was asked."""
+        return exit_code(self.findings())
+
+
+def _often(count: int) -> dict[str, int]:
+    """How many times, where that is more than once."""
+    return {"count": count} if count > 1 else {}

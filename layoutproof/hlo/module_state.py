@@ -194,5 +194,5 @@ def _sharding(found: Audit, of: Instruction) -> str:
     try:
         return str(sharding.read(text))
     except LayoutError as error:
-        found.add_unknown(f"sharding {shorten(text, 80)}", error.problem, of.line)
+        found.add_unknown("sharding", shorten(text, 80), error.problem, of.line)
         return f"unreadable: {shorten(text, 80)}"

@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from layoutproof.core.document import document
 from layoutproof.core.errors import shorten
-from layoutproof.core.result import error_json, plain
+from layoutproof.core.finding import Finding, as_dict, exit_code, text, word
+from layoutproof.core.result import Verdict, plain
 from layoutproof.core.visible import visible
 from layoutproof.hlo.bitcasts import REORDERING
 from layoutproof.hlo.fixes import DEFAULT_TARGET, Fix, fix
-from layoutproof.hlo.found import Audit, Buffers, Moves, Place
+from layoutproof.hlo.found import Audit, Buffers, Casts, Moves, Place
 from layoutproof.pallas.judge import scope
 
 WORDS = {0: "proved", 1: "refuted", 2: "bad input", 3: "unknown"}
@@ -24,12 +26,6 @@ _MOVES = {
 }
 
 
-def exit_code(audits: Sequence[Audit]) -> int:
-    """1 where anything is refuted, 2 where any text is wrong, 3 where anything is unknown, else 0."""
-    codes = {audit.exit_code for audit in audits}
-    return next((code for code in (1, 2, 3) if code in codes), 0)
-
-
 def wasters(audit: Audit, top: int) -> list[Buffers]:
     """The shapes that waste most bytes, all results of that shape together."""
     worst = sorted(audit.buffers.values(), key=lambda b: (-b.array.waste * b.count, b.first.line))
@@ -38,17 +34,19 @@ def wasters(audit: Audit, top: int) -> list[Buffers]:
 
 def as_text(audit: Audit, top: int = 10, target: str | None = None) -> str:
     """One file's audit; what is wrong stands last, where a terminal shows it."""
-    lines = [*_head(audit), *_sizes(audit), *_entries(audit, top)]
-    lines += [
+    lines = [
+        *_head(audit),
+        *_sizes(audit),
+        *_entries(audit, top),
         *_wasted(audit, top, target),
         *_moved(audit, top),
         *_cast(audit, top),
         *_rest(audit),
-        *_trouble(audit, top),
     ]
+    found = audit.findings()
     scope = _scope(audit)
-    last = f"{audit.file}: {WORDS[audit.exit_code]}" + (f"; Mosaic kernels: {scope}" if scope else "")
-    return "\n".join(map(visible, [*lines, last]))
+    last = f"{audit.file}: {WORDS[exit_code(found)]}" + (f"; Mosaic kernels: {scope}" if scope else "")
+    return "\n".join([*map(visible, lines), *_trouble(found, top), visible(last)])
 
 
 def _scope(audit: Audit) -> str:
@@ -56,11 +54,23 @@ def _scope(audit: Audit) -> str:
     return scope(None) if audit.kernels["proved"] else ""
 
 
-def as_json(audit: Audit, top: int = 10, target: str | None = None) -> dict[str, Any]:
-    """One file's audit for programs; bytes are integers, lists are complete but for the wasters (`top`)."""
+def as_json(
+    audits: Sequence[Audit], others: Sequence[str] = (), top: int = 10, target: str | None = None
+) -> dict[str, Any]:
+    """The same for programs, as `core.document` says: `results`, one for each file. Bytes are integers, lists are
+    complete but for the wasters (`top`). others: texts beside the dumps that are none."""
+    code = exit_code(finding for audit in audits for finding in audit.findings())
+    body = {"results": [_audit_json(audit, top, target) for audit in audits], "not_dumps": list(others)}
+    return document(code, body)
+
+
+def _audit_json(audit: Audit, top: int, target: str | None) -> dict[str, Any]:
+    found = audit.findings()
     return {
         "file": audit.file,
-        "verdict": WORDS[audit.exit_code],
+        "verdict": min((f.verdict for f in found), default=Verdict.PROVED).value,
+        "scope": _scope(audit),
+        "findings": list(map(as_dict, found)),
         "programs": [_program(p) for p in audit.programs],
         "computations": audit.computations,
         "instructions": audit.instructions,
@@ -69,26 +79,12 @@ def as_json(audit: Audit, top: int = 10, target: str | None = None) -> dict[str,
         "wasters": [_waster(b, target) for b in wasters(audit, top)],
         "copies": [_move(m) for m in _by_size(audit)],
         "copies_in_fusions": dict(audit.fused_moves),
-        "bitcasts": [
-            {"from": c.source.text, "to": c.target.text, "count": c.count, "verdict": c.cast.verdict.value,
-             "is": c.cast.how, "reason": c.cast.reason, "counterexample": plain(c.cast.element),
-             "decided_by": c.cast.decided_by, **_place(c.first)}
-            for c in audit.casts.values()
-        ],
+        "bitcasts": [_cast_json(cast) for cast in audit.casts.values()],
         "fusion_roots": dict(audit.roots),
         "custom_calls": dict(audit.targets),
         "mosaic_kernels": dict(audit.kernels),
-        "mosaic_kernels_scope": _scope(audit),
-        "refuted_kernels": list(audit.wrong_kernels),
-        "contradictions": [c._asdict() for c in audit.contradictions],
-        "contradictions_in_all": audit.contradicted,
-        "sizes": {"compared": audit.compared, "allocated": audit.allocated, "different": [
-            {"name": d.name, "shape": d.shape, "theirs": d.theirs, "ours": d.ours, "line": d.line}
-            for d in audit.differences
-        ]},
-        "unknown": [{"what": u.what, "why": u.why, "line": u.line, "count": u.count} for u in audit.unknown.values()],
-        "errors": [error_json(e, "input", str(e))["error"] for e in audit.errors],
-    }  # fmt: skip
+        "sizes": {"compared": audit.compared, "allocated": audit.allocated},
+    }
 
 
 def sums(audit: Audit) -> dict[str, tuple[int, int, int]]:
@@ -213,21 +209,19 @@ def _rest(audit: Audit) -> Iterator[str]:
             yield f"  {what}: " + ", ".join(f"{n} {shorten(name, 50)}" for name, n in counts.most_common(12))
 
 
-def _trouble(audit: Audit, top: int) -> Iterator[str]:
-    for u in audit.unknown.values():
-        yield f"unknown  {audit.file}:{u.line}: {u.count} x {u.what}: {u.why}"
-    for d in audit.differences[:top]:
-        yield f"refuted  {audit.file}:{d.line}: {d.name} {d.shape}: XLA takes {d.theirs} bytes, we say {d.ours}"
-    for c in audit.refuted():
-        yield f"refuted  {audit.file}:{c.first.line}: bitcast {c.source.text} -> {c.target.text}: {c.cast.reason}"
-    for k in audit.contradictions[:top]:
-        yield f"refuted  {audit.file}:{k.line}: {k.what}: {shorten(k.first, 60)} is not {shorten(k.second, 60)}"
-    if audit.contradicted > top:
-        yield f"refuted  .. {audit.contradicted - top} more contradictions"
-    for text in audit.wrong_kernels[:top]:
-        yield f"refuted  {text}"
-    for error in audit.errors[:top]:
-        yield from f"error    {error}".split("\n")
+def _trouble(found: Sequence[Finding], top: int) -> Iterator[str]:
+    """The findings, of each kind so many."""
+    shown: Counter[tuple[str, str]] = Counter()
+    for finding in found:
+        kind = (word(finding), finding.question)
+        shown[kind] += 1
+        if shown[kind] <= top:
+            yield f"\n{text(finding)}"
+    for (said, question), count in shown.items():
+        if count > top:
+            yield f"\n{said:<8} {question}  {count - top} more; --json has them"
+    if found:
+        yield ""
 
 
 def _by_size(audit: Audit) -> list[Moves]:
@@ -268,6 +262,21 @@ def _waster(b: Buffers, target: str | None) -> dict[str, Any]:
         "padded": array.padded,
         "fix": shown,
         **_place(b.first),
+    }
+
+
+def _cast_json(of: Casts) -> dict[str, Any]:
+    cast = of.cast
+    return {
+        "from": of.source.text,
+        "to": of.target.text,
+        "is": cast.how,
+        "count": of.count,
+        "verdict": cast.verdict.value,
+        "reason": cast.reason,
+        "counterexample": plain(cast.element),
+        "decided_by": cast.decided_by,
+        **_place(of.first),
     }
 
 

@@ -112,8 +112,7 @@ def count(calls: Iterable[Judged], what: str) -> int:
 
 def exit_code(calls: Iterable[Judged]) -> int:
     """0 all proved, 1 something refuted, 3 something unknown, or no call at all."""
-    worst = min((call.verdict for call in calls), default=Verdict.UNKNOWN)
-    return {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNKNOWN: 3}[worst]
+    return min((call.verdict for call in calls), default=Verdict.UNKNOWN).exit_code
 
 
 def key_of(call: Kernel | Unmodelled) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from layoutproof.core.finding import IDLE, Finding, as_dict
+from layoutproof.core.document import document
+from layoutproof.core.finding import IDLE, Finding, as_dict, split_place
 from layoutproof.core.finding import text as text_of
 from layoutproof.core.result import Verdict, plain
 from layoutproof.core.visible import visible
@@ -115,16 +116,15 @@ def why_unknown(call: Judged) -> str:
 
 
 def as_json(calls: Sequence[Judged]) -> dict[str, Any]:
-    """The same for programs: `exit_code`, `summary`, what proved means, and one entry per call with all findings."""
+    """The same for programs, as `core.document` says: `kernels` with all findings, `summary`, what proved means."""
     counts = {verdict.value: _count(calls, verdict) for verdict in (Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN)}
-    said = {"warnings": count(calls, "warning"), "infos": count(calls, "info")}
-    return {
-        "exit_code": exit_code(calls),
-        "summary": {"calls": len(calls), **counts, "not_asked": count(calls, IDLE)},
+    counts |= {"warnings": count(calls, "warning"), "infos": count(calls, "info"), "not_asked": count(calls, IDLE)}
+    body = {
+        "summary": {"kernels": len(calls), **counts},
         "scope": "; ".join(scopes(calls)),
-        **said,
-        "calls": [_call_json(call) for call in calls],
+        "kernels": [_call_json(call) for call in calls],
     }
+    return document(exit_code(calls), body)
 
 
 def place(source: str) -> str:
@@ -138,28 +138,27 @@ def place(source: str) -> str:
 
 def _call_json(call: Judged) -> dict[str, Any]:
     kernel = call.call
-    entry: dict[str, Any] = {"name": kernel.name, "source": kernel.source, "verdict": call.verdict.value}
-    entry |= {
+    file, line, _ = split_place(kernel.source)
+    return {
+        "subject": kernel.name,
+        "verdict": call.verdict.value,
+        "reason": call.foreign if isinstance(kernel, Kernel) else kernel.reason,
+        "scope": call.scope,
+        "file": file,
+        "line": line,
         "target": call.target,
         "compiler": call.compiler,
-        "scope": call.scope,
         "manual_dma": list(call.manual_dma),
+        "assume": advice(call.findings),
+        "grid": plain(kernel.grid) if isinstance(kernel, Kernel) else [],
+        "platform": kernel.platform if isinstance(kernel, Kernel) else "",
+        "pipeline": kernel.pipeline if isinstance(kernel, Kernel) else "",
+        "operands": [
+            {"name": o.name, "role": o.role, "dtype": o.dtype, "dims": plain(o.dims), "block": list(map(str, o.block))}
+            for o in (kernel.operands if isinstance(kernel, Kernel) else ())
+        ],
+        "findings": [as_dict(finding) | {"asked": finding.asked} for finding in call.findings],
     }
-    if isinstance(kernel, Unmodelled):
-        return entry | {"reason": kernel.reason, "findings": []}
-    entry |= {"grid": plain(kernel.grid), "platform": kernel.platform, "pipeline": kernel.pipeline}
-    entry["reason"] = call.foreign
-    entry["operands"] = [
-        {"name": o.name, "role": o.role, "dtype": o.dtype, "dims": plain(o.dims), "block": [str(b) for b in o.block]}
-        for o in kernel.operands
-    ]
-    entry["assume"] = advice(call.findings)
-    entry["findings"] = [_finding_json(finding) for finding in call.findings]
-    return entry
-
-
-def _finding_json(finding: Finding) -> dict[str, Any]:
-    return as_dict(finding) | {"asked": finding.asked}
 
 
 def _subject(finding: Finding, kernel: Kernel) -> str:

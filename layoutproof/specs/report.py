@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
+from layoutproof.core.document import document
 from layoutproof.core.errors import shorten
-from layoutproof.core.finding import Finding, Report, as_dict, unknown, wrong_input
+from layoutproof.core.finding import Finding, Report, as_dict, split_place, unknown, wrong_input
 from layoutproof.core.fingerprint import named
 from layoutproof.core.result import Verdict, plain
 from layoutproof.core.visible import visible
@@ -53,7 +54,7 @@ def _files(outcomes: Sequence[Outcome]) -> list[str]:
     files: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         if outcome.status is not Status.INTERRUPTED:
-            files.setdefault(visible(_split(outcome.place)[0]), []).append(outcome)
+            files.setdefault(visible(split_place(outcome.place)[0]), []).append(outcome)
     if len(files) < 2:
         # the last line says the same
         return []
@@ -103,7 +104,7 @@ def summary(outcomes: Sequence[Outcome]) -> str:
     >>> summary([Outcome(Status.AS_EXPECTED, "a.yaml:1:1", "proved"), Outcome(Status.WRONG, "a.yaml:2:1", "refuted")])
     '1 of 2 claims as stated: 1 proved; 1 NOT as stated'
     """
-    files = len({_split(o.place)[0] for o in outcomes if o.place})
+    files = len({split_place(o.place)[0] for o in outcomes if o.place})
     return "; ".join([tally(outcomes), *([f"in {files} files"] if files > 1 else []), *scopes(outcomes)])
 
 
@@ -149,16 +150,22 @@ def scopes(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
 
 
 def as_json(outcomes: Sequence[Outcome], unasked: Sequence[Unasked] = ()) -> dict[str, Any]:
-    """The same for programs: `exit_code`, `summary`, one entry per check, and what is stated and `never_asked`."""
+    """The same for programs, as `core.document` says: `results`, one for each check, `summary`, and what is stated and
+    `never_asked`."""
     counts = {verdict: _count(outcomes, verdict) for verdict in (*_VERDICTS, "holds", "wrong", "error")}
     as_expected = sum(o.status is Status.AS_EXPECTED for o in outcomes)
-    return {
-        "exit_code": exit_code(outcomes),
+    body = {
         "summary": {"checks": len(outcomes), "as_expected": as_expected, **counts},
         "partial": any(o.status is Status.INTERRUPTED for o in outcomes),
-        "checks": [_entry(outcome) for outcome in outcomes],
-        "never_asked": [{"what": each.what, "name": each.name, "place": each.place} for each in unasked],
+        "results": [_entry(outcome) for outcome in outcomes],
+        "never_asked": [_never_asked(each) for each in unasked],
     }
+    return document(exit_code(outcomes), body)
+
+
+def _never_asked(what: Unasked) -> dict[str, Any]:
+    file, line, _ = split_place(what.place)
+    return {"what": what.what, "subject": what.name, "file": file, "line": line}
 
 
 def as_findings(outcomes: Sequence[Outcome], unasked: Sequence[Unasked] = ()) -> Report:
@@ -179,7 +186,7 @@ _VERDICT_OF = {Status.AS_EXPECTED: Verdict.PROVED, Status.WRONG: Verdict.REFUTED
 def _finding(outcome: Outcome) -> Finding:
     check, result = outcome.check, outcome.result
     if check is None:
-        file, line, column = _split(outcome.place)
+        file, line, column = split_place(outcome.place)
         make = wrong_input if outcome.status is Status.ERROR else unknown
         return make("spec file", outcome.because, file, file, line=line, column=column)
     return Finding(
@@ -199,35 +206,22 @@ def _finding(outcome: Outcome) -> Finding:
     )
 
 
-def _split(place: str) -> tuple[str, int, int]:
-    """File, line and column of a place, 0 where it does not say.
-
-    >>> _split("a.yaml:3:5"), _split("a.yaml:3"), _split("a.yaml")
-    (('a.yaml', 3, 5), ('a.yaml', 3, 0), ('a.yaml', 0, 0))
-    """
-    found = re.fullmatch(r"(?s)(.*?)(?::(\d+))?(?::(\d+))?", place)
-    assert found is not None
-    return found[1], int(found[2] or 0), int(found[3] or 0)
-
-
 _VERDICTS = ("proved", "refuted", "unknown")
 
 
 def _entry(outcome: Outcome) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "status": outcome.status.name.lower().replace("_", " "),
-        "found": outcome.found,
-        "place": outcome.place,
-        "because": outcome.because,
-    }
-    check = outcome.check
-    if check is not None:
-        entry |= {"kind": check.kind, "name": check.name, "source": check.source, "note": check.note}
-        entry |= {"labels": list(check.labels), "layouts": plain(check.layouts)}
-        entry |= {} if check.is_fact else {"expect": check.expect}
-    if outcome.result is not None:
-        entry["result"] = as_dict(outcome.result)
-    return entry
+    """One check: what was found, as every finding is written, and what the file says of it."""
+    check, result = outcome.check, outcome.result
+    answer = _finding(outcome) if check is None or result is None else result
+    status = outcome.status.name.lower().replace("_", " ")
+    if check is None:
+        return {"status": status, **as_dict(replace(answer, unit=""))}
+    # what is wrong with a check may be more than what is wrong with the layout
+    why = outcome.because or (result.reason if result is not None else "")
+    at: dict[str, Any] = {"file": check.file, "line": check.line, "column": check.column, "unit": "", "after": ""}
+    entry = as_dict(replace(answer, question=check.kind, subject=_title(outcome), reason=why, **at))
+    said = {"name": check.name, "source": check.source, "note": check.note, "expect": check.expect}
+    return {"status": status, **entry, **said, "labels": list(check.labels), "layouts": plain(check.layouts)}
 
 
 def _word(outcome: Outcome) -> str:

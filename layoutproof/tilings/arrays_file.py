@@ -1,7 +1,7 @@
 """Search files about arrays: their layouts, the shapes that waste nothing, and how a mesh should cut them.
 
 `search_model` says what may stand in one. As in `traced_file`, `read(node or path, file)` gives the problem and
-`answer(problem, best, effort)` the answer, which has `verdict`, `exit_code`, `text()`, `as_json()`.
+`answer(problem, best, effort)` the answer, which has `verdict`, `text()`, `as_json()`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
+from layoutproof.core.document import document
 from layoutproof.core.errors import Undecided
 from layoutproof.core.result import Verdict
 from layoutproof.hardware.tpu_chips import chip_of
@@ -22,8 +23,6 @@ from layoutproof.tilings.document import at
 from layoutproof.tilings.padded_shapes import nearest_full
 from layoutproof.tilings.search_model import ArraysSearch
 from layoutproof.tilings.shardings import MOST, best_shardings
-
-EXIT = {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNKNOWN: 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +53,6 @@ class ArraysAnswer:
     lines: tuple[str, ...]
     verdict: Verdict
 
-    @property
-    def exit_code(self) -> int:
-        """0 proved, 1 refuted, 3 unknown."""
-        return EXIT[self.verdict]
-
     def text(self) -> str:
         """What was found, for people."""
         rules = "rules measured on libtpu 0.0.42.1"
@@ -66,7 +60,8 @@ class ArraysAnswer:
 
     def as_json(self) -> dict[str, object]:
         """What was found, as plain data."""
-        return {"search": self.name, "target": self.target, "verdict": self.verdict.value, **self.found}
+        body = {"subject": self.name, "target": self.target, "verdict": self.verdict.value, **self.found}
+        return document(self.verdict.exit_code, body)
 
 
 def read(source: Node | str | Path, file: str = "search") -> ArraysProblem:

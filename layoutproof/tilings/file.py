@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.core.result import Verdict
 from layoutproof.specs.positions import Node, read_file
 from layoutproof.tilings import arrays_file, traced_file
 from layoutproof.tilings.arrays_file import ArraysProblem
@@ -20,10 +21,10 @@ from layoutproof.tilings.traced import TracedProblem
 
 
 class Answer(Protocol):
-    """What every kind of search gives. exit_code: 0 the best is proved, 1 there is none, 3 unknown."""
+    """What every kind of search gives. verdict: PROVED, the best is; REFUTED, there is none; UNKNOWN otherwise."""
 
     @property
-    def exit_code(self) -> int: ...
+    def verdict(self) -> Verdict: ...
 
     def text(self) -> str: ...
 
@@ -37,9 +38,9 @@ class TilingsAnswer:
     tilings: Tilings
 
     @property
-    def exit_code(self) -> int:
-        """0 the best is proved, 1 proved that nothing is feasible, 3 unknown."""
-        return self.tilings.exit_code
+    def verdict(self) -> Verdict:
+        """PROVED: the best is.  REFUTED: nothing is feasible.  UNKNOWN otherwise."""
+        return self.tilings.verdict
 
     def text(self) -> str:
         """What was found, for people."""

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from layoutproof.core.document import document
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.files import MIB, read
+from layoutproof.core.result import Verdict
 from layoutproof.tilings.branch import DIVIDES, candidate
 from layoutproof.tilings.legal import checker
 from layoutproof.tilings.problem import UNDECIDED, Problem, broken
@@ -37,34 +39,39 @@ class Pruned:
     unknown: tuple[int, ...]
 
     @property
-    def exit_code(self) -> int:
-        """0 something is kept, 1 proved that all are illegal, 3 something is undecided."""
+    def verdict(self) -> Verdict:
+        """PROVED: something is kept.  REFUTED: all are illegal.  UNKNOWN: of some it is not known."""
         if self.unknown:
-            return 3
-        return 0 if self.kept else 1
+            return Verdict.UNKNOWN
+        return Verdict.PROVED if self.kept else Verdict.REFUTED
 
     def text(self) -> str:
         """What is kept, with its figures, and why the rest is not."""
         head = f"{self.name}, {self.target}: {len(self.kept)} of {len(self.rows)} candidates are allowed by the rules"
         lines = [head, *(["", *self.lines] if self.lines else []), ""]
         for at, why in self.dropped:
-            word = "undecided" if at in self.unknown else "dropped"
-            lines.append(f"{word:<9}  {json.dumps(self.rows[at])}: {shorten(why, 300)}")
+            word = "unknown" if at in self.unknown else "dropped"
+            lines.append(f"{word:<8} {json.dumps(self.rows[at])}: {shorten(why, 300)}")
         return "\n".join(lines).rstrip()
 
     def as_json(self) -> dict[str, object]:
         """`kept` are the objects of the file as they were, ready for the tuner; `figures` belong to them one by one."""
-        return {
-            "search": self.name,
+        body = {
+            "subject": self.name,
             "target": self.target,
-            "exit_code": self.exit_code,
+            "verdict": self.verdict.value,
             "kept": [dict(self.rows[at]) for at, _ in self.kept],
             "figures": [figures for _, figures in self.kept],
             "dropped": [
-                {"candidate": dict(self.rows[at]), "reason": why, "undecided": at in self.unknown}
+                {
+                    "candidate": dict(self.rows[at]),
+                    "verdict": (Verdict.UNKNOWN if at in self.unknown else Verdict.REFUTED).value,
+                    "reason": why,
+                }
                 for at, why in self.dropped
             ],
         }
+        return document(self.verdict.exit_code, body)
 
 
 def read_rows(path: Path) -> tuple[Row, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
 from layoutproof.pallas.judge import kernel_target
 from layoutproof.tilings.branch import DIVIDES, Candidate, Progress, search
 from layoutproof.tilings.certificate import Certificate, certify
@@ -98,11 +99,11 @@ class Tilings:
         return found
 
     @property
-    def exit_code(self) -> int:
-        """The exit code: 0 the best is proved, 1 proved that nothing is feasible, 3 unknown."""
+    def verdict(self) -> Verdict:
+        """PROVED: nothing that costs less is legal.  REFUTED: no candidate is legal.  UNKNOWN otherwise."""
         if self.unknown:
-            return 3
-        return 0 if self.progress.found else 1
+            return Verdict.UNKNOWN
+        return Verdict.PROVED if self.progress.found else Verdict.REFUTED
 
 
 def solve(problem: Problem, best: int = 5, effort: int = 1, pareto: bool = False, compiling: bool = False) -> Tilings:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from layoutproof.core.finding import Finding
-from layoutproof.core.result import Verdict, plain
+from layoutproof.core.document import document
+from layoutproof.core.finding import Finding, as_dict
+from layoutproof.core.result import plain
 from layoutproof.tilings.branch import Candidate
 from layoutproof.tilings.legal import Partial
 from layoutproof.tilings.machines import sources
@@ -29,10 +30,10 @@ def as_json(answer: Tilings) -> dict[str, Any]:
             }  # fmt: skip
         best.append(row)
     found: dict[str, Any] = {
-        "search": problem.name,
+        "subject": problem.name,
         "target": problem.target,
-        "exit_code": answer.exit_code,
-        "unknown": answer.unknown,
+        "verdict": answer.verdict.value,
+        "reason": answer.unknown,
         "candidates": answer.asked,
         "cost": "time" if problem.cost is None else str(problem.cost),
         "over": "worst" if problem.worst else "sum",
@@ -60,14 +61,14 @@ def as_json(answer: Tilings) -> dict[str, Any]:
         found["front"] = {
             "found": [candidate_json(problem, one) for one in answer.front.found],
             "covered": answer.front.covered,
-            "unknown": answer.front.unknown,
+            "reason": answer.front.unknown,
         }
     if answer.compiled is not None:
         asked = any(one.asked for one in answer.compiled)
         found["compiler"] = {"asked": asked, "said": compiler_said(answer.compiled)}
     if answer.refusals:
         found["refused_by_compiler"] = [{"values": dict(one.values), "message": m} for one, m in answer.refusals]
-    return found
+    return document(answer.verdict.exit_code, found)
 
 
 def candidate_json(problem: Problem, one: Candidate) -> dict[str, Any]:
@@ -101,13 +102,11 @@ def _certificate(answer: Tilings) -> dict[str, Any] | None:
     }
 
 
-def _findings(shapes: Sequence[Sequence[Finding]]) -> list[dict[str, str]]:
-    rows = []
-    for findings in shapes:
-        for f in findings:
-            row = {"property": f.question, "subject": f.subject, "verdict": f.verdict.value}
-            row |= {"decided_by": f.decided_by} if f.decided_by else {}
-            row |= {"severity": f.severity, "reason": f.reason} if f.verdict is not Verdict.PROVED else {}
-            if row not in rows:
-                rows.append(row)
+def _findings(shapes: Sequence[Sequence[Finding]]) -> list[dict[str, Any]]:
+    """What was asked of one candidate, over all shapes, each answer once."""
+    rows: list[dict[str, Any]] = []
+    for finding in (f for findings in shapes for f in findings):
+        row = as_dict(finding)
+        if row not in rows:
+            rows.append(row)
     return rows

@@ -1,6 +1,6 @@
 """The problem of a search file about the user's own function, and its answer. `search_model` says what may stand in it.
 
-As in `arrays_file`, `read` gives the problem and `answer` what has `verdict`, `exit_code`, `text`, `as_json`.
+As in `arrays_file`, `read` gives the problem and `answer` what has `verdict`, `text`, `as_json`.
 """
 
 from __future__ import annotations

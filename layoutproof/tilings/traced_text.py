@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from layoutproof.compiler.libtpu import version
+from layoutproof.core.document import document
 from layoutproof.core.errors import shorten
 from layoutproof.core.result import Verdict
 from layoutproof.tilings.legal import Partial, partials_of
@@ -13,7 +14,6 @@ from layoutproof.tilings.tilings_json import partial_json
 from layoutproof.tilings.tilings_text import partial_notes
 from layoutproof.tilings.traced import Traced, TracedFound, TracedProblem
 
-EXIT = {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNKNOWN: 3}
 BODY = "VMEM is that of windows and scratch; what a kernel's body holds besides is not counted, nor is its time"
 CONFIRMED = "{} compiled what was found, and refused what it says; the time of a kernel's body is not counted"
 STATED = "the cost is what the problem states; steps and bytes are those of the blocks"
@@ -34,11 +34,6 @@ class TracedAnswer:
             return Verdict.UNKNOWN
         return Verdict.PROVED if self.result.found else Verdict.REFUTED
 
-    @property
-    def exit_code(self) -> int:
-        """0 proved, 1 refuted, 3 unknown."""
-        return EXIT[self.verdict]
-
     def text(self) -> str:
         """What was found, for people."""
         result = self.result
@@ -50,7 +45,7 @@ class TracedAnswer:
         left = list(result.refused.most_common()[8:])
         if left:
             lines.append(f"  refused  {sum(n for _, n in left)}  for {len(left)} other reasons")
-        lines += [f"  undecided  {n}  {shorten(why, 160)}" for why, n in result.undecided.most_common(4)]
+        lines += [f"  unknown  {n}  {shorten(why, 160)}" for why, n in result.undecided.most_common(4)]
         if result.unknown:
             lines.append(f"  unknown  {shorten(result.unknown, 300)}")
         else:
@@ -75,20 +70,22 @@ class TracedAnswer:
         """What was found, as plain data."""
         result = self.result
         kind = "unknown" if result.unknown else "enumerated"
-        return {
-            "search": self.problem.name,
+        body = {
+            "subject": self.problem.name,
             "target": self.problem.target,
             "verdict": self.verdict.value,
+            "reason": result.unknown,
             "best": [
                 {"values": dict(one.values), "cost": one.cost, **one.figures, "partial_blocks": partial_json(over)}
                 for one, over in zip(result.found, self._partials(), strict=True)
             ],
             "refused": dict(result.refused),
-            "undecided": dict(result.undecided),
+            "unknown": dict(result.undecided),
             "certificate": {"kind": kind, "covered": result.looked_at, "of": result.count, "reason": result.unknown},
             "compiler": {"asked": self._asked, "said": self._compiler()},
-            "model": list(self.said()),
+            "notes": list(self.said()),
         }
+        return document(self.verdict.exit_code, body)
 
     @property
     def _asked(self) -> bool:

@@ -179,7 +179,7 @@ def test_dry_run(run: Any) -> None:
     assert '+["dumps/step.txt", "donation", [0, []], "result {} (may-alias)"]' in out
     assert "3 files would change" in out
     document = json.loads(run("migrate", "--dry-run", "--json")[1])
-    assert (document["version"], document["exit_code"], document["written"]) == (2, 0, False)
+    assert (document["version"], document["exit_code"], document["written"]) == (2, 0, [])
     assert [each["file"] for each in document["results"]] == ["specs/layouts.yaml", "pyproject.toml", NAME]
     assert texts() == before
 

@@ -83,8 +83,8 @@ def test_several_references_for_one_blockspec(run: Any) -> None:
     code, out, _ = run("broken.py:all_three", "--arg", "f32[64,128]", "--json")
     found = json.loads(out)
     assert (code, found["exit_code"]) == (1, 1)
-    assert [c["verdict"] for c in found["calls"]] == ["unknown", "proved", "refuted", "unknown"]
-    pipeline = found["calls"][-1]
+    assert [c["verdict"] for c in found["kernels"]] == ["unknown", "proved", "refuted", "unknown"]
+    pipeline = found["kernels"][-1]
     assert "class of their own, Second" in pipeline["reason"]
     line = 1 + CODE.splitlines().index(next(text for text in CODE.splitlines() if "pipeline((t_hbm" in text))
     assert pipeline["source"].endswith(f"broken.py:{line}")
@@ -93,7 +93,7 @@ def test_several_references_for_one_blockspec(run: Any) -> None:
 def test_buffers_of_jaxs_own_class(run: Any) -> None:
     """A pipeline that is given them is judged like any other; the array beside it is the body's."""
     _, out, _ = run("broken.py:buffered", "--arg", "f32[64,128]", "--kwarg", "of_their_own=False", "--json")
-    call, pipeline = json.loads(out)["calls"]
+    call, pipeline = json.loads(out)["kernels"]
     assert call["manual_dma"] == ["args[0]"]
     assert pipeline["verdict"] == "proved"
 
@@ -151,7 +151,7 @@ def test_a_failure_while_a_call_is_read(run: Any, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(calls, "_operand", operand)
     code, out, _ = run("broken.py:all_three", "--arg", "f32[64,128]", "--json")
-    verdicts = [c["verdict"] for c in json.loads(out)["calls"]]
+    verdicts = [c["verdict"] for c in json.loads(out)["kernels"]]
     assert (code, verdicts) == (1, ["unknown", "proved", "refuted", "unknown"])
     first.append(True)
     Path("a.yaml").write_text('kernels: {k: {trace: "broken.py:good", args: ["f32[64,128]"]}}\nchecks: [{kernel: k}]\n')

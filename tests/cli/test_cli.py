@@ -54,8 +54,8 @@ def test_sizes_of_a_counterexample_are_named(run: Any, tmp_path: Path) -> None:
     claim = f"same_map: ['{pair[1]}', '{pair[2]}']\n    expect: refuted\n    counterexample: "
     right = spec(tmp_path, claim + "{sizes: {N: 2, M: 2}, element: [0, 1]}")
     assert run("check", right)[0] == 0
-    (checked,) = json.loads(run("check", right, "--json")[1])["checks"]
-    assert checked["result"]["counterexample"] == {"sizes": named, "element": [0, 1]}
+    (checked,) = json.loads(run("check", right, "--json")[1])["results"]
+    assert checked["counterexample"] == {"sizes": named, "element": [0, 1]}
     wrong = spec(tmp_path, claim + "{sizes: {N: 2, M: 3}, element: [0, 1]}")
     code, out, _ = run("check", wrong)
     assert (code, "sizes=(M = 2, N = 2) element=(0, 1), not sizes=(N = 2, M = 3) element=(0, 1)" in out) == (1, True)
@@ -85,7 +85,9 @@ def test_check_without_anything_to_check(run: Any, tmp_path: Path) -> None:
     code, out, _ = run("check", str(tmp_path), "--json")
     assert code == 2
     assert json.loads(out) == {
-        "error": {"kind": "input", "message": f"{tmp_path}: no *.yaml or *.yml file in this folder"}
+        "version": 2,
+        "exit_code": 2,
+        "error": {"kind": "input", "message": f"{tmp_path}: no *.yaml or *.yml file in this folder"},
     }
 
 
@@ -95,7 +97,7 @@ def test_check_json(run: Any, tmp_path: Path) -> None:
     found = json.loads(out)
     assert (code, err) == (1, "")
     assert found["exit_code"] == 1
-    assert found["checks"][0]["result"]["verdict"] == "refuted"
+    assert found["results"][0]["verdict"] == "refuted"
 
 
 @pytest.mark.parametrize(
@@ -295,7 +297,7 @@ def test_explain_has_a_page_for_every_property_and_language(run: Any) -> None:
         assert f"  {name} " in listed
         assert first in listed
         assert json.loads(run("explain", name, "--json")[1])["name"] == name
-    assert set(json.loads(run("explain", "--json")[1])["properties"]) == set(properties())
+    assert set(json.loads(run("explain", "--json")[1])["pages"]["properties"]) == set(properties())
 
 
 def test_schema_is_json(run: Any) -> None:
@@ -303,7 +305,7 @@ def test_schema_is_json(run: Any) -> None:
     code, out, _ = run("schema")
     assert code == 0
     assert set(json.loads(out)["$defs"]) == set(kinds())
-    assert run("schema", "--json")[1] == out
+    assert json.loads(run("schema", "--json")[1])["schema"] == json.loads(out)
     assert run("schema", "spec")[1] == out
     code, out, _ = run("schema", "search")
     assert (code, json.loads(out)["title"]) == (0, "layoutproof search")

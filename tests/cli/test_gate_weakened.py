@@ -678,7 +678,7 @@ def test_what_is_stated_and_never_asked(form: str, gate: Gate, capsys: pytest.Ca
     assert cli.run(["check", "--format", form]) == 0
     out = capsys.readouterr().out
     if form == "json":
-        assert [each["name"] for each in json.loads(out)["never_asked"]] == ["unused", "k", "mm", "other"]
+        assert [each["subject"] for each in json.loads(out)["never_asked"]] == ["unused", "k", "mm", "other"]
     else:
         assert "stated and never asked" in out
         assert (

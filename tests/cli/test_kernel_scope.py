@@ -81,7 +81,7 @@ def test_the_headline_says_what_was_proved(run: Any) -> None:
     assert (code, out.splitlines()[-1].endswith(f"; {SCOPE}")) == (0, True)
     assert "of the grid and BlockSpecs; body not looked at" in out
     found = json.loads(run("users_kernels:copy", "--arg", "f32[1024,128]", "--json")[1])
-    assert (found["scope"], found["calls"][0]["scope"], found["calls"][0]["manual_dma"]) == (SCOPE, SCOPE, [])
+    assert (found["scope"], found["kernels"][0]["scope"], found["kernels"][0]["manual_dma"]) == (SCOPE, SCOPE, [])
     code, out, _ = run("users_kernels:copy", "--arg", "f32[1000,128]")
     assert (code, SCOPE in out) == (1, False)
 
@@ -111,9 +111,9 @@ def test_what_the_body_moves_by_hand_is_unknown(run: Any, name: str, arguments: 
     assert ("unknown  analysable" in out) is bool(named)
     _, out, _ = run(f"hands:{name}", "--arg", "f32[64,128]", *arguments, "--json")
     found = json.loads(out)
-    assert found["calls"][0]["manual_dma"] == named
+    assert found["kernels"][0]["manual_dma"] == named
     assert found["summary"]["unknown"] == (1 if named else 0)
-    assert all(n in str(found["calls"][0]["findings"]) for n in named)
+    assert all(n in str(found["kernels"][0]["findings"]) for n in named)
 
 
 def test_a_single_property_does_not_hide_what_is_moved_by_hand(run: Any) -> None:

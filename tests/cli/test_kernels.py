@@ -61,7 +61,7 @@ def test_json_has_every_finding(run: Any) -> None:
     found = json.loads(out)
     assert (code, err, found["exit_code"]) == (1, "imported\n", 1)
     assert found["summary"] == {"calls": 1, "proved": 0, "refuted": 1, "unknown": 0, "not_asked": 0}
-    (call,) = found["calls"]
+    (call,) = found["kernels"]
     verdicts = {finding["question"]: finding["verdict"] for finding in call["findings"]}
     assert verdicts["outputs_covered"] == "refuted"
     assert verdicts["blocks_in_bounds"] == "proved"
@@ -111,10 +111,10 @@ def test_one_property(run: Any) -> None:
     arguments = ("users_kernels:copy", "--arg", "f32[1000,128]")
     code, out, _ = run(*arguments, "--property", "blocks_in_bounds", "--json")
     assert code == 0
-    assert {f["question"] for f in json.loads(out)["calls"][0]["findings"]} == {"blocks_in_bounds"}
+    assert {f["question"] for f in json.loads(out)["kernels"][0]["findings"]} == {"blocks_in_bounds"}
     code, out, _ = run(*arguments, "--property", "parallel_writes", "--json")
     assert code == 0
-    assert [f["verdict"] for f in json.loads(out)["calls"][0]["findings"]] == ["proved"]
+    assert [f["verdict"] for f in json.loads(out)["kernels"][0]["findings"]] == ["proved"]
 
 
 def test_nothing_asked_is_nothing_proved(run: Any) -> None:
@@ -163,7 +163,7 @@ def test_all_advice_can_be_pasted_at_once(name: str, advised: set[str], run: Any
     pasted = line.partition('--assume "')[2].rstrip('"')
     assert set(pasted.split("; ")) == advised
     assert all(f"'{one}'" in out for one in advised)
-    assert json.loads(run(*arguments, "--json")[1])["calls"][0]["assume"] == pasted
+    assert json.loads(run(*arguments, "--json")[1])["kernels"][0]["assume"] == pasted
     code, out, _ = run(*arguments, "--assume", pasted)
     assert (code, "  assume   " in out) == (0, False)
 
@@ -330,7 +330,7 @@ def test_exit_codes_of_many_calls() -> None:
     assert [exit_code(c) for c in ([], [good], [good, odd], [odd, bad, good])] == [3, 0, 3, 1]
     assert "not modelled" in text([odd])
     assert "a grid of floats" in text([odd])
-    assert as_json([odd])["calls"][0]["reason"] == "a grid of floats"
+    assert as_json([odd])["kernels"][0]["reason"] == "a grid of floats"
 
 
 def test_the_worst_is_last() -> None:

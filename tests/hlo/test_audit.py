@@ -72,7 +72,7 @@ MUTANTS = {
     "two dimensions of a bitcast's layout": (
         ("f32[256,8]{0,1:T(8,128)} bitcast", "f32[256,8]{1,0:T(8,128)} bitcast"),
         1,
-        "bitcast f32[8,256]{1,0:T(8,128)} -> f32[256,8]{1,0:T(8,128)}: 8192 bytes are allotted before and 131072 after",
+        "bitcast f32[8,256]{1,0:T(8,128)} -> f32[256,8]{1,0:T(8,128)} dump.txt:24 because 8192 bytes are allotted before and",
     ),
     "two dimensions of an operand's layout": (
         ("ROOT %add.1 = f32[8,256]{1,0", "ROOT %add.1 = f32[8,256]{0,1"),
@@ -82,7 +82,7 @@ MUTANTS = {
     "a fusion's result": (
         ("%fusion = f32[8,256]{1,0:T(8,128)}", "%fusion = f32[8,256]{1,0:T(4,128)}"),
         1,
-        "fusion fusion and double, result: f32[8,256]{1,0:T(8,128)} is not f32[8,256]{1,0:T(4,128)}",
+        "fusion fusion and double, result dump.txt:23 because f32[8,256]{1,0:T(8,128)} is not f32[8,256]{1,0:T(4,128)}",
     ),
     "a tile less": (
         ("%p = f32[8,256]{1,0:T(8,128)}", "%p = f32[8,256]{1,0}"),
@@ -93,12 +93,12 @@ MUTANTS = {
     "another count": (
         (f"{BITCAST}:T(8,128)}} bitcast", "f32[255,8]{0,1:T(8,128)} bitcast"),
         1,
-        "copy copy.1 and its operand bitcast.1: f32[255,8]{0,1:T(8,128)} is not f32[256,8]{1,0:T(8,128)}",
+        "copy copy.1 and its operand bitcast.1 dump.txt:25 because f32[255,8]{0,1:T(8,128)} is not f32[256,8]{1,0:T(8,128)}",
     ),
     "a dimension of an operand": (
         ("%p = f32[8,256]", "%p = f32[8,255]"),
         1,
-        "add add.1 and its operand p: f32[8,255]{1,0:T(8,128)} is not f32[8,256]{1,0:T(8,128)}",
+        "add add.1 and its operand p dump.txt:18 because f32[8,255]{1,0:T(8,128)} is not f32[8,256]{1,0:T(8,128)}",
     ),
     "a dimension more of an operand": (
         ("%p = f32[8,256]{1,0:T(8,128)}", "%p = f32[1,8,256]{2,1,0:T(8,128)}"),
@@ -118,7 +118,7 @@ def test_mutants_of_the_small_program(mutant: str) -> None:
     (old, new), code, message = MUTANTS[mutant]
     assert old in SMALL
     found = audited(SMALL.replace(old, new, 1))
-    text = as_text(found)
+    text = " ".join(as_text(found).split())
     assert found.exit_code == code, text
     assert message in text, text
 
@@ -239,7 +239,7 @@ def test_sizes_that_differ_and_assignments_cut_short(tmp_path: Path) -> None:
     assert audited(good).exit_code == 0
     different = audited(good.replace("size=64", "size=60"))
     assert different.exit_code == 1
-    assert (different.differences[0].theirs, different.differences[0].ours) == (60, 64)
+    assert different.differences[0].figures == {"theirs": 60, "ours": 64}
     assert "XLA takes 60 bytes, we say 64" in as_text(different)
     for cut in (good[:-1], good[:-8], good[: len(text) - 4]):
         assert audited(cut).exit_code == 2, cut

@@ -341,10 +341,10 @@ def test_json_holds_everything(tmp_path: Path) -> None:
         "wrong": 0,
         "error": 2,
     }
-    refuted = found["checks"][71]
+    refuted = found["results"][71]
     assert refuted["status"] == "wrong"
-    assert refuted["kind"] == "injective"
-    assert refuted["result"]["counterexample"] == {"first": [0, 4], "second": [1, 0]}
+    assert refuted["question"] == "injective"
+    assert refuted["counterexample"] == {"first": [0, 4], "second": [1, 0]}
     assert refuted["layouts"] == [{"strided": "f32[3,5] strides (4,1)"}]
 
 

@@ -22,7 +22,7 @@ SPECS = Path(__file__).resolve().parents[2] / "specs" / "search"
 @pytest.mark.parametrize("name", ["array_layouts", "padding", "sharding"])
 def test_the_ready_files_answer(name: str) -> None:
     found = read_and_answer(read_file(SPECS / f"{name}.yaml"), f"{name}.yaml")
-    assert found.exit_code == 0
+    assert found.verdict.exit_code == 0
     assert "certificate" in found.text()
     assert json.loads(json.dumps(found.as_json()))["target"] == "v5e"
 
@@ -37,7 +37,7 @@ def test_the_documented_case_from_its_file() -> None:
 
 def test_none_and_unknown() -> None:
     none = read_and_answer(read_yaml("{target: v5e, shardings: {w: 'f32[8,128]'}, mesh: {x: 2}, memory: 1000}"))
-    assert none.exit_code == 1
+    assert none.verdict.exit_code == 1
     assert "1000 bytes a device" in none.text()
     unknown = read_and_answer(read_yaml("{target: v5e, padding: {w: 'f32[100]{0:T(8)L(1024)}'}}"))
     assert unknown.exit_code == 3

@@ -98,7 +98,7 @@ def test_the_best_are_those_of_a_plain_enumeration(seed: int) -> None:
     rows: dict[str, Any] = answered.as_json()["shardings"]  # type: ignore[assignment]
     found = [sum(shard["bytes"] for shard in one.values()) for one in rows["best"]]
     assert found == [size for size in good if size <= memory][:4]
-    assert answered.exit_code == (1 if memory < good[0] else 0)
+    assert answered.verdict.exit_code == (1 if memory < good[0] else 0)
     assert rows["require"] == rows["certificate"]["require"] == list(kept)
     assert rows["certificate"]["covered"] == len(every)
     assert rows["least_bytes"] == good[0]

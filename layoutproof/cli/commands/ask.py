@@ -9,6 +9,7 @@ import click
 
 from layoutproof.cli.arguments import integers, json_flag, layouts_of, print_json, say, target_option
 from layoutproof.core import plugins
+from layoutproof.core.document import document
 from layoutproof.core.finding import as_dict, exit_code, text
 from layoutproof.core.result import Verdict
 from layoutproof.questions.ask import ask
@@ -95,10 +96,9 @@ def command(
     read = layouts_of(layouts, target)
     result = ask(name, *read, where=where, engine=engine, confirm=confirm, effort=effort, **given)
     if as_json:
-        print_json(as_dict(result))
-    else:
-        page = f"layoutproof explain {result.question}" if result.verdict is Verdict.REFUTED else ""
-        say(text(result, [("explain", page)]))
+        return print_json(document(exit_code([result]), as_dict(result)))
+    page = f"layoutproof explain {result.question}" if result.verdict is Verdict.REFUTED else ""
+    say(text(result, [("explain", page)]))
     return exit_code([result])
 
 

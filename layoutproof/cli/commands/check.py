@@ -9,11 +9,12 @@ from pathlib import Path
 
 import click
 
-from layoutproof.cli.arguments import form_option, json_flag, no_trace_flag, print_report, say, write_whole
+from layoutproof.cli.arguments import form_option, json_flag, no_trace_flag, print_json, print_report, say, write_whole
 from layoutproof.cli.progress import progress_bar
 from layoutproof.compiler import cache
 from layoutproof.compiler.tracing import here, only
 from layoutproof.compiler.workers import BACKENDS, Workers
+from layoutproof.core.document import document
 from layoutproof.core.visible import json_text
 
 
@@ -75,6 +76,8 @@ def command(
     took = f"; {time.perf_counter() - start:.1f} s" if made else "; nothing changed since the last run"
     if output:
         write_whole(Path(output), f"{text}\n".encode())
+        if as_json:
+            return print_json(document(code, {"summary": summary, "written": [output]}))
         say(summary + took)
     else:
         print_report(text + took if form == "text" else text, form)

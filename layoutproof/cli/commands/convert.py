@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from layoutproof.cli.arguments import json_flag, layouts_of, print_json, say, target_option
+from layoutproof.core.document import document
+from layoutproof.core.finding import as_dict, exit_code
 from layoutproof.core.result import Verdict
-
-_CODES = {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNKNOWN: 3}
 
 
 @click.command(name="convert")
@@ -26,12 +26,11 @@ def command(layout: str, to: str, target: str | None, as_json: bool) -> int:
     found = attempt(read, to)
     proved = found.result.verdict is Verdict.PROVED
     if as_json:
-        from layoutproof.core.finding import as_dict
-
         shown = {"layout": str(found.layout) if proved else None, "nearest": str(found.layout)}
-        print_json({"from": str(read), "to": to, **shown, "proof": as_dict(found.result)})
-    elif proved:
+        body = {"subject": str(read), "to": to, **shown, "proof": as_dict(found.result)}
+        return print_json(document(exit_code([found.result]), body))
+    if proved:
         say(str(found.layout))
     else:
         say(str(found.result))
-    return _CODES[found.result.verdict]
+    return exit_code([found.result])

@@ -9,6 +9,7 @@ import inspect
 import click
 
 from layoutproof.cli.arguments import json_flag, print_json, say
+from layoutproof.core.document import document
 from layoutproof.core.errors import unknown_name
 from layoutproof.core.files import MIB, read
 
@@ -24,16 +25,14 @@ def command(name: str | None, as_json: bool) -> int:
     if name is None:
         firsts = {kind: {n: page.partition("\n")[0] for n, page in found.items()} for kind, found in pages.items()}
         if as_json:
-            print_json(firsts)
-        else:
-            say("\n\n".join(_list(kind, found) for kind, found in firsts.items() if found))
+            return print_json(document(0, {"pages": firsts}))
+        say("\n\n".join(_list(kind, found) for kind, found in firsts.items() if found))
         return 0
     for kind, found in pages.items():
         if name in found:
             if as_json:
-                print_json({"name": name, "kind": kind, "page": found[name]})
-            else:
-                say(f"{name}\n\n{found[name]}")
+                return print_json(document(0, {"name": name, "kind": kind, "page": found[name]}))
+            say(f"{name}\n\n{found[name]}")
             return 0
     raise unknown_name("page", name, [n for found in pages.values() for n in found])
 

@@ -11,10 +11,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from layoutproof.cli.arguments import form_option, json_flag, no_trace_flag, print_report, say, write_whole
+from layoutproof.cli.arguments import (
+    form_option,
+    json_flag,
+    no_trace_flag,
+    print_json,
+    print_report,
+    say,
+    write_whole,
+)
 from layoutproof.cli.progress import Progress, progress_bar
 from layoutproof.compiler.tracing import MAX_CONFIG, Tracing, here, only, stated
 from layoutproof.compiler.workers import BACKENDS, Workers
+from layoutproof.core.document import document
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.files import read
 from layoutproof.core.finding import Report, summary, wrong_input
@@ -78,7 +87,7 @@ def command(
     """
     if lock:
         with only(here(not no_trace)):
-            return _write_lock(paths or ("specs",))
+            return _write_lock(paths or ("specs",), as_json)
     if scheduler and not backend:
         raise click.UsageError("--scheduler needs --backend")
     form = "json" if as_json else form
@@ -88,10 +97,12 @@ def command(
         with only(allowed):
             report = _report(paths, against, workers, progress, new_only and not approve, accept)
     if approve:
-        return _approve(report, approve)
+        return _approve(report, approve, as_json)
     text = render(form, report)
     if output:
         write_whole(Path(output), text.encode())
+        if as_json:
+            return print_json(document(report.exit_code, {"summary": summary(report), "written": [output]}))
         say(summary(report))
     else:
         print_report(text, form, _STYLES)
@@ -232,7 +243,7 @@ def _against_lock(
     return drift.compare(Path(NAME), rules, today, workers, progress, new_only)
 
 
-def _write_lock(paths: tuple[str, ...]) -> int:
+def _write_lock(paths: tuple[str, ...], as_json: bool) -> int:
     from layoutproof.changes import lock, states
     from layoutproof.changes.lock_head import NAME, known
 
@@ -241,11 +252,14 @@ def _write_lock(paths: tuple[str, ...]) -> int:
         raise LayoutError(f"no spec file or HLO dump in {', '.join(paths)}: nothing to lock")
     # half a surrogate pair, of a file's name that is no UTF-8, becomes the escape that JSON has for it
     write_whole(Path(NAME), lock.write(files, paths).encode(errors="backslashreplace"))
-    say(f"{NAME}: {len(files)} file{'' if len(files) == 1 else 's'}")
+    said = f"{NAME}: {len(files)} file{'' if len(files) == 1 else 's'}"
+    if as_json:
+        return print_json(document(0, {"summary": said, "written": [NAME]}))
+    say(said)
     return 0
 
 
-def _approve(report: Report, fingerprint: str) -> int:
+def _approve(report: Report, fingerprint: str, as_json: bool) -> int:
     from layoutproof.changes.policy import approval_snippet
     from layoutproof.changes.states import whoami
 
@@ -253,7 +267,10 @@ def _approve(report: Report, fingerprint: str) -> int:
         if finding.fingerprint == fingerprint:
             if finding.verdict is Verdict.UNKNOWN or finding.bad_input:
                 raise LayoutError("a finding that is unknown or bad input cannot be approved")
-            say(approval_snippet(finding, datetime.datetime.now(tz=datetime.UTC).date(), whoami()))
+            snippet = approval_snippet(finding, datetime.datetime.now(tz=datetime.UTC).date(), whoami())
+            if as_json:
+                return print_json(document(0, {"approval": snippet}))
+            say(snippet)
             return 0
     have = ", ".join(f.fingerprint for f in report.findings if f.fingerprint) or "none"
     raise LayoutError(f"no finding has the fingerprint {fingerprint}; there are {have}")

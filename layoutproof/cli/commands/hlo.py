@@ -13,6 +13,7 @@ from layoutproof.cli.arguments import json_flag, print_json, say
 from layoutproof.compiler.workers import Workers, spread
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.files import DUMP_ENDS, lines
+from layoutproof.core.finding import exit_code
 
 if TYPE_CHECKING:
     from layoutproof.hlo.found import Audit
@@ -45,7 +46,7 @@ def command(path: Path, target: str | None, top: int, jobs: int, as_json: bool) 
     two places that name one buffer agree. A buffer assignment has each of XLA's sizes compared with ours.
 
     Exit codes: 0 all proved, 1 something refuted, 2 the text is wrong or cut short (what was read is reported), 3
-    something unknown.
+    something unknown; 1 over 2 over 3.
     """
     from layoutproof.hlo import report
 
@@ -61,11 +62,10 @@ def command(path: Path, target: str | None, top: int, jobs: int, as_json: bool) 
             say(("\n" if audits else "") + report.as_text(found, top, target), _STYLES)
         audits.append(found)
     if as_json:
-        shown = [report.as_json(found, top, target) for found in audits]
-        print_json({"files": shown, "not_dumps": others} if path.is_dir() else shown[0])
-    elif others:
+        return print_json(report.as_json(audits, others, top, target))
+    if others:
         say(f"\nnot HLO text, not read: {', '.join(others[:top])}" + (" .." if len(others) > top else ""))
-    return report.exit_code(audits)
+    return exit_code(finding for audit in audits for finding in audit.findings())
 
 
 def _audited(file: Path, target: str | None, alone: bool) -> Audit:

@@ -8,6 +8,7 @@ import click
 
 from layoutproof.cli.arguments import json_flag, no_trace_flag, print_json, say
 from layoutproof.compiler.tracing import here, only
+from layoutproof.core.document import document
 from layoutproof.core.errors import LayoutError, Unsupported, shorten
 from layoutproof.core.files import DUMP_ENDS, YAML_ENDS, lines
 from layoutproof.kernel.kernel import Kernel, Unmodelled
@@ -79,14 +80,16 @@ def command(
     if spec:
         from layoutproof.pallas.spec_text import spec_text
 
-        say(spec_text(found, f"layoutproof kernels {place}", target).rstrip())
+        written = spec_text(found, f"layoutproof kernels {place}", target).rstrip()
+        if as_json:
+            return print_json(document(0, {"spec": written}))
+        say(written)
         return 0
     asked = list(names) or None
     calls = [judged(call, names=asked, target=target, compiler=compiler, effort=effort) for call in found]
     if as_json:
-        print_json(report.as_json(calls))
-    else:
-        say(report.text(calls, everything))
+        return print_json(report.as_json(calls))
+    say(report.text(calls, everything))
     return exit_code(calls)
 
 

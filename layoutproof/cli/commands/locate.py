@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from layoutproof.cli.arguments import integers, json_flag, layouts_of, notes_of, print_json, say, target_option
+from layoutproof.core.document import document
 from layoutproof.core.index_map import IndexMap
 
 MOST_REPLICAS = 20
@@ -30,8 +31,7 @@ def command(layout: str, index: str, target: str | None, as_json: bool) -> int:
     steps = _steps(read, m, at)
     found = [{**place, **_bytes(m, place)} for place in places]
     if as_json:
-        print_json({"layout": str(read), "index": list(at), "steps": steps, "places": found})
-        return 0
+        return print_json(document(0, {"subject": str(read), "index": list(at), "steps": steps, "places": found}))
     lines = [f"{read}  element {at}"]
     width = max((len(step["step"]) for step in steps), default=0)
     lines += [f"  {s['step']:<{width}}  {tuple(s['at'])} in {tuple(s['extents'])}" for s in steps]

@@ -11,6 +11,7 @@ import click
 
 from layoutproof.cli.arguments import json_flag, no_trace_flag, print_json, say, write_whole
 from layoutproof.compiler.tracing import here, only
+from layoutproof.core.document import document, error_entry
 
 
 @click.command(name="migrate")
@@ -38,24 +39,17 @@ def command(paths: tuple[str, ...], dry_run: bool, no_trace: bool, as_json: bool
         found, errors = migrate(paths, lock, shown, today)
     left = any(each.left for each in found)
     code = 2 if errors else 3 if left else 0
-    if not dry_run and not errors:
-        for each in found:
-            if each.after != each.before:
-                # a link stays a link
-                write_whole(Path(os.path.realpath(each.file)), each.after.encode(errors="backslashreplace"))
+    changed = [each for each in found if each.after != each.before]
+    written = [] if dry_run or errors else changed
+    for each in written:
+        # a link stays a link
+        write_whole(Path(os.path.realpath(each.file)), each.after.encode(errors="backslashreplace"))
     if as_json:
         rows = [{"file": e.file, "done": e.done, "left": e.left, "notes": e.notes} for e in found]
-        problems = [{"message": e.problem, "file": e.file, "line": e.line, "column": e.column} for e in errors]
-        print_json(
-            {
-                "version": 2,
-                "exit_code": code,
-                "written": not dry_run and not errors,
-                "results": rows,
-                "errors": problems,
-            }
+        problems = [error_entry(error, "input", "") for error in errors]
+        return print_json(
+            document(code, {"results": rows, "errors": problems, "written": [each.file for each in written]})
         )
-        return code
     lines: list[str] = []
     for each in found:
         if dry_run and each.after != each.before and not errors:
@@ -65,8 +59,7 @@ def command(paths: tuple[str, ...], dry_run: bool, no_trace: bool, as_json: bool
         lines += [f"left     {what}" for what in each.left]
         lines += [f"note     {what}" for what in each.notes]
     lines += [f"error    {error}" for error in errors]
-    changed = sum(each.after != each.before for each in found)
-    files = f"{changed} file{'' if changed == 1 else 's'}"
+    files = f"{len(changed)} file{'' if len(changed) == 1 else 's'}"
     if errors:
         lines.append(f"nothing is written: {len(errors)} file{'' if len(errors) == 1 else 's'} cannot be read")
     elif not changed:

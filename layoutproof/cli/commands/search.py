@@ -50,7 +50,6 @@ def command(
     if png is not None and drawn is not None:
         write_whole(png, drawn)
     if as_json:
-        print_json(answer.as_json() | ({} if png is None else {"written": [str(png)] if drawn else []}))
-    else:
-        say(answer.text() + ("" if png is None else f"\nwritten         {png if drawn else 'nothing to draw'}"))
-    return answer.exit_code
+        return print_json({**answer.as_json(), "written": [str(png)] if drawn else []})
+    say(answer.text() + ("" if png is None else f"\nwritten         {png if drawn else 'nothing to draw'}"))
+    return answer.verdict.exit_code

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from layoutproof.cli.arguments import json_flag, layouts_of, notes_of, print_json, say, target_option, write_whole
+from layoutproof.core.document import document
 from layoutproof.core.result import plain
 
 
@@ -23,15 +24,14 @@ from layoutproof.core.result import plain
 def command(layout: str, target: str | None, formula: bool, svg: Path | None, png: Path | None, as_json: bool) -> int:
     """Draw LAYOUT; say what padding costs, and who says how many bytes it takes."""
     (read,) = layouts_of((layout,), target)
-    shown: dict[str, Any] = {"layout": str(read), "figures": _figures(read), "sizes": _sizes(read)}
+    shown: dict[str, Any] = {"subject": str(read), "figures": _figures(read), "sizes": _sizes(read)}
     if formula:
         from layoutproof.pictures.formula import formula_text
 
         shown["formula"] = formula_text(read)
     written = _write(read, svg, png)
     if as_json:
-        print_json({**shown, "written": written})
-        return 0
+        return print_json(document(0, {**shown, "written": written}))
     top = _numbers(shown) if _symbols(read) else [_picture(read)]
     say("\n".join([*top, *_details(shown), *notes_of(read), *(f"written   {path}" for path in written)]))
     return 0
@@ -72,7 +72,7 @@ def _sizes(layout: Any) -> dict[str, Any]:
 
 def _numbers(shown: dict[str, Any]) -> list[str]:
     """What padding costs in closed form, for a layout that cannot be drawn."""
-    figures, lines = shown["figures"], [shown["layout"], ""]
+    figures, lines = shown["figures"], [shown["subject"], ""]
     if figures:
         lines.append(f"elements  {figures['elements']} in {figures['padded_elements']} places")
         lines.append(f"bytes     {figures['bytes']} allotted, {figures['unpadded_bytes']} without padding")

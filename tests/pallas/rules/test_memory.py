@@ -125,7 +125,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeyp
     code, out = run("kernels", "k.yaml", "--target", "v5e", "--json")
     found = json.loads(out)
     assert (code, found["summary"]["not_asked"]) == (0, 1)
-    (line,) = [f for f in found["calls"][0]["findings"] if f["property"] == "vmem_total"]
+    (line,) = [f for f in found["kernels"][0]["findings"] if f["question"] == "vmem_total"]
     assert (line["verdict"], line["severity"], line["asked"]) == ("unknown", "info", False)
     assert run("kernels", "k.yaml", "--target", "v5e", "--property", "vmem_total")[0] == 3
     assert run("kernels", "k.yaml", "--target", "v5e", "--property", "memory_budget")[0] == 0

@@ -1,0 +1,437 @@
+"""What each command prints with `--json`, as models: the class of a command has its name, `Ask` of `ask`.
+
+`layoutproof schema --of COMMAND` publishes them; the tests hold what every command really prints against them, and
+refuse a key that stands in none. A later version adds keys, so the published schemas allow more of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from layoutproof.core.document import VERSION
+
+VerdictWord = Literal["proved", "refuted", "unknown"]
+Point = dict[str, list[int] | dict[str, int]]
+"""Named points, and `sizes` from symbol to value."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Document(_Part):
+    """What is in every answer."""
+
+    version: Literal[2] = Field(description="later versions add keys, and rename none")
+    exit_code: Literal[0, 1, 2, 3, 130] = Field(
+        description="0 all proved, 1 something refuted or denied, 2 bad input, 3 something unknown, 130 interrupted"
+    )
+
+
+class ErrorEntry(_Part):
+    """One error."""
+
+    kind: Literal["input", "usage", "unknown", "internal"]
+    message: str
+    text: str = Field("", description="what was being read")
+    file: str = ""
+    line: int = 0
+    column: int = Field(0, description="from 1, in the text or the file")
+
+
+class Failure(Document):
+    """Instead of an answer: nothing was asked."""
+
+    exit_code: Literal[2, 3]
+    error: ErrorEntry
+
+
+class FindingEntry(_Part):
+    """The answer to one question about one subject."""
+
+    question: str = Field(description="a property, a rule, or the gate's class of difference")
+    subject: str = Field(description="what it is about, e.g. the text of a layout")
+    verdict: VerdictWord
+    severity: Literal["error", "warning", "info", "deny", "warn", "allow"]
+    reason: str = Field(description="why it is refuted or unknown, in one sentence; empty where it is proved")
+    counterexample: Point | None = Field(description="the smallest one; only of what is refuted")
+    file: str
+    line: int = Field(description="from 1; 0 where there is none, as of column")
+    column: int
+    figures: dict[str, Any] = Field(description="exact numbers, or closed forms as text where sizes are symbolic")
+    fix: str = Field(description="what to write instead, where that is known")
+    decided_by: str = Field(description="the engine that proved or refuted")
+    scope: str = Field("", description="what was looked at, where that is not all there is")
+    assumes: list[str] = Field([], description="assumptions about run-time values that the answer rests on")
+    needs: list[str] = Field([], description="assumptions under which what is unknown is proved")
+    relpath: str = Field("", description="of the gate: the file's name in both states")
+    before: str = ""
+    after: str = ""
+    guess: str = Field("", description="how the two sides were matched, where that is a guess")
+    policy: str = Field("", description="which rule or approval set the severity")
+    fingerprint: str = Field("", description="a name that stays the same between runs, for approvals")
+    bad_input: bool = Field(False, description="there is no verdict, because the input is wrong")
+
+
+class Written(Document):
+    """What a command says on its output where it wrote its answer to a file."""
+
+    summary: str
+    written: list[str]
+
+
+class Ask(Document, FindingEntry):
+    """The answer to one question."""
+
+
+class _CheckEntry(FindingEntry):
+    status: Literal["as expected", "wrong", "error", "unknown", "interrupted"]
+    name: str = Field("", description="the title that the file gives it")
+    source: str = ""
+    note: str = ""
+    expect: VerdictWord = "proved"
+    labels: list[str] = []
+    layouts: list[Any] = []
+
+
+class _Unasked(_Part):
+    what: Literal["layout", "kernel"]
+    subject: str
+    file: str
+    line: int
+
+
+class CheckAnswer(Document):
+    """The answer to every check of some spec files."""
+
+    summary: dict[str, int]
+    partial: bool = Field(description="it was interrupted")
+    results: list[_CheckEntry]
+    never_asked: list[_Unasked] = Field(description="what the files state and claim nothing of")
+
+
+Check = CheckAnswer | Written
+
+
+class Convert(Document):
+    """A layout in another language."""
+
+    subject: str
+    to: str
+    layout: str | None = Field(description="the text, where it is proved to be the same map")
+    nearest: str
+    proof: FindingEntry
+
+
+class ExplainAll(Document):
+    """The first line of every page, by kind and name."""
+
+    pages: dict[str, dict[str, str]]
+
+
+class ExplainOne(Document):
+    """One page."""
+
+    name: str
+    kind: str
+    page: str
+
+
+Explain = ExplainAll | ExplainOne
+
+
+class GateAnswer(Document):
+    """What changed between two states."""
+
+    title: str = Field(description="what was compared with what")
+    summary: str
+    compared: int = Field(description="files, the unchanged ones too")
+    hidden: int = Field(description="findings that are allowed or approved and left out")
+    partial: bool
+    notes: list[str]
+    findings: list[FindingEntry]
+
+
+class GateApproval(Document):
+    """What to add to pyproject.toml to approve one finding."""
+
+    approval: str
+
+
+Gate = GateAnswer | GateApproval | Written
+
+
+class _First(_Part):
+    first: str = Field(description="the name of the first one")
+    line: int
+    op_name: str
+    source: str
+
+
+class _Parameter(_First):
+    number: int
+    shape: str
+    unpadded: int
+    padded: int
+    sharding: str
+
+
+class _Program(_Part):
+    name: str
+    line: int
+    scheduled: bool
+    partitions: int
+    result: str
+    whole: bool = Field(description="nothing is wrong with its text")
+    parameters: list[_Parameter]
+
+
+class _Fix(_Part):
+    layout: str = ""
+    layout_bytes: int = 0
+    merged: str = ""
+    merged_bytes: int = 0
+    full: str = ""
+    smaller: str = ""
+    smaller_bytes: int = 0
+
+
+class _Waster(_First):
+    shape: str
+    count: int
+    unpadded: int
+    padded: int
+    fix: _Fix | None
+
+
+class _Pair(_First):
+    count: int
+    from_: str = Field(alias="from")
+    to: str
+    reason: str
+    counterexample: Point | None
+    decided_by: str
+
+
+class _Copy(_Pair):
+    opcode: str
+    kind: Literal["relayout", "space", "same", "free", "unknown"]
+    bytes: int
+    parameter: int | None = Field(description="the entry parameter that is copied")
+
+
+class _Bitcast(_Pair):
+    is_: str = Field(alias="is", description="the reshape or transpose that it stands for")
+    verdict: VerdictWord
+
+
+class _Bytes(_Part):
+    unpadded: int
+    padded: int
+
+
+class _Compared(_Part):
+    compared: int
+    allocated: int
+
+
+class _Audit(_Part):
+    file: str
+    verdict: VerdictWord
+    scope: str
+    findings: list[FindingEntry]
+    programs: list[_Program]
+    computations: int
+    instructions: int
+    bytes: dict[Literal["parameter", "constant", "value", "total"], _Bytes]
+    memory_spaces: dict[str, int]
+    wasters: list[_Waster]
+    copies: list[_Copy]
+    copies_in_fusions: dict[str, int]
+    bitcasts: list[_Bitcast]
+    fusion_roots: dict[str, int]
+    custom_calls: dict[str, int]
+    mosaic_kernels: dict[str, int]
+    sizes: _Compared = Field(description="XLA's own sizes that were compared with ours, and bytes allocated")
+
+
+class Hlo(Document):
+    """The audit of each dump."""
+
+    results: list[_Audit]
+    not_dumps: list[str] = Field(description="texts beside the dumps that are none")
+
+
+class _Operand(_Part):
+    name: str
+    role: str
+    dtype: str
+    dims: list[int | str]
+    block: list[str]
+
+
+class _KernelFinding(FindingEntry):
+    asked: bool
+
+
+class _Kernel(_Part):
+    subject: str
+    verdict: VerdictWord
+    reason: str
+    scope: str
+    file: str
+    line: int
+    target: str
+    compiler: str
+    manual_dma: list[str] = Field(description="operands that the body copies itself")
+    assume: str = Field(description="the assumption that would settle what is unknown")
+    grid: list[int | str]
+    platform: str
+    pipeline: str
+    operands: list[_Operand]
+    findings: list[_KernelFinding]
+
+
+class KernelsAnswer(Document):
+    """What is proved of every Pallas call."""
+
+    summary: dict[str, int]
+    scope: str = Field(description="what was proved of those that are proved")
+    kernels: list[_Kernel]
+
+
+class KernelsSpec(Document):
+    """The calls as a spec file."""
+
+    spec: str
+
+
+Kernels = KernelsAnswer | KernelsSpec
+
+
+class _Step(_Part):
+    step: str
+    at: list[int]
+    extents: list[int]
+
+
+class Locate(Document):
+    """Where one element is."""
+
+    subject: str
+    index: list[int]
+    steps: list[_Step]
+    places: list[dict[str, int]] = Field(description="one for each replica")
+
+
+class _MigratedFile(_Part):
+    file: str
+    done: list[str]
+    left: list[str]
+    notes: list[str]
+
+
+class Migrate(Document):
+    """What became of the files of earlier versions."""
+
+    results: list[_MigratedFile]
+    errors: list[ErrorEntry]
+    written: list[str]
+
+
+class Schema(Document):
+    """A JSON Schema."""
+
+    schema_: dict[str, Any] = Field(alias="schema")
+
+
+class _Search(Document):
+    subject: str
+    target: str
+    verdict: VerdictWord
+    written: list[str] = Field([], description="the picture")
+
+
+class SearchTilings(_Search):
+    """The best tilings of a declared kernel. Times in picoseconds, sizes in bytes."""
+
+    reason: str
+    candidates: int
+    cost: str
+    over: Literal["worst", "sum"]
+    best: list[dict[str, Any]]
+    certificate: dict[str, Any] | None
+    bound: int | None
+    refused: dict[str, int]
+    left_out: list[dict[str, Any]]
+    model: dict[str, Any]
+    conflict: dict[str, Any] | None = None
+    front: dict[str, Any] | None = None
+    compiler: dict[str, Any] | None = None
+    refused_by_compiler: list[dict[str, Any]] = []
+
+
+class SearchTraced(_Search):
+    """The best arguments of a traced function."""
+
+    reason: str
+    best: list[dict[str, Any]]
+    refused: dict[str, int]
+    unknown: dict[str, int]
+    certificate: dict[str, Any]
+    compiler: dict[str, Any]
+    notes: list[str]
+
+
+class SearchArrays(_Search):
+    """The best layouts, paddings and shardings of arrays."""
+
+    layouts: dict[str, Any] | None = None
+    padding: dict[str, Any] | None = None
+    shardings: dict[str, Any] | None = None
+
+
+class SearchPruned(_Search):
+    """Which given candidates are legal."""
+
+    kept: list[dict[str, Any]]
+    figures: list[dict[str, Any]]
+    dropped: list[dict[str, Any]]
+
+
+Search = SearchTilings | SearchTraced | SearchArrays | SearchPruned
+
+
+class Show(Document):
+    """The figures of a layout."""
+
+    subject: str
+    figures: dict[str, Any]
+    sizes: dict[str, int | str] = Field(description="bytes by who says so, where they differ")
+    formula: str = ""
+    written: list[str]
+
+
+def adapter(command: str) -> TypeAdapter[Any]:
+    """What a command prints, answers and failures: the model of its name. KeyError where it has none."""
+    return TypeAdapter(globals()[command.capitalize()] | Failure)
+
+
+def json_schema(command: str) -> dict[str, Any]:
+    """The JSON Schema of what a command prints."""
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"layoutproof {command} --json, version {VERSION}",
+        **adapter(command).json_schema(),
+    }
+    found: dict[str, Any] = _open(schema)
+    return found
+
+
+def _open(schema: Any) -> Any:
+    """The schema without what forbids more keys."""
+    if isinstance(schema, dict):
+        return {key: _open(value) for key, value in schema.items() if key != "additionalProperties" or value}
+    return list(map(_open, schema)) if isinstance(schema, list) else schema

@@ -1,0 +1,185 @@
+"""`--json` of every command, as a user runs it: one object, version 2, as its published schema says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from layoutproof.cli import main as cli
+from layoutproof.cli.documents import adapter
+from tests.cli.in_one_process import commands
+from tests.hlo.dumps import SMALL
+
+SEARCHES = Path(__file__).parents[2] / "specs" / "search"
+COMMANDS = cli.cli.list_commands(cli.click.Context(cli.cli))
+
+SPEC = """\
+source: here
+layouts:
+  scores: f32[3,5]{1,0:T(2,2)}
+  idle: f32[8]{0}
+checks:
+  - injective: scores
+  - {padding: scores, at_most: 10%}
+  - {locate: scores, index: [2, 3], is: {offset: 17}}
+  - {injective: {strided: "f32[3,5] strides (4,1)"}, expect: refuted, counterexample: {first: [0, 4], second: [1, 0]}}
+  - {fits_int32: "f32[N,128]{1,0:T(8,128)}", expect: refuted}
+  - {injective: "f32[0,5]{1,0}"}
+"""
+BROKEN = "checks:\n  - {injectve: f32[3]}\n"
+KERNEL = """\
+layouts:
+  add:
+    kernel:
+      grid: [3]
+      inputs: [{name: x, array: "f32[32,128]", block: [8, 128], index: "(i) -> (i, 0)"}]
+      outputs: [{name: o, array: "f32[32,128]", block: [8, 128], index: "(i) -> (i, 0)"}]
+checks: [{outputs_covered: add}]
+"""
+ARRAYS = "target: v5e\nlayouts: {x: 'bf16[16,1280,40]'}\n"
+TILINGS = """\
+search: small
+target: v5e
+kernel:
+  grid: {i: "cdiv(M, bm)"}
+  inputs: [{name: x, array: "f32[M,128]", block: [bm, 128], index: "(i) -> (i, 0)"}]
+  outputs: [{name: o, array: "f32[M,128]", block: [bm, 128], index: "(i) -> (i, 0)"}]
+sizes: {M: 64}
+tune: {bm: {from: 8, to: 64, multiple_of: 8}}
+"""
+WRONG_DUMP = SMALL.replace("->f32[256,8]{1,0", "->f32[256,8]{0,1")
+
+GOOD: list[tuple[int, list[str]]] = [
+    (0, ["ask", "injective", "f32[N,M]{1,0}"]),
+    (1, ["ask", "injective", "f32[3,5] strides (4,1)"]),
+    (1, ["ask", "bitcast", "f32[a,b,c]{2,1,0:T(8,128)}", "f32[a*b,c]{1,0:T(8,128)}"]),
+    (0, ["ask", "padding", "bf16[4096,11008]{1,0:T(8,128)(2,1)}", "--at-most", "2%"]),
+    (3, ["ask", "injective", "f32[0,5]{1,0}"]),
+    (1, ["check", "specs/a.yaml"]),
+    (2, ["check", "specs/broken.yaml"]),
+    (1, ["check", "specs"]),
+    (1, ["check", "specs/a.yaml", "--output", "out.json"]),
+    (0, ["convert", "f32[4,8]{1,0:T(2,4)}", "--to", "cute"]),
+    (0, ["explain"]),
+    (0, ["explain", "padding"]),
+    (1, ["gate", "old", "new"]),
+    (0, ["gate", "old", "old"]),
+    (2, ["gate", "old", "broken"]),
+    (1, ["gate", "dumps/good.txt", "dumps/wrong.txt"]),
+    (0, ["gate", "--lock", "dumps/good.txt"]),
+    (0, ["gate"]),
+    (0, ["hlo", "dumps/good.txt"]),
+    (1, ["hlo", "dumps"]),
+    (2, ["hlo", "dumps/cut.txt"]),
+    (1, ["kernels", "specs/kernel.yaml"]),
+    (0, ["kernels", "specs/kernel.yaml", "--spec"]),
+    (0, ["locate", "f32[3,5]{1,0:T(2,2)}", "2,3"]),
+    (0, ["locate", "S[4:1@m] + R[2:4@m]", "2"]),
+    (0, ["migrate", "specs/a.yaml"]),
+    (0, ["schema"]),
+    (0, ["schema", "--of", "gate"]),
+    (0, ["search", "arrays.yaml"]),
+    (0, ["search", "tilings.yaml"]),
+    (0, ["search", "tilings.yaml", "--pareto"]),
+    (0, ["search", "tilings.yaml", "--prune", "rows.json"]),
+    (1, ["search", f"{SEARCHES}/infeasible.yaml"]),
+    (0, ["search", f"{SEARCHES}/sharding.yaml"]),
+    (0, ["search", f"{SEARCHES}/padding.yaml"]),
+    (0, ["show", "f32[3,5]{1,0:T(2,2)}", "--formula"]),
+    (0, ["show", "f32[N,5]{1,0:T(2,2)}"]),
+    (0, ["show", "f32[3,5]{1,0}", "--svg", "a.svg"]),
+]
+BAD: list[list[str]] = [
+    ["ask", "injectve", "f32[3]{0}"],
+    ["ask", "injective", "f32[3]{0:T(0)}"],
+    ["check", "nowhere"],
+    ["convert", "f32[3]{0}", "--to", "klingon"],
+    ["explain", "nothing"],
+    ["gate", "old"],
+    ["gate", "old", "nowhere"],
+    ["gate", "old", "nowhere", "--format", "json"],
+    ["gate", "old", "nowhere", "--format=json"],
+    ["hlo", "notes"],
+    ["hlo", "nowhere"],
+    ["kernels", "no_such_module:f"],
+    ["locate", "f32[3]{0}", "7"],
+    ["migrate", "nowhere"],
+    ["schema", "--of", "nothing"],
+    ["search", "specs/a.yaml"],
+    ["show", "f32["],
+    ["nothing"],
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Spec files, dumps and search files, good and broken."""
+    at = tmp_path_factory.mktemp("json")
+    texts = {
+        "specs/a.yaml": SPEC,
+        "specs/broken.yaml": BROKEN,
+        "specs/kernel.yaml": KERNEL,
+        "old/a.yaml": SPEC,
+        "new/a.yaml": SPEC.replace("f32[3,5]{1,0:T(2,2)}", "f32[3,5]{0,1:T(2,2)}"),
+        "broken/a.yaml": BROKEN,
+        "dumps/good.txt": SMALL,
+        "dumps/wrong.txt": WRONG_DUMP,
+        "dumps/cut.txt": SMALL[:-30],
+        "arrays.yaml": ARRAYS,
+        "tilings.yaml": TILINGS,
+        "rows.json": '[{"bm": 8}, {"bm": 7}]',
+    }
+    (at / "notes").mkdir()
+    for name, text in texts.items():
+        (at / name).parent.mkdir(parents=True, exist_ok=True)
+        (at / name).write_text(text)
+    return at
+
+
+@pytest.fixture(scope="module")
+def answers(folder: Path) -> dict[tuple[str, ...], tuple[int, str]]:
+    """What every command line prints with --json, and its exit code."""
+    asked = [[*line, "--json"] for _, line in GOOD]
+    asked += [line if any("--format" in word for word in line) else [*line, "--json"] for line in BAD]
+    found, _ = commands(folder, *asked, seconds=120)
+    lines = [*(line for _, line in GOOD), *BAD]
+    return {tuple(line): (answer.code, answer.out) for line, answer in zip(lines, found, strict=True)}
+
+
+def test_every_command_is_asked() -> None:
+    """Each in good and in bad input, and each has a model."""
+    assert {line[0] for _, line in GOOD} == set(COMMANDS)
+    assert {line[0] for line in BAD} - {"nothing"} == set(COMMANDS)
+    for command in COMMANDS:
+        adapter(command)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_offers_json(command: str) -> None:
+    options = {name for option in cli.cli.get_command(None, command).params for name in option.opts}
+    assert "--json" in options
+
+
+@pytest.mark.parametrize(("code", "line"), GOOD, ids=[" ".join(line) for _, line in GOOD])
+def test_answers(answers: Any, code: int, line: list[str]) -> None:
+    """One object with the version and the exit code of the process, as the command's model says."""
+    exit_code, out = answers[tuple(line)]
+    document = json.loads(out)
+    assert list(document)[:2] == ["version", "exit_code"]
+    assert (document["version"], document["exit_code"], exit_code) == (2, code, code), out
+    assert "error" not in document
+    adapter(line[0]).validate_json(out)
+
+
+@pytest.mark.parametrize("line", BAD, ids=[" ".join(line) for line in BAD])
+def test_failures(answers: Any, line: list[str]) -> None:
+    """The same envelope, with what is wrong."""
+    exit_code, out = answers[tuple(line)]
+    document = json.loads(out)
+    assert list(document) == ["version", "exit_code", "error"]
+    assert (document["version"], document["exit_code"], exit_code) == (2, 2, 2)
+    assert document["error"]["message"]
+    adapter(line[0] if line[0] in COMMANDS else "ask").validate_json(out)
