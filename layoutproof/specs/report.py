@@ -215,10 +215,10 @@ def _entry(outcome: Outcome) -> dict[str, Any]:
     answer = _finding(outcome) if check is None or result is None else result
     status = outcome.status.name.lower().replace("_", " ")
     if check is None:
-        return {"status": status, **as_dict(replace(answer, unit=""))}
+        return {"status": status, **as_dict(replace(answer, relpath=""))}
     # what is wrong with a check may be more than what is wrong with the layout
     why = outcome.because or (result.reason if result is not None else "")
-    at: dict[str, Any] = {"file": check.file, "line": check.line, "column": check.column, "unit": "", "after": ""}
+    at: dict[str, Any] = {"file": check.file, "line": check.line, "column": check.column, "relpath": "", "after": ""}
     entry = as_dict(replace(answer, question=check.kind, subject=_title(outcome), reason=why, **at))
     said = {"name": check.name, "source": check.source, "note": check.note, "expect": check.expect}
     return {"status": status, **entry, **said, "labels": list(check.labels), "layouts": plain(check.layouts)}

@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+from layoutproof.changes.lock import drift, read_lock
+from layoutproof.changes.states import File
 from layoutproof.cli import main as cli
+from layoutproof.core.result import Verdict
 
 DUMP = """\
 HloModule jit_step, is_scheduled=true, input_output_alias={ {0}: (0, {}, may-alias) }, \
@@ -297,7 +300,7 @@ def test_green_against_a_lock(name: str, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_a_lock_of_version_1_is_unknown(capsys: pytest.CaptureFixture[str]) -> None:
-    """It says nothing of donation or collectives, so nobody can tell; written anew, it is in step."""
+    """It says nothing of donation or collectives, so these are unknown; written anew, it is in step."""
     Path("dump.txt").write_text(DUMP)
     assert cli.run(["gate", "--lock", "dump.txt"]) == 0
     lines = Path("layoutproof.lock").read_text().splitlines()
@@ -308,7 +311,16 @@ def test_a_lock_of_version_1_is_unknown(capsys: pytest.CaptureFixture[str]) -> N
     ]
     Path("layoutproof.lock").write_text("\n".join(kept).replace("lock 2:", "lock 1:") + "\n")
     capsys.readouterr()
-    assert cli.run(["gate"]) == 3
-    assert "written by an earlier version" in capsys.readouterr().out
+    assert cli.run(["gate"]) == 2
+    assert "a lock file of version 1" in capsys.readouterr().err
+    # of the state before a change
+    Path("old").mkdir()
+    Path("new").mkdir()
+    Path("layoutproof.lock").rename("old/layoutproof.lock")
+    found = read_lock(Path("old/layoutproof.lock").read_bytes(), "old/layoutproof.lock", "old")
+    dump = File("dump.txt", "dump.txt", DUMP.encode())
+    (finding,) = drift(found.programs["old/dump.txt"], dump, "dump.txt").findings
+    assert finding.verdict is Verdict.UNKNOWN
+    assert "written by an earlier version" in finding.reason
     assert cli.run(["gate", "--lock", "dump.txt"]) == 0
     assert cli.run(["gate"]) == 0

@@ -60,7 +60,8 @@ def test_json_has_every_finding(run: Any) -> None:
     code, out, err = run("users_kernels:copy", "--arg", "f32[1000,128]", "--json")
     found = json.loads(out)
     assert (code, err, found["exit_code"]) == (1, "imported\n", 1)
-    assert found["summary"] == {"calls": 1, "proved": 0, "refuted": 1, "unknown": 0, "not_asked": 0}
+    counts = {"kernels": 1, "proved": 0, "refuted": 1, "unknown": 0, "warnings": 0, "infos": 0, "not_asked": 0}
+    assert found["summary"] == counts
     (call,) = found["kernels"]
     verdicts = {finding["question"]: finding["verdict"] for finding in call["findings"]}
     assert verdicts["outputs_covered"] == "refuted"

@@ -72,7 +72,7 @@ MUTANTS = {
     "two dimensions of a bitcast's layout": (
         ("f32[256,8]{0,1:T(8,128)} bitcast", "f32[256,8]{1,0:T(8,128)} bitcast"),
         1,
-        "bitcast f32[8,256]{1,0:T(8,128)} -> f32[256,8]{1,0:T(8,128)} dump.txt:24 because 8192 bytes are allotted before and",
+        "bitcast f32[8,256]{1,0:T(8,128)} -> f32[256,8]{1,0:T(8,128)} dump.txt:24 because 8192 bytes are",
     ),
     "two dimensions of an operand's layout": (
         ("ROOT %add.1 = f32[8,256]{1,0", "ROOT %add.1 = f32[8,256]{0,1"),
@@ -93,7 +93,7 @@ MUTANTS = {
     "another count": (
         (f"{BITCAST}:T(8,128)}} bitcast", "f32[255,8]{0,1:T(8,128)} bitcast"),
         1,
-        "copy copy.1 and its operand bitcast.1 dump.txt:25 because f32[255,8]{0,1:T(8,128)} is not f32[256,8]{1,0:T(8,128)}",
+        "operand bitcast.1 dump.txt:25 because f32[255,8]{0,1:T(8,128)} is not f32[256,8]{1,0:T(8,128)}",
     ),
     "a dimension of an operand": (
         ("%p = f32[8,256]", "%p = f32[8,255]"),

@@ -40,15 +40,15 @@ def test_none_and_unknown() -> None:
     assert none.verdict.exit_code == 1
     assert "1000 bytes a device" in none.text()
     unknown = read_and_answer(read_yaml("{target: v5e, padding: {w: 'f32[100]{0:T(8)L(1024)}'}}"))
-    assert unknown.exit_code == 3
+    assert unknown.verdict.exit_code == 3
     assert "unknown" in unknown.text()
     scalar = read_and_answer(read_yaml("{target: v5e, padding: {w: 'f32[]'}}"))
-    assert scalar.exit_code == 1
+    assert scalar.verdict.exit_code == 1
     sizes = ", ".join(f"n{k}: 2" for k in range(17))
     first, second = (",".join(f"n{k}" for k in part) for part in (range(9), range(8, 17)))
     arrays = f"{{v: 'f32[{first}]', w: 'f32[{second}]'}}"
     many = f"{{target: v5e, sizes: {{{sizes}}}, order: shared, layouts: {arrays}}}"
-    assert read_and_answer(read_yaml(many)).exit_code == 3
+    assert read_and_answer(read_yaml(many)).verdict.exit_code == 3
 
 
 @pytest.mark.parametrize(

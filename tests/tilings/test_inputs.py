@@ -123,7 +123,7 @@ def test_a_candidate_of_a_thousand_digits_is_dropped(tmp_path: Path) -> None:
     path.write_text(SMALL.replace("i -> (i, 0)", "i -> (i * 2 // 2, 0)"), "utf-8")
     given.write_text(f'[{{"bm": {10**1000}}}, {{"bm": 8}}]', "utf-8")
     answer = prune(path, given)
-    assert answer.exit_code == 0
+    assert answer.verdict.exit_code == 0
     assert "not among its values" in answer.text()
 
 
@@ -184,10 +184,10 @@ def test_the_vmem_that_would_do_includes_what_is_kept_free() -> None:
     text = SMALL.replace("headroom: 0%", "headroom: 30%\nvmem: 8192")
     _, enough = conflict_of(text)
     assert enough == -(-16384 * 100 // 70)
-    assert answered(text.replace("8192", str(enough))).exit_code == 0
-    assert answered(text.replace("8192", str(enough - 1))).exit_code == 1
+    assert answered(text.replace("8192", str(enough))).verdict.exit_code == 0
+    assert answered(text.replace("8192", str(enough - 1))).verdict.exit_code == 1
 
 
 def test_a_kernel_that_never_fits_is_an_answer() -> None:
     text = SMALL.replace("block: [bm, N]", f"block: [bm, {10**39}]")
-    assert answered(text).exit_code == 1
+    assert answered(text).verdict.exit_code == 1

@@ -41,7 +41,7 @@ def test_answers_are_those_of_an_enumeration(seed: int) -> None:
     answer = solve(problem, best=3)
     assert answer.unknown == ""
     assert [order(one) for one in answer.progress.found] == [order(one) for one in every[:3]]
-    assert answer.exit_code == (0 if every else 1)
+    assert answer.verdict.exit_code == (0 if every else 1)
     for findings in answer.findings:
         unknown = {f.question for shape in findings for f in shape if f.verdict is Verdict.UNKNOWN}
         assert unknown <= {"vmem_total"}
@@ -104,7 +104,7 @@ def test_a_better_tiling_that_was_overlooked_is_found(seed: int, monkeypatch: py
     monkeypatch.setattr("layoutproof.tilings.solve.search", worse)
     answer = solve(problem, best=1)
     assert "this is a bug" in answer.unknown
-    assert answer.exit_code == 3
+    assert answer.verdict.exit_code == 3
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -175,8 +175,8 @@ def test_a_conflict_in_words() -> None:
     assert why.complete
     # it would do indeed, and nothing less
     text = (SPECS / "infeasible.yaml").read_text()
-    assert solve(read_problem(read_yaml(f"{text}vmem: 22757376\n"))).exit_code == 0
-    assert solve(read_problem(read_yaml(f"{text}vmem: 22757375\n"))).exit_code == 1
+    assert solve(read_problem(read_yaml(f"{text}vmem: 22757376\n"))).verdict.exit_code == 0
+    assert solve(read_problem(read_yaml(f"{text}vmem: 22757375\n"))).verdict.exit_code == 1
 
 
 def test_parts_of_a_range_conflict_too() -> None:
@@ -196,7 +196,7 @@ def test_ready_examples(name: str) -> None:
         warnings.simplefilter("error")
         answer = solve(load(SPECS / f"{name}.yaml"), best=2)
     assert answer.unknown == ""
-    assert answer.exit_code == 0
+    assert answer.verdict.exit_code == 0
     assert answer.certificate is not None
     assert answer.certificate.kind == "enumerated"
     assert len(answer.progress.found) == 2
@@ -215,7 +215,7 @@ def test_the_matmul_of_the_readme() -> None:
 def test_a_spent_budget_keeps_the_best_found_and_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(branch, "BUDGET", 200)
     answer = solve(load(SPECS / "matmul.yaml"), best=1000)
-    assert answer.exit_code == 3
+    assert answer.verdict.exit_code == 3
     assert "budget" in answer.unknown
     assert answer.progress.bound is not None
     assert all(one.cost <= answer.progress.bound for one in answer.progress.found)
@@ -225,7 +225,7 @@ def test_too_many_illegal_candidates_end_the_search(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(branch, "JUDGED", 3)
     text = (SPECS / "matmul.yaml").read_text().replace('"(i, j, k) -> (i, j)"', '"(i, j, k) -> (i, j + 1)"')
     answer = solve(read_problem(read_yaml(text.replace("body:", "note:"))))
-    assert answer.exit_code == 3
+    assert answer.verdict.exit_code == 3
     assert answer.progress.looked_at == 3
 
 
@@ -234,7 +234,7 @@ def test_what_nobody_can_decide_is_no_proof() -> None:
     text = text.replace("body:", "note:").replace("bm: {multiple_of: 8, divides: M}", "bm: [256]")
     text = text.replace("bn: {from: 128, to: 4096, multiple_of: 128}", "bn: [512]")
     answer = solve(read_problem(read_yaml(text.replace("bk: {multiple_of: 128, divides: K}", "bk: [512]"))))
-    assert answer.exit_code == 3
+    assert answer.verdict.exit_code == 3
     assert "neither proved nor refuted" in answer.unknown
     assert "row" in answer.unknown
 
@@ -243,7 +243,7 @@ def test_a_grid_too_large_to_walk_is_undecided_not_a_crash() -> None:
     text = (SPECS / "causal_attention.yaml").read_text().replace("body:", "note:").replace("S: 4096", "S: 1048576")
     text = text.replace("bq: {from: 8, to: 4096, multiple_of: 8}", "bq: [128, 2048]")
     answer = solve(read_problem(read_yaml(text.replace("bk: {multiple_of: 128, divides: S}", "bk: [128, 512]"))))
-    assert answer.exit_code == 3
+    assert answer.verdict.exit_code == 3
     assert "too many to walk" in answer.unknown
 
 

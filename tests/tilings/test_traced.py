@@ -65,14 +65,14 @@ def test_what_writes_too_little_is_refused_though_it_is_cheaper() -> None:
     assert answered.result.found[0].values == {"rows": 200}
     assert dict(answered.result.refused) == {"outputs_covered outputs": 2}
     none = found(problem("truncated", '"f32[1000,128]"', "{rows: [512, 992]}"))
-    assert (none.verdict, none.exit_code, none.result.found) == (Verdict.REFUTED, 1, [])
+    assert (none.verdict, none.verdict.exit_code, none.result.found) == (Verdict.REFUTED, 1, [])
     assert "outputs_covered" in none.text()
 
 
 def test_tables_need_an_assumption_about_each_candidate() -> None:
     ask = problem("looked_up", '"s32[64]", "f32[512,128]"', "{rows: [8, 16, 32]}")
     unsure = found(ask)
-    assert (unsure.verdict, unsure.exit_code) == (Verdict.UNKNOWN, 3)
+    assert (unsure.verdict, unsure.verdict.exit_code) == (Verdict.UNKNOWN, 3)
     assert "prefetch0" in unsure.text()
     sure = found(ask + 'assume: ["0 <= prefetch0 < 512 // rows"]\n')
     assert sure.verdict is Verdict.PROVED
@@ -95,7 +95,7 @@ def test_what_is_moved_by_hand_is_not_counted() -> None:
 @pytest.mark.parametrize(("name", "why"), [("for_a_gpu", "is for triton"), ("nothing", "makes no Pallas call")])
 def test_what_no_rule_speaks_of_is_unknown(name: str, why: str) -> None:
     answered = found(problem(name, '"f32[512,128]"', "{rows: [8, 16]}"))
-    assert (answered.verdict, answered.exit_code, answered.result.found) == (Verdict.UNKNOWN, 3, [])
+    assert (answered.verdict, answered.verdict.exit_code, answered.result.found) == (Verdict.UNKNOWN, 3, [])
     assert why in answered.text()
 
 
