@@ -5,19 +5,16 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import Verdict
 from layoutproof.specs.positions import Node, read_file
-from layoutproof.tilings import arrays_file, traced_file
-from layoutproof.tilings.arrays_file import ArraysProblem
 from layoutproof.tilings.document import at
-from layoutproof.tilings.problem import Problem
-from layoutproof.tilings.read import read_problem
 from layoutproof.tilings.search_model import SECTIONS
-from layoutproof.tilings.solve import Tilings, solve
-from layoutproof.tilings.traced import TracedProblem
+
+if TYPE_CHECKING:
+    from layoutproof.tilings.solve import Tilings
 
 
 class Answer(Protocol):
@@ -73,12 +70,24 @@ def kind_of(root: Node, file: str) -> str:
     raise LayoutError(what, file=file, line=line, column=column)
 
 
-def problem_of(root: Node, file: str) -> Problem | TracedProblem | ArraysProblem:
-    """The problem of a document of any kind. LayoutError with the place for everything that is wrong with it."""
+def problem_of(root: Node, file: str) -> Any:
+    """The Problem, TracedProblem or ArraysProblem of a document, by `kind_of`.
+
+    LayoutError with the place for everything that is wrong with it.
+    """
+    # each kind of search has imports of its own, and a file is of one kind
     kind = kind_of(root, file)
     if kind == "kernel":
-        return read_problem(root, file)
-    return traced_file.read(root, file) if kind == "trace" else arrays_file.read(root, file)
+        from layoutproof.tilings import read
+
+        return read.read_problem(root, file)
+    if kind == "trace":
+        from layoutproof.tilings import traced_file
+
+        return traced_file.read(root, file)
+    from layoutproof.tilings import arrays_file
+
+    return arrays_file.read(root, file)
 
 
 def prune(path: Path, rows: Path) -> Answer:
@@ -86,14 +95,14 @@ def prune(path: Path, rows: Path) -> Answer:
     from layoutproof.tilings import prune as pruning
 
     root, file = read_file(path), path.as_posix()
-    given, source = pruning.read_rows(rows), rows.as_posix()
-    problem = problem_of(root, file)
     with at(root, file):
-        if isinstance(problem, ArraysProblem):
+        kind = kind_of(root, file)
+        if kind == "arrays":
             raise LayoutError("--prune is for tilings of kernels; here are none")
-        if isinstance(problem, Problem):
-            return pruning.prune(problem, given, source)
-        return pruning.prune_traced(problem, given, source)
+        given, problem = pruning.read_rows(rows), problem_of(root, file)
+        if kind == "kernel":
+            return pruning.prune(problem, given, rows.as_posix())
+        return pruning.prune_traced(problem, given, rows.as_posix())
 
 
 def read_and_answer(path: Path, best: int, effort: int, pareto: bool = False, compiling: bool = False) -> Answer:
@@ -102,16 +111,22 @@ def read_and_answer(path: Path, best: int, effort: int, pareto: bool = False, co
     pareto: of declared kernels only, compiling: of these and of traced functions; a LayoutError for other files.
     """
     root, file = read_file(path), path.as_posix()
-    problem = problem_of(root, file)
     with at(root, file):
-        if isinstance(problem, Problem):
-            return TilingsAnswer(solve(problem, best, effort, pareto, compiling))
-        if pareto:
+        kind, problem = kind_of(root, file), problem_of(root, file)
+        if pareto and kind != "kernel":
             raise LayoutError("--pareto is for tilings of a declared kernel; here is none")
-        if isinstance(problem, TracedProblem):
-            return traced_file.answer(problem, best, effort, compiling)
-        if compiling:
+        if compiling and kind == "arrays":
             raise LayoutError("--compile is for tilings of kernels; here are none")
+        if kind == "kernel":
+            from layoutproof.tilings.solve import solve
+
+            return TilingsAnswer(solve(problem, best, effort, pareto, compiling))
+        if kind == "trace":
+            from layoutproof.tilings import traced_file
+
+            return traced_file.answer(problem, best, effort, compiling)
+        from layoutproof.tilings import arrays_file
+
         return arrays_file.answer(problem, best, effort)
 
 

@@ -34,7 +34,6 @@ from layoutproof.kernel.kernel_parts import word_of
 from layoutproof.kernel.kernel_text import PIPELINES, PLATFORMS, REVISITS, ROLES
 from layoutproof.layouts import xla
 from layoutproof.layouts.xla.shape import XlaLayout
-from layoutproof.pallas.judge import kernel_target
 from layoutproof.specs.validation import Model
 from layoutproof.tilings.cost import FIGURES
 from layoutproof.tilings.machines import BODIES, Headroom, headroom, picoseconds
@@ -93,6 +92,8 @@ _NAMES: Any = {"propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"}}
 
 
 def _tpu(name: str, info: ValidationInfo) -> str:
+    from layoutproof.pallas.judge import kernel_target  # with all rules of kernels, which arrays do not need
+
     chip = kernel_target(name, info.data.get("compiler"))
     if chip.platform != "tpu":
         raise LayoutError(f"tilings are searched for TPUs, and {chip.name} is none")

@@ -66,6 +66,28 @@ print(run(["check", *sys.argv[1:]]), [m for m in {heavy!r} if m in sys.modules],
     assert "'joblib'" in loaded(spec(tmp_path, *[f"bijective: {SCORES}"] * 40), "--jobs", "2")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "loaded"),
+    [
+        (("--help",), []),
+        (("ask", "injective", SCORES), []),
+        (("search", "--help"), []),
+        (("schema", "search"), ["pydantic", "yaml"]),
+    ],
+    ids=lambda value: " ".join(value[:2]),
+)
+def test_only_who_reads_files_pays_for_their_models(arguments: tuple[str, ...], loaded: list[str]) -> None:
+    """Help and a constant question load neither YAML nor pydantic."""
+    code = f"""
+import sys
+from layoutproof.cli.main import run
+print(run(sys.argv[1:]), [m for m in {["pydantic", "yaml"]!r} if m in sys.modules], file=sys.stderr)
+"""
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stderr.strip() == f"0 {loaded}"
+
+
 def test_a_reader_that_goes_away_is_no_error() -> None:
     """`layoutproof explain | head` prints no complaint and is not taken for a refutation."""
     for arguments in (["schema"], ["--help"]):
