@@ -50,7 +50,7 @@ def _changed(pair: Match[Exchange]) -> list[Finding]:
             why = "another collective uses its channel now, so that the two wait for each other"
         return [_finding("regrouped", new, why, old, {"bytes": new.size}, pair.match_heuristic)]
     if old.operands == new.operands and old.results != new.results:
-        why = f"it gives {', '.join(new.results)} now, {', '.join(old.results)} before, of operands like before"
+        why = f"it gives {', '.join(new.results)} now, {', '.join(old.results)} before, of the same operands"
         return [_finding("reshaped_result", new, why, old, figures, pair.match_heuristic)]
     if new.depth > old.depth:
         why = f"its {new.size} bytes move in {_loops(new.depth)}, before in {_loops(old.depth)}"

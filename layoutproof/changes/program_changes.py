@@ -366,7 +366,7 @@ def _layouts(before: Program, after: Program) -> list[Finding]:
         at: dict[str, Any] = {"subject": _named(new), "line": new.line, "match_heuristic": pair.match_heuristic}
         if logical(old.shape) != logical(new.shape):
             at |= {"before": old.shape, "after": new.shape}
-            why = f"{new.opcode} gives {logical(new.shape)} now, {logical(old.shape)} before, of operands like before"
+            why = f"{new.opcode} gives {logical(new.shape)} now, {logical(old.shape)} before, of the same operands"
             found.append(Finding("reshaped_result", reason=why, **at))
             continue
         if (old.opcode, old.said) != (new.opcode, new.said) and given(old) == given(new):
@@ -387,7 +387,7 @@ def _computed(old: Instruction, new: Instruction) -> Finding:
     one, other = (shorten(side, 120) for side in sides.values())
     if old.opcode == new.opcode == "constant":
         return Finding("constant", "", f"{other} now, {one} before", **sides)
-    return Finding("operation", "", f"{other} now, {one} before, of operands like before", **sides)
+    return Finding("operation", "", f"{other} now, {one} before, of the same operands", **sides)
 
 
 _TOLD = frozenset(

@@ -17,7 +17,9 @@ from layoutproof.formats import form_of, names
 
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 no_trace_flag = click.option(
-    "--no-trace", is_flag=True, help="Import nothing that a file names; what needs it is unknown. For others' files."
+    "--no-trace",
+    is_flag=True,
+    help="Import no code that a file names; what needs it is unknown. For files that you do not trust.",
 )
 target_option = click.option(
     "--target", metavar="NAME", help="A bare shape such as f32[1000,5] gets the layout this TPU generation gives it."

@@ -5,7 +5,7 @@ share a place, and the replicas of one element are on different devices. So no o
 Figures: `replicas` of each element, `devices` that the sharding is over, `idle_devices` of them that hold no element
 because the array has fewer blocks than tiles (which ones, if few), and `absent_devices`, numbers below the highest one
 that the sharding leaves out.
-Why it matters: an element without an owner is lost, one with an owner too many is summed twice.
+Why it matters: an element without an owner is lost, one with an owner too many is counted twice in a sum.
 Refuted by: an `element` (and `replica`) outside, two elements `first` and `second` at one place, or an `element` with
 two replicas, `first_replica` and `second_replica`, on one device.
 Example: `f32[5,4] sharded {devices=[4,1]<=[4]}` is proved, with device 3 idle: blocks of 2, 2 and 1 rows.

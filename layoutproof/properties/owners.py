@@ -1,4 +1,4 @@
-"""Who holds what: places split into owners (devices, lanes) and their local memory, and nothing is lost between them.
+"""Each owner (device, lane) holds its own elements, each at a place of its own in the local memory.
 
 Proved: no two elements share a place, so each owner's local memory holds different elements at different places; and
 replicas of one element are on different owners. With `dense` also that every place of the range holds an element, on

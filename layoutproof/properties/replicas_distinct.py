@@ -1,7 +1,7 @@
-"""No two replicas of one element share a place: every replica that a layout speaks of is really another one.
+"""No two replicas of one element share a place: an element has as many places as it has replicas.
 
-Why it matters: replicas that coincide are fewer replicas than the layout says, so what reduces over them, or waits for
-each, counts wrongly. Axe's own definition takes for granted that they differ, and they need not.
+Why it matters: where replicas coincide there are fewer than the layout says, and what reduces over them or waits for
+each counts wrongly. Axe's own definition takes for granted that they differ, and they need not.
 Refuted by: the smallest `element` with its smallest two replicas, `first_replica` and `second_replica`, at one place.
 Example: `S[4:1@m] + R[(2,3):(2@gpuid,2@gpuid)]` has 6 replicas on 4 devices: (0, 1) and (1, 0) are both on device 2.
 A layout without replicas is proved: there is one place for each element.

@@ -1,6 +1,6 @@
 """Two layouts put every element at the same place.
 
-Why it matters: two spellings of one layout are interchangeable, and a change that is only a respelling is harmless.
+Why it matters: two texts of one layout are interchangeable, and a change from one to the other is harmless.
 Compared are addresses (memory space, bit) for two memory layouts of one shape, however they are spelled; coordinates
 for maps without a memory. How much is allotted is not compared: that is what `bitcast` adds.
 Where elements have several replicas, the sets of places are compared: neither layout has a place that the other lacks.

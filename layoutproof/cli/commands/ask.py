@@ -22,7 +22,7 @@ def _declared(option: str) -> tuple[str, str]:
 
 
 def _page(names: Sequence[str]) -> str:
-    return f"Of {', '.join(names)}; `layoutproof explain {names[0]}` says what it means."
+    return f"Option of {', '.join(names)}; see `layoutproof explain {names[0]}`."
 
 
 def _property_options(names: Iterable[str]) -> list[click.Parameter]:
@@ -69,10 +69,12 @@ class Ask(click.Command):
 @click.command(name="ask", cls=Ask)
 @click.argument("name", metavar="PROPERTY")
 @click.argument("layouts", metavar="LAYOUT [LAYOUT]", nargs=-1, required=True)
-@click.option("--where", metavar="CONDITION", help='On sizes not known yet, e.g. "N % 8 == 0".')
+@click.option("--where", metavar="CONDITION", help='Condition on size symbols, e.g. "N % 8 == 0".')
 @click.option("--engine", metavar="NAME", help=f"Force one of {', '.join(ENGINES)}.")
 @click.option("--confirm", is_flag=True, help="Demand that two engines agree.")
-@click.option("--effort", type=click.IntRange(1, 1000), default=1, show_default=True, help="Multiplies step budgets.")
+@click.option(
+    "--effort", type=click.IntRange(1, 1000), default=1, show_default=True, help="Multiply the budgets of steps."
+)
 @target_option
 @json_flag
 def command(

@@ -18,7 +18,7 @@ from layoutproof.core.result import Verdict
 def command(layout: str, to: str, target: str | None, as_json: bool) -> int:
     """Write LAYOUT in another language, if that is proved to be the same map.
 
-    Printed is the text, alone on stdout. Where the nearest layout differs, the smallest element that differs.
+    Prints the text, alone on stdout. If the nearest layout differs, prints the smallest element that differs.
     """
     from layoutproof.questions.convert import attempt
 

@@ -79,11 +79,12 @@ def command(
 ) -> int:
     """Compare two states of layouts: OLD NEW (files or folders of specs or HLO dumps), or --against a git revision.
 
-    Without either, what is now is compared with layoutproof.lock. Every change is classed with its proof; the old
-    state's [tool.layoutproof.gate] in pyproject.toml says which classes are allowed, and holds the approvals.
+    Without either, the files as they are now are compared with layoutproof.lock. Every change has a class and its
+    proof; the old state's [tool.layoutproof.gate] in pyproject.toml says which classes are allowed, and has the
+    approvals.
 
     Exit codes: 0 nothing denied, 1 something denied, 2 bad input or usage, 3 nothing denied but something unknown,
-    130 interrupted (the report is a part).
+    130 interrupted (the report is partial).
     """
     if lock:
         with only(here(not no_trace)):

@@ -42,8 +42,8 @@ _STYLES = (
 def command(path: Path, target: str | None, top: int, jobs: int, as_json: bool) -> int:
     """Audit an HLO dump (a file, packed by gzip or not; - for standard input; or all dumps in a folder).
 
-    Padding and what would pad less, copies that change a layout, bitcasts proved or refuted, entry layouts, and whether
-    two places that name one buffer agree. A buffer assignment has each of XLA's sizes compared with ours.
+    Reports padding and what would pad less, copies that change a layout, bitcasts proved or refuted, entry layouts, and
+    whether two locations that name one buffer agree. Of a buffer assignment, compares each of XLA's sizes with ours.
 
     Exit codes: 0 all proved, 1 something refuted, 2 the text is wrong or cut short (what was read is reported), 3
     something unknown; 1 over 2 over 3.

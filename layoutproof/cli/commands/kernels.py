@@ -23,7 +23,7 @@ _PROGRAMS = (*DUMP_ENDS, ".mlir", ".mlir.gz")
 @click.command()
 @click.argument("place", metavar="MODULE:FUNCTION|FILE.py:FUNCTION|FILE")
 @click.option("--arg", "args", metavar="VALUE", multiple=True, help="bf16[4096,512], or a Python literal. In order.")
-@click.option("--args", "together", metavar="VALUES", help="All of them in one text: 'f32[8,128], f32[128,8], True'.")
+@click.option("--args", "together", metavar="VALUES", help="All arguments in one text: 'f32[8,128], f32[128,8], True'.")
 @click.option("--kwarg", "kwargs", metavar="NAME=VALUE", multiple=True, help="The same, by name, e.g. block=256.")
 @click.option("--target", metavar="NAME", help="Also ask what this hardware demands, e.g. v5e.")
 @click.option("--compiler", metavar="VERSION", help="Its compiler, where rules differ between versions.")
@@ -34,7 +34,9 @@ _PROGRAMS = (*DUMP_ENDS, ".mlir", ".mlir.gz")
     help='Of tables: "0 <= prefetch0 < 8; prefetch0 is onto".',
 )
 @click.option("--property", "names", metavar="NAME", multiple=True, help="Only this one; may be repeated.")
-@click.option("--effort", type=click.IntRange(1, 1000), default=1, show_default=True, help="Multiplies step budgets.")
+@click.option(
+    "--effort", type=click.IntRange(1, 1000), default=1, show_default=True, help="Multiply the budgets of steps."
+)
 @click.option("--spec", is_flag=True, help="Print the calls as a spec file, to check and to gate without this code.")
 @click.option("--all", "everything", is_flag=True, help="Show what is proved one by one too.")
 @no_trace_flag

@@ -15,11 +15,17 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.command()
 @click.argument("file", type=_FILE)
 @click.option("--best", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many to show.")
-@click.option("--pareto", is_flag=True, help="Also all that no other beats in time, VMEM and padding at once.")
+@click.option(
+    "--pareto", is_flag=True, help="Also show the Pareto front: no other beats these in time, VMEM and padding at once."
+)
 @click.option("--compile", "compiling", is_flag=True, help="Ask the real TPU compiler about the best ones too.")
-@click.option("--prune", type=_FILE, metavar="JSON", help="Which of these candidates the rules allow, and why not.")
+@click.option(
+    "--prune", type=_FILE, metavar="JSON", help="Say which of these candidates the rules allow, and why not the others."
+)
 @click.option("--png", type=_FILE, help="Draw the cost over two variables, and the Pareto front, to this file.")
-@click.option("--effort", type=click.IntRange(1, 1000), default=1, show_default=True, help="Multiplies step budgets.")
+@click.option(
+    "--effort", type=click.IntRange(1, 1000), default=1, show_default=True, help="Multiply the budgets of steps."
+)
 @no_trace_flag
 @json_flag
 def command(

@@ -22,7 +22,7 @@ from layoutproof.core.result import plain
 @click.option("--png", type=click.Path(path_type=Path, dir_okay=False), help="Write the picture to this file.")
 @json_flag
 def command(layout: str, target: str | None, formula: bool, svg: Path | None, png: Path | None, as_json: bool) -> int:
-    """Draw LAYOUT; say what padding costs, and who says how many bytes it takes."""
+    """Draw LAYOUT, with the cost of its padding and its bytes as each tool counts them."""
     (read,) = layouts_of((layout,), target)
     shown: dict[str, Any] = {"subject": str(read), "figures": _figures(read), "sizes": _sizes(read)}
     if formula:

@@ -1,14 +1,14 @@
-"""An input that shares its buffer with an output is never read while the block that it needs is on its way out.
+"""No block of an aliased input is fetched while an overlapping output block still waits to be written back.
 
 Why it matters: the pipeline fetches inputs ahead and writes outputs back one step late. With aliased buffers a program
 may then read what was there before the program that should have written it; which of the two it sees is a race. So is
 what a program reads that another core writes.
 Refuted by: the smallest programs `writer` and `reader`: the block that the writer leaves overlaps the one that the
 reader begins, and between them lie no more steps than the input has buffers. Or they differ in a parallel dimension
-and their blocks share an element: which comes first is not defined. What they read from tables stands beside them.
+and their blocks share an element: their order is not defined. The values that they read from tables are shown too.
 The rule, w the last step of the writer's visit, r the first of the reader's: hazard iff 1 <= r - w <= buffers of the
 input. Measured with JAX's TPU interpreter (its race detector, eager and late copies) for 1 to 3 buffers and distances
-1 to 5; assumed for the compiler's own pipeline, which nobody could run without a TPU. Reading before writing (r < w)
+1 to 5; assumed for the compiler's own pipeline, which was not run, for want of a TPU. Reading before writing (r < w)
 is no hazard, but for programs of a parallel dimension.
 On a GPU all programs are parallel, and what each stores of its block is in the kernel's body: no proof, then unknown.
 Example: grid 4, input index i -> i, output index i -> i + 1 in one buffer: program 1 needs what program 0 has just

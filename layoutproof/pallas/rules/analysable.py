@@ -2,8 +2,8 @@
 
 Why it matters: an operand in memory ANY or HBM has no blocks. The kernel copies parts of it by manual DMA, and which
 parts is in its body, which is not looked at: nothing that is proved of the other operands says anything of this one.
-Refuted by: nothing. It is unknown where there are such operands, and names each.
-No such operand is one that `emit_pipeline` in the body moves as a whole: a pipeline is judged as a call of its own.
+Refuted by: nothing. Where there are such operands, the answer is unknown and names each.
+An operand that `emit_pipeline` in the body moves as a whole does not count: a pipeline is judged as a call of its own.
 Example: paged attention, whose pages of keys and values stay in HBM and are copied page by page.
 Fix: none is needed. To have it proved, move the operand by a BlockSpec or by emit_pipeline.
 """

@@ -1,6 +1,6 @@
 """The target's compiler takes the shape of every block.
 
-Why it matters: an illegal block costs a compile each time before it is refused, late and with a message about windows.
+Why it matters: the compiler refuses an illegal block late in each compilation, with a message about windows.
 Refuted by: the operand, the rule, who refuses (JAX's lowering or Mosaic), and the nearest size that would do.
 Example: s8[64,256] with block (8,128) on v5e: Mosaic wants rows in whole tiles of 32 (libtpu 0.0.42.1).
 A rule speaks for the compiler version that it was measured on; choose it with `compiler`.

@@ -1,6 +1,6 @@
 """The grid has at least one program.
 
-Why it matters: a grid with an extent of 0 runs nothing and says nothing; every output is whatever was in memory.
+Why it matters: a grid with an extent of 0 runs no program, without an error; every output is whatever was in memory.
 Refuted by: the grid dimension and its extent, with the smallest sizes that make it so. A grid entry that is itself a
 number of the running program is assumed to be at least 1, as every size is.
 Example: grid (n // 256,) of an array with 100 rows.

@@ -11,7 +11,7 @@ input that shares its buffer with an output a warning: what is not read keeps it
 Not asked of inputs that tables address (scalar prefetch), that the body moves by manual DMA, of parts that the body cut
 out of an array for a pipeline, and of arrays that several pipelines have. An array that is given twice is read by
 either.
-A window counts as read: that the body looks at all of it is not asked.
+A window counts as read as a whole: the body is not looked at.
 Example: array f32[1000], block 256, grid 1000 // 256 = 3: elements [768, 1000) are never read.
 Source: JAX's page "Grids and BlockSpecs".
 Fix: grid = pl.cdiv(array, block), and mask what the last block has too much.

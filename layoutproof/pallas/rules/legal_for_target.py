@@ -1,10 +1,10 @@
 """No measured rule of the target refuses the kernel's grid, semantics, buffers, element types or mix of block kinds.
 
-Why it matters: what is refused is refused late, and what `interpret=True` takes is no guide.
-Asked by its name it stands for all that rules can prove of a target: `block_shape`, `element_alignment` and
+Why it matters: the compiler refuses late, and `interpret=True` takes what it refuses.
+Asked by name, it includes all that rules can prove of a target: `block_shape`, `element_alignment` and
 `memory_budget` too. What no rule knows is not in it: the kernel's body, and what spills from registers (`vmem_total`).
 So "proved" here means that no rule refuses the kernel; only the compiler can say that it takes it.
-Refuted by: what is refused, and by whom.
+Refuted by: the rule, with the part of the kernel that breaks it and who enforces it.
 Example: Buffered(3) in pallas_call; Element next to ordinary blocks; core_parallel with more programs than cores; a
 table of f16, or without elements.
 """

@@ -1,6 +1,6 @@
 """Windows and scratch fit into the target's vector and scalar memory; what the compiler adds is not counted.
 
-Why it matters: over the limit the compiler refuses, after all the work of compiling.
+Why it matters: the compiler refuses a kernel over the limit at the end of compilation.
 Proved and refuted in the same words: windows + scratch = X of Y bytes; spills not counted. It is no proof that the
 compiler takes the kernel: registers that spill take VMEM too, and only the compiler knows how much (`vmem_total`).
 What the body allocates for itself (pl.run_scoped, the buffers of a pipeline inside of the call) counts as scratch, at

@@ -5,7 +5,7 @@ interpret mode shows NaN for floats, hardware does not.
 Refuted by: the smallest `block` (for Element and bounded windows: element) that no program has.
 Example: array f32[1000], block 256, grid 3: block 3, elements [768, 1000), is never written.
 An output whose value nobody uses is reported as info. An aliased output keeps the input's values where nothing is
-written, so a hole is a warning there. That the body stores into each block it gets is not looked at.
+written, so a hole is a warning there. Whether the body stores into each block that it gets is not looked at.
 Source: JAX's page "Grids and BlockSpecs".
 Fix: grid = pl.cdiv(array, block) in every dimension.
 """
