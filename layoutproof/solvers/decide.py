@@ -69,7 +69,7 @@ def decide(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = Fal
             broken[name] = str(error)
             continue
         if not confirm:
-            return Decision(point, name, "", _listed(broken))
+            return Decision(point, name, "", _listed(broken) if broken else "")
         answers[name] = point
         if len(answers) == 2:
             (one, point), (other, second) = answers.items()

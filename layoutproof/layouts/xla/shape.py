@@ -174,7 +174,7 @@ def dims_text(shape: XlaLayout) -> str:
 def wrong_order(shape: XlaLayout, valid: bool) -> str:
     """What is wrong with the length of minor_to_major and, if it must be `valid`, its entries; "" for nothing."""
     order, rank = shape.minor_to_major, len(shape.dims)
-    if len(order) == rank and (not valid or sorted(order) == list(range(rank))):
+    if len(order) == rank and (not valid or _names_each(order, rank)):
         return ""
     written = "minor_to_major {" + shorten(",".join(map(str, order)), 60) + "}"
     array = shorten(dims_text(shape), 60)
@@ -196,10 +196,14 @@ def physical_order(layout: XlaLayout) -> tuple[int, ...]:
 
     Raises LayoutError when minor_to_major is not a permutation (XLA's parser accepts that, its verifier does not).
     """
-    problem = wrong_order(layout, valid=True)
-    if problem:
-        raise LayoutError(problem)
+    if not _names_each(layout.minor_to_major, len(layout.dims)):
+        raise LayoutError(wrong_order(layout, valid=True))
     return layout.minor_to_major[::-1]
+
+
+@lru_cache(maxsize=1024)
+def _names_each(order: tuple[int, ...], rank: int) -> bool:
+    return sorted(order) == list(range(rank))
 
 
 @lru_cache(maxsize=1024)

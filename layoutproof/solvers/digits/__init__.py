@@ -106,7 +106,7 @@ def _digits(extents: Iterable[Any], first: int, on: DigitNumbers) -> tuple[list[
     roots: list[Digit] = []
     point: list[Any] = []
     for dimension, extent in enumerate(extents, first):
-        size = on.size(extent)
+        size = extent if type(extent) is int else on.size(extent)
         if type(size) is int and size == 1:
             point.append(Sum(()))
             continue
@@ -229,6 +229,8 @@ def _differ(left: At, right: At, on: DigitNumbers) -> tuple[int, ...] | None:
     pairs = list(zip(*(at.map.place(index, replica if at.replica else (), on) for at in (left, right)), strict=True))
     differing: set[Digit] = set()
     for one, other in pairs:
+        if type(one) is type(other) is Sum and one.terms == other.terms and one.constant == other.constant:
+            continue
         form, constant = _form(one)
         if (form, constant) == _form(other):
             continue

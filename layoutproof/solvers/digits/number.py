@@ -157,15 +157,15 @@ class Sum:
         if type(by) is int and by > 1 and len(terms) == 1 and type(self.constant) is int and self.constant == 0:
             coefficient, digit = terms[0]
             extent = digit.extent
-            # the common step of a tiled layout: one unsplit digit with coefficient 1
-            if coefficient == 1 and digit.split is None and type(extent) is int:
+            # the common step of a tiled layout: one digit with coefficient 1, unsplit or split like that before
+            if coefficient == 1 and type(extent) is int and (digit.split is None or digit.split[0] == by):
                 if extent <= by:
                     divided = (by, 0, self)
                 else:
-                    high = Digit(digit.dimension, (extent + (by - 1)) // by, digit.weight * by)
-                    low = Digit(digit.dimension, by, digit.weight)
-                    digit.split = (by, high, low)
-                    divided = (by, Sum(((1, high),)), Sum(((1, low),)))
+                    if digit.split is None:
+                        high = Digit(digit.dimension, (extent + (by - 1)) // by, digit.weight * by)
+                        digit.split = (by, high, Digit(digit.dimension, by, digit.weight))
+                    divided = (by, Sum(((1, digit.split[1]),)), Sum(((1, digit.split[2]),)))
                 self._divided = divided
                 return divided
         if type(by) is int and by == 1:
