@@ -7,6 +7,7 @@ measured in the same run, and that is what to quote. Nothing here is asserted: t
 from __future__ import annotations
 
 import argparse
+import importlib
 import random
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from table import median_us, show
 
@@ -75,7 +77,39 @@ def constant_rows() -> list[tuple[str, str, float]]:
     rows.append(("size", "injective, 72 digits", median_us(lambda v: proved("injective", v), many)))
     pairs = [(v, lp.read_layout(f"{v}".replace("(2,1)}", "(2,128)(2,1)}"))) for v in _packed(1001)]
     rows.append(("equality", "same_map of two spellings", median_us(lambda p: proved("same_map", *p), pairs)))  # type: ignore[misc]
+    texts = [str(v) for v in corpus(1001, 2, 20000)]
+    rows.append(("text", "read_layout, 1,000 texts", median_us(lp.read_layout, texts)))
+    rows.append(("text", "injective of a text, 1,000 texts", median_us(lambda t: proved("injective", t), texts)))
     return rows
+
+
+def refuted_rows() -> list[tuple[str, str, float]]:
+    """Random Axe layouts that share places: yes or no, and the smallest two elements that do, in all."""
+    try:
+        module = importlib.import_module("layoutproof.algebra.axe.canonical_form")
+    except ModuleNotFoundError:  # an earlier tree, see compare.py
+        module = importlib.import_module("layoutproof.algebra.axe.canonical")
+    fibers_disjoint = module.fibers_disjoint
+    pick = random.Random(20261122)
+    layouts: list[Any] = []
+    while len(layouts) < 100:
+        iters = [(pick.randint(2, 40), pick.choice((1, 2, 3, 4, 6, 16, 100)), pick.choice("mw")) for _ in range(5)]
+        shard, copies = (
+            f"({','.join(str(e) for e, _, _ in part)}):({','.join(f'{s}@{a}' for _, s, a in part)})"
+            for part in (iters[:3], iters[3:])
+        )
+        layout = lp.read_layout(f"S[{shard}] + R[{copies}]" if len(layouts) % 2 else f"S[{shard}]")
+        if not fibers_disjoint(layout):
+            layouts.append(layout)
+
+    def refuted() -> None:
+        for layout in layouts:
+            if lp.ask("injective", layout).verdict is not lp.Verdict.REFUTED:
+                raise SystemExit(f"expected refuted: {layout}")
+
+    group = "100 refuted Axe layouts"
+    whether = best_us(lambda: [fibers_disjoint(layout) for layout in layouts])
+    return [(group, "axe.canonical, yes or no", whether), (group, "ask, with the counterexample", best_us(refuted, 3))]
 
 
 def _many_digits(k: int) -> str:
@@ -170,6 +204,11 @@ def process_rows() -> list[tuple[str, str, float]]:
     rows = [
         ("start", "bare interpreter", best_us(run("-c", "pass"), 7)),
         ("start", "import layoutproof", best_us(run("-c", "import layoutproof"), 7)),
+        (
+            "start",
+            "layoutproof ask injective",
+            best_us(run("-m", "layoutproof", "ask", "injective", "bf16[4096,11008]{1,0:T(8,128)(2,1)}"), 7),
+        ),
     ]
     with tempfile.TemporaryDirectory() as folder:
         kinds = ("injective", "in_bounds", "padding", "bijective", "fits_int64")
@@ -187,7 +226,14 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--table", type=int, default=10**8)
     options = parser.parse_args()
-    rows = [*constant_rows(), *all_shapes_rows(), *peer_rows(), *table_rows(options.table), *process_rows()]
+    rows = [
+        *constant_rows(),
+        *refuted_rows(),
+        *all_shapes_rows(),
+        *peer_rows(),
+        *table_rows(options.table),
+        *process_rows(),
+    ]
     show(rows, options.json)
 
 

@@ -40,15 +40,30 @@ def solution(strides: Sequence[int], ranges: Sequence[Range], target: int = 0) -
     >>> solution([3, 5], [(-5, 5), (1, 3)]), solution([2, 4], [(0, 9), (0, 9)], 3)
     ([-5, 3], None)
     """
-    values = [first for first, _ in ranges]
-    free = []
+    values: list[int] = []
+    free: list[tuple[int, int]] = []
+    low = high = shared = 0
     for k, ((first, last), stride) in enumerate(zip(ranges, strides, strict=True)):
+        values.append(first)
         if first >= last or not stride:
             if first > last:
                 return None
             target -= stride * first
         else:
+            low, high = (
+                (low + stride * first, high + stride * last)
+                if stride > 0
+                else (low + stride * last, high + stride * first)
+            )
+            shared = gcd(shared, stride)
             free.append((abs(stride), k))
+    if not low <= target <= high or (shared and target % shared):
+        return None
+    if len(free) == 1:
+        k = free[0][1]
+        values[k] = target // strides[k]
+    if len(free) < 2:
+        return values
     free.sort(reverse=True)
     # of the digits after each: the least and the largest sum, and the divisor of all their strides
     least = [0] * (len(free) + 1)
@@ -59,8 +74,6 @@ def solution(strides: Sequence[int], ranges: Sequence[Range], target: int = 0) -
         ends = strides[k] * ranges[k][0], strides[k] * ranges[k][1]
         least[at], most[at] = least[at + 1] + min(ends), most[at + 1] + max(ends)
         divisor[at] = gcd(divisor[at + 1], size)
-    if not least[0] <= target <= most[0] or (target % divisor[0] if divisor[0] else target):
-        return None
 
     def choices(at: int, left: int) -> Iterator[int]:
         """Values of a digit, the smallest first, for which the others are not yet known to miss `left`."""
@@ -85,9 +98,7 @@ def solution(strides: Sequence[int], ranges: Sequence[Range], target: int = 0) -
 
     failed: set[tuple[int, int]] = set()
     lefts = [target]
-    open_ = [choices(0, target)] if free else []
-    if not free:
-        return values
+    open_ = [choices(0, target)]
     for _ in range(STEPS):
         at = len(open_) - 1
         value = next(open_[at], None)

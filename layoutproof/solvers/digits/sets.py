@@ -84,7 +84,8 @@ def collision(
     Digits are in the order of the points they make. None when there is no such pair. Digits of neither kind are equal
     on both sides.
     """
-    mine = [({d: c for d, c in form.items() if d in moving or d in free}, 0) for form, _ in forms]
+    some = {*moving, *free}
+    mine = [({d: c for d, c in form.items() if d in some}, 0) for form, _ in forms]
     shown = {digit for form, _ in mine for digit in form}
     hidden = [digit for digit in moving if digit not in shown and digit.extent > 1]
     best: tuple[Values, Values, Values, Values] | None = ({}, {hidden[-1]: 1}, {}, {}) if hidden else None
