@@ -145,7 +145,7 @@ def _unnamed(root: Node, path: str) -> Iterator[tuple[int, Node, tuple[str, ...]
 
 def _names(check: Check, count: int) -> tuple[str, ...] | str:
     """The names of a claim's sizes, as many as given; or why they are not known."""
-    result = run(check).result
+    result = run(check).answer
     found = (result.counterexample or {}).get("sizes", {}) if result is not None else {}
     if len(found) == count:
         return tuple(found)

@@ -23,7 +23,7 @@ from layoutproof.core.finding import Finding, unknown, wrong_input
 from layoutproof.core.result import Verdict, plain
 from layoutproof.kernel.table_assumptions import tables_said
 from layoutproof.registry.read import read_layout
-from layoutproof.specs.check import Outcome, Status, run
+from layoutproof.specs.check import Outcome, run
 from layoutproof.specs.positions import Node, read_yaml
 from layoutproof.specs.spec import Check, read_spec
 from layoutproof.specs.spec_model import NAME
@@ -370,17 +370,17 @@ def _new_claim(new: Claimed) -> Finding:
 def _unless_as_expected(outcome: Outcome, at: Mapping[str, Any]) -> Finding | None:
     """The finding of a new or changed claim that is not what it says; None where all is as expected."""
     assert outcome.check is not None
-    if outcome.status is Status.AS_EXPECTED:
+    if outcome.finding.verdict is Verdict.PROVED:
         return None
-    result = outcome.result
+    result = outcome.answer
     more: dict[str, Any] = dict(at)
     if result is not None:
         more |= {"counterexample": result.counterexample, "decided_by": result.decided_by}
     subject, why = _subject(outcome.check), f"{_claimed(outcome.check)}: {outcome.found}"
     why += f": {_why(outcome)}" if _why(outcome) else ""
-    if outcome.status is Status.ERROR:
+    if outcome.finding.bad_input:
         return wrong_input(subject, why, **more)
-    if outcome.status is Status.UNKNOWN:
+    if outcome.finding.verdict is Verdict.UNKNOWN:
         return unknown(subject, why, **more)
     return Finding("refuted", subject, why, **more)
 
@@ -420,17 +420,21 @@ def _verdicts(claimed: Claimed, new: Check) -> list[Finding]:
     first = None if claimed.verdict else run(old)
     was = claimed.verdict if first is None else first.found
     outcome = run(replace(old, layouts=new.layouts, labels=new.labels))
-    now, result = outcome.found, outcome.result
+    now, result = outcome.found, outcome.answer
     by = result.decided_by if result is not None else ""
-    proved = now in _GREEN and (outcome.status is Status.AS_EXPECTED or old.expect != "proved")
-    if was in _GREEN and (first is None or first.status is Status.AS_EXPECTED or old.expect != "proved") and not proved:
+    proved = now in _GREEN and (outcome.finding.verdict is Verdict.PROVED or old.expect != "proved")
+    if (
+        was in _GREEN
+        and (first is None or first.finding.verdict is Verdict.PROVED or old.expect != "proved")
+        and not proved
+    ):
         why = f"{_claimed(old)} was {was}, now it is {now}" + (f": {_why(outcome)}" if _why(outcome) else "")
         point = result.counterexample if result is not None else None
         verdict = Verdict.UNKNOWN if now == "unknown" else Verdict.REFUTED
         return [Finding("lost", "", why, counterexample=point, decided_by=by, verdict=verdict, **sides)]
     if now in _GREEN and was not in _GREEN:
         return [Finding("gained", "", f"{_claimed(old)} was {was}, now it is {now}", decided_by=by, **sides)]
-    if first is not None and first.status is not Status.AS_EXPECTED:
+    if first is not None and first.finding.verdict is not Verdict.PROVED:
         return []  # it was wrong before this change, which `check` says
     wrong = _unless_as_expected(run(new), sides)
     return [] if wrong is None else [wrong]
@@ -441,7 +445,7 @@ _GREEN = ("proved", "holds")
 
 
 def _why(outcome: Outcome) -> str:
-    return outcome.because or (outcome.result.reason if outcome.result is not None else "")
+    return outcome.finding.reason or (outcome.answer.reason if outcome.answer is not None else "")
 
 
 def _same(old: Check, new: Check) -> bool:

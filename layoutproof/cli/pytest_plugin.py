@@ -204,7 +204,7 @@ class SpecFileCollector(pytest.File):
         items: list[pytest.Item] = []
         for each in items_of(_shown(self.path)):
             if isinstance(each, Outcome):
-                name = f"error:{each.place.partition(':')[2].partition(':')[0] or 0}"
+                name = f"error:{each.finding.place.partition(':')[2].partition(':')[0] or 0}"
             else:
                 name = visible(f"{each.kind}:{each.name or ','.join(each.labels)}:{each.line}")
             items.append(SpecItem.from_parent(self, name=name, question=each))
@@ -221,12 +221,13 @@ class SpecItem(pytest.Item):
     def runtest(self) -> None:
         """Fails unless the answer is the expected one; what is unknown fails."""
         from layoutproof.compiler.tracing import here, only
-        from layoutproof.specs.check import Status, run
+        from layoutproof.core.result import Verdict
+        from layoutproof.specs.check import run
         from layoutproof.specs.spec import Check
 
         with only(here(not self.config.getoption("--layoutproof-no-trace"))):
             outcome = run(self.question) if isinstance(self.question, Check) else self.question
-        if outcome.status is not Status.AS_EXPECTED:
+        if outcome.finding.verdict is not Verdict.PROVED:
             raise Unmet(outcome)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
@@ -247,7 +248,7 @@ class Unmet(Exception):
     """A check that did not come out as its file says."""
 
     def __init__(self, outcome: Outcome) -> None:
-        super().__init__(outcome.because)
+        super().__init__(outcome.finding.reason)
         self.outcome = outcome
 
 

@@ -167,9 +167,13 @@ def text(finding: Finding, more: Iterable[tuple[str, object]] = (), said: str = 
     deny     moved  layout a   a.yaml:3
       because  (0, 1) is elsewhere
     """
+    return block(headline(finding, said), [*rows(finding), *more])
+
+
+def headline(finding: Finding, said: str = "") -> str:
+    """The first line: what it counts as (`said`, by default `word`), the question, the subject, the place."""
     place = f"   {finding.place}" if finding.file else ""
-    head = f"{said or word(finding):<8} {finding.question}  {finding.subject}{place}"
-    return block(head, [*rows(finding), *more])
+    return f"{said or word(finding):<8} {finding.question}  {finding.subject}{place}"
 
 
 def rows(finding: Finding) -> list[tuple[str, object]]:

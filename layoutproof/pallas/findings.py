@@ -14,7 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from layoutproof.core.errors import LayoutError, Undecided, failure
-from layoutproof.core.finding import Finding, word
+from layoutproof.core.finding import Finding, split_place, unknown, word
+from layoutproof.core.finding import exit_code as rule
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.pallas.judge import beside, judge, kernel_target, scope, summary, with_parts
@@ -48,11 +49,19 @@ class Judged:
     @property
     def verdict(self) -> Verdict:
         """The worst that is found of it, by the rule above."""
-        if isinstance(self.call, Unmodelled) or not self.findings:
-            return Verdict.UNKNOWN
-        decisive = [f.verdict for f in self.findings if f.severity == "error"]
-        idle = not decisive and any(f.verdict is Verdict.UNKNOWN for f in self.findings)
-        return min([Verdict.UNKNOWN if self.foreign or idle else Verdict.PROVED, *decisive])
+        return min((finding.verdict for finding in self.decisive()), default=Verdict.PROVED)
+
+    def decisive(self) -> tuple[Finding, ...]:
+        """The findings that decide the verdict, and the exit code, by the rule above."""
+        if isinstance(self.call, Unmodelled):
+            return (_open(self.call, self.call.reason),)
+        if not self.findings:
+            return (_open(self.call, self.foreign or "there is nothing in it to ask about"),)
+        errors = tuple(f for f in self.findings if f.severity == "error")
+        if self.foreign:
+            return (*errors, _open(self.call, self.foreign))
+        # where nothing weightier was asked, an unknown is an unknown
+        return errors or tuple(replace(f, severity="error") for f in self.findings if f.verdict is Verdict.UNKNOWN)
 
     def word(self, finding: Finding) -> str:
         """What one of its findings counts as: a verdict, or what it is worth where it can at worst be that, or `IDLE`.
@@ -111,8 +120,15 @@ def count(calls: Iterable[Judged], what: str) -> int:
 
 
 def exit_code(calls: Iterable[Judged]) -> int:
-    """0 all proved, 1 something refuted, 3 something unknown, or no call at all."""
-    return min((call.verdict for call in calls), default=Verdict.UNKNOWN).exit_code
+    """By the rule of all commands; unknown where there is no call at all."""
+    listed = list(calls)
+    return rule([f for call in listed for f in call.decisive()] if listed else [unknown("kernels", "no Pallas call")])
+
+
+def _open(call: Kernel | Unmodelled, why: str) -> Finding:
+    """That nothing can be told of a call as a whole."""
+    file, line, column = split_place(call.source)
+    return Finding("kernel", call.name, why, file=file, line=line, column=column, verdict=Verdict.UNKNOWN)
 
 
 def key_of(call: Kernel | Unmodelled) -> str:

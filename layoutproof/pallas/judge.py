@@ -149,7 +149,8 @@ def summary(name: str, kernel: Kernel, findings: Sequence[Finding]) -> Finding:
     fix = f"; fix: {worst.fix}" if worst.fix else ""
     part = f"{worst.question}: " if worst.question != name else ""
     reason = part + worst.reason + fix if worst.reason else ""
-    return replace(worst, question=name, subject=str(kernel), reason=reason, fix="")
+    # what is asked by its name decides, whatever it is worth among others
+    return replace(worst, question=name, subject=str(kernel), reason=reason, fix="", severity="error")
 
 
 def kernel_of(value: object, asked: str) -> Kernel:

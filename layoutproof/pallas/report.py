@@ -104,15 +104,11 @@ def why_unknown(call: Judged) -> str:
     >>> why_unknown(Judged(Unmodelled("mm", "a.py:7", "a grid of floats")))
     'unknown  mm a.py:7: a grid of floats'
     """
-    kernel = call.call
-    head = f"unknown  {kernel.name} {place(kernel.source)}".rstrip()
-    if isinstance(kernel, Unmodelled):
-        return visible(f"{head}: {kernel.reason}")
-    open_ones = [f for f in call.findings if f.verdict is Verdict.UNKNOWN and f.severity == "error"]
-    if not open_ones:
-        return visible(f"{head}: {call.foreign or 'there is nothing in it to ask about'}")
-    more = f" (and {len(open_ones) - 1} more)" if len(open_ones) > 1 else ""
-    return visible(f"{head}: {open_ones[0].question} of {open_ones[0].subject}: {open_ones[0].reason}{more}")
+    first, *others = [f for f in call.decisive() if f.verdict is Verdict.UNKNOWN]
+    head = f"unknown  {call.call.name} {place(call.call.source)}".rstrip()
+    of = f"{first.question} of {first.subject}: " if first.question != "kernel" else ""
+    more = f" (and {len(others)} more)" if others else ""
+    return visible(f"{head}: {of}{first.reason}{more}")
 
 
 def as_json(calls: Sequence[Judged]) -> dict[str, Any]:

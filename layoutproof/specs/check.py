@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,9 @@ from typing import Any
 from layoutproof.compiler.workers import Workers, spread
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.files import MAX_YAML, YAML_ENDS, files_in, read
-from layoutproof.core.finding import Finding
-from layoutproof.core.result import Counterexample, Verdict, plain, show_point
+from layoutproof.core.finding import Finding, unknown, wrong_input
+from layoutproof.core.finding import exit_code as of_findings
+from layoutproof.core.result import Verdict, plain, show_point
 from layoutproof.questions.cached import ask
 from layoutproof.registry.read import map_of, read_layout
 from layoutproof.specs.kind import is_search
@@ -30,34 +30,34 @@ CHUNK = 32
 NO_CHECKS = "no checks; there is nothing to prove: the gate compares its layouts and kernels, and that is all"
 
 
-class Status(enum.Enum):
-    """How one check came out, and the exit code that belongs to it."""
-
-    AS_EXPECTED = 0
-    WRONG = 1
-    ERROR = 2
-    UNKNOWN = 3
-    INTERRUPTED = 130
-
-
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What came of one check, or of reading a file.
 
-    found: proved, refuted, unknown; of a fact `holds` or `wrong`; `error` when there is no answer; `nothing asked` of a
-    file without checks.
-    because: what is wrong, in numbers; "" when all is as expected.  result: the whole answer of a property.
-    place: file:line:column.  check: None when a file could not be read as checks, and where a run was interrupted.
-    seconds: how long it took to ask.
+    finding: whether all is as the file states: proved where it is, refuted where something else was found, unknown,
+    or bad input; with why, and with what belongs to the answer of a property.
+    found: proved, refuted, unknown; of a fact `holds` or `wrong`; `error` when there is no answer; `nothing asked`
+    of a file without checks; `interrupted`.
+    check: None when a file could not be read as checks, and where a run was interrupted.
+    answer: the whole answer of a property.  seconds: how long it took to ask.
     """
 
-    status: Status
-    place: str
+    finding: Finding
     found: str
-    because: str = ""
     check: Check | None = None
-    result: Finding | None = None
+    answer: Finding | None = None
     seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def status(self) -> str:
+        """as expected, wrong, error, unknown or interrupted."""
+        if self.found == INTERRUPTED:
+            return INTERRUPTED
+        return "error" if self.finding.bad_input else _STATUS[self.finding.verdict]
+
+
+INTERRUPTED = "interrupted"
+_STATUS = {Verdict.PROVED: "as expected", Verdict.REFUTED: "wrong", Verdict.UNKNOWN: "unknown"}
 
 
 def check_paths(
@@ -83,7 +83,7 @@ def check_paths(
                 progress(len(done), len(items))
     except KeyboardInterrupt:
         why = f"after {len(done)} of {len(items)} checks, so this is a part"
-        done.append(Outcome(Status.INTERRUPTED, "", "interrupted", why))
+        done.append(Outcome(Finding("check", "the run", why, verdict=Verdict.UNKNOWN), INTERRUPTED))
     return done
 
 
@@ -91,7 +91,7 @@ def items_of(path: Path) -> list[Check | Outcome]:
     """The mistakes of one file and its checks. Without either it is unknown: there is nothing to prove."""
     checks, errors = load(path)
     if not checks and not errors:
-        return [Outcome(Status.UNKNOWN, path.as_posix(), "nothing asked", NO_CHECKS)]
+        return [Outcome(unknown("spec file", NO_CHECKS, path.as_posix(), path.as_posix()), "nothing asked")]
     return [*map(error_outcome, errors), *checks]
 
 
@@ -105,14 +105,9 @@ def unasked_in(paths: Sequence[str | Path]) -> list[Unasked]:
     return found
 
 
-def exit_code(outcomes: Iterable[Outcome]) -> int:
-    """0 all as expected; 1 something refuted or wrong; 2 bad input; 3 something unknown; 130 interrupted, by the rule
-    of all commands."""
-    seen = {outcome.status for outcome in outcomes}
-    for status in (Status.INTERRUPTED, Status.WRONG, Status.ERROR, Status.UNKNOWN):
-        if status in seen:
-            return int(status.value)
-    return 0
+def exit_code(outcomes: Sequence[Outcome]) -> int:
+    """By the rule of all commands: refuted is what is not as its file states."""
+    return of_findings((o.finding for o in outcomes), any(o.found == INTERRUPTED for o in outcomes))
 
 
 def find(paths: Sequence[str | Path]) -> list[Path]:
@@ -142,7 +137,8 @@ def _states_a_problem(path: Path) -> bool:
 
 def error_outcome(error: LayoutError) -> Outcome:
     """What comes of something in a file that cannot be read as a check."""
-    return Outcome(Status.ERROR, _place(error), "error", _words(error))
+    at = {"line": error.line or 0, "column": error.column or 0}
+    return Outcome(wrong_input("spec file", _words(error), error.file or "", error.file or "", **at), "error")
 
 
 def run(check: Check) -> Outcome:
@@ -150,12 +146,24 @@ def run(check: Check) -> Outcome:
     try:
         return _run_fact(check) if check.is_fact else _run_claim(check)
     except LayoutError as error:
-        return Outcome(Status.ERROR, check.place, "error", _words(error), check)
+        return _outcome(check, Verdict.UNKNOWN, "error", _words(error), bad_input=True)
     except Undecided as undecided:
-        return Outcome(Status.UNKNOWN, check.place, "unknown", str(undecided), check)
+        return _outcome(check, Verdict.UNKNOWN, "unknown", str(undecided))
     except Exception as error:
         why = f"this is a bug in layoutproof, please report it: {type(error).__name__}: {error}"
-        return Outcome(Status.ERROR, check.place, "error", why, check)
+        return _outcome(check, Verdict.UNKNOWN, "error", why, bad_input=True)
+
+
+def _outcome(
+    check: Check, verdict: Verdict, found: str, reason: str = "", answer: Finding | None = None, bad_input: bool = False
+) -> Outcome:
+    """The outcome of a check, of which `verdict` says whether it is as stated."""
+    at: dict[str, Any] = {"verdict": verdict, "bad_input": bad_input, "after": " , ".join(check.texts)}
+    if answer is not None:
+        for name in ("counterexample", "figures", "decided_by", "scope", "assumes"):
+            at[name] = getattr(answer, name)
+    where = (check.file, check.file, check.line, check.column)
+    return Outcome(Finding(check.kind, check.title, reason, *where, **at), found, check, answer)
 
 
 def _run_chunk(items: Sequence[Check | Outcome]) -> list[Outcome]:
@@ -174,27 +182,28 @@ def _run_claim(check: Check) -> Outcome:
     else:
         result = ask(check.kind, *check.layouts, **options)
     found = result.verdict.value
-    problem, status = "", Status.WRONG
+    # what is not what the file expects is wrong; an unknown that it does not expect is unknown
+    verdict = Verdict.UNKNOWN if result.verdict is Verdict.UNKNOWN else Verdict.REFUTED
     if found != check.expect:
         surprise = "" if check.expect == "proved" else f"{found}, but {check.expect} was expected"
         problem = "; ".join(part for part in (surprise, result.reason) if part)
-        status = Status.UNKNOWN if result.verdict is Verdict.UNKNOWN else Status.WRONG
     elif check.reason and check.reason not in result.reason:
         problem = f"the reason is {result.reason!r}, and {check.reason!r} is not in it"
-        status = Status.UNKNOWN if result.verdict is Verdict.UNKNOWN else Status.WRONG
-    elif check.counterexample is not None and not _same_point(result.counterexample, check.counterexample):
-        smallest = show_point(result.counterexample or {}) or "empty"
-        problem = f"the smallest counterexample is {smallest}, not {show_point(check.counterexample)}"
     else:
-        problem = _figures(check, result)
-    return Outcome(status if problem else Status.AS_EXPECTED, check.place, found, problem, check, result)
+        verdict = Verdict.REFUTED
+        problem = _other_point(check, result) or _other_figures(check, result)
+    return _outcome(check, verdict if problem else Verdict.PROVED, found, problem, result)
 
 
-def _same_point(found: Counterexample | None, expected: Counterexample) -> bool:
-    return plain(found or {}) == plain(expected)  # type: ignore[no-any-return]
+def _other_point(check: Check, result: Finding) -> str:
+    """How the smallest counterexample is not what the file says, or ""."""
+    found = result.counterexample or {}
+    if check.counterexample is None or plain(found) == plain(check.counterexample):
+        return ""
+    return f"the smallest counterexample is {show_point(found) or 'empty'}, not {show_point(check.counterexample)}"
 
 
-def _figures(check: Check, result: Finding) -> str:
+def _other_figures(check: Check, result: Finding) -> str:
     """The figures that are not what the file says, or ""."""
     wrong = []
     for name, expected in check.figures.items():
@@ -210,8 +219,7 @@ def _figures(check: Check, result: Finding) -> str:
 def _run_fact(check: Check) -> Outcome:
     layout = only_call(check.layouts[0]) if is_traced(check.layouts[0]) else check.layouts[0]
     problem = _FACTS[check.kind](layout, check.fact)
-    status, found = (Status.WRONG, "wrong") if problem else (Status.AS_EXPECTED, "holds")
-    return Outcome(status, check.place, found, problem, check)
+    return _outcome(check, Verdict.REFUTED, "wrong", problem) if problem else _outcome(check, Verdict.PROVED, "holds")
 
 
 def _locate(layout: object, fact: Any) -> str:
@@ -293,7 +301,3 @@ def _places(places: list[Any]) -> str:
 def _words(error: LayoutError) -> str:
     """An error without its place, which the outcome has."""
     return f"{error.problem}; in {shorten(error.text)}" if error.text else error.problem
-
-
-def _place(error: LayoutError) -> str:
-    return ":".join(str(part) for part in (error.file, error.line, error.column) if part)

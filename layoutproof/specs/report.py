@@ -8,12 +8,13 @@ from typing import Any
 
 from layoutproof.core.document import document
 from layoutproof.core.errors import shorten
-from layoutproof.core.finding import Finding, Report, as_dict, split_place, unknown, wrong_input
+from layoutproof.core.finding import Report, as_dict, block, headline, rows, split_place
+from layoutproof.core.finding import text as text_of
 from layoutproof.core.fingerprint import named
 from layoutproof.core.result import Verdict, plain
 from layoutproof.core.visible import visible
 from layoutproof.pallas.judge import scope
-from layoutproof.specs.check import Outcome, Status, exit_code
+from layoutproof.specs.check import INTERRUPTED, Outcome, exit_code
 from layoutproof.specs.spec import Unasked
 
 
@@ -22,9 +23,9 @@ def text(outcomes: Sequence[Outcome], everything: bool = False, unasked: Sequenc
 
     everything: first a line for each check that is as stated.  unasked: what the files state and never ask.
     """
-    late = {Status.UNKNOWN: 0, Status.WRONG: 1, Status.ERROR: 2, Status.INTERRUPTED: 3}
-    shown = sorted((o for o in outcomes if o.status in late), key=lambda o: late[o.status])
-    held = [_held(o) for o in outcomes if o.status is Status.AS_EXPECTED] if everything else []
+    late = ("unknown", "wrong", "error", INTERRUPTED)
+    shown = sorted((o for o in outcomes if o.status in late), key=lambda o: late.index(o.status))
+    held = [_held(o) for o in outcomes if o.finding.verdict is Verdict.PROVED] if everything else []
     notes = "\n".join(f"note     {visible(note)}" for note in never_asked(unasked, everything))
     blocks = ["\n".join(held), "\n".join(_files(outcomes)), *map(one, shown), notes, summary(outcomes)]
     return "\n\n".join(block for block in blocks if block)
@@ -41,11 +42,10 @@ def never_asked(unasked: Sequence[Unasked], everything: bool = False) -> list[st
 
 def _held(outcome: Outcome) -> str:
     """One line of a check that is as stated."""
-    check, result = outcome.check, outcome.result
-    assert check is not None
-    engine = f"  by {result.decided_by}" if result is not None and result.decided_by else ""
+    finding = outcome.finding
+    engine = f"  by {finding.decided_by}" if finding.decided_by else ""
     word = "counterexample" if outcome.found == "refuted" else outcome.found
-    line = f"{word:<14} {check.kind}  {_title(outcome)}{engine}, {_seconds(outcome.seconds)}   {outcome.place}"
+    line = f"{word:<14} {finding.question}  {finding.subject}{engine}, {_seconds(outcome.seconds)}   {finding.place}"
     return visible("; ".join((line, *scopes([outcome]))))
 
 
@@ -53,8 +53,8 @@ def _files(outcomes: Sequence[Outcome]) -> list[str]:
     """A line per file: how many checks, what they showed, how long it took."""
     files: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
-        if outcome.status is not Status.INTERRUPTED:
-            files.setdefault(visible(split_place(outcome.place)[0]), []).append(outcome)
+        if outcome.finding.file:
+            files.setdefault(visible(outcome.finding.file), []).append(outcome)
     if len(files) < 2:
         # the last line says the same
         return []
@@ -76,42 +76,41 @@ def one(outcome: Outcome) -> str:
     refuted  injective  scores   specs/model.yaml:12:5
       layout   f32[3,5] strides (4,1)
       because  (0, 4) and (1, 0) are both stored at offset 4
+      at       first=(0, 4) second=(1, 0)
+      by       digits
       explain  layoutproof explain injective
     """
-    check = outcome.check
-    if outcome.status is Status.INTERRUPTED:
-        return f"interrupted {outcome.because}"
+    check, finding = outcome.check, outcome.finding
+    if outcome.status == INTERRUPTED:
+        return f"interrupted {finding.reason}"
     if check is None:
-        word = "error" if outcome.status is Status.ERROR else "unknown"
-        return f"{word:<8} {visible(outcome.place)}\n  because  {visible(outcome.because)}"
-    lines = [f"{_word(outcome):<8} {check.kind}  {_title(outcome)}   {outcome.place}"]
-    lines += [f"  layout   {shorten(_layout(layout), 160)}" for layout in check.layouts]
-    if "where" in check.options:
-        lines.append(f"  where    {check.options['where']}")
-    lines.append(f"  because  {outcome.because}")
-    if check.note:
-        lines.append(f"  note     {shorten(check.note)}")
+        return text_of(finding)
+    lead: list[tuple[str, object]] = [("layout", shorten(layout, 160)) for layout in check.texts]
+    lead.append(("where", check.options.get("where", "")))
+    more = [("note", shorten(check.note))]
     if check.is_fact:
-        lines.append(f"  source   {shorten(check.source)}")
-    elif outcome.status is not Status.ERROR:
-        lines.append(f"  explain  layoutproof explain {check.kind}")
-    return "\n".join(map(visible, lines))
+        more.append(("source", shorten(check.source)))
+    elif not finding.bad_input:
+        more.append(("explain", f"layoutproof explain {check.kind}"))
+    finding = replace(finding, after="")  # the layouts have rows of their own
+    return block(headline(finding, _word(outcome)), [*lead, *rows(finding), *more])
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
     """One line that counts, over all files.
 
-    >>> summary([Outcome(Status.AS_EXPECTED, "a.yaml:1:1", "proved"), Outcome(Status.WRONG, "a.yaml:2:1", "refuted")])
+    >>> held, wrong = (Finding("covers", "a", verdict=verdict) for verdict in (Verdict.PROVED, Verdict.REFUTED))
+    >>> summary([Outcome(held, "proved"), Outcome(wrong, "refuted")])
     '1 of 2 claims as stated: 1 proved; 1 NOT as stated'
     """
-    files = len({split_place(o.place)[0] for o in outcomes if o.place})
+    files = len({o.finding.file for o in outcomes if o.finding.file})
     return "; ".join([tally(outcomes), *([f"in {files} files"] if files > 1 else []), *scopes(outcomes)])
 
 
 def tally(outcomes: Sequence[Outcome]) -> str:
     """What some checks showed. A claim that states a refutation is as stated when its counterexample is found."""
     claims = [o for o in outcomes if o.found in _VERDICTS]
-    held = [o for o in claims if o.status is Status.AS_EXPECTED]
+    held = [o for o in claims if o.finding.verdict is Verdict.PROVED]
     facts = [o for o in outcomes if o.found in ("holds", "wrong")]
     refuted = _count(held, "refuted")
     shown = {
@@ -133,18 +132,17 @@ def tally(outcomes: Sequence[Outcome]) -> str:
             else f"{holds} {'fact holds' if holds == 1 else 'facts hold'}"
         )
     late = {
-        "NOT as stated": sum(o.status is Status.WRONG for o in claims),
+        "NOT as stated": sum(o.finding.verdict is Verdict.REFUTED for o in claims),
         "WRONG": _count(facts, "wrong"),
-        "UNKNOWN": sum(o.status is Status.UNKNOWN for o in outcomes),
-        "NOT readable": sum(o.status is Status.ERROR for o in outcomes),
+        "UNKNOWN": sum(o.status == "unknown" for o in outcomes),
+        "NOT readable": sum(o.finding.bad_input for o in outcomes),
     }
     return "; ".join([*parts, *(f"{count} {what}" for what, count in late.items() if count)])
 
 
 def scopes(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     """What was looked at of kernels that are proved, in words; () where no kernel is."""
-    proved = (o.result for o in outcomes if o.found == "proved" and o.result is not None)
-    said = tuple(dict.fromkeys(result.scope for result in proved if result.scope))
+    said = tuple(dict.fromkeys(o.finding.scope for o in outcomes if o.found == "proved" and o.finding.scope))
     # claims say themselves which property they are about
     return said if len(said) < 2 else (scope(None),)
 
@@ -153,10 +151,10 @@ def as_json(outcomes: Sequence[Outcome], unasked: Sequence[Unasked] = ()) -> dic
     """The same for programs, as `core.document` says: `results`, one for each check, `summary`, and what is stated and
     `never_asked`."""
     counts = {verdict: _count(outcomes, verdict) for verdict in (*_VERDICTS, "holds", "wrong", "error")}
-    as_expected = sum(o.status is Status.AS_EXPECTED for o in outcomes)
+    as_expected = sum(o.finding.verdict is Verdict.PROVED for o in outcomes)
     body = {
         "summary": {"checks": len(outcomes), "as_expected": as_expected, **counts},
-        "partial": any(o.status is Status.INTERRUPTED for o in outcomes),
+        "partial": any(o.status == INTERRUPTED for o in outcomes),
         "results": [_entry(outcome) for outcome in outcomes],
         "never_asked": [_never_asked(each) for each in unasked],
     }
@@ -170,40 +168,16 @@ def _never_asked(what: Unasked) -> dict[str, Any]:
 
 def as_findings(outcomes: Sequence[Outcome], unasked: Sequence[Unasked] = ()) -> Report:
     """The same for `formats`: what is not as expected is a finding, the rest is held."""
-    found = [_finding(o) for o in outcomes if o.status not in (Status.AS_EXPECTED, Status.INTERRUPTED)]
-    held = [_finding(o) for o in outcomes if o.status is Status.AS_EXPECTED]
+    found = [o.finding for o in outcomes if o.status not in ("as expected", INTERRUPTED)]
+    # what is held is listed with what was found
+    held = [
+        replace(o.finding, reason="; ".join((o.found, *scopes([o])))) for o in outcomes if o.status == "as expected"
+    ]
     files = {f.file for f in (*found, *held)}
-    partial = any(o.status is Status.INTERRUPTED for o in outcomes)
+    partial = any(o.status == INTERRUPTED for o in outcomes)
     notes = tuple(never_asked(unasked, everything=True))
     title = summary(outcomes)
     return Report(title, tuple(named(found)), len(files), notes, 0, partial, tuple(held), "all as stated")
-
-
-_VERDICT_OF = {Status.AS_EXPECTED: Verdict.PROVED, Status.WRONG: Verdict.REFUTED}
-"""Of the claim that a check makes: that its question is answered as it expects. Unknown for the rest."""
-
-
-def _finding(outcome: Outcome) -> Finding:
-    check, result = outcome.check, outcome.result
-    if check is None:
-        file, line, column = split_place(outcome.place)
-        make = wrong_input if outcome.status is Status.ERROR else unknown
-        return make("spec file", outcome.because, file, file, line=line, column=column)
-    return Finding(
-        check.kind,
-        _title(outcome),
-        outcome.because or "; ".join((outcome.found, *scopes([outcome]))),
-        check.file,
-        check.file,
-        check.line,
-        check.column,
-        after=" , ".join(_layout(layout) if isinstance(layout, dict) else str(layout) for layout in check.layouts),
-        counterexample=result.counterexample if result is not None else None,
-        figures=result.figures if result is not None else {},
-        decided_by=result.decided_by if result is not None else "",
-        verdict=_VERDICT_OF.get(outcome.status, Verdict.UNKNOWN),
-        bad_input=outcome.status is Status.ERROR,
-    )
 
 
 _VERDICTS = ("proved", "refuted", "unknown")
@@ -211,36 +185,25 @@ _VERDICTS = ("proved", "refuted", "unknown")
 
 def _entry(outcome: Outcome) -> dict[str, Any]:
     """One check: what was found, as every finding is written, and what the file says of it."""
-    check, result = outcome.check, outcome.result
-    answer = _finding(outcome) if check is None or result is None else result
-    status = outcome.status.name.lower().replace("_", " ")
+    check, finding = outcome.check, outcome.finding
     if check is None:
-        return {"status": status, **as_dict(replace(answer, relpath=""))}
+        return {"status": outcome.status, **as_dict(replace(finding, relpath=""))}
+    answer = finding if outcome.answer is None else outcome.answer
     # what is wrong with a check may be more than what is wrong with the layout
-    why = outcome.because or (result.reason if result is not None else "")
-    at: dict[str, Any] = {"file": check.file, "line": check.line, "column": check.column, "relpath": "", "after": ""}
-    entry = as_dict(replace(answer, question=check.kind, subject=_title(outcome), reason=why, **at))
-    said = {"name": check.name, "source": check.source, "note": check.note, "expect": check.expect}
-    return {"status": status, **entry, **said, "labels": list(check.labels), "layouts": plain(check.layouts)}
+    at: dict[str, Any] = {"reason": finding.reason or answer.reason, "relpath": "", "after": ""}
+    at |= {name: getattr(finding, name) for name in ("question", "subject", "file", "line", "column")}
+    said: dict[str, Any] = {"name": check.name, "source": check.source, "note": check.note, "expect": check.expect}
+    said |= {"labels": list(check.labels), "layouts": plain(check.layouts)}
+    return {"status": outcome.status, **as_dict(replace(answer, **at)), **said}
 
 
 def _word(outcome: Outcome) -> str:
     """What the first line says: the verdict, unless the verdict is what was expected and something else is not."""
     check = outcome.check
-    matched = outcome.status is Status.WRONG and check is not None and outcome.found in ("proved", check.expect)
+    matched = (
+        outcome.finding.verdict is Verdict.REFUTED and check is not None and outcome.found in ("proved", check.expect)
+    )
     return "wrong" if matched else outcome.found
-
-
-def _title(outcome: Outcome) -> str:
-    check = outcome.check
-    assert check is not None
-    return check.name or " , ".join(shorten(label, 60) for label in check.labels)
-
-
-def _layout(layout: object) -> str:
-    if isinstance(layout, dict):
-        return ", ".join(f"{language}: {value}" for language, value in layout.items())
-    return str(layout)
 
 
 def _count(outcomes: Iterable[Outcome], found: str) -> int:

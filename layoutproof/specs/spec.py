@@ -73,9 +73,19 @@ class Check:
     reason: str = ""
 
     @property
-    def place(self) -> str:
-        """`specs/a.yaml:12:5`."""
-        return f"{self.file}:{self.line}:{self.column}"
+    def title(self) -> str:
+        """Its name, or the layouts as the file writes them."""
+        return self.name or " , ".join(shorten(label, 60) for label in self.labels)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Its layouts as a report shows them."""
+        return tuple(
+            ", ".join(f"{language}: {value}" for language, value in layout.items())
+            if isinstance(layout, dict)
+            else str(layout)
+            for layout in self.layouts
+        )
 
     @property
     def is_fact(self) -> bool:

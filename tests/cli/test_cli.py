@@ -384,3 +384,10 @@ def test_a_command_that_is_not_there(run: Any) -> None:
     code, out, err = run("aks", "injective", SCORES)
     assert (code, out) == (2, "")
     assert "unknown command 'aks'; did you mean 'ask'? Known: ask, check" in err
+
+
+def test_a_warning_that_is_asked_by_its_name_decides(run: Any) -> None:
+    """Among all questions of a kernel an info is only said; asked alone, its refutation exits 1."""
+    spec = "f32[1000,128] blockspec (256, 128) (i) -> (i, 0) grid (4) out"
+    code, out, _ = run("ask", "partial_blocks", spec)
+    assert (code, out.split()[0]) == (1, "refuted")

@@ -12,9 +12,11 @@ import pytest
 
 from layoutproof.compiler.workers import Workers
 from layoutproof.core.errors import LayoutError
+from layoutproof.core.finding import Finding, unknown, wrong_input
+from layoutproof.core.result import Verdict
 from layoutproof.formats import render
 from layoutproof.specs import report
-from layoutproof.specs.check import _FACTS, Outcome, Status, check_paths, exit_code, find, run
+from layoutproof.specs.check import _FACTS, Outcome, check_paths, exit_code, find, run
 from layoutproof.specs.spec import Check, loads
 from layoutproof.specs.spec_model import FACTS
 
@@ -62,7 +64,7 @@ AS_EXPECTED = {
 def test_as_expected(check: str) -> None:
     """What is as expected has exit code 0 and nothing to say, whatever the verdict is."""
     outcome = outcome_of(check)
-    assert (outcome.status, outcome.because, outcome.found) == (Status.AS_EXPECTED, "", AS_EXPECTED[check])
+    assert (outcome.status, outcome.finding.reason, outcome.found) == ("as expected", "", AS_EXPECTED[check])
     assert exit_code([outcome]) == 0
 
 
@@ -169,8 +171,8 @@ def test_not_as_expected(check: str) -> None:
     code, found, because = NOT_AS_EXPECTED[check]
     outcome = outcome_of(check)
     assert (exit_code([outcome]), outcome.found) == (code, found)
-    assert because in outcome.because
-    assert outcome.place == "a.yaml:6:5"
+    assert because in outcome.finding.reason
+    assert outcome.finding.place == "a.yaml:6:5"
 
 
 def test_every_kind_of_fact_is_checked() -> None:
@@ -182,18 +184,25 @@ def test_our_own_failure_is_an_outcome_that_says_so() -> None:
     """An exception nobody foresaw stops no other check, passes for no verdict, and asks to be reported."""
     broken = Check("a.yaml", 1, 1, "locate", ("x",), ("f32[3]{0}",), fact={})
     outcome = run(broken)
-    assert (outcome.status, outcome.found) == (Status.ERROR, "error")
-    assert outcome.because == "this is a bug in layoutproof, please report it: KeyError: 'is'"
+    assert (outcome.status, outcome.found) == ("error", "error")
+    assert outcome.finding.reason == "this is a bug in layoutproof, please report it: KeyError: 'is'"
 
 
 def test_wrong_before_bad_input_before_unknown() -> None:
     """The exit code is the gravest status; nothing but 0 means that all is as expected."""
-    outcomes = {status: Outcome(status, "a", "x") for status in Status}
-    assert exit_code(outcomes.values()) == 130
-    assert exit_code(o for o in outcomes.values() if o.status is not Status.INTERRUPTED) == 1
-    assert exit_code([outcomes[Status.WRONG], outcomes[Status.UNKNOWN], outcomes[Status.AS_EXPECTED]]) == 1
-    assert exit_code([outcomes[Status.UNKNOWN], outcomes[Status.AS_EXPECTED]]) == 3
-    assert exit_code([outcomes[Status.AS_EXPECTED]]) == 0
+    outcomes = {
+        "as expected": Outcome(Finding("a", "b", verdict=Verdict.PROVED), "x"),
+        "wrong": Outcome(Finding("a", "b"), "x"),
+        "unknown": Outcome(unknown("a", "b"), "x"),
+        "error": Outcome(wrong_input("a", "b"), "x"),
+        "interrupted": Outcome(unknown("a", "b"), "interrupted"),
+    }
+    assert [outcome.status for outcome in outcomes.values()] == list(outcomes)
+    assert exit_code(list(outcomes.values())) == 130
+    assert exit_code([o for o in outcomes.values() if o.status != "interrupted"]) == 1
+    assert exit_code([outcomes["wrong"], outcomes["unknown"], outcomes["as expected"]]) == 1
+    assert exit_code([outcomes["unknown"], outcomes["as expected"]]) == 3
+    assert exit_code([outcomes["as expected"]]) == 0
 
 
 def spec_folder(folder: Path) -> Path:
@@ -214,7 +223,7 @@ def test_folders_are_searched_and_no_file_stops_another(tmp_path: Path) -> None:
     assert [path.name for path in find([folder, folder / "a.yaml"])] == ["a.yaml", "c.yml", "z.yaml"]
     outcomes = check_paths([folder])
     assert [o.found for o in outcomes[:70]] == ["proved"] * 70
-    assert [(o.found, o.place.removeprefix(folder.as_posix())) for o in outcomes[70:]] == [
+    assert [(o.found, o.finding.place.removeprefix(folder.as_posix())) for o in outcomes[70:]] == [
         ("error", "/b/c.yml:7:5"),
         ("refuted", "/b/c.yml:6:5"),
         ("unknown", "/b/c.yml:8:5"),
@@ -229,7 +238,9 @@ def test_several_processes_give_the_same_in_the_same_order(tmp_path: Path) -> No
     seen: list[tuple[int, int]] = []
     outcomes = check_paths([folder], Workers(2), lambda done, total: seen.append((done, total)))
     alone = check_paths([folder])
-    assert [(o.found, o.because, o.place) for o in outcomes] == [(o.found, o.because, o.place) for o in alone]
+    assert [(o.found, o.finding.reason, o.finding.place) for o in outcomes] == [
+        (o.found, o.finding.reason, o.finding.place) for o in alone
+    ]
     assert seen == [(32, 74), (64, 74), (74, 74)]
     assert pickle.loads(pickle.dumps(alone)) == alone
 
@@ -243,8 +254,8 @@ def test_an_interrupt_leaves_what_is_done(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     part = check_paths([folder], progress=interrupt)
-    assert [o.place for o in part[:-1]] == [o.place for o in whole[:32]]
-    assert part[-1].status is Status.INTERRUPTED
+    assert [o.finding.place for o in part[:-1]] == [o.finding.place for o in whole[:32]]
+    assert part[-1].status == "interrupted"
     assert exit_code(part) == 130
     assert "interrupted after 32 of 74 checks, so this is a part" in report.text(part)
     assert report.as_findings(part).partial
@@ -260,12 +271,14 @@ def test_nothing_asked_is_nothing_proved(tmp_path: Path) -> None:
         check_paths([])
 
 
-def test_a_refutation_is_four_lines() -> None:
-    """The claim and its place, the layout, the numbers, where to read on."""
+def test_a_refutation_in_words() -> None:
+    """The claim and its place, the layout, why, the counterexample and who found it, where to read on."""
     assert report.one(outcome_of("injective: overlap")) == (
         "refuted  injective  overlap   a.yaml:6:5\n"
         "  layout   strided: f32[3,5] strides (4,1)\n"
         "  because  (0, 4) and (1, 0) are both stored at offset 4\n"
+        "  at       first=(0, 4) second=(1, 0)\n"
+        "  by       digits\n"
         "  explain  layoutproof explain injective"
     )
 
@@ -364,7 +377,7 @@ def test_the_other_forms_of_a_check(tmp_path: Path) -> None:
     (run_,) = json.loads(render("sarif", whole))["runs"]
     described = {rule["id"]: rule["shortDescription"]["text"] for rule in run_["tool"]["driver"]["rules"]}
     assert described["injective"] == "Two different elements never share one place."
-    fine = report.as_findings([o for o in outcomes if o.status is Status.AS_EXPECTED])
+    fine = report.as_findings([o for o in outcomes if o.status == "as expected"])
     assert fine.exit_code == 0
     assert "all as stated in 1 file" in render("text", fine)
     for form in ("html", "markdown"):

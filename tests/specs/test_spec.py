@@ -69,7 +69,7 @@ def test_the_example_is_read() -> None:
     assert strided.layouts == ({"strided": "f32[3,5] strides (4,1)"},)
     assert strided.labels == ("{strided: f32[3,5] strides (4,1)}",)
     assert (strided.expect, strided.counterexample) == ("refuted", {"first": (0, 4), "second": (1, 0)})
-    assert strided.place == "a.yaml:12:5"
+    assert (strided.file, strided.line, strided.column) == ("a.yaml", 12, 5)
 
 
 def test_checks_can_be_sent_to_another_process() -> None:
