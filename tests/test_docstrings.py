@@ -70,6 +70,8 @@ def problem(what: Any) -> str:
         return str(error)
     if list(found) != sorted(found, key=ORDER.index):
         return f"its sections are {', '.join(found)}; their order is {', '.join(ORDER)}"
+    if re.search(r"\bRaises [A-Z]\w+", text):
+        return "what it raises stands in its prose"
     if inspect.isclass(what):
         if not dataclasses.is_dataclass(what):
             return ""
@@ -108,7 +110,10 @@ def public() -> dict[str, Any]:
     """Everything whose docstring is held, by name."""
     roots = [getattr(lp, name) for name in lp.__all__ if name != "__version__"]
     found: dict[str, Any] = {}
-    for root in (*(r for r in roots if not inspect.ismodule(r)), *PROTOCOLS):
+    algebra = [getattr(lp.algebra.axe, n) for n in lp.algebra.axe.__all__]
+    algebra += [getattr(lp.algebra.cute, n) for n in lp.algebra.cute.__all__]
+    operations = [one for one in algebra if inspect.isfunction(one)]
+    for root in (*(r for r in roots if not inspect.ismodule(r)), *operations, *PROTOCOLS):
         for one in members(inspect.unwrap(root) if inspect.isfunction(root) else root):
             found[f"{one.__module__.removeprefix('layoutproof.')}.{one.__qualname__}"] = one
     for package, functions in WRITTEN.items():
@@ -208,6 +213,18 @@ def _swapped(index: int) -> int:
     return index
 
 
+def _prose(index: int) -> int:
+    """One line. Raises LayoutError for what is no index.
+
+    Args:
+        index: Which element.
+
+    Returns:
+        The offset.
+    """
+    return index
+
+
 @dataclasses.dataclass
 class _Short:
     """One line.
@@ -228,6 +245,7 @@ class _Short:
         (_renamed, "its parameters are ['index'], and Args says ['idx']"),
         (_silent, "it does not say what it returns"),
         (_swapped, "its sections are Returns, Args; their order is Args, Attributes, Returns"),
+        (_prose, "what it raises stands in its prose"),
         (_Short, "its attributes are ['line', 'column'], and Attributes says ['line']"),
         (lambda: 0, "it has no docstring"),
     ],

@@ -52,8 +52,14 @@ def canonical(layout: AxeLayout) -> AxeLayout:
     """The same map in canonical form: D normal, R's strides positive and absorbed, O without zeros.
 
     Requires nothing. Ensures: the same map (same set of places for every index); idempotent; for constants, equal maps
-    give equal forms, apart from replica sets of more than 4,096 places without gaps, which `same` still decides.
-    Keeps shape and bounds.
+    give equal forms, apart from replica sets of more than 4,096 places without gaps, which `same` still decides. Keeps
+    shape and bounds.
+
+    Args:
+        layout: An Axe layout.
+
+    Returns:
+        The layout.
 
     >>> replicas = ((3, -2, "w"), (2, 6, "w"), (1, 9, "w"))
     >>> str(canonical(AxeLayout(((4, 8, "m"), (8, 1, "m")), replicas, {"w": 9, "m": 0})))
@@ -95,7 +101,16 @@ def same(left: AxeLayout, right: AxeLayout) -> bool:
     """Whether two layouts send every index to the same set of places; shapes and bounds are not compared.
 
     Requires: for run-time sizes, every symbol >= 1; True then means for all of them, False for some.
-    Raises Undecided where neither is proved.
+
+    Args:
+        left: An Axe layout.
+        right: An Axe layout.
+
+    Returns:
+        True or False.
+
+    Raises:
+        Undecided: Neither is proved.
 
     >>> a = AxeLayout(((4, 1, "m"),), ((2, 1, "w"), (2, 2, "w")))
     >>> same(a, AxeLayout(((2, 2, "m"), (2, 1, "m")), ((4, -1, "w"),), {"w": 3}))
@@ -154,7 +169,15 @@ def _differ_somewhere(left: AxeLayout, right: AxeLayout, symbols: tuple[str, ...
 
 
 def with_sizes(layout: AxeLayout, sizes: Mapping[str, int]) -> AxeLayout:
-    """The layout with numbers for its run-time sizes."""
+    """The layout with numbers for its run-time sizes.
+
+    Args:
+        layout: An Axe layout.
+        sizes: Size symbol -> int.
+
+    Returns:
+        The layout.
+    """
 
     def put(value: Any) -> Any:
         return evaluate(value, sizes.__getitem__)
@@ -210,6 +233,12 @@ def _shard_at(iters: Sequence[Iter], index: int) -> int:
 def injective(layout: AxeLayout) -> bool:
     """Whether D alone sends different indices to different places. Requires constants.
 
+    Args:
+        layout: An Axe layout.
+
+    Returns:
+        True or False.
+
     >>> injective(AxeLayout(((2, 2, "m"), (2, 3, "m")))), injective(AxeLayout(((4, 1, "m"), (4, 1, "m"))))
     (True, False)
     """
@@ -220,6 +249,12 @@ def fibers_disjoint(layout: AxeLayout) -> bool:
     """Whether no place is shared by two different indices, whatever their replicas. Requires constants.
 
     Replicas of one element may coincide with each other; that is `replicas_distinct`.
+
+    Args:
+        layout: An Axe layout.
+
+    Returns:
+        True or False.
 
     >>> fibers_disjoint(AxeLayout(((2, 1, "p"), (2, 1, "m")), ((2, 2, "p"),)))
     True
@@ -250,6 +285,12 @@ def _apart(layout: AxeLayout, replicas: Sequence[Iter]) -> bool:
 def replicas_distinct(layout: AxeLayout) -> bool:
     """Whether all replicas of an element are at different places (|L(x)| = E_R, which Def. 2.3 takes for granted).
 
+    Args:
+        layout: An Axe layout.
+
+    Returns:
+        True or False.
+
     >>> replicas_distinct(AxeLayout(((4, 1, "m"),), ((2, 2, "a"), (3, 2, "a"))))
     False
     """
@@ -276,6 +317,13 @@ class AxisFacts:
 
 def axis_facts(layout: AxeLayout, axis: str) -> AxisFacts:
     """The exact facts of one axis, of the tile where the layout is swizzled. Requires constants.
+
+    Args:
+        layout: An Axe layout.
+        axis: Name of an axis.
+
+    Returns:
+        The facts: least and largest coordinate, span, how many are used.
 
     >>> axis_facts(AxeLayout(((4, 1, "m"), (2, 10, "m"))), "m")
     AxisFacts(low=0, high=13, span=14, image=8, holes=6, replicas=1)

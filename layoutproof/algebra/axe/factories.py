@@ -23,7 +23,17 @@ def trainium(annotation: str, shape: Sequence[int], psum: bool = False) -> AxeLa
     """Dimensions on the partition axis P or the free axis F, as the letters of `annotation` say; each row-major.
 
     At most 128 partitions; a single P dimension that is a multiple of 128 puts its slow part on F, slowest there.
-    psum: the accumulator's banks, see `to_psum`. Raises LayoutError for other annotations or sizes.
+
+    Args:
+        annotation: One letter per dimension, P or F.
+        shape: The logical shape, in elements.
+        psum: The accumulator's banks, see `to_psum`.
+
+    Returns:
+        The layout, or the reason why there is none.
+
+    Raises:
+        LayoutError: For other annotations or sizes.
 
     >>> str(trainium("PF", (256, 512)))
     'S[(2,128,512):(512@F,1@P,1@F)] on (256,512)'
@@ -51,6 +61,12 @@ def to_psum(layout: AxeLayout) -> AxeLayout | Reason:
     """F in banks of 512 elements: F = 512*Bank' + F' with 0 <= F' < 512; a Reason where a digit straddles a bank.
 
     TVM drops replicas and offset, and does not look whether digits carry or 8 banks suffice; here they are checked.
+
+    Args:
+        layout: An Axe layout.
+
+    Returns:
+        The layout, or the reason why there is none.
 
     >>> str(to_psum(AxeLayout(((1024, 1, "F"), (8, 1, "P")))))
     'S[(2,512,8):(1@Bank,1@F,1@P)]'
@@ -81,7 +97,19 @@ def tmem_datapath(datapath: str, rows: int, columns: int, sub_slab: int = 0) -> 
     """Where one datapath of `tcgen05.mma` puts row r, column c of its result: (TLane, TCol).
 
     A, D the identity; B, E column halves on lanes 0..63 and 64..127; C, F 16 rows per 32 lanes, lower or upper
-    (`sub_slab`) half; G column quarters on four slabs of 32 lanes. Raises LayoutError for other sizes.
+    (`sub_slab`) half; G column quarters on four slabs of 32 lanes.
+
+    Args:
+        datapath: A, B, C, D, E, F or G.
+        rows: Rows of the result.
+        columns: Columns of the result.
+        sub_slab: The lower (0) or upper (1) half, for C and F.
+
+    Returns:
+        The layout.
+
+    Raises:
+        LayoutError: For other sizes.
 
     >>> str(tmem_datapath("F", 64, 64))
     'S[(4,16,64):(32@TLane,1@TLane,1@TCol)] on (64,64)'

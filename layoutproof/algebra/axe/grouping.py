@@ -22,8 +22,15 @@ Blocks = tuple[tuple[Iter, ...], ...]
 def group(layout: AxeLayout, shape: Sequence[Extent]) -> tuple[AxeLayout, tuple[int, ...]] | Reason:
     """D split so that each dimension of `shape` has its own iters, and where each dimension's begin (TVM: `group`).
 
-    Requires: the shape is admitted (LayoutError otherwise). Ensures: the same map; iters seps[i]..seps[i+1] multiply
-    to shape[i]; the result has this shape. A Reason where some digit would have to belong to two dimensions.
+    Requires: the shape is admitted (LayoutError otherwise). Ensures: the same map; iters seps[i]..seps[i+1] multiply to
+    shape[i]; the result has this shape. A Reason where some digit would have to belong to two dimensions.
+
+    Args:
+        layout: An Axe layout.
+        shape: The logical shape, in elements.
+
+    Returns:
+        (layout, where the iters of each dimension begin), or the reason.
 
     >>> grouped, seps = group(AxeLayout(((64, 1, "m"),)), (8, 8))
     >>> str(grouped), seps
@@ -102,8 +109,15 @@ def group_many(
 ) -> tuple[AxeLayout, tuple[tuple[int, ...], ...]] | Reason:
     """D split at the boundaries of several shapes at once, and each shape's separators (TVM: `group_many`).
 
-    The smallest common refinement; boundaries that a shape repeats (extents of 1) become unit iters. Requires
-    constants and admitted shapes. Ensures: the same map; seps[k] groups the result by shapes[k].
+    The smallest common refinement; boundaries that a shape repeats (extents of 1) become unit iters. Requires constants
+    and admitted shapes. Ensures: the same map; seps[k] groups the result by shapes[k].
+
+    Args:
+        layout: An Axe layout.
+        shapes: Logical shapes of one size, in elements.
+
+    Returns:
+        (layout, the same per shape), or the reason.
 
     >>> refined, seps = group_many(AxeLayout(((30, 1, "m"),)), [(6, 5), (2, 15)])
     >>> str(refined), seps
@@ -163,9 +177,18 @@ def _positions(products: Sequence[Any], common: Sequence[Any], starts: dict[Any,
 
 
 def permute_dims(layout: AxeLayout, order: Sequence[int]) -> AxeLayout:
-    """D's iters in another order (TVM: `permute_dims`): result(digits permuted) = layout(digits).
+    """D's iters in another order (TVM: `permute_dims`): result(digits permuted) = layout(digits). Drops the shape when
+    it is not D's own.
 
-    Raises LayoutError unless `order` is a permutation of D's numbers. Drops the shape when it is not D's own.
+    Args:
+        layout: An Axe layout.
+        order: The old numbers in their new order.
+
+    Returns:
+        The layout.
+
+    Raises:
+        LayoutError: Unless `order` is a permutation of D's numbers.
 
     >>> str(permute_dims(AxeLayout(((8, 4, "a"), (2, 1, "b"))), (1, 0)))
     'S[(2,8):(1@b,4@a)]'
@@ -181,6 +204,14 @@ def permute_dims(layout: AxeLayout, order: Sequence[int]) -> AxeLayout:
 
 def permute_by_groups(layout: AxeLayout, seps: Sequence[int], order: Sequence[int]) -> AxeLayout:
     """Groups of iters in another order; `seps` as `group` gives them (TVM: `permute_by_groups`).
+
+    Args:
+        layout: An Axe layout.
+        seps: Where the iters of each dimension begin, as `group` gives them.
+        order: The old numbers in their new order.
+
+    Returns:
+        The layout.
 
     >>> tiled = AxeLayout(((8, 512, "m"), (8, 8, "m"), (8, 64, "m"), (8, 1, "m")))
     >>> str(permute_by_groups(tiled, (0, 2, 4), (1, 0)))
@@ -212,6 +243,14 @@ def apply_to_shape(layout: AxeLayout, index: Sequence[int], shape: Sequence[int]
     """The digit that each iter takes for an index of `shape` (TVM: `apply_to_shape`), in the grouping by that shape.
 
     Where D does not group by the shape, D's own digits.
+
+    Args:
+        layout: An Axe layout.
+        index: One int per dimension of the shape.
+        shape: The logical shape, in elements.
+
+    Returns:
+        One digit per iter.
 
     >>> apply_to_shape(AxeLayout(((16, 16, "m"), (4, 4, "m"), (4, 1, "m"))), (5, 7), (16, 16))
     (5, 1, 3)

@@ -26,9 +26,19 @@ Origin = tuple[tuple[int, ...], tuple[int, ...]]
 def forward(layout: AxeLayout, index: Sequence[int], shape: Sequence[int] | None = None) -> list[Place]:
     """The set of places of one index: every combination of replicas, each place once, sorted.
 
-    shape: the logical shape, where the layout has none of its own or another of the same size is meant; without either
-    the index is one number. Requires constants. Raises LayoutError for a shape that is not admitted and for an
-    index outside.
+    Requires constants.
+
+    Args:
+        layout: An Axe layout.
+        index: One int per dimension of the shape.
+        shape: The logical shape, where the layout has none of its own or another of the same size is meant; without
+            either the index is one number.
+
+    Returns:
+        Places, a coordinate per axis each.
+
+    Raises:
+        LayoutError: For a shape that is not admitted and for an index outside.
 
     >>> digits = ((8, 4, "lane"), (2, 1, "warp"), (4, 1, "lane"), (2, 1, "reg"))
     >>> fig2 = AxeLayout(digits, ((2, 4, "warp"),), {"warp": 5})
@@ -59,7 +69,19 @@ def forward(layout: AxeLayout, index: Sequence[int], shape: Sequence[int] | None
 
 
 def digits_of(layout: AxeLayout, index: Sequence[int], shape: Sequence[int] | None = None) -> tuple[int, ...]:
-    """D's digits of an index. Raises LayoutError for another rank, a shape not admitted, an index outside."""
+    """D's digits of an index.
+
+    Args:
+        layout: An Axe layout.
+        index: One int per dimension of the shape.
+        shape: The logical shape; None for the layout's own.
+
+    Returns:
+        One digit per iter of D.
+
+    Raises:
+        LayoutError: For another rank, a shape not admitted, an index outside.
+    """
     extents = _shape(layout, shape)
     if len(index) != len(extents):
         raise LayoutError(
@@ -74,8 +96,19 @@ def digits_of(layout: AxeLayout, index: Sequence[int], shape: Sequence[int] | No
 def backward(layout: AxeLayout, place: Mapping[str, int], shape: Sequence[int] | None = None) -> list[Origin]:
     """Every (index, replica) at a place, sorted; the empty list where no element is.
 
-    place: a coordinate per axis; axes left out are 0. Exact for any strides: interleaved, padded, negative, zero.
-    Requires constants. Raises LayoutError for an axis that the layout does not have; Undecided beyond a million.
+    Exact for any strides: interleaved, padded, negative, zero. Requires constants.
+
+    Args:
+        layout: An Axe layout.
+        place: A coordinate per axis; axes left out are 0.
+        shape: The logical shape; None for the layout's own.
+
+    Returns:
+        (index, replica) pairs.
+
+    Raises:
+        LayoutError: For an axis that the layout does not have.
+        Undecided: Beyond a million.
 
     >>> layout = AxeLayout(((4, 33, "m"), (32, 1, "m")), ((2, 1, "gpu"),), shape=(4, 32))
     >>> backward(layout, {"m": 40, "gpu": 1}), backward(layout, {"m": 32})

@@ -32,6 +32,15 @@ def is_tile_inner(
     Requires: admitted shapes, tiled_shape a multiple of inner_shape (LayoutError otherwise); constant replicas.
     Ensures: the definition of tiling, checked.
 
+    Args:
+        inner: The layout that is repeated.
+        tiled: The layout of the whole.
+        tiled_shape: Shape of the whole, in elements.
+        inner_shape: Its shape, in elements.
+
+    Returns:
+        The layout, or the reason why there is none.
+
     >>> atom = AxeLayout(((8, 8, "m"), (8, 1, "m")))
     >>> tiled = AxeLayout(((8, 512, "m"), (8, 8, "m"), (8, 64, "m"), (8, 1, "m")))
     >>> str(is_tile_inner(atom, tiled, (64, 64), (8, 8)))
@@ -72,6 +81,15 @@ def is_tile_outer(
     """The inner layout B with tile(outer, B) the same map as `tiled`; a Reason where there is none.
 
     Requires and ensures: as `is_tile_inner`. Spans multiply, so that of B is span(tiled) / span(outer).
+
+    Args:
+        outer: The layout that says where the repetitions go.
+        tiled: The layout of the whole.
+        tiled_shape: Shape of the whole, in elements.
+        outer_shape: Its shape, in repetitions.
+
+    Returns:
+        The layout, or the reason why there is none.
 
     >>> grid, tiled = AxeLayout(((8, 8, "m"), (8, 1, "m"))), AxeLayout(((8, 64, "m"), (2, 1, "m"), (32, 2, "m")))
     >>> str(is_tile_outer(grid, tiled, (16, 32), (8, 8)))

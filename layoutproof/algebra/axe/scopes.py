@@ -66,7 +66,13 @@ FUSIONS = (
 
 
 def owns(axis: str) -> bool | None:
-    """Whether an axis numbers owners (threads, devices) rather than memory; None when nobody says.
+    """Whether an axis numbers owners (threads, devices) rather than memory.
+
+    Args:
+        axis: Name of an axis.
+
+    Returns:
+        None where it is not known.
 
     >>> owns("laneid"), owns("m"), owns("gpuid_q"), owns("mystery")
     (True, False, True, None)
@@ -81,6 +87,14 @@ def fuse(layout: AxeLayout, high: str, low: str) -> AxeLayout | Reason:
 
     Ensures: the new coordinate is factor*high + low and 0 <= low < factor everywhere, so no two places are fused into
     one. A Reason where that is not so, or the layout already uses the axis. Canonical.
+
+    Args:
+        layout: An Axe layout.
+        high: Name of the slower axis.
+        low: Name of the faster axis.
+
+    Returns:
+        The layout, or the reason why there is none.
 
     >>> str(fuse(AxeLayout(((2, 1, "warpid"), (32, 1, "laneid"))), "warpid", "laneid"))
     'S[64:1@tx]'
@@ -103,6 +117,12 @@ def fuse(layout: AxeLayout, high: str, low: str) -> AxeLayout | Reason:
 def fuse_all(layout: AxeLayout) -> AxeLayout | Reason:
     """Every pair of thread axes that make up one, fused, until there is none left (TVM: canonicalize for CUDA).
 
+    Args:
+        layout: An Axe layout.
+
+    Returns:
+        The layout, or the reason why there is none.
+
     >>> digits = ((2, 2, "wgid"), (2, 2, "wid_in_wg"), (8, 4, "laneid"), (2, 1, "wgid"), (2, 1, "wid_in_wg"))
     >>> str(fuse_all(AxeLayout((*digits, (4, 1, "laneid")))))
     'S[(2,2,8,2,2,4):(256@tx,64@tx,4@tx,128@tx,32@tx,1@tx)]'
@@ -124,6 +144,14 @@ def split(layout: AxeLayout, high: str, low: str) -> AxeLayout | Reason:
 
     Ensures: high = whole // factor and low = whole % factor everywhere; proved by the low digits' largest sum being
     below the factor. A Reason where a digit straddles the factor.
+
+    Args:
+        layout: An Axe layout on the axis that the two make up.
+        high: Name of the slower axis.
+        low: Name of the faster axis.
+
+    Returns:
+        The layout, or the reason why there is none.
 
     >>> str(split(AxeLayout(((2, 64, "tx"), (8, 4, "tx"), (2, 32, "tx"), (4, 1, "tx"))), "warpid", "laneid"))
     'S[(2,8,2,4):(2@warpid,4@laneid,1@warpid,1@laneid)]'
@@ -155,6 +183,13 @@ def split(layout: AxeLayout, high: str, low: str) -> AxeLayout | Reason:
 
 def same_threads(left: AxeLayout, right: AxeLayout) -> bool | Reason:
     """Whether two layouts are the same map once all thread axes are fused; a Reason where fusing is not proved.
+
+    Args:
+        left: An Axe layout.
+        right: An Axe layout.
+
+    Returns:
+        True or False, or why it is not proved.
 
     >>> lanes, threads = AxeLayout(((2, 1, "warpid"), (32, 1, "laneid"))), AxeLayout(((64, 1, "tx"),))
     >>> same_threads(lanes, threads)
@@ -202,6 +237,13 @@ def align(part: AxeLayout, whole: AxeLayout) -> tuple[AxeLayout, AxeLayout] | Re
     """A part of a layout and the layout on the same thread axes: the part's are fused, or the layout's split.
 
     For recognising tiles across scopes, as TVM does: lanes of a tile within threads of a block.
+
+    Args:
+        part: A layout of some threads.
+        whole: A layout of all of them.
+
+    Returns:
+        (part, whole) on the same axes, or why there is no such pair.
 
     >>> lanes, threads = AxeLayout(((32, 1, "laneid"),)), AxeLayout(((64, 1, "tx"),))
     >>> [str(each) for each in align(lanes, threads)]

@@ -33,8 +33,16 @@ def slice_(layout: AxeLayout, shape: Sequence[Extent], region: Sequence[tuple[Ex
     """The layout of the box `region`, (begin, end) per dimension of `shape`; TVM: `slice`.
 
     Requires: the shape is admitted and 0 <= begin < end <= extent for constants (LayoutError otherwise); a begin with
-    run-time sizes is taken to satisfy that at run time. Ensures: result(u) = layout(u + begin) for every index u of
-    the box, proved; canonical, of the box's shape. A Reason where the box has no digits of its own.
+    run-time sizes is taken to satisfy that at run time. Ensures: result(u) = layout(u + begin) for every index u of the
+    box, proved; canonical, of the box's shape. A Reason where the box has no digits of its own.
+
+    Args:
+        layout: An Axe layout.
+        shape: The logical shape, in elements.
+        region: (begin, end) per dimension, in elements.
+
+    Returns:
+        The layout, or the reason why there is none.
 
     >>> str(slice_(AxeLayout(((2, 192, "m"), (8, 8, "m"), (3, 64, "m"), (8, 1, "m"))), (16, 24), [(0, 8), (8, 24)]))
     'S[(8,2,8):(8,64,1)] + 64 on (8,16)'

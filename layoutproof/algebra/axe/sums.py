@@ -27,8 +27,17 @@ def direct_sum(
 ) -> AxeLayout | Reason:
     """A + B, of shape left_shape * right_shape (TVM: `right.direct_sum(left, ..)`).
 
-    Requires: admitted shapes of one rank; with a swizzled right part, a left one that steps by whole swizzle windows
-    (a Reason otherwise). Ensures: the definition, checked; canonical.
+    Requires: admitted shapes of one rank; with a swizzled right part, a left one that steps by whole swizzle windows (a
+    Reason otherwise). Ensures: the definition, checked; canonical.
+
+    Args:
+        left: An Axe layout.
+        left_shape: Its shape, in elements.
+        right: An Axe layout.
+        right_shape: Its shape, in elements.
+
+    Returns:
+        The layout, or the reason why there is none.
 
     >>> a, b = AxeLayout(((2, 8, "m"), (2, 2, "m"))), AxeLayout(((2, 4, "m"), (2, 1, "m")))
     >>> str(direct_sum(a, (2, 2), b, (2, 2)))
@@ -78,8 +87,17 @@ def is_direct_sum_right(
 ) -> AxeLayout | Reason:
     """A left layout A with A + right the same map as `total`; a Reason where none was found.
 
-    interleaved: left and right extents in turn. Replicas that several A would give are those that remain when right's
-    are taken away. Requires: admitted shapes (LayoutError otherwise). Ensures: the definition, checked.
+    Replicas that several A would give are those that remain when right's are taken away. Requires: admitted shapes
+    (LayoutError otherwise). Ensures: the definition, checked.
+
+    Args:
+        right: An Axe layout.
+        total: The layout of the sum.
+        interleaved: Extents of the sum: left and right ones in turn.
+        right_shape: Its shape, in elements.
+
+    Returns:
+        The layout, or the reason why there is none.
 
     >>> total, b = AxeLayout(((16, 1, "m"),)), AxeLayout(((2, 4, "m"), (2, 1, "m")))
     >>> str(is_direct_sum_right(b, total, (2, 2, 2, 2), (2, 2)))
@@ -91,7 +109,17 @@ def is_direct_sum_right(
 def is_direct_sum_left(
     left: AxeLayout, total: AxeLayout, interleaved: Sequence[Extent], left_shape: Sequence[Extent]
 ) -> AxeLayout | Reason:
-    """A right layout B with left + B the same map as `total`; otherwise as `is_direct_sum_right`."""
+    """A right layout B with left + B the same map as `total`; otherwise as `is_direct_sum_right`.
+
+    Args:
+        left: An Axe layout.
+        total: The layout of the sum.
+        interleaved: Extents of the sum: left and right ones in turn.
+        left_shape: Its shape, in elements.
+
+    Returns:
+        The layout, or the reason why there is none.
+    """
     return _other(left, total, interleaved, left_shape, known=0)
 
 

@@ -27,6 +27,12 @@ def spans(layout: AxeLayout) -> dict[str, Extent]:
 
     Exact: 1 + the sum of |stride|*(extent - 1) over D and R (paper, Lemma C.1). Of the tile where it is swizzled.
 
+    Args:
+        layout: An Axe layout.
+
+    Returns:
+        Axis -> width.
+
     >>> spans(AxeLayout(((4, -1, "m"),), ((2, 8, "w"),), {"m": 100}))
     {'m': 4, 'w': 9}
     """
@@ -42,6 +48,13 @@ def span(layout: AxeLayout, axis: str) -> Extent:
 
     TVM's `span` counts the offset, takes negative strides as negative, and ignores the swizzle.
 
+    Args:
+        layout: An Axe layout.
+        axis: Name of an axis.
+
+    Returns:
+        In elements of the axis.
+
     >>> span(AxeLayout(((9, 1, "m"),), swizzle=Swizzle(0, 3, 3)), "m")
     10
     """
@@ -56,8 +69,17 @@ def tile(
 ) -> AxeLayout | Reason:
     """`inner` repeated as `outer` says, of shape outer_shape * inner_shape (TVM: `inner.tile(outer, ..)`).
 
-    Requires: shapes of one rank, admitted (LayoutError otherwise); no swizzle on the outer layout; for a swizzled
-    inner one, a span of whole swizzle windows (a Reason otherwise). Ensures: the definition above, checked; canonical.
+    Requires: shapes of one rank, admitted (LayoutError otherwise); no swizzle on the outer layout; for a swizzled inner
+    one, a span of whole swizzle windows (a Reason otherwise). Ensures: the definition above, checked; canonical.
+
+    Args:
+        outer: The layout that says where the repetitions go.
+        outer_shape: Its shape, in repetitions.
+        inner: The layout that is repeated.
+        inner_shape: Its shape, in elements.
+
+    Returns:
+        The layout, or the reason why there is none.
 
     >>> grid, atom = AxeLayout(((8, 8, "m"), (8, 1, "m"))), AxeLayout(((2, 3, "m"), (3, 1, "m")))
     >>> str(tile(grid, (8, 8), atom, (2, 3)))
@@ -90,6 +112,14 @@ def tile(
 
 def tile_to(inner: AxeLayout, to_shape: Sequence[Extent], inner_shape: Sequence[Extent]) -> AxeLayout | Reason:
     """`inner` repeated in row-major order until it fills `to_shape` (TVM: `tile_to`).
+
+    Args:
+        inner: The layout that is repeated.
+        to_shape: Shape to fill, in elements.
+        inner_shape: Its shape, in elements.
+
+    Returns:
+        The layout, or the reason why there is none.
 
     >>> str(tile_to(AxeLayout(((8, 8, "m"), (8, 1, "m"))), (64, 64), (8, 8)))
     'S[(8,8,8,8):(512,8,64,1)] on (64,64)'

@@ -20,6 +20,12 @@ def problems(layout: AxeLayout) -> tuple[Reason, ...]:
 
     Requires constants. The empty tuple is a proof that none of it is.
 
+    Args:
+        layout: An Axe layout.
+
+    Returns:
+        One reason each.
+
     >>> [str(p) for p in problems(AxeLayout(((4, 1, "m"), (4, 1, "m"))))]
     ['two elements share a place']
     >>> [str(p) for p in problems(AxeLayout(((64, 1, "laneid"),)))]
@@ -51,6 +57,12 @@ def problems(layout: AxeLayout) -> tuple[Reason, ...]:
 def scope_of(layout: AxeLayout) -> tuple[str, str] | Reason | None:
     """(innermost, outermost) scope that the thread axes connect; None without thread axes (TVM: `get_scope`).
 
+    Args:
+        layout: An Axe layout.
+
+    Returns:
+        None without thread axes; the reason where they connect none.
+
     >>> scope_of(AxeLayout(((2, 1, "warpid"), (32, 1, "laneid"), (2, 1, "m"))))
     ('thread', 'cta')
     >>> str(scope_of(AxeLayout(((2, 1, "wgid"), (32, 1, "laneid")))))
@@ -76,6 +88,12 @@ def scope_of(layout: AxeLayout) -> tuple[str, str] | Reason | None:
 def is_trivial(layout: AxeLayout) -> bool:
     """Whether index x is at place x of one memory axis, and nothing else (TVM: `is_trivial`).
 
+    Args:
+        layout: An Axe layout.
+
+    Returns:
+        True or False.
+
     >>> is_trivial(AxeLayout(((4, 8, "m"), (8, 1, "m")))), is_trivial(AxeLayout(((4, 2, "m"),)))
     (True, False)
     """
@@ -86,6 +104,12 @@ def is_trivial(layout: AxeLayout) -> bool:
 
 def is_swizzle(layout: AxeLayout) -> bool:
     """Whether it is nothing but a swizzle, over the identity (TVM: `is_swizzle`).
+
+    Args:
+        layout: An Axe layout.
+
+    Returns:
+        True or False.
 
     >>> from layoutproof.layouts.axe.swizzle import Swizzle
     >>> is_swizzle(AxeLayout(((512, 1, "m"),), swizzle=Swizzle(3, 3, 3)))
@@ -99,6 +123,13 @@ def widened(layout: AxeLayout, count: int) -> AxeLayout:
 
     TVM reads a swizzle over S[n:1] as a swizzle of whatever size is asked about; here that is asked for by name.
 
+    Args:
+        layout: An Axe layout.
+        count: Elements of the swizzle.
+
+    Returns:
+        The layout.
+
     >>> from layoutproof.layouts.axe.swizzle import Swizzle
     >>> str(widened(AxeLayout(((512, 1, "m"),), swizzle=Swizzle(3, 3, 3)), 4096))
     'S[4096:1] swizzle (3,3,3)'
@@ -110,6 +141,12 @@ def widened(layout: AxeLayout, count: int) -> AxeLayout:
 
 def is_trainium(layout: AxeLayout) -> bool:
     """Whether the only memory axes are a Trainium scratchpad's, P, F and Bank (TVM: `is_trainium`).
+
+    Args:
+        layout: An Axe layout.
+
+    Returns:
+        True or False.
 
     >>> is_trainium(AxeLayout(((128, 1, "P"), (512, 1, "F")))), is_trainium(AxeLayout(((8, 1, "m"),)))
     (True, False)

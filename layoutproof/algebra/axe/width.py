@@ -24,6 +24,14 @@ def unpack(layout: AxeLayout, number: int, axis: str = MEMORY) -> AxeLayout:
     Other axes keep their coordinates; replicas and offset on the axis are scaled. Requires number >= 1, for a swizzled
     layout a power of two (LayoutError otherwise). Canonical.
 
+    Args:
+        layout: An Axe layout.
+        number: Into how many each element is split, >= 1.
+        axis: Name of an axis.
+
+    Returns:
+        The layout.
+
     >>> str(unpack(AxeLayout(((8, 1, "m"),), O={"m": 4}), 2))
     'S[16:1] + 8'
     >>> str(unpack(AxeLayout(((8, 4, "laneid"), (4, 1, "laneid"))), 2))
@@ -41,6 +49,14 @@ def pack(layout: AxeLayout, number: int, axis: str = MEMORY) -> AxeLayout | Reas
     """`number` neighbouring elements as one wider one: the inverse of `unpack`, proved by unpacking again.
 
     A Reason where the fastest `number` elements are not side by side on the axis, or something there does not divide.
+
+    Args:
+        layout: An Axe layout.
+        number: How many elements become one.
+        axis: Name of an axis.
+
+    Returns:
+        The layout, or the reason why there is none.
 
     >>> str(pack(AxeLayout(((8, 16, "m"), (16, 1, "m"))), 2))
     'S[64:1]'
@@ -113,9 +129,15 @@ def _at_least_one(number: int, layout: AxeLayout) -> None:
 def storage(layout: AxeLayout, memory: Collection[str] | None = None) -> AxeLayout | Reason:
     """The part that each owner holds: owner axes dropped from D, R and O (TVM: `storage`).
 
-    memory: the memory axes, where other names than the known ones are used. Ensures: result(y) is the memory part of
-    layout at the index whose memory digits are y's and whose owner digits are 0. A Reason for an axis that nobody
-    knows. Canonical.
+    Ensures: result(y) is the memory part of layout at the index whose memory digits are y's and whose owner digits are
+    0. A Reason for an axis that nobody knows. Canonical.
+
+    Args:
+        layout: An Axe layout.
+        memory: The memory axes, where other names than the known ones are used; None for the known ones.
+
+    Returns:
+        The layout, or the reason why there is none.
 
     >>> str(storage(AxeLayout(((2, 1, "gpuid"), (32, 128, "m"), (2, 2, "gpuid"), (64, 1, "m")))))
     'S[(32,64):(128,1)]'
@@ -136,7 +158,17 @@ def storage(layout: AxeLayout, memory: Collection[str] | None = None) -> AxeLayo
 def broadcast(layout: AxeLayout, number: int, position: int = -1, axis: str = MEMORY) -> AxeLayout:
     """A digit of stride 0 put into D: the same place is seen `number` times (TVM: `broadcast`). Drops the shape.
 
-    position: as `list.insert`, but -1 appends. Raises LayoutError for a position outside.
+    Args:
+        layout: An Axe layout.
+        number: How often each place is seen.
+        position: Where in D, as for `list.insert`; -1 appends.
+        axis: Name of an axis.
+
+    Returns:
+        The layout.
+
+    Raises:
+        LayoutError: For a position outside.
 
     >>> str(broadcast(AxeLayout(((4, 1, "m"),)), 3, 0))
     'S[(3,4):(0,1)]'

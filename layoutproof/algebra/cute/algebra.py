@@ -34,6 +34,12 @@ def coalesce(a: CuteLayout) -> CuteLayout:
 
     Requires: constants, no swizzle.  ensures: unique (see `laws`); one mode is written as integers.
 
+    Args:
+        a: A CuTe layout.
+
+    Returns:
+        The layout.
+
     >>> str(coalesce(CuteLayout((2, (1, 6)), (1, (6, 2)))))
     '12:1'
     """
@@ -44,9 +50,19 @@ def composition(a: CuteLayout, b: Tiler) -> Answer:
     """The layout R with R(x) == a(b(x)) for every x < size(b), b's shape refined mode by mode.
 
     Requires: constants; strides of b >= 0; a swizzle only on `a`.  ensures: R, or a Reason when no layout satisfies the
-    equation: a layout that agrees on the first elements is forced, and the Reason names the element where it fails.
-    b's offsets may lie past size(a): then a's last mode goes on, as in CuTe, which is past the end of a's memory.
-    A tuple composes mode by mode. Raises LayoutError when an equation cannot be decided (see `laws.CAP`).
+    equation: a layout that agrees on the first elements is forced, and the Reason names the element where it fails. b's
+    offsets may lie past size(a): then a's last mode goes on, as in CuTe, which is past the end of a's memory. A tuple
+    composes mode by mode.
+
+    Args:
+        a: A CuTe layout.
+        b: A CuTe layout, an int, or a tuple that goes mode by mode.
+
+    Returns:
+        The layout, or the reason why there is none.
+
+    Raises:
+        LayoutError: When an equation cannot be decided (see `laws.CAP`).
 
     >>> str(composition(CuteLayout((4, 6, 8, 10), (2, 3, 5, 7)), CuteLayout(6, 12)))
     '(2,3):(9,5)'
@@ -134,6 +150,13 @@ def complement(a: CuteLayout, target: int = 1) -> Answer:
     post-conditions, also where gaps do not divide, in which case R is as isl-layout (arXiv 2511.10374) has it and
     NVIDIA's tools return a layout that is too small. Reason when the modes of `a` interleave or overlap.
 
+    Args:
+        a: A CuTe layout.
+        target: The least size of the result times that of `a`, in elements.
+
+    Returns:
+        The layout, or the reason why there is none.
+
     >>> str(complement(CuteLayout((4, 2), (1, 16)), 32)), str(complement(CuteLayout((2, 2), (1, 5)), 20))
     ('4:4', '(2,3):(2,9)')
     """
@@ -172,6 +195,12 @@ def right_inverse(a: CuteLayout) -> CuteLayout:
 
     Requires: constants.  ensures: the equation; size(R) is 1 when no element but the first is in order.
 
+    Args:
+        a: A CuTe layout.
+
+    Returns:
+        The layout.
+
     >>> str(right_inverse(CuteLayout((4, 8, 2), (8, 1, 33))))
     '(8,4):(4,1)'
     """
@@ -201,6 +230,12 @@ def left_inverse(a: CuteLayout) -> Answer:
 
     Requires: constants; a(i) all different, else a Reason.  ensures: the equation. CuTe's own construction is taken
     where it satisfies it; where gaps do not divide (there CuTe's is wrong) one with an extent per gap.
+
+    Args:
+        a: A CuTe layout.
+
+    Returns:
+        The layout, or the reason why there is none.
 
     >>> str(left_inverse(CuteLayout((4, 2, 2), (4, 2, 32)))), str(left_inverse(CuteLayout((2, 2), (1, 5))))
     ('(2,2,4,2,2):(16,4,1,32,8)', '(5,2):(1,2)')

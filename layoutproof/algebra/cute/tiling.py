@@ -20,8 +20,15 @@ Splitter = Callable[[CuteLayout, Tiler], Answer]
 def logical_divide(a: CuteLayout, b: Tiler) -> Answer:
     """a split into the tile b (mode 0) and the repetitions of the tile (mode 1): a o (b, complement(b, size(a))).
 
-    Requires: constants.  ensures: R((i, j)) == a(b(i) + c(j)), c the complement; a tuple divides mode by mode.
-    Where the tile does not divide a, the last repetition goes past a's end, as in CuTe. Reason as for composition.
+    Requires: constants.  ensures: R((i, j)) == a(b(i) + c(j)), c the complement; a tuple divides mode by mode. Where
+    the tile does not divide a, the last repetition goes past a's end, as in CuTe. Reason as for composition.
+
+    Args:
+        a: A CuTe layout.
+        b: A CuTe layout, an int, or a tuple that goes mode by mode.
+
+    Returns:
+        The layout, or the reason why there is none.
 
     >>> str(logical_divide(CuteLayout((4, 2, 3), (2, 1, 8)), CuteLayout(4, 2)))
     '((2,2),(2,3)):((4,1),(2,8))'
@@ -40,6 +47,13 @@ def logical_product(a: CuteLayout, b: Tiler) -> Answer:
     Requires: constants.  ensures: R((i, j)) == a(i) + c(b(j)), all different when a and b are injective; a tuple
     multiplies mode by mode, n is n:1 (pycute calls logical_divide there). Reason as for composition.
 
+    Args:
+        a: A CuTe layout.
+        b: A CuTe layout, an int, or a tuple that goes mode by mode.
+
+    Returns:
+        The layout, or the reason why there is none.
+
     >>> str(logical_product(CuteLayout((4, 2), (1, 4)), 3))
     '((4,2),3):((1,4),8)'
     """
@@ -55,6 +69,13 @@ def logical_product(a: CuteLayout, b: Tiler) -> Answer:
 def zipped_divide(a: CuteLayout, b: Tiler) -> Answer:
     """logical_divide with all tile modes gathered in mode 0 and all repetitions in mode 1.
 
+    Args:
+        a: A CuTe layout.
+        b: A CuTe layout, an int, or a tuple that goes mode by mode.
+
+    Returns:
+        The layout, or the reason why there is none.
+
     >>> str(zipped_divide(CuteLayout((9, (4, 8)), (59, (13, 1))), (CuteLayout(3, 3), CuteLayout((2, 4), (1, 8)))))
     '((3,(2,4)),(3,(2,2))):((177,(13,2)),(59,(26,1)))'
     """
@@ -62,27 +83,67 @@ def zipped_divide(a: CuteLayout, b: Tiler) -> Answer:
 
 
 def tiled_divide(a: CuteLayout, b: Tiler) -> Answer:
-    """zipped_divide with every repetition a mode of its own: (tile, rest 0, rest 1, ..)."""
+    """zipped_divide with every repetition a mode of its own: (tile, rest 0, rest 1, ..).
+
+    Args:
+        a: A CuTe layout.
+        b: A CuTe layout, an int, or a tuple that goes mode by mode.
+
+    Returns:
+        The layout, or the reason why there is none.
+    """
     return _spread(zipped_divide(a, b), first=False)
 
 
 def flat_divide(a: CuteLayout, b: Tiler) -> Answer:
-    """zipped_divide with every tile mode and every repetition a mode of its own."""
+    """zipped_divide with every tile mode and every repetition a mode of its own.
+
+    Args:
+        a: A CuTe layout.
+        b: A CuTe layout, an int, or a tuple that goes mode by mode.
+
+    Returns:
+        The layout, or the reason why there is none.
+    """
     return _spread(zipped_divide(a, b), first=True)
 
 
 def zipped_product(a: CuteLayout, b: Tiler) -> Answer:
-    """logical_product with all modes of a gathered in mode 0 and all repetitions in mode 1."""
+    """logical_product with all modes of a gathered in mode 0 and all repetitions in mode 1.
+
+    Args:
+        a: A CuTe layout.
+        b: A CuTe layout, an int, or a tuple that goes mode by mode.
+
+    Returns:
+        The layout, or the reason why there is none.
+    """
     return _zipped(logical_product, a, b)
 
 
 def tiled_product(a: CuteLayout, b: Tiler) -> Answer:
-    """zipped_product with every repetition a mode of its own."""
+    """zipped_product with every repetition a mode of its own.
+
+    Args:
+        a: A CuTe layout.
+        b: A CuTe layout, an int, or a tuple that goes mode by mode.
+
+    Returns:
+        The layout, or the reason why there is none.
+    """
     return _spread(zipped_product(a, b), first=False)
 
 
 def flat_product(a: CuteLayout, b: Tiler) -> Answer:
-    """zipped_product with every mode a mode of its own."""
+    """zipped_product with every mode a mode of its own.
+
+    Args:
+        a: A CuTe layout.
+        b: A CuTe layout, an int, or a tuple that goes mode by mode.
+
+    Returns:
+        The layout, or the reason why there is none.
+    """
     return _spread(zipped_product(a, b), first=True)
 
 
