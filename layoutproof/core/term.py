@@ -8,7 +8,7 @@ Evaluating the tree on a kind of number *is* the map's `place`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from layoutproof.core.errors import LayoutError, Unsupported
@@ -184,6 +184,11 @@ _APPLY: dict[str, Callable[..., Any]] = {
     "or": lambda on, a, b: on.logical_or(a, b),
     "not": lambda on, a: on.logical_not(a),
 }
+
+def apply(op: str, on: Numbers, values: Sequence[Any]) -> Any:
+    """One operation of a term on values of a kind of number."""
+    return _APPLY[op](on, *values)
+
 
 CONDITIONS = frozenset({"<", "<=", "==", "!=", "and", "or", "not"})
 

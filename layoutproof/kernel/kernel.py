@@ -189,6 +189,7 @@ class Kernel:
     touched: the element types of the vectors that the body loads or stores, None = the body is not known.
     scoped: what the body allocates itself (pl.run_scoped, the buffers of pipelines), of each memory when most is alive.
     source: file:line of the call.
+    body: what one program does, a `bodies.effects.Body`; None where nobody has looked.
     """
 
     name: str
@@ -208,6 +209,7 @@ class Kernel:
     touched: tuple[str, ...] | None = None
     source: str = ""
     scoped: tuple[Scratch, ...] = ()
+    body: Any = None
 
     @property
     def inputs(self) -> tuple[Operand, ...]:

@@ -9,6 +9,7 @@ from itertools import islice
 from itertools import product as product_of
 from typing import Any
 
+from layoutproof.bodies.effects import views_of
 from layoutproof.core.errors import Undecided
 from layoutproof.core.size import Size, product, surely_less
 from layoutproof.core.term import Term, fixed, reads
@@ -99,6 +100,23 @@ def _rooms(kernel: Kernel, table: Table) -> Iterator[Any]:
                 for part, entries in zip(read.args[1:], kernel.table(read.args[0].args[0]).dims, strict=False):
                     if any(_is_of(inner, table) for inner in reads((part,))):
                         yield entries
+
+
+    yield from _rooms_of_body(kernel, table)
+
+
+def _rooms_of_body(kernel: Kernel, table: Table) -> Iterator[int]:
+    """What the places have room for at which the body slices by what it reads of a table."""
+    for view in views_of(kernel.body):
+        for dims, slices in ((step.dims, step.slices) for step in view.steps if step.slices):
+            for extent, piece in zip(dims, slices, strict=True):
+                start, by = piece.start, 1
+                if start.op == "*" and any(a.op == "int" for a in start.args):
+                    by = next(int(a.args[0]) for a in start.args if a.op == "int")
+                    start = next((a for a in start.args if a.op != "int"), start)
+                size = int(piece.size.args[0]) if piece.size.op == "int" else 1
+                if start.op == "read" and _is_of(start, table) and by > 0 and extent >= size:
+                    yield (extent - size) // by + 1
 
 
 def _is_of(read: Term, table: Table) -> bool:

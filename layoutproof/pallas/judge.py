@@ -56,7 +56,7 @@ def judge(
     nothing = nothing or next((f"vacuous: {why}" for why in map(impossible, kernel.tables) if why), "")
     how = (ENGINES if engine is None else (engine,), confirm, effort)
     found: list[Finding] = []
-    open_: list[tuple[int, Again]] = []
+    open_: list[tuple[int, Again, tuple[Table, ...]]] = []
     for name in sorted(kernel_properties(), key=LAST.__contains__) if names is None else names:
         module = kernel_property(name)
         if module.TARGET and (chip is None or chip.platform != kernel.platform):
@@ -84,12 +84,12 @@ def judge(
                     more = _obligations(module, assumed, chip)
                     return _finding(name, assumed, more[k], condition, symbols, how) if k < len(more) else None
 
-                open_.append((len(found), again))
+                open_.append((len(found), again, _tables(kernel, obligation)))
             found.append(finding)
     try:
         settled = _settled(kernel, found, open_)
     except Exception as error:
-        settled = {k: _depends(found[k], [t.name for t in kernel.tables], failure(error)) for k, _ in open_}
+        settled = {k: _depends(found[k], [t.name for t in kernel.tables], failure(error)) for k, *_ in open_}
     for position, finding in settled.items():
         found[position] = finding
     return tuple(found)
@@ -262,7 +262,7 @@ def _finding(
 def _answer(
     name: str, kernel: Kernel, asked: Obligation, where: Term | None, symbols: tuple[str, ...], how: How
 ) -> Finding:
-    read = tables_of(kernel, about(kernel, asked.subject)) if asked.reads else ()
+    read = _tables(kernel, asked) if asked.reads else ()
     assumed = tuple(text for table in read for text in table.assumptions())
     file, line, column = split_place(asked.source or kernel.source)
     at: dict[str, Any] = {"severity": asked.severity, "file": file, "line": line, "column": column, "assumes": assumed}
@@ -286,14 +286,24 @@ def _answer(
     return found
 
 
-def _settled(kernel: Kernel, found: Sequence[Finding], open_: Sequence[tuple[int, Again]]) -> dict[int, Finding]:
+def _tables(kernel: Kernel, asked: Obligation) -> tuple[Table, ...]:
+    """The scalar prefetch operands on which an answer may depend."""
+    if asked.tables:
+        return tuple(table for table in kernel.tables if table.name in asked.tables)
+    return tables_of(kernel, about(kernel, asked.subject))
+
+
+def _settled(
+    kernel: Kernel, found: Sequence[Finding], open_: Sequence[tuple[int, Again, tuple[Table, ...]]]
+) -> dict[int, Finding]:
     """What is refuted or unknown only for want of an assumption about a table: unknown, with what would settle it.
 
-    open_: positions of such findings, and what asks them anew. All that is advised of a call can be assumed at once.
+    open_: positions of such findings, what asks them anew, and the tables that they read. All that is advised of a call
+    can be assumed at once.
     """
-    about_ = {position: tables_of(kernel, about(kernel, found[position].subject)) for position, _ in open_}
+    about_ = {position: tables for position, _, tables in open_}
     read = tuple({table.name: table for tables in about_.values() for table in tables}.values())
-    asked = [(position, again) for position, again in open_ if about_[position]]
+    asked = [(position, again) for position, again, _ in open_ if about_[position]]
 
     def proved(again: Again, more: Mapping[str, Table]) -> bool:
         new = again(replace(kernel, tables=tuple(more.get(table.name, table) for table in kernel.tables)))

@@ -40,6 +40,26 @@ PIPELINES = {
 _OURS = str(Path(__file__).resolve().parents[2]) + os.sep
 
 
+_SPACES = {
+    "default": "vmem",
+    "none": "vmem",
+    "any": "any",
+    "hbm": "hbm",
+    "vmem": "vmem",
+    "smem": "smem",
+    "host": "host",
+}
+_SPACES |= {"semaphore_mem": "semaphore", "semaphore": "semaphore", "vmem_shared": "vmem_shared", "cmem": "cmem"}
+_SPACES |= {"gmem": "gmem", "error": "any"}
+
+
+def memory_word(space: Any) -> str:
+    """A memory space of JAX as a word of `kernel.MEMORIES`."""
+    # jax 0.12 wraps some spaces in objects whose text is the name
+    text = str(getattr(space, "value", space)).lower().rpartition(".")[2]
+    return _SPACES.get(text, "any")
+
+
 def need_jax() -> Any:
     """The jax module. LayoutError where it is missing or of a version that nobody has tried."""
     if "jax" not in sys.modules:

@@ -8,34 +8,26 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
+from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.integers import ZERO, literal
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.errors import failure
 from layoutproof.core.size import symbol
 from layoutproof.core.term import Term
 from layoutproof.hardware.tpu_tiles import vmem_bytes
 from layoutproof.kernel.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Unmodelled
-from layoutproof.pallas.bit_terms import UnsupportedOp
 from layoutproof.pallas.from_jax.adapter import (
     inner_jaxprs,
     is_literal,
     is_view,
+    memory_word,
     opened,
     pipelined,
     place_of_function,
 )
-from layoutproof.pallas.from_jax.jaxpr_terms import ZERO, Reference, literal, table_of, terms_of
+from layoutproof.pallas.from_jax.bodies import read_body
+from layoutproof.pallas.from_jax.jaxpr_terms import Reference, table_of, terms_of
 
-_SPACES = {
-    "default": "vmem",
-    "none": "vmem",
-    "any": "any",
-    "hbm": "hbm",
-    "vmem": "vmem",
-    "smem": "smem",
-    "host": "host",
-}
-_SPACES |= {"semaphore_mem": "semaphore", "semaphore": "semaphore", "vmem_shared": "vmem_shared", "cmem": "cmem"}
-_SPACES |= {"gmem": "gmem", "error": "any"}
 Found = Kernel | Unmodelled
 
 
@@ -93,7 +85,9 @@ def kernel_of(
         source=source,
     )
     odd = [w for w in semantics if w not in SEMANTICS]
-    return Unmodelled(name, source, f"unknown dimension_semantics {odd[0]!r}") if odd else kernel
+    if odd:
+        return Unmodelled(name, source, f"unknown dimension_semantics {odd[0]!r}")
+    return replace(kernel, body=read_body(params, kernel)) if kernel.platform == "tpu" else kernel
 
 
 def _same(operands: Sequence[Operand], given: Sequence[Any]) -> list[Operand]:
@@ -190,7 +184,7 @@ def pipeline_of(options: Mapping[str, Any], refs: Sequence[Any], source: str) ->
         operands.append(
             Operand(
                 name, role, dims, element_type(ref.dtype), block, index, sizes,
-                memory=_space(getattr(spec, "memory_space", None)), buffers=getattr(mode, "buffer_count", None),
+                memory=memory_word(getattr(spec, "memory_space", None)), buffers=getattr(mode, "buffer_count", None),
                 lookahead=bool(getattr(mode, "use_lookahead", False)), source=_function_place(spec.index_map),
                 unmodelled=unmodelled, part="a view that the body cut out of an array" if is_view(ref) else "",
             )
@@ -304,7 +298,7 @@ def _operand(
         block=kinds,
         index=index,
         sizes=sizes,
-        memory=_space(getattr(block.transformed_block_aval, "memory_space", None)),
+        memory=memory_word(getattr(block.transformed_block_aval, "memory_space", None)),
         buffers=getattr(mode, "buffer_count", None),
         lookahead=bool(getattr(mode, "use_lookahead", False)),
         revisit="any" if revisit == "any" else "immediate",
@@ -331,15 +325,9 @@ def _block(entry: Any) -> Block:
     return Block(f"?{kind}", 1)
 
 
-def _space(space: Any) -> str:
-    # jax 0.12 wraps some spaces in objects whose text is the name
-    text = str(getattr(space, "value", space)).lower().rpartition(".")[2]
-    return _SPACES.get(text, "any")
-
-
 def _scratch(aval: Any) -> Scratch:
     shape = tuple(int(n) for n in getattr(aval, "shape", ()))
-    memory = _space(getattr(aval, "memory_space", None))
+    memory = memory_word(getattr(aval, "memory_space", None))
     dtype = element_type(getattr(aval, "dtype", "f32"))
     return Scratch(shape, dtype, "semaphore" if dtype not in ELEMENT_BITS else memory)
 

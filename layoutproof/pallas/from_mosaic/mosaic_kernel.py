@@ -15,13 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.integers import ZERO
 from layoutproof.core.errors import LayoutError, failure
 from layoutproof.core.size import symbol
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Table, Unmodelled
-from layoutproof.pallas.bit_terms import UnsupportedOp
 from layoutproof.pallas.from_jax.calls import bytes_of
-from layoutproof.pallas.from_jax.jaxpr_terms import ZERO
 from layoutproof.pallas.from_mosaic.mosaic_calls import Array, Call
 from layoutproof.pallas.from_mosaic.mosaic_config import Config
 from layoutproof.pallas.from_mosaic.mosaic_terms import PREFIX, index_terms

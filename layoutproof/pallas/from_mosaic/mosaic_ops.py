@@ -11,10 +11,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from layoutproof.bodies.bit_terms import UnsupportedOp, constant, folded
+from layoutproof.bodies.integers import ONE, ZERO
 from layoutproof.core.numbers import INTS
 from layoutproof.core.term import CONDITIONS, Term
-from layoutproof.pallas.bit_terms import UnsupportedOp, constant, folded
-from layoutproof.pallas.from_jax.jaxpr_terms import ONE, ZERO
 
 TRUE, FALSE = Term("==", ZERO, ZERO), Term("==", ZERO, ONE)
 

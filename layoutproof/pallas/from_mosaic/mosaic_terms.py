@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.core.term import Term
-from layoutproof.pallas.bit_terms import UnsupportedOp
 from layoutproof.pallas.from_mosaic.mosaic_ops import (
     BITS,
     OPERATIONS,

@@ -1,0 +1,183 @@
+"""From a condition over a body's names to a claim that the engines decide.
+
+The points of such a claim are the `program`, the `iteration` of the loops around an effect, an `element`, and `values`:
+what is read from tables and what no term says. Reads of one table at equal indices are equal (`kernel.read_consistency`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from layoutproof.bodies.effects import Body, Loop
+from layoutproof.bodies.terms import Evaluation, Keys, every
+from layoutproof.bodies.values import all_of
+from layoutproof.core.claim import At, Claim, PlacePredicate
+from layoutproof.core.errors import Unsupported
+from layoutproof.core.index_map import Index, IndexMap
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point
+from layoutproof.core.space import Space
+from layoutproof.core.term import Term, fixed
+from layoutproof.kernel.kernel import Kernel, Table
+from layoutproof.kernel.read_consistency import consistent_reads, range_of
+
+LONGEST_LOOP = 1 << 31
+"""Iterations of a loop whose end only a condition says: its counter is an int32."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """A claim about a body, and what its answer rests on.
+
+    claim: for the engines.  tables: names of scalar-prefetch operands that it reads.  lost: why numbers in it are not
+    known, each once: a refutation that rests on one is none.  value: evaluates a term at a point of the claim, on ints.
+    """
+
+    claim: Claim
+    tables: tuple[str, ...]
+    lost: tuple[str, ...]
+    value: Callable[[Term, Point, Numbers], Any] = field(repr=False)
+
+
+def asked(
+    kernel: Kernel,
+    body: Body,
+    violation: Sequence[Term],
+    loops: Sequence[Loop] = (),
+    elements: Mapping[str, int] | None = None,
+    explain: Callable[[Point, Numbers, Callable[[Term], Any]], str] | None = None,
+    extra: Sequence[Term] = (),
+) -> Asked:
+    """The claim that no program, iteration, element and values make all of `violation` true.
+
+    loops: around the effect; those that it does not depend on are left out.  elements: further names, each below its
+    extent.  explain: point, numbers, and a function that gives terms their value there -> sentence.  extra: terms whose
+    values `explain` wants.
+    Raises Unsupported where the condition says `maybe` or speaks of a leaf.
+    """
+    whole = all_of([*violation])
+    wanted = [whole, *extra]
+    names, reads, keys, facts = _closure(body, wanted)
+    own = set(kernel.grid_names)
+    inner = [loop for loop in loops if loop.name in names]
+    known = {loop.name for loop in inner}
+    more = {name: extent for name, extent in (elements or {}).items() if name in names}
+    more |= {name: extent for name, extent in body.witnesses.items() if name in names}
+    unknowns = [body.unknowns[name] for name in names if name in body.unknowns]
+    stray = names - own - known - set(more) - {u.name for u in unknowns} - set(body.definitions)
+    sizes = {name for extent in kernel.grid for name in _symbols(extent)}
+    if stray - sizes:
+        raise Unsupported(f"speaks of {', '.join(sorted(stray - sizes))}, a loop's counter outside of the loop")
+    spaces: dict[str, Space] = {"program": Space(kernel.grid_names, fixed(kernel.grid))}
+    if inner:
+        spaces["iteration"] = Space(tuple(loop.name for loop in inner), tuple(_count(loop) for loop in inner))
+    if more:
+        spaces["element"] = Space(tuple(more), tuple(more.values()))
+    tables = [_table(kernel, body, read) for read in reads]
+    ranges = [range_of(table) for table in tables]
+    if reads or unknowns:
+        extents = [high - low for low, high in ranges] + [u.high - u.low for u in unknowns]
+        labels = [*(f"read{k}" for k in range(len(reads))), *(u.name for u in unknowns)]
+        spaces["values"] = Space(tuple(labels), tuple(extents))
+    assumed = [Term("<", Term("name", loop.name), loop.count) for loop in inner if _counted(loop)]
+
+    def evaluation(places: Sequence[Index], on: Numbers) -> tuple[Evaluation, Any]:
+        named: dict[str, Any] = {}
+        held: Any = True
+        values: Index = ()
+        for (label, space), place in zip(spaces.items(), places, strict=True):
+            if label == "values":
+                values = place
+            else:
+                named |= dict(zip(space.names, place, strict=True))
+        for unknown, value in zip(unknowns, values[len(reads) :], strict=True):
+            named[unknown.name] = value + unknown.low
+        seen = {}
+        for read, (low, _), value in zip(reads, ranges, values, strict=False):
+            seen[keys.of(read)] = value if type(low) is int and low == 0 else value + on.size(low)
+        run = Evaluation(named, on, body.definitions, seen, keys)
+        if reads:
+            rows = [
+                (table, tuple(run(a) for a in read.args[1:]), seen[keys.of(read)])
+                for table, read in zip(tables, reads, strict=True)
+            ]
+            held = consistent_reads(rows, on)
+        return run, held
+
+    def condition(places: tuple[Index, ...], on: Numbers) -> Any:
+        run, held = evaluation(places, on)
+        for term in (*assumed, *facts, whole):
+            held = on.logical_and(held, run(term))
+        return held
+
+    def at(point: Point, on: Numbers) -> Evaluation:
+        return evaluation([point[label] for label in spaces], on)[0]
+
+    def sentence(point: Point, on: Numbers) -> str:
+        return explain(point, on, at(point, on)) if explain is not None else ""
+
+    here = tuple(At(_identity(space), label) for label, space in spaces.items())
+    claim = Claim(spaces, PlacePredicate(here, condition), sentence)
+    prefetched = {table.name for table in kernel.tables}
+    return Asked(
+        claim,
+        tuple(dict.fromkeys(t.name for t in tables if t.name in prefetched)),
+        tuple(dict.fromkeys([*(u.why for u in unknowns), *(_loaded(t) for t in tables if t.name not in prefetched)])),
+        lambda term, point, on: at(point, on)(term),
+    )
+
+
+def _loaded(table: Table) -> str:
+    return f"what the body loads ({table.name})"
+
+
+def _identity(space: Space) -> IndexMap:
+    return IndexMap(space, Space(), lambda index, copy, on: index)
+
+
+def _symbols(extent: Any) -> tuple[str, ...]:
+    return () if type(extent) is int else extent.symbols() if hasattr(extent, "symbols") else extent.names()
+
+
+def _counted(loop: Loop) -> bool:
+    return loop.count is not None and loop.count.op != "int"
+
+
+def _count(loop: Loop) -> int:
+    return int(loop.count.args[0]) if loop.count is not None and loop.count.op == "int" else LONGEST_LOOP
+
+
+def _table(kernel: Kernel, body: Body, read: Term) -> Table:
+    name = read.args[0].args[0]
+    return body.loads[name] if name in body.loads else kernel.table(name)
+
+
+def _closure(body: Body, terms: Sequence[Term]) -> tuple[set[str], list[Term], Keys, list[Term]]:
+    """Names and reads that some terms rest on, through definitions, and the facts about the unknowns among them."""
+    keys = Keys()
+    names: set[str] = set()
+    reads: dict[int, Term] = {}
+    facts: list[Term] = []
+    todo = list(terms)
+    waiting = [(fact, {p.args[0] for p in every(fact) if p.op == "name"}) for fact in body.facts]
+    while todo:
+        for part in every(todo.pop()):
+            if part.op == "maybe":
+                raise Unsupported(str(part.args[0]))
+            if part.op == "leaf":
+                raise Unsupported(f"whether {part.args[0]} is defined")
+            if part.op == "read":
+                reads.setdefault(keys.of(part), part)
+            if part.op == "name" and part.args[0] not in names:
+                names.add(part.args[0])
+                if part.args[0] in body.definitions:
+                    todo.append(body.definitions[part.args[0]])
+        if not todo:
+            unknown = names & set(body.unknowns)
+            told = [fact for fact, of in waiting if of & unknown]
+            waiting = [(fact, of) for fact, of in waiting if not of & unknown]
+            facts += told
+            todo += told
+    return names, list(reads.values()), keys, facts

@@ -1,0 +1,320 @@
+"""Calls, branches, loops and scoped memory.
+
+A loop's body is looked at once, on names for its counter and for what it carries. A carried number that moves by a
+constant step, alternates, wraps around, or repeats what the iteration before computed is a term of the counter; any
+other is an unknown of its type, and the invariants that hold of it are facts (`invariants`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from layoutproof.bodies.bit_terms import UnsupportedOp, constant
+from layoutproof.bodies.effects import Carried, Loop, Unknown, View
+from layoutproof.bodies.integers import condition_of, number_of
+from layoutproof.bodies.memory import allocated
+from layoutproof.bodies.recurrence import closed_form
+from layoutproof.bodies.shapes import moved
+from layoutproof.bodies.terms import names_in, renaming, replaced
+from layoutproof.bodies.values import (
+    FALSE,
+    TRUE,
+    Index,
+    Lost,
+    Value,
+    all_of,
+    any_of,
+    leaf,
+    maybe,
+    negation,
+    settled,
+)
+from layoutproof.core.term import CONDITIONS, Term
+
+_ZERO = Term("int", 0)
+
+
+def _call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    params = equation.params
+    jaxpr = params.get("jaxpr", params.get("call_jaxpr", params.get("fun_jaxpr")))
+    if jaxpr is None:
+        raise UnsupportedOp(f"a call of {params.get('name', 'a function')} without its body")
+    known = {"floor_divide": "//", "remainder": "%"}.get(str(params.get("name", "")))
+    if known and len(operands) == 2 and on.reader.is_jaxs_own(jaxpr):
+        by = _whole(operands[1])
+        if by is not None and by > 0 and operands[0].dtype.kind in "iu":
+            # JAX writes them out with div, sign and select; the name says it better
+            left, dims = operands[0], tuple(int(n) for n in equation.outvars[0].aval.shape)
+            if left.dims == dims:
+                return [_divided(left, known, by, operands[1])]
+    return on.run(jaxpr, operands)  # type: ignore[no-any-return]
+
+
+def _whole(value: Any) -> int | None:
+    """The one number that all elements of a value are, where that is known."""
+    if not isinstance(value, Value):
+        return None
+    try:
+        return constant(value.number((_ZERO,) * len(value.dims))) if not value.dims else None
+    except Lost:
+        return None
+
+
+def _divided(left: Value, op: str, by: int, right: Value) -> Value:
+    def said(index: Index) -> Term:
+        term = left.number(index)
+        whole = constant(term)
+        if whole is not None:
+            return Term("int", whole // by if op == "//" else whole % by)
+        return Term(op, term, Term("int", by))
+
+    return Value(left.dims, left.dtype, said, None if left.defined else left.undefined)
+
+
+def _cond(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    which, *rest = operands
+    branches = equation.params["branches"]
+    count = len(branches)
+    known = _whole(which)
+    if known is not None:
+        return on.run(branches[min(max(known, 0), count - 1)], rest)  # type: ignore[no-any-return]
+    chosen = on.scalar(which)
+    if which.dtype.kind == "b":
+        said = settled(condition_of(chosen))
+        taken = [negation(said), said]
+    else:
+        taken = _taken(chosen, count)
+    sides = []
+    for branch, condition in zip(branches, taken, strict=True):
+        if condition is FALSE:
+            sides.append(None)
+            continue
+        with on.under(condition):
+            sides.append(on.run(branch, rest))
+    kept = [(c, side) for c, side in zip(taken, sides, strict=True) if side is not None]
+    return [_merged(which, cases) for cases in zip(*[[(c, v) for v in side] for c, side in kept], strict=True)]
+
+
+def _taken(chosen: Term, count: int) -> list[Term]:
+    """The condition of each branch: the first is for numbers below, too, and the last for those above."""
+    if count == 2 and chosen.op == "select" and [constant(a) for a in chosen.args[1:]] == [1, 0]:
+        # a truth value that was converted, as `pl.when` does
+        return [negation(chosen.args[0]), chosen.args[0]]
+    found = []
+    for k in range(count):
+        low = TRUE if k == 0 else settled(Term("<", Term("int", k - 1), chosen))
+        high = TRUE if k == count - 1 else settled(Term("<", chosen, Term("int", k + 1)))
+        found.append(all_of([low, high]))
+    return found
+
+
+def _merged(which: Value, cases: Sequence[tuple[Term, Any]]) -> Any:
+    first = cases[0][1]
+    if isinstance(first, View):
+        if all(value is first for _, value in cases):
+            return first
+        raise UnsupportedOp("a branch that chooses a reference")
+    if len(cases) == 1:
+        return first
+
+    def said(index: Index) -> Term:
+        found = cases[-1][1].number(index)
+        for condition, value in reversed(cases[:-1]):
+            found = _selected(condition, value.number(index), found)
+        return found
+
+    def undefined(index: Index) -> Term:
+        return any_of([which.undefined(), *(all_of([c, v.undefined(index)]) for c, v in cases)])
+
+    defined = which.defined and all(v.defined for _, v in cases)
+    return Value(first.dims, first.dtype, said, None if defined else undefined)
+
+
+def _selected(condition: Term, yes: Term, no: Term) -> Term:
+    if yes is no:
+        return yes
+    if yes.op in CONDITIONS or no.op in CONDITIONS:
+        return any_of([all_of([condition, condition_of(yes)]), all_of([negation(condition), condition_of(no)])])
+    return Term("select", condition, yes, no)
+
+
+def _scan(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    params = equation.params
+    consts, carry = on.reader.scan_parts(equation)
+    length = int(params["length"])
+    loop = Loop(on.named("loop"), Term("int", length), on.source())
+    counter = Term("name", loop.name)
+    position = Term("-", Term("int", length - 1), counter) if params.get("reverse") else counter
+    inits, xs = operands[consts : consts + carry], operands[consts + carry :]
+    slots = [_slot(on, init) for init in inits]
+    rows = [moved(x, x.dims[1:], lambda index: (position, *index)) for x in xs]
+    with on.inside(loop):
+        results = on.run(params["jaxpr"], [*operands[:consts], *(s for _, s in slots), *rows])
+    finals = _close(on, loop, inits, slots, results[:carry], Term("int", length))
+    stacked = []
+    for value, variable in zip(results[carry:], equation.outvars[carry:], strict=True):
+        why = "what a loop stacks"
+        dims = tuple(int(n) for n in variable.aval.shape)
+        stacked.append(
+            Value(dims, value.dtype, why, None if value.defined else lambda index: maybe("what a loop stacks"))
+        )
+    return [*finals, *stacked]
+
+
+def _while(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    params = equation.params
+    first, second = int(params["cond_nconsts"]), int(params["body_nconsts"])
+    of_cond, of_body = operands[:first], operands[first : first + second]
+    inits = operands[first + second :]
+    loop = Loop(on.named("loop"), None, on.source())
+    slots = [_slot(on, init) for init in inits]
+    with on.inside(loop):
+        (goes_on,) = on.run(params["cond_jaxpr"], [*of_cond, *(s for _, s in slots)])
+        condition = settled(condition_of(on.scalar(goes_on)))
+        with on.under(condition):
+            results = on.run(params["body_jaxpr"], [*of_body, *(s for _, s in slots)])
+    finals = _close(on, loop, inits, slots, results, None, condition)
+    (again,) = on.run(params["cond_jaxpr"], [*of_cond, *finals])
+    try:
+        on.facts.append(negation(settled(condition_of(again.number()))))
+    except Lost:
+        pass
+    return finals
+
+
+def _slot(on: Any, init: Any) -> tuple[str, Any]:
+    """A name for a carried value, and the value that a loop's body sees."""
+    if isinstance(init, View):
+        return "", init
+    name = on.named("carry")
+    if init.dims or getattr(init.dtype, "kind", "") not in "iub":
+        why = "a value that a loop hands on"
+        return name, Value(init.dims, init.dtype, why, lambda index: leaf(name, index))
+    term = Term("name", name)
+    said = term if init.dtype.kind != "b" else Term("!=", term, _ZERO)
+    return name, Value((), init.dtype, lambda index: said, lambda index: leaf(name, index))
+
+
+def _close(
+    on: Any,
+    loop: Loop,
+    inits: Sequence[Any],
+    slots: Sequence[tuple[str, Any]],
+    results: Sequence[Any],
+    count: Term | None,
+    condition: Term | None = None,
+) -> list[Any]:
+    """What the carried names mean, and the values after the loop. count: of iterations, None where `condition` ends it."""
+    names = [name for name, _ in slots]
+    starts = [_number(init) for init in inits]
+    nexts = [_number(result) for result in results]
+    forms = closed_form(loop, dict(zip(names, starts, strict=True)), dict(zip(names, nexts, strict=True)))
+    finals: list[Any] = []
+    for (name, slot), init, result in zip(slots, inits, results, strict=True):
+        if isinstance(init, View):
+            finals.append(init)
+            continue
+        single = not init.dims and getattr(init.dtype, "kind", "") in "iub"
+        after = on.named("final")
+        defined = init.defined and _defined_without(result, name)
+        if not defined:
+            on.carried[name] = Carried(loop, init, result)
+            on.carried[after] = Carried(loop, init, result, final=True)
+        undefined: Callable[[Index], Term] | None = None if defined else _leaf_of(after)
+        if defined:
+            on.never_undefined.add(name)
+        if not single:
+            finals.append(Value(init.dims, init.dtype, "what a loop hands on", undefined))
+            continue
+        form = forms.get(name)
+        if form is not None:
+            on.definitions[name] = form
+        else:
+            _havoc(on, name, init.dtype, loop)
+        last = _last(form, loop, count, condition, name, forms, starts[names.index(name)])
+        if last is None:
+            _havoc(on, after, init.dtype, loop)
+            last = Term("name", after)
+        said = last if init.dtype.kind != "b" else condition_of(last)
+        finals.append(Value((), init.dtype, _always(said), undefined))
+    return finals
+
+
+def _always(term: Term) -> Callable[[Index], Term]:
+    return lambda index: term
+
+
+def _leaf_of(name: str) -> Callable[[Index], Term]:
+    return lambda index: leaf(name, index)
+
+
+def _defined_without(result: Any, name: str) -> bool:
+    """Whether what a loop hands on is defined, whatever it was given."""
+    return isinstance(result, Value) and result.defined
+
+
+def _havoc(on: Any, name: str, dtype: Any, loop: Loop) -> None:
+    bits, kind = 8 * int(getattr(dtype, "itemsize", 4)), getattr(dtype, "kind", "i")
+    low, high = (0, 2) if kind == "b" else (0, 1 << bits) if kind == "u" else (-(1 << (bits - 1)), 1 << (bits - 1))
+    on.unknowns[name] = Unknown(name, low, high, "a number that a loop hands on", loop.source)
+
+
+def _number(value: Any) -> Term | None:
+    """A carried number as a term, truth values as 0 or 1; None where there is none."""
+    if isinstance(value, View) or value.dims or getattr(value.dtype, "kind", "") not in "iub":
+        return None
+    try:
+        return number_of(value.number())  # type: ignore[no-any-return]
+    except Lost:
+        return None
+
+
+def _last(
+    form: Term | None,
+    loop: Loop,
+    count: Term | None,
+    condition: Term | None,
+    name: str,
+    forms: Mapping[str, Term],
+    start: Term | None,
+) -> Term | None:
+    """A carried number after the loop."""
+    if form is None:
+        return None
+    if count is not None:
+        return replaced(form, renaming({loop.name: count}))
+    if loop.name not in names_in(form):
+        return form
+    # `i < upper` with a step of 1 leaves the larger of start and upper
+    if condition is not None and condition.op == "<" and start is not None:
+        left, upper = condition.args
+        if left.op == "name" and left.args[0] == name and str(form) == str(Term("+", start, Term("name", loop.name))):
+            above = forms.get(upper.args[0]) if upper.op == "name" else upper
+            above = upper if above is None else above
+            if loop.name not in names_in(above):
+                return Term("max", start, above)
+    return None
+
+
+def _scoped(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    if any(t for t in equation.params.get("ref_transforms") or ()):
+        raise UnsupportedOp("run_scoped of memory in another form")
+    inner, _ = on.reader.opened(equation.params["jaxpr"])
+    fresh = [allocated(on, variable.aval) for variable in inner.invars]
+    return on.run(inner, [*operands, *fresh])  # type: ignore[no-any-return]
+
+
+PRIMITIVES = {
+    **dict.fromkeys(
+        (
+            "jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr",
+            "remat", "remat2", "checkpoint",
+        ),
+        _call,
+    ),
+    "cond": _cond,
+    "scan": _scan,
+    "while": _while,
+    "run_scoped": _scoped,
+}  # fmt: skip

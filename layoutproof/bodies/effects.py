@@ -1,0 +1,260 @@
+"""What a body does, as data: references, views of them, and the effects in program order. This is the manual of bodies.
+
+A reference is memory that the body is given (the window of an operand, a whole array in HBM, a scalar-prefetch operand,
+scratch, semaphores) or allocates (`run_scoped`). A view is a reference seen through steps: a slice per dimension, a
+reshape, a bitcast. Every effect happens at a `Spot`: under a path condition, inside loops, at a source line.
+
+Names in terms: a dimension of the grid by its name in the kernel; a loop's counter `loop3`; what no term says `any5`
+(an `Unknown` with a range); a carried number by a `definition`; what a load gives `read(load2, indices)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import Table
+
+Index = tuple[Term, ...]
+
+ROLES = ("in", "out", "scratch", "prefetch", "fresh", "semaphore")
+"""What a reference is: an operand's, memory of the call, a scalar-prefetch operand, or allocated by the body."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reference:
+    """Memory that a body may address.
+
+    name: of the operand, or `scratch[0]`, `prefetch[1]`, `scoped2`.  role: one of ROLES.  dims: of what the body sees,
+    in elements: the window of a blocked operand, without squeezed dimensions.  dtype: XLA's name of the element type.
+    memory: where it lies, a word of `kernel.MEMORIES`.  position: among the operands, scratches or prefetched ones.
+    fresh_in: for memory the body allocates, the loops around the allocation.
+    """
+
+    name: str
+    role: str
+    dims: tuple[int, ...]
+    dtype: str
+    memory: str
+    position: int = 0
+    fresh_in: tuple[Loop, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loop:
+    """A loop: its counter `name` takes 0, 1, .. below `count`; None where only a condition ends it.
+
+    source: file:line.
+    """
+
+    name: str
+    count: Term | None
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slice:
+    """One dimension of an access: `size` elements from `start`, `stride` apart; `single`: an index, no dimension."""
+
+    start: Term
+    size: Term
+    stride: int = 1
+    single: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One step of a view: slices of something of shape `dims`, or (slices empty) a change of shape.
+
+    kind: "slices", "reshape", "transpose", "bitcast".  after: the shape that it gives; None where a size is not known.
+    permutation: of a transpose.  dtype: of the elements after a bitcast.
+    """
+
+    kind: str
+    dims: tuple[int, ...]
+    after: tuple[int, ...] | None
+    slices: tuple[Slice, ...] = ()
+    permutation: tuple[int, ...] = ()
+    dtype: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """A reference through steps, the first applied to the reference itself. dims: None where a size is not known."""
+
+    reference: Reference
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def dims(self) -> tuple[int, ...] | None:
+        """The shape of what is seen."""
+        return self.steps[-1].after if self.steps else self.reference.dims
+
+    @property
+    def dtype(self) -> str:
+        """The element type of what is seen."""
+        return next((step.dtype for step in reversed(self.steps) if step.dtype), self.reference.dtype)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spot:
+    """When and where an effect happens.
+
+    number: its position in program order.  path: conditions that all hold.  loops: around it, outermost first.
+    source: file:line.
+    """
+
+    number: int
+    path: tuple[Term, ...]
+    loops: tuple[Loop, ...]
+    source: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Access:
+    """A load or a store. kind: "read", "write" or "add" (reads and writes).
+
+    mask: the condition for an element of the view, None = all.  value: what is written. `spot.number` names a load:
+    `loadN`, in terms (`Body.loads`) and as what may be undefined (`values.leaf`).
+    """
+
+    kind: str
+    view: View
+    spot: Spot
+    value: Any = None
+    mask: Any = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Copy:
+    """A copy that is started. semaphore: what its end adds bytes to; sent: of a remote copy, the sender's.
+
+    device: of a remote copy, in words; "" = local.
+    """
+
+    source: View
+    target: View
+    semaphore: View
+    spot: Spot
+    sent: View | None = None
+    device: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wait:
+    """A wait for as many bytes as `view` has; only its shape counts, and no address."""
+
+    view: View
+    semaphore: View
+    spot: Spot
+    device: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signal:
+    """A semaphore that is counted up by `amount`, or waited for and counted down (`wait`)."""
+
+    semaphore: View
+    amount: Term | None
+    spot: Spot
+    wait: bool = False
+    device: str = ""
+
+
+Effect = Access | Copy | Wait | Signal
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unknown:
+    """A number that no term says: low <= value < high. why: what it is, in words, with its line."""
+
+    name: str
+    low: int
+    high: int
+    why: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Body:
+    """What one program does.
+
+    references: what the body is given, in the order of its arguments.  effects: in program order.
+    unknowns: by name.  definitions: carried numbers as terms over their loops' counters, by name.
+    loads: of integers and truth values whose place nothing else says: the table that stands for what was loaded.
+    carried: values that loops hand on, by name.  witnesses: names for "some k", each below its extent.
+    unmodelled: (what, file:line) that the interpreter refused, each once: nothing is known of what they do.
+    multiples: (number, what `multiple_of` says divides it, where).  facts: conditions that hold of unknowns.
+    """
+
+    references: tuple[Reference, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    unknowns: Mapping[str, Unknown] = field(default_factory=dict)
+    definitions: Mapping[str, Term] = field(default_factory=dict)
+    loads: Mapping[str, Table] = field(default_factory=dict)
+    carried: Mapping[str, Carried] = field(default_factory=dict)
+    witnesses: Mapping[str, int] = field(default_factory=dict)
+    unmodelled: tuple[tuple[str, str], ...] = ()
+    multiples: tuple[tuple[Term, int, Spot], ...] = ()
+    facts: tuple[Term, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Carried:
+    """A value that a loop hands from one iteration to the next: of `loop`, what it starts with and what each gives on.
+
+    start, next: `values.Value`s; the second speaks of the loop's counter.  final: what is left after the loop.
+    """
+
+    loop: Loop
+    start: Any
+    next: Any
+    final: bool = False
+
+
+def views_of(body: Body | None) -> tuple[View, ...]:
+    """All that a body addresses, effect by effect."""
+    found: list[View] = []
+    for effect in () if body is None else body.effects:
+        match effect:
+            case Access(_, view):
+                found.append(view)
+            case Copy(source, target, semaphore, _, sent):
+                found += [source, target, semaphore, *([] if sent is None else [sent])]
+            case Wait(_, semaphore) | Signal(semaphore):
+                found.append(semaphore)
+    return tuple(found)
+
+
+def places(view: View, index: Index) -> Index | None:
+    """Where an element of a view lies in its reference; None where a step has no such map (a bitcast).
+
+    index: one term per dimension of the view.
+    """
+    from layoutproof.bodies.shapes import reshaped  # the one rule of row-major order
+
+    for step in reversed(view.steps):
+        if step.kind == "slices":
+            rest = iter(index)
+            index = tuple(
+                piece.start if piece.single else _sum(piece.start, next(rest), piece.stride) for piece in step.slices
+            )
+        elif step.kind == "reshape" and step.after is not None:
+            index = reshaped(index, step.after, step.dims)
+        elif step.kind == "transpose":
+            back = list(index)
+            for k, d in enumerate(step.permutation):
+                back[d] = index[k]
+            index = tuple(back)
+        else:
+            return None
+    return index
+
+
+def _sum(start: Term, entry: Term, stride: int) -> Term:
+    step = entry if stride == 1 else Term("*", entry, Term("int", stride))
+    if start.op == "int" and start.args[0] == 0:
+        return step
+    return Term("+", start, step)

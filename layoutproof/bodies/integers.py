@@ -1,0 +1,157 @@
+"""Integers and truth values as JAX computes them, one element at a time, as terms.
+
+Every operation is modelled or refused by name. Arithmetic of int32 and int64 is over the unbounded integers; that JAX
+computes it in 32 bits is the business of the property `index_int32`. What is narrower or unsigned wraps here as it does
+there, and so does a conversion to it. Truth values are conditions, and count as 0 or 1 where a number must stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from layoutproof.bodies.bit_terms import UnsupportedOp, bitwise, constant, folded, shifted, wrapped
+from layoutproof.core.term import CONDITIONS, Term
+
+ONE, ZERO = Term("int", 1), Term("int", 0)
+
+
+def held(value: Any, aval: Any) -> Any:
+    """A result as its type holds it: truth values as conditions, numbers that may wrap as what is left of them."""
+    kind = getattr(getattr(aval, "dtype", None), "kind", "")
+    if not isinstance(value, Term):
+        return value
+    if kind == "b":
+        return condition_of(value)
+    if kind not in "iu" or value.op in ("name", "read", "select", "min", "max"):
+        return value
+    bits = 8 * aval.dtype.itemsize
+    if constant(value) is None and kind == "i" and bits >= 32:
+        return value
+    return wrapped(value, bits, kind == "i")
+
+
+def literal(value: Any) -> Any:
+    """A number or truth value that is known when tracing, as a term. UnsupportedOp for arrays and floats."""
+    if getattr(value, "shape", ()) != ():
+        raise UnsupportedOp(f"an array of shape {value.shape} captured by the index map")
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    if isinstance(value, bool) or kind == "b":
+        return Term("==", ZERO, ZERO if bool(value) else ONE)
+    if isinstance(value, float) or (kind in "fcV" and kind):
+        raise UnsupportedOp(f"the number {value}, which is no integer")
+    return Term("int", int(value))
+
+
+def chosen(which: Any, cases: Sequence[Any]) -> Any:
+    """The case that `which` numbers: the first for numbers below, the last for those above."""
+    if len(cases) == 2 and which.op in CONDITIONS:
+        return _select(which, *cases)
+    result = cases[-1]
+    for k, case in reversed(list(enumerate(cases[:-1]))):
+        result = _select(Term("<", Term("int", k), number_of(which)), case, result)
+    return result
+
+
+def applied(name: str, operands: Sequence[Any], dtype: Any) -> Any:
+    """One operation on integers or truth values. dtype: of the first operand. UnsupportedOp names what is no such."""
+    if name in ("and", "or", "not", "xor") and dtype.kind != "b":
+        return bitwise(name, list(operands))
+    if name in SHIFTS:
+        if name == "shift_right_arithmetic" and dtype.kind == "u":
+            raise UnsupportedOp(f"an arithmetic shift of {dtype}")
+        return shifted(operands[0], operands[1], 8 * dtype.itemsize, SHIFTS[name])
+    if name not in OPERATIONS:
+        raise UnsupportedOp(f"the operation {name}")
+    return OPERATIONS[name](*operands)
+
+
+def converted(value: Any, old: Any, new: Any) -> Any:
+    if new.kind == "b":
+        return condition_of(value)
+    if new.kind not in "iu":
+        raise UnsupportedOp(f"a conversion to {new}, which is no integer")
+    if old.kind == "b":
+        return number_of(value)
+    if old.kind not in "iu":
+        raise UnsupportedOp(f"a conversion from {old} to {new}")
+    holds = new.itemsize > old.itemsize if new.kind == "i" and old.kind == "u" else new.itemsize >= old.itemsize
+    if holds and not (new.kind == "u" and old.kind == "i"):
+        return value
+    return wrapped(value, 8 * new.itemsize, new.kind == "i")
+
+
+def condition_of(value: Any) -> Any:
+    """A truth value as a condition, also one that is read from a table or was counted with."""
+    return value if value.op in CONDITIONS else Term("!=", value, ZERO)
+
+
+def number_of(value: Any) -> Any:
+    """A condition as 0 or 1, a number as it is."""
+    if isinstance(value, Term) and value.op in CONDITIONS:
+        return folded(Term("select", value, ONE, ZERO))
+    return value
+
+
+def _binary(op: str) -> Callable[[Any, Any], Term]:
+    def build(left: Any, right: Any) -> Term:
+        left, right = number_of(left), number_of(right)
+        if op in ("truncdiv", "truncrem"):
+            by = constant(right)
+            if by is None or by <= 0:
+                raise UnsupportedOp(f"a division by {right}, which is no positive constant")
+        if op == "*" and constant(left) is None and constant(right) is None:
+            return Term(op, left, right)
+        return folded(Term(op, left, right))
+
+    return build
+
+
+def _compare(op: str, turned: bool = False) -> Callable[[Any, Any], Term]:
+    def build(left: Any, right: Any) -> Term:
+        left, right = number_of(left), number_of(right)
+        return Term(op, right, left) if turned else Term(op, left, right)
+
+    return build
+
+
+def _select(condition: Any, if_false: Any, if_true: Any) -> Term:
+    condition = condition_of(condition)
+    if if_true.op in CONDITIONS or if_false.op in CONDITIONS:
+        yes = Term("and", condition, condition_of(if_true))
+        return Term("or", yes, Term("and", Term("not", condition), condition_of(if_false)))
+    return folded(Term("select", condition, if_true, if_false))
+
+
+def _sign(value: Any) -> Term:
+    negative = Term("select", Term("<", value, ZERO), Term("int", -1), ZERO)
+    return folded(Term("select", Term("<", ZERO, value), ONE, negative))
+
+
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "add": _binary("+"),
+    "sub": _binary("-"),
+    "mul": _binary("*"),
+    "div": _binary("truncdiv"),
+    "rem": _binary("truncrem"),
+    "max": _binary("max"),
+    "min": _binary("min"),
+    "neg": lambda a: folded(Term("-", ZERO, number_of(a))),
+    "sign": _sign,
+    "abs": lambda a: folded(Term("max", a, Term("-", ZERO, a))),
+    "clamp": lambda low, x, high: folded(Term("min", Term("max", low, x), high)),
+    "lt": _compare("<"),
+    "le": _compare("<="),
+    "gt": _compare("<", turned=True),
+    "ge": _compare("<=", turned=True),
+    "eq": _compare("=="),
+    "ne": _compare("!="),
+    "square": lambda a: folded(Term("*", a, a)),
+    "and": lambda a, b: Term("and", condition_of(a), condition_of(b)),
+    "or": lambda a, b: Term("or", condition_of(a), condition_of(b)),
+    "not": lambda a: Term("not", condition_of(a)),
+    "xor": lambda a, b: Term("!=", number_of(a), number_of(b)),
+    "select_n": lambda which, *cases: chosen(which, cases),
+}
+
+SHIFTS = {"shift_left": "left", "shift_right_arithmetic": "right", "shift_right_logical": "logical"}

@@ -1,0 +1,253 @@
+"""One pass over a body: every equation becomes values, effects, or a named refusal.
+
+The equations are those of a jaxpr, duck-typed: `primitive.name`, `params`, `invars`, `outvars` with `aval`s. What is
+particular to a version of JAX (how trees of indices are stored, what a loop's parameters are called) is asked of a
+`Reader`. Each primitive is in one file, by family; a primitive that none of them has is refused by its name: what it
+gives is lost and perhaps undefined, and where it touches a reference nothing is proved of the body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from layoutproof.bodies import arithmetic, control, copies, memory, programs, reductions, shapes
+from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.effects import Body, Carried, Effect, Loop, Reference, Spot, Unknown, View
+from layoutproof.bodies.integers import literal
+from layoutproof.bodies.values import TRUE, Index, Lost, Value, all_of, any_of, maybe, settled
+from layoutproof.core.errors import BudgetExceeded
+from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import Table
+
+MOST_EQUATIONS = 400_000
+"""Equations that are looked at, loops once each; then the body is over budget."""
+
+PRIMITIVES: Mapping[str, Callable[[Any, Any, list[Any]], list[Any]]] = {
+    **arithmetic.PRIMITIVES,
+    **shapes.PRIMITIVES,
+    **reductions.PRIMITIVES,
+    **memory.PRIMITIVES,
+    **control.PRIMITIVES,
+    **copies.PRIMITIVES,
+    **programs.PRIMITIVES,
+}
+"""Primitive -> (interpreter, equation, operands) -> results."""
+
+
+class Reader(Protocol):
+    """What only somebody who knows JAX can say."""
+
+    def opened(self, jaxpr: Any) -> tuple[Any, tuple[Any, ...]]:
+        """The jaxpr and the values of its constants."""
+
+    def unflatten(self, tree: Any, leaves: Sequence[Any]) -> Any:
+        """The object that a tree of JAX makes of leaves."""
+
+    def place_of(self, equation: Any) -> str:
+        """`file:line` of the user's line of an equation."""
+
+    def scan_parts(self, params: Mapping[str, Any]) -> tuple[int, int]:
+        """Of a scan: how many constants, how many carried values."""
+
+    def element_type(self, dtype: Any) -> str:
+        """XLA's name of an element type."""
+
+    def memory_of(self, aval: Any) -> str:
+        """The memory of a reference, a word of `kernel.MEMORIES`."""
+
+    def is_jaxs_own(self, jaxpr: Any) -> bool:
+        """Whether a nested jaxpr was traced from a function of the jax package."""
+
+
+class Interpreter:
+    """The state of one pass. grid, names: of the programs.  constant: names of references that nothing stores to."""
+
+    def __init__(
+        self, reader: Reader, grid: Sequence[Any], names: Sequence[str], constant: frozenset[str] = frozenset()
+    ) -> None:
+        self.reader = reader
+        self.grid = tuple(grid)
+        self.names = tuple(names)
+        self.constant = constant
+        self.effects: list[Effect] = []
+        self.references: list[Reference] = []
+        self.unknowns: dict[str, Unknown] = {}
+        self.definitions: dict[str, Term] = {}
+        self.loads: dict[str, Table] = {}
+        self.carried: dict[str, Carried] = {}
+        self.witnesses: dict[str, int] = {}
+        self.refused: dict[tuple[str, str], None] = {}
+        self.facts: list[Term] = []
+        self.never_undefined: set[str] = set()
+        self.multiples: list[tuple[Term, int, Spot]] = []
+        self.path: tuple[Term, ...] = ()
+        self.loops: tuple[Loop, ...] = ()
+        self.equation: Any = None
+        self._made = 0
+        self._seen = 0
+
+    # what families make
+
+    def named(self, prefix: str) -> str:
+        """A name that is not used yet."""
+        self._made += 1
+        return f"{prefix}{self._made}"
+
+    def spot(self) -> Spot:
+        """Where the pass is."""
+        return Spot(len(self.effects), self.path, self.loops, self.source())
+
+    def source(self) -> str:
+        """`file:line` of the equation that is looked at."""
+        return self.reader.place_of(self.equation) if self.equation is not None else ""
+
+    def witness(self, extent: int) -> Term:
+        """A name for "some k from 0 to extent - 1"."""
+        name = self.named("some")
+        self.witnesses[name] = extent
+        return Term("name", name)
+
+    def unknown(self, why: str, dtype: Any) -> Term:
+        """A number that no term says, of any value that its type holds."""
+        bits = 8 * int(getattr(dtype, "itemsize", 4))
+        kind = getattr(dtype, "kind", "i")
+        low, high = (0, 2) if kind == "b" else (0, 1 << bits) if kind == "u" else (-(1 << (bits - 1)), 1 << (bits - 1))
+        name = self.named("any")
+        self.unknowns[name] = Unknown(name, low, high, why, self.source())
+        return Term("name", name)
+
+    def scalar(self, value: Any, dtype: Any = None) -> Term:
+        """A single number as a term, an unknown where no term says it."""
+        try:
+            return value.number()  # type: ignore[no-any-return]
+        except Lost as lost:
+            term = self.unknown(str(lost), value.dtype if dtype is None else dtype)
+            return Term("!=", term, Term("int", 0)) if getattr(value.dtype, "kind", "") == "b" else term
+
+    def refuse(self, what: str) -> None:
+        """Something that is not modelled happens here."""
+        self.refused.setdefault((what, self.source()))
+
+    @contextmanager
+    def under(self, *conditions: Term) -> Iterator[None]:
+        """Within it, effects happen only where these hold."""
+        before, self.path = self.path, (*self.path, *(c for c in map(settled, conditions) if c is not TRUE))
+        try:
+            yield
+        finally:
+            self.path = before
+
+    @contextmanager
+    def inside(self, loop: Loop) -> Iterator[None]:
+        """Within it, effects happen in every iteration of a loop."""
+        before, self.loops = self.loops, (*self.loops, loop)
+        try:
+            yield
+        finally:
+            self.loops = before
+
+    # the pass
+
+    def run(self, jaxpr: Any, arguments: Sequence[Any]) -> list[Any]:
+        """The results of a jaxpr for some values and views; its effects are noted."""
+        inner, consts = self.reader.opened(jaxpr)
+        if len(inner.constvars) == len(consts):
+            known = [self.constant_value(value) for value in consts]
+            given = list(arguments)
+        else:
+            # run_scoped: the outer references are the constants
+            known, given = list(arguments[: len(inner.constvars)]), list(arguments[len(inner.constvars) :])
+        values: dict[Any, Any] = dict(zip(inner.constvars, known, strict=True))
+        values.update(zip(inner.invars, given, strict=True))
+        for equation in inner.eqns:
+            self._seen += 1
+            if self._seen > MOST_EQUATIONS:
+                raise BudgetExceeded(f"the body has more than {MOST_EQUATIONS} equations")
+            outer, self.equation = self.equation, equation
+            results = self._results(equation, [self._value(atom, values) for atom in equation.invars])
+            self.equation = outer
+            values.update(zip(equation.outvars, results, strict=True))
+        return [self._value(atom, values) for atom in inner.outvars]
+
+    def constant_value(self, value: Any) -> Value:
+        """A number or an array that is known when tracing."""
+        dims = tuple(int(n) for n in getattr(value, "shape", ()))
+        dtype = getattr(value, "dtype", None) or _Kind(type(value))
+        if not dims and getattr(dtype, "kind", "") in "iub":
+            term = settled(literal(value))
+            return Value(dims, dtype, lambda index: term)
+        return Value(dims, dtype, "a number of the code that is no integer" if not dims else "an array of the code")
+
+    def _value(self, atom: Any, values: Mapping[Any, Any]) -> Any:
+        return self.constant_value(atom.val) if hasattr(atom, "val") else values[atom]
+
+    def _results(self, equation: Any, operands: list[Any]) -> list[Any]:
+        name = equation.primitive.name
+        make = PRIMITIVES.get(name)
+        try:
+            if make is None:
+                raise UnsupportedOp(f"the primitive {name}")
+            return make(self, equation, operands)
+        except UnsupportedOp as problem:
+            if any(isinstance(o, View) for o in operands) or getattr(equation, "effects", None):
+                self.refuse(str(problem))
+            return lost(self, equation, operands, str(problem))
+
+
+class _Kind:
+    """The element type of a plain Python number."""
+
+    def __init__(self, kind: type) -> None:
+        self.kind = {bool: "b", int: "i"}.get(kind, "f")
+        self.itemsize = 4
+
+
+def lost(on: Interpreter, equation: Any, operands: Sequence[Any], why: str) -> list[Value]:
+    """Results of which nothing is known: numbers are lost, and undefined where any element of any operand may be."""
+
+    def undefined(index: Index) -> Term:
+        parts = []
+        for operand in operands:
+            if isinstance(operand, Value) and not operand.defined:
+                parts.append(operand.undefined(tuple(on.witness(extent) for extent in operand.dims)))
+        return all_of([any_of(parts), maybe(why)])
+
+    return [Value(dims_of(v), v.aval.dtype, why, undefined) for v in equation.outvars]
+
+
+def dims_of(variable: Any) -> tuple[int, ...]:
+    """The shape of a variable of an equation."""
+    return tuple(int(n) for n in getattr(variable.aval, "shape", ()))
+
+
+def body_of(
+    reader: Reader, jaxpr: Any, references: Sequence[Reference], grid: Sequence[Any], names: Sequence[str]
+) -> Body:
+    """The body of a kernel. references: its arguments, in order; grid, names: extents and names of its programs.
+
+    Raises BudgetExceeded for bodies that are too long.
+    """
+    tables = frozenset(r.name for r in references if r.memory == "smem" and r.role in ("in", "prefetch"))
+    while True:
+        on = Interpreter(reader, grid, names, tables)
+        on.references = list(references)
+        on.run(jaxpr, [View(reference) for reference in references])
+        stored = tables & memory.stored_names(on.effects)
+        if not stored:
+            break
+        # a table that the body writes to is no constant, and what was read of it no entry of a table
+        tables -= stored
+    return Body(
+        tuple(on.references),
+        tuple(on.effects),
+        on.unknowns,
+        on.definitions,
+        on.loads,
+        on.carried,
+        on.witnesses,
+        tuple(on.refused),
+        tuple(on.multiples),
+        tuple(on.facts),
+    )

@@ -1,0 +1,221 @@
+"""Loads and stores: `get`, `swap`, `addupdate`, their masked forms, and the views that they go through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.effects import Access, Copy, Effect, Reference, Slice, Step, View, places
+from layoutproof.bodies.values import Index, Lost, Value, all_of, any_of, leaf, maybe, negation
+from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import Table
+
+_ZERO = Term("int", 0)
+
+
+def stored_names(effects: Iterable[Effect]) -> frozenset[str]:
+    """The references that something stores to."""
+    found = set()
+    for effect in effects:
+        if isinstance(effect, Access) and effect.kind != "read":
+            found.add(effect.view.reference.name)
+        elif isinstance(effect, Copy):
+            found.add(effect.target.reference.name)
+    return frozenset(found)
+
+
+def view_of(on: Any, value: Any) -> View:
+    """A reference, or one that carries its own transforms. UnsupportedOp for anything else."""
+    if isinstance(value, View):
+        return value
+    inner = getattr(value, "ref", None)
+    if inner is not None:
+        return through(on, view_of(on, inner), getattr(value, "transforms", ()))
+    raise UnsupportedOp(f"an address that is no reference but {type(value).__name__}")
+
+
+def through(on: Any, view: View, transforms: Any) -> View:
+    """A view through more transforms, as JAX stores them."""
+    for transform in transforms if isinstance(transforms, tuple | list) else [transforms]:
+        if transform is not None:
+            view = View(view.reference, (*view.steps, _step(on, view, transform)))
+    return view
+
+
+def _step(on: Any, view: View, transform: Any) -> Step:
+    kind = type(transform).__name__
+    dims = view.dims
+    if dims is None:
+        raise UnsupportedOp("a view of a view whose shape depends on data")
+    if hasattr(transform, "indices"):
+        slices = tuple(_slice(on, entry, extent) for entry, extent in zip(transform.indices, dims, strict=True))
+        sizes = [piece.size for piece in slices if not piece.single]
+        known = all(size.op == "int" for size in sizes)
+        return Step("slices", dims, tuple(int(size.args[0]) for size in sizes) if known else None, slices)
+    if kind in ("ReshapeTransform", "RefReshaper") or (hasattr(transform, "shape") and "eshape" in kind):
+        return Step("reshape", dims, tuple(int(n) for n in transform.shape))
+    if "ranspose" in kind:
+        order = tuple(int(d) for d in transform.permutation)
+        return Step("transpose", dims, tuple(dims[d] for d in order), permutation=order)
+    if "itcast" in kind:
+        return _bitcast(view, dims, on.reader.element_type(transform.dtype))
+    raise UnsupportedOp(f"a view through {kind}")
+
+
+def _bitcast(view: View, dims: tuple[int, ...], dtype: str) -> Step:
+    """The rows that share a word become rows of the other width: the last dimension but one grows or shrinks."""
+    old, new = ELEMENT_BITS.get(view.dtype), ELEMENT_BITS.get(dtype)
+    if old is None or new is None:
+        raise UnsupportedOp(f"a view of {view.dtype} as {dtype}")
+    if old == new:
+        return Step("reshape", dims, dims, dtype=dtype)
+    if len(dims) < 2 or dims[-2] * old % new:
+        raise UnsupportedOp(f"a view of {view.dtype}{list(dims)} as {dtype}")
+    return Step("bitcast", dims, (*dims[:-2], dims[-2] * old // new, dims[-1]), dtype=dtype)
+
+
+def _slice(on: Any, entry: Any, extent: int) -> Slice:
+    if hasattr(entry, "start") and hasattr(entry, "size"):
+        return Slice(_term(on, entry.start), _term(on, entry.size), int(getattr(entry, "stride", 1)))
+    if isinstance(entry, slice):
+        if entry.step not in (None, 1):
+            raise UnsupportedOp("a Python slice with a step")
+        start = entry.start or 0
+        return Slice(_term(on, start), _term(on, (extent if entry.stop is None else entry.stop) - start))
+    if isinstance(entry, Value) and entry.dims:
+        raise UnsupportedOp("an index that is an array")
+    return Slice(_term(on, entry), Term("int", 1), single=True)
+
+
+def _term(on: Any, value: Any) -> Term:
+    if isinstance(value, Value):
+        return on.scalar(value)  # type: ignore[no-any-return]
+    return Term("int", int(value))
+
+
+def loaded(on: Any, view: View, access: Access, dims: tuple[int, ...], dtype: Any) -> Value:
+    """What a load gives: entries of a table where nothing stores to it, else numbers of its own."""
+    reference, name = view.reference, f"load{access.spot.number}"
+
+    def number(index: Index) -> Term:
+        if getattr(dtype, "kind", "") not in "iub":
+            raise Lost(f"what {reference.name} holds")
+        if reference.name in on.constant:
+            at = places(view, index)
+            if at is not None:
+                return Term("read", Term("name", reference.name), *(at or (_ZERO,)))
+        if name not in on.loads:
+            bits, kind = 8 * int(dtype.itemsize), dtype.kind
+            bounds = (0, 2) if kind == "b" else (None, None)
+            on.loads[name] = Table(name, dims or (1,), bits, *bounds, signed=kind == "i")
+        return Term("read", Term("name", name), *(index or (_ZERO,)))
+
+    return Value(dims, dtype, number, lambda index: leaf(name, index))
+
+
+def _get(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    view = through(on, view_of(on, operands[0]), on.reader.unflatten(equation.params["tree"], operands[1:]))
+    return [_load(on, view, equation.outvars[0])]
+
+
+def _load(on: Any, view: View, variable: Any, mask: Value | None = None, other: Value | None = None) -> Value:
+    access = Access("read", view, on.spot(), mask=mask)
+    on.effects.append(access)
+    dims = tuple(int(n) for n in getattr(variable.aval, "shape", ()))
+    value = loaded(on, view, access, dims, variable.aval.dtype)
+    return value if mask is None else _masked(value, mask, other)
+
+
+def _masked(value: Value, mask: Value, other: Value | None) -> Value:
+    """A masked load: what the mask leaves out is `other`, or undefined."""
+
+    def condition(index: Index) -> Term:
+        try:
+            return mask.number(_aligned(mask, value, index))
+        except Lost as lost:
+            return maybe(str(lost))
+
+    def number(index: Index) -> Term:
+        if other is None:
+            return value.number(index)
+        return Term(
+            "select",
+            mask.number(_aligned(mask, value, index)),
+            value.number(index),
+            other.number(_aligned(other, value, index)),
+        )
+
+    def undefined(index: Index) -> Term:
+        held = condition(index)
+        left = negation(held)
+        rest = left if other is None else all_of([left, other.undefined(_aligned(other, value, index))])
+        return any_of([mask.undefined(_aligned(mask, value, index)), all_of([held, value.undefined(index)]), rest])
+
+    return Value(value.dims, value.dtype, number, undefined)
+
+
+def _aligned(part: Value, whole: Value, index: Index) -> Index:
+    lead = len(whole.dims) - len(part.dims)
+    return tuple(_ZERO if n == 1 and whole.dims[k + lead] != 1 else index[k + lead] for k, n in enumerate(part.dims))
+
+
+def _dropped(variable: Any) -> bool:
+    return type(variable).__name__ == "DropVar"
+
+
+def _swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    reference, value, *rest = operands
+    view = through(on, view_of(on, reference), on.reader.unflatten(equation.params["tree"], rest))
+    return _stored(on, view, value, None, equation.outvars[0])
+
+
+def _stored(on: Any, view: View, value: Value, mask: Value | None, variable: Any) -> list[Any]:
+    # a swap also gives what was there; nearly always nobody looks
+    before = [Value(value.dims, value.dtype, "what a swap gives")]
+    if not _dropped(variable):
+        before = [_load(on, view, variable, mask)]
+    on.effects.append(Access("write", view, on.spot(), value, mask))
+    return before
+
+
+def _added(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    reference, value, *rest = operands
+    view = through(on, view_of(on, reference), on.reader.unflatten(equation.params["tree"], rest))
+    on.effects.append(Access("add", view, on.spot(), value))
+    return []
+
+
+def _masked_load(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    reference, transforms, mask, other = on.reader.unflatten(equation.params["args_tree"], operands)
+    view = through(on, view_of(on, reference), transforms)
+    return [_load(on, view, equation.outvars[0], mask, other)]
+
+
+def _masked_swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    reference, transforms, value, mask = on.reader.unflatten(equation.params["args_tree"], operands)
+    view = through(on, view_of(on, reference), transforms)
+    return _stored(on, view, value, mask, equation.outvars[0])
+
+
+def allocated(on: Any, aval: Any) -> View:
+    """Memory that the body allocates."""
+    reader = on.reader
+    memory = reader.memory_of(aval)
+    dims = tuple(int(n) for n in getattr(aval, "shape", ()))
+    role = "semaphore" if memory == "semaphore" else "fresh"
+    name = on.named("scoped")
+    found = Reference(name, role, dims, reader.element_type(getattr(aval, "dtype", "f32")), memory, fresh_in=on.loops)
+    on.references.append(found)
+    return View(found)
+
+
+PRIMITIVES = {
+    "get": _get,
+    "swap": _swap,
+    "addupdate": _added,
+    "masked_load": _masked_load,
+    "masked_swap": _masked_swap,
+    "load": _masked_load,
+}

@@ -1,0 +1,47 @@
+"""Which program runs: its ids, and what is said of a number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.values import Value, number
+from layoutproof.core.term import Term, size_term
+
+
+def _program_id(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    axis = int(equation.params["axis"])
+    if axis >= len(on.names):
+        raise UnsupportedOp("program_id of a grid that is not the kernel's own")
+    return [number(Term("name", on.names[axis]), equation.outvars[0].aval.dtype)]
+
+
+def _num_programs(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    axis = int(equation.params["axis"])
+    if axis >= len(on.grid):
+        raise UnsupportedOp("num_programs of a grid that is not the kernel's own")
+    return [number(size_term(on.grid[axis]), equation.outvars[0].aval.dtype)]
+
+
+def _multiple(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    (operand,) = operands
+    by = equation.params["values"]
+    if operand.dims or len(by) != 1:
+        return [operand]
+    on.multiples.append((on.scalar(operand), int(by[0]), on.spot()))
+    return [Value((), operand.dtype, lambda index: operand.number(), None if operand.defined else operand.undefined)]
+
+
+def _nothing(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    return [Value((), v.aval.dtype, f"the result of {equation.primitive.name}") for v in equation.outvars]
+
+
+PRIMITIVES = {
+    "program_id": _program_id,
+    "num_programs": _num_programs,
+    "multiple_of": _multiple,
+    **dict.fromkeys(
+        ("debug_callback", "debug_print", "delay", "trace_start", "trace_stop", "trace_value", "check", "prng_seed"),
+        _nothing,
+    ),
+}

@@ -1,0 +1,128 @@
+"""Numbers that a loop carries, as terms of its counter: what a step adds, what alternates, what wraps around.
+
+>>> from layoutproof.bodies.effects import Loop
+from layoutproof.bodies.terms import every, names_in, renaming, replaced
+>>> i = Term("name", "carry1")
+>>> str(closed_form(Loop("loop1", None), {"carry1": Term("int", 3)}, {"carry1": Term("+", i, Term("int", 2))})["carry1"])
+'3 + 2 * loop1'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from layoutproof.bodies.effects import Loop
+from layoutproof.bodies.terms import every, names_in, renaming, replaced
+from layoutproof.core.errors import Undecided
+from layoutproof.core.numbers import SizeNumbers
+from layoutproof.core.term import Term
+
+_ZERO, _ONE = Term("int", 0), Term("int", 1)
+
+
+def closed_form(loop: Loop, starts: Mapping[str, Term | None], nexts: Mapping[str, Term | None]) -> dict[str, Term]:
+    """Carried names whose value in iteration `loop.name` is a term; the others are missing.
+
+    starts: what each is before the first iteration; nexts: what an iteration hands on, over the carried names and the
+    counter. None where no term says it.
+    """
+    counter = Term("name", loop.name)
+    found: dict[str, Term] = {}
+    for name, start in starts.items():
+        following = nexts.get(name)
+        if start is None or following is None:
+            continue
+        form = _alone(name, start, following, counter)
+        if form is None:
+            form = _swapped(name, start, following, starts, nexts, counter)
+        if form is not None:
+            found[name] = form
+    # what the iteration before computed, out of numbers that are terms by now
+    progress = True
+    while progress:
+        progress = False
+        for name, start in starts.items():
+            following = nexts.get(name)
+            if name in found or start is None or following is None:
+                continue
+            needed = set(names_in(following)) & set(starts)
+            if needed <= set(found) and not any(part.op == "read" for part in every(following)):
+                value = replaced(following, renaming({other: found[other] for other in needed}))
+                before = replaced(value, renaming({loop.name: Term("-", counter, _ONE)}))
+                found[name] = Term("select", Term("==", counter, _ZERO), start, before)
+                progress = True
+    return found
+
+
+def _alone(name: str, start: Term, following: Term, counter: Term) -> Term | None:
+    own = Term("name", name)
+    if following.op == "name" and following.args[0] == name:
+        return start
+    step = difference(following, own)
+    if step is not None:
+        return _moved(start, step, counter)
+    if following.op == "%" and following.args[1].op == "int":
+        # what wraps around at a width, or a ring of buffers
+        step, whole = difference(following.args[0], own), following.args[1]
+        if step is not None and start.op == "int" and 0 <= start.args[0] < whole.args[0]:
+            return Term("%", _moved(start, step, counter), whole)
+    if following.op == "select":
+        return _wrapped(own, start, following, counter)
+    total = difference(Term("+", following, own), _ZERO)
+    if total is not None:
+        # k - x: two values in turn
+        return Term(
+            "select", Term("==", Term("%", counter, Term("int", 2)), _ZERO), start, Term("-", Term("int", total), start)
+        )
+    return None
+
+
+def _wrapped(own: Term, start: Term, following: Term, counter: Term) -> Term | None:
+    """`select(x + 1 == n, 0, x + 1)`: counts round n."""
+    condition, yes, no = following.args
+    if condition.op != "==" or difference(yes, _ZERO) != 0 or difference(no, own) != 1:
+        return None
+    step = difference(condition.args[0], own)
+    size = difference(condition.args[1], _ZERO)
+    if step is None or size is None or start.op != "int":
+        return None
+    size = size + 1 - step
+    if size < 1 or not 0 <= start.args[0] < size:
+        return None
+    return Term("%", _moved(start, 1, counter), Term("int", size))
+
+
+def _swapped(
+    name: str,
+    start: Term,
+    following: Term,
+    starts: Mapping[str, Term | None],
+    nexts: Mapping[str, Term | None],
+    counter: Term,
+) -> Term | None:
+    """Two that change places in every iteration."""
+    if following.op != "name" or following.args[0] not in starts:
+        return None
+    other = following.args[0]
+    back, theirs = nexts.get(other), starts[other]
+    if back is None or theirs is None or back.op != "name" or back.args[0] != name:
+        return None
+    return Term("select", Term("==", Term("%", counter, Term("int", 2)), _ZERO), start, theirs)
+
+
+def _moved(start: Term, step: int, counter: Term) -> Term:
+    moved = counter if step == 1 else Term("*", Term("int", step), counter)
+    if step == 0:
+        return start
+    return moved if start.op == "int" and start.args[0] == 0 else Term("+", start, moved)
+
+
+def difference(left: Term, right: Term) -> int | None:
+    """left - right where that is one number for all values of the names in them."""
+    sizes = SizeNumbers()
+    try:
+        value: Any = left.evaluate({}, sizes) - right.evaluate({}, sizes)
+    except (Undecided, TypeError, RecursionError):
+        return None
+    return value if type(value) is int else None

@@ -1,0 +1,89 @@
+"""Operations over many elements: the numbers are lost, and a result is undefined where some element it needs is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from layoutproof.bodies.shapes import shape_of
+from layoutproof.bodies.values import Index, Value, all_of, any_of
+from layoutproof.core.term import Term
+
+
+def _reduced(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    axes = {int(a) for a in equation.params["axes"]}
+    name = equation.primitive.name
+    (operand,) = operands
+
+    def inner(index: Index) -> Index:
+        rest = iter(index)
+        return tuple(on.witness(n) if k in axes else next(rest) for k, n in enumerate(operand.dims))
+
+    def one(index: Index) -> Term:
+        rest = iter(index)
+        return operand.number(tuple(Term("int", 0) if k in axes else next(rest) for k in range(len(operand.dims))))
+
+    alone = all(operand.dims[a] == 1 for a in axes) and not name.startswith("arg")
+    return [
+        Value(
+            shape_of(equation, k),
+            variable.aval.dtype,
+            one if alone else f"the result of {name}",
+            None if operand.defined else lambda index: operand.undefined(inner(index)),
+        )
+        for k, variable in enumerate(equation.outvars)
+    ]
+
+
+def _cumulative(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    operand, axis = operands[0], int(equation.params["axis"])
+    backward = bool(equation.params.get("reverse"))
+    extent = operand.dims[axis]
+
+    def undefined(index: Index) -> Term:
+        k = on.witness(extent)
+        before = Term("<=", index[axis], k) if backward else Term("<=", k, index[axis])
+        return all_of([before, operand.undefined((*index[:axis], k, *index[axis + 1 :]))])
+
+    why = f"the result of {equation.primitive.name}"
+    return [Value(operand.dims, equation.outvars[0].aval.dtype, why, None if operand.defined else undefined)]
+
+
+def _dot(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    (contract, batch) = equation.params["dimension_numbers"]
+    sides = [tuple(int(d) for d in side) for side in (*contract, *batch)]
+    left, right = operands[0], operands[1]
+    free = [
+        [d for d in range(len(side.dims)) if d not in (*sides[k], *sides[2 + k])]
+        for k, side in enumerate((left, right))
+    ]
+
+    def undefined(index: Index) -> Term:
+        count = len(sides[2])
+        split = count + len(free[0])
+        parts = []
+        witnesses = [on.witness(left.dims[d]) for d in sides[0]]
+        for side, outer, k in ((left, index[count:split], 0), (right, index[split:], 1)):
+            if side.defined:
+                continue
+            at: dict[int, Term] = dict(zip(sides[2 + k], index[:count], strict=True))
+            at |= dict(zip(sides[k], witnesses, strict=True))
+            at |= dict(zip(free[k], outer, strict=True))
+            parts.append(side.undefined(tuple(at[d] for d in range(len(side.dims)))))
+        return any_of(parts)
+
+    defined = left.defined and right.defined
+    dtype = equation.outvars[0].aval.dtype
+    return [Value(shape_of(equation), dtype, "the result of a product of matrices", None if defined else undefined)]
+
+
+PRIMITIVES = {
+    **dict.fromkeys(
+        (
+            "reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "reduce_xor", "argmax",
+            "argmin",
+        ),
+        _reduced,
+    ),
+    **dict.fromkeys(("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"), _cumulative),
+    "dot_general": _dot,
+}  # fmt: skip

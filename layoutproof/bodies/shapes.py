@@ -1,0 +1,369 @@
+"""Operations that move elements: each says which element of which operand a place of the result holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from math import prod
+from typing import Any
+
+from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.values import FALSE, Index, Value, all_of, any_of, negation, settled
+from layoutproof.core.term import Term
+
+_ZERO = Term("int", 0)
+Source = Callable[[Index], Index]
+
+
+def shape_of(equation: Any, k: int = 0) -> tuple[int, ...]:
+    """The shape of a result."""
+    return tuple(int(n) for n in equation.outvars[k].aval.shape)
+
+
+def moved(operand: Value, dims: tuple[int, ...], source: Source) -> Value:
+    """An array of which each element is one of another array. source: index in the result -> index in the operand."""
+    return Value(
+        dims,
+        operand.dtype,
+        lambda index: operand.number(source(index)),
+        None if operand.defined else lambda index: operand.undefined(source(index)),
+    )
+
+
+def plus(term: Term, by: int) -> Term:
+    """term + by."""
+    if by == 0:
+        return term
+    return Term("int", term.args[0] + by) if term.op == "int" else Term("+", term, Term("int", by))
+
+
+def times(term: Term, by: int) -> Term:
+    """term * by."""
+    if by == 1:
+        return term
+    return Term("int", term.args[0] * by) if term.op == "int" else Term("*", term, Term("int", by))
+
+
+def _quotient(op: str, term: Term, by: int) -> Term:
+    if by == 1:
+        return term if op == "//" else _ZERO
+    if term.op == "int":
+        return Term("int", term.args[0] // by if op == "//" else term.args[0] % by)
+    return Term(op, term, Term("int", by))
+
+
+def reshaped(index: Index, dims: Sequence[int], before: Sequence[int]) -> Index:
+    """Where an element of the reshaped array `dims` lies in the array `before`, both row-major.
+
+    >>> [str(t) for t in reshaped((Term("name", "i"), Term("name", "j")), (4, 8), (32,))]
+    ['i * 8 + j']
+    >>> [str(t) for t in reshaped((Term("name", "i"),), (32,), (4, 1, 8))]
+    ['i // 8', '0', 'i % 8']
+    """
+    if 0 in dims:
+        return (_ZERO,) * len(before)
+    found: list[Term] = []
+    new, old = 0, 0
+    while new < len(dims) or old < len(before):
+        # the shortest runs of dimensions that hold the same number of elements: each is reshaped by itself
+        first_new, first_old = new, old
+        here = there = 1
+        if new < len(dims):
+            here, new = dims[new], new + 1
+        if old < len(before):
+            there, old = before[old], old + 1
+        while here != there:
+            if here < there:
+                here, new = here * dims[new], new + 1
+            else:
+                there, old = there * before[old], old + 1
+        found += _run(index[first_new:new], dims[first_new:new], before[first_old:old])
+    return tuple(found)
+
+
+def _run(index: Index, dims: Sequence[int], before: Sequence[int]) -> list[Term]:
+    wide = [(term, n) for term, n in zip(index, dims, strict=True) if n != 1]
+    kept = [n for n in before if n != 1]
+    if [n for _, n in wide] == kept:
+        terms = iter(term for term, _ in wide)
+        return [next(terms) if n != 1 else _ZERO for n in before]
+    flat: Term = _ZERO
+    for term, n in wide:
+        flat = times(flat, n)
+        flat = term if flat.op == "int" and flat.args[0] == 0 else Term("+", flat, term)
+    found: list[Term] = []
+    inner = prod(before)
+    for k, n in enumerate(before):
+        inner //= max(n, 1)
+        if n == 1:
+            found.append(_ZERO)
+            continue
+        part = _quotient("//", flat, inner)
+        # the first dimension's quotient is below its extent already
+        found.append(part if all(m == 1 for m in before[:k]) else _quotient("%", part, n))
+    return found
+
+
+def _iota(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    dimension = int(equation.params["dimension"])
+    dtype = equation.outvars[0].aval.dtype
+    if dtype.kind not in "iu":
+        return [Value(shape_of(equation), dtype, f"an iota of {dtype}")]
+    return [Value(shape_of(equation), dtype, lambda index: index[dimension])]
+
+
+def _broadcast(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    operand = operands[0]
+    dims, to = shape_of(equation), [int(d) for d in equation.params["broadcast_dimensions"]]
+
+    def source(index: Index) -> Index:
+        return tuple(
+            _ZERO if extent == 1 and dims[d] != 1 else index[d] for extent, d in zip(operand.dims, to, strict=True)
+        )
+
+    return [moved(operand, dims, source)]
+
+
+def _broadcast_to(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    operand, dims = operands[0], shape_of(equation)
+    lead = len(dims) - len(operand.dims)
+    return [
+        moved(
+            operand,
+            dims,
+            lambda index: tuple(
+                _ZERO if n == 1 and dims[k + lead] != 1 else index[k + lead] for k, n in enumerate(operand.dims)
+            ),
+        )
+    ]
+
+
+def _reshape(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    if equation.primitive.name == "reshape" and equation.params.get("dimensions") is not None:
+        raise UnsupportedOp("a reshape that transposes")
+    operand, dims = operands[0], shape_of(equation)
+    return [moved(operand, dims, lambda index: reshaped(index, dims, operand.dims))]
+
+
+def _transpose(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    order = [int(d) for d in equation.params["permutation"]]
+
+    def source(index: Index) -> Index:
+        back = list(index)
+        for k, d in enumerate(order):
+            back[d] = index[k]
+        return tuple(back)
+
+    return [moved(operands[0], shape_of(equation), source)]
+
+
+def _slice(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    starts = [int(n) for n in equation.params["start_indices"]]
+    steps = [int(n) for n in equation.params["strides"] or [1] * len(starts)]
+    return [
+        moved(
+            operands[0],
+            shape_of(equation),
+            lambda index: tuple(plus(times(t, by), at) for t, at, by in zip(index, starts, steps, strict=True)),
+        )
+    ]
+
+
+def _reversed(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    operand, turned = operands[0], {int(d) for d in equation.params["dimensions"]}
+    return [
+        moved(
+            operand,
+            operand.dims,
+            lambda index: tuple(
+                Term("-", Term("int", operand.dims[k] - 1), t) if k in turned else t for k, t in enumerate(index)
+            ),
+        )
+    ]
+
+
+def _concatenate(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    axis = int(equation.params["dimension"])
+    ends = [*accumulate(o.dims[axis] for o in operands)]
+    return [_pieces(operands, [0, *ends[:-1]], ends, axis, shape_of(equation), equation.outvars[0].aval.dtype)]
+
+
+def _pieces(
+    parts: Sequence[Value], starts: Sequence[int], ends: Sequence[int], axis: int, dims: tuple[int, ...], dtype: Any
+) -> Value:
+    """Arrays one behind the other along an axis."""
+
+    def inside(k: int, index: Index) -> Index:
+        return (*index[:axis], plus(index[axis], -starts[k]), *index[axis + 1 :])
+
+    def number(index: Index) -> Term:
+        at = index[axis]
+        if at.op == "int":
+            k = next(k for k, end in enumerate(ends) if at.args[0] < end)
+            return parts[k].number(inside(k, index))
+        found = parts[-1].number(inside(len(parts) - 1, index))
+        for k in range(len(parts) - 2, -1, -1):
+            found = Term("select", Term("<", at, Term("int", ends[k])), parts[k].number(inside(k, index)), found)
+        return found
+
+    def undefined(index: Index) -> Term:
+        found = []
+        for k, part in enumerate(parts):
+            said = part.undefined(inside(k, index))
+            if said is not FALSE:
+                within = [settled(Term("<", index[axis], Term("int", ends[k])))]
+                within += [settled(Term("<=", Term("int", starts[k]), index[axis]))] if k else []
+                found.append(all_of([*within, said]))
+        return any_of(found)
+
+    return Value(dims, dtype, number, None if all(p.defined for p in parts) else undefined)
+
+
+def _pad(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    operand, filler = operands
+    config = [tuple(int(n) for n in entry) for entry in equation.params["padding_config"]]
+    if any(inner for _, _, inner in config):
+        raise UnsupportedOp("a pad between elements")
+
+    def back(index: Index) -> Index:
+        return tuple(plus(t, -low) for t, (low, _, _) in zip(index, config, strict=True))
+
+    def within(index: Index) -> Term:
+        parts = []
+        for term, extent, (low, high, _) in zip(index, operand.dims, config, strict=True):
+            parts += [settled(Term("<=", Term("int", low), term))] if low > 0 else []
+            parts += [settled(Term("<", term, Term("int", low + extent)))] if high > 0 else []
+        return all_of(parts)
+
+    def number(index: Index) -> Term:
+        return Term("select", within(index), operand.number(back(index)), filler.number())
+
+    def undefined(index: Index) -> Term:
+        inside = within(index)
+        return any_of(
+            [all_of([inside, operand.undefined(back(index))]), all_of([negation(inside), filler.undefined()])]
+        )
+
+    defined = operand.defined and filler.defined
+    return [Value(shape_of(equation), operand.dtype, number, None if defined else undefined)]
+
+
+def _split(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    operand, axis = operands[0], int(equation.params["axis"])
+    sizes = [int(n) for n in equation.params["sizes"]]
+    starts = [0, *accumulate(sizes)]
+
+    def part(k: int) -> Value:
+        return moved(
+            operand,
+            shape_of(equation, k),
+            lambda index: (*index[:axis], plus(index[axis], starts[k]), *index[axis + 1 :]),
+        )
+
+    return [part(k) for k in range(len(sizes))]
+
+
+def _tile(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    operand = operands[0]
+    dims = shape_of(equation)
+    return [
+        moved(
+            operand,
+            dims,
+            lambda index: tuple(
+                _quotient("%", t, n) if n != m else t for t, n, m in zip(index, operand.dims, dims, strict=True)
+            ),
+        )
+    ]
+
+
+def _repeat(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    params = equation.params
+    operand, dims = operands[0], shape_of(equation)
+    axis, times_ = int(params["axis"]), int(params["repeats"])
+    # pltpu.repeat puts whole copies one behind the other, as jnp.tile does
+    extent = operand.dims[axis]
+    if dims[axis] != extent * times_:
+        raise UnsupportedOp("a repeat of another shape")
+    return [moved(operand, dims, lambda i: (*i[:axis], _quotient("%", i[axis], extent), *i[axis + 1 :]))]
+
+
+def _rolled(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    operand, params = operands[0], equation.params
+    if params.get("stride") is not None:
+        raise UnsupportedOp("a roll with a stride")
+    axis = int(params["axis"])
+    shift = on.scalar(operands[1]) if len(operands) > 1 else Term("int", int(params["shift"]))
+    extent = operand.dims[axis]
+
+    def source(index: Index) -> Index:
+        return (*index[:axis], Term("%", Term("-", index[axis], shift), Term("int", extent)), *index[axis + 1 :])
+
+    return [moved(operand, operand.dims, source)]
+
+
+def _dynamic_slice(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    operand, *starts = operands
+    dims = shape_of(equation)
+    at = [_clamped(on.scalar(s), n - m) for s, n, m in zip(starts, operand.dims, dims, strict=True)]
+    return [moved(operand, dims, lambda index: tuple(_added(t, s) for t, s in zip(index, at, strict=True)))]
+
+
+def _dynamic_update_slice(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    operand, update, *starts = operands
+    at = [_clamped(on.scalar(s), n - m) for s, n, m in zip(starts, operand.dims, update.dims, strict=True)]
+
+    def within(index: Index) -> Term:
+        parts = []
+        for term, start, extent, whole in zip(index, at, update.dims, operand.dims, strict=True):
+            if extent != whole:
+                parts.append(settled(Term("<=", start, term)))
+                parts.append(settled(Term("<", term, plus(start, extent))))
+        return all_of(parts)
+
+    def inner(index: Index) -> Index:
+        return tuple(t if s.op == "int" and s.args[0] == 0 else Term("-", t, s) for t, s in zip(index, at, strict=True))
+
+    def number(index: Index) -> Term:
+        return Term("select", within(index), update.number(inner(index)), operand.number(index))
+
+    def undefined(index: Index) -> Term:
+        inside = within(index)
+        return any_of(
+            [all_of([inside, update.undefined(inner(index))]), all_of([negation(inside), operand.undefined(index)])]
+        )
+
+    return [Value(operand.dims, operand.dtype, number, None if operand.defined and update.defined else undefined)]
+
+
+def _clamped(start: Term, most: int) -> Term:
+    if most == 0:
+        return _ZERO
+    if start.op == "int":
+        return Term("int", min(max(start.args[0], 0), most))
+    return Term("min", Term("max", start, _ZERO), Term("int", most))
+
+
+def _added(term: Term, start: Term) -> Term:
+    return plus(term, start.args[0]) if start.op == "int" else Term("+", term, start)
+
+
+PRIMITIVES = {
+    "iota": _iota,
+    "broadcast_in_dim": _broadcast,
+    "broadcast_to": _broadcast_to,
+    "reshape": _reshape,
+    "squeeze": _reshape,
+    "expand_dims": _reshape,
+    "transpose": _transpose,
+    "slice": _slice,
+    "rev": _reversed,
+    "concatenate": _concatenate,
+    "pad": _pad,
+    "split": _split,
+    "tile": _tile,
+    "repeat": _repeat,
+    "roll": _rolled,
+    "dynamic_slice": _dynamic_slice,
+    "dynamic_update_slice": _dynamic_update_slice,
+}

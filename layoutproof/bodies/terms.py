@@ -1,0 +1,134 @@
+"""Terms that share parts: looked at, rewritten and evaluated once per part, however often it stands in the whole.
+
+Terms of a body are graphs: a mask that is used twice doubles with every use when it is walked as a tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from layoutproof.core.errors import Unsupported
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.term import Term, apply
+
+
+def every(term: Term) -> list[Term]:
+    """Every part of a term once, parts before wholes; the name of a table or of a leaf is no part."""
+    found: dict[int, Term] = {}
+    todo = [(term, False)]
+    while todo:
+        part, opened = todo.pop()
+        if id(part) in found:
+            continue
+        if opened or part.op in ("int", "name", "maybe"):
+            found[id(part)] = part
+            continue
+        todo.append((part, True))
+        todo += [(a, False) for a in part.args[part.op in ("read", "leaf") :]]
+    return list(found.values())
+
+
+def names_in(term: Term) -> tuple[str, ...]:
+    """Every name in a term, each once."""
+    return tuple(dict.fromkeys(part.args[0] for part in every(term) if part.op == "name"))
+
+
+def replaced(term: Term, change: Callable[[Term], Term | None]) -> Term:
+    """The term with each part for which `change` gives another one replaced, inner ones first.
+
+    >>> str(replaced(Term("+", Term("name", "i"), Term("int", 1)), renaming({"i": Term("name", "j")})))
+    'j + 1'
+    """
+    new: dict[int, Term] = {}
+    for part in every(term):
+        keep = part.op in ("read", "leaf")
+        if part.op in ("int", "name", "maybe"):
+            made = part
+        else:
+            inner = (*part.args[:keep], *(new[id(a)] for a in part.args[keep:]))
+            same = all(a is b for a, b in zip(inner, part.args, strict=True))
+            made = part if same else Term(part.op, *inner)
+        other = change(made)
+        new[id(part)] = made if other is None else other
+    return new[id(term)]
+
+
+def renaming(values: Mapping[str, Term]) -> Callable[[Term], Term | None]:
+    """Names by other terms."""
+    return lambda part: values.get(part.args[0]) if part.op == "name" else None
+
+
+class Keys:
+    """The same number for terms that read the same."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[Any, ...], int] = {}
+        self._known: dict[int, tuple[Term, int]] = {}
+
+    def of(self, term: Term) -> int:
+        """The number of a term."""
+        for part in every(term):
+            if id(part) in self._known:
+                continue
+            keep = part.op in ("read", "leaf")
+            if part.op in ("int", "name", "maybe"):
+                key: tuple[Any, ...] = (part.op, *part.args)
+            else:
+                table = tuple(str(a) for a in part.args[:keep])
+                key = (part.op, *table, *(self._known[id(a)][1] for a in part.args[keep:]))
+            self._known[id(part)] = (part, self._numbers.setdefault(key, len(self._numbers)))
+        return self._known[id(term)][1]
+
+
+class Evaluation:
+    """Terms on one kind of number, each part computed once.
+
+    names: of what the points give.  definitions: names that are terms.  reads: values of reads, by `Keys` number.
+    """
+
+    def __init__(
+        self,
+        names: Mapping[str, Any],
+        on: Numbers,
+        definitions: Mapping[str, Term] | None = None,
+        reads: Mapping[int, Any] | None = None,
+        keys: Keys | None = None,
+    ) -> None:
+        self.names = names
+        self.on = on
+        self.definitions = definitions or {}
+        self.reads = reads or {}
+        self.keys = keys
+        self._known: dict[int, tuple[Term, Any]] = {}
+        self._defined: dict[str, Any] = {}
+
+    def __call__(self, term: Term) -> Any:
+        """The value of a term."""
+        for part in every(term):
+            if id(part) not in self._known:
+                self._known[id(part)] = (part, self._value(part))
+        return self._known[id(term)][1]
+
+    def _value(self, part: Term) -> Any:
+        if part.op == "int":
+            return part.args[0]
+        if part.op == "name":
+            return self._named(part.args[0])
+        if part.op == "read":
+            key = self.keys.of(part) if self.keys is not None else None
+            if key not in self.reads:
+                raise Unsupported(f"{part} has no value: what {part.args[0]} holds is not known")
+            return self.reads[key]
+        if part.op in ("leaf", "maybe"):
+            raise Unsupported(f"{part.op} {part.args[0]} has no value of its own")
+        return apply(part.op, self.on, [self._known[id(a)][1] for a in part.args])
+
+    def _named(self, name: str) -> Any:
+        if name in self.names:
+            return self.names[name]
+        if name in self.definitions:
+            if name not in self._defined:
+                self._defined[name] = self(self.definitions[name])
+            return self._defined[name]
+        return self.on.symbol(name)

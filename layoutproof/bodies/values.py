@@ -1,0 +1,142 @@
+"""Values of a body: of every element its number, where terms say it, and the condition under which it is undefined.
+
+An undefined element is one that nobody wrote: padding of a partial block, memory never stored to, what a masked load
+leaves out. Conditions of being undefined are terms in which undefinedness stands positively only, so that "for some k"
+is one more name (`witness`). Two operations stand for what terms cannot say: `leaf(source, index)`, the element of a load
+or of a carried value, which the property that asks replaces by what it knows; and `maybe(why)`, a condition that
+holds or does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.core.term import Term
+
+Index = tuple[Term, ...]
+
+TRUE = Term("==", Term("int", 0), Term("int", 0))
+FALSE = Term("==", Term("int", 0), Term("int", 1))
+
+
+class Lost(UnsupportedOp):
+    """No term says a number; the text says why."""
+
+
+class Value:
+    """An array or a single number (dims ()). Both functions are computed once per index.
+
+    dims: in elements.  dtype: as arrays have it (`kind`, `itemsize`).  number: index -> the element as a term, Lost where
+    there is none.  undefined: index -> the condition under which the element is undefined.
+    """
+
+    __slots__ = ("_known", "_number", "_undefined", "dims", "dtype")
+
+    def __init__(
+        self,
+        dims: tuple[int, ...],
+        dtype: Any,
+        number: Callable[[Index], Term] | str,
+        undefined: Callable[[Index], Term] | None = None,
+    ) -> None:
+        self.dims = dims
+        self.dtype = dtype
+        self._number = number
+        self._undefined = undefined
+        # the indices are kept beside the answers: the identity of a term means nothing once it is gone
+        self._known: dict[tuple[bool, tuple[int, ...]], tuple[Index, Any]] = {}
+
+    def number(self, index: Index = ()) -> Term:
+        """The element as a term. Raises Lost."""
+        if isinstance(self._number, str):
+            raise Lost(self._number)
+        found = self._once(True, index, self._number)
+        if isinstance(found, Lost):
+            raise found
+        return found  # type: ignore[no-any-return]
+
+    def undefined(self, index: Index = ()) -> Term:
+        """The condition under which the element is undefined."""
+        if self._undefined is None:
+            return FALSE
+        return self._once(False, index, self._undefined)  # type: ignore[no-any-return]
+
+    def _once(self, which: bool, index: Index, function: Callable[[Index], Any]) -> Any:
+        key = (which, tuple(map(id, index)))
+        if key not in self._known:
+            try:
+                found: Any = function(index)
+            except Lost as lost:
+                found = lost
+            except UnsupportedOp as lost:
+                found = Lost(str(lost))
+            self._known[key] = (index, found)
+        return self._known[key][1]
+
+    @property
+    def defined(self) -> bool:
+        """Whether every element is defined, whatever happens."""
+        return self._undefined is None
+
+
+def number(term: Term, dtype: Any) -> Value:
+    """A single number."""
+    return Value((), dtype, lambda index: term)
+
+
+def leaf(source: str, index: Index) -> Term:
+    """Whether the element of a load (`loadN`) or carried value (`carriedN`) is undefined: for the asker to say."""
+    return Term("leaf", source, *index)
+
+
+def maybe(why: str) -> Term:
+    """A condition that nobody knows; why: in words."""
+    return Term("maybe", why)
+
+
+def any_of(conditions: Sequence[Term]) -> Term:
+    """Their disjunction; what is FALSE drops out.
+
+    >>> str(any_of([FALSE, Term("<", Term("name", "i"), Term("int", 3))]))
+    'i < 3'
+    """
+    found = FALSE
+    for condition in conditions:
+        if condition is TRUE or found is TRUE:
+            return TRUE
+        if condition is not FALSE and condition is not found:
+            found = condition if found is FALSE else Term("or", found, condition)
+    return found
+
+
+def all_of(conditions: Sequence[Term]) -> Term:
+    """Their conjunction; what is TRUE drops out."""
+    found = TRUE
+    for condition in conditions:
+        if condition is FALSE or found is FALSE:
+            return FALSE
+        if condition is not TRUE and condition is not found:
+            found = condition if found is TRUE else Term("and", found, condition)
+    return found
+
+
+def negation(condition: Term) -> Term:
+    """Its negation.
+
+    >>> negation(FALSE) is TRUE
+    True
+    """
+    if condition is TRUE or condition is FALSE:
+        return FALSE if condition is TRUE else TRUE
+    return condition.args[0] if condition.op == "not" else Term("not", condition)
+
+
+def settled(condition: Term) -> Term:
+    """The condition, or TRUE or FALSE where it is one between numbers."""
+    if condition.op in ("==", "<", "<=", "!=") and all(a.op == "int" for a in condition.args):
+        left, right = (a.args[0] for a in condition.args)
+        held = {"==": left == right, "<": left < right, "<=": left <= right, "!=": left != right}[condition.op]
+        return TRUE if held else FALSE
+    return condition

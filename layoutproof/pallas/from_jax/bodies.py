@@ -1,0 +1,85 @@
+"""The body of a traced pallas_call, as data: what only somebody who knows JAX's jaxprs can say of it.
+
+Read from jax 0.10.2 and 0.12.0.1; where they differ, the attribute that is there decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from layoutproof.bodies.effects import Body, Reference
+from layoutproof.bodies.interpreter import body_of
+from layoutproof.core.element_types import ELEMENT_BITS, element_type
+from layoutproof.core.errors import BudgetExceeded, failure
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.pallas.from_jax.adapter import is_jaxs_own, memory_word, opened, place_of
+
+
+class JaxReader:
+    """A `bodies.interpreter.Reader` for the jax that is installed."""
+
+    def opened(self, jaxpr: Any) -> tuple[Any, tuple[Any, ...]]:
+        """The jaxpr and the values of its constants."""
+        return opened(jaxpr)
+
+    def unflatten(self, tree: Any, leaves: Sequence[Any]) -> Any:
+        """The object that a tree of JAX makes of leaves."""
+        from jax.tree_util import tree_unflatten
+
+        return tree_unflatten(tree, leaves)
+
+    def place_of(self, equation: Any) -> str:
+        """`file:line` of the user's line of an equation."""
+        return place_of(equation.source_info)
+
+    def scan_parts(self, equation: Any) -> tuple[int, int]:
+        """Of a scan: how many constants, how many carried values."""
+        params = equation.params
+        if "num_consts" in params:
+            return int(params["num_consts"]), int(params["num_carry"])
+        # jax 0.12
+        consts, carry, _ = params["ft_in"].update(list(equation.invars)).unpack()
+        return len(list(consts)), len(list(carry))
+
+    def element_type(self, dtype: Any) -> str:
+        """XLA's name of an element type."""
+        return element_type(dtype)
+
+    def memory_of(self, aval: Any) -> str:
+        """The memory of a reference, a word of `kernel.MEMORIES`."""
+        dtype = element_type(getattr(aval, "dtype", "f32"))
+        return "semaphore" if dtype not in ELEMENT_BITS else memory_word(getattr(aval, "memory_space", None))
+
+    def is_jaxs_own(self, jaxpr: Any) -> bool:
+        """Whether a nested jaxpr was traced from a function of the jax package."""
+        return is_jaxs_own(jaxpr)
+
+
+def read_body(params: Mapping[str, Any], kernel: Kernel) -> Body:
+    """The body of a pallas_call whose grid and operands `kernel` says. What goes wrong is said in `unmodelled`."""
+    reader = JaxReader()
+    inner, _ = opened(params["jaxpr"])
+    tables = len(kernel.tables)
+    references = []
+    for position, variable in enumerate(inner.invars):
+        aval = variable.aval
+        memory = reader.memory_of(aval)
+        k = position - tables
+        if position < tables:
+            name, role, number = kernel.tables[position].name, "prefetch", position
+            memory = "smem"
+        elif k < len(kernel.operands):
+            name, role, number = kernel.operands[k].name, kernel.operands[k].role, k
+        else:
+            number = k - len(kernel.operands)
+            name, role = f"scratch[{number}]", "semaphore" if memory == "semaphore" else "scratch"
+        dims = tuple(int(n) for n in getattr(aval, "shape", ()))
+        dtype = reader.element_type(getattr(aval, "dtype", "f32"))
+        references.append(Reference(name, role, dims, dtype, memory, number))
+    try:
+        return body_of(reader, params["jaxpr"], references, kernel.grid, kernel.grid_names)
+    except BudgetExceeded as over:
+        return Body(tuple(references), unmodelled=((str(over), kernel.source),))
+    except Exception as error:
+        return Body(tuple(references), unmodelled=((failure(error), kernel.source),))
