@@ -1,8 +1,8 @@
 """Operations element by element: exact on integers and truth values, what is undefined on everything.
 
-A size of 1 meets every size, with no broadcast between (as Pallas' own equations have it). `0 * undefined` is undefined,
-and so is a comparison with an undefined element; a choice is as defined as what it chooses, where the condition is one
-that terms say; `False and undefined` is False.
+A size of 1 meets every size, with no broadcast between (as Pallas' own equations have it). `0 * undefined` is
+undefined, and so is a comparison with an undefined element; a choice is as defined as what it chooses, where the
+condition is one that terms say; `False and undefined` is False.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ZERO = Term("int", 0)
 FLOATS = (
     "exp", "exp2", "expm1", "log", "log1p", "log2", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
     "asinh", "acosh", "atanh", "atan2", "logistic", "sqrt", "rsqrt", "cbrt", "pow", "erf", "erfc", "erf_inv", "floor",
-    "ceil", "round", "is_finite", "nextafter", "lgamma", "digamma", "real", "imag", "reduce_precision", "bitcast_convert_type",
+    "ceil", "round", "is_finite", "nextafter", "lgamma", "digamma", "real", "imag", "bitcast_convert_type",
     "population_count", "clz", "approx_tanh", "fma",
 )  # fmt: skip
 """Elementwise operations whose results are no terms."""
@@ -45,8 +45,8 @@ def _elementwise(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         if name not in OPERATIONS and name not in SHIFTS:
             raise Lost(f"the result of {name}")
         parts = [o.number(operand_index(o, dims, index)) for o in operands]
-        term = held(applied(name, parts, dtype), variable.aval)
-        return settled(term)
+        term: Term = settled(held(applied(name, parts, dtype), variable.aval))
+        return term
 
     return [Value(dims, variable.aval.dtype, number, undefined_in(operands, dims))]
 
@@ -78,7 +78,7 @@ def _logical(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         one = left.undefined(operand_index(left, result.dims, index))
         other = right.undefined(operand_index(right, result.dims, index))
         if one is FALSE and other is FALSE:
-            return FALSE
+            return FALSE  # type: ignore[no-any-return]
         return any_of(
             [
                 all_of([one, other]),
@@ -134,7 +134,7 @@ def _converted(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def _power(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    (operand,) = operands
+    operand: Value = operands[0]
     exponent = int(equation.params["y"])
 
     def number(index: Index) -> Term:

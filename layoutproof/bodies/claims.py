@@ -1,7 +1,8 @@
 """From a condition over a body's names to a claim that the engines decide.
 
-The points of such a claim are the `program`, the `iteration` of the loops around an effect, an `element`, and `values`:
-what is read from tables and what no term says. Reads of one table at equal indices are equal (`kernel.read_consistency`).
+The points of such a claim are the `program`, the `iteration` of the loops around an effect, an `element`, and
+`values`: what is read from tables and what no term says. Reads of one table at equal indices are equal
+(`kernel.read_consistency`).
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ other is an unknown of its type, and the invariants that hold of it are facts (`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, constant
@@ -85,7 +86,7 @@ def _cond(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         taken = [negation(said), said]
     else:
         taken = _taken(chosen, count)
-    sides = []
+    sides: list[list[Any] | None] = []
     for branch, condition in zip(branches, taken, strict=True):
         if condition is FALSE:
             sides.append(None)
@@ -119,7 +120,7 @@ def _merged(which: Value, cases: Sequence[tuple[Term, Any]]) -> Any:
         return first
 
     def said(index: Index) -> Term:
-        found = cases[-1][1].number(index)
+        found: Term = cases[-1][1].number(index)
         for condition, value in reversed(cases[:-1]):
             found = _selected(condition, value.number(index), found)
         return found
@@ -176,10 +177,8 @@ def _while(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
             results = on.run(params["body_jaxpr"], [*of_body, *(s for _, s in slots)])
     finals = _close(on, loop, inits, slots, results, None, condition)
     (again,) = on.run(params["cond_jaxpr"], [*of_cond, *finals])
-    try:
+    with suppress(Lost):
         on.facts.append(negation(settled(condition_of(again.number()))))
-    except Lost:
-        pass
     return finals
 
 
@@ -205,13 +204,16 @@ def _close(
     count: Term | None,
     condition: Term | None = None,
 ) -> list[Any]:
-    """What the carried names mean, and the values after the loop. count: of iterations, None where `condition` ends it."""
+    """What the carried names mean, and the values after the loop.
+
+    count: of iterations, None where `condition` ends it.
+    """
     names = [name for name, _ in slots]
     starts = [_number(init) for init in inits]
     nexts = [_number(result) for result in results]
     forms = closed_form(loop, dict(zip(names, starts, strict=True)), dict(zip(names, nexts, strict=True)))
     finals: list[Any] = []
-    for (name, slot), init, result in zip(slots, inits, results, strict=True):
+    for (name, _), init, result in zip(slots, inits, results, strict=True):
         if isinstance(init, View):
             finals.append(init)
             continue

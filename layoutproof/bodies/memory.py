@@ -107,9 +107,8 @@ def loaded(on: Any, view: View, access: Access, dims: tuple[int, ...], dtype: An
             if at is not None:
                 return Term("read", Term("name", reference.name), *(at or (_ZERO,)))
         if name not in on.loads:
-            bits, kind = 8 * int(dtype.itemsize), dtype.kind
-            bounds = (0, 2) if kind == "b" else (None, None)
-            on.loads[name] = Table(name, dims or (1,), bits, *bounds, signed=kind == "i")
+            low, high = (0, 2) if dtype.kind == "b" else (None, None)
+            on.loads[name] = Table(name, dims or (1,), 8 * int(dtype.itemsize), low, high, signed=dtype.kind == "i")
         return Term("read", Term("name", name), *(index or (_ZERO,)))
 
     return Value(dims, dtype, number, lambda index: leaf(name, index))

@@ -1,9 +1,9 @@
 """Numbers that a loop carries, as terms of its counter: what a step adds, what alternates, what wraps around.
 
 >>> from layoutproof.bodies.effects import Loop
-from layoutproof.bodies.terms import every, names_in, renaming, replaced
 >>> i = Term("name", "carry1")
->>> str(closed_form(Loop("loop1", None), {"carry1": Term("int", 3)}, {"carry1": Term("+", i, Term("int", 2))})["carry1"])
+>>> forms = closed_form(Loop("loop1", None), {"carry1": Term("int", 3)}, {"carry1": Term("+", i, Term("int", 2))})
+>>> str(forms["carry1"])
 '3 + 2 * loop1'
 """
 

@@ -12,7 +12,7 @@ from layoutproof.core.term import Term
 def _reduced(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     axes = {int(a) for a in equation.params["axes"]}
     name = equation.primitive.name
-    (operand,) = operands
+    operand: Value = operands[0]
 
     def inner(index: Index) -> Index:
         rest = iter(index)

@@ -116,7 +116,7 @@ class Evaluation:
         if part.op == "name":
             return self._named(part.args[0])
         if part.op == "read":
-            key = self.keys.of(part) if self.keys is not None else None
+            key = self.keys.of(part) if self.keys is not None else -1
             if key not in self.reads:
                 raise Unsupported(f"{part} has no value: what {part.args[0]} holds is not known")
             return self.reads[key]

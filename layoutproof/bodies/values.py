@@ -2,8 +2,8 @@
 
 An undefined element is one that nobody wrote: padding of a partial block, memory never stored to, what a masked load
 leaves out. Conditions of being undefined are terms in which undefinedness stands positively only, so that "for some k"
-is one more name (`witness`). Two operations stand for what terms cannot say: `leaf(source, index)`, the element of a load
-or of a carried value, which the property that asks replaces by what it knows; and `maybe(why)`, a condition that
+is one more name (`witness`). Two operations stand for what terms cannot say: `leaf(source, index)`, the element of a
+load or of a carried value, which the property that asks replaces by what it knows; and `maybe(why)`, a condition that
 holds or does not.
 """
 
@@ -28,8 +28,8 @@ class Lost(UnsupportedOp):
 class Value:
     """An array or a single number (dims ()). Both functions are computed once per index.
 
-    dims: in elements.  dtype: as arrays have it (`kind`, `itemsize`).  number: index -> the element as a term, Lost where
-    there is none.  undefined: index -> the condition under which the element is undefined.
+    dims: in elements.  dtype: as arrays have it (`kind`, `itemsize`).  number: index -> the element as a term, Lost
+    where there is none.  undefined: index -> the condition under which the element is undefined.
     """
 
     __slots__ = ("_known", "_number", "_undefined", "dims", "dtype")
@@ -133,10 +133,10 @@ def negation(condition: Term) -> Term:
     return condition.args[0] if condition.op == "not" else Term("not", condition)
 
 
-def settled(condition: Term) -> Term:
+def settled(condition: Any) -> Term:
     """The condition, or TRUE or FALSE where it is one between numbers."""
     if condition.op in ("==", "<", "<=", "!=") and all(a.op == "int" for a in condition.args):
         left, right = (a.args[0] for a in condition.args)
         held = {"==": left == right, "<": left < right, "<=": left <= right, "!=": left != right}[condition.op]
         return TRUE if held else FALSE
-    return condition
+    return condition  # type: ignore[no-any-return]

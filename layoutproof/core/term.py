@@ -185,6 +185,7 @@ _APPLY: dict[str, Callable[..., Any]] = {
     "not": lambda on, a: on.logical_not(a),
 }
 
+
 def apply(op: str, on: Numbers, values: Sequence[Any]) -> Any:
     """One operation of a term on values of a kind of number."""
     return _APPLY[op](on, *values)

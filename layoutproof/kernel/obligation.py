@@ -70,8 +70,8 @@ class Obligation:
         figures: Exact numbers to show.
         leaves_open: Outcomes of the claim that settle nothing, with the reason: the answer is then unknown.
         graver: Asked where this is not proved; the worst of them is then the answer.
-        tables: Names of the scalar prefetch operands that the claim reads, where those are not the ones of the subject's
-            index map.
+        tables: Names of the scalar prefetch operands that the claim reads, where those are not the ones of the
+            subject's index map.
     """
 
     subject: str

@@ -101,7 +101,6 @@ def _rooms(kernel: Kernel, table: Table) -> Iterator[Any]:
                     if any(_is_of(inner, table) for inner in reads((part,))):
                         yield entries
 
-
     yield from _rooms_of_body(kernel, table)
 
 

@@ -59,6 +59,8 @@ def judge(
     open_: list[tuple[int, Again, tuple[Table, ...]]] = []
     for name in sorted(kernel_properties(), key=LAST.__contains__) if names is None else names:
         module = kernel_property(name)
+        if names is None and getattr(module, "BODY", False):
+            continue
         if module.TARGET and (chip is None or chip.platform != kernel.platform):
             if names is None:
                 continue

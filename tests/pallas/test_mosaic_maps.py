@@ -12,9 +12,9 @@ import pytest
 
 jax = pytest.importorskip("jax", reason="reading Mosaic kernels needs the extra [jax]")
 
+from layoutproof.bodies.bit_terms import UnsupportedOp  # noqa: E402
 from layoutproof.core.term import Term  # noqa: E402
 from layoutproof.kernel.kernel import Kernel  # noqa: E402
-from layoutproof.bodies.bit_terms import UnsupportedOp  # noqa: E402
 from layoutproof.pallas.from_mosaic.mosaic_child import read_modules  # noqa: E402
 from layoutproof.pallas.from_mosaic.mosaic_module import kernels_in_hlo  # noqa: E402
 from layoutproof.pallas.from_mosaic.mosaic_terms import index_terms  # noqa: E402

@@ -163,5 +163,3 @@ def _read(equation: Any, values: Mapping[Any, Any]) -> Term:
                 raise UnsupportedOp(f"a read of a slice of {table.table}")
             indices.append(Term("int", index) if isinstance(index, int) else number_of(_value(index, values)))
     return Term("read", Term("name", table.table), *(indices or [ZERO]))
-
-

@@ -1,7 +1,7 @@
 """Every access and copy of the body lies inside what it addresses: windows, scratch, semaphores, whole arrays in HBM.
 
-Why it matters: nothing checks it on the chip. A load past a window reads another buffer, a store destroys one; interpret
-mode clamps both, and wraps negative starts, so that the numbers look right.
+Why it matters: nothing checks it on the chip. A load past a window reads another buffer, a store destroys one;
+interpret mode clamps both, and wraps negative starts, so that the numbers look right.
 Refuted by: the smallest `program` and `iteration` whose access leaves its reference, with what it reads of tables.
 Asked for every program, every iteration of every loop, and every content of tables within their assumptions; of masked
 accesses too, because a mask of the TPU does not excuse the slice. Slices are asked one view after the other, each
@@ -27,6 +27,7 @@ from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, by_rule, undecided
 
 TARGET = False
+BODY = True
 _ZERO = Term("int", 0)
 
 
@@ -85,9 +86,7 @@ def _outside(piece: Slice, extent: int) -> Term:
     return Term("and", some, any_of([below, past]))
 
 
-def _inside(
-    kernel: Kernel, body: Body, spot: Spot, view: View, what: str, place: int, open_: list[int]
-) -> Obligation:
+def _inside(kernel: Kernel, body: Body, spot: Spot, view: View, what: str, place: int, open_: list[int]) -> Obligation:
     step = [s for s in view.steps if s.kind == "slices"][place]
     outside = any_of([_outside(step.slices[k], step.dims[k]) for k in open_])
     name = view.reference.name
