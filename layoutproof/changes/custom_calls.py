@@ -18,6 +18,7 @@ from layoutproof.changes.program import Custom
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Finding, unknown
 from layoutproof.core.result import Verdict
+from layoutproof.hlo.kernels import KERNEL
 from layoutproof.hlotext.texts import logical
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.kernel.kernel_print import mapping_of
@@ -193,6 +194,11 @@ def _judged(before: Inside | None, custom: Custom, after: Inside, match_heuristi
     return found
 
 
+def _said(found: Finding) -> str:
+    """The reason as a lock file keeps it: after the property that it is about."""
+    return found.reason if found.question == KERNEL else f"{found.question}: {found.reason}"
+
+
 def _rule(why: str) -> str:
     """The property that a reason is about."""
     return why.partition(":")[0]
@@ -212,7 +218,7 @@ def seen(side: Sequence[Custom]) -> list[tuple[Custom, Inside]]:
             (read,) = read_calls([replace(call_of(custom.source, ""), name="kernel", source="")])
         except LayoutError as error:
             read = Read((Unmodelled("kernel", "", error.problem),))
-        verdicts = tuple((v.value, why) for _, v, why in judge.check(custom.source, "", None))
+        verdicts = tuple((f.verdict.value, _said(f)) for f in judge.check(custom.source, "", None))
         made.append(Inside(tuple(map(_mapping, read.kernels)), read.digest, verdicts))
     answers = iter(made)
     return [(c, next(answers) if c.inside is None else c.inside) for c in side]

@@ -69,7 +69,7 @@ class FindingEntry(_Part):
     relpath: str = Field("", description="of the gate: the file's name in both states")
     before: str = ""
     after: str = ""
-    guess: str = Field("", description="how the two sides were matched, where that is a guess")
+    match_heuristic: str = Field("", description="how the two sides were matched, where that is a guess")
     policy: str = Field("", description="which rule or approval set the severity")
     fingerprint: str = Field("", description="a name that stays the same between runs, for approvals")
     bad_input: bool = Field(False, description="there is no verdict, because the input is wrong")

@@ -148,6 +148,35 @@ def word(finding: Finding) -> str:
     return finding.verdict.value if decides else finding.severity
 
 
+_LEVELS = {
+    "error": "error",
+    "deny": "error",
+    "refuted": "error",
+    "unknown": "error",
+    "warn": "warning",
+    "warning": "warning",
+    "allow": "note",
+    "info": "note",
+    IDLE: "note",
+    Verdict.PROVED.value: "note",
+}
+"""What each word is worth to build servers, the worst first."""
+
+
+def level(finding: Finding) -> str:
+    """What a build server calls a finding: error, warning or note. Unknown is an error: it is never green.
+
+    >>> level(unknown("a", "no engine can tell"))
+    'error'
+    """
+    return _LEVELS[word(finding)]
+
+
+def rank(finding: Finding) -> int:
+    """Where a finding stands in a report that has the worst first."""
+    return [*_LEVELS].index(word(finding))
+
+
 def block(head: str, rows: Iterable[tuple[str, object]]) -> str:
     """A headline and what belongs to it, a line each, as all reports for people are written; empty rows are left out.
 

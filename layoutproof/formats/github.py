@@ -6,17 +6,10 @@ in a message `%`, carriage return and line feed are escaped, in a property also 
 
 from __future__ import annotations
 
-from layoutproof.core.finding import Finding, Report, summary, word
+from layoutproof.core.finding import Finding, Report, level, summary
 
-_LEVEL = {
-    "warn": "warning",
-    "warning": "warning",
-    "allow": "notice",
-    "info": "notice",
-    "proved": "notice",
-    "not asked": "notice",
-}
-"""Of the words that are no error."""
+_NAMES = {"error": "error", "warning": "warning", "note": "notice"}
+"""GitHub's names of levels."""
 
 
 def render(report: Report) -> str:
@@ -40,7 +33,7 @@ def _one(finding: Finding) -> str:
     lines += [f"{name}: {text}" for name, text in (("before", finding.before), ("after", finding.after)) if text]
     lines += [f"matched: {finding.match_heuristic}"] if finding.match_heuristic else []
     lines += [f"fingerprint: {finding.fingerprint}"] if finding.fingerprint else []
-    return f"::{_LEVEL.get(word(finding), 'error')} {properties}::{_message(chr(10).join(lines))}"
+    return f"::{_NAMES[level(finding)]} {properties}::{_message(chr(10).join(lines))}"
 
 
 def _message(text: str) -> str:

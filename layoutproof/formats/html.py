@@ -10,7 +10,7 @@ import re
 from html import escape
 
 from layoutproof.core.errors import LayoutError, Undecided
-from layoutproof.core.finding import Finding, Report, summary, word
+from layoutproof.core.finding import Finding, Report, level, summary, word
 from layoutproof.core.result import Counterexample, show_point
 
 MOST_PICTURES = 60
@@ -25,6 +25,8 @@ _SECTIONS = (
     ("warning", "Warnings"),
     ("allow", "Allowed"),
     ("info", "Said only"),
+    ("not asked", "Not asked"),
+    ("proved", "Proved"),
 )
 _STYLE = """
 :root { color-scheme: light; --ink: #1a1a1a; --faint: #595959; --line: #d4d4d4; --paper: #ffffff; }
@@ -73,8 +75,9 @@ def render(report: Report) -> str:
         entries = []
         for finding in found:
             number += 1
-            entries.append(_entry(finding, number, opened=severity not in ("allow", "info")))
-        sections.append(f'<section aria-labelledby="{severity}">\n<h2 id="{severity}">{title} ({len(found)})</h2>')
+            entries.append(_entry(finding, number, opened=level(finding) != "note"))
+        name = severity.replace(" ", "-")
+        sections.append(f'<section aria-labelledby="{name}">\n<h2 id="{name}">{title} ({len(found)})</h2>')
         sections.append("\n".join(entries) + "\n</section>")
     notes = "".join(f"<li>{escape(note)}</li>" for note in report.notes)
     head = f"<h1>{escape(report.title)}</h1>\n<p>{escape(summary(report))}</p>"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from xml.sax.saxutils import escape, quoteattr
 
-from layoutproof.core.finding import Finding, Report, summary, text, word
+from layoutproof.core.finding import Finding, Report, level, summary, text
 
 
 def render(report: Report) -> str:
@@ -19,8 +19,9 @@ def render(report: Report) -> str:
     Returns:
         The whole text of this form.
     """
-    failures = sum(word(f) in ("deny", "refuted", "unknown") for f in report.findings)
-    errors = sum(f.bad_input for f in report.findings) + report.partial
+    tags = [_tag(finding) for finding in report.findings]
+    failures = tags.count("failure")
+    errors = tags.count("error") + report.partial
     cases = [_case(finding) for finding in report.findings]
     cases += [f"<testcase {_about(finding)}/>" for finding in report.held]
     inner = '<error message="interrupted, so this is a part"/>' if report.partial else ""
@@ -37,11 +38,15 @@ def render(report: Report) -> str:
 def _case(finding: Finding) -> str:
     about = _about(finding)
     body = escape(text(finding))
-    tag = {"error": "error", "deny": "failure", "refuted": "failure", "unknown": "failure"}.get(word(finding))
-    if tag is None:
+    tag = _tag(finding)
+    if not tag:
         return f"<testcase {about}><system-out>{body}</system-out></testcase>"
     what = f"message={_attribute(finding.reason)} type={_attribute(finding.question)}"
     return f"<testcase {about}><{tag} {what}>{body}</{tag}></testcase>"
+
+
+def _tag(finding: Finding) -> str:
+    return "error" if finding.bad_input else "failure" if level(finding) == "error" else ""
 
 
 def _about(finding: Finding) -> str:

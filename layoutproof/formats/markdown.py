@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import re
 
-from layoutproof.core.finding import Finding, Report, summary, word
+from layoutproof.core.finding import Finding, Report, rank, summary, word
 from layoutproof.core.result import show_point
 
-_ORDER = ("error", "deny", "refuted", "unknown", "warn", "warning", "allow", "info", "not asked", "proved")
 MOST = 50
 """Findings in full; a comment has at most 65,536 characters. The rest is counted."""
 MOST_HELD = 500
@@ -26,7 +25,7 @@ def render(report: Report) -> str:
     Returns:
         The whole text of this form.
     """
-    findings = sorted(report.findings, key=lambda f: _ORDER.index(word(f)))
+    findings = sorted(report.findings, key=rank)
     lines = [f"### layoutproof: {_plain(report.title)}", "", _plain(summary(report))]
     lines += [f"- {_plain(note)}" for note in report.notes]
     for finding in findings[:MOST]:

@@ -6,22 +6,13 @@ from typing import Any
 from urllib.parse import quote
 
 from layoutproof import __version__
-from layoutproof.core.finding import Finding, Report, word
+from layoutproof.core.finding import Finding, Report, level
 from layoutproof.core.finding_kinds import KINDS
 from layoutproof.core.result import plain
 from layoutproof.core.visible import json_text, visible_lines
 from layoutproof.registry.catalogue import properties, property_module
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-_LEVEL = {
-    "warn": "warning",
-    "warning": "warning",
-    "allow": "note",
-    "info": "note",
-    "proved": "note",
-    "not asked": "note",
-}
-"""Of the words that are no error."""
 
 
 def render(report: Report) -> str:
@@ -35,7 +26,8 @@ def render(report: Report) -> str:
     """
     kinds = sorted({finding.question for finding in report.findings})
     rules = [{"id": kind, "shortDescription": {"text": _described(kind)}} for kind in kinds]
-    invocation: dict[str, Any] = {"executionSuccessful": not report.partial and report.exit_code != 2}
+    whole = not report.partial and not any(finding.bad_input for finding in report.findings)
+    invocation: dict[str, Any] = {"executionSuccessful": whole}
     if report.notes:
         invocation["toolExecutionNotifications"] = [
             {"level": "note", "message": {"text": visible_lines(n)}} for n in report.notes
@@ -63,7 +55,7 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": finding.question,
         "ruleIndex": rule,
-        "level": _LEVEL.get(word(finding), "error"),
+        "level": level(finding),
         "message": {"text": visible_lines(text)},
         "partialFingerprints": {"layoutproof/v1": finding.fingerprint},
     }

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from layoutproof.core.finding import Report, summary, text, word
-
-_ORDER = ("proved", "not asked", "info", "allow", "warning", "warn", "unknown", "refuted", "deny", "error")
+from layoutproof.core.finding import Report, rank, summary, text
 
 
 def render(report: Report) -> str:
@@ -16,6 +14,6 @@ def render(report: Report) -> str:
     Returns:
         The whole text of this form.
     """
-    findings = sorted(report.findings, key=lambda f: _ORDER.index(word(f)))
+    findings = sorted(report.findings, key=rank, reverse=True)
     notes = [f"note     {note}" for note in report.notes]
     return "\n".join([*(f"{text(f)}\n" for f in findings), *notes, summary(report)])

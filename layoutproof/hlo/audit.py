@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import lines as text_of
+from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.hlo import bitcasts, buffers, consistency, copies, kernels
 from layoutproof.hlo.copies import Move
@@ -68,7 +70,7 @@ class _Work:
         self.file, self.target = file, target
         self.found = Audit(file)
         self.shapes = Shapes()
-        self.kernels: dict[tuple[str, str], list[tuple[str, Verdict, str]]] = {}
+        self.kernels: dict[tuple[str, str], list[Finding]] = {}
         self.moves: dict[Key, Move] = {}
         self.module = ModuleState(Header(""))
         self.computation = ComputationState("", False, 0)
@@ -167,13 +169,12 @@ class _Work:
         key = (of.shape, of.attributes)
         if key not in self.kernels:
             self.kernels[key] = kernels.check(of, self.file, self.target)
-        for name, verdict, why in self.kernels[key]:
-            self.found.kernels[verdict.value] += 1
-            if verdict is Verdict.UNKNOWN:
-                self.found.add_unknown("kernel", "Mosaic kernel", why, of.line)
-            elif verdict is Verdict.REFUTED:
-                question, _, reason = why.partition(": ")
-                self.found.wrong_kernels.append(self.found.finding(question, f"kernel {name}", reason, of.line))
+        for found in self.kernels[key]:
+            self.found.kernels[found.verdict.value] += 1
+            if found.verdict is Verdict.UNKNOWN:
+                self.found.add_unknown(found.question, "Mosaic kernel", found.reason, of.line)
+            elif found.verdict is Verdict.REFUTED:
+                self.found.wrong_kernels.append(replace(found, line=of.line))
 
     def _contradicted(self, found: list[consistency.Contradiction]) -> None:
         self.found.contradicted += len(found)

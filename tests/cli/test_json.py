@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from layoutproof.cli import main as cli
-from layoutproof.cli.documents import adapter
+from layoutproof.cli.documents import FindingEntry, adapter, json_schema
+from layoutproof.core.finding import Finding, as_dict
+from layoutproof.core.result import Verdict
 from tests.cli.in_one_process import commands
 from tests.hlo.dumps import SMALL
 
@@ -172,6 +176,7 @@ def test_answers(answers: Any, code: int, line: list[str]) -> None:
     assert (document["version"], document["exit_code"], exit_code) == (2, code, code), out
     assert "error" not in document
     adapter(line[0]).validate_json(out)
+    jsonschema.Draft202012Validator(json_schema(line[0])).validate(document)
 
 
 @pytest.mark.parametrize("line", BAD, ids=[" ".join(line) for line in BAD])
@@ -182,4 +187,24 @@ def test_failures(answers: Any, line: list[str]) -> None:
     assert list(document) == ["version", "exit_code", "error"]
     assert (document["version"], document["exit_code"], exit_code) == (2, 2, 2)
     assert document["error"]["message"]
-    adapter(line[0] if line[0] in COMMANDS else "ask").validate_json(out)
+    command = line[0] if line[0] in COMMANDS else "ask"
+    adapter(command).validate_json(out)
+    jsonschema.Draft202012Validator(json_schema(command)).validate(document)
+
+
+@pytest.mark.parametrize("breakage", [{"version": 1}, {"verdict": "maybe"}, {"line": "3"}, {"exit_code": 7}])
+def test_the_schema_can_fail(answers: Any, breakage: dict[str, Any]) -> None:
+    """What is wrong with an answer is found by the model and by the published schema."""
+    document = json.loads(answers["ask", "injective", "f32[N,M]{1,0}"][1]) | breakage
+    with pytest.raises(ValueError, match="validation error"):
+        adapter("ask").validate_json(json.dumps(document))
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(json_schema("ask")).validate(document)
+
+
+def test_every_key_of_a_finding_is_published() -> None:
+    """A finding with everything in it has the keys of the model and no other."""
+    whole = Finding("injective", "a", "why", "a.yaml", "a.yaml", 1, 2, Verdict.REFUTED, {"first": (0,)})
+    words = {field.name: "x" for field in fields(Finding) if getattr(whole, field.name) == ""}
+    many = {field.name: ("x",) for field in fields(Finding) if getattr(whole, field.name) == ()}
+    assert set(as_dict(replace(whole, **words, **many, bad_input=True))) == set(FindingEntry.model_fields)

@@ -73,6 +73,8 @@ def test_sarif(given: Report) -> None:
     whole = json.loads(render("sarif", given))
     jsonschema.Draft202012Validator(SARIF).validate(whole)
     (run,) = whole["runs"]
+    # bad input, also beside something that is denied
+    assert run["invocations"][0]["executionSuccessful"] is not any(f.bad_input for f in given.findings)
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
     for finding, result in zip(given.findings, run["results"], strict=True):
         assert rules[result["ruleIndex"]] == result["ruleId"] == finding.question
