@@ -22,6 +22,7 @@ from layoutproof.core.brackets import closing
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
+from layoutproof.core.shown import Shown
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.kernel_elements import Step, element_map, steps
 from layoutproof.kernel.kernel_index import index_text
@@ -33,7 +34,7 @@ _FORM = "f32[100,90] blockspec (10, 20) (i, j) -> (i, j) grid (10, 5)"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BlockSpecLayout:
+class BlockSpecLayout(Shown):
     """A kernel with exactly one operand, and notes about what its text spells in an old way."""
 
     kernel: Kernel

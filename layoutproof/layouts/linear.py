@@ -19,6 +19,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
+from layoutproof.core.shown import Shown
 from layoutproof.core.space import Space
 
 MOST_BITS = 62
@@ -31,7 +32,7 @@ _DIMENSION = re.compile(r"(?P<name>\w+)(?:\s*\(size (?P<size>\d{1,20})\))?")
 
 
 @dataclass(frozen=True, slots=True)
-class LinearLayout:
+class LinearLayout(Shown):
     """inputs: (name, bases), a basis the output coordinates of one input bit, least significant bit first.
 
     outputs: (name, size), each size a power of two above every base of that output.
