@@ -141,9 +141,9 @@ def parts_of(text: str) -> list[str]:
     ['2', 'Element(8, (1, 0))']
     """
     inner = text.strip()
-    if not (inner[:1] in ("(", "[") and closing(inner, 0) == len(inner) - 1):
+    if not (inner[:1] in ("(", "[") and closing(inner, 0, curly=False) == len(inner) - 1):
         raise Span.whole(text).refuse("a list is written (2, 3)")
-    parts = between_commas(inner[1:-1])
+    parts = between_commas(inner[1:-1], curly=False)
     # `(2,)`, and `()`
     return parts if parts[-1] else parts[:-1]
 

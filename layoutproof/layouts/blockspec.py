@@ -145,7 +145,9 @@ def _from_text(text: str) -> Mapping[str, Any]:
     array, found, rest = text.partition(" blockspec ")
     middle, also, tail = rest.rpartition(" grid ")
     middle = middle.strip()
-    end = closing(middle, 0) + 1 if middle.startswith("(") else len("None") if middle.startswith("None") else 0
+    end = len("None") if middle.startswith("None") else 0
+    if middle.startswith("("):
+        end = closing(middle, 0, curly=False) + 1
     block, index = middle[:end], middle[end:].strip()
     grid, _, role = tail.strip().rpartition(" ")
     if role not in ROLES:

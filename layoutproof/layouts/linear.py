@@ -205,9 +205,9 @@ def _parse(text: str) -> LinearLayout:
     outputs: dict[str, int | None] = {}
     for line in Span.whole(text).cut(_LINE):
         word = line.word
-        if word[:1] == "-":
-            word = word.lstrip("- \t")
-            line = Span(text, line.end - len(word), line.end)
+        if "-" in (word[:1], word[-1:]):
+            line = line.part(line.end - len(word.lstrip("- \t")), line.start + len(word.rstrip("- \t")))
+            word = line.word
         if word and outputs:
             raise line.refuse("nothing may follow the output dimensions")
         if word:

@@ -88,7 +88,7 @@ def _size(span: Span) -> Extent:
     plain = _STATIC.sub("", span.word).strip()
     if "@" in plain:
         raise span.refuse(f"{plain}: a stride along a named axis is understood but not modelled; use the axe language")
-    if plain.isascii() and plain.isdigit() and len(plain) < 19:
+    if plain.isascii() and plain.isdigit() and len(plain) < 19 and (plain[0] != "0" or plain == "0"):
         return int(plain)
     return span.read(lambda _: parse_size(plain))
 
