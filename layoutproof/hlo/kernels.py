@@ -29,8 +29,8 @@ def check(instruction: Instruction, file: str, target: str | None) -> list[Findi
 
     # programs call one kernel many times, and where a call stands changes nothing of what holds
     call = replace(call_of(instruction, file), name="kernel", source="")
-    at = {"subject": f"kernel {instruction.name}", "file": file}
-    return [replace(found, line=instruction.line, **at) for found in _judged(call, target)]
+    name = f"kernel {instruction.name}"
+    return [replace(found, subject=name, file=file, line=instruction.line) for found in _judged(call, target)]
 
 
 @lru_cache(maxsize=1024)
