@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from layoutproof.core.index_map import Index, IndexMap
-from layoutproof.core.numbers import Numbers
+from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.result import Counterexample, Point, show_point
 from layoutproof.core.size import Extent, symbols_of
 from layoutproof.core.space import Space
@@ -158,7 +158,9 @@ class Claim:
         Returns:
             The evaluator.
         """
-        return Numbers(dict(zip(self.sizes(), point.get("sizes", ()), strict=True)))
+        if "sizes" not in point:
+            return INTS
+        return Numbers(dict(zip(self.sizes(), point["sizes"], strict=True)))
 
     def counterexample(self, point: Point) -> Counterexample:
         """A violating point and the witness as people see them, the sizes by name.

@@ -550,3 +550,18 @@ def test_agrees_with_jaxlib() -> None:
     theirs = json.loads(child.stdout)
     assert {text: printed(text) for text in texts} == dict(zip(texts, theirs, strict=True))
     assert 200 < sum(answer is not None for answer in theirs) < len(texts) - 200
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("bf16[5,13]{1,0:T(8,128)(2,1)}", [([0], 5, 8), ([1], 13, 128)]),
+        ("f32[100]{0:T(2)(1)}", [([0], 100, 100)]),
+        ("f32[5]{0:T(2,4)}", [([], 1, 2), ([0], 5, 8)]),
+        ("f32[2,7,8]{2,1,0:T(*,4,3)}", [([0, 1], 14, 16), ([2], 8, 9)]),
+    ],
+)
+def test_padding_of_each_dimension(text: str, rows: list[tuple[list[int], int, int]]) -> None:
+    """Dimensions that a tile merges are one row; what a tile adds in front has none; a size of 1 adds nothing."""
+    found = lp.ask("padding", text).figures["per_dimension"]
+    assert [(row["dimensions"], row["extent"], row["padded"]) for row in found] == rows

@@ -86,31 +86,33 @@ def tilings(rank: int, tiles: tuple[tuple[Extent, ...], ...]) -> Levels:
     """
     steps: list[tuple[tuple[int, ...], Extent]] = []
     standing = tuple(range(1, rank + 1))
+    axes: list[tuple[int, ...]] = [(axis,) for axis in range(rank)]
     after = [standing]
     for tile in tiles:
         _check_tile(tile)
-        axes = (0,) * (len(tile) - len(standing)) + standing
-        outer, inner = list(axes[: len(axes) - len(tile)]), []
+        extra, untouched = max(0, len(tile) - len(standing)), max(0, len(standing) - len(tile))
+        numbers, axes = (0,) * extra + standing, [()] * extra + axes
+        outer, inner, tiled = list(numbers[:untouched]), [], axes[:untouched]
         merged: tuple[int, ...] = ()
-        for axis, size in zip(axes[len(outer) :], tile, strict=True):
-            merged += (axis,)
+        shared: set[int] = set()
+        for number, own, size in zip(numbers[untouched:], axes[untouched:], tile, strict=True):
+            merged += (number,)
+            shared |= {*own}
             if size == COMBINE:
                 continue
             if size == 1 and len(merged) == 1:
-                outer.append(axis)
+                outer.append(number)
                 inner.append(0)
             else:
                 made = 1 + rank + 2 * len(steps)
                 steps.append((merged, size))
                 outer.append(made)
                 inner.append(made + 1)
-            merged = ()
-        standing = (*outer, *inner)
+            tiled.append(tuple(sorted(shared)))
+            merged, shared = (), set()
+        standing, axes = (*outer, *inner), tiled + tiled[untouched:]
         after.append(standing)
-    axes_of: list[tuple[int, ...]] = [(), *[(axis,) for axis in range(rank)]]
-    for numbers, _ in steps:
-        axes_of += [tuple(sorted({axis for number in numbers for axis in axes_of[number]}))] * 2
-    return Levels(tuple(steps), tuple(after), tuple([axes_of[number] for number in standing]))
+    return Levels(tuple(steps), tuple(after), tuple(axes))
 
 
 def _check_tile(tile: Sequence[Extent]) -> None:
