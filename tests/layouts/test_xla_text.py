@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import layoutproof as lp
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.size import symbol
 from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout, XlaOpaque, XlaShape, XlaTuple, to_text

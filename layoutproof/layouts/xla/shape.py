@@ -67,7 +67,7 @@ class XlaLayout(Shown):
         order = physical_order(self)
         levels = tilings(len(order), self.tiles)
         extents = levels.extents([self.dims[d] for d in order])
-        found = levels.index([index[d] for d in order], extents, INTS)
+        found = levels.numbers([index[d] for d in order], extents, INTS)
         words = [
             f"permute {{{','.join(map(str, self.minor_to_major))}}}",
             *[f"tile {tile_text(t)}" for t in self.tiles],
@@ -226,7 +226,7 @@ def _index_map(layout: XlaLayout) -> IndexMap:
     extents: tuple[Extent, ...] = tuple([every[k] for k in standing])
 
     def place(index: Index, replica: Index, on: Numbers) -> Index:
-        found = levels.index([index[d] for d in order], every, on)
+        found = levels.numbers([index[d] for d in order], every, on)
         return tuple([found[k] for k in standing])
 
     natural = max(8, ELEMENT_BITS[layout.element_type])

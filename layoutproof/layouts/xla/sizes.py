@@ -71,7 +71,7 @@ def array_data_size(layout: XlaLayout) -> Extent:
     if layout.tiles and len(layout.dims) != 1:
         levels = tilings(len(order), layout.tiles[:1])
         every = levels.extents(extents)
-        found = levels.index(last, every, SizeNumbers())
+        found = levels.numbers(last, every, SizeNumbers())
         last, extents = [found[k] for k in levels.after[-1]], tuple([every[k] for k in levels.after[-1]])
     return _bytes(row_major(tuple(last), extents, SizeNumbers()) + 1, _width(layout))
 

@@ -50,7 +50,7 @@ class Levels(NamedTuple):
             extents.append(size)
         return extents
 
-    def index(self, index: Sequence[Any], extents: Sequence[Extent], on: Numbers) -> list[Any]:
+    def numbers(self, index: Sequence[Any], extents: Sequence[Extent], on: Numbers) -> list[Any]:
         """Every number of one index, given the array's index and the extents of all numbers."""
         found: list[Any] = [0, *index]
         for merged, size in self.steps:
