@@ -13,7 +13,7 @@ from typing import Any
 
 from layoutproof.core.errors import BudgetExceeded, LayoutError, Unsupported
 from layoutproof.tilings.branch import candidate, cost_of
-from layoutproof.tilings.legal import checker
+from layoutproof.tilings.legal import Checker
 from layoutproof.tilings.problem import Problem, broken
 from layoutproof.tilings.walk import Floats
 
@@ -63,7 +63,7 @@ def rank(problem: Problem, values: Mapping[str, int]) -> Rank:
     if walked:
         raise Unsupported(f"{', '.join(walked)}: the bytes of their index maps have no closed form")
     own = candidate(problem, values)
-    why = next(iter(broken(problem, own.values, own.figures)), "") or checker(problem)(values)
+    why = next(iter(broken(problem, own.values, own.figures)), "") or Checker(problem)(values)
     costs, fits = _all(problem)
     fitting = costs[fits]
     least = int(fitting.min()) if fitting.size else None

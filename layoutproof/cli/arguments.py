@@ -26,7 +26,7 @@ target_option = click.option(
 )
 
 
-class Form(click.ParamType[str]):
+class Form(click.ParamType):
     """The name of a form of reports: those of `formats`, and those that other packages add."""
 
     name = "format"

@@ -8,6 +8,7 @@ Evaluating the tree on a kind of number *is* the map's `place`.
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -40,6 +41,9 @@ class Term:
             return names[args[0]] if args[0] in names else on.symbol(args[0])
         if op == "read":
             raise Unsupported(f"{self} has no value: what {args[0]} holds is not known")
+        apply = _ARITHMETIC.get(op)
+        if apply is not None:
+            return apply(args[0].evaluate(names, on), args[1].evaluate(names, on))
         return _APPLY[op](on, *[a.evaluate(names, on) for a in args])
 
     def names(self) -> tuple[str, ...]:
@@ -162,12 +166,16 @@ class Term:
         self._refuse("hash", "layoutproof.select(layoutproof.equal(a, b), x, y)")
 
 
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+}
+"""The number's own operations; those of `_APPLY` ask its kind."""
+
 _APPLY: dict[str, Callable[..., Any]] = {
-    "+": lambda on, a, b: a + b,
-    "-": lambda on, a, b: a - b,
-    "*": lambda on, a, b: a * b,
-    "//": lambda on, a, b: a // b,
-    "%": lambda on, a, b: a % b,
     "min": lambda on, a, b: on.minimum(a, b),
     "max": lambda on, a, b: on.maximum(a, b),
     "xor": lambda on, a, b: on.xor(a, b),
@@ -398,11 +406,12 @@ Amount = Extent | Term
 
 def value_of(amount: Amount, names: Mapping[str, Any], on: Numbers) -> Any:
     """An amount with `names` put in, on any kind of number: exact on ints, bounds on intervals."""
+    if isinstance(amount, Term):
+        # most amounts are one name
+        return names[amount.args[0]] if amount.op == "name" and amount.args[0] in names else amount.evaluate(names, on)
     if type(amount) is int:
         return amount
-    if isinstance(amount, Size):
-        return amount.evaluate(lambda name: names[name] if name in names else on.symbol(name))
-    return amount.evaluate(names, on)  # type: ignore[union-attr]
+    return amount.evaluate(lambda name: names[name] if name in names else on.symbol(name))  # type: ignore[union-attr]
 
 
 def fixed(amounts: Iterable[Amount]) -> tuple[Extent, ...]:

@@ -8,7 +8,7 @@ cost nothing, which is not counted on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
@@ -51,29 +51,31 @@ def _in(operand: Operand, memory: str) -> bool:
     return operand.memory == memory
 
 
-def buffers(operand: Operand, grid: Mapping[str, Any], on: Numbers = INTS) -> tuple[Any, int]:
-    """(whether the block of an operand changes from one program to another, how many buffers its window has then).
+def moves(operand: Operand, programs: Iterable[Any], on: Numbers = INTS) -> Any:
+    """Whether the block of an operand changes from one program to another, so that its window has all its buffers.
 
-    It never does with one step, or with an index that uses no grid dimension of more than one program; then there is
-    one buffer. grid: the extents by name, numbers of any kind, or sizes: of those nobody knows that they are 1.
+    It never does with one step, or with an index that uses no grid dimension of more than one program.
+    programs: the extents of the grid dimensions that its index map uses, numbers of any kind or sizes: of those nobody
+    knows that they are 1.
     """
     if operand.buffers == 1:
-        return False, 1
-    moves: Any = any(term.op == "read" for term in operand.index)
-    for name in dict.fromkeys(name for term in operand.index for name in term.names() if name in grid):
-        extent = grid[name]
-        moves = on.logical_or(moves, True if isinstance(extent, Size) else on.less(1, extent))
-    return moves, operand.buffers or 2
+        return False
+    found: Any = False
+    for term in operand.index:
+        if term.op == "read":
+            return True
+    for extent in programs:
+        found = on.logical_or(found, True if type(extent) is Size else on.less(1, extent))
+    return found
 
 
-def window_bytes(operand: Operand, block: Sequence[Any], grid: Mapping[str, Any], on: Numbers = INTS) -> Any:
+def window_bytes(operand: Operand, block: Sequence[Any], programs: Iterable[Any], on: Numbers = INTS) -> Any:
     """Bytes of VMEM that the windows of one operand take, buffers included, on any kind of number.
 
-    block: the sizes of the dimensions that are not squeezed.  grid: as for `buffers`.
+    block: the sizes of the dimensions that are not squeezed.  programs: as for `moves`.
     """
     one = vmem_bytes(block, vmem_bits(operand.dtype), on)
-    moves, count = buffers(operand, grid, on)
-    return on.select(moves, count * one, one)
+    return on.select(moves(operand, programs, on), (operand.buffers or 2) * one, one)
 
 
 def vmem_bits(dtype: str) -> int:
@@ -81,14 +83,18 @@ def vmem_bits(dtype: str) -> int:
     return 32 if dtype == "pred" else ELEMENT_BITS.get(dtype, 32)
 
 
+def _programs(kernel: Kernel, operand: Operand) -> list[Any]:
+    used = {name for term in operand.index for name in term.names()}
+    return [extent for name, extent in zip(kernel.grid_names, kernel.grid, strict=True) if name in used]
+
+
 def _buffers(kernel: Kernel, operand: Operand) -> int:
-    moves, count = buffers(operand, dict(zip(kernel.grid_names, kernel.grid, strict=True)))
-    return count if moves else 1
+    return (operand.buffers or 2) if moves(operand, _programs(kernel, operand)) else 1
 
 
 def _window(kernel: Kernel, operand: Operand) -> int:
     block = _known([b.size for b in operand.block if b.kind != "squeezed"])
-    return int(window_bytes(operand, block, dict(zip(kernel.grid_names, kernel.grid, strict=True))))
+    return int(window_bytes(operand, block, _programs(kernel, operand)))
 
 
 def _bytes(dims: Sequence[Amount], dtype: str) -> int:

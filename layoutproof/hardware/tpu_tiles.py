@@ -52,7 +52,7 @@ def round_up(value: Any, by: Any) -> Any:
     >>> round_up(9, 8), round_up(8, 8)
     (16, 8)
     """
-    return (value + by - 1) // by * by
+    return (value + (by - 1)) // by * by
 
 
 def grain(rank: int, bits: int) -> tuple[int, ...]:

@@ -57,10 +57,8 @@ def judge(
     how = (ENGINES if engine is None else (engine,), confirm, effort)
     found: list[Finding] = []
     open_: list[tuple[int, Again, tuple[Table, ...]]] = []
-    for name in sorted(kernel_properties(), key=LAST.__contains__) if names is None else names:
+    for name in in_order() if names is None else names:
         module = kernel_property(name)
-        if names is None and getattr(module, "BODY", False):
-            continue
         if module.TARGET and (chip is None or chip.platform != kernel.platform):
             if names is None:
                 continue
@@ -95,6 +93,12 @@ def judge(
     for position, finding in settled.items():
         found[position] = finding
     return tuple(found)
+
+
+def in_order() -> Sequence[str]:
+    """What is asked of a kernel by default, in order: every property but those of its body, which a caller names."""
+    asked = (name for name in kernel_properties() if not getattr(kernel_property(name), "BODY", False))
+    return sorted(asked, key=LAST.__contains__)
 
 
 def advice(findings: Sequence[Finding]) -> str:
@@ -274,7 +278,6 @@ def _answer(
         claim = undecided("vacuous: there is no program, or no element")
     if isinstance(claim, Settled):
         at |= {"verdict": claim.verdict, "decided_by": claim.by, "fix": claim.fix, "figures": asked.figures}
-        at["counterexample"] = {} if claim.verdict is Verdict.REFUTED else None
         return Finding(name, asked.subject, claim.reason, **at)
     if symbols:
         claim = replace(claim, where=where, symbols=symbols)

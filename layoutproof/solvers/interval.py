@@ -47,7 +47,11 @@ class Interval:
         return self.__class__(-self.high, -self.low)
 
     def __sub__(self, other: Any) -> Any:
-        return self + -other
+        low, high = (other, other) if type(other) is int else (other.low, other.high)
+        try:
+            return self.__class__(self.low - high, self.high - low)
+        except OverflowError:
+            return self + -other
 
     def __rsub__(self, other: Any) -> Any:
         return -self + other
@@ -56,7 +60,8 @@ class Interval:
         low, high = (other, other) if type(other) is int else (other.low, other.high)
         if self.low >= 0 <= low and type(self.high) is int is type(high):
             return self.__class__(self.low * low, self.high * high)
-        return self._between([_times(a, b) for a in (self.low, self.high) for b in (low, high)])
+        corners = [_times(a, b) for a in (self.low, self.high) for b in (low, high)]
+        return self.__class__(min(corners), max(corners))
 
     __rmul__ = __mul__
 
@@ -64,10 +69,13 @@ class Interval:
         low, high = (other, other) if type(other) is int else (other.low, other.high)
         if low == high < 1:
             # one number is divided by as Python does it, 0 included
-            return self._between([self.low // low, self.high // low])
+            return self.__class__(min(self.low // low, self.high // low), max(self.low // low, self.high // low))
         if low < 1:
             raise Unsupported(f"divides by a number from {low} to {high}, which may be 0 or negative")
-        return self._between([_over(a, b) for a in (self.low, self.high) for b in {low, high}])
+        # the quotient is the further from 0 the smaller the divisor is
+        return self.__class__(
+            _over(self.low, high if self.low >= 0 else low), _over(self.high, low if self.high >= 0 else high)
+        )
 
     def __rfloordiv__(self, other: Any) -> Any:
         return self.__class__(other, other) // self
@@ -84,10 +92,6 @@ class Interval:
 
     def __rmod__(self, other: Any) -> Any:
         return self.__class__(other, other) % self
-
-    def _between(self, corners: list[Bound]) -> Any:
-        """Of an operation that rises or falls in each of its numbers: its values at the ends are the extreme ones."""
-        return self.__class__(min(corners), max(corners))
 
 
 def ends(value: Any) -> tuple[Any, Any]:
@@ -108,16 +112,19 @@ class IntervalNumbers(Numbers):
     def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
         if condition is not None:
             return if_true if condition else if_false
-        (low, high), (other_low, other_high) = ends(if_true), ends(if_false)
-        return self.interval(min(low, other_low), max(high, other_high))
+        low, high = (if_true, if_true) if type(if_true) is int else (if_true.low, if_true.high)
+        low_, high_ = (if_false, if_false) if type(if_false) is int else (if_false.low, if_false.high)
+        return self.interval(low if low <= low_ else low_, high if high >= high_ else high_)
 
     def minimum(self, left: Any, right: Any) -> Any:
-        (low, high), (other_low, other_high) = ends(left), ends(right)
-        return self.interval(min(low, other_low), min(high, other_high))
+        low, high = (left, left) if type(left) is int else (left.low, left.high)
+        low_, high_ = (right, right) if type(right) is int else (right.low, right.high)
+        return self.interval(low if low <= low_ else low_, high if high <= high_ else high_)
 
     def maximum(self, left: Any, right: Any) -> Any:
-        (low, high), (other_low, other_high) = ends(left), ends(right)
-        return self.interval(max(low, other_low), max(high, other_high))
+        low, high = (left, left) if type(left) is int else (left.low, left.high)
+        low_, high_ = (right, right) if type(right) is int else (right.low, right.high)
+        return self.interval(low if low >= low_ else low_, high if high >= high_ else high_)
 
     def xor(self, left: Any, right: Any) -> Any:
         (low, high), (other_low, other_high) = ends(left), ends(right)
@@ -130,8 +137,9 @@ class IntervalNumbers(Numbers):
         return self.interval(0 if min(low, other_low) >= 0 else -power, power - 1)
 
     def less(self, left: Any, right: Any) -> Any:
-        (low, high), (other_low, other_high) = ends(left), ends(right)
-        return True if high < other_low else False if low >= other_high else None
+        low, high = (left, left) if type(left) is int else (left.low, left.high)
+        low_, high_ = (right, right) if type(right) is int else (right.low, right.high)
+        return True if high < low_ else False if low >= high_ else None
 
     def equal(self, left: Any, right: Any) -> Any:
         (low, high), (other_low, other_high) = ends(left), ends(right)

@@ -19,7 +19,7 @@ from layoutproof.core.term import Term
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.pallas.judge import kernel_target
 from layoutproof.tilings.branch import search
-from layoutproof.tilings.legal import MEMORY, checker, whole
+from layoutproof.tilings.legal import MEMORY, Checker, whole
 from layoutproof.tilings.presolve import presolve
 from layoutproof.tilings.problem import Problem
 from layoutproof.tilings.ranges import domain
@@ -115,7 +115,7 @@ def _smallest(
     shapes = tuple(replace(shape, weight=1) for shape in problem.shapes)
     small = replace(problem, cost=Term("name", "vmem"), worst=True, shapes=shapes)
     rules = (LEGAL,) in kept
-    refuses = checker(small, but=() if (VMEM,) in kept else (MEMORY,), effort=effort) if rules else whole(small, effort)
+    refuses = Checker(small, but=() if (VMEM,) in kept else (MEMORY,), effort=effort) if rules else whole(small, effort)
     small, _ = presolve(small, kernel_target(problem.target, problem.compiler) if rules else None)
     looked, spent = 0, False
 

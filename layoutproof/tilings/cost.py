@@ -21,7 +21,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import product
 from layoutproof.core.term import Term, value_of
 from layoutproof.hardware.tpu_memory import vmem_bits, window_bytes
-from layoutproof.hardware.tpu_tiles import grain, vmem_bytes
+from layoutproof.hardware.tpu_tiles import vmem_bytes
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.solvers.interval import ends
 from layoutproof.tilings.traffic import Traffic, traffic
@@ -65,15 +65,15 @@ class CostModel:
         kernel = self.kernel
         grid = [value_of(extent, names, on) for extent in kernel.grid]
         steps = product(grid)
-        extents = dict(zip(kernel.grid_names, grid, strict=True))
         vmem: Any = 0
         blocks: list[list[Any]] = []
         for one in self.traffic:
             operand = one.operand
             blocks.append([value_of(b.size, names, on) for b in operand.block] if one.moved else [])
             if operand.memory == "vmem":
-                seen = [n for n, b in zip(blocks[-1], operand.block, strict=True) if b.kind != "squeezed"]
-                vmem = vmem + window_bytes(operand, seen, extents, on)
+                block = blocks[-1]
+                seen = [block[d] for d in one.kept]
+                vmem = vmem + window_bytes(operand, seen, [grid[k] for k in one.chosen], on)
         for scratch in (*kernel.scratch, *kernel.scoped):
             if scratch.memory == "vmem":
                 dims = [value_of(n, names, on) for n in scratch.dims]
@@ -89,7 +89,7 @@ class CostModel:
             if one.straight:
                 whole, rounded = _moved(one, grid, array, block, on)
             else:
-                whole, rounded = walked(one, extents, array, block, names, on)
+                whole, rounded = walked(one, dict(zip(kernel.grid_names, grid, strict=True)), array, block, names, on)
             moved, useful = moved + rounded, useful + whole
         work: Any = 0 if self.flops is None else self.flops.evaluate({**names, "steps": steps}, on)
         bandwidth, peak = self.machine.bandwidth, self.machine.peak
@@ -102,18 +102,16 @@ def _moved(
     one: Traffic, grid: Sequence[Any], array: Sequence[Any], block: Sequence[Any], on: Numbers
 ) -> tuple[Any, Any]:
     """(bytes of elements, bytes with the tiles' padding) that one operand moves between HBM and VMEM."""
-    chosen = {k for used in one.uses for k in used}
     repeats: Any = 1
     started: Any = False
     # innermost first: dimensions inside of the last one that chooses a block leave the block where it is
     for k in reversed(range(len(grid))):
-        if k in chosen:
+        if k in one.chosen:
             started = on.logical_or(started, on.less(1, grid[k]))
         else:
             repeats = on.select(started, repeats * grid[k], repeats)
     whole: Any = 1
     rounded: Any = 1
-    units = grain(len(array), one.bits)
     for d, (extent, size, used) in enumerate(zip(array, block, one.uses, strict=True)):
         if d in one.covered and d not in one.looked_up:
             here = extent
@@ -127,7 +125,7 @@ def _moved(
                 count = count * grid[k]
             here = on.minimum(extent, size * count)
         whole = whole * here
-        rounded = rounded * _in_tiles(here, size, units[d], on)
+        rounded = rounded * _in_tiles(here, size, one.units[d], on)
     return repeats * whole * one.bits // 8, repeats * rounded * one.bits // 8
 
 
@@ -142,4 +140,4 @@ def _in_tiles(length: Any, block: Any, unit: int, on: Numbers) -> Any:
 
 
 def _ceil(value: Any, by: Any) -> Any:
-    return (value + by - 1) // by
+    return (value + (by - 1)) // by

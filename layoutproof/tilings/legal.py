@@ -2,59 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import CompilerAnswer, Kernel, KernelTarget
-from layoutproof.pallas.judge import judge, kernel_target
-from layoutproof.registry.catalogue import kernel_properties
+from layoutproof.pallas.judge import in_order, judge, kernel_target
 from layoutproof.tilings.problem import UNDECIDED, Problem
 
-COSTLY = frozenset({"relayout", "partial_blocks", "analysable"})
+PARTIAL, MEMORY, BLOCKS = "partial_blocks", "memory_budget", "block_shape"
+COSTLY = frozenset({"relayout", PARTIAL, "analysable"})
 """Properties about cost, about what the user chooses (`partial` of a problem decides on the second), and about the
 body, which no block size changes: they make no candidate illegal, and the answer notes them."""
 
 
-MEMORY = "memory_budget"
-
-
-def checker(problem: Problem, but: Collection[str] = (), effort: int = 1) -> Callable[[Mapping[str, int]], str]:
-    """A function that says why a candidate is illegal, "" = it is legal for every shape of the problem.
+class Checker:
+    """Says why a candidate is illegal, "" = it is legal for every shape of the problem; each is judged once.
 
     A property that no engine decides is no licence: the candidate is refused, with a reason that starts UNDECIDED.
-    Block shapes are judged once each, however many candidates share them.  but: properties that are not asked.
+    Block shapes are judged once each too, however many candidates share them.  but: properties that are not asked.
     effort: multiplies the step budgets of each question.
     """
-    target = kernel_target(problem.target, problem.compiler)
-    blocks: dict[tuple[object, ...], str] = {}
 
-    def why(values: Mapping[str, int]) -> str:
-        for shape in problem.shapes:
+    def __init__(self, problem: Problem, but: Collection[str] = (), effort: int = 1) -> None:
+        self._problem, self._but, self._effort = problem, but, effort
+        self._target = kernel_target(problem.target, problem.compiler)
+        self._blocks: dict[tuple[object, ...], str] = {}
+        self._known: dict[tuple[int, ...], str] = {}
+        self._proved: dict[tuple[int, ...], tuple[Mapping[str, Sequence[Finding]], ...]] = {}
+
+    def __call__(self, values: Mapping[str, int]) -> str:
+        key = tuple(values.values())
+        if key not in self._known:
+            self._known[key] = self._why(values)
+        return self._known[key]
+
+    def findings(
+        self, values: Mapping[str, int], answer: CompilerAnswer | None = None
+    ) -> tuple[tuple[Finding, ...], ...]:
+        """What is proved of one candidate, for each shape of the problem. answer: what the compiler said of it."""
+        target = self._target if answer is None else self._target.told(answer)
+        shapes = self._problem.shapes
+        proved = self._proved.get(tuple(values.values())) if answer is None else None
+        found = []
+        for shape, known in zip(shapes, proved or ({},) * len(shapes), strict=True):
+            kernel = self._problem.bind(shape, values)
+            left = [name for name in in_order() if name not in known]
+            more = judge(kernel, names=left, target=target, effort=self._effort)
+            rows = (known.get(name) or [f for f in more if f.question == name] for name in in_order())
+            found.append(tuple(finding for row in rows for finding in row))
+        return tuple(found)
+
+    def _why(self, values: Mapping[str, int]) -> str:
+        proved: list[Mapping[str, Sequence[Finding]]] = []
+        for shape in self._problem.shapes:
             try:
-                kernel = problem.bind(shape, values)
+                kernel = self._problem.bind(shape, values)
             except LayoutError as error:
                 return f"the kernel language: {error.problem}"
-            refused = _blocks(kernel, target, blocks) or _properties(kernel, target, problem.partial, but, effort)
+            shown: dict[str, Sequence[Finding]] = {}
+            refused = _blocks(kernel, self._target, self._blocks) or self._properties(kernel, shown)
             if refused:
                 return refused
+            proved.append(shown)
+        self._proved[tuple(values.values())] = tuple(proved)
         return ""
 
-    return why
+    def _properties(self, kernel: Kernel, shown: dict[str, Sequence[Finding]]) -> str:
+        """Why a property refuses the kernel, "" = none does; those that are proved are put into `shown`."""
+        partial, but, target = self._problem.partial, self._but, self._target
 
+        def asked() -> Iterator[Finding]:
+            # one property after the other: a refutation costs more than a proof, and one is enough
+            for name in sorted(in_order()):
+                if name == BLOCKS or (name in COSTLY and (name != PARTIAL or partial)):
+                    continue
+                findings = judge(kernel, names=(name,), target=target, effort=self._effort)
+                if all(finding.verdict is Verdict.PROVED for finding in findings):
+                    shown[name] = findings
+                elif name not in but or (name == MEMORY and _other_memory(kernel, target)):
+                    yield from findings
 
-def findings_of(
-    problem: Problem, values: Mapping[str, int], effort: int = 1, answer: CompilerAnswer | None = None
-) -> tuple[tuple[Finding, ...], ...]:
-    """What is proved of one candidate, for each shape of the problem. answer: what the compiler said of it."""
-    target = kernel_target(problem.target, problem.compiler)
-    target = target if answer is None else target.told(answer)
-    found = []
-    for shape in problem.shapes:
-        found.append(judge(problem.bind(shape, values), target=target, effort=effort))
-    return tuple(found)
+        found, proved = against(asked(), partial)
+        if found is None:
+            return ""
+        return ("" if proved else UNDECIDED) + f"{found.question} {found.subject}: {found.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +111,7 @@ def partials(kernel: Kernel, findings: Iterable[Finding]) -> tuple[Partial, ...]
     operands = {operand.name: operand for operand in kernel.operands}
     found = []
     for f in findings:
-        if f.question != "partial_blocks" or f.verdict is Verdict.PROVED or f.subject not in operands:
+        if f.question != PARTIAL or f.verdict is Verdict.PROVED or f.subject not in operands:
             continue
         operand = operands[f.subject]
         for key, condition in f.figures.items():
@@ -90,7 +124,7 @@ def partials(kernel: Kernel, findings: Iterable[Finding]) -> tuple[Partial, ...]
 
 def partials_of(kernel: Kernel) -> tuple[Partial, ...]:
     """The same of a kernel that nobody judged yet."""
-    return partials(kernel, judge(kernel, names=("partial_blocks",)))
+    return partials(kernel, judge(kernel, names=(PARTIAL,)))
 
 
 def whole(problem: Problem, effort: int = 1) -> Callable[[Mapping[str, int]], str]:
@@ -103,10 +137,10 @@ def whole(problem: Problem, effort: int = 1) -> Callable[[Mapping[str, int]], st
                 kernel = problem.bind(shape, values)
             except LayoutError:
                 return ""  # what is no kernel is for the rules to say
-            for finding in judge(kernel, names=("partial_blocks",), target=target, effort=effort):
+            for finding in judge(kernel, names=(PARTIAL,), target=target, effort=effort):
                 if finding.verdict is not Verdict.PROVED:
                     unknown = finding.verdict is Verdict.UNKNOWN
-                    return (UNDECIDED if unknown else "") + f"partial_blocks {finding.subject}"
+                    return (UNDECIDED if unknown else "") + f"{PARTIAL} {finding.subject}"
         return ""
 
     return why
@@ -127,26 +161,25 @@ def _blocks(kernel: Kernel, target: KernelTarget, seen: dict[tuple[object, ...],
             try:
                 seen[key] = target.refuses_block(operand)
             except Undecided as undecided:
-                return f"{UNDECIDED}block_shape {operand.name}: {undecided}"
+                return f"{UNDECIDED}{BLOCKS} {operand.name}: {undecided}"
         if seen[key]:
-            return f"block_shape {operand.name}: {seen[key]}"
+            return f"{BLOCKS} {operand.name}: {seen[key]}"
     return ""
 
 
-def _properties(kernel: Kernel, target: KernelTarget, partial: bool, but: Collection[str], effort: int) -> str:
-    undecided = ""
-    # one property after the other: a refutation costs more than a proof, and one is enough
-    for finding in (
-        f for name in kernel_properties() for f in judge(kernel, names=(name,), target=target, effort=effort)
-    ):
-        verdict, why = finding.verdict, f"{finding.question} {finding.subject}: {finding.reason}"
-        if finding.question == "partial_blocks" and not partial and verdict is Verdict.REFUTED:
-            return why
-        if verdict is Verdict.PROVED or finding.question in COSTLY or finding.severity != "error":
+def against(findings: Iterable[Finding], partial: bool) -> tuple[Finding | None, bool]:
+    """(what makes a kernel illegal, or else the first that nobody could decide; whether the former), None = nothing.
+
+    partial: whether blocks may reach over an edge. A property that nobody can decide is no licence, and no refutation.
+    """
+    undecided = None
+    for finding in findings:
+        refuted = finding.verdict is Verdict.REFUTED
+        if finding.question == PARTIAL and refuted and not partial:
+            return finding, True
+        if finding.verdict is Verdict.PROVED or finding.question in COSTLY or finding.severity != "error":
             continue
-        if finding.question in but and not (finding.question == MEMORY and _other_memory(kernel, target)):
-            continue
-        if verdict is Verdict.REFUTED:
-            return why
-        undecided = undecided or UNDECIDED + why
-    return undecided
+        if refuted:
+            return finding, True
+        undecided = finding if undecided is None else undecided
+    return undecided, False

@@ -13,7 +13,7 @@ from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.files import MIB, read
 from layoutproof.core.result import Verdict
 from layoutproof.tilings.branch import DIVIDES, candidate
-from layoutproof.tilings.legal import checker
+from layoutproof.tilings.legal import Checker
 from layoutproof.tilings.problem import UNDECIDED, Problem, broken
 from layoutproof.tilings.tilings_json import candidate_json
 from layoutproof.tilings.tilings_text import table
@@ -105,7 +105,7 @@ def prune(problem: Problem, rows: Sequence[Row], file: str = "") -> Pruned:
 
     Raises LayoutError, naming the candidate, where a variable is missing or no whole number.
     """
-    legal = checker(problem)
+    legal = Checker(problem)
     kept, dropped = [], list[tuple[int, str]]()
     for at, row in enumerate(rows):
         values = values_of(problem.variables, row, at, file)

@@ -13,7 +13,7 @@ from layoutproof.tilings.branch import DIVIDES, Candidate, Progress, search
 from layoutproof.tilings.certificate import Certificate, certify
 from layoutproof.tilings.compiled import Compiled, answer_of, asked, refusing
 from layoutproof.tilings.conflict import Conflict, conflict
-from layoutproof.tilings.legal import Partial, checker, findings_of, partials
+from layoutproof.tilings.legal import Checker, Partial, partials
 from layoutproof.tilings.pareto import Front, front_of
 from layoutproof.tilings.presolve import Removed, presolve
 from layoutproof.tilings.problem import UNDECIDED, Problem
@@ -114,7 +114,7 @@ def solve(problem: Problem, best: int = 5, effort: int = 1, pareto: bool = False
     Where it cannot be asked the answer is unknown. Raises LayoutError where the kernel's body cannot be traced.
     """
     small, removed = presolve(problem, kernel_target(problem.target, problem.compiler))
-    legal = remembered(checker(small, effort=effort))
+    legal = Checker(small, effort=effort)
     refused: dict[tuple[int, ...], tuple[Candidate, str]] = {}
     compiled: tuple[Compiled, ...] | None = () if compiling else None
 
@@ -144,7 +144,7 @@ def solve(problem: Problem, best: int = 5, effort: int = 1, pareto: bool = False
     listed = [one.values for one in progress.found]
     certificate = certify(small, progress.found[-1].cost, allowed, cuts=progress.cuts, listed=listed)
     answers = [None] * len(listed) if compiled is None else [answer_of(one) for one in compiled]
-    findings = tuple(findings_of(small, values, effort, said) for values, said in zip(listed, answers, strict=True))
+    findings = tuple(legal.findings(values, said) for values, said in zip(listed, answers, strict=True))
     front = front_of(small, allowed, effort) if pareto else None
     return Tilings(small, problem.count(), removed, progress, certificate, None, findings, front, compiled, refusals)
 
@@ -153,16 +153,3 @@ def uncounted(problem: Problem) -> tuple[str, ...]:
     """Operands that the cost rests on and that the pipeline does not move."""
     rests = problem.cost is None or {"time", "bytes", "padding"}.intersection(problem.cost.names())
     return tuple(one.operand.name for one in problem.model.traffic if rests and not one.moved)
-
-
-def remembered(legal: Legal) -> Legal:
-    """The same function, each candidate judged once: the search, the certificate and the front ask of the same."""
-    known: dict[tuple[int, ...], str] = {}
-
-    def why(values: Mapping[str, int]) -> str:
-        key = tuple(values.values())
-        if key not in known:
-            known[key] = legal(values)
-        return known[key]
-
-    return why

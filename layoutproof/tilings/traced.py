@@ -19,13 +19,12 @@ from math import prod
 from layoutproof.compiler.child import Answer
 from layoutproof.core.errors import LayoutError, Undecided, Unsupported
 from layoutproof.core.numbers import INTS
-from layoutproof.core.result import Verdict
 from layoutproof.core.term import Term, reads
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Unmodelled
 from layoutproof.pallas.judge import judge, kernel_target
 from layoutproof.tilings.branch import DIVIDES
 from layoutproof.tilings.cost import FIGURES, CostModel
-from layoutproof.tilings.legal import COSTLY
+from layoutproof.tilings.legal import PARTIAL, against
 from layoutproof.tilings.machines import Headroom, machine
 from layoutproof.tilings.problem import NONE, Constraint
 
@@ -249,16 +248,13 @@ def illegal(problem: TracedProblem, one: Traced, target: KernelTarget) -> tuple[
                     return f"{memory.name} (more than {allowed} bytes)", True
         except Undecided as undecided:
             open_question = open_question or str(undecided)
-        for finding in judge(kernel, target=target):
-            verdict = finding.verdict
-            if finding.question == "partial_blocks" and not problem.partial and verdict is Verdict.REFUTED:
-                return f"partial_blocks: {finding.subject} has blocks that reach over its edge", True
-            if verdict is Verdict.PROVED or finding.question in COSTLY or finding.severity != "error":
-                continue
-            why = f"{finding.question} {finding.subject}"
-            if verdict is Verdict.REFUTED:
-                return why, True
-            open_question = open_question or f"{why}: {finding.reason}"
+        found, proved = against(judge(kernel, target=target), problem.partial)
+        if found is not None and proved and found.question == PARTIAL:
+            return f"{PARTIAL}: {found.subject} has blocks that reach over its edge", True
+        if found is not None and proved:
+            return f"{found.question} {found.subject}", True
+        if found is not None:
+            open_question = open_question or f"{found.question} {found.subject}: {found.reason}"
     return open_question, not open_question
 
 

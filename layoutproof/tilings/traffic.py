@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.term import Amount, Term
+from layoutproof.hardware.tpu_tiles import grain
 from layoutproof.kernel.kernel import Kernel, Operand
 
 
@@ -15,7 +16,9 @@ from layoutproof.kernel.kernel import Kernel, Operand
 class Traffic:
     """One operand that the pipeline moves, or that the body moves itself.
 
-    bits: of an element.  uses: for each dimension, the grid dimensions that choose its block.
+    bits: of an element.  units: what each dimension of a copy is rounded up to.
+    kept: dimensions that are not squeezed.  uses: for each dimension, the grid dimensions that choose its block.
+    chosen: those of all dimensions.
     straight: every coordinate is a constant, one grid index, or one entry of a table, and no grid index chooses two;
     then fetches and bytes have a closed form.  looked_up: dimensions whose coordinate is an entry of a table.
     covered: dimensions of which all is moved, by the way the grid's extents are written.
@@ -23,7 +26,10 @@ class Traffic:
 
     operand: Operand
     bits: int
+    units: tuple[int, ...]
+    kept: tuple[int, ...]
     uses: tuple[frozenset[int], ...]
+    chosen: tuple[int, ...]
     straight: bool
     looked_up: frozenset[int]
     covered: frozenset[int]
@@ -51,10 +57,14 @@ def _traffic(kernel: Kernel, operand: Operand) -> Traffic:
     chosen = [k for used in uses for k in used]
     flat = ("int", "name")
     plain = all(t.op in flat or (t.op == "read" and all(a.op in flat for a in t.args)) for t in operand.index)
+    bits = ELEMENT_BITS.get(operand.dtype, 32)
     return Traffic(
         operand,
-        ELEMENT_BITS.get(operand.dtype, 32),
+        bits,
+        grain(len(operand.dims), bits),
+        tuple(d for d, block in enumerate(operand.block) if block.kind != "squeezed"),
         uses,
+        tuple(sorted(set(chosen))),
         plain and len(chosen) == len(set(chosen)),
         frozenset(d for d, term in enumerate(operand.index) if term.op == "read"),
         _covered(kernel.grid, operand, uses),

@@ -9,7 +9,7 @@ from layoutproof.core.errors import BudgetExceeded, Unsupported
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import product
 from layoutproof.core.term import reads
-from layoutproof.hardware.tpu_tiles import LANES, grain, round_up
+from layoutproof.hardware.tpu_tiles import LANES, round_up
 from layoutproof.questions.arrays import ArrayNumbers
 from layoutproof.tilings.traffic import Traffic
 
@@ -93,9 +93,8 @@ def _counted(
 
     def held(at: Any, d: int) -> tuple[Any, Any]:
         here = np.clip(array[d] - one.operand.block[d].start(at, size=block[d]), 0, block[d])
-        return here, round_up(here, units[d])
+        return here, round_up(here, one.units[d])
 
-    units = grain(len(array), one.bits)
     whole_outside = rounded_outside = 1
     for d, extent in zip(outer, grid.values(), strict=False):
         here, rounded_here = held(np.arange(extent), d)

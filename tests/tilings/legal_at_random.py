@@ -7,7 +7,7 @@ from typing import Any
 
 from layoutproof.specs.positions import read_yaml
 from layoutproof.tilings.branch import Candidate, candidate
-from layoutproof.tilings.legal import checker
+from layoutproof.tilings.legal import Checker
 from layoutproof.tilings.problem import Problem, broken
 from layoutproof.tilings.read import read_problem
 from tests.tilings.problems_at_random import choices
@@ -71,7 +71,7 @@ def problem_at_random(seed: int) -> Problem:
 
 def feasible(problem: Problem) -> list[Candidate]:
     """Every candidate that is legal and breaks nothing, cheapest first."""
-    legal = checker(problem)
+    legal = Checker(problem)
     found = []
     for values in choices(problem):
         one = candidate(problem, values)

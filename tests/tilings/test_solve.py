@@ -19,7 +19,7 @@ from layoutproof.specs.positions import read_yaml
 from layoutproof.tilings.branch import Candidate, Progress, candidate
 from layoutproof.tilings.certificate import certify
 from layoutproof.tilings.conflict import _relaxed, can_be_met, conflict, stated
-from layoutproof.tilings.legal import checker
+from layoutproof.tilings.legal import Checker
 from layoutproof.tilings.pareto import front_of, missing
 from layoutproof.tilings.problem import Problem, broken
 from layoutproof.tilings.read import load, read_problem
@@ -65,7 +65,7 @@ def test_random_problems_are_of_both_kinds() -> None:
 @pytest.mark.parametrize("seed", range(60))
 def test_fronts_are_those_of_an_enumeration(seed: int) -> None:
     problem = problem_at_random(seed)
-    legal = checker(problem)
+    legal = Checker(problem)
     front = front_of(problem, legal)
     assert front.unknown == ""
     assert front.covered == problem.count()
@@ -87,7 +87,7 @@ def test_a_better_tiling_that_was_overlooked_is_found(seed: int, monkeypatch: py
     if len({one.cost for one in every}) < 2:
         return
     second = next(one for one in every if one.cost > every[0].cost)
-    legal = checker(problem)
+    legal = Checker(problem)
     for most in (certificate.MOST, 0):
         progress = branch.search(problem, legal, 1)
         planted = certify(problem, second.cost, legal, most, progress.cuts, [second.values])
@@ -110,7 +110,7 @@ def test_a_better_tiling_that_was_overlooked_is_found(seed: int, monkeypatch: py
 @pytest.mark.parametrize("seed", range(40))
 def test_bounds_confirm_what_enumeration_confirms(seed: int) -> None:
     problem = problem_at_random(seed)
-    legal = checker(problem)
+    legal = Checker(problem)
     progress = branch.search(problem, legal, 1)
     cost = progress.found[0].cost if progress.found else 1 << 100
     answer = certify(problem, cost, legal, 0, progress.cuts, [one.values for one in progress.found])

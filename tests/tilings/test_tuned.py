@@ -15,7 +15,7 @@ from benchmarks.tuned_rank import rank
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.specs.positions import read_yaml
 from layoutproof.tilings.branch import candidate
-from layoutproof.tilings.legal import checker
+from layoutproof.tilings.legal import Checker
 from layoutproof.tilings.problem import Problem, broken
 from layoutproof.tilings.read import read_problem
 from tests.recorded import rows
@@ -52,7 +52,7 @@ def test_a_choice_stands_where_a_plain_count_puts_it(seed: int) -> None:
     found = rank(problem, chosen)
     assert (found.cost, found.fit, found.least) == (own.cost, len(fitting), min(fitting))
     assert found.cheaper == sum(cost < own.cost for cost in fitting)
-    assert bool(found.why) == bool(broken(problem, chosen, own.figures) or checker(problem)(chosen))
+    assert bool(found.why) == bool(broken(problem, chosen, own.figures) or Checker(problem)(chosen))
 
 
 def test_what_refuses_a_choice_is_named() -> None:

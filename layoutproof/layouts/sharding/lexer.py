@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 
-from layoutproof.core.cursor import tokens
-from layoutproof.layouts.xla.lexer import MAX_RANK, SKIPPED, XlaCursor
+from layoutproof.layouts.xla.lexer import MAX_RANK, Cursor
 
+_SKIPPED = r"(?:[ \t\r\n]++|/\*[^\0]*?\*/|//[^\r\n\0]*+)*+"
 # A name directly followed by '=' is one token, an attribute: XLA refuses a space between the two.
-_NAME = r"""[A-Za-z_][A-Za-z0-9_.\-]*+=?|"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'"""
-TOKEN = tokens(_NAME, r"<=|[\[\](){},:=?]", skipped=SKIPPED)
+_NAME = r"""([A-Za-z_][A-Za-z0-9_.\-]*+=?|"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')"""
+TOKEN = re.compile(_SKIPPED + r"(?:(-?[0-9]++)|" + _NAME + r"|(<=|[\[\](){},:=?])|(\Z))")
 
 _METADATA = {
     **dict.fromkeys(("op_type", "op_name", "source_file", "deduplicated_name", "scheduling_name"), "string"),
@@ -22,12 +22,22 @@ _METADATA = {
 }
 
 
-def cursor_at(text: str, strict: bool, at: int = 0) -> XlaCursor:
+def cursor_at(text: str, strict: bool, at: int = 0) -> Cursor:
     """A cursor over sharding text that starts at offset `at` of `text`."""
-    return XlaCursor(text, strict, pattern=TOKEN, at=at)
+    cursor = Cursor("", strict)
+    cursor.text, cursor.pattern, cursor.end = text, TOKEN, at
+    cursor.advance()
+    return cursor
 
 
-def quoted(cursor: XlaCursor, what: str) -> str:
+def take(cursor: Cursor, kind: str, what: str) -> None:
+    """Step over punctuation of this kind; `what` says in the error what it would do."""
+    if cursor.kind != kind:
+        raise cursor.expected(f"{kind} {what}")
+    cursor.advance()
+
+
+def quoted(cursor: Cursor, what: str) -> str:
     """The text in quotes here."""
     if cursor.kind != "name" or cursor.word[0] not in "'\"":
         raise cursor.expected(what)
@@ -36,7 +46,7 @@ def quoted(cursor: XlaCursor, what: str) -> str:
     return word
 
 
-def integers(cursor: XlaCursor, what: str) -> list[int]:
+def integers(cursor: Cursor, what: str) -> list[int]:
     """One or more integers with commas between them."""
     found = [cursor.integer(what)]
     while cursor.kind == ",":
@@ -45,7 +55,7 @@ def integers(cursor: XlaCursor, what: str) -> list[int]:
     return found
 
 
-def extents(cursor: XlaCursor, what: str) -> list[int]:
+def extents(cursor: Cursor, what: str) -> list[int]:
     """`integers` that are the extents of a box: as many as XLA arrays have dimensions at most."""
     start = cursor.start
     found = integers(cursor, what)
@@ -54,17 +64,17 @@ def extents(cursor: XlaCursor, what: str) -> list[int]:
     return found
 
 
-def iota_parts(cursor: XlaCursor) -> tuple[list[int], list[int]]:
+def iota_parts(cursor: Cursor) -> tuple[list[int], list[int]]:
     """`[r0,r1,..]T(p0,p1,..)`: the transpose is there exactly when the reshape has two dimensions or more."""
-    cursor.take("[", "and the dimensions that the devices 0,1,.. are reshaped to")
+    take(cursor, "[", "and the dimensions that the devices 0,1,.. are reshaped to")
     reshape = extents(cursor, "an integer, a dimension of the reshape")
-    cursor.take("]", "after the reshape dimensions")
+    take(cursor, "]", "after the reshape dimensions")
     if len(reshape) == 1:
         return reshape, [0]
     if cursor.kind != "name" or cursor.word != "T":
         raise cursor.expected(f"T( and the transpose: a reshape to {len(reshape)} dimensions needs one")
     cursor.advance()
-    cursor.take("(", "and the transpose")
+    take(cursor, "(", "and the transpose")
     start = cursor.start
     perm = integers(cursor, "an integer, a dimension number in T(..)")
     for number in perm:
@@ -72,11 +82,11 @@ def iota_parts(cursor: XlaCursor) -> tuple[list[int], list[int]]:
             raise cursor.refuse(f"T(..) names dimension {number}, but the reshape has 0..{len(reshape) - 1}", start)
     if len(perm) != len(reshape):
         raise cursor.refuse(f"T(..) has {len(perm)} dimensions and the reshape has {len(reshape)}", start)
-    cursor.take(")", "after the transpose")
+    take(cursor, ")", "after the transpose")
     return reshape, perm
 
 
-def metadata(cursor: XlaCursor) -> list[str]:
+def metadata(cursor: Cursor) -> list[str]:
     """The operations of `metadata={..}` or `metadata={{..}, {..}}`, each as the text between its braces."""
     if cursor.kind != "{":
         raise cursor.expected("{ and the metadata")
@@ -87,12 +97,12 @@ def metadata(cursor: XlaCursor) -> list[str]:
     while cursor.kind == ",":
         cursor.advance()
         found.append(_operation(cursor))
-    cursor.take("}", "after the list of metadata")
+    take(cursor, "}", "after the list of metadata")
     return found
 
 
-def _operation(cursor: XlaCursor) -> str:
-    cursor.take("{", "and the metadata of one operation")
+def _operation(cursor: Cursor) -> str:
+    take(cursor, "{", "and the metadata of one operation")
     parts: list[str] = []
     names: set[str] = set()
     while cursor.kind != "}":
@@ -109,7 +119,7 @@ def _operation(cursor: XlaCursor) -> str:
     return " ".join(parts)
 
 
-def _value(cursor: XlaCursor, name: str) -> str:
+def _value(cursor: Cursor, name: str) -> str:
     start = cursor.start
     cursor.advance()
     match _METADATA[name]:
@@ -120,8 +130,8 @@ def _value(cursor: XlaCursor, name: str) -> str:
         case "int":
             cursor.integer(f"an integer for {name}")
         case _:
-            cursor.take("{", f"and integers for {name}")
+            take(cursor, "{", f"and integers for {name}")
             if cursor.kind != "}":
                 integers(cursor, f"an integer for {name}")
-            cursor.take("}", f"after {name}")
+            take(cursor, "}", f"after {name}")
     return cursor.text[start : cursor.start].rstrip(" \t\r\n,}") + ("}" if _METADATA[name] == "list" else "")
