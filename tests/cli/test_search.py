@@ -314,6 +314,21 @@ def test_files_about_arrays(run: Any, name: str) -> None:
     assert json.loads(out)["target"] == "v5e"
 
 
+@pytest.mark.parametrize(
+    ("layout", "why"),
+    [
+        ("f32[N,5]", "N is not in sizes"),
+        ("f32[1000,5]{1,0:T(n,128)}", "give numbers"),
+        ("f32[1000,5]{1,0:T(8,128)(m,1)}", "give numbers"),
+    ],
+)
+def test_padding_of_sizes_with_names(run: Any, layout: str, why: str) -> None:
+    """Sizes of the array and of its tiles: neither is known, and that is said."""
+    code, _, err = run(write(f"search: x\ntarget: v5e\npadding:\n  a: {layout}\n"))
+    assert code == 2
+    assert why in err
+
+
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="traced functions need jax")
 def test_files_about_functions(run: Any) -> None:
     text = (SPECS / "traced_matmul.yaml").read_text().replace("4096", "1024")
