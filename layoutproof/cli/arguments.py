@@ -13,7 +13,6 @@ import click
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.visible import json_text, visible_lines
-from layoutproof.formats import form_of, names
 
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 no_trace_flag = click.option(
@@ -33,10 +32,14 @@ class Form(click.ParamType):
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
         """Those that are built in."""
+        from layoutproof.formats import names
+
         return f"[{'|'.join(names())}]"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The name itself; a usage error names the known ones."""
+        from layoutproof.formats import form_of
+
         try:
             return form_of(value)
         except LayoutError as error:
