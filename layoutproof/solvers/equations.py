@@ -136,7 +136,7 @@ def collides(moving: Sequence[Progression], free: Sequence[Progression] = ()) ->
         return False
     strides = _differences(moving, free)
     try:
-        return any(solution(strides, _ranges(moving, free, first)) for first in range(len(moving) - 1, -1, -1))
+        return any(solution(strides, _ranges(moving, free, first)) for first in range(len(moving)))
     except TooMany:
         return count([*moving, *free]) != prod([e for e, _ in moving]) * count(free)
 

@@ -160,7 +160,7 @@ class Sum:
             # the common step of a tiled layout: one digit with coefficient 1, unsplit or split like that before
             if coefficient == 1 and type(extent) is int and (digit.split is None or digit.split[0] == by):
                 if extent <= by:
-                    divided = (by, 0, self)
+                    divided: tuple[Any, Any, Any] = (by, 0, self)
                 else:
                     if digit.split is None:
                         high = Digit(digit.dimension, (extent + (by - 1)) // by, digit.weight * by)
