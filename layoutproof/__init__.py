@@ -18,10 +18,17 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from layoutproof import algebra as algebra
+    from layoutproof.answers.of_dumps import audit as audit
+    from layoutproof.answers.of_kernels import kernels as kernels
+    from layoutproof.answers.of_layout import show as show
+    from layoutproof.answers.of_search import search as search
+    from layoutproof.answers.of_specs import check as check
+    from layoutproof.answers.of_states import gate as gate
     from layoutproof.cli.guard import KernelError as KernelError
     from layoutproof.cli.guard import KernelWarning as KernelWarning
     from layoutproof.cli.guard import guard as guard
     from layoutproof.core.errors import LayoutError as LayoutError
+    from layoutproof.core.errors import Undecided as Undecided
     from layoutproof.core.finding import Finding as Finding
     from layoutproof.core.result import Verdict as Verdict
     from layoutproof.core.term import equal as equal
@@ -41,7 +48,13 @@ if TYPE_CHECKING:
     from layoutproof.registry.read import read_layout as read_layout
 
 _WHERE = {
-    "core.errors": ("LayoutError",),
+    "answers.of_dumps": ("audit",),
+    "answers.of_kernels": ("kernels",),
+    "answers.of_layout": ("show",),
+    "answers.of_search": ("search",),
+    "answers.of_specs": ("check",),
+    "answers.of_states": ("gate",),
+    "core.errors": ("LayoutError", "Undecided"),
     "core.finding": ("Finding",),
     "core.result": ("Verdict",),
     "core.term": ("equal", "less", "maximum", "minimum", "select"),

@@ -9,7 +9,6 @@
 import numpy as np
 
 import layoutproof as lp
-from layoutproof.pictures.picture import text_picture
 
 # %% [markdown]
 # ## Figure 1: a 3x5 array in 2x2 tiles
@@ -17,7 +16,7 @@ from layoutproof.pictures.picture import text_picture
 
 # %%
 figure1 = lp.read_layout("f32[3,5]{1,0:T(2,2)}")
-print(text_picture(figure1))
+print(lp.show(figure1))
 
 # %% [markdown]
 # The document computes by hand that element (2, 3) is at 17.
@@ -42,7 +41,7 @@ print(memory)
 # two 16-bit values share a 32-bit word.
 
 # %%
-print(text_picture("f32[4,8]{1,0:T(2,4)(2,1)}"))
+print(lp.show("f32[4,8]{1,0:T(2,4)(2,1)}"))
 
 # %% [markdown]
 # ## What the document does not say: for all shapes

@@ -13,9 +13,6 @@ from jax.experimental.pallas import tpu as pltpu
 from jax.experimental.pallas.ops.tpu.matmul import matmul
 
 import layoutproof as lp
-from layoutproof.pallas.findings import judged
-from layoutproof.pallas.from_jax.trace import kernels_of
-from layoutproof.pallas.report import text
 
 # %% [markdown]
 # ## Found before anything runs
@@ -31,11 +28,11 @@ def product(a: jax.Array, b: jax.Array) -> jax.Array:
 
 
 square = jax.ShapeDtypeStruct((1000, 1000), jnp.float32)
-calls = [judged(call, target="v5e") for call in kernels_of(product, (square, square))]
-print(text(calls))
-assert [call.verdict for call in calls] == [lp.Verdict.REFUTED]
-wrong = [f for f in calls[0].findings if f.severity == "error" and f.result.verdict is lp.Verdict.REFUTED]
-assert [f.property for f in wrong] == ["outputs_covered", "inputs_read", "inputs_read"]
+found = lp.kernels(product, square, square, target="v5e")
+print(found)
+assert found.exit_code == 1
+wrong = [f for f in found.findings if f.severity == "error" and f.verdict is lp.Verdict.REFUTED]
+assert [f.question for f in wrong] == ["outputs_covered", "inputs_read", "inputs_read"]
 
 # %% [markdown]
 # ## What happens when it runs
@@ -48,7 +45,7 @@ ones = jnp.ones((1000, 1000), jnp.float32)
 with pltpu.force_tpu_interpret_mode():
     result = np.asarray(product(ones, ones))
 print(result[:2, :3], f"{np.isnan(result).mean():.0%} NaN")
-row, column = (256 * index for index in wrong[0].result.counterexample["block"])
+row, column = (256 * index for index in wrong[0].counterexample["block"])
 assert np.isnan(result[row : row + 256, column : column + 256]).all()
 assert (result[:768, :768] == 768).all()
 
@@ -70,9 +67,9 @@ def divided(a: jax.Array, b: jax.Array) -> jax.Array:
 
 
 for fixed in (padded, divided):
-    calls = [judged(call, target="v5e") for call in kernels_of(fixed, (square, square))]
-    print(text(calls))
-    assert [call.verdict for call in calls] == [lp.Verdict.PROVED]
+    found = lp.kernels(fixed, square, square, target="v5e")
+    print(found)
+    assert found.exit_code == 0
     with pltpu.force_tpu_interpret_mode():
         assert (np.asarray(fixed(ones, ones)) == 1000).all()
 

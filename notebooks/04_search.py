@@ -7,12 +7,11 @@
 
 # %%
 import importlib.util
+from typing import Any
 
 import jax
 
 import layoutproof as lp
-from layoutproof.specs.positions import read_yaml
-from layoutproof.tilings import arrays_file, traced_file
 
 MATMUL = """
 search: matrix product, {size} x {size}, bf16
@@ -27,11 +26,10 @@ headroom: {headroom}
 """
 
 
-def search(size: int, tune: str, more: str = "", best: int = 3, headroom: str = "0%") -> traced_file.TracedAnswer:
-    problem = traced_file.read(read_yaml(MATMUL.format(size=size, tune=tune, headroom=headroom) + more))
-    answer = traced_file.answer(problem, best=best)
-    print(answer.text())
-    return answer
+def search(size: int, tune: str, more: str = "", best: int = 3, headroom: str = "0%") -> dict[str, Any]:
+    answer = lp.search(MATMUL.format(size=size, tune=tune, headroom=headroom) + more, best=best)
+    print(answer)
+    return answer.as_dict()
 
 
 # %% [markdown]
@@ -41,8 +39,8 @@ def search(size: int, tune: str, more: str = "", best: int = 3, headroom: str = 
 # text above is a file, and `layoutproof search FILE` prints the same.
 
 # %%
-naive = search(4096, "{bm: 128, bn: 128, bk: 128}").result.found[0]
-assert naive.figures["steps"] == 32**3
+naive = search(4096, "{bm: 128, bn: 128, bk: 128}")["best"][0]
+assert naive["steps"] == 32**3
 
 # %% [markdown]
 # ## Best
@@ -52,10 +50,10 @@ assert naive.figures["steps"] == 32**3
 # %%
 POWERS = "{bm: &p {from: 256, to: 4096, powers_of: 2}, bn: *p, bk: *p}"
 answer = search(4096, POWERS)
-best = answer.result.found[0]
-assert answer.verdict is lp.Verdict.PROVED
-assert answer.result.looked_at == 5**3
-print(f"{naive.figures['bytes'] / best.figures['bytes']:.1f}x fewer bytes, {naive.cost / best.cost:.1f}x less time")
+best = answer["best"][0]
+assert answer["verdict"] == "proved"
+assert answer["certificate"]["covered"] == 5**3
+print(f"{naive['bytes'] / best['bytes']:.1f}x fewer bytes, {naive['cost'] / best['cost']:.1f}x less time")
 
 # %% [markdown]
 # ## What the real compiler says
@@ -67,14 +65,14 @@ print(f"{naive.figures['bytes'] / best.figures['bytes']:.1f}x fewer bytes, {naiv
 # %%
 if importlib.util.find_spec("libtpu"):
     confirmed = search(4096, POWERS, "confirm: compiler\n", best=1)
-    assert confirmed.verdict is lp.Verdict.PROVED
-    assert any(why.startswith("the compiler") for why in confirmed.result.refused)
-    taken = confirmed.result.found[0]
+    assert confirmed["verdict"] == "proved"
+    assert any(why.startswith("the compiler") for why in confirmed["refused"])
+    taken = confirmed["best"][0]
 else:
     print("libtpu is not installed: what matmuls need is kept free instead")
-    taken = search(4096, POWERS, best=1, headroom="matmul").result.found[0]
-assert best.cost <= taken.cost < naive.cost
-assert taken.figures["vmem"] < best.figures["vmem"]
+    taken = search(4096, POWERS, best=1, headroom="matmul")["best"][0]
+assert best["cost"] <= taken["cost"] < naive["cost"]
+assert taken["vmem"] < best["vmem"]
 
 # %% [markdown]
 # ## No answer is an answer
@@ -83,21 +81,19 @@ assert taken.figures["vmem"] < best.figures["vmem"]
 
 # %%
 none = search(1000, "{bm: [128, 256, 512], bn: [128, 256, 512], bk: [128, 256, 512]}")
-assert none.verdict is lp.Verdict.REFUTED
-assert {why.split()[0] for why in none.result.refused} == {"outputs_covered"}
+assert none["verdict"] == "refuted"
+assert {why.split()[0] for why in none["refused"]} == {"outputs_covered"}
 
 # %% [markdown]
 # How far should the matrices grow, so that no byte of them is padding? Then there are blocks again.
 
 # %%
-grown = arrays_file.answer(
-    arrays_file.read(read_yaml("{target: v5e, padding: {x: 'bf16[1000,1000]{1,0:T(8,128)(2,1)}'}}"))
-)
-print(grown.text())
-rows, columns = grown.as_json()["padding"]["x"]["dims"]
+grown = lp.search({"target": "v5e", "padding": {"x": "bf16[1000,1000]{1,0:T(8,128)(2,1)}"}})
+print(grown)
+rows, columns = grown.as_dict()["padding"]["x"]["dims"]
 assert (rows, columns) == (1000, 1024)
 fixed = search(columns, "{bm: [128, 256, 512], bn: [128, 256, 512], bk: [128, 256, 512]}", best=1, headroom="matmul")
-assert fixed.verdict is lp.Verdict.PROVED
+assert fixed["verdict"] == "proved"
 
 # %% [markdown]
 # The best really computes a product, in JAX's own interpreter for TPU kernels.
@@ -107,7 +103,7 @@ from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 from jax.experimental.pallas.ops.tpu.matmul import matmul  # noqa: E402
 
 ones = jax.numpy.ones((columns, columns), "bfloat16")
-bm, bn, bk = (fixed.result.found[0].values[name] for name in ("bm", "bn", "bk"))
+bm, bn, bk = (fixed["best"][0]["values"][name] for name in ("bm", "bn", "bk"))
 with pltpu.force_tpu_interpret_mode():
     assert (matmul(ones, ones, block_shape=(bm, bn), block_k=bk) == columns).all()
 print(f"{columns} x {columns} by blocks of {bm} x {bn} x {bk}: right")

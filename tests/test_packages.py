@@ -37,12 +37,23 @@ PACKAGES: dict[str, set[str]] = {
         "compiler", "core", "hlo", "hlotext", "kernel", "pallas", "properties", "questions", "registry", "solvers",
         "specs",
     },
-    "cli": {
+    "answers": {
         "changes", "compiler", "core", "formats", "hardware", "hlo", "hlotext", "kernel", "layouts", "pallas",
-        "pictures", "questions", "registry", "solvers", "specs", "tilings",
+        "pictures", "registry", "specs", "tilings",
+    },
+    "cli": {
+        "answers", "changes", "compiler", "core", "formats", "hlo", "kernel", "pallas", "questions", "registry",
+        "solvers", "specs", "tilings",
     },
 }  # fmt: skip
 """Package -> what it may import, the lowest first: each entry names earlier ones only, so the table has no cycle."""
+
+
+UPWARDS = {
+    ("layoutproof.registry.catalogue", "layoutproof.pallas.rules"),
+    ("layoutproof.core.shown", "layoutproof.pictures.notebook"),
+}
+"""(module, what it finds by name although it lies above): the rules of kernels, and how each type is drawn."""
 
 
 def broken_table(table: dict[str, set[str]]) -> list[str]:
@@ -76,6 +87,28 @@ def test_the_table_has_no_cycle_and_no_idle_entry() -> None:
 def test_imports_keep_to_the_table() -> None:
     """No file imports from a package that its own may not, inside functions included."""
     assert broken_imports(sources()) == []
+
+
+def lookups(modules: dict[str, str]) -> set[tuple[str, str]]:
+    """Modules of this package that a file names in a text, where its own package may not import theirs."""
+    found = set()
+    for name, source in modules.items():
+        tree = ast.parse(source)
+        texts = {
+            node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        }
+        for text in texts & (set(modules) | {f"layoutproof.{package}" for package in PACKAGES}):
+            if package_of(text) not in PACKAGES[package_of(name)] | {package_of(name)}:
+                found.add((name, text))
+    return found
+
+
+def test_what_is_found_by_name_above_is_listed() -> None:
+    """Two look-ups by name go up, and no other; one that is planted is found."""
+    assert lookups(sources()) == UPWARDS
+    modules = sources()
+    modules["layoutproof.core.term"] += '\nimportlib.import_module("layoutproof.questions.ask")\n'
+    assert lookups(modules) == {*UPWARDS, ("layoutproof.core.term", "layoutproof.questions.ask")}
 
 
 def test_packages_form_no_cycle() -> None:

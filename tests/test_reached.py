@@ -90,8 +90,8 @@ def test_a_planted_oracle_is_found(name: str) -> None:
 
 @pytest.mark.fast
 def test_a_module_in_use_is_missed_when_its_command_goes() -> None:
-    """The check can fail: without the command `search` the whole search is reached by nobody."""
+    """The check can fail: without the command `migrate` what it does is reached by nobody."""
     modules = everything()
-    del modules["layoutproof.cli.commands.search"]
+    del modules["layoutproof.cli.commands.migrate"]
     left = unreached(modules, (FACE, *ROOTS))
-    assert "layoutproof.tilings.solve" in left
+    assert "layoutproof.changes.migrate" in left

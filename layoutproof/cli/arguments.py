@@ -25,7 +25,7 @@ target_option = click.option(
 )
 
 
-class Form(click.ParamType):
+class Form(click.ParamType[str]):
     """The name of a form of reports: those of `formats`, and those that other packages add."""
 
     name = "format"

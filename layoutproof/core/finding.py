@@ -12,9 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NoReturn
 
+from layoutproof.core.document import document
 from layoutproof.core.errors import shorten
 from layoutproof.core.result import Counterexample, Verdict, plain, show_point
-from layoutproof.core.visible import visible, visible_data
+from layoutproof.core.shown import Shown
+from layoutproof.core.visible import json_text, visible, visible_data
 
 SEVERITIES = ("allow", "warn", "deny")
 """What the gate's rules say of a difference, the mildest first."""
@@ -28,8 +30,43 @@ IDLE = "not asked"
 """What such a finding counts as."""
 
 
+class Answer(Shown):
+    """What one call asked, answered. `str` of it is what the command prints; `bool` of it raises.
+
+    Every class of answers has `findings`, `exit_code`, `as_dict` and `__str__`.
+    """
+
+    __slots__ = ()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was found, in the order of the report."""
+        raise NotImplementedError
+
+    @property
+    def exit_code(self) -> int:
+        """What the command exits with: 0, 1, 2, 3 or 130."""
+        raise NotImplementedError
+
+    def as_dict(self) -> dict[str, Any]:
+        """The object that the command prints with `--json`; `core.document` says what its keys are."""
+        raise NotImplementedError
+
+    def to_json(self) -> str:
+        """The same as text, as the command prints it.
+
+        Returns:
+            One JSON object.
+        """
+        return json_text(self.as_dict())
+
+    def __bool__(self) -> NoReturn:
+        name = type(self).__name__
+        raise TypeError(f"a {name} has three outcomes; compare .exit_code with 0, or .verdict with lp.Verdict.PROVED")
+
+
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Answer):
     """The answer to one question about one subject.
 
     Attributes:
@@ -87,8 +124,19 @@ class Finding:
         """Whether anybody was asked; if not, it is unknown, shown as not asked, and counted so."""
         return not self.reason.startswith(NOT_ASKED)
 
-    def __bool__(self) -> NoReturn:
-        raise TypeError("a Finding has three outcomes; compare .verdict with lp.Verdict.PROVED")
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Itself."""
+        return (self,)
+
+    @property
+    def exit_code(self) -> int:
+        """By the rule of all commands."""
+        return exit_code([self])
+
+    def as_dict(self) -> dict[str, Any]:
+        """What `layoutproof ask --json` prints."""
+        return document(self.exit_code, as_dict(self))
 
     def __str__(self) -> str:
         return text(self)

@@ -51,6 +51,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.numbers import INTS, Numbers
+from layoutproof.core.shown import Shown
 from layoutproof.core.size import Extent, ceil_div, symbols_of
 from layoutproof.core.space import Space
 
@@ -113,7 +114,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class IndexMap:
+class IndexMap(Shown):
     """Where each index of `domain` goes in `range`; see the module's text.
 
     Two maps are never compared with `==`: equality of layouts is a claim (`same_map`).

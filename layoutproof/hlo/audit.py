@@ -136,7 +136,7 @@ class _Work:
         casts = self.found.casts.get(key)
         if casts is None:
             (one,), (other,) = source.arrays, target.arrays
-            casts = Casts(one, other, bitcasts.judge(one, other), self.module.place(of))
+            casts = Casts(one, other, bitcasts.judge(one, other), self.module.location(of))
             self.found.casts[key] = casts
         casts.count += 1
         if casts.cast.verdict is Verdict.UNKNOWN:
@@ -160,7 +160,7 @@ class _Work:
                 self.found.add_unknown(of.opcode, f"{one.text} -> {other.text}", move.reason, of.line)
             moves = self.computation.moves.get(key)
             if moves is None:
-                moves = self.computation.moves[key] = Moves(of.opcode, one, other, move, self.module.place(of))
+                moves = self.computation.moves[key] = Moves(of.opcode, one, other, move, self.module.location(of))
             moves.count += 1
             if self.computation.entry and moves.parameter < 0:
                 moves.parameter = self.computation.origins.get(of.operands[0], -1)

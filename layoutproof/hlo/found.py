@@ -16,7 +16,7 @@ from layoutproof.hlo.shapes import Array
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """Where something stands first. op_name, source: of the user's program, "" where the text does not say."""
 
     name: str
@@ -30,7 +30,7 @@ class Buffers:
     """All results of one shape that take memory: how many, and the first of them."""
 
     array: Array
-    first: Place
+    first: Location
     count: int = 0
 
 
@@ -45,7 +45,7 @@ class Moves:
     source: Array
     target: Array
     move: Move
-    first: Place
+    first: Location
     count: int = 0
     parameter: int = -1
 
@@ -57,7 +57,7 @@ class Casts:
     source: Array
     target: Array
     cast: Bitcast
-    first: Place
+    first: Location
     count: int = 0
 
 
@@ -67,7 +67,7 @@ class Parameter:
 
     number: int
     shape: str
-    place: Place
+    location: Location
     unpadded: int
     padded: int
     sharding: str = ""

@@ -14,10 +14,10 @@ from functools import lru_cache
 from math import prod
 
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.layouts.sharding.lexer import cursor_at, extents, iota_parts, take
+from layoutproof.layouts.sharding.lexer import cursor_at, extents, iota_parts
 from layoutproof.layouts.sharding.mesh_text import read_axes, read_mesh
 from layoutproof.layouts.sharding.tiles import iota, listed
-from layoutproof.layouts.xla.lexer import Cursor
+from layoutproof.layouts.xla.lexer import XlaCursor
 
 Groups = tuple[tuple[int, ...], ...]
 MOST_DEVICES = 1 << 16
@@ -99,11 +99,11 @@ def _bounded(count: int) -> int:
     return count
 
 
-def _iota(cursor: Cursor) -> Groups:
-    take(cursor, "[", "and the dimensions of the groups")
+def _iota(cursor: XlaCursor) -> Groups:
+    cursor.take("[", "and the dimensions of the groups")
     dims = extents(cursor, "an integer, how many groups or how many in each")
-    take(cursor, "]", "after the dimensions of the groups")
-    take(cursor, "<=", "and the order of the devices")
+    cursor.take("]", "after the dimensions of the groups")
+    cursor.take("<=", "and the order of the devices")
     reshape, perm = iota_parts(cursor)
     if len(dims) != 2:
         raise LayoutError(f"groups have two dimensions, how many and how many in each, not {len(dims)}")
@@ -115,7 +115,7 @@ def _iota(cursor: Cursor) -> Groups:
     return tuple(order[k : k + dims[1]] for k in range(0, len(order), dims[1]))
 
 
-def _mesh(cursor: Cursor) -> Groups:
+def _mesh(cursor: XlaCursor) -> Groups:
     """Groups along some axes of a mesh: devices that differ in these alone, the first named axis the most major."""
     mesh, _ = read_mesh(cursor)
     axes, _ = read_axes(cursor, mesh, False)

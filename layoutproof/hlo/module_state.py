@@ -7,7 +7,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.hlo import consistency, memory
 from layoutproof.hlo.consistency import CallSite, Contradiction, Signature
-from layoutproof.hlo.found import Audit, Buffers, Moves, Parameter, Place, ProgramSummary
+from layoutproof.hlo.found import Audit, Buffers, Location, Moves, Parameter, ProgramSummary
 from layoutproof.hlo.shapes import Array, Shape, Shapes
 from layoutproof.hlotext.module import Header, Instruction
 from layoutproof.hlotext.texts import element_of
@@ -96,9 +96,9 @@ class ModuleState:
         self.inner: dict[str, str] = {}
         self.named: dict[str, int] = {}
 
-    def place(self, of: Instruction) -> Place:
+    def location(self, of: Instruction) -> Location:
         """Where an instruction stands, here and in the user's program."""
-        return Place(of.name, of.line, of.op_name, self.header.source(of))
+        return Location(of.name, of.line, of.op_name, self.header.source(of))
 
     def use(self, of: Instruction, computation: ComputationState) -> None:
         """Which computations an instruction names, and whether it runs them within its own memory."""
@@ -156,7 +156,7 @@ class ModuleState:
         for (role, text), (array, of, count) in computation.buffers.items():
             buffers = found.buffers.get((role, text))
             if buffers is None:
-                buffers = found.buffers[role, text] = Buffers(array, self.place(of))
+                buffers = found.buffers[role, text] = Buffers(array, self.location(of))
             buffers.count += count
 
     def _inside(self, name: str) -> str:
@@ -169,7 +169,7 @@ class ModuleState:
             shape = entry.parameters[number]  # type: ignore[union-attr]
             unpadded, padded = (sum(getattr(a, which) for a in shape.arrays) for which in ("unpadded", "padded"))
             said = _sharding(found, of)
-            given.append(Parameter(number, shape.text, self.place(of), unpadded, padded, said))
+            given.append(Parameter(number, shape.text, self.location(of), unpadded, padded, said))
         root = entry.root.text if entry and entry.root else ""
         header = self.header
         return ProgramSummary(header.name, header.line, header.scheduled, header.partitions, tuple(given), root, whole)

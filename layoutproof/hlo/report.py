@@ -13,7 +13,7 @@ from layoutproof.core.result import Verdict, plain
 from layoutproof.core.visible import visible
 from layoutproof.hlo.bitcasts import REORDERING
 from layoutproof.hlo.fixes import DEFAULT_TARGET, Fix, fix
-from layoutproof.hlo.found import Audit, Buffers, Casts, Moves, Place
+from layoutproof.hlo.found import Audit, Buffers, Casts, Location, Moves
 from layoutproof.pallas.judge import scope
 
 WORDS = {0: "proved", 1: "refuted", 2: "bad input", 3: "unknown"}
@@ -148,7 +148,7 @@ def _entries(audit: Audit, top: int) -> Iterator[str]:
         yield f"  entry of {program.name}" + (f", one of {program.partitions} partitions" * (program.partitions > 1))
         for p in program.parameters[:top]:
             note = f"  {p.sharding}" if p.sharding and p.sharding != "{replicated}" else ""
-            yield f"    parameter {p.number:<4} {shorten(p.shape, 70)}  {size(p.padded)}  {p.place.op_name}{note}"
+            yield f"    parameter {p.number:<4} {shorten(p.shape, 70)}  {size(p.padded)}  {p.location.op_name}{note}"
         if len(program.parameters) > top:
             yield f"    .. {len(program.parameters) - top} more; --json has them"
         yield f"    result         {shorten(program.result, 90)}"
@@ -232,20 +232,20 @@ def _fix(b: Buffers, target: str | None) -> Fix | None:
     return None if b.array.layout is None else fix(b.array.layout, target or DEFAULT_TARGET)
 
 
-def _where(place: Place) -> str:
-    rest = " ".join(text for text in (place.op_name, place.source) if text)
-    return f"{place.name} (line {place.line}{', ' + shorten(rest, 80) if rest else ''})"
+def _where(location: Location) -> str:
+    rest = " ".join(text for text in (location.op_name, location.source) if text)
+    return f"{location.name} (line {location.line}{', ' + shorten(rest, 80) if rest else ''})"
 
 
-def _place(place: Place) -> dict[str, object]:
-    return {"first": place.name, "line": place.line, "op_name": place.op_name, "source": place.source}
+def _location(location: Location) -> dict[str, object]:
+    return {"first": location.name, "line": location.line, "op_name": location.op_name, "source": location.source}
 
 
 def _program(program: Any) -> dict[str, Any]:
     fields = ("name", "line", "scheduled", "partitions", "result", "whole")
     parameters = [
         {"number": p.number, "shape": p.shape, "unpadded": p.unpadded, "padded": p.padded, "sharding": p.sharding,
-         **_place(p.place)}
+         **_location(p.location)}
         for p in program.parameters
     ]  # fmt: skip
     return {**{name: getattr(program, name) for name in fields}, "parameters": parameters}
@@ -261,7 +261,7 @@ def _waster(b: Buffers, target: str | None) -> dict[str, Any]:
         "unpadded": array.unpadded,
         "padded": array.padded,
         "fix": shown,
-        **_place(b.first),
+        **_location(b.first),
     }
 
 
@@ -276,7 +276,7 @@ def _cast_json(of: Casts) -> dict[str, Any]:
         "reason": cast.reason,
         "counterexample": plain(cast.element),
         "decided_by": cast.decided_by,
-        **_place(of.first),
+        **_location(of.first),
     }
 
 
@@ -292,7 +292,7 @@ def _move(m: Moves) -> dict[str, Any]:
         "reason": m.move.reason,
         "counterexample": plain(m.move.element),
         "decided_by": m.move.decided_by,
-        **_place(m.first),
+        **_location(m.first),
     }
 
 

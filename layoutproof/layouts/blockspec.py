@@ -22,6 +22,7 @@ from layoutproof.core.brackets import closing
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
+from layoutproof.core.shown import Shown
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.kernel_elements import Step, element_map, steps
 from layoutproof.kernel.kernel_index import index_text
@@ -33,7 +34,7 @@ _FORM = "f32[100,90] blockspec (10, 20) (i, j) -> (i, j) grid (10, 5)"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BlockSpecLayout:
+class BlockSpecLayout(Shown):
     """A kernel with exactly one operand, and notes about what its text spells in an old way."""
 
     kernel: Kernel
@@ -144,7 +145,9 @@ def _from_text(text: str) -> Mapping[str, Any]:
     array, found, rest = text.partition(" blockspec ")
     middle, also, tail = rest.rpartition(" grid ")
     middle = middle.strip()
-    end = closing(middle, 0) + 1 if middle.startswith("(") else len("None") if middle.startswith("None") else 0
+    end = len("None") if middle.startswith("None") else 0
+    if middle.startswith("("):
+        end = closing(middle, 0, curly=False) + 1
     block, index = middle[:end], middle[end:].strip()
     grid, _, role = tail.strip().rpartition(" ")
     if role not in ROLES:

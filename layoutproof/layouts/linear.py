@@ -16,22 +16,27 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from layoutproof.core.cursor import Span
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
+from layoutproof.core.shown import Shown
 from layoutproof.core.space import Space
 
 MOST_BITS = 62
 """Bits of one input or output."""
 
 _BASIS = re.compile(r"(?P<name>\w+)\s*=\s*(?P<value>\d{1,20})\s*->\s*\((?P<basis>[^()]*)\)")
+_ENTRIES = re.compile(r"\s*-?\d{1,20}\s*(?:,\s*-?\d{1,20}\s*)*+")
+_NAME = re.compile(r"\w+")
+_LINE = re.compile(r"[;\n]")
 _UNIT = re.compile(r"(?P<name>\w+) is a size 1 dimension")
 _OUT = re.compile(r"where out dims are:\s*\[(?P<dims>[^\[\]]*)\]")
 _DIMENSION = re.compile(r"(?P<name>\w+)(?:\s*\(size (?P<size>\d{1,20})\))?")
 
 
 @dataclass(frozen=True, slots=True)
-class LinearLayout:
+class LinearLayout(Shown):
     """inputs: (name, bases), a basis the output coordinates of one input bit, least significant bit first.
 
     outputs: (name, size), each size a power of two above every base of that output.
@@ -198,50 +203,51 @@ def _parse(text: str) -> LinearLayout:
         raise LayoutError(f"a linear layout may have 100000 characters; this one has {len(text)}", text=text[:80])
     inputs: dict[str, list[tuple[int, ...]]] = {}
     outputs: dict[str, int | None] = {}
-    at = 0
-    for line in re.split(r"[;\n]", text):
-        part, column = line.strip(" -\t\r"), at + len(line) - len(line.lstrip(" -\t\r")) + 1
-        at += len(line) + 1
-        if not part:
-            continue
-        if outputs:
-            raise LayoutError("nothing may follow the output dimensions", text=text, column=column)
-        if found := _BASIS.fullmatch(part):
-            bases = inputs.setdefault(found["name"], [])
-            if int(found["value"]) != 1 << len(bases):
-                expected = f"{found['name']}={1 << len(bases)}"
-                raise LayoutError(f"the basis {expected} is missing or out of order", text=text, column=column)
-            entries = [entry.strip() for entry in found["basis"].split(",")]
-            if not all(re.fullmatch(r"-?\d{1,20}", entry) for entry in entries):
-                raise LayoutError("a basis is integers in round brackets, as in (0, 1)", text=text, column=column)
-            bases.append(tuple(map(int, entries)))
-        elif found := _UNIT.fullmatch(part):
-            if found["name"] in inputs:
-                raise LayoutError(f"{found['name']} has bases, so its size is not 1", text=text, column=column)
-            inputs[found["name"]] = []
-        elif found := _OUT.fullmatch(part):
-            for dimension in filter(None, map(str.strip, found["dims"].split(","))):
-                entry = _DIMENSION.fullmatch(dimension)
-                if entry is None or entry["name"] in outputs:
-                    raise LayoutError(f"{dimension!r} is no new output dimension", text=text, column=column)
-                outputs[entry["name"]] = int(entry["size"]) if entry["size"] else None
-        else:
-            raise LayoutError(
-                "a line is 'lane=1 -> (0, 1)', 'lane is a size 1 dimension' or 'where out dims are: [dim0 (size 8)]'",
-                text=text,
-                column=column,
-            )
+    for line in Span.whole(text).cut(_LINE):
+        word = line.word
+        if "-" in (word[:1], word[-1:]):
+            line = line.part(line.end - len(word.lstrip("- \t")), line.start + len(word.rstrip("- \t")))
+            word = line.word
+        if word and outputs:
+            raise line.refuse("nothing may follow the output dimensions")
+        if word:
+            _line(line, word, inputs, outputs)
     ranks = [len(basis) for bases in inputs.values() for basis in bases]
     if not outputs and ranks:
         outputs = {f"dim{k}": None for k in range(ranks[0])}
     return _checked(inputs, outputs, text)
 
 
+def _line(line: Span, said: str, inputs: dict[str, list[tuple[int, ...]]], outputs: dict[str, int | None]) -> None:
+    """Adds what one line says to the inputs or the outputs."""
+    if found := _BASIS.fullmatch(said):
+        bases = inputs.setdefault(found["name"], [])
+        if int(found["value"]) != 1 << len(bases):
+            raise line.refuse(f"the basis {found['name']}={1 << len(bases)} is missing or out of order")
+        if _ENTRIES.fullmatch(found["basis"]) is None:
+            raise line.refuse("a basis is integers in round brackets, as in (0, 1)")
+        bases.append(tuple(map(int, found["basis"].split(","))))
+    elif found := _UNIT.fullmatch(said):
+        if found["name"] in inputs:
+            raise line.refuse(f"{found['name']} has bases, so its size is not 1")
+        inputs[found["name"]] = []
+    elif found := _OUT.fullmatch(said):
+        for dimension in filter(None, map(str.strip, found["dims"].split(","))):
+            entry = _DIMENSION.fullmatch(dimension)
+            if entry is None or entry["name"] in outputs:
+                raise line.refuse(f"{dimension!r} is no new output dimension")
+            outputs[entry["name"]] = int(entry["size"]) if entry["size"] else None
+    else:
+        raise line.refuse(
+            "a line is 'lane=1 -> (0, 1)', 'lane is a size 1 dimension' or 'where out dims are: [dim0 (size 8)]'"
+        )
+
+
 def _checked(inputs: Mapping[str, Sequence[tuple[int, ...]]], outputs: Mapping[str, Any], text: str) -> LinearLayout:
     if not inputs or not outputs:
         raise LayoutError("a linear layout has at least one input and one output dimension", text=text)
     for name in (*inputs, *outputs):
-        if re.fullmatch(r"\w+", name) is None:
+        if _NAME.fullmatch(name) is None:
             raise LayoutError(f"{shorten(repr(name), 40)} is no name of a dimension: letters, digits and _", text=text)
     sizes = dict.fromkeys(outputs, 1)
     for name, bases in inputs.items():

@@ -18,6 +18,7 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_map, parse_size
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
+from layoutproof.core.shown import Shown
 from layoutproof.core.size import Extent, surely_less, symbols_of
 from layoutproof.core.space import Space, axis_names
 from layoutproof.core.term import Term, check_kind, reads, trace
@@ -28,7 +29,7 @@ _BOUND = re.compile(r"<[^,()]*")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MapLayout:
+class MapLayout(Shown):
     """A user's index map: dimension names, one extent each, one term per coordinate, and the range if given."""
 
     names: tuple[str, ...]

@@ -21,6 +21,7 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
 from layoutproof.core.index_map import Index, IndexMap, Memory
 from layoutproof.core.numbers import Numbers
+from layoutproof.core.shown import Shown
 from layoutproof.core.size import Extent, surely_less, symbols_of
 from layoutproof.core.space import Space, dimension_names
 
@@ -32,7 +33,7 @@ _NUMPY = re.compile(r"(?:u?int(?:8|16|32|64)|float(?:16|32|64)|bfloat16|complex(
 
 
 @dataclass(frozen=True, slots=True)
-class StridedLayout:
+class StridedLayout(Shown):
     """shape and strides in elements, dimension 0 first; `start` is where element (0, .., 0) is; `size` is reserved."""
 
     element_type: str

@@ -24,9 +24,10 @@ MOST_MERGES = 10
 
 
 def padded_bytes(layout: XlaLayout) -> int:
-    """Bytes allotted to an array of known sizes, all tiles included."""
+    """Bytes allotted to an array of known sizes, all tiles included. LayoutError where a size or a tile has a name."""
     memory = layout.index_map().memory
-    if memory is None or not all(isinstance(extent, int) for extent in layout.dims):
+    named = [size for size in (*layout.dims, *(n for tile in layout.tiles for n in tile)) if type(size) is not int]
+    if memory is None or named:
         raise LayoutError(f"{layout} has sizes that are not known; give numbers")
     return int(memory.bytes())
 

@@ -16,6 +16,7 @@ from typing import Any
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.layouts import axe, cute, sharding, strided, xla
+from layoutproof.layouts.sharding.partition_spec import is_jax
 from layoutproof.layouts.xla.shape import COMBINE, XlaLayout, to_text
 
 
@@ -105,7 +106,7 @@ _BY_HAND = (
 
 def _jax_part(value: Any) -> Any:
     """What is no array: a sharding reads without a shape; a layout alone says nothing of how large the array is."""
-    if sharding.is_jax(value):
+    if is_jax(value):
         return sharding.read(value)
     for attribute in ("major_to_minor", "layout", "device_local_layout", "_to_xla_hlo_sharding"):
         if hasattr(value, attribute):
@@ -162,7 +163,7 @@ def _single(shared: Any) -> bool:
 
 def _sharded(shared: Any, rank: int) -> Mapping[str, Any]:
     """A sharding as the sharding language takes it: by its mesh, else as the HloSharding that JAX makes of it."""
-    if sharding.is_jax(shared):
+    if is_jax(shared):
         return {"sharding": shared}
     try:
         text = str(shared._to_xla_hlo_sharding(rank))
@@ -181,7 +182,8 @@ def _tvm(value: Any) -> Any:
 
 def _cute(value: Any) -> cute.CuteLayout:
     """pycute's layouts by their attributes, those of `cutlass.cute` as they print themselves."""
-    inner, outer = getattr(value, "layoutA", None), getattr(value, "layoutB", None)
+    inner: Any = getattr(value, "layoutA", None)
+    outer: Any = getattr(value, "layoutB", None)
     if inner is not None and hasattr(outer, "base"):
         swizzle = [outer.bits, outer.base, outer.shift]
         return cute.read({"shape": inner.shape, "stride": inner.stride, "offset": value.offset, "swizzle": swizzle})

@@ -7,7 +7,7 @@ from collections import defaultdict
 from math import prod
 
 from layoutproof.core.counting import Tally
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import BudgetExceeded, Undecided, Unsupported
 from layoutproof.core.index_map import IndexMap
 from layoutproof.solvers.digits.counts import tally as by_digits
 
@@ -23,13 +23,13 @@ def count(m: IndexMap) -> Tally:
     Tally(places=3, inside=3, low=(0,), high=(2,), fewest=2, most=2)
     """
     if m.sizes():
-        raise Undecided(f"the size {m.sizes()[0]} is not known, so places cannot be counted")
+        raise Unsupported(f"the size {m.sizes()[0]} is not known, so places cannot be counted")
     try:
         return by_digits(m)
     except Undecided as undecided:
         boxes: list[tuple[int, ...]] = [m.domain.extents, m.replicas.extents]  # type: ignore[list-item]
         if prod(boxes[0]) * prod(boxes[1]) > MOST:
-            raise Undecided(f"{undecided}; and there are more than {MOST} places to count one by one") from None
+            raise BudgetExceeded(f"{undecided}; and there are more than {MOST} places to count one by one") from None
     return one_by_one(m)
 
 

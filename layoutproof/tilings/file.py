@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import Verdict
-from layoutproof.specs.positions import Node, read_file
+from layoutproof.specs.positions import Node
 from layoutproof.tilings.document import at
 from layoutproof.tilings.search_model import SECTIONS
 
@@ -90,11 +90,10 @@ def problem_of(root: Node, file: str) -> Any:
     return arrays_file.read(root, file)
 
 
-def prune(path: Path, rows: Path) -> Answer:
-    """Which candidates of a JSON list are legal for the problem in a file. LayoutError as `read_and_answer`."""
+def prune(root: Node, file: str, rows: Path) -> Answer:
+    """Which candidates of a JSON list are legal for the problem of a document. LayoutError as `answer`."""
     from layoutproof.tilings import prune as pruning
 
-    root, file = read_file(path), path.as_posix()
     with at(root, file):
         kind = kind_of(root, file)
         if kind == "arrays":
@@ -105,12 +104,11 @@ def prune(path: Path, rows: Path) -> Answer:
         return pruning.prune_traced(problem, given, rows.as_posix())
 
 
-def read_and_answer(path: Path, best: int, effort: int, pareto: bool = False, compiling: bool = False) -> Answer:
-    """The answer to the problem in a file. LayoutError with the place for everything that is wrong with it.
+def answer(root: Node, file: str, best: int, effort: int, pareto: bool = False, compiling: bool = False) -> Answer:
+    """The answer to the problem of a document. LayoutError with the place for everything that is wrong with it.
 
     pareto: of declared kernels only, compiling: of these and of traced functions; a LayoutError for other files.
     """
-    root, file = read_file(path), path.as_posix()
     with at(root, file):
         kind, problem = kind_of(root, file), problem_of(root, file)
         if pareto and kind != "kernel":

@@ -90,13 +90,13 @@ def test_spellings(text: str, printed: str) -> None:
         ("S[8:1:2]", "S[..] has one ':', between extents and strides", 6),
         ("S[8:1] R[2:1]", "'+' or the end must follow S[..]", 7),
         ("S[8:1.5]", "only + - * // % ^ min max select xor, comparisons, names and integers may stand here", 5),
-        ("S[8:1] on (9)", "the shape (9) has 9 elements but the layout S[8:1] has 8", 10),
+        ("S[8:1] on (9)", "the shape (9) has 9 elements but the layout S[8:1] has 8", 11),
         ("S[8:1] on (8) on (8)", "'on' stands twice", 15),
         ("S[8:1] within (0)", "the extent 0 must be at least 1", 16),
         ("S[8:1] within (8,9)", "axis m has two extents", 18),
         ("S[8:1] swizzle (1,2)", "a swizzle is written swizzle (per_element,swizzle_len,atom_len), three integers", 16),
-        ("S[8:1] swizzle (1,3,2)", "the swizzle (1,3,2) needs per_element >= 0 and atom_len >= swizzle_len >= 0", 15),
-        ("S[8:1@lane] swizzle (1,2,2)", "a swizzle permutes addresses on axis m, but the layout has the axis lane", 20),
+        ("S[8:1] swizzle (1,3,2)", "the swizzle (1,3,2) needs per_element >= 0 and atom_len >= swizzle_len >= 0", 16),
+        ("S[8:1@lane] swizzle (1,2,2)", "a swizzle permutes addresses on axis m, but the layout has the axis lane", 21),
     ],
 )
 def test_bad_texts(text: str, problem: str, column: int) -> None:

@@ -107,12 +107,12 @@ def test_spellings(text: str, printed: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("(4,2)", "expected ':' between shape and stride\n  (4,2)\n       ^ column 6"),
-        ("(4,2):", "expected an integer, a size or '('\n  (4,2):\n        ^ column 7"),
-        ("(4,2:(1,4)", "expected ')' or ',' in a tuple\n  (4,2:(1,4)\n      ^ column 5"),
+        ("(4,2)", "expected : between shape and stride, but the text ends\n  (4,2)\n       ^ column 6"),
+        ("(4,2):", "expected an integer, a size or '(', but the text ends\n  (4,2):\n        ^ column 7"),
+        ("(4,2:(1,4)", "expected ) or ',' in a tuple, but found ':'\n  (4,2:(1,4)\n      ^ column 5"),
         ("(4,2):(1,4) x", "nothing may follow the stride\n  (4,2):(1,4) x\n              ^ column 13"),
         ("((4,2),8):(1,4)", "shape ((4,2),8) and stride (1,4) are not nested alike\n  ((4,2),8):(1,4)"),
-        ("():()", "expected an integer, a size or '('\n  ():()\n   ^ column 2"),
+        ("():()", "expected an integer, a size or '(', but found ')'\n  ():()\n   ^ column 2"),
         ("(0,2):(1,4)", "the extent 0 must be at least 1\n  (0,2):(1,4)"),
         ("(4,2):(1,N-M)", "the sign of the stride -M + N depends on its sizes\n  (4,2):(1,N-M)"),
         ("(4,2):(1,4@0)", "4@0: a stride along a named axis is understood but not modelled; use the axe language"),

@@ -125,5 +125,5 @@ def test_kernels_in_an_audited_dump() -> None:
     }
     (wrong,) = found["wrong"].wrong_kernels
     assert (wrong.question, "outputs[0] dimension 0" in wrong.reason) == ("blocks_in_bounds", True)
-    assert any("the module in it cannot be read" in why for _, why in found["broken"].unknown)
+    assert any("the module in it cannot be read" in why for *_, why in found["broken"].unknown)
     assert found["right"].kernels.total() == 1

@@ -209,3 +209,10 @@ def test_ask_answers_for_the_whole_kernel() -> None:
 def test_targets_are_found_by_any_name_they_take() -> None:
     assert {"v4", "v5e", "v5p", "v6e", "7x", "triton"} <= set(kernel_targets())
     assert kernel_target("TPU v5 lite").name == "v5e"
+
+
+def test_a_refutation_without_a_point_has_an_empty_counterexample() -> None:
+    """What a rule refutes needs no point; the answer has a counterexample all the same."""
+    spec = "f32[64,128] blockspec (7, 128) (i) -> (i, 0) grid (10) out"
+    found = lp.ask("block_shape", spec, target="v5e")
+    assert (found.verdict, found.counterexample) == (Verdict.REFUTED, {})

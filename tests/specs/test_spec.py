@@ -10,7 +10,7 @@ import pytest
 
 from layoutproof.registry.catalogue import kernel_properties, properties
 from layoutproof.specs.check import find
-from layoutproof.specs.positions import read_file
+from layoutproof.specs.positions import read_file, read_yaml
 from layoutproof.specs.spec import Check, load, loads
 from layoutproof.specs.spec_model import FACTS, json_schema, kinds, model_of, options_of
 from layoutproof.specs.validation import keys_of
@@ -255,3 +255,34 @@ def test_the_schema_is_one_and_refuses_slips() -> None:
         {"source": "x", "checks": [{"locate": "a", "index": ["1"], "is": {"offset": 1}}]},
     ):
         assert not validator.is_valid(bad), bad
+
+
+@pytest.mark.parametrize(
+    ("check", "place", "words", "in_schema"),
+    [
+        ("injective: scores\n    effort: true", "6:13", "'effort': expected a whole number; found True", True),
+        ("injective: scores\n    effort: .nan", "6:13", "'effort': expected a whole number; found nan", True),
+        ("injective: scores\n    effort: -1", "6:13", "'effort': expected a number of at least 1; found -1", True),
+        (
+            "injective: scores\n    effort: 1001",
+            "6:13",
+            "'effort': expected a number of at most 1000; found 1001",
+            True,
+        ),
+        (f"injective: scores\n    effort: {'9' * 41}", "6:13", "a number of 41 characters; at most 40 digits", True),
+        ("injective: scores\n    confirm: 1", "6:14", "'confirm': expected true or false; found 1", True),
+        ("injective: scores\n    note: [1]", "6:11", "'note': expected text; found [1]", True),
+        ("injective: scores\n    figures: {bytes: .nan}", "6:22", "'bytes': expected a whole number, a closed", True),
+        ("locate: scores\n    index: [.inf, 0]\n    is: {offset: 0}", "6:13", "'index': expected a whole number", True),
+        ("sizes: scores\n    is: {}", "6:9", "'is': expected at least one entry; found {}", True),
+        ("table: scores\n    is: 1.5", "6:9", "'is': expected an offset or nested lists of offsets; found 1.5", True),
+        ("injective: scores\n    note: a\n    note: b", "7:5", "duplicate key 'note'; first on line 6", False),
+    ],
+)
+def test_reader_and_schema_refuse_what_is_planted(check: str, place: str, words: str, in_schema: bool) -> None:
+    """Wrong types, truth values and not-a-numbers for numbers, what is out of bounds, empty, or said twice."""
+    said = mistakes(with_check(check))
+    assert [message.startswith(f"a.yaml:{place}: {words}") for message in said] == [True], said
+    if in_schema and "40 digits" not in words:
+        document = read_yaml(with_check(check)).plain()
+        assert not jsonschema.Draft202012Validator(json_schema()).is_valid(document)

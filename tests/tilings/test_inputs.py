@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from layoutproof.answers.of_search import search
 from layoutproof.core.errors import LayoutError
 from layoutproof.specs.positions import read_yaml
 from layoutproof.tilings.cover import IntervalArray, IntervalArrayNumbers
-from layoutproof.tilings.file import prune, read_and_answer
 from layoutproof.tilings.read import read_problem
 from layoutproof.tilings.solve import Tilings, solve
 
@@ -76,7 +76,7 @@ def test_wrong_files_say_what_and_where(tmp_path: Path, old: str, new: str, said
     path = tmp_path / "problem.yaml"
     path.write_text(SMALL.replace(old, new), "utf-8")
     with pytest.raises(LayoutError) as error:
-        read_and_answer(path, 1, 1)
+        search(path, best=1)
     assert said in error.value.problem
     assert error.value.file == path.as_posix()
     assert error.value.line
@@ -97,7 +97,7 @@ def test_wrong_traced_files_say_what_and_where(tmp_path: Path, old: str, new: st
     path = tmp_path / "problem.yaml"
     path.write_text(TRACED.replace(old, new, 1), "utf-8")
     with pytest.raises(LayoutError) as error:
-        read_and_answer(path, 1, 1)
+        search(path, best=1)
     assert said in error.value.problem
     assert error.value.line
 
@@ -106,7 +106,7 @@ def test_one_traced_condition_may_stand_alone(tmp_path: Path) -> None:
     pytest.importorskip("jax")
     path = tmp_path / "problem.yaml"
     path.write_text(TRACED + "constraints: 8 // (bm - 256) < 0\n", "utf-8")
-    assert "bm=128" in read_and_answer(path, 1, 1).text()
+    assert "bm=128" in str(search(path, best=1))
 
 
 @pytest.mark.parametrize("rows", ['[{"bm": 8, "bm": 16}]', f'[{{"bm": {"9" * 5000}}}]', "[" * 100_000])
@@ -115,16 +115,16 @@ def test_wrong_candidates_are_refused(tmp_path: Path, rows: str) -> None:
     path.write_text(SMALL, "utf-8")
     given.write_text(rows, "utf-8")
     with pytest.raises(LayoutError):
-        prune(path, given)
+        search(path, prune=given)
 
 
 def test_a_candidate_of_a_thousand_digits_is_dropped(tmp_path: Path) -> None:
     path, given = tmp_path / "problem.yaml", tmp_path / "rows.json"
     path.write_text(SMALL.replace("i -> (i, 0)", "i -> (i * 2 // 2, 0)"), "utf-8")
     given.write_text(f'[{{"bm": {10**1000}}}, {{"bm": 8}}]', "utf-8")
-    answer = prune(path, given)
+    answer = search(path, prune=given)
     assert answer.verdict.exit_code == 0
-    assert "not among its values" in answer.text()
+    assert "not among its values" in str(answer)
 
 
 def test_a_variable_may_stand_in_an_index_map_alone() -> None:

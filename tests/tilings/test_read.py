@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from layoutproof.answers.of_search import search
 from layoutproof.core.errors import LayoutError
 from layoutproof.specs.positions import read_yaml
-from layoutproof.tilings.file import read_and_answer
 from layoutproof.tilings.read import read_problem
 from tests.tilings.test_solve import SPECS
 
@@ -64,7 +64,7 @@ def test_wrong_files(old: str, new: str, place: str, why: str, tmp_path: Path) -
     file = tmp_path / "s.yaml"
     file.write_text(SMALL.replace(old, new, 1))
     with pytest.raises(LayoutError) as caught:
-        read_and_answer(file, 1, 1)
+        search(file, best=1)
     assert str(caught.value).startswith(f"{file.as_posix()}:{place}: ")
     assert why in str(caught.value)
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import BudgetExceeded, Undecided, Unsupported
 from layoutproof.core.progressions import LISTED, low_high, values
 from layoutproof.core.size import evaluate
 from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter, addresses, axis_iters, constant
@@ -165,7 +165,7 @@ def _differ_somewhere(left: AxeLayout, right: AxeLayout, symbols: tuple[str, ...
                 return False
         except Undecided:
             continue
-    raise Undecided(f"cannot tell whether {left} and {right} are the same for all sizes")
+    raise Unsupported(f"cannot tell whether {left} and {right} are the same for all sizes")
 
 
 def with_sizes(layout: AxeLayout, sizes: Mapping[str, int]) -> AxeLayout:
@@ -211,7 +211,7 @@ def _same_swizzled(left: AxeLayout, right: AxeLayout) -> bool:
         return False
     sets = [values(axis_iters(each, MEMORY)[0][len(each.D) :], axis_iters(each, MEMORY)[1]) for each in plain]
     if elements * max(map(len, sets)) > LISTED:
-        raise Undecided(f"two different swizzles of {elements} elements would have to be compared one by one")
+        raise BudgetExceeded(f"two different swizzles of {elements} elements would have to be compared one by one")
     for index in range(elements):
         fibers = []
         for each, starts in zip((left, right), sets, strict=True):

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.errors import BudgetExceeded, LayoutError
 from layoutproof.core.index_map import from_row_major, row_major
 from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, admit, constant, shown
 from layoutproof.layouts.axe.swizzle import swizzled
@@ -55,7 +55,7 @@ def forward(layout: AxeLayout, index: Sequence[int], shape: Sequence[int] | None
     for extent, stride, axis in layout.R:
         at = axes.index(axis)
         if len(found) * int(extent) > MOST:
-            raise Undecided(f"an element of {layout} has more than {MOST} places")
+            raise BudgetExceeded(f"an element of {layout} has more than {MOST} places")
         found = {
             (*place[:at], place[at] + replica * stride, *place[at + 1 :])
             for place in found
@@ -143,7 +143,7 @@ def backward(layout: AxeLayout, place: Mapping[str, int], shape: Sequence[int] |
         replica = tuple([digits[k] for k in range(len(sizes), len(iters))])
         origins.append((from_row_major(flat, extents), replica))
         if len(origins) > MOST:
-            raise Undecided(f"more than {MOST} elements and replicas of {layout} are at one place")
+            raise BudgetExceeded(f"more than {MOST} elements and replicas of {layout} are at one place")
     return sorted(origins)
 
 
@@ -175,7 +175,7 @@ def _digits(iters: list[tuple[int, int, int, int]], target: int) -> Iterator[lis
             digits = range(max(0, -(-least // step)), min(extent - 1, most // step) + 1)
         steps += len(digits)
         if steps > MOST:
-            raise Undecided(f"more than {MOST} combinations of digits would have to be tried")
+            raise BudgetExceeded(f"more than {MOST} combinations of digits would have to be tried")
         todo += [(at + 1, left - digit * stride, [*chosen, (number, digit)]) for digit in digits]
 
 

@@ -9,8 +9,7 @@ import click
 
 from layoutproof.cli.arguments import integers, json_flag, layouts_of, print_json, say, target_option
 from layoutproof.core import plugins
-from layoutproof.core.document import document
-from layoutproof.core.finding import as_dict, exit_code, text
+from layoutproof.core.finding import text
 from layoutproof.core.result import Verdict
 from layoutproof.questions.ask import ask
 from layoutproof.registry.catalogue import kernel_properties, options_of, properties
@@ -98,10 +97,10 @@ def command(
     read = layouts_of(layouts, target)
     result = ask(name, *read, where=where, engine=engine, confirm=confirm, effort=effort, **given)
     if as_json:
-        return print_json(document(exit_code([result]), as_dict(result)))
+        return print_json(result.as_dict())
     page = f"layoutproof explain {result.question}" if result.verdict is Verdict.REFUTED else ""
     say(text(result, [("explain", page)]))
-    return exit_code([result])
+    return result.exit_code
 
 
 def _value(name: str, option: str, text: str) -> Any:

@@ -12,10 +12,8 @@ import click
 from layoutproof.cli.arguments import form_option, json_flag, no_trace_flag, print_json, print_report, say, write_whole
 from layoutproof.cli.progress import progress_bar
 from layoutproof.compiler import cache
-from layoutproof.compiler.tracing import here, only
 from layoutproof.compiler.workers import BACKENDS, Workers
 from layoutproof.core.document import document
-from layoutproof.core.visible import json_text
 
 
 @click.command()
@@ -49,26 +47,24 @@ def command(
         raise click.UsageError("--scheduler needs --backend")
     form = "json" if as_json else form
     made = False
-    allowed = here(not no_trace)
 
     def make() -> tuple[str, int]:
         nonlocal made
         made = True
-        from layoutproof.specs import report
-        from layoutproof.specs.check import check_paths, exit_code, unasked_in
+        from layoutproof.answers.of_specs import check
 
-        with only(allowed), progress_bar("checks", sys.stderr.isatty() and form == "text") as progress:
-            outcomes = check_paths(paths or ("specs",), Workers(jobs, backend or "", scheduler), progress)
-        unasked = unasked_in(paths or ("specs",))
+        with progress_bar("checks", sys.stderr.isatty() and form == "text") as progress:
+            workers = Workers(jobs, backend or "", scheduler)
+            answer = check(paths or ("specs",), trace=not no_trace, workers=workers, progress=progress)
         if form == "text":
-            text = report.text(outcomes, verbose, unasked)
+            text = answer.text(verbose)
         elif form == "json":
-            text = json_text(report.as_json(outcomes, unasked))
+            text = answer.to_json()
         else:
             from layoutproof.formats import render
 
-            text = render(form, report.as_findings(outcomes, unasked))
-        return json.dumps([text, report.summary(outcomes)]), exit_code(outcomes)
+            text = render(form, answer.report())
+        return json.dumps([text, answer.summary()]), answer.exit_code
 
     start = time.perf_counter()
     kept, code = cache.remembered(cache.key_of_paths(("check", form, verbose), paths or ("specs",)), make)

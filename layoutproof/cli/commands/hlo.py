@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from layoutproof.cli.arguments import json_flag, print_json, say
-from layoutproof.compiler.workers import Workers, spread
-from layoutproof.core.errors import LayoutError
-from layoutproof.core.files import DUMP_ENDS, lines
-from layoutproof.core.finding import exit_code
 
 if TYPE_CHECKING:
     from layoutproof.hlo.found import Audit
@@ -48,57 +42,19 @@ def command(path: Path, target: str | None, top: int, jobs: int, as_json: bool) 
     Exit codes: 0 all proved, 1 something refuted, 2 the text is wrong or cut short (what was read is reported), 3
     something unknown; 1 over 2 over 3.
     """
-    from layoutproof.hlo import report
+    from layoutproof.answers.of_dumps import Audited, audits_of, dumps_of, known_target
 
-    if target is not None:
-        from layoutproof.hardware.tpu_chips import generation
-
-        target = generation(target)
-    files, others = _dumps(path)
+    target = known_target(target)
+    files, others = dumps_of(path)
     audits: list[Audit] = []
-    work = partial(_audited, target=target, alone=files == [path])
-    for found in spread(work, files, Workers(jobs)):
+    for found in audits_of(path, files, target, jobs):
         if not as_json:
-            say(("\n" if audits else "") + report.as_text(found, top, target), _STYLES)
+            # each as soon as it is there
+            say(("\n" if audits else "") + str(Audited((found,), (), target, top)), _STYLES)
         audits.append(found)
+    answer = Audited(tuple(audits), tuple(others), target, top)
     if as_json:
-        return print_json(report.as_json(audits, others, top, target))
+        return print_json(answer.as_dict())
     if others:
-        say(f"\nnot HLO text, not read: {', '.join(others[:top])}" + (" .." if len(others) > top else ""))
-    return exit_code(finding for audit in audits for finding in audit.findings())
-
-
-def _audited(file: Path, target: str | None, alone: bool) -> Audit:
-    from layoutproof.hlo.audit import audit_file
-    from layoutproof.hlo.found import Audit
-    from layoutproof.hlo.gc_pause import gc_disabled
-
-    try:
-        with gc_disabled():
-            return audit_file(file, target)
-    except LayoutError as error:
-        if alone:
-            raise
-        # what cannot be read hides nothing of what lies beside it
-        return Audit(file.as_posix(), errors=[error])
-
-
-def _dumps(path: Path) -> tuple[list[Path], list[str]]:
-    """The dumps that a path means, and the texts beside them that are none. LayoutError when there is no dump."""
-    if not path.is_dir():
-        return [path], []
-    texts = sorted(each for each in path.iterdir() if each.name.endswith(DUMP_ENDS) and not each.is_dir())
-    dumps = [each for each in texts if _is_dump(each)]
-    if not dumps:
-        raise LayoutError(f"{path}: no HLO dump here: no .txt or .hlo file has a line that starts with HloModule")
-    return dumps, [each.name for each in texts if each not in dumps]
-
-
-def _is_dump(path: Path) -> bool:
-    from layoutproof.hlotext.lines import STARTS
-
-    try:
-        with lines(path) as text:
-            return any(line.startswith(STARTS) for line in islice(text, _FIRST))
-    except LayoutError:
-        return True  # unknown; the audit says why
+        say(f"\n{answer.passed_over()}")
+    return answer.exit_code

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from layoutproof.cli.arguments import json_flag, no_trace_flag, print_json, say
-from layoutproof.compiler.tracing import here, only
 from layoutproof.core.document import document
-from layoutproof.core.errors import LayoutError, Unsupported, shorten
-from layoutproof.core.files import DUMP_ENDS, YAML_ENDS, lines
-from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.files import YAML_ENDS
 from layoutproof.kernel.kernel_parts import parts_of
-from layoutproof.pallas.judge import kernel_target
-from layoutproof.registry.catalogue import kernel_property
-
-_PROGRAMS = (*DUMP_ENDS, ".mlir", ".mlir.gz")
-"""How the names of files end that hold the text of a program."""
 
 
 @click.command()
@@ -63,22 +54,20 @@ def command(
     which every kernel is proved that it names. Exit code 3 also where a call cannot be modelled, and where there is no
     call at all.
     """
-    from layoutproof.pallas import report
-    from layoutproof.pallas.findings import exit_code, judged
+    from layoutproof.answers.of_kernels import PROGRAMS, calls_of, judged_all
 
+    is_file = place.endswith((*PROGRAMS, *YAML_ENDS))
     if compiler is not None and target is None:
         raise click.UsageError("--compiler needs --target")
-    if target is not None:
-        kernel_target(target, compiler)  # a wrong name is told before anything of the user's is imported
-    for name in names:
-        kernel_property(name)
     given = args if together is None else (*parts_of(f"({together})"), *args)
-    if no_trace and not place.endswith((*_PROGRAMS, *YAML_ENDS)):
+    if no_trace and not is_file:
         raise click.UsageError("a function is traced; --no-trace is for files")
-    with only(here(not no_trace)):
-        found = _calls(place, given, kwargs, target, assume)
-    if not found:
-        raise Unsupported(f"{place} makes no Pallas call; there is nothing to prove")
+    if is_file and (given or kwargs):
+        raise click.UsageError("--arg, --args and --kwarg are for a function; a file has its arguments in it")
+    if place.endswith(YAML_ENDS) and assume:
+        raise click.UsageError("--assume is for traced and compiled calls; a spec file says what its tables hold")
+    named = dict(map(_named, kwargs))
+    found = calls_of(place, given, named, target, compiler, assume, names, not no_trace)
     if spec:
         from layoutproof.pallas.spec_text import spec_text
 
@@ -87,33 +76,11 @@ def command(
             return print_json(document(0, {"spec": written}))
         say(written)
         return 0
-    asked = list(names) or None
-    calls = [judged(call, names=asked, target=target, compiler=compiler, effort=effort) for call in found]
+    answer = judged_all(found, names, target, compiler, effort)
     if as_json:
-        return print_json(report.as_json(calls))
-    say(report.text(calls, everything))
-    return exit_code(calls)
-
-
-def _calls(
-    place: str, args: tuple[str, ...], kwargs: tuple[str, ...], target: str | None, assume: tuple[str, ...]
-) -> tuple[Kernel | Unmodelled, ...]:
-    if place.endswith((*_PROGRAMS, *YAML_ENDS)) and (args or kwargs):
-        raise click.UsageError("--arg, --args and --kwarg are for a function; a file has its arguments in it")
-    if place.endswith(_PROGRAMS):
-        from layoutproof.pallas.from_mosaic.mosaic_module import kernels_in_hlo
-
-        with lines(place) as text:
-            return kernels_in_hlo("".join(text), Path(place).as_posix(), assume)
-    if place.endswith(YAML_ENDS):
-        if assume:
-            raise click.UsageError("--assume is for traced and compiled calls; a spec file says what its tables hold")
-        from layoutproof.specs.traced import kernels_named_in
-
-        return kernels_named_in(Path(place))
-    from layoutproof.pallas.from_jax.user import calls_of
-
-    return calls_of(place, args, dict(map(_named, kwargs)), target=target, assume=assume)
+        return print_json(answer.as_dict())
+    say(answer.text(everything))
+    return answer.exit_code
 
 
 def _named(text: str) -> tuple[str, object]:

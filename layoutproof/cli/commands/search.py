@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from layoutproof.cli.arguments import json_flag, no_trace_flag, print_json, say, write_whole
-from layoutproof.compiler.tracing import here, only
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -43,19 +42,15 @@ def command(
 
     Exit codes: 0 the best is proved, 1 proved that there is none, 2 bad input or usage, 3 unknown.
     """
-    from layoutproof.tilings import file as problems
+    from layoutproof.answers.of_search import search
 
     if prune is not None and (pareto or compiling or png):
         raise click.UsageError("--prune judges candidates that are given; it goes with --json and nothing else")
-    with only(here(not no_trace)):
-        if prune is not None:
-            answer = problems.prune(file, prune)
-        else:
-            answer = problems.read_and_answer(file, best, effort, pareto, compiling)
-    drawn = None if png is None else problems.picture(answer)
+    answer = search(file, best=best, pareto=pareto, compiling=compiling, prune=prune, effort=effort, trace=not no_trace)
+    drawn = None if png is None else answer.png()
     if png is not None and drawn is not None:
         write_whole(png, drawn)
     if as_json:
-        return print_json({**answer.as_json(), "written": [str(png)] if drawn else []})
-    say(answer.text() + ("" if png is None else f"\nwritten         {png if drawn else 'nothing to draw'}"))
-    return answer.verdict.exit_code
+        return print_json(answer.as_dict() | {"written": [str(png)] if drawn else []})
+    say(str(answer) + ("" if png is None else f"\nwritten         {png if drawn else 'nothing to draw'}"))
+    return answer.exit_code

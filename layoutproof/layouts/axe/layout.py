@@ -14,6 +14,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.progressions import Progression, low_high
+from layoutproof.core.shown import Shown
 from layoutproof.core.size import Extent, Size, product, surely_less, symbols_of
 from layoutproof.core.space import Space
 from layoutproof.layouts.axe.place import MEMORY as MEMORY
@@ -23,7 +24,7 @@ from layoutproof.layouts.axe.swizzle import Swizzle, reached
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AxeLayout:
+class AxeLayout(Shown):
     """D: ordered iters, first slowest.  R: a multiset of iters, one per choice of replica.  O: offset per axis.
 
     shape: logical extents, row-major over D's digits, or None (one dimension).  within: extent per hardware axis that

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TypeVar
 
 from layoutproof.core.bounds import check_box
+from layoutproof.core.cursor import Span
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_size
 from layoutproof.core.size import Extent
@@ -17,10 +16,9 @@ from layoutproof.layouts.axe.values import AXIS, checked, positive
 LONGEST = 100_000
 """Longest text in characters; longer ones are refused, not parsed."""
 
-_CLAUSES = ("swizzle", "on", "within")
-T = TypeVar("T")
-Piece = tuple[str, int]
-"""A part of the text, and its first character's number from 0."""
+_CLAUSE = r"\s(?=(?:swizzle|on|within)[\s(])"
+_SIGN = "[+-]"
+_WORD = re.compile(r"\w+")
 
 
 def parse(text: str) -> AxeLayout:
@@ -40,91 +38,81 @@ def parse(text: str) -> AxeLayout:
     """
     if len(text) > LONGEST:
         raise LayoutError(f"an Axe layout may have {LONGEST} characters; this one has {len(text)}", text=text[:80])
-    body, clauses = _clauses(text)
+    body, clauses = _clauses(Span.whole(text))
     shard: list[Iter] = []
-    replicas: list[Iter] = []
+    copies: list[Iter] = []
     offset: dict[str, Extent] = {}
     started = False
-    for number, (sign, piece) in enumerate(_terms(body, text)):
-        letter = piece[0][:1]
-        if piece[0][:2] in ("S[", "R["):
+    for number, (sign, term) in enumerate(_terms(body)):
+        letter = text[term.start : term.start + 1]
+        if text.startswith(("S[", "R["), term.start):
             if sign < 0:
-                raise LayoutError(f"{letter} cannot be subtracted", text=text, column=piece[1] + 1)
+                raise term.refuse(f"{letter} cannot be subtracted")
             started = True
             if letter == "S" and number > 0:
-                raise LayoutError("S stands once, and first", text=text, column=piece[1] + 1)
-            (shard if letter == "S" else replicas).extend(_bracket(piece, text))
+                raise term.refuse("S stands once, and first")
+            (shard if letter == "S" else copies).extend(_bracket(term))
             continue
         if not started:
             break
-        value, axis = _on_axis(piece, text)
-        total = offset.get(axis, 0) + sign * value
-        offset[axis] = total
+        value, axis = _on_axis(term)
+        offset[axis] = offset.get(axis, 0) + sign * value
     if not started:
-        raise LayoutError("an Axe layout starts with S[extents:strides], or R[..] for one element", text=text, column=1)
-    swizzle = _swizzle(clauses["swizzle"], text) if "swizzle" in clauses else None
-    within = _within(clauses["within"], text) if "within" in clauses else None
-    at = clauses["swizzle"][1] if swizzle is not None else 0
-    layout = _at(lambda: checked(shard, replicas, offset, None, within, swizzle), text, at)
-    if "on" not in clauses:
+        raise body.refuse("an Axe layout starts with S[extents:strides], or R[..] for one element", 0)
+    swizzle = _swizzle(clauses["swizzle"]) if "swizzle" in clauses else None
+    within = _within(clauses["within"]) if "within" in clauses else None
+    at = clauses["swizzle"] if swizzle is not None else Span.whole(text)
+    layout = at.read(lambda _: checked(shard, copies, offset, None, within, swizzle))
+    on = clauses.get("on")
+    if on is None:
         return layout
-    at = clauses["on"][1]
-    scalar = "".join(clauses["on"][0].split()) == "()"
-    shape = [] if scalar else [_size(piece, text) for piece in _tuple(clauses["on"], text)]
-    _at(lambda: check_box(shape, "shape"), text, at)
-    return _at(lambda: AxeLayout(layout.D, layout.R, layout.O, admit(layout, shape), within, swizzle), text, at)
+    shape = [_size(entry) for entry in _entries(on)] if "".join(on.word.split()) != "()" else []
+    on.read(lambda _: check_box(shape, "shape"))
+    return on.read(lambda _: AxeLayout(layout.D, layout.R, layout.O, admit(layout, shape), within, swizzle))
 
 
-def _clauses(text: str) -> tuple[Piece, dict[str, Piece]]:
+def _clauses(text: Span) -> tuple[Span, dict[str, Span]]:
     """The part before the first clause word, and each clause's rest."""
-    starts: list[tuple[int, str]] = []
-    depth, at = 0, 0
-    while at < len(text):
-        depth += (text[at] in "([") - (text[at] in ")]")
-        if depth == 0 and text[at].isspace():
-            word = next((w for w in _CLAUSES if re.match(rf"{w}[\s(]", text[at + 1 : at + 9])), None)
-            if word is not None:
-                starts.append((at, word))
-                at += len(word)
-        at += 1
-    ends = [start for start, _ in starts[1:]] + [len(text)] * bool(starts)
-    clauses: dict[str, Piece] = {}
-    for (start, word), end in zip(starts, ends, strict=True):
+    body, *rest = text.split(_CLAUSE)
+    clauses: dict[str, Span] = {}
+    for clause in rest:
+        word = _WORD.match(clause.text, clause.start)[0]  # type: ignore[index]
         if word in clauses:
-            raise LayoutError(f"'{word}' stands twice", text=text, column=start + 2)
-        clauses[word] = (text[start + 1 + len(word) : end], start + 1 + len(word))
-    return (text[: starts[0][0] if starts else len(text)], 0), clauses
+            raise clause.refuse(f"'{word}' stands twice")
+        clauses[word] = clause.part(clause.start + len(word), clause.end)
+    return body, clauses
 
 
-def _terms(body: Piece, text: str) -> list[tuple[int, Piece]]:
+def _terms(body: Span) -> list[tuple[int, Span]]:
     """The summands and their signs, split at + and - outside brackets."""
-    terms: list[tuple[int, Piece]] = []
-    start, sign, seen = 0, 1, False
-    for at, char, depth in _walk(body[0], text):
-        if depth == 0 and char in "+-" and seen:
-            terms.append((sign, _trim((body[0][start:at], start))))
-            start, sign, seen = at + 1, 1 if char == "+" else -1, False
-        elif not char.isspace():
-            # a sign right after a sign, as in `+ -3@m`, belongs to the number, and so does `*`, `//` before one
-            seen = char not in "+-*/%"
-    if not seen:
-        raise LayoutError("a summand is missing", text=text, column=len(body[0]) + 1)
-    return [*terms, (sign, _trim((body[0][start:], start)))]
+    terms: list[tuple[int, Span]] = []
+    start, sign = body.start, 1
+    for found in body.outside(_SIGN):
+        # a sign right after a sign, as in `+ -3@m`, belongs to the number, and so does `*`, `//` before one
+        if _seen(body.text[start : found.start()]):
+            terms.append((sign, body.part(start, found.start())))
+            start, sign = found.end(), 1 if found[0] == "+" else -1
+    if not _seen(body.text[start : body.end]):
+        raise body.refuse("a summand is missing", body.end)
+    return [*terms, (sign, body.part(start, body.end))]
 
 
-def _bracket(piece: Piece, text: str) -> list[Iter]:
-    part, start = piece
-    letter = part[0]
-    end = part.index("]")
-    if end != len(part) - 1:
-        raise LayoutError(f"'+' or the end must follow {letter}[..]", text=text, column=start + end + 2)
-    inside = _split((part[2:-1], start + 2), ":", text)
-    if all("".join(part.split()) in ("", "()") for part, _ in inside):
+def _seen(word: str) -> bool:
+    return word.rstrip()[-1:] not in ("", *"+-*/%")
+
+
+def _bracket(term: Span) -> list[Iter]:
+    letter = term.text[term.start]
+    end = term.text.index("]", term.start)
+    if end != term.end - 1:
+        raise term.refuse(f"'+' or the end must follow {letter}[..]", end + 1)
+    inside = term.part(term.start + 2, end).split(":")
+    if all("".join(part.word.split()) in ("", "()") for part in inside):
         return []
     if len(inside) > 2:
-        raise LayoutError(f"{letter}[..] has one ':', between extents and strides", text=text, column=inside[2][1])
-    extents = [_size(p, text, positive_=True) for p in _tuple(inside[0], text)]
-    _at(lambda: check_box(extents, letter), text, start)
+        raise inside[2].refuse(f"{letter}[..] has one ':', between extents and strides", inside[2].start - 1)
+    extents = [_size(entry, positive_=True) for entry in _entries(inside[0])]
+    term.read(lambda _: check_box(extents, letter))
     if len(inside) == 1:
         # TVM: extents alone are row-major on m
         strides: list[tuple[Extent, str]] = []
@@ -133,111 +121,59 @@ def _bracket(piece: Piece, text: str) -> list[Iter]:
             strides.insert(0, (step, MEMORY))
             step = step * extent
     else:
-        strides = [_on_axis(p, text) for p in _tuple(inside[1], text)]
+        strides = [_on_axis(entry) for entry in _entries(inside[1])]
     if len(strides) != len(extents):
         problem = f"{letter} has {len(extents)} extents but {len(strides)} strides; each extent has one stride"
-        raise LayoutError(problem, text=text, column=start + 2)
+        raise term.refuse(problem, term.start + 1)
     return [(extent, stride, axis) for extent, (stride, axis) in zip(extents, strides, strict=True)]
 
 
-def _within(clause: Piece, text: str) -> dict[str, Extent]:
+def _within(clause: Span) -> dict[str, Extent]:
     bounds: dict[str, Extent] = {}
-    for piece in _tuple(clause, text):
-        extent, axis = _on_axis(piece, text)
-        _at(lambda e=extent: positive(e, f"the extent {e}"), text, piece[1])  # type: ignore[misc]
+    for entry in _entries(clause):
+        extent, axis = _on_axis(entry)
+        entry.read(lambda _, e=extent: positive(e, f"the extent {e}"))  # type: ignore[misc]
         if axis in bounds:
-            raise LayoutError(f"axis {axis} has two extents", text=text, column=piece[1] + 1)
+            raise entry.refuse(f"axis {axis} has two extents")
         bounds[axis] = extent
     return bounds
 
 
-def _swizzle(clause: Piece, text: str) -> Swizzle:
-    part, start = _trim(clause)
-    outer = part.startswith("outer")
-    rest = (part[5:], start + 5) if outer else (part, start)
-    numbers = [_size(piece, text) for piece in _tuple(rest, text)]
+def _swizzle(clause: Span) -> Swizzle:
+    outer = clause.text.startswith("outer", clause.start)
+    rest = clause.part(clause.start + 5, clause.end) if outer else clause
+    numbers = [_size(entry) for entry in _entries(rest)]
     if len(numbers) != 3 or not all(type(number) is int for number in numbers):
-        problem = "a swizzle is written swizzle (per_element,swizzle_len,atom_len), three integers"
-        raise LayoutError(problem, text=text, column=start + 1)
+        raise clause.refuse("a swizzle is written swizzle (per_element,swizzle_len,atom_len), three integers")
     per_element, swizzle_len, atom_len = (int(number) for number in numbers)
     return Swizzle(per_element, swizzle_len, atom_len, outer)
 
 
-def _tuple(piece: Piece, text: str) -> list[Piece]:
+def _entries(span: Span) -> list[Span]:
     """The entries of `(a, b)`, or the one entry `a`."""
-    part, start = _trim(piece)
-    if part.startswith("(") and part.endswith(")") and _closes_at_end(part):
-        entries = _split((part[1:-1], start + 1), ",", text)
-        if len(entries) > 1 and not entries[-1][0]:
-            entries.pop()
-        return entries
-    return [(part, start)]
+    inside = span.inside("(")
+    if inside is None:
+        return [span]
+    found = inside.split(",")
+    return found[:-1] if len(found) > 1 and not found[-1].word else found
 
 
-def _closes_at_end(part: str) -> bool:
-    depth = 0
-    for at, char in enumerate(part):
-        depth += (char == "(") - (char == ")")
-        if depth == 0:
-            return at == len(part) - 1
-    return False
-
-
-def _split(piece: Piece, mark: str, text: str) -> list[Piece]:
-    part, start = piece
-    pieces, begin = [], 0
-    for at, char, depth in _walk(part, text, start):
-        if depth == 0 and char == mark:
-            pieces.append(_trim((part[begin:at], start + begin)))
-            begin = at + 1
-    return [*pieces, _trim((part[begin:], start + begin))]
-
-
-def _walk(part: str, text: str, start: int = 0) -> list[tuple[int, str, int]]:
-    """(position, character, depth of brackets) of each character; LayoutError where brackets do not match."""
-    open_: list[str] = []
-    found: list[tuple[int, str, int]] = []
-    for at, char in enumerate(part):
-        if char in ")]" and (not open_ or open_.pop() != {")": "(", "]": "["}[char]):
-            raise LayoutError(f"{char!r} closes nothing", text=text, column=start + at + 1)
-        found.append((at, char, len(open_)))
-        if char in "([":
-            open_.append(char)
-    if open_:
-        raise LayoutError(f"{open_[-1]!r} is not closed", text=text, column=start + len(part) + 1)
-    return found
-
-
-def _trim(piece: Piece) -> Piece:
-    part, start = piece
-    return part.strip(), start + len(part) - len(part.lstrip())
-
-
-def _on_axis(piece: Piece, text: str) -> tuple[Extent, str]:
-    part, start = piece
-    number, mark, axis = part.rpartition("@")
-    if not mark:
-        return _size(piece, text), MEMORY
-    name = axis.strip()
+def _on_axis(span: Span) -> tuple[Extent, str]:
+    at = span.text.rfind("@", span.start, span.end)
+    if at < 0:
+        return _size(span), MEMORY
+    name = span.part(at + 1, span.end).word
     if not AXIS.fullmatch(name):
-        raise LayoutError(f"{name!r} is no axis; an axis is a name such as lane or m", text=text, column=start + 1)
-    return _size((number, start), text), name
+        raise span.refuse(f"{name!r} is no axis; an axis is a name such as lane or m")
+    return _size(span.part(span.start, at)), name
 
 
-def _size(piece: Piece, text: str, positive_: bool = False) -> Extent:
-    part, start = piece
-    if not part.strip():
-        raise LayoutError("a number is missing", text=text, column=start + 1)
-    short = part.isascii() and part.isdigit() and len(part) < 20
-    value = int(part) if short else _at(lambda: parse_size(part), text, start)
+def _size(span: Span, positive_: bool = False) -> Extent:
+    word = span.word
+    if not word:
+        raise span.refuse("a number is missing")
+    short = word.isascii() and word.isdigit() and len(word) < 20
+    value = int(word) if short else span.read(parse_size)
     if positive_:
-        _at(lambda: positive(value, f"the extent {part.strip()}"), text, start)
+        span.read(lambda _: positive(value, f"the extent {word}"))
     return value
-
-
-def _at(make: Callable[[], T], text: str, start: int) -> T:
-    """`make()`, with the place in the text put into its complaint."""
-    try:
-        return make()
-    except LayoutError as error:
-        raise LayoutError(error.problem, text=text, column=start + 1) from None

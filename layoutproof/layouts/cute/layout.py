@@ -18,6 +18,7 @@ from layoutproof.core.element_types import near_type
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import Index, IndexMap, Memory
 from layoutproof.core.numbers import INTS, Numbers
+from layoutproof.core.shown import Shown
 from layoutproof.core.size import Extent, surely_less
 from layoutproof.core.space import Space
 from layoutproof.layouts.cute.nested import Nested, leaves, modes_of, show, size_of
@@ -49,7 +50,7 @@ class Swizzle(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class CuteLayout:
+class CuteLayout(Shown):
     """`shape:stride`, with a swizzle `swizzle o offset o shape:stride` if there is one.
 
     shape, stride: nested alike; extents >= 1, strides of known sign, in elements. offset: added before the swizzle.

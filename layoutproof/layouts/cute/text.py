@@ -6,9 +6,8 @@ Static integers may carry CuTe's underscore (`_8`). Extents, strides and the off
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import NoReturn
 
+from layoutproof.core.cursor import Cursor, Span, tokens
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_size
 from layoutproof.core.size import Extent
@@ -22,8 +21,11 @@ DEEPEST = 32
 
 _SWIZZLE = re.compile(r"\s*S(?:w|wizzle)?\s*<\s*(-?\d{1,4})\s*,\s*(-?\d{1,4})\s*,\s*(-?\d{1,4})\s*>\s*")
 _PREFIX = re.compile(r"\s*([a-z][a-z0-9]*)\s+(?=[\w(])(?!o\s)")
-_ENTRY = re.compile(r"[^(),:]+")
 _JOIN = re.compile(r"\s*(?:\bo\b|∘)\s*")
+_STATIC = re.compile(r"(?<![\w])_(?=\d)")
+_OFFSET = re.compile(r"([^():]+?)\s*(?:\bo\b|∘)\s*")
+_TOKEN = tokens(r"[^(),:\s](?:[^(),:]*[^(),:\s])?", r"[(),:]", integer=r"(?!)")
+"""An extent or a stride is one token, read by `parse_size`."""
 
 
 def parse(text: str) -> CuteLayout:
@@ -37,99 +39,58 @@ def parse(text: str) -> CuteLayout:
     """
     if len(text) > LONGEST:
         raise LayoutError(f"a cute layout may have {LONGEST} characters; this one has {len(text)}", text=text[:80])
-    reader = _Reader(text)
-    element_type = ""
-    if (found := _PREFIX.match(text)) is not None:
-        element_type, reader.at = found[1], found.end()
+    cursor = Cursor(text, _TOKEN)
+    found = cursor.matched(_PREFIX)
+    element_type = found[1] if found is not None else ""
     swizzle: Swizzle | None = None
     offset: Extent = 0
-    if (found := _SWIZZLE.match(text, reader.at)) is not None:
-        swizzle, reader.at = Swizzle(int(found[1]), int(found[2]), int(found[3])), found.end()
-        reader.join("after a swizzle")
-        offset = reader.offset()
-    elif "<" in text[reader.at :]:
-        reader.fail("a swizzle is written Sw<3,4,3>: bits, base, shift")
-    shape = reader.nested()
-    reader.expect(":", "between shape and stride")
-    stride = reader.nested()
-    reader.end()
+    if (found := cursor.matched(_SWIZZLE)) is not None:
+        swizzle = Swizzle(int(found[1]), int(found[2]), int(found[3]))
+        if cursor.matched(_JOIN) is None:
+            raise cursor.refuse("expected 'o' after a swizzle, as in Sw<3,3,3> o 0 o (8,64):(64,1)")
+        # left out, it is 0
+        start = cursor.start
+        if (found := cursor.matched(_OFFSET)) is not None:
+            offset = _size(Span(text, start, start + len(found[1])))
+    elif "<" in text[cursor.start :]:
+        raise cursor.refuse("a swizzle is written Sw<3,4,3>: bits, base, shift")
+    shape = _nested(cursor, 0)
+    cursor.take(":", "between shape and stride")
+    stride = _nested(cursor, 0)
+    if cursor.kind != "end":
+        raise cursor.refuse("nothing may follow the stride")
     if not congruent(shape, stride):
         raise LayoutError(f"shape {show(shape)} and stride {show(stride)} are not nested alike", text=text)
     return checked(CuteLayout(shape, stride, swizzle, offset, element_type), text)
 
 
-@dataclass
-class _Reader:
-    text: str
-    at: int = 0
-
-    def fail(self, problem: str) -> NoReturn:
-        raise LayoutError(problem, text=self.text, column=self.at + 1)
-
-    def space(self) -> None:
-        while self.at < len(self.text) and self.text[self.at].isspace():
-            self.at += 1
-
-    def expect(self, mark: str, where: str) -> None:
-        self.space()
-        if not self.text.startswith(mark, self.at):
-            self.fail(f"expected '{mark}' {where}")
-        self.at += len(mark)
-
-    def join(self, where: str) -> None:
-        found = _JOIN.match(self.text, self.at)
-        if found is None:
-            self.fail(f"expected 'o' {where}, as in Sw<3,3,3> o 0 o (8,64):(64,1)")
-        self.at = found.end()
-
-    def offset(self) -> Extent:
-        """The `0 o` between swizzle and layout; 0 where it is left out."""
-        found = re.compile(r"([^():]+?)\s*(?:\bo\b|∘)\s*").match(self.text, self.at)
-        if found is None:
-            return 0
-        value = self.size(found[1])
-        self.at = found.end()
+def _nested(cursor: Cursor, depth: int) -> Nested:
+    """An integer or a tuple of nested tuples; one past `DEEPEST` is refused, not followed."""
+    if depth > DEEPEST:
+        raise cursor.refuse(f"a shape nested more than {DEEPEST} deep")
+    if cursor.kind == "name":
+        value = _size(cursor.span)
+        cursor.advance()
         return value
+    if not cursor.took("("):
+        raise cursor.expected("an integer, a size or '('")
+    entries = [_nested(cursor, depth + 1)]
+    while cursor.took(","):
+        if cursor.kind == ")":
+            break
+        entries.append(_nested(cursor, depth + 1))
+    cursor.take(")", "or ',' in a tuple")
+    return tuple(entries)
 
-    def nested(self, depth: int = 0) -> Nested:
-        """An integer or a tuple of nested tuples; one past `DEEPEST` is refused, not followed."""
-        if depth > DEEPEST:
-            self.fail(f"a shape nested more than {DEEPEST} deep")
-        self.space()
-        if not self.text.startswith("(", self.at):
-            found = _ENTRY.match(self.text, self.at)
-            if found is None:
-                self.fail("expected an integer, a size or '('")
-            value = self.size(found[0])
-            self.at = found.end()
-            return value
-        self.at += 1
-        entries = []
-        while True:
-            entries.append(self.nested(depth + 1))
-            self.space()
-            if self.text.startswith(",", self.at):
-                self.at += 1
-                self.space()
-                if not self.text.startswith(")", self.at):
-                    continue
-            self.expect(")", "or ',' in a tuple")
-            return tuple(entries)
 
-    def size(self, text: str) -> Extent:
-        # as CuTe prints static integers
-        plain = re.sub(r"(?<![\w])_(?=\d)", "", text).strip()
-        if "@" in plain:
-            self.fail(f"{plain}: a stride along a named axis is understood but not modelled; use the axe language")
-        try:
-            return parse_size(plain)
-        except LayoutError as error:
-            raise LayoutError(error.problem, text=self.text, column=self.at + 1) from None
-
-    def end(self) -> None:
-        self.space()
-        if self.at < len(self.text):
-            self.fail("nothing may follow the stride")
+def _size(span: Span) -> Extent:
+    # as CuTe prints static integers
+    plain = _STATIC.sub("", span.word).strip()
+    if "@" in plain:
+        raise span.refuse(f"{plain}: a stride along a named axis is understood but not modelled; use the axe language")
+    if plain.isascii() and plain.isdigit() and len(plain) < 19 and (plain[0] != "0" or plain == "0"):
+        return int(plain)
+    return span.read(lambda _: parse_size(plain))
 
 
 def from_nested(value: object, what: str) -> Nested:

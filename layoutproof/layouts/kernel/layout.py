@@ -8,6 +8,7 @@ from typing import Any
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
+from layoutproof.core.shown import Shown
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.kernel_elements import Step, element_map, steps
 from layoutproof.kernel.kernel_parts import shown
@@ -16,7 +17,7 @@ from layoutproof.kernel.kernel_text import read_kernel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class KernelLayout:
+class KernelLayout(Shown):
     """A kernel, and notes about what its text spells in an old way."""
 
     kernel: Kernel

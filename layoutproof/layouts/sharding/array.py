@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
+from layoutproof.core.shown import Shown
 from layoutproof.core.size import Extent, ceil_div
 from layoutproof.core.space import Space
 from layoutproof.layouts.sharding.mesh import to_tiles
@@ -19,7 +20,7 @@ from layoutproof.layouts.xla.shape import XlaLayout
 
 
 @dataclass(frozen=True, slots=True)
-class ShardedArray:
+class ShardedArray(Shown):
     """An array and how it is sharded: `f32[64,128]{1,0:T(8,128)} sharded {devices=[2,2]<=[4]} on 4 devices`.
 
     layout: how each device stores its padded shard; None where only the index within the shard is asked for.

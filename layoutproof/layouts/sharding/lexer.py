@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 
-from layoutproof.layouts.xla.lexer import MAX_RANK, Cursor
+from layoutproof.core.cursor import tokens
+from layoutproof.layouts.xla.lexer import MAX_RANK, SKIPPED, XlaCursor
 
-_SKIPPED = r"(?:[ \t\r\n]++|/\*[^\0]*?\*/|//[^\r\n\0]*+)*+"
 # A name directly followed by '=' is one token, an attribute: XLA refuses a space between the two.
-_NAME = r"""([A-Za-z_][A-Za-z0-9_.\-]*+=?|"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')"""
-TOKEN = re.compile(_SKIPPED + r"(?:(-?[0-9]++)|" + _NAME + r"|(<=|[\[\](){},:=?])|(\Z))")
+_NAME = r"""[A-Za-z_][A-Za-z0-9_.\-]*+=?|"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'"""
+TOKEN = tokens(_NAME, r"<=|[\[\](){},:=?]", skipped=SKIPPED)
 
 _METADATA = {
     **dict.fromkeys(("op_type", "op_name", "source_file", "deduplicated_name", "scheduling_name"), "string"),
@@ -22,22 +22,12 @@ _METADATA = {
 }
 
 
-def cursor_at(text: str, strict: bool, at: int = 0) -> Cursor:
+def cursor_at(text: str, strict: bool, at: int = 0) -> XlaCursor:
     """A cursor over sharding text that starts at offset `at` of `text`."""
-    cursor = Cursor("", strict)
-    cursor.text, cursor.pattern, cursor.end = text, TOKEN, at
-    cursor.advance()
-    return cursor
+    return XlaCursor(text, strict, pattern=TOKEN, at=at)
 
 
-def take(cursor: Cursor, kind: str, what: str) -> None:
-    """Step over punctuation of this kind; `what` says in the error what it would do."""
-    if cursor.kind != kind:
-        raise cursor.expected(f"{kind} {what}")
-    cursor.advance()
-
-
-def quoted(cursor: Cursor, what: str) -> str:
+def quoted(cursor: XlaCursor, what: str) -> str:
     """The text in quotes here."""
     if cursor.kind != "name" or cursor.word[0] not in "'\"":
         raise cursor.expected(what)
@@ -46,7 +36,7 @@ def quoted(cursor: Cursor, what: str) -> str:
     return word
 
 
-def integers(cursor: Cursor, what: str) -> list[int]:
+def integers(cursor: XlaCursor, what: str) -> list[int]:
     """One or more integers with commas between them."""
     found = [cursor.integer(what)]
     while cursor.kind == ",":
@@ -55,7 +45,7 @@ def integers(cursor: Cursor, what: str) -> list[int]:
     return found
 
 
-def extents(cursor: Cursor, what: str) -> list[int]:
+def extents(cursor: XlaCursor, what: str) -> list[int]:
     """`integers` that are the extents of a box: as many as XLA arrays have dimensions at most."""
     start = cursor.start
     found = integers(cursor, what)
@@ -64,17 +54,17 @@ def extents(cursor: Cursor, what: str) -> list[int]:
     return found
 
 
-def iota_parts(cursor: Cursor) -> tuple[list[int], list[int]]:
+def iota_parts(cursor: XlaCursor) -> tuple[list[int], list[int]]:
     """`[r0,r1,..]T(p0,p1,..)`: the transpose is there exactly when the reshape has two dimensions or more."""
-    take(cursor, "[", "and the dimensions that the devices 0,1,.. are reshaped to")
+    cursor.take("[", "and the dimensions that the devices 0,1,.. are reshaped to")
     reshape = extents(cursor, "an integer, a dimension of the reshape")
-    take(cursor, "]", "after the reshape dimensions")
+    cursor.take("]", "after the reshape dimensions")
     if len(reshape) == 1:
         return reshape, [0]
     if cursor.kind != "name" or cursor.word != "T":
         raise cursor.expected(f"T( and the transpose: a reshape to {len(reshape)} dimensions needs one")
     cursor.advance()
-    take(cursor, "(", "and the transpose")
+    cursor.take("(", "and the transpose")
     start = cursor.start
     perm = integers(cursor, "an integer, a dimension number in T(..)")
     for number in perm:
@@ -82,11 +72,11 @@ def iota_parts(cursor: Cursor) -> tuple[list[int], list[int]]:
             raise cursor.refuse(f"T(..) names dimension {number}, but the reshape has 0..{len(reshape) - 1}", start)
     if len(perm) != len(reshape):
         raise cursor.refuse(f"T(..) has {len(perm)} dimensions and the reshape has {len(reshape)}", start)
-    take(cursor, ")", "after the transpose")
+    cursor.take(")", "after the transpose")
     return reshape, perm
 
 
-def metadata(cursor: Cursor) -> list[str]:
+def metadata(cursor: XlaCursor) -> list[str]:
     """The operations of `metadata={..}` or `metadata={{..}, {..}}`, each as the text between its braces."""
     if cursor.kind != "{":
         raise cursor.expected("{ and the metadata")
@@ -97,12 +87,12 @@ def metadata(cursor: Cursor) -> list[str]:
     while cursor.kind == ",":
         cursor.advance()
         found.append(_operation(cursor))
-    take(cursor, "}", "after the list of metadata")
+    cursor.take("}", "after the list of metadata")
     return found
 
 
-def _operation(cursor: Cursor) -> str:
-    take(cursor, "{", "and the metadata of one operation")
+def _operation(cursor: XlaCursor) -> str:
+    cursor.take("{", "and the metadata of one operation")
     parts: list[str] = []
     names: set[str] = set()
     while cursor.kind != "}":
@@ -119,7 +109,7 @@ def _operation(cursor: Cursor) -> str:
     return " ".join(parts)
 
 
-def _value(cursor: Cursor, name: str) -> str:
+def _value(cursor: XlaCursor, name: str) -> str:
     start = cursor.start
     cursor.advance()
     match _METADATA[name]:
@@ -130,8 +120,8 @@ def _value(cursor: Cursor, name: str) -> str:
         case "int":
             cursor.integer(f"an integer for {name}")
         case _:
-            take(cursor, "{", f"and integers for {name}")
+            cursor.take("{", f"and integers for {name}")
             if cursor.kind != "}":
                 integers(cursor, f"an integer for {name}")
-            take(cursor, "}", f"after {name}")
+            cursor.take("}", f"after {name}")
     return cursor.text[start : cursor.start].rstrip(" \t\r\n,}") + ("}" if _METADATA[name] == "list" else "")

@@ -11,16 +11,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from layoutproof.core.size import product
-from layoutproof.layouts.sharding.lexer import integers, iota_parts, metadata, quoted, take
+from layoutproof.layouts.sharding.lexer import integers, iota_parts, metadata, quoted
 from layoutproof.layouts.sharding.mesh import wrong_axes, wrong_mesh
 from layoutproof.layouts.sharding.model import REDUCTIONS, Axis, Mesh, NamedSharding
 from layoutproof.layouts.sharding.tiles import Tiles, iota
-from layoutproof.layouts.xla.lexer import MAX_RANK, Cursor
+from layoutproof.layouts.xla.lexer import MAX_RANK, XlaCursor
 
 _GROUPS = ("replicated=", "unreduced=", "manual=")
 
 
-def read_named(cursor: Cursor) -> NamedSharding:
+def read_named(cursor: XlaCursor) -> NamedSharding:
     """The sharding at the cursor, whose opening brace is read already; LayoutError for everything XLA aborts on."""
     start, word = cursor.start, cursor.word
     mesh, comma = read_mesh(cursor)
@@ -51,16 +51,16 @@ def read_named(cursor: Cursor) -> NamedSharding:
             whole = {} if word == "replicated" else {word: everything}
             kept = {"metadata": sharding.metadata, "reduction": sharding.reduction}
             sharding = NamedSharding(mesh, **kept, **whole)  # type: ignore[arg-type]
-    take(cursor, "}", "after the sharding")
+    cursor.take("}", "after the sharding")
     # one device without axes: nothing can be split over it, so all that is said is which device
     return NamedSharding(mesh, metadata=sharding.metadata) if mesh.maximal else sharding
 
 
-def read_mesh(cursor: Cursor) -> tuple[Mesh, bool]:
+def read_mesh(cursor: XlaCursor) -> tuple[Mesh, bool]:
     """The mesh at the cursor, and whether a comma was read after it."""
     start, word = cursor.start, cursor.word
     cursor.advance()
-    take(cursor, "[", f"after {word}")
+    cursor.take("[", f"after {word}")
     if word == "maximal_mesh":
         if cursor.word != "device_id=":
             raise cursor.expected("device_id= and the device of a maximal mesh")
@@ -68,7 +68,7 @@ def read_mesh(cursor: Cursor) -> tuple[Mesh, bool]:
         device = cursor.integer("the device of a maximal mesh")
         if cursor.strict and device < 0:
             raise cursor.refuse(f"device {device} is negative", start)
-        take(cursor, "]", "after the device")
+        cursor.take("]", "after the device")
         return Mesh((), Tiles((1,), devices=(device,)), maximal=True), _comma(cursor)
     names: list[str] = []
     sizes: list[int] = []
@@ -76,12 +76,12 @@ def read_mesh(cursor: Cursor) -> tuple[Mesh, bool]:
         if len(names) == MAX_RANK:
             raise cursor.refuse(f"over {MAX_RANK} mesh axes")
         names.append(quoted(cursor, "the name of a mesh axis in quotes: 'x'=2"))
-        take(cursor, "=", "and the size of the axis")
+        cursor.take("=", "and the size of the axis")
         sizes.append(cursor.integer("the size of a mesh axis"))
         if cursor.kind != ",":
             break
         cursor.advance()
-    take(cursor, "]", "after the axes of the mesh")
+    cursor.take("]", "after the axes of the mesh")
     comma = _comma(cursor)
     tiles = iota(sizes)
     if comma and cursor.word == "device_ids=":
@@ -104,10 +104,10 @@ def read_mesh(cursor: Cursor) -> tuple[Mesh, bool]:
     return mesh, comma
 
 
-def _device_ids(cursor: Cursor, sizes: list[int]) -> Tiles:
+def _device_ids(cursor: XlaCursor, sizes: list[int]) -> Tiles:
     start = cursor.start
     cursor.advance()
-    take(cursor, "(", "and the device ids")
+    cursor.take("(", "and the device ids")
     if cursor.kind == "[":
         reshape, perm = iota_parts(cursor)
         if product(reshape) != product(sizes):
@@ -118,12 +118,12 @@ def _device_ids(cursor: Cursor, sizes: list[int]) -> Tiles:
         if len(devices) != product(sizes):
             raise cursor.refuse(f"the mesh has {product(sizes)} devices but device_ids lists {len(devices)}", start)
         tiles = Tiles(tuple(sizes), devices=tuple(devices))
-    take(cursor, ")", "after the device ids")
+    cursor.take(")", "after the device ids")
     return tiles
 
 
-def _dimensions(cursor: Cursor, mesh: Mesh) -> NamedSharding:
-    take(cursor, "[", "and one {..} per array dimension, or replicated, unreduced or manual")
+def _dimensions(cursor: XlaCursor, mesh: Mesh) -> NamedSharding:
+    cursor.take("[", "and one {..} per array dimension, or replicated, unreduced or manual")
     dims: list[tuple[Axis, ...]] = []
     unconstrained: list[bool] = []
     while cursor.kind != "]" or dims:
@@ -133,7 +133,7 @@ def _dimensions(cursor: Cursor, mesh: Mesh) -> NamedSharding:
         if cursor.kind != ",":
             break
         cursor.advance()
-    take(cursor, "]", "after the dimensions")
+    cursor.take("]", "after the dimensions")
     groups: dict[str, tuple[Axis, ...]] = {}
     shown: tuple[str, ...] = ()
     reduction = ""
@@ -154,7 +154,7 @@ def _dimensions(cursor: Cursor, mesh: Mesh) -> NamedSharding:
     return NamedSharding(mesh, tuple(dims), tuple(unconstrained), reduction=reduction, metadata=shown, **groups)
 
 
-def _reduction(cursor: Cursor, needed: bool) -> str:
+def _reduction(cursor: XlaCursor, needed: bool) -> str:
     """How unreduced values combine, where the text says so or has to."""
     if cursor.word not in REDUCTIONS:
         if needed:
@@ -165,9 +165,9 @@ def _reduction(cursor: Cursor, needed: bool) -> str:
     return word
 
 
-def read_axes(cursor: Cursor, mesh: Mesh, dimension: bool) -> tuple[tuple[Axis, ...], bool]:
+def read_axes(cursor: XlaCursor, mesh: Mesh, dimension: bool) -> tuple[tuple[Axis, ...], bool]:
     """The axes of one `{..}`, and whether it ends in `?`."""
-    take(cursor, "{", "and the mesh axes")
+    cursor.take("{", "and the mesh axes")
     axes: list[Axis] = []
     is_open = False
     while cursor.kind != "}" or axes:
@@ -179,11 +179,11 @@ def read_axes(cursor: Cursor, mesh: Mesh, dimension: bool) -> tuple[tuple[Axis, 
         if cursor.kind != ",":
             break
         cursor.advance()
-    take(cursor, "}", "after the mesh axes" + (" (? comes last)" if is_open else ""))
+    cursor.take("}", "after the mesh axes" + (" (? comes last)" if is_open else ""))
     return tuple(axes), is_open
 
 
-def _axis(cursor: Cursor, mesh: Mesh) -> Axis:
+def _axis(cursor: XlaCursor, mesh: Mesh) -> Axis:
     start = cursor.start
     name = quoted(cursor, "the name of a mesh axis in quotes, such as 'x'")
     if name in mesh.names:
@@ -196,23 +196,23 @@ def _axis(cursor: Cursor, mesh: Mesh) -> Axis:
     if cursor.kind != ":":
         return Axis(number)
     cursor.advance()
-    take(cursor, "(", "and the size before the part of the axis: 'x':(2)4")
+    cursor.take("(", "and the size before the part of the axis: 'x':(2)4")
     pre = cursor.integer("the size before the part of the axis")
-    take(cursor, ")", "after the size before the part")
+    cursor.take(")", "after the size before the part")
     size = cursor.integer("the size of the part of the axis")
     if pre < 1 or size < 2:
         raise cursor.refuse(f"'{name}':({pre}){size}: a part of an axis has (at least 1) and at least 2", start)
     return Axis(number, pre, size)
 
 
-def _comma(cursor: Cursor) -> bool:
+def _comma(cursor: XlaCursor) -> bool:
     if cursor.kind != ",":
         return False
     cursor.advance()
     return True
 
 
-def _metadata(cursor: Cursor) -> tuple[str, ...]:
+def _metadata(cursor: XlaCursor) -> tuple[str, ...]:
     if cursor.word != "metadata=":
         raise cursor.expected("metadata=")
     cursor.advance()

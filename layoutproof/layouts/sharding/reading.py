@@ -15,7 +15,7 @@ from layoutproof.layouts.sharding.mesh_text import read_mesh as read_mesh_text
 from layoutproof.layouts.sharding.model import Mesh, NamedSharding, Sharding, ShardingTuple, TileSharding
 from layoutproof.layouts.sharding.partition_spec import SBP, from_jax, from_sbp, from_spec, is_jax, padded, read_mesh
 from layoutproof.layouts.sharding.text import MAX_TEXT, parse, read_sharding
-from layoutproof.layouts.xla.lexer import Cursor
+from layoutproof.layouts.xla.lexer import XlaCursor
 from layoutproof.layouts.xla.shape import XlaLayout
 from layoutproof.layouts.xla.text import parse as parse_shape
 
@@ -132,7 +132,7 @@ def _extent(value: object) -> Extent:
     raise LayoutError(f"an extent is an integer, at least 0, or a size expression, not {shorten(repr(value), 60)}")
 
 
-def _sbp_text(text: str, at: int, mode: str, rank: int | None) -> tuple[NamedSharding, Cursor]:
+def _sbp_text(text: str, at: int, mode: str, rank: int | None) -> tuple[NamedSharding, XlaCursor]:
     signature, on, _ = text[at:].partition(" on ")
     if not on:
         raise LayoutError(
@@ -149,7 +149,7 @@ def _sbp_text(text: str, at: int, mode: str, rank: int | None) -> tuple[NamedSha
     return from_sbp(mesh, signature, rank), cursor
 
 
-def _on(cursor: Cursor) -> Devices:
+def _on(cursor: XlaCursor) -> Devices:
     """`on 8 devices`, `on devices 4,5,6,7`, or nothing, up to the end of the text."""
     found: Devices = None
     if cursor.word == "on":

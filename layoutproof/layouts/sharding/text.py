@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.size import product
-from layoutproof.layouts.sharding.lexer import cursor_at, extents, integers, iota_parts, metadata, take
+from layoutproof.layouts.sharding.lexer import cursor_at, extents, integers, iota_parts, metadata
 from layoutproof.layouts.sharding.mesh_text import read_named
 from layoutproof.layouts.sharding.model import (
     KINDS,
@@ -22,7 +22,7 @@ from layoutproof.layouts.sharding.model import (
 )
 from layoutproof.layouts.sharding.normal import ORDER, subgrouped
 from layoutproof.layouts.sharding.tiles import MOST_LISTED, Tiles, iota
-from layoutproof.layouts.xla.lexer import Cursor
+from layoutproof.layouts.xla.lexer import XlaCursor
 
 MAX_TEXT = 1_000_000
 
@@ -68,23 +68,23 @@ def parse(text: str, mode: str = "strict") -> Sharding:
     return found
 
 
-def read_sharding(cursor: Cursor) -> Sharding:
+def read_sharding(cursor: XlaCursor) -> Sharding:
     """The sharding at the cursor, a single one or a tuple."""
-    take(cursor, "{", "to begin a sharding")
+    cursor.take("{", "to begin a sharding")
     if cursor.kind not in ("{", "}"):
         return _single(cursor)
     elements: list[TileSharding | NamedSharding] = []
     while cursor.kind != "}" or elements:
-        take(cursor, "{", "to begin a sharding of the tuple")
+        cursor.take("{", "to begin a sharding of the tuple")
         elements.append(_single(cursor))
         if cursor.kind != ",":
             break
         cursor.advance()
-    take(cursor, "}", "after the shardings of the tuple")
+    cursor.take("}", "after the shardings of the tuple")
     return ShardingTuple(tuple(elements))
 
 
-def _single(cursor: Cursor) -> TileSharding | NamedSharding:
+def _single(cursor: XlaCursor) -> TileSharding | NamedSharding:
     """A sharding whose opening brace is read already."""
     if cursor.kind == "name" and cursor.word in ("mesh", "maximal_mesh"):
         return read_named(cursor)
@@ -101,7 +101,7 @@ def _single(cursor: Cursor) -> TileSharding | NamedSharding:
     return replace(sharding, metadata=tuple(found.metadata))
 
 
-def _attribute(cursor: Cursor, found: _Found) -> None:
+def _attribute(cursor: XlaCursor, found: _Found) -> None:
     word = cursor.word
     if cursor.kind != "name":
         raise cursor.expected("devices=, a word such as replicated, or }")
@@ -138,19 +138,19 @@ def _attribute(cursor: Cursor, found: _Found) -> None:
         )
 
 
-def _assignment(cursor: Cursor) -> tuple[list[int], list[int], list[int], list[int]]:
+def _assignment(cursor: XlaCursor) -> tuple[list[int], list[int], list[int], list[int]]:
     """(dims, reshape, perm, devices) of `[2,2]<=[4]` or `[2,2]0,1,2,3`."""
-    take(cursor, "[", "and the number of tiles per dimension")
+    cursor.take("[", "and the number of tiles per dimension")
     dims = extents(cursor, "an integer, the number of tiles of a dimension")
-    take(cursor, "]", "after the numbers of tiles")
+    cursor.take("]", "after the numbers of tiles")
     if cursor.kind == "<=":
         cursor.advance()
         return dims, *iota_parts(cursor), []
     return dims, [], [], integers(cursor, "<=[..], or an integer, a device number")
 
 
-def _subgroups(cursor: Cursor) -> list[str]:
-    take(cursor, "{", "and the kinds of the last tile dimensions")
+def _subgroups(cursor: XlaCursor) -> list[str]:
+    cursor.take("{", "and the kinds of the last tile dimensions")
     kinds: list[str] = []
     while cursor.kind != "}" or kinds:
         if cursor.word not in ORDER:
@@ -160,11 +160,11 @@ def _subgroups(cursor: Cursor) -> list[str]:
         if cursor.kind != ",":
             break
         cursor.advance()
-    take(cursor, "}", "after the kinds of subgroups")
+    cursor.take("}", "after the kinds of subgroups")
     return kinds
 
 
-def _untiled(cursor: Cursor, found: _Found, start: int) -> TileSharding:
+def _untiled(cursor: XlaCursor, found: _Found, start: int) -> TileSharding:
     kind = next(k for k in KINDS if k in found.words)
     devices = found.device + [d for *_, listed in found.tiles for d in listed]
     if cursor.strict:
@@ -182,7 +182,7 @@ def _untiled(cursor: Cursor, found: _Found, start: int) -> TileSharding:
     return TileSharding(kind, reduction=found.reduction if kind == "unreduced" else "")
 
 
-def _tiled(cursor: Cursor, found: _Found, start: int) -> TileSharding:
+def _tiled(cursor: XlaCursor, found: _Found, start: int) -> TileSharding:
     if not found.tiles:
         raise cursor.refuse("a sharding says what it is: replicated, manual, .. or devices=[..]", start)
     if cursor.strict and found.device:
@@ -202,7 +202,7 @@ def _tiled(cursor: Cursor, found: _Found, start: int) -> TileSharding:
     return subgrouped(tiles, subgroups)
 
 
-def _tiles(cursor: Cursor, found: _Found, start: int) -> Tiles:
+def _tiles(cursor: XlaCursor, found: _Found, start: int) -> Tiles:
     dims = [extent for one, *_ in found.tiles for extent in one]
     reshape = [extent for _, one, *_ in found.tiles for extent in one]
     perm = [number for *_, one, _ in found.tiles for number in one]

@@ -11,7 +11,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.size import Extent, surely_less
-from layoutproof.layouts.xla.lexer import EXTENT_TOKEN, INT64_MAX, INT64_MIN, TOKEN, Cursor, read_size
+from layoutproof.layouts.xla.lexer import EXTENT_TOKEN, INT64_MAX, INT64_MIN, TOKEN, XlaCursor, read_size
 from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout, wrong_order
 from layoutproof.layouts.xla.text_rules import wrong_split, wrong_split_index
 
@@ -40,7 +40,7 @@ _NUMBERS = {
 }
 
 
-def read_layout(cursor: Cursor, shape: XlaLayout) -> XlaLayout:
+def read_layout(cursor: XlaCursor, shape: XlaLayout) -> XlaLayout:
     """`shape` with the layout that starts at the cursor's `{`. LayoutError if the layout is not one of its mode."""
     cursor.advance()
     start = cursor.start
@@ -66,7 +66,7 @@ def read_layout(cursor: Cursor, shape: XlaLayout) -> XlaLayout:
     return replace(shape, **{_FIELDS[key]: value for key, value in values.items() if key in _FIELDS})
 
 
-def _read_property(cursor: Cursor, shape: XlaLayout, key: str, values: dict[str, Any]) -> None:
+def _read_property(cursor: XlaCursor, shape: XlaLayout, key: str, values: dict[str, Any]) -> None:
     if key == "P" or (cursor.strict and key in _SPARSE):
         raise cursor.refuse(
             f"{key}(..), {_SPARSE[key]}, is left over from sparse arrays, which XLA no longer has: remove {key}(..)"
@@ -84,7 +84,7 @@ def _read_property(cursor: Cursor, shape: XlaLayout, key: str, values: dict[str,
         values[key] = _type(cursor)
 
 
-def _take(cursor: Cursor, kind: str, what: str) -> bool:
+def _take(cursor: XlaCursor, kind: str, what: str) -> bool:
     """Step over a token of this kind. Where it is missing: an error in mode `strict`, False in mode `xla`.
 
     ParseLayout drops the results of its property parsers, so XLA goes on with the next property and refuses the
@@ -101,7 +101,7 @@ def _take(cursor: Cursor, kind: str, what: str) -> bool:
     return False
 
 
-def _number(cursor: Cursor, key: str) -> int:
+def _number(cursor: XlaCursor, key: str) -> int:
     default = 1 if key == "L" else 0
     what = _NUMBERS[key]
     if not _take(cursor, "(", f"( after {key}: {what}") or not _take(cursor, "int", f"an integer in {key}(..): {what}"):
@@ -128,7 +128,7 @@ def _int8(value: int) -> int:
     return (value + 128) % 256 - 128
 
 
-def _tiles(cursor: Cursor) -> tuple[tuple[Extent, ...], ...]:
+def _tiles(cursor: XlaCursor) -> tuple[tuple[Extent, ...], ...]:
     tiles: list[tuple[Extent, ...]] = []
     while not tiles or cursor.kind == "(":
         tile: list[Extent] = []
@@ -139,7 +139,7 @@ def _tiles(cursor: Cursor) -> tuple[tuple[Extent, ...], ...]:
     return tuple(tiles)
 
 
-def _tile(cursor: Cursor, tile: list[Extent]) -> bool:
+def _tile(cursor: XlaCursor, tile: list[Extent]) -> bool:
     if cursor.strict:
         cursor.pattern = EXTENT_TOKEN
     try:
@@ -148,7 +148,7 @@ def _tile(cursor: Cursor, tile: list[Extent]) -> bool:
         cursor.pattern = TOKEN
 
 
-def _sizes_of_tile(cursor: Cursor, tile: list[Extent]) -> bool:
+def _sizes_of_tile(cursor: XlaCursor, tile: list[Extent]) -> bool:
     if cursor.strict and cursor.kind == ")":
         raise cursor.refuse("the empty tile () has no sizes: give them, e.g. T(8,128), or leave T out")
     start = cursor.start
@@ -175,7 +175,7 @@ def _sizes_of_tile(cursor: Cursor, tile: list[Extent]) -> bool:
     return _take(cursor, ")", ", or ) in the tile")
 
 
-def _tile_expression(cursor: Cursor) -> Extent:
+def _tile_expression(cursor: XlaCursor) -> Extent:
     """A tile size in mode `strict`: an integer, or a size expression for a tile of any size (ours, not XLA's)."""
     start = cursor.start
     size: Extent = read_size(cursor)
@@ -192,7 +192,7 @@ def _tile_expression(cursor: Cursor) -> Extent:
     return size
 
 
-def _tile_size(cursor: Cursor) -> int:
+def _tile_size(cursor: XlaCursor) -> int:
     # mode `xla`
     start = cursor.start
     size = cursor.integer("a tile size")
@@ -204,7 +204,7 @@ def _tile_size(cursor: Cursor) -> int:
     return size
 
 
-def _splits(cursor: Cursor, shape: XlaLayout) -> tuple[tuple[int, tuple[int, ...]], ...]:
+def _splits(cursor: XlaCursor, shape: XlaLayout) -> tuple[tuple[int, tuple[int, ...]], ...]:
     splits: list[tuple[int, tuple[int, ...]]] = []
     while not splits or cursor.kind == "(":
         indices: list[int] = []
@@ -223,7 +223,7 @@ def _splits(cursor: Cursor, shape: XlaLayout) -> tuple[tuple[int, tuple[int, ...
     return tuple(splits)
 
 
-def _split_indices(cursor: Cursor, shape: XlaLayout, dimension: int, indices: list[int]) -> bool:
+def _split_indices(cursor: XlaCursor, shape: XlaLayout, dimension: int, indices: list[int]) -> bool:
     if not _take(cursor, ":", f": and the split indices after SC({dimension}"):
         return False
     while cursor.kind != ")" or indices:
@@ -242,7 +242,7 @@ def _split_indices(cursor: Cursor, shape: XlaLayout, dimension: int, indices: li
     return _take(cursor, ")", ", or ) after the split indices")
 
 
-def _type(cursor: Cursor) -> str:
+def _type(cursor: XlaCursor) -> str:
     # mode `xla` only; ParseLayout ignores each of the three results
     read = ""
     if cursor.kind == "(":
@@ -256,7 +256,7 @@ def _type(cursor: Cursor) -> str:
     return read
 
 
-def _skip_level_types(cursor: Cursor) -> None:
+def _skip_level_types(cursor: XlaCursor) -> None:
     # mode `xla` only: read and forgotten, up to where ParseDimLevelTypes gives up
     if not _take(cursor, "(", "( after D"):
         return
@@ -276,7 +276,7 @@ def _skip_level_types(cursor: Cursor) -> None:
         cursor.advance()
 
 
-def _unexpected(cursor: Cursor, seen: list[str]) -> LayoutError:
+def _unexpected(cursor: XlaCursor, seen: list[str]) -> LayoutError:
     key = cursor.word
     if key in seen:
         more = "; several tiles are written T(8,128)(2,1)" if key == "T" else ""

@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from layoutproof.core.bounds import MOST_FACTORS, MOST_TERMS, check_box
+from layoutproof.core.cursor import Cursor, tokens
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.size import Extent, Size, surely_less, symbol, symbols_of
 
@@ -20,60 +21,31 @@ MAX_DIGITS = 20
 # A product of many sums has exponentially many terms; real sizes have a handful.
 MAX_OPERATORS, MAX_PARENTHESES = 1000, 50
 
-_SKIPPED = r"(?:[ \t\r\n]++|/\*[^\0]*?\*/|//[^\r\n\0]*+)*+"
-_NAME = r"([A-Za-z_][A-Za-z0-9_.\-]*+)"
-TOKEN = re.compile(_SKIPPED + r"(?:(-?[0-9]++)|" + _NAME + r"|(<=|[\[\](){},:*#+~?])|(\Z))")
+SKIPPED = r"(?:[ \t\r\n]++|/\*[^\0]*?\*/|//[^\r\n\0]*+)*+"
+TOKEN = tokens(r"[A-Za-z_][A-Za-z0-9_.\-]*+", r"<=|[\[\](){},:*#+~?]", skipped=SKIPPED)
 # Inside [..] a minus is an operator; any other visible character is a token, so that the message can show the extent.
-EXTENT_TOKEN = re.compile(_SKIPPED + r"(?:([0-9]++)|([A-Za-z_][A-Za-z0-9_]*+)|(<=|[!-~])|(\Z))")
-_SKIP = re.compile(_SKIPPED)
+EXTENT_TOKEN = tokens(r"[A-Za-z_][A-Za-z0-9_]*+", r"<=|[!-~]", r"[0-9]++", SKIPPED)
+_SKIP = re.compile(SKIPPED)
 _EXTENT_TEXT = re.compile(r"[^,\[\]{}\s]*")
 
 
-class Cursor:
-    """One token of a text at a time. `kind` is "int", "name", "end", or the punctuation itself.
+class XlaCursor(Cursor):
+    """A cursor over text that XLA's lexer reads.
 
-    `strict` chooses the mode of `text.parse`; `fast` allows its one-regex path. `start` and `end` delimit the
-    token (0-based). `problem` is the first error that XLA overlooks; it explains a later one.
+    `strict` chooses the mode of `text.parse`; `fast` allows its one-regex path. `problem` is the first error that XLA
+    overlooks; it explains a later one. `operators` counts those of sizes.
     """
 
-    __slots__ = ("end", "fast", "kind", "operators", "pattern", "problem", "start", "strict", "text", "word")
+    __slots__ = ("fast", "operators", "problem", "strict")
 
-    def __init__(self, text: str, strict: bool, fast: bool = True) -> None:
-        self.text = text
+    def __init__(
+        self, text: str, strict: bool, fast: bool = True, pattern: re.Pattern[str] = TOKEN, at: int = 0
+    ) -> None:
         self.strict = strict
         self.fast = fast
-        self.pattern = TOKEN
         self.problem: LayoutError | None = None
         self.operators = 0
-        self.kind = self.word = ""
-        self.start = self.end = 0
-        self.advance()
-
-    def advance(self) -> None:
-        """Move to the next token. LayoutError where none can start."""
-        match = self.pattern.match(self.text, self.end)
-        if match is None:
-            raise self._no_token()
-        group = match.lastindex or 0
-        self.start, self.end = match.span(group)
-        self.word = match[group]
-        self.kind = self.word if group == 3 else ("", "int", "name", "", "end")[group]
-
-    def peek(self) -> str:
-        """The kind of the token after this one; "" if none can start there."""
-        match = self.pattern.match(self.text, self.end)
-        if match is None:
-            return ""
-        return match[3] or ("", "int", "name", "", "end")[match.lastindex or 0]
-
-    def refuse(self, problem: str, at: int | None = None) -> LayoutError:
-        """The error `problem` at offset `at`, by default at this token."""
-        return LayoutError(problem, text=self.text, column=(self.start if at is None else at) + 1)
-
-    def expected(self, what: str) -> LayoutError:
-        """The error that something else stands here."""
-        found = "the text ends" if self.kind == "end" else f"found '{shorten(self.word, 40)}'"
-        return self.refuse(f"expected {what}, but {found}")
+        super().__init__(text, pattern, at)
 
     def integer(self, what: str) -> int:
         """The int here, as int64. Mode `xla` reads 2**63 and up as negative, as XLA does; mode `strict` refuses it."""
@@ -89,26 +61,18 @@ class Cursor:
 
     def checked_int(self) -> int:
         """The value of this int token, within what XLA's lexer reads: INT64_MIN .. UINT64_MAX."""
-        # int() takes quadratic time and refuses over 4300 digits, so count digits first
-        if len(self.word.lstrip("-0")) > MAX_DIGITS:
-            raise self.refuse(
-                f"the integer {shorten(self.word, 40)} has over {MAX_DIGITS} digits and does not fit in 64 bits"
-            )
-        value = int(self.word.lstrip("0") or "0") if self.word[0] != "-" else -int(self.word[1:].lstrip("0") or "0")
-        if not INT64_MIN <= value < UINT64:
-            raise self.refuse(f"the integer {value} does not fit in 64 bits")
-        return value
+        return self.number(MAX_DIGITS, INT64_MIN, UINT64)
 
-    def _no_token(self) -> LayoutError:
+    def no_token(self) -> LayoutError:
+        """The error that no token can start after this one: comments are skipped."""
         skipped = _SKIP.match(self.text, self.end)
         at = skipped.end() if skipped else self.end
-        self.kind = "bad"
         if self.text.startswith("/*", at):
             return self.refuse("the comment /* is not closed by */", at)
         return self.refuse(f"unexpected character {self.text[at]!r}", at)
 
 
-def read_extents(cursor: Cursor, element_type: str) -> tuple[tuple[Extent, ...], tuple[str, ...]]:
+def read_extents(cursor: XlaCursor, element_type: str) -> tuple[tuple[Extent, ...], tuple[str, ...]]:
     """The extents `[..]` at the cursor and how each is dynamic, as `XlaLayout.dims` and `.dynamic`.
 
     Mode `strict` also takes size expressions: + - * over names, ints and parentheses, at least 1 for all sizes.
@@ -148,7 +112,7 @@ def read_extents(cursor: Cursor, element_type: str) -> tuple[tuple[Extent, ...],
     return tuple(dims), tuple(dynamic)
 
 
-def _extent(cursor: Cursor, number: int) -> tuple[Extent, str]:
+def _extent(cursor: XlaCursor, number: int) -> tuple[Extent, str]:
     start = cursor.start
     if cursor.kind == "?":
         cursor.advance()
@@ -180,7 +144,7 @@ def _extent(cursor: Cursor, number: int) -> tuple[Extent, str]:
     return value, dynamic
 
 
-def read_size(cursor: Cursor) -> Any:
+def read_size(cursor: XlaCursor) -> Any:
     """The size expression at the cursor, an int or a `Size`, as `read_extents` reads each; not checked to be >= 1.
 
     The cursor's pattern must be `EXTENT_TOKEN` since before this token.
@@ -188,7 +152,7 @@ def read_size(cursor: Cursor) -> Any:
     return _sum(cursor, cursor.start, 0)
 
 
-def _sum(cursor: Cursor, start: int, depth: int) -> Any:
+def _sum(cursor: XlaCursor, start: int, depth: int) -> Any:
     total = _product(cursor, start, depth)
     while cursor.kind in ("+", "-"):
         sign = 1 if cursor.kind == "+" else -1
@@ -197,7 +161,7 @@ def _sum(cursor: Cursor, start: int, depth: int) -> Any:
     return total
 
 
-def _product(cursor: Cursor, start: int, depth: int) -> Any:
+def _product(cursor: XlaCursor, start: int, depth: int) -> Any:
     total = _factor(cursor, start, depth)
     while cursor.kind == "*":
         cursor.advance()
@@ -205,7 +169,7 @@ def _product(cursor: Cursor, start: int, depth: int) -> Any:
     return total
 
 
-def _factor(cursor: Cursor, start: int, depth: int) -> Any:
+def _factor(cursor: XlaCursor, start: int, depth: int) -> Any:
     sign = 1
     while cursor.kind == "-":
         sign = -sign
@@ -227,7 +191,7 @@ def _factor(cursor: Cursor, start: int, depth: int) -> Any:
     return sign * value
 
 
-def _bounded(cursor: Cursor, start: int, value: Any) -> Any:
+def _bounded(cursor: XlaCursor, start: int, value: Any) -> Any:
     cursor.operators += 1
     if cursor.operators > MAX_OPERATORS:
         raise cursor.refuse(f"over {MAX_OPERATORS} operators in the sizes of one text")
@@ -240,7 +204,7 @@ def _bounded(cursor: Cursor, start: int, value: Any) -> Any:
     return value
 
 
-def _not_an_extent(cursor: Cursor, start: int, what: str) -> LayoutError:
+def _not_an_extent(cursor: XlaCursor, start: int, what: str) -> LayoutError:
     if cursor.text.startswith("/*", cursor.start):
         return cursor.refuse("the comment /* is not closed by */")
     if cursor.kind == "end":

@@ -13,6 +13,7 @@ from layoutproof.core.element_types import ELEMENT_BITS as ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.index_map import Index, IndexMap, Memory
 from layoutproof.core.numbers import INTS, Numbers
+from layoutproof.core.shown import Shown
 from layoutproof.core.size import Extent, ceil_div, product
 from layoutproof.core.space import Space, axis_names, dimension_names
 from layoutproof.layouts.xla.tiling import COMBINE as COMBINE
@@ -20,7 +21,7 @@ from layoutproof.layouts.xla.tiling import padded, tile_text, tilings
 
 
 @dataclass(frozen=True, slots=True)
-class XlaLayout:
+class XlaLayout(Shown):
     """One array shape with its layout, e.g. `bf16[4096,11008]{1,0:T(8,128)(2,1)}`.
 
     dims: extents, dimension 0 first; an int, or a `Size` where the text has a size symbol.

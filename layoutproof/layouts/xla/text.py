@@ -13,7 +13,7 @@ from dataclasses import replace
 from layoutproof.core.element_types import near_type
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.layouts.xla.layout_text import read_layout
-from layoutproof.layouts.xla.lexer import MAX_RANK, Cursor, read_extents
+from layoutproof.layouts.xla.lexer import MAX_RANK, XlaCursor, read_extents
 from layoutproof.layouts.xla.shape import ELEMENT_BITS, XlaLayout, XlaOpaque, XlaShape, XlaTuple
 from layoutproof.layouts.xla.text_rules import wrong_in_tuple
 
@@ -51,7 +51,7 @@ def _parse(text: str, mode: str, fast: bool) -> XlaShape:
         return found
     if len(text) > MAX_TEXT:
         raise LayoutError(f"{len(text)} characters are no shape: at most {MAX_TEXT}", text=text[:200], column=1)
-    cursor = Cursor(text, mode == "strict", fast)
+    cursor = XlaCursor(text, mode == "strict", fast)
     shape = _shape(cursor, 0)
     if cursor.kind == "{":
         empty = cursor.peek() == "}"
@@ -107,7 +107,7 @@ def _common(text: str, at: int) -> tuple[XlaLayout, int] | None:
     return shape, match.end()
 
 
-def _shape(cursor: Cursor, depth: int) -> XlaShape:
+def _shape(cursor: XlaCursor, depth: int) -> XlaShape:
     if depth > MAX_DEPTH:
         raise cursor.refuse(f"over {MAX_DEPTH} nested parentheses")
     if cursor.kind == "name" and cursor.word == "b" and cursor.peek() == "(":
@@ -132,7 +132,7 @@ def _shape(cursor: Cursor, depth: int) -> XlaShape:
     return _array(cursor)
 
 
-def _tuple(cursor: Cursor, depth: int) -> XlaTuple:
+def _tuple(cursor: XlaCursor, depth: int) -> XlaTuple:
     elements: list[XlaShape] = []
     cursor.advance()
     while cursor.kind != ")" or elements:
@@ -153,7 +153,7 @@ def _tuple(cursor: Cursor, depth: int) -> XlaTuple:
     return XlaTuple(tuple(elements))
 
 
-def _array(cursor: Cursor) -> XlaLayout | XlaOpaque:
+def _array(cursor: XlaCursor) -> XlaLayout | XlaOpaque:
     element_type = cursor.word
     if cursor.kind != "name":
         raise cursor.expected("an element type such as f32, or ( for a tuple")

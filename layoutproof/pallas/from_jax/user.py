@@ -54,13 +54,33 @@ def calls_of(
         function = _function(_module(where), where, name)
         named = dict(kwargs or {})
         _check_arity(function, place, values, named)
-        from layoutproof.pallas.from_jax.trace import kernels_of
-
-        # a GPU is no device that tracing could pretend to be
-        options = {} if chip not in CHIPS else {"target": chip}
-        found = tuple(kernels_of(function, tuple(values), named, assume=tuple(assume), **options))
+        found = _traced(function, values, named, chip, assume)
     _check_assumptions(assume, found)
     return found
+
+
+def calls_in(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    *,
+    target: str | None = None,
+    assume: Sequence[str] = (),
+) -> tuple[Kernel | Unmodelled, ...]:
+    """Every Pallas call that a function makes; target and assume as of `calls_of`, errors as of `trace.kernels_of`."""
+    found = _traced(function, args, kwargs, "" if target is None else kernel_target(target).name, assume)
+    _check_assumptions(assume, found)
+    return found
+
+
+def _traced(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], chip: str, assume: Sequence[str]
+) -> tuple[Kernel | Unmodelled, ...]:
+    from layoutproof.pallas.from_jax.trace import kernels_of
+
+    # a GPU is no device that tracing could pretend to be
+    options = {} if chip not in CHIPS else {"target": chip}
+    return tuple(kernels_of(function, tuple(args), kwargs, assume=tuple(assume), **options))
 
 
 def argument(text: str) -> Any:

@@ -27,7 +27,7 @@ from layoutproof.core.claim import (
     Uncovered,
     over_domains,
 )
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Point
 from layoutproof.core.size import product, surely_less
@@ -52,7 +52,7 @@ DIGITS = DigitNumbers()
 def decide(claim: Claim, effort: int = 1) -> Point | None:
     """None when no violation exists, else the smallest one; Undecided when digits do not settle it."""
     if not over_domains(claim):
-        raise Undecided("digits decide claims about whole domains")
+        raise Unsupported("digits decide claims about whole domains")
     if claim.where is None:
         point = _violation(claim, DIGITS)
     else:
@@ -60,7 +60,7 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
         found = [_violation(claim, DigitNumbers(substitution(case))) for case in alternatives(claim.where)]
         point = next((p for p in found if p is not None), None)
     if point is not None and claim.sizes():
-        raise Undecided("digits do not look for the smallest sizes")
+        raise Unsupported("digits do not look for the smallest sizes")
     return point
 
 
@@ -83,7 +83,7 @@ def _violation(claim: Claim, on: DigitNumbers) -> Point | None:
             return _named(claim, _covers(m, claim.points[point].extents, on), (point,))
         case SizeCondition(condition):
             return {} if condition.evaluate({}, on) else None
-    raise Undecided("digits do not know this kind of claim")
+    raise Unsupported("digits do not know this kind of claim")
 
 
 def _named(claim: Claim, found: tuple[int, ...] | None, names: tuple[str, ...]) -> Point | None:
@@ -92,7 +92,7 @@ def _named(claim: Claim, found: tuple[int, ...] | None, names: tuple[str, ...]) 
         return None
     asked = tuple([name for name in names if name])
     if asked != tuple(claim.points):
-        raise Undecided("digits find the smallest violation for another order of the points")
+        raise Unsupported("digits find the smallest violation for another order of the points")
     points, start = {}, 0
     for name in asked:
         end = start + len(claim.points[name].extents)
@@ -182,13 +182,13 @@ def _outside(m: IndexMap, extents: tuple[Any, ...], on: DigitNumbers) -> tuple[i
         if surely_less(-1, low) and surely_less(high, extent):
             continue
         if not all(type(n) is int for n in (low, high, extent)):
-            raise Undecided("digits cannot bound a coordinate for all sizes")
+            raise Unsupported("digits cannot bound a coordinate for all sizes")
         beyond.append((coordinate, low, high, extent))
     if not beyond:
         return None
     box = m.domain.extents + m.replicas.extents
     if not all(type(extent) is int for extent in box):
-        raise Undecided("digits do not look for the smallest sizes")
+        raise Unsupported("digits do not look for the smallest sizes")
     leaves = leaves_of(roots)
     violations: list[sets.Values] = []
     for coordinate, low, high, extent in beyond:
@@ -220,7 +220,7 @@ def _smallest_above(form: dict[Digit, int], bound: int, leaves: list[Digit]) -> 
 def _differ(left: At, right: At, on: DigitNumbers) -> tuple[int, ...] | None:
     replicas = [at.map.replicas.extents for at in (left, right) if at.replica]
     if len(replicas) == 2 and replicas[0] != replicas[1]:
-        raise Undecided("digits compare replicas of one box only")
+        raise Unsupported("digits compare replicas of one box only")
     roots, index = _digits(left.map.domain.extents, 0, on)
     replica: tuple[Any, ...] = ()
     if replicas:
@@ -237,14 +237,14 @@ def _differ(left: At, right: At, on: DigitNumbers) -> tuple[int, ...] | None:
         form, constant = _form(one - other)
         if constant != 0:
             if type(constant) is not int or any(type(d.extent) is not int for d in form):
-                raise Undecided("digits cannot rule out a difference for all sizes")
+                raise Unsupported("digits cannot rule out a difference for all sizes")
             return (0,) * (len(index) + len(replica))
         differing.update(form)
     if not differing:
         return None
     leaves = [leaf for leaf in leaves_of(roots) if leaf in differing]
     if not all(type(root.extent) is int for root in roots):
-        raise Undecided("digits cannot rule out a difference for all sizes")
+        raise Unsupported("digits cannot rule out a difference for all sizes")
     # everything smaller has all differing digits 0, and there the maps agree
     return index_of(len(index) + len(replica), roots, {leaves[-1]: 1})
 
@@ -267,7 +267,7 @@ def _not_among(place: At, m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | No
             return None
         raise
     if not all(sets.is_exact(root) for root in chosen):
-        raise Undecided("digits cannot split the replicas evenly")
+        raise Unsupported("digits cannot split the replicas evenly")
     found = sets.missing(forms, leaves_of(roots), leaves_of(chosen))
     return None if found is None else index_of(len(point), roots, found)
 
@@ -302,7 +302,7 @@ def _covers(m: IndexMap, box: tuple[Any, ...], on: DigitNumbers) -> tuple[int, .
         exact = all(sets.is_exact(root) and surely_less(0, root.extent) for root in roots)
         if exact and _each_covered(coordinates, [on.size(extent) for extent in box]):
             return None
-        raise Undecided("digits do not look for the first hole")
+        raise Unsupported("digits do not look for the first hole")
     if not all(sets.is_exact(root) for root in roots):
-        raise Undecided("digits cannot split the index evenly, so some of what they reach is no element's place")
+        raise Unsupported("digits cannot split the index evenly, so some of what they reach is no element's place")
     return sets.hole(sets.forms_of(coordinates, roots), [on.size(extent) for extent in box])

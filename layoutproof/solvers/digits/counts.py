@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import prod
 
 from layoutproof.core.counting import Tally
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import BudgetExceeded, Unsupported
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.progressions import Progression, low_high
 from layoutproof.solvers.digits import DIGITS, placed
@@ -30,7 +30,7 @@ def tally(m: IndexMap) -> Tally:
     forms = forms_of(coordinates, roots)
     check_independent(forms)
     if not all(is_exact(root) for root in roots):
-        raise Undecided("digits count only where divisors nest evenly")
+        raise Unsupported("digits count only where divisors nest evenly")
     rank = len(m.domain.extents)
     extents = m.range.extents or [None] * len(forms)
     places, inside, fewest, most, low, high = 1, 1, 1, 1, [], []
@@ -77,7 +77,7 @@ def _spread_of_group(own: Sequence[Progression], others: Sequence[Progression]) 
         return reached, (1, 1)
     work = (1 + span(own)) * (sum(extent for extent, _ in own) + replicas.bit_count())
     if work > MOST:
-        raise Undecided("digits do not count that many elements that share coordinates")
+        raise BudgetExceeded("digits do not count that many elements that share coordinates")
     shifts = [k for k in range(replicas.bit_length()) if replicas >> k & 1]
     found: Counter[int] = Counter({0: 1})
     for extent, stride in own:

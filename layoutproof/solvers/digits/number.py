@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cmp_to_key
 from typing import Any
 
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import ceil_div, divide, surely_less, symbol
 
@@ -56,7 +56,7 @@ class Digit:
         by, high, low = self.split
         whole: int = by * high.value(values) + low.value(values)
         if not surely_less(whole, self.extent):
-            raise Undecided("the smallest digits that violate the claim belong to padding")
+            raise Unsupported("the smallest digits that violate the claim belong to padding")
         return whole
 
 
@@ -126,7 +126,7 @@ class Sum:
     def __mul__(self, other: Any) -> Any:
         if type(other) is Sum:
             if other.terms and self.terms:
-                raise Undecided("digits cannot multiply two indices")
+                raise Unsupported("digits cannot multiply two indices")
             return other * self.constant if not self.terms else self * other.constant
         if other == 0:
             return Sum((), 0)
@@ -147,7 +147,7 @@ class Sum:
         return known[2]
 
     def __rfloordiv__(self, other: Any) -> Any:
-        raise Undecided("digits cannot divide by an index")
+        raise Unsupported("digits cannot divide by an index")
 
     __rmod__ = __rfloordiv__
 
@@ -174,13 +174,13 @@ class Sum:
             return (by, self.constant // by, self.constant % by)
         if type(by) is Sum:
             if by.terms:
-                raise Undecided("digits cannot divide by an index")
+                raise Unsupported("digits cannot divide by an index")
             by = by.constant
         return self._divide_any(by)
 
     def _divide_any(self, by: Any) -> tuple[Any, Any, Any]:
         if type(by) is int and by <= 0:
-            raise Undecided(f"digits divide by positive numbers only, not {by}")
+            raise Unsupported(f"digits divide by positive numbers only, not {by}")
         whole, left = divide(self.constant, by)
         quotient: list[tuple[Any, Digit]] = []
         rest: list[tuple[Any, Digit]] = []
@@ -199,7 +199,7 @@ class Sum:
             rest.append((r, digit))
             most = most + r * (digit.extent - 1)
         if not surely_less(most, by) or not surely_less(-1, left):
-            raise Undecided(f"digits: a division by {by} cuts across digits")
+            raise Unsupported(f"digits: a division by {by} cuts across digits")
         self._divided = (by, Sum(tuple(quotient), whole), Sum(tuple(rest), left))
         return self._divided
 
@@ -212,7 +212,7 @@ class DigitNumbers(Numbers):
         return symbol(name) if value is None else value
 
     def xor(self, left: Any, right: Any) -> Any:
-        raise Undecided("digits have no exclusive or")
+        raise Unsupported("digits have no exclusive or")
 
     def less(self, left: Any, right: Any) -> bool:
         """True or False when the answer is the same for all digits and sizes."""
@@ -221,7 +221,7 @@ class DigitNumbers(Numbers):
             return True
         if surely_less(high, 1):
             return False
-        raise Undecided("digits cannot settle a comparison for all indices and sizes")
+        raise Unsupported("digits cannot settle a comparison for all indices and sizes")
 
     def equal(self, left: Any, right: Any) -> bool:
         low, high = ends(right - left)
@@ -229,7 +229,7 @@ class DigitNumbers(Numbers):
             return False
         if type(low) is int and type(high) is int and low == high == 0:
             return True
-        raise Undecided("digits cannot settle an equation for all indices and sizes")
+        raise Unsupported("digits cannot settle an equation for all indices and sizes")
 
 
 def bounds(form: Mapping[Digit, Any], constant: Any) -> tuple[Any, Any]:
@@ -251,7 +251,7 @@ def magnitude(coefficient: Any) -> Any:
         return coefficient
     if surely_less(coefficient, 0):
         return -coefficient
-    raise Undecided(f"digits cannot tell the sign of {coefficient}")
+    raise Unsupported(f"digits cannot tell the sign of {coefficient}")
 
 
 def ends(value: Any) -> tuple[Any, Any]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import gcd, prod
 from typing import Any
 
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Unsupported
 from layoutproof.core.progressions import Progression, low_high
 from layoutproof.solvers.digits.number import Digit
 from layoutproof.solvers.equations import SEARCHED, smallest_missing, smallest_pair
@@ -29,12 +29,12 @@ Values = dict[Digit, int]
 def forms_of(coordinates: Sequence[Any], roots: Sequence[Digit]) -> list[Form]:
     """The coordinates as linear forms in whole numbers; Undecided for sizes that are not known."""
     if not all(type(leaf.extent) is int and leaf.extent > 0 for root in roots for leaf in root.leaves()):
-        raise Undecided("digits take sets of places apart for constant sizes only")
+        raise Unsupported("digits take sets of places apart for constant sizes only")
     forms = []
     for coordinate in coordinates:
         form, constant = ({}, coordinate) if type(coordinate) is int else _form(coordinate)
         if type(constant) is not int or not all(type(c) is int for c in form.values()):
-            raise Undecided("digits take sets of places apart for constant sizes only")
+            raise Unsupported("digits take sets of places apart for constant sizes only")
         forms.append((form, constant))
     return forms
 
@@ -130,7 +130,7 @@ def check_independent(forms: Sequence[Form]) -> None:
     seen: set[Digit] = set()
     for form, _ in forms:
         if not seen.isdisjoint(form):
-            raise Undecided("digits count places only where the coordinates have no digit in common")
+            raise Unsupported("digits count places only where the coordinates have no digit in common")
         seen.update(form)
 
 

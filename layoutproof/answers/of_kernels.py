@@ -1,0 +1,152 @@
+"""`lp.kernels`: every Pallas call of a function, a compiled program or a spec file, judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from layoutproof.compiler.tracing import here, only
+from layoutproof.core.errors import LayoutError, Unsupported
+from layoutproof.core.files import DUMP_ENDS, YAML_ENDS, lines
+from layoutproof.core.finding import Answer, Finding
+from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.pallas import report
+from layoutproof.pallas.findings import Judged, exit_code, judged
+from layoutproof.pallas.judge import kernel_target
+from layoutproof.registry.catalogue import kernel_property
+
+PROGRAMS = (*DUMP_ENDS, ".mlir", ".mlir.gz")
+"""How the names of files end that hold the text of a program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels(Answer):
+    """Every call with all that was found of it, the proved too: `calls`, in the order in which they are made."""
+
+    calls: tuple[Judged, ...]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Of all calls, in their order."""
+        return tuple(finding for call in self.calls for finding in call.findings)
+
+    @property
+    def exit_code(self) -> int:
+        """0 all proved, 1 something refuted, 3 something unknown."""
+        return exit_code(self.calls)
+
+    def text(self, everything: bool = False) -> str:
+        """What is not proved of each call, or everything, and a line that counts."""
+        return report.text(self.calls, everything)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def as_dict(self) -> dict[str, Any]:
+        """What `layoutproof kernels --json` prints."""
+        return report.as_json(self.calls)
+
+
+def kernels(
+    function: Callable[..., Any] | str | Path,
+    *args: Any,
+    target: str | None = None,
+    compiler: str | None = None,
+    assume: Sequence[str] = (),
+    properties: Sequence[str] = (),
+    effort: int = 1,
+    trace: bool = True,
+    **kwargs: Any,
+) -> Kernels:
+    """Judge every Pallas call that `function(*args, **kwargs)` makes. It is traced on shapes; nothing is computed.
+
+    Args:
+        function: A function; `MODULE:FUNCTION` or `FILE.py:FUNCTION`, whose arguments may be texts such as bf16[8,128];
+            or a file with a compiled program (.hlo, .txt, .mlir) or a spec file, which have their arguments in them.
+        *args: Arrays and `jax.ShapeDtypeStruct`s are traced; all else is passed as it is.
+        target: Also ask what this hardware demands, e.g. "v5e".
+        compiler: The version of its compiler, where rules differ between versions.
+        assume: Conditions on scalar prefetch operands, e.g. ["0 <= prefetch0 < 8"].
+        properties: Ask only these properties of kernels; all by default.
+        effort: A whole number >= 1 that multiplies the engines' budgets of steps.
+        trace: Whether code that a spec file names may be imported.
+        **kwargs: Arguments of the function by name, as `args`.
+
+    Returns:
+        The kernels: `calls`, `findings` of all calls, `exit_code`, `str` the report.
+
+    Raises:
+        LayoutError: The input is wrong, or the function raises; with its file and line.
+        Undecided: The function makes no Pallas call, so nothing is asked.
+    """
+    found = calls_of(function, args, kwargs, target, compiler, assume, properties, trace)
+    return judged_all(found, properties, target, compiler, effort)
+
+
+def judged_all(
+    calls: Sequence[Kernel | Unmodelled],
+    properties: Sequence[str],
+    target: str | None,
+    compiler: str | None,
+    effort: int,
+) -> Kernels:
+    """What is found of calls; arguments and errors as of `kernels`."""
+    asked = list(properties) or None
+    found = (judged(call, names=asked, target=target, compiler=compiler, effort=effort) for call in calls)
+    return Kernels(tuple(found))
+
+
+def calls_of(
+    function: Callable[..., Any] | str | Path,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    target: str | None,
+    compiler: str | None,
+    assume: Sequence[str],
+    properties: Sequence[str] = (),
+    trace: bool = True,
+) -> tuple[Kernel | Unmodelled, ...]:
+    """The calls, before anything is asked of them; arguments and errors as of `kernels`."""
+    if compiler is not None and target is None:
+        raise LayoutError("a compiler's version needs a target")
+    if target is not None:
+        kernel_target(target, compiler)  # a wrong name is told before anything of the user's is imported
+    for name in properties:
+        kernel_property(name)
+    with only(here(trace)):
+        found = _found(function if callable(function) else str(function), args, kwargs, target, tuple(assume))
+    if not found:
+        name = getattr(function, "__name__", "the function") if callable(function) else str(function)
+        raise Unsupported(f"{name} makes no Pallas call; there is nothing to prove")
+    return found
+
+
+def _found(
+    function: Callable[..., Any] | str,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    target: str | None,
+    assume: tuple[str, ...],
+) -> tuple[Kernel | Unmodelled, ...]:
+    if callable(function):
+        from layoutproof.pallas.from_jax.user import calls_in
+
+        return calls_in(function, args, kwargs, target=target, assume=assume)
+    if function.endswith((*PROGRAMS, *YAML_ENDS)) and (args or kwargs):
+        raise LayoutError(f"arguments are for a function; {function} has them in it")
+    if function.endswith(PROGRAMS):
+        from layoutproof.pallas.from_mosaic.mosaic_module import kernels_in_hlo
+
+        with lines(Path(function)) as text:
+            return kernels_in_hlo("".join(text), Path(function).as_posix(), assume)
+    if function.endswith(YAML_ENDS):
+        if assume:
+            raise LayoutError("assumptions are for traced and compiled calls; a spec file says what its tables hold")
+        from layoutproof.specs.traced import kernels_named_in
+
+        return kernels_named_in(Path(function))
+    from layoutproof.pallas.from_jax.user import calls_of as calls_of_place
+
+    return calls_of_place(function, args, kwargs, target=target, assume=assume)

@@ -1,0 +1,117 @@
+"""`lp.show`: a layout as a picture, with what its padding costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from layoutproof.core.document import document
+from layoutproof.core.finding import Answer, Finding
+from layoutproof.core.result import plain
+from layoutproof.layouts.xla import XlaLayout
+from layoutproof.layouts.xla.sizes import sizes
+from layoutproof.pictures.formula import formula_text
+from layoutproof.pictures.picture import png_bytes, svg_picture, text_picture
+from layoutproof.registry.catalogue import property_module
+from layoutproof.registry.defaults import tpu_default
+from layoutproof.registry.read import map_of, read_layout
+
+
+@dataclass(frozen=True, slots=True)
+class Picture(Answer):
+    """A layout as it is shown. figures: those of `padding`, in elements and bytes.
+
+    sizes: bytes by who says so, where those who say so disagree.  formula: the offset in closed form, "" where it was
+    not asked for.  width: characters of the picture.  color: whether tiles have backgrounds of the terminal's.
+    """
+
+    layout: Any
+    figures: Mapping[str, Any]
+    sizes: Mapping[str, Any]
+    formula: str = ""
+    width: int = 100
+    color: bool = False
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """None: nothing is asked."""
+        return ()
+
+    @property
+    def exit_code(self) -> int:
+        """Always 0: nothing is asked."""
+        return 0
+
+    def __str__(self) -> str:
+        lines = self._numbers() if map_of(self.layout).sizes() else [self._grid()]
+        lines += [f"size      {size} bytes by {name}" for name, size in self.sizes.items()]
+        if self.formula:
+            lines.append("formula   " + self.formula.replace("\n", "\n          "))
+        lines += [f"note      {note}" for note in getattr(self.layout, "notes", ())]
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """What `layoutproof show --json` prints."""
+        shown = {"subject": str(self.layout), "figures": dict(self.figures), "sizes": dict(self.sizes)}
+        return document(0, shown | ({"formula": self.formula} if self.formula else {}) | {"written": []})
+
+    def svg(self) -> str:
+        """The picture as SVG. Raises LayoutError for sizes without a value."""
+        return svg_picture(self.layout)
+
+    def png(self) -> bytes:
+        """The picture as PNG. Raises LayoutError for sizes without a value, and without the extra [viz]."""
+        return png_bytes(self.layout)
+
+    def _grid(self) -> str:
+        return text_picture(self.layout, width=self.width, color=self.color) + "\n"
+
+    def _numbers(self) -> list[str]:
+        """What padding costs in closed form, for a layout that cannot be drawn."""
+        figures, lines = self.figures, [str(self.layout), ""]
+        if figures:
+            lines.append(f"elements  {figures['elements']} in {figures['padded_elements']} places")
+            lines.append(f"bytes     {figures['bytes']} allotted, {figures['unpadded_bytes']} without padding")
+        for entry in figures.get("per_dimension", ()):
+            if entry["extent"] != entry["padded"]:
+                dimensions = ", ".join(map(str, entry["dimensions"])) or "none"
+                lines.append(f"padding   dimension {dimensions}: {entry['extent']} becomes {entry['padded']}")
+        return lines
+
+
+def show(
+    layout: object, *, target: str | None = None, formula: bool = False, width: int = 100, color: bool = False
+) -> Picture:
+    """Draw a layout for the terminal and for notebooks, and say what its padding costs.
+
+    Args:
+        layout: As `lp.read_layout` takes it.
+        target: The TPU generation whose default layout a bare shape gets, e.g. "v5e".
+        formula: Whether to say also the offset in closed form.
+        width: Of the picture, in characters.
+        color: Whether tiles have backgrounds, as terminals show them.
+
+    Returns:
+        The picture: `str` is for a terminal, `svg()` and `png()` for files, `figures` and `sizes` are in bytes.
+
+    Raises:
+        LayoutError: The layout cannot be read.
+
+    >>> print(show("f32[2,2]{0,1}"))
+    f32[2,2]{0,1}
+    2 x 2
+    4 elements, no padding; 16 bytes unpadded, 16 bytes allotted
+    cells show offsets in elements
+    <BLANKLINE>
+     j=   0 1
+    i=0   0 2
+      1   1 3
+    <BLANKLINE>
+    """
+    read = read_layout(layout) if target is None else tpu_default(layout, target)
+    m = map_of(read)
+    figures = plain(property_module("padding").figures(m)) if m.memory is not None else {}
+    said = plain(sizes(read)) if isinstance(read, XlaLayout) else {}
+    differ = said if len(set(map(str, said.values()))) > 1 else {}
+    return Picture(read, figures, differ, formula_text(read) if formula else "", width, color)

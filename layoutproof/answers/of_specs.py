@@ -1,0 +1,82 @@
+"""`lp.check`: every claim of spec files, proved or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+from layoutproof.compiler.tracing import here, only
+from layoutproof.compiler.workers import Workers
+from layoutproof.core.finding import Answer, Finding, Report
+from layoutproof.specs import report
+from layoutproof.specs.check import Outcome, check_paths, exit_code, unasked_in
+from layoutproof.specs.spec import Unasked
+
+
+@dataclass(frozen=True, slots=True)
+class Checked(Answer):
+    """outcomes: one for each check, in the order of the files.  unasked: what the files state and never ask."""
+
+    outcomes: tuple[Outcome, ...]
+    unasked: tuple[Unasked, ...] = ()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is not as the files state."""
+        return self.report().findings
+
+    @property
+    def exit_code(self) -> int:
+        """0 all as stated, 1 something is not, 2 a file cannot be read, 3 something unknown; 130 interrupted."""
+        return exit_code(self.outcomes)
+
+    def report(self) -> Report:
+        """The same for the forms of reports."""
+        return report.as_findings(self.outcomes, self.unasked)
+
+    def text(self, everything: bool = False) -> str:
+        """What is not as stated, a line per file, a line that counts; everything: also what is as stated."""
+        return report.text(self.outcomes, everything, self.unasked)
+
+    def summary(self) -> str:
+        """The line that counts."""
+        return report.summary(self.outcomes)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def as_dict(self) -> dict[str, Any]:
+        """What `layoutproof check --json` prints."""
+        return report.as_json(self.outcomes, self.unasked)
+
+
+def check(
+    paths: str | PathLike[str] | Iterable[str | PathLike[str]] = "specs",
+    *,
+    jobs: int = 1,
+    trace: bool = True,
+    workers: Workers | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Checked:
+    """Decide every claim in spec files.
+
+    Args:
+        paths: A file or a folder, or several.
+        jobs: Processes; 0 is one per core.
+        trace: Whether functions that files name may be imported, where pyproject.toml allows it.
+        workers: Where the work is done, instead of `jobs`.
+        progress: Called with (done, of how many) checks.
+
+    Returns:
+        The outcomes: `findings` are those that are not as stated, `exit_code`, `str` the report.
+
+    Raises:
+        LayoutError: There is no file. What is wrong within a file is a finding.
+    """
+    given = [paths] if isinstance(paths, str | PathLike) else list(paths)
+    names = tuple(str(path) for path in given)
+    with only(here(trace)):
+        outcomes = check_paths(names, workers or Workers(jobs), progress)
+    return Checked(tuple(outcomes), tuple(unasked_in(names)))

@@ -1,0 +1,212 @@
+"""`lp.gate`: what changed between two states of spec files and HLO dumps, and what the rules say of it."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from layoutproof.changes import compare, drift, rules, states
+from layoutproof.changes.lock import Lock, read_lock
+from layoutproof.changes.lock_head import MAX_LOCK, NAME
+from layoutproof.changes.report import Progress
+from layoutproof.changes.rules import Rules
+from layoutproof.compiler.tracing import MAX_CONFIG, Tracing, here, only, stated
+from layoutproof.compiler.workers import Workers
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.files import read
+from layoutproof.core.finding import Answer, Finding, Report, unknown, wrong_input
+from layoutproof.core.result import Verdict
+from layoutproof.formats import render
+
+NOTHING = "nothing to compare: give two states, or a git revision, or write layoutproof.lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Changes(Answer):
+    """report: every difference that is shown, with the counts, for `layoutproof.formats`."""
+
+    report: Report
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Every difference that is shown, in the order of the files."""
+        return self.report.findings
+
+    @property
+    def exit_code(self) -> int:
+        """0 nothing denied, 1 something denied, 2 bad input, 3 something unknown, 130 interrupted."""
+        return self.report.exit_code
+
+    def text(self, form: str = "text") -> str:
+        """The report in one of the forms of `layoutproof.formats`. LayoutError lists them."""
+        return render(form, self.report)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def as_dict(self) -> dict[str, Any]:
+        """What `layoutproof gate --json` prints."""
+        found: dict[str, Any] = json.loads(self.text("json"))
+        return found
+
+
+def gate(
+    old: str | PathLike[str] | None = None,
+    new: str | PathLike[str] | None = None,
+    *,
+    against: str | None = None,
+    paths: Sequence[str | PathLike[str]] = (),
+    new_only: bool = False,
+    accept_approvals: bool = False,
+    jobs: int = 1,
+    trace: bool = True,
+    workers: Workers | None = None,
+    progress: Progress | None = None,
+) -> Changes:
+    """Compare two states of spec files and HLO dumps: each difference with its class, its proof and its place.
+
+    The rules and approvals are those of the old state, where it has some: no change allows itself.
+
+    Args:
+        old: A file or a folder; with `new`, the state before; `layoutproof.lock` where nothing is given.
+        new: The state after, as `old`.
+        against: A git revision to compare `paths` with, instead of `old` and `new`; nothing is checked out.
+        paths: With `against`, files and folders; by default `specs`.
+        new_only: Whether to leave out what is allowed or approved.
+        accept_approvals: Whether approvals that the change itself adds count.
+        jobs: Processes; 0 is one per core.
+        trace: Whether functions that files name may be imported, where pyproject.toml allows it.
+        workers: Where the work is done, instead of `jobs`.
+        progress: Called with (done, of how many) files.
+
+    Returns:
+        The changes: `findings`, `exit_code`, `str` the report, `text(form)` one of its other forms.
+
+    Raises:
+        LayoutError: There is nothing to compare, or a state cannot be read. What is wrong within a file is a finding.
+    """
+    given = (old is not None) + (new is not None)
+    if given == 1 or (given and (against is not None or paths)) or (paths and against is None):
+        raise LayoutError("give two states, or a revision to compare paths with, or nothing to compare with the lock")
+    names = tuple(map(str, paths if against is not None else (old, new) if given else ()))
+    run = workers or Workers(jobs)
+    with only(_allowed(names, against) if trace else here(on=False)):
+        return Changes(_report(names, against, run, progress, new_only, accept_approvals))
+
+
+def _report(
+    paths: tuple[str, ...],
+    against: str | None,
+    workers: Workers,
+    progress: Progress | None,
+    new_only: bool,
+    accept: bool,
+) -> Report:
+    today = datetime.datetime.now(tz=datetime.UTC).date()
+    config = rules.pyproject()
+    before: Rules | None = None
+    lock: Lock | None = None
+    if against is not None:
+        old, new = states.against(against, paths or ("specs",))
+        # the nearest one of the old state, which need not be where the nearest is now
+        then = states.nearest_at(against, rules.PYPROJECT)
+        before = rules.rules_in(then[1], f"{then[0]} at {against}") if then else {}
+        lock = _lock_at(against, today, workers)
+    elif len(paths) == 2:
+        old, new = states.pair(*paths)
+        first, second = map(rules.pyproject, map(Path, paths))
+        if first == second:
+            config = first or config
+        else:
+            # rules that neither state holds are nobody's change
+            before = rules.rules_of(first if first or config == second else config)
+            config = second
+        lock = _lock_above(Path(paths[0]))
+    elif not paths:
+        return _against_lock(rules.rules_of(config), today, workers, progress, new_only)
+    else:
+        raise LayoutError(NOTHING)
+    return compare.compare(
+        old,
+        new,
+        rules.rules_of(config),
+        today=today,
+        workers=workers,
+        progress=progress,
+        new_only=new_only,
+        before=before,
+        accept=accept,
+        lock=lock,
+    )
+
+
+def _allowed(paths: tuple[str, ...], against: str | None) -> Tracing:
+    """What code may be traced, as the old state says where it says something: no change allows itself."""
+    old: Tracing | None = None
+    if against is not None:
+        then = states.nearest_at(against, rules.PYPROJECT)
+        old = stated(then[1], f"{then[0]} at {against}") if then else None
+    elif len(paths) == 2:
+        path = rules.nearest(rules.PYPROJECT, Path(paths[0]))
+        old = stated(read(path, MAX_CONFIG), path.as_posix()) if path else None
+    return here() if old is None or old == Tracing() else old
+
+
+def _lock_at(reference: str, today: datetime.date, workers: Workers) -> Lock | None:
+    """The nearest lock file of a git revision, and what became of it; None where there is and was none."""
+    then = states.nearest_at(reference, NAME)
+    now = Path(NAME)
+    if then is None and not os.path.lexists(now):
+        return None
+    relpath, data = then if then is not None else (NAME, b"")
+    lock = Lock() if then is None else read_lock(data, relpath, str(Path(relpath).parent))
+    found = list(lock.findings)
+    if then is not None and not states.is_here(relpath):
+        found.append(Finding("removed", NAME, "the lock file is gone; the old one is compared with", relpath, relpath))
+    elif os.path.lexists(now):
+        try:
+            # whoever rewrites the lock says what the next change is compared with
+            drifted = drift.compare(now, {}, today, workers).findings if read(now, MAX_LOCK) != data else ()
+        except LayoutError as error:
+            return replace(lock, findings=(*found, *_unread_lock(error, now).findings))
+        wrong = [f for f in drifted if f.severity != "allow"]
+        if wrong:
+            what = f"{wrong[0].question} {wrong[0].subject}: {wrong[0].reason}"
+            why = f"the new lock file does not say what is here: {what}"
+            closed = all(f.verdict is Verdict.UNKNOWN and not f.bad_input for f in wrong)
+            found.append(
+                unknown(NAME, why, relpath, relpath) if closed else Finding("lock", NAME, why, relpath, relpath)
+            )
+    return replace(lock, findings=tuple(found))
+
+
+def _lock_above(state: Path) -> Lock | None:
+    """The nearest lock file of a state on disk; None where there is none."""
+    path = rules.nearest(NAME, state)
+    if path is None:
+        return None
+    # paths are within the state: of a folder its files, of a file given by name that file
+    start = state.absolute() if state.is_dir() else state.absolute().parent
+    try:
+        return read_lock(read(path, MAX_LOCK), path.as_posix(), str(path.parent), str(start))
+    except LayoutError as error:
+        return _unread_lock(error, path)
+
+
+def _unread_lock(error: LayoutError, path: Path) -> Lock:
+    at = path.as_posix()
+    return Lock(findings=(wrong_input("the lock file", error.problem, at, at),))
+
+
+def _against_lock(
+    kept: Rules, today: datetime.date, workers: Workers, progress: Progress | None, new_only: bool
+) -> Report:
+    if not os.path.lexists(NAME):
+        raise LayoutError(NOTHING)
+    return drift.compare(Path(NAME), kept, today, workers, progress, new_only)
