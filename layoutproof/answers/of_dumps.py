@@ -135,4 +135,4 @@ def _is_dump(path: Path) -> bool:
         with lines(path) as text:
             return any(line.startswith(STARTS) for line in islice(text, _FIRST))
     except LayoutError:
-        return True  # nobody can tell; the audit says why
+        return True  # unknown; the audit says why

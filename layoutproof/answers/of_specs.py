@@ -74,6 +74,13 @@ def check(
 
     Raises:
         LayoutError: There is no file. What is wrong within a file is a finding.
+
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> text = "layouts: {a: 'f32[3,5]{1,0}'}\\nchecks: [{injective: a}]\\n"
+    >>> _ = pathlib.Path(folder, "a.yaml").write_text(text)
+    >>> check(folder, trace=False).exit_code
+    0
     """
     given = [paths] if isinstance(paths, str | PathLike) else list(paths)
     names = tuple(str(path) for path in given)

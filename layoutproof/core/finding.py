@@ -135,7 +135,11 @@ class Finding(Answer):
         return exit_code([self])
 
     def as_dict(self) -> dict[str, Any]:
-        """What `layoutproof ask --json` prints."""
+        """What `layoutproof ask --json` prints.
+
+        Returns:
+            Plain data: dicts, lists, text and numbers.
+        """
         return document(self.exit_code, as_dict(self))
 
     def __str__(self) -> str:
