@@ -289,3 +289,20 @@ def test_padding_in_closed_form() -> None:
         for name in ("elements", "padded_elements", "padding_elements", "unpadded_bytes", "bytes"):
             python = re.sub(r"ceil\(([^()/]+)/(\d+)\)", r"(-(-(\1)//\2))", str(formulas[name]))
             assert eval(python, {"__builtins__": {}}, dict(sizes)) == constant[name], (name, sizes)
+
+
+@pytest.mark.parametrize(
+    ("layout", "padded"),
+    [
+        ("bf16[256,512]{1,0:T(8,128)(2,1)}", {(0,): 256, (1,): 512}),
+        ("f32[5,3]{1,0:T(1,128)}", {(0,): 5, (1,): 128}),
+        ("f32[5,3]{1,0:T(1,128)(2,1)}", {(0,): 10, (1,): 128}),
+        ("pred[512]{0:T(512)(128)(4,1)}", {(0,): 512}),
+        ("f32[5]{0:T(8,128)}", {(): 8, (0,): 128}),
+        ("f32[3,5,7]{2,1,0:T(*,8)}", {(0,): 3, (1, 2): 40}),
+    ],
+)
+def test_padding_belongs_to_the_dimension_that_is_cut(layout: str, padded: dict[tuple[int, ...], int]) -> None:
+    """Also where a later tile cuts the positions within a tile of size 1, and where a tile has more sizes than axes."""
+    rows = lp.ask("padding", layout).figures["per_dimension"]
+    assert {tuple(row["dimensions"]): row["padded"] for row in rows} == padded
