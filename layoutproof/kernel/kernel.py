@@ -290,10 +290,16 @@ def _bound_operand(kernel: Kernel, operand: Operand, values: Mapping[str, int]) 
     where = f"{operand.role}puts[{[o is operand for o in alike].index(True)}]"
     own = {name: value for name, value in values.items() if name not in kernel.grid_names}
     with within(where):
-        sizes = _bound([b.size for b in operand.block], values, "block", 1)
+        dims = _bound(operand.dims, values, "array", 0)
+        # a block that is the whole array may be empty, as the array may
+        whole = [b.size is dim for b, dim in zip(operand.block, operand.dims, strict=True)]
+        sizes = [
+            dim if same else read_size(value_of(b.size, values, INTS), f"block, dimension {k}", 1)
+            for k, (b, dim, same) in enumerate(zip(operand.block, dims, whole, strict=True))
+        ]
         return replace(
             operand,
-            dims=_bound(operand.dims, values, "array", 0),
+            dims=dims,
             block=tuple(replace(b, size=size) for b, size in zip(operand.block, sizes, strict=True)),
             index=tuple(substitute(term, own) for term in operand.index),
             sizes=tuple(None if size is None else substitute(size, own) for size in operand.sizes),

@@ -13,7 +13,7 @@ from layoutproof.core.errors import LayoutError, Undecided, failure, unknown_nam
 from layoutproof.core.finding import Finding, split_place
 from layoutproof.core.result import Verdict
 from layoutproof.core.size import symbols_of
-from layoutproof.core.term import Term
+from layoutproof.core.term import Amount, Term, fixed
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Table
 from layoutproof.kernel.obligation import Obligation, Settled, undecided
 from layoutproof.pallas.assumptions import about, bounded, impossible, tables_of, together, worded
@@ -171,16 +171,18 @@ def kernel_of(value: object, asked: str) -> Kernel:
 
 
 def sizes_of(kernel: Kernel) -> tuple[str, ...]:
-    """The size symbols of a kernel: of its grid, arrays, blocks, index maps and tables."""
-    extents: list[Any] = list(kernel.grid)
+    """The size symbols of a kernel: of its grid, arrays, blocks, index maps and tables.
+
+    Raises Undecided where it has parameters that are not bound.
+    """
+    extents: list[Amount] = list(kernel.grid)
     names: list[str] = []
     for operand in kernel.operands:
         extents += [*operand.dims, *(block.size for block in operand.block)]
-        terms = (*operand.index, *(size for size in operand.sizes if size is not None))
-        names += [n for term in terms for n in term.names() if n not in kernel.grid_names]
+        names += [n for term in operand.terms() for n in term.names() if n not in kernel.grid_names]
     for table in kernel.tables:
         extents += [*table.dims, *(e for e in (table.low, table.high) if e is not None)]
-    return tuple(dict.fromkeys((*symbols_of(extents), *names)))
+    return tuple(dict.fromkeys((*symbols_of(fixed(extents)), *names)))
 
 
 def kernel_targets() -> tuple[str, ...]:

@@ -329,6 +329,21 @@ def test_padding_of_sizes_with_names(run: Any, layout: str, why: str) -> None:
     assert why in err
 
 
+def test_names_and_roundings_change_no_answer(run: Any) -> None:
+    """Sizes named as the grid's own indices, and quotients rounded up in the other ways of writing them."""
+    other = SMALL.replace("cdiv(M, bm)", "ceil(M/bm)").replace("cdiv(N, bn)", "pl.cdiv(N, bn)")
+    for upper, lower in (("M", "i"), ("N", "j"), ("K", "k")):
+        other = re.sub(rf"\b{upper}\b", lower, other)
+    other = other.replace("(i, j, k) ->", "(a, b, c) ->")
+    for old, new in (("(i, k)", "(a, c)"), ("(k, j)", "(c, b)"), ("(i, j)", "(a, b)")):
+        other = other.replace(f"-> {old}", f"-> {new}")
+    assert "cdiv(i" not in other
+    answers = [json.loads(run(write(text), "--json")[1]) for text in (SMALL, other)]
+    found = [[(one["values"], one["cost"]) for one in answer["best"]] for answer in answers]
+    assert found[0] == found[1] != []
+    assert {answer["exit_code"] for answer in answers} == {0}
+
+
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="traced functions need jax")
 def test_files_about_functions(run: Any) -> None:
     text = (SPECS / "traced_matmul.yaml").read_text().replace("4096", "1024")
