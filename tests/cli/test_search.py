@@ -81,7 +81,7 @@ def test_json_is_one_object_with_the_same_figures(run: Any) -> None:
     best = found["best"][0]
     assert best["values"] == {"bm": 1024, "bn": 1024, "bk": 512}
     assert best["shapes"][0]["bytes"] == 2281701376
-    said = {row["property"]: row for row in best["findings"]}
+    said = {row["question"]: row for row in best["findings"]}
     total = said.pop("vmem_total")
     assert (total["verdict"], total["severity"]) == ("unknown", "info")
     assert total["reason"].startswith("not asked: ")
