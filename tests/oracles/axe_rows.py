@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from layoutproof.layouts.axe.sumset import low_high
+from layoutproof.core.progressions import low_high
 
 from layoutproof.algebra.axe import canonical as c
 from layoutproof.algebra.axe import grouping, recognise, scopes, slices, sums, tiling, wellformed, width
