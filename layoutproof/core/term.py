@@ -196,7 +196,8 @@ _APPLY: dict[str, Callable[..., Any]] = {
 
 def apply(op: str, on: Numbers, values: Sequence[Any]) -> Any:
     """One operation of a term on values of a kind of number."""
-    return _APPLY[op](on, *values)
+    own = _ARITHMETIC.get(op)
+    return own(*values) if own is not None else _APPLY[op](on, *values)
 
 
 CONDITIONS = frozenset({"<", "<=", "==", "!=", "and", "or", "not"})

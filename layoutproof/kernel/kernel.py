@@ -34,7 +34,7 @@ Parameters (block sizes that are still to be chosen)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from layoutproof.core.errors import LayoutError
@@ -209,7 +209,7 @@ class Kernel:
     touched: tuple[str, ...] | None = None
     source: str = ""
     scoped: tuple[Scratch, ...] = ()
-    body: Any = None
+    body: Any = field(default=None, repr=False)
 
     @property
     def inputs(self) -> tuple[Operand, ...]:
