@@ -10,13 +10,12 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from layoutproof.core.progressions import low_high
-
 from layoutproof.algebra.axe import canonical as c
 from layoutproof.algebra.axe import grouping, recognise, scopes, slices, sums, tiling, wellformed, width
 from layoutproof.algebra.axe.factories import to_psum
 from layoutproof.algebra.axe.locate import forward
 from layoutproof.core.errors import LayoutError, Reason
+from layoutproof.core.progressions import low_high
 from layoutproof.layouts import axe
 from layoutproof.layouts.axe import AxeLayout
 from layoutproof.layouts.axe.layout import axis_iters
