@@ -1,0 +1,67 @@
+"""What `pl.multiple_of` says of a number is true, for every program and iteration.
+
+Why it matters: it is a promise to the compiler, which then drops the code for starts that are not aligned, and nothing
+checks it: a number that is not divisible addresses the rows below it.
+Refuted by: the smallest `program` and `iteration` at which the number is not divisible.
+Example: `pl.multiple_of(pl.program_id(0) * 4, 8)` is 4 at program 1.
+Source: jax/_src/pallas/primitives.py (multiple_of), its lowering to `tpu.assume_multiple` (jax 0.10.2).
+Fix: say what is true, or drop it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import gcd
+from typing import Any
+
+from layoutproof.bodies.claims import asked
+from layoutproof.bodies.effects import Body, Spot
+from layoutproof.bodies.values import FALSE, settled
+from layoutproof.core.claim import Claim
+from layoutproof.core.errors import Undecided
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point
+from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.obligation import Obligation, by_rule, undecided
+from layoutproof.pallas.rules.body_in_bounds import about
+
+TARGET = False
+BODY = True
+_ZERO = Term("int", 0)
+
+
+def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
+    """One per promise about a number; one that holds where there is none."""
+    body: Body | None = kernel.body
+    if body is None:
+        return ()
+    found = [_divisible(kernel, body, number, by, spot) for number, by, spot in body.multiples]
+    found += [Obligation(kernel.name, undecided(f"{what}: not modelled"), source=at) for what, at in body.unmodelled]
+    return tuple(found) or (Obligation(kernel.name, by_rule(""), source=kernel.source),)
+
+
+def _divisible(kernel: Kernel, body: Body, number: Term, by: int, spot: Spot) -> Obligation:
+    what = f"what pl.multiple_of(.., {by}) is given"
+    if by < 1:
+        return Obligation(kernel.name, undecided(f"a multiple of {by}"), source=spot.source)
+
+    def explain(at: Point, on: Numbers, value: Callable[[Term], Any]) -> str:
+        return f"pl.multiple_of(.., {by}) is said of {value(number)}, which {by} does not divide"
+
+    whole = Term("int", number.args[0] % by) if number.op == "int" else Term("%", number, Term("int", by))
+    missed = settled(Term("!=", whole, _ZERO))
+    if missed is FALSE:
+        return Obligation(kernel.name, by_rule(""), source=spot.source)
+    try:
+        found = asked(kernel, body, [*spot.path, missed], spot.loops, explain=explain, extra=[number])
+    except Undecided as lost:
+        return Obligation(kernel.name, undecided(f"{what} depends on {lost}"), source=spot.source)
+
+    def fix(point: Point, on: Numbers) -> str:
+        true = gcd(by, int(found.value(number, point, on)))
+        return f"say pl.multiple_of(.., {true})" if true > 1 else "drop pl.multiple_of"
+
+    claim: Claim = replace(found.claim, fix=fix)
+    return about(kernel.name, replace(found, claim=claim), spot.source, what)
