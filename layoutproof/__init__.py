@@ -38,12 +38,15 @@ if TYPE_CHECKING:
     from layoutproof.core.term import select as select
     from layoutproof.layouts.map import index_map as index_map
     from layoutproof.pallas.from_jax.assume import assume as assume
+    from layoutproof.pictures.formula import as_sympy as as_sympy
     from layoutproof.questions.ask import ask as ask
     from layoutproof.questions.convert import convert as convert
     from layoutproof.questions.evaluate import locate as locate
     from layoutproof.questions.evaluate import pack as pack
     from layoutproof.questions.evaluate import table as table
     from layoutproof.questions.evaluate import unpack as unpack
+    from layoutproof.questions.expressions import as_isl as as_isl
+    from layoutproof.questions.expressions import as_z3 as as_z3
     from layoutproof.registry.defaults import tpu_default as tpu_default
     from layoutproof.registry.read import read_layout as read_layout
 
@@ -63,6 +66,8 @@ _WHERE = {
     "questions.convert": ("convert",),
     "registry.defaults": ("tpu_default",),
     "questions.evaluate": ("locate", "pack", "table", "unpack"),
+    "questions.expressions": ("as_isl", "as_z3"),
+    "pictures.formula": ("as_sympy",),
     "registry.read": ("read_layout",),
     "pallas.from_jax.assume": ("assume",),
     "layouts.map": ("index_map",),

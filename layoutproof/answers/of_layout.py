@@ -11,7 +11,7 @@ from layoutproof.core.finding import Answer, Finding
 from layoutproof.core.result import plain
 from layoutproof.layouts.xla import XlaLayout
 from layoutproof.layouts.xla.sizes import sizes
-from layoutproof.pictures.formula import formula_text
+from layoutproof.pictures.formula import formula_latex, formula_text, proof_text
 from layoutproof.pictures.picture import png_bytes, svg_picture, text_picture
 from layoutproof.registry.catalogue import property_module
 from layoutproof.registry.defaults import tpu_default
@@ -23,6 +23,7 @@ class Picture(Answer):
     """A layout as it is shown. figures: those of `padding`, in elements and bytes.
 
     sizes: bytes by who says so, where those who say so disagree.  formula: the offset in closed form, "" where it was
+    not asked for.  formula_is: whether that is proved equal to the map.  latex: the same for math mode, "" where it was
     not asked for.  width: characters of the picture.  color: whether tiles have backgrounds of the terminal's.
     """
 
@@ -30,6 +31,8 @@ class Picture(Answer):
     figures: Mapping[str, Any]
     sizes: Mapping[str, Any]
     formula: str = ""
+    formula_is: str = ""
+    latex: str = ""
     width: int = 100
     color: bool = False
 
@@ -47,14 +50,16 @@ class Picture(Answer):
         lines = self._numbers() if map_of(self.layout).sizes() else [self._grid()]
         lines += [f"size      {size} bytes by {name}" for name, size in self.sizes.items()]
         if self.formula:
-            lines.append("formula   " + self.formula.replace("\n", "\n          "))
+            lines.append("formula   " + f"{self.formula}\n{self.formula_is}".replace("\n", "\n          "))
+        lines += [f"latex     {self.latex}"] if self.latex else []
         lines += [f"note      {note}" for note in getattr(self.layout, "notes", ())]
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
         """What `layoutproof show --json` prints."""
         shown = {"subject": str(self.layout), "figures": dict(self.figures), "sizes": dict(self.sizes)}
-        return document(0, shown | ({"formula": self.formula} if self.formula else {}) | {"written": []})
+        said = {"formula": self.formula, "formula_is": self.formula_is, "latex": self.latex}
+        return document(0, shown | {key: text for key, text in said.items() if text} | {"written": []})
 
     def svg(self) -> str:
         """The picture as SVG. Raises LayoutError for sizes without a value."""
@@ -81,14 +86,21 @@ class Picture(Answer):
 
 
 def show(
-    layout: object, *, target: str | None = None, formula: bool = False, width: int = 100, color: bool = False
+    layout: object,
+    *,
+    target: str | None = None,
+    formula: bool = False,
+    latex: bool = False,
+    width: int = 100,
+    color: bool = False,
 ) -> Picture:
     """Draw a layout for the terminal and for notebooks, and say what its padding costs.
 
     Args:
         layout: As `lp.read_layout` takes it.
         target: The TPU generation whose default layout a bare shape gets, e.g. "v5e".
-        formula: Whether to say also the offset in closed form.
+        formula: Whether to say also the offset in closed form, and whether that is proved equal to the map.
+        latex: Whether to say the closed form as LaTeX for math mode.
         width: Of the picture, in characters.
         color: Whether tiles have backgrounds, as terminals show them.
 
@@ -114,4 +126,5 @@ def show(
     figures = plain(property_module("padding").figures(m)) if m.memory is not None else {}
     said = plain(sizes(read)) if isinstance(read, XlaLayout) else {}
     differ = said if len(set(map(str, said.values()))) > 1 else {}
-    return Picture(read, figures, differ, formula_text(read) if formula else "", width, color)
+    text, text_is = (formula_text(read), proof_text(read)) if formula else ("", "")
+    return Picture(read, figures, differ, text, text_is, formula_latex(read) if latex else "", width, color)

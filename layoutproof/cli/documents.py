@@ -411,6 +411,8 @@ class Show(Document):
     figures: dict[str, Any]
     sizes: dict[str, int | str] = Field(description="bytes by who says so, where they differ")
     formula: str = ""
+    formula_is: str = ""
+    latex: str = ""
     written: list[str]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -58,3 +59,18 @@ def dimension_names(rank: int) -> tuple[str, ...]:
 def axis_names(count: int) -> tuple[str, ...]:
     """Names of physical axes that have none of their own: p0, p1, .."""
     return tuple([f"p{k}" for k in range(count)])
+
+
+def distinct(names: Iterable[str], taken: Iterable[str] = ()) -> tuple[str, ...]:
+    """The names, each with zeros behind it while another, or one that is taken, is the same.
+
+    >>> distinct(("i", "N", "i"), taken=("N",))
+    ('i', 'N0', 'i0')
+    """
+    seen, found = set(taken), []
+    for name in names:
+        while name in seen:
+            name += "0"
+        seen.add(name)
+        found.append(name)
+    return tuple(found)

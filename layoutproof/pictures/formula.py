@@ -5,24 +5,106 @@ Index symbols stand for integers from 0 to their extent - 1, size symbols for in
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.index_map import IndexMap, row_major
+from layoutproof.core.finding import Finding
+from layoutproof.core.index_map import Index, IndexMap, row_major
 from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Verdict
+from layoutproof.core.space import axis_names, distinct
 from layoutproof.core.term import Term, arithmetic, as_term, equal, less, maximum, minimum, select
-from layoutproof.pictures.symbolic import SympyNumbers, expression, latex_printer, merged, text_printer
+from layoutproof.pictures.symbolic import SympyNumbers, expression, latex_printer, merged, term_of, text_printer
+from layoutproof.questions.ask import ask
+from layoutproof.questions.expressions import Expressions
 from layoutproof.registry.read import map_of, read_layout
 
 
+def as_sympy(layout: object) -> Expressions:
+    """The map of a layout as sympy has it: closed forms, simplified by what is known of an index.
+
+    Args:
+        layout: Text, a mapping `{language: value}`, an object that `read_layout` takes, or a map.
+
+    Returns:
+        The expressions. Symbols of indices are integers >= 0, those of sizes integers > 0; what sympy knows from that
+        is left out of `assumptions`. An xor is a function `xor` of which sympy knows nothing.
+
+    Raises:
+        LayoutError: The layout cannot be read, or divides by zero.
+
+    >>> as_sympy("S[(2,4,2,2,128):(2048,256,1,1024,2)] on (16,256)").place["m"]
+    Mod(i, 2) + 2*(Mod(j, 128)) + 256*(Mod(floor(i/2), 4)) + 2048*floor(i/8) + 1024*floor(j/128)
+    >>> as_sympy("f32[N,5]{1,0:T(8,128)}").padding
+    -5*N + 1024*ceiling(N/8)
+    """
+    import sympy
+
+    m = map_of(read_layout(layout))
+    on = SympyNumbers()
+    index, replica = _names(m)
+    known, sizes = symbols(m), {name: on.symbol(name) for name in m.sizes()}
+    found = coordinates(m)
+    axes = distinct(m.range.names or axis_names(len(found)))
+    padding = None
+    if m.memory is not None:
+        padding = sympy.expand(on.size(m.memory.allotted) - on.size(m.domain.count()))
+    extents = zip(known.values(), (*m.domain.extents, *m.replicas.extents), strict=True)
+    assumed = [sympy.Lt(symbol, on.size(extent)) for symbol, extent in extents]
+    assumed += [sympy.Ge(by, 1) for by in _divisors(m, known)]
+    return Expressions(
+        {name: known[name] for name in index},
+        {name: known[name] for name in replica},
+        sizes,
+        dict(zip(axes, found, strict=True)),
+        None if m.memory is None else offset(m),
+        padding,
+        tuple([condition for condition in assumed if condition != sympy.true]),
+    )
+
+
+def proof(m: IndexMap) -> Finding:
+    """Whether the closed forms of `as_sympy` are the map: `same_map`, asked of both as index maps."""
+    if m.memory is not None:
+        m, found = m.flat(), [offset(m)]
+    else:
+        found = coordinates(m)
+    index, replica = _names(m)
+    terms = tuple(map(term_of, found))
+
+    def place(at: Index, copy: Index, on: Numbers) -> Index:
+        values = dict(zip((*index, *replica), (*at, *copy), strict=True))
+        return tuple([term.evaluate(values, on) for term in terms])
+
+    return ask("same_map", m, replace(m, place=place))
+
+
+def proof_text(layout: object) -> str:
+    """Whether the closed forms are the map, in words.
+
+    >>> proof_text("f32[N,5]{1,0:T(8,128)}")
+    'proved equal to the map, by digits'
+    """
+    m = map_of(read_layout(layout))
+    found = proof(m)
+    if found.verdict is Verdict.PROVED:
+        return f"proved equal to the map, by {found.decided_by}"
+    return f"not proved equal to the map: {found.reason}"
+
+
 def formula_text(layout: object) -> str:
-    """The map on one line; for a memory layout its offset, in elements, on a second one.
+    """The map on one line; on a second one the offset of a memory layout, in elements, or what is simpler otherwise.
 
     Raises LayoutError as `read_layout` does.
 
     >>> print(formula_text("f32[3,5]{1,0:T(2,2)}"))
     (i, j) -> (i // 2, j // 2, i % 2, j % 2)
     offset = 12*floor(i/2) + 4*floor(j/2) + 2*Mod(i,2) + Mod(j,2)
+    >>> print(formula_text("S[(2,4,8):(32,1,4)] on (8,8)"))
+    (i, j) -> (0 + i % 4 * 1 + i // 4 * 32 + j * 4)
+    m = 32*floor(i/4) + 4*j + Mod(i,4)
     """
     m = map_of(read_layout(layout))
     index, replica, place = traced(m)
@@ -30,6 +112,8 @@ def formula_text(layout: object) -> str:
     lines = [f"({', '.join(index)}){after} -> ({', '.join(map(str, place))})"]
     if m.memory is not None:
         lines.append(f"offset = {_sum(offset(m))}")
+    elif m.range.names:
+        lines += [f"{axis} = {_sum(entry)}" for axis, entry in zip(m.range.names, coordinates(m), strict=True)]
     return "\n".join(lines)
 
 
@@ -80,6 +164,13 @@ def symbols(m: IndexMap) -> dict[str, Any]:
     return {name: sympy.Symbol(name, integer=True, nonnegative=True) for name in (*index, *replica)}
 
 
+def _divisors(m: IndexMap, known: Mapping[str, Any]) -> list[Any]:
+    """What varies with an index and something is divided by."""
+    extents = dict(zip(known, (*m.domain.extents, *m.replicas.extents), strict=True))
+    found = [by for term in traced(m)[2] for by in term.divisors() if any(name in known for name in by.names())]
+    return list(dict.fromkeys(expression(by, known, extents) for by in found))
+
+
 def traced(m: IndexMap) -> tuple[tuple[str, ...], tuple[str, ...], tuple[Term, ...]]:
     """Names of the index and of the replica, and `place` run on them."""
     index, replica = _names(m)
@@ -125,15 +216,8 @@ class _TermNumbers(Numbers):
 
 def _names(m: IndexMap) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names that no size symbol has; an index that would clash with one gets a 0."""
-    taken = set(m.sizes())
-    names: list[str] = []
-    for name in (*m.domain.names, *m.replicas.names):
-        while name in taken:
-            name += "0"
-        taken.add(name)
-        names.append(name)
-    rank = len(m.domain.names)
-    return tuple(names[:rank]), tuple(names[rank:])
+    names, rank = distinct((*m.domain.names, *m.replicas.names), m.sizes()), len(m.domain.names)
+    return names[:rank], names[rank:]
 
 
 def _sum(value: Any, latex: bool = False) -> str:

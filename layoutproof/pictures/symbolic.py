@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any
 
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.numbers import Numbers, SizeNumbers
 from layoutproof.core.size import ceil_div, surely_less
 from layoutproof.core.term import Term
@@ -143,19 +144,97 @@ def _below(op: str, bounds: list[Any], last: Term) -> Any:
 
 
 def merged(value: Any) -> Any:
-    """The same number as an expanded sum, with n*floor(x/n) + Mod(x, n) joined to x again."""
+    """The same number as an expanded sum, with the digits of one number joined to it again.
+
+    n*floor(x/n) + Mod(x, n) is x, n*floor(Mod(x, k)/n) + Mod(x, n) is Mod(x, k) where n divides k, and
+    n*Mod(floor(x/n), k) + Mod(x, n) is Mod(x, n*k); floor(floor(x/n)/k) is floor(x/(n*k)).
+    """
     import sympy
 
     value = sympy.expand(value)
-    for floor in sorted(value.atoms(sympy.floor), key=str):
-        over, by = floor.args[0].as_numer_denom()
-        if not by.is_Integer or over.has(sympy.Mod):
+    nested = value.replace(sympy.floor, _flat_floor)
+    value = value if nested == value else sympy.expand(nested)
+    while True:
+        for high, by, low, both in _digits_of(value):
+            whole, part = value.coeff(high), value.coeff(low)
+            if part != 0 and sympy.expand(part * by - whole) == 0:
+                value = sympy.expand(value - whole * high - part * low + part * both)
+                break
+        else:
+            return value
+
+
+def _flat_floor(inside: Any) -> Any:
+    """floor(inside), where inside is floor(x/n)/k: floor(x/(n*k))."""
+    import sympy
+
+    over, by = inside.as_numer_denom()
+    if by.is_Integer and isinstance(over, sympy.floor):
+        return sympy.floor(over.args[0] / by)
+    return sympy.floor(inside)
+
+
+def _digits_of(value: Any) -> list[tuple[Any, Any, Any, Any]]:
+    """(high, n, low, x): high and low are digits of x == n*high + low."""
+    import sympy
+
+    found = []
+    for high in sorted(value.atoms(sympy.floor, sympy.Mod), key=str):
+        quotient, modulus = (high, None) if isinstance(high, sympy.floor) else high.args
+        if not isinstance(quotient, sympy.floor):
             continue
-        rest = sympy.Mod(over, by)
-        whole, part = value.coeff(floor), value.coeff(rest)
-        if part != 0 and sympy.expand(part * by - whole) == 0:
-            value = sympy.expand(value - whole * floor - part * rest + part * over)
-    return value
+        over, by = quotient.args[0].as_numer_denom()
+        inner = over
+        if modulus is None and isinstance(over, sympy.Mod) and by.is_Integer and over.args[1] % by == 0:
+            inner = over.args[0]
+        # sympy 1.14 evaluates a remainder of a remainder to another number
+        if by.is_Integer and not inner.has(sympy.Mod):
+            both = over if modulus is None else sympy.Mod(over, by * modulus)
+            found.append((high, by, sympy.Mod(inner, by), both))
+    return found
+
+
+def term_of(value: Any) -> Term:
+    """A sympy expression as a term again: what `Term` says in Python's integers.
+
+    Raises Unsupported for what is no integer operation of a term.
+
+    >>> import sympy
+    >>> term_of(sympy.floor((sympy.Symbol("i", integer=True) + 1) / 4))
+    Term((1 + i) // 4)
+    """
+    import sympy
+
+    kinds: list[tuple[Any, str]] = [
+        *((sympy.Add, "+"), (sympy.Mul, "*"), (sympy.Min, "min"), (sympy.Max, "max"), (sympy.Mod, "%")),
+        *((sympy.And, "and"), (sympy.Or, "or"), (sympy.Not, "not"), (sympy.Lt, "<"), (sympy.Le, "<=")),
+        *((sympy.Eq, "=="), (sympy.Ne, "!=")),
+    ]
+    if value.is_Integer:
+        return Term("int", int(value))
+    if value.is_Symbol:
+        return Term("name", value.name)
+    if isinstance(value, sympy.floor | sympy.ceiling):
+        over, by = value.args[0].as_numer_denom()
+        return Term("//", term_of(over + by - 1 if isinstance(value, sympy.ceiling) else over), term_of(by))
+    if isinstance(value, sympy.Gt | sympy.Ge):
+        return term_of(value.reversed)
+    if isinstance(value, sympy.Pow) and value.exp.is_Integer and value.exp > 0:
+        return reduce(lambda left, right: Term("*", left, right), [term_of(value.base)] * int(value.exp))
+    if isinstance(value, sympy.Piecewise):
+        *some, (last, _) = value.args
+        return reduce(
+            lambda rest, case: Term("select", term_of(case[1]), term_of(case[0]), rest), some[::-1], term_of(last)
+        )
+    if getattr(value.func, "__name__", "") == "xor":
+        return Term("xor", *map(term_of, value.args))
+    if value in (sympy.true, sympy.false):
+        return Term("==", Term("int", 0), Term("int", 0 if value == sympy.true else 1))
+    for kind, op in kinds:
+        if isinstance(value, kind):
+            parts = list(map(term_of, value.args))
+            return Term(op, *parts) if op == "not" else reduce(lambda left, right: Term(op, left, right), parts)
+    raise Unsupported(f"{value} is no integer operation of a term")
 
 
 def text_printer() -> Any:

@@ -262,6 +262,7 @@ def test_show(run: Any, tmp_path: Path) -> None:
     for line in ("  2   12 13 │ 16 17 │ 20  .", "size      84 bytes by ShapeUtil::ArrayDataSize", f"written   {file}"):
         assert line in out.splitlines()
     assert "formula   " in out
+    assert "          proved equal to the map, by digits" in out.splitlines()
     assert ElementTree.parse(file).getroot().tag.endswith("svg")
     assert [path.name for path in tmp_path.iterdir()] == ["a.svg"]
 
@@ -280,6 +281,10 @@ def test_show_json(run: Any) -> None:
     assert found["figures"]["bytes"] == 96
     assert found["sizes"]["ShapeUtil::ArrayDataSize"] == 84
     assert "formula" in found
+    assert found["formula_is"] == "proved equal to the map, by digits"
+    assert "latex" not in found
+    latex = json.loads(run("show", "(i < 8) -> (i // 2)", "--latex", "--json")[1])["latex"]
+    assert latex == r"\left(i\right) \mapsto \left(\left\lfloor{\frac{i}{2}}\right\rfloor\right)"
     assert json.loads(run("show", "(i < 4, j < 4) -> (j, i)", "--json")[1])["figures"] == {}
 
 

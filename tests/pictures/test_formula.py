@@ -54,7 +54,7 @@ def test_maps_without_memory_have_no_offset() -> None:
 def test_replicas_are_named() -> None:
     """Where an element has several places, the formula takes the replica as well."""
     m = IndexMap(Space(("i",), (8,)), Space(("lane",), (16,)), lambda x, c, _: (x[0] + 8 * c[0],), Space(("r",), (2,)))
-    assert formula_text(m) == "(i) replica (r) -> (i + 8 * r)"
+    assert formula_text(m) == "(i) replica (r) -> (i + 8 * r)\nlane = 8*r + i"
     assert formula_latex(m) == r"\left(i, r\right) \mapsto \left(8 r + i\right)"
 
 
