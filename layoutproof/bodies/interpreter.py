@@ -85,6 +85,7 @@ class Interpreter:
         self.path: tuple[Term, ...] = ()
         self.loops: tuple[Loop, ...] = ()
         self.equation: Any = None
+        self._used: frozenset[Any] = frozenset()
         self._made = 0
         self._seen = 0
 
@@ -126,6 +127,10 @@ class Interpreter:
             term = self.unknown(str(lost), value.dtype if dtype is None else dtype)
             return Term("!=", term, Term("int", 0)) if getattr(value.dtype, "kind", "") == "b" else term
 
+    def is_used(self, variable: Any) -> bool:
+        """Whether somebody looks at a result of the equation that is looked at."""
+        return variable in self._used
+
     def refuse(self, what: str) -> None:
         """Something that is not modelled happens here."""
         self.refused.setdefault((what, self.source()))
@@ -161,13 +166,16 @@ class Interpreter:
             known, given = list(arguments[: len(inner.constvars)]), list(arguments[len(inner.constvars) :])
         values: dict[Any, Any] = dict(zip(inner.constvars, known, strict=True))
         values.update(zip(inner.invars, given, strict=True))
+        uses = [*(atom for equation in inner.eqns for atom in equation.invars), *inner.outvars]
+        used = frozenset(atom for atom in uses if not hasattr(atom, "val"))
         for equation in inner.eqns:
             self._seen += 1
             if self._seen > MOST_EQUATIONS:
                 raise BudgetExceeded(f"the body has more than {MOST_EQUATIONS} equations")
-            outer, self.equation = self.equation, equation
+            outer = self.equation, self._used
+            self.equation, self._used = equation, used
             results = self._results(equation, [self._value(atom, values) for atom in equation.invars])
-            self.equation = outer
+            self.equation, self._used = outer
             values.update(zip(equation.outvars, results, strict=True))
         return [self._value(atom, values) for atom in inner.outvars]
 

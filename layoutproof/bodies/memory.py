@@ -160,10 +160,6 @@ def _aligned(part: Value, whole: Value, index: Index) -> Index:
     return tuple(_ZERO if n == 1 and whole.dims[k + lead] != 1 else index[k + lead] for k, n in enumerate(part.dims))
 
 
-def _dropped(variable: Any) -> bool:
-    return type(variable).__name__ == "DropVar"
-
-
 def _swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     reference, value, *rest = operands
     view = through(on, view_of(on, reference), on.reader.unflatten(equation.params["tree"], rest))
@@ -173,7 +169,7 @@ def _swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 def _stored(on: Any, view: View, value: Value, mask: Value | None, variable: Any) -> list[Any]:
     # a swap also gives what was there; nearly always nobody looks
     before = [Value(value.dims, value.dtype, "what a swap gives")]
-    if not _dropped(variable):
+    if on.is_used(variable):
         before = [_load(on, view, variable, mask)]
     on.effects.append(Access("write", view, on.spot(), value, mask))
     return before

@@ -1,0 +1,55 @@
+"""What a body does to memory, in order, as the properties are told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
+
+import jax
+import jax.numpy as jnp
+from jax._src.state.primitives import ref_swap
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+from layoutproof.bodies.effects import Access
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.pallas.from_jax.trace import kernels_of
+
+
+def _accesses(body: Any) -> list[tuple[str, str]]:
+    block = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    shape = jax.ShapeDtypeStruct((32, 128), jnp.float32)
+    fn = pl.pallas_call(
+        body,
+        grid=(4,),
+        in_specs=[block],
+        out_specs=block,
+        out_shape=shape,
+        scratch_shapes=[pltpu.VMEM((8, 128), jnp.float32)],
+    )
+    (call,) = kernels_of(fn, (shape,))
+    assert isinstance(call, Kernel)
+    assert call.body is not None
+    return [(e.kind, e.view.reference.name) for e in call.body.effects if isinstance(e, Access)]
+
+
+def test_a_store_reads_nothing() -> None:
+    def body(x: Any, o: Any, s: Any) -> None:
+        @pl.when(pl.program_id(0) == 0)
+        def _() -> None:
+            s[...] = jnp.zeros((8, 128))
+
+        o[...] = x[...]
+
+    assert _accesses(body) == [("write", "scratch[0]"), ("read", "args[0]"), ("write", "outputs[0]")]
+
+
+def test_a_swap_whose_result_somebody_uses_reads() -> None:
+    def body(x: Any, o: Any, s: Any) -> None:
+        o[...] = ref_swap(s, ..., x[...])
+
+    found = _accesses(body)
+    assert found == [("read", "args[0]"), ("read", "scratch[0]"), ("write", "scratch[0]"), ("write", "outputs[0]")]
