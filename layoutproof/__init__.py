@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from layoutproof.pictures.formula import as_sympy as as_sympy
     from layoutproof.questions.ask import ask as ask
     from layoutproof.questions.convert import convert as convert
+    from layoutproof.questions.evaluate import evaluate as evaluate
     from layoutproof.questions.evaluate import locate as locate
     from layoutproof.questions.evaluate import pack as pack
     from layoutproof.questions.evaluate import table as table
@@ -65,7 +66,7 @@ _WHERE = {
     "questions.ask": ("ask",),
     "questions.convert": ("convert",),
     "registry.defaults": ("tpu_default",),
-    "questions.evaluate": ("locate", "pack", "table", "unpack"),
+    "questions.evaluate": ("evaluate", "locate", "pack", "table", "unpack"),
     "questions.expressions": ("as_isl", "as_z3"),
     "pictures.formula": ("as_sympy",),
     "registry.read": ("read_layout",),

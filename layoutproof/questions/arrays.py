@@ -88,6 +88,36 @@ def values(m: IndexMap, replica: Sequence[int] = ()) -> list[NDArray[np.int64]]:
             raise LayoutError("the map divides by zero for some index, so that index has no place") from None
 
 
+def places(m: IndexMap, index: Index, replica: Sequence[int] = ()) -> list[NDArray[np.int64]]:
+    """Each coordinate of some elements, from int64 arrays of indices that broadcast together and lie in the domain.
+
+    Raises LayoutError when a coordinate is no int64, or when `place` divides by zero.
+    """
+    import numpy as np
+
+    replica, on = tuple(replica), ArrayNumbers(np)
+    shape = np.broadcast_shapes(*[entry.shape for entry in index])
+    exact = index if fits(m, replica) else tuple([entry.astype(object) for entry in index])
+    with np.errstate(divide="raise"):
+        try:
+            place = m.place(exact, replica, on)
+        except (ZeroDivisionError, FloatingPointError):
+            raise LayoutError("the map divides by zero for some index, so that index has no place") from None
+    return [np.broadcast_to(_as_int64(entry), shape).copy() for entry in place]
+
+
+def _as_int64(entry: Any) -> NDArray[np.int64]:
+    """A coordinate as int64; LayoutError where it is none."""
+    import numpy as np
+
+    exact = np.asarray(entry, dtype=object) if getattr(entry, "dtype", None) != np.int64 else entry
+    for extreme in (exact.max(), exact.min()) if exact.size else ():
+        if not -LARGEST <= extreme <= LARGEST:
+            raise LayoutError(f"the place {extreme} does not fit into 64 bits, so there is no table of places")
+    found: NDArray[np.int64] = exact.astype(np.int64)
+    return found
+
+
 def extents_of(m: IndexMap) -> tuple[int, ...]:
     """The extents of a domain whose sizes are all constant."""
     return tuple([int(extent) for extent in m.domain.extents])
@@ -172,11 +202,7 @@ def _one_by_one(m: IndexMap, replica: Index) -> list[NDArray[np.int64]]:
         place = m.place(index, replica, on)
         columns = columns or [np.empty(shape, dtype=np.int64) for _ in place]
         for column, entry in zip(columns, place, strict=True):
-            exact = np.asarray(entry, dtype=object)
-            for extreme in (exact.max(), exact.min()):
-                if not -LARGEST <= extreme <= LARGEST:
-                    raise LayoutError(f"the place {extreme} does not fit into 64 bits, so there is no table of places")
-            column[box] = exact
+            column[box] = _as_int64(entry)
     return columns
 
 

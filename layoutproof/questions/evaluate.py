@@ -9,17 +9,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.core.index_map import IndexMap, Memory
+from layoutproof.core.index_map import Index, IndexMap, Memory
 from layoutproof.core.result import Verdict
 from layoutproof.core.size import product
 from layoutproof.core.space import axis_names
-from layoutproof.questions.arrays import extents_of, values
+from layoutproof.questions.arrays import extents_of, places, values
 from layoutproof.questions.ask import ask
 from layoutproof.questions.images import array_dtype, check_widths, from_image, to_image
 from layoutproof.registry.read import map_of, read_layout
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 LARGEST_TABLE = 16 * 2**30
@@ -58,19 +57,69 @@ def locate(layout: object, index: Sequence[int]) -> list[dict[str, int]]:
     return [dict(zip(names, place, strict=True)) for place in places]
 
 
-def table(layout: object, replica: Sequence[int] | None = None) -> NDArray[np.int64]:
+def evaluate(layout: object, indices: Sequence[Any], replica: Sequence[int] | None = None) -> Any:
+    """The places of many elements at once, on the device where their indices are.
+
+    Args:
+        layout: Text, a mapping `{language: value}`, an object that `read_layout` takes, or a map.
+        indices: One array of integers per dimension, dimension 0 first; they are broadcast together. Arrays of JAX
+            are computed with on their own device, also while `jit` traces.
+        replica: Which replica, one int per replica axis; None where there is one only.
+
+    Returns:
+        Offsets in elements, in the shape of the indices: int64 of NumPy, or an array of JAX where an index is one. A
+        map to several coordinates has them along one more, last axis.
+
+    Raises:
+        LayoutError: An index is outside the array (of one that is being traced, nobody knows), a size symbol has no
+            value, or a place needs more than 64 bits (of JAX: more than the bits of its integers).
+
+    >>> import numpy
+    >>> evaluate("f32[3,5]{1,0:T(2,2)}", [numpy.array([0, 2]), numpy.array([4, 3])])
+    array([ 8, 17])
+    >>> evaluate("S[(8,4):(4@lane,1@reg)]", [[5, 31]])
+    array([[ 4,  1],
+           [28,  3]])
+    """
+    import numpy as np
+
+    read, m = read_constant(layout)
+    at = _checked_replica(read, m, replica)
+    rank = len(m.domain.extents)
+    if len(indices) != rank:
+        raise LayoutError(f"{len(indices)} arrays of indices for the {rank} dimensions of {shown(read)}")
+    if m.memory is not None:
+        m = m.flat()
+    on_device = any(map(_is_jax, indices))
+    arrays = [_indices(read, m, d, array, on_device) for d, array in enumerate(indices)]
+    try:
+        np.broadcast_shapes(*[array.shape for array in arrays])
+    except ValueError:
+        shapes = " and ".join(str(array.shape) for array in arrays)
+        raise LayoutError(f"indices of the shapes {shapes} do not broadcast together") from None
+    if on_device:
+        from layoutproof.questions import images_jax
+
+        return _joined(images_jax.places(m, tuple(arrays), at), sys.modules["jax"].numpy)
+    return _joined(places(m, tuple(arrays), at), np)
+
+
+def table(layout: object, replica: Sequence[int] | None = None, device: Any = None) -> Any:
     """The place of every element, as one array.
 
     Args:
         layout: Text, a mapping `{language: value}`, an object that `read_layout` takes, or a map.
         replica: Which replica, one int per replica axis; None where there is one only.
+        device: A device of JAX, or the name of a platform such as "cpu" or "tpu", to compute the table on; None for
+            NumPy.
 
     Returns:
-        int64 in the logical shape: offsets in elements. A map to several coordinates has them along one more, last
-        axis.
+        In the logical shape, offsets in elements: int64 of NumPy, or an array of JAX on that device, of JAX's own width
+        of integers. A map to several coordinates has them along one more, last axis.
 
     Raises:
-        LayoutError: A size symbol has no value, an offset needs more than 64 bits, or the table more than 16 GiB.
+        LayoutError: A size symbol has no value, an offset needs more than 64 bits (of JAX: more than the bits of its
+            integers), the table more than 16 GiB, or there is no such device.
 
     >>> table("f32[3,5]{1,0:T(2,2)}")
     array([[ 0,  1,  4,  5,  8],
@@ -94,10 +143,57 @@ def table(layout: object, replica: Sequence[int] | None = None) -> NDArray[np.in
         raise LayoutError(
             f"the table of {shown(read)} would take {size} bytes; the most is {LARGEST_TABLE} bytes (16 GiB)"
         )
+    if device is not None:
+        return _table_on(device, m, at, shape)
     if size == 0:
         return np.empty(shape, dtype=np.int64)
-    columns = values(m, at)
-    return columns[0] if axes == 1 else np.stack(columns, axis=-1)
+    return _joined(values(m, at), np)
+
+
+def _table_on(device: Any, m: IndexMap, replica: Index, shape: tuple[int, ...]) -> Any:
+    """The table as an array of JAX on a device."""
+    try:
+        import jax
+    except ImportError:
+        raise LayoutError("a table on a device is an array of JAX: install layoutproof[jax]") from None
+    from layoutproof.questions import images_jax
+
+    try:
+        chosen = jax.devices(device)[0] if isinstance(device, str) else device
+    except RuntimeError as error:
+        raise LayoutError(f"there is no device {shorten(device, 40)!r}: {shorten(str(error), 120)}") from None
+    if not isinstance(chosen, jax.Device):
+        raise LayoutError(f"a device is one of JAX's, or the name of a platform, not {shorten(repr(device), 60)}")
+    with jax.default_device(chosen):
+        if 0 in shape:
+            return jax.numpy.zeros(shape, int)
+        return jax.device_put(_joined(images_jax.table(m, replica), jax.numpy), chosen)
+
+
+def _joined(coordinates: Sequence[Any], library: Any) -> Any:
+    """One coordinate as it is; several along one more, last axis."""
+    return coordinates[0] if len(coordinates) == 1 else library.stack(coordinates, axis=-1)
+
+
+def _indices(layout: Any, m: IndexMap, dimension: int, array: Any, on_device: bool) -> Any:
+    """One dimension's indices as an array of integers, each inside its extent where that can be seen."""
+    import numpy as np
+
+    found = array if _is_jax(array) else _as_numpy(array)
+    if found.dtype.kind not in "iu" and found.size:
+        raise LayoutError(f"the indices of dimension {dimension} are integers, not {found.dtype}")
+    extent, name = extents_of(m)[dimension], m.domain.names[dimension]
+    if on_device and isinstance(found, sys.modules["jax"].core.Tracer):
+        return found
+    if found.size:
+        for entry in (int(found.min()), int(found.max())):
+            if not 0 <= entry < extent:
+                raise LayoutError(
+                    f"index {entry} of dimension {dimension} ({name}) is outside 0..{extent - 1} of {shown(layout)}"
+                )
+    if on_device:
+        return sys.modules["jax"].numpy.asarray(found, int)
+    return found.astype(np.int64)
 
 
 def pack(layout: object, array: Any) -> Any:

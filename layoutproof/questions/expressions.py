@@ -83,5 +83,5 @@ def as_z3(layout: object) -> Expressions:
     """
     from layoutproof.solvers.smt.terms import terms
 
-    *parts, assumed = terms(map_of(read_layout(layout)))
-    return Expressions(*parts, tuple(assumed))
+    t = terms(map_of(read_layout(layout)))
+    return Expressions(t.index, t.replica, t.sizes, t.place, t.offset, t.padding, t.assumptions)

@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.index_map import IndexMap, Memory
-from layoutproof.core.size import product
+from layoutproof.core.index_map import Index, IndexMap, Memory
 from layoutproof.questions.arrays import LARGEST, ArrayNumbers, extents_of, fits
 
 if TYPE_CHECKING:
@@ -21,21 +20,39 @@ def offsets(m: IndexMap) -> Any:
 
     Raises LayoutError when a step of `place` may leave 32 bits and JAX's 64-bit mode is off.
     """
-    import jax
+    return table(m.flat())[0]
+
+
+def table(m: IndexMap, replica: Index = ()) -> list[Any]:
+    """Each coordinate of every element, as JAX arrays of the logical shape on the current device."""
     import jax.numpy as jnp
 
-    flat, extents = m.flat(), extents_of(m)
-    bits = 64 if jax.config.jax_enable_x64 else 32
-    largest = LARGEST if bits == 64 else 2**31 - 1
-    if not fits(flat, largest=largest) or int(product(flat.range.extents)) > largest:
-        raise LayoutError(f"offsets reach beyond {bits} bits" + (": set jax_enable_x64" if bits == 32 else ""))
+    extents = extents_of(m)
     rank = len(extents)
     index = [
         jnp.arange(extent).reshape([extent if d == dimension else 1 for d in range(rank)])
         for dimension, extent in enumerate(extents)
     ]
-    (place,) = flat.place(tuple(index), (), ArrayNumbers(jnp))
-    return jnp.broadcast_to(place, extents)
+    return [jnp.broadcast_to(entry, extents) for entry in places(m, tuple(index), replica)]
+
+
+def places(m: IndexMap, index: Index, replica: Index = ()) -> Index:
+    """The coordinates of arrays of indices, which lie in the domain, on the device of the arrays.
+
+    Raises LayoutError when a step of `place` may leave 32 bits and JAX's 64-bit mode is off, or may divide by zero.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    bits = 64 if jax.config.jax_enable_x64 else 32
+    largest = LARGEST if bits == 64 else 2**31 - 1
+    ends = [int(extent) for extent in m.range.extents]
+    if not fits(m, replica, largest=largest) or any(end > largest for end in ends):
+        more = ": set jax_enable_x64" if bits == 32 else ""
+        raise LayoutError(f"places reach beyond {bits} bits, or the map may divide by zero{more}")
+    found = m.place(index, replica, ArrayNumbers(jnp))
+    shape = jnp.broadcast_shapes(*map(jnp.shape, index)) if index else ()
+    return tuple([jnp.broadcast_to(jnp.asarray(entry), shape) for entry in found])
 
 
 def to_image(m: IndexMap, memory: Memory, array: Any) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import z3
 
@@ -19,7 +20,8 @@ WIDTH = 128
 """Bits in which an xor is taken: no number of a layout of known sizes needs more."""
 
 
-class Terms(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Terms:
     """Unknowns by name, what is made of them, and what is assumed."""
 
     index: dict[str, Any]
@@ -28,7 +30,7 @@ class Terms(NamedTuple):
     place: dict[str, Any]
     offset: Any
     padding: Any
-    assumed: list[Any]
+    assumptions: tuple[Any, ...]
 
 
 class Plain:
@@ -123,7 +125,7 @@ def terms(m: IndexMap) -> Terms:
     axes: Sequence[str] = distinct(m.range.names or axis_names(len(place)))
     coordinates = {axis: term_of(plain, entry) for axis, entry in zip(axes, place, strict=True)}
     index, replica = {n: unknowns[n] for n in names[:rank]}, {n: unknowns[n] for n in names[rank:]}
-    return Terms(index, replica, sizes, coordinates, offset, padding, [*assumed, *plain.assumed])
+    return Terms(index, replica, sizes, coordinates, offset, padding, (*assumed, *plain.assumed))
 
 
 def _of_size(extent: Extent, on: BoundedNumbers) -> Any:
