@@ -34,12 +34,14 @@ class Asked:
 
     claim: for the engines.  tables: names of scalar-prefetch operands that it reads.  lost: why numbers in it are not
     known, each once: a refutation that rests on one is none.  value: evaluates a term at a point of the claim, on ints.
+    reads: what it reads of tables.
     """
 
     claim: Claim
     tables: tuple[str, ...]
     lost: tuple[str, ...]
     value: Callable[[Term, Point, Numbers], Any] = field(repr=False)
+    reads: tuple[Term, ...] = ()
 
 
 def asked(
@@ -127,6 +129,7 @@ def asked(
         tuple(dict.fromkeys(t.name for t in tables if t.name in prefetched)),
         tuple(dict.fromkeys([*(u.why for u in unknowns), *(_loaded(t) for t in tables if t.name not in prefetched)])),
         lambda term, point, on: at(point, on)(term),
+        tuple(read for read, table in zip(reads, tables, strict=True) if table.name in prefetched),
     )
 
 

@@ -22,13 +22,15 @@ class Settled:
         verdict: Proved, refuted or unknown.
         reason: Why it is refuted or unknown.
         fix: What to write instead.
-        by: Who gives the answer: "rule", or a compiler by name.
+        by: Who gives the answer: "rule", or a compiler or an engine by name.
+        counterexample: Points of a violation by name, where there are any.
     """
 
     verdict: Verdict
     reason: str = ""
     fix: str = ""
     by: str = "rule"
+    counterexample: Mapping[str, object] = field(default_factory=dict)
 
 
 def by_rule(violation: str, fix: str = "", by: str = "rule") -> Settled:

@@ -280,7 +280,7 @@ def _answer(
         claim = undecided("vacuous: there is no program, or no element")
     if isinstance(claim, Settled):
         at |= {"verdict": claim.verdict, "decided_by": claim.by, "fix": claim.fix, "figures": asked.figures}
-        at["counterexample"] = {} if claim.verdict is Verdict.REFUTED else None
+        at["counterexample"] = dict(claim.counterexample) if claim.verdict is Verdict.REFUTED else None
         return Finding(name, asked.subject, claim.reason, **at)
     if symbols:
         claim = replace(claim, where=where, symbols=symbols)

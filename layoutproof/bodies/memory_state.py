@@ -1,0 +1,739 @@
+"""What memory holds: which elements of a reference are undefined, or not written yet, at any point of a body.
+
+Conditions here are upper bounds: what they exclude is excluded. They are built forwards from what a program finds (a
+window's padding, what earlier programs left), store after store: a store replaces what is inside of its slice where its
+path holds; what a loop stored is what any of its iterations may have left, less what they have surely replaced.
+
+What programs and iterations find of those before them is said by an invariant each: one of a few candidates, the
+strongest first, that holds at the start and is kept by every step (checked by `decide`; all that are in use at once, so
+that one may rest on another). The candidates are the kernel's own guards and the padding of windows of equal size.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from layoutproof.bodies.claims import Asked, asked
+from layoutproof.bodies.effects import Access, Body, Carried, Copy, Index, Loop, Reference, Unknown, View, places
+from layoutproof.bodies.order import (
+    at_program,
+    first_of_core,
+    following,
+    operand_of,
+    other_block,
+    outside,
+    padding,
+    seen,
+)
+from layoutproof.bodies.recurrence import difference
+from layoutproof.bodies.shapes import reshaped
+from layoutproof.bodies.terms import every, names_in, renaming, replaced
+from layoutproof.bodies.values import FALSE, TRUE, Lost, Value, all_of, any_of, negation, settled
+from layoutproof.core.errors import BudgetExceeded, Undecided
+from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import Kernel
+
+_ZERO, _ONE = Term("int", 0), Term("int", 1)
+MOST_PARTS = 4_000
+"""Parts of one condition; beyond, it is over budget."""
+MOST_CHECKS = 400
+"""Checks of candidates for one kernel."""
+MOST_GUARDS = 6
+
+Store = Access | Copy
+
+
+@dataclass(eq=False)
+class _Invariant:
+    """Of one reference or carried value: candidates for what is undefined on entry, over the names at0, at1, ..
+
+    dims: of the reference or value.  starts: conditions that must imply the one that is chosen: what is found at first,
+    and what a step leaves, each with how the names are called there.
+    """
+
+    dims: tuple[int, ...]
+    candidates: list[Callable[[], Term]]
+    starts: Callable[[], list[tuple[Term, Mapping[str, Term]]]]
+    chosen: int = 0
+    checked: int = -1
+
+    def term(self) -> Term:
+        """The condition in use."""
+        return self.candidates[self.chosen]() if self.chosen < len(self.candidates) else TRUE
+
+
+@dataclass(eq=False)
+class States:
+    """Conditions on memory of one kernel.
+
+    proves: whether a claim is proved.  unwritten: ask what has not been written yet, in place of what is undefined: a
+    store of anything then makes an element written, and padding is.  only: the number of the one load whose elements
+    may be undefined, -1 = all.  reason: why the last question could not be asked.
+    """
+
+    kernel: Kernel
+    body: Body
+    proves: Callable[[Asked], bool]
+    unwritten: bool = False
+    only: int = -1
+    reason: str = ""
+    _stores: dict[str, list[Store]] = field(default_factory=dict)
+    _first: dict[str, int] = field(default_factory=dict)
+    _end: dict[str, int] = field(default_factory=dict)
+    _invariants: dict[tuple[str, str], _Invariant] = field(default_factory=dict)
+    _known: dict[Any, Term] = field(default_factory=dict)
+    _made: int = 0
+    _generation: int = 0
+    _checks: int = 0
+    _loops: dict[str, Loop] = field(default_factory=dict)
+    _witnesses: ChainMap[str, int] = field(default_factory=ChainMap)
+    _unknowns: ChainMap[str, Unknown] = field(default_factory=ChainMap)
+    _loads: ChainMap[str, Any] = field(default_factory=ChainMap)
+
+    def __post_init__(self) -> None:
+        # the body's own grow while its values are asked about elements
+        self._witnesses = ChainMap({}, self.body.witnesses)  # type: ignore[arg-type]
+        self._unknowns = ChainMap({}, self.body.unknowns)  # type: ignore[arg-type]
+        self._loads = ChainMap({}, self.body.loads)  # type: ignore[arg-type]
+        for effect in self.body.effects:
+            for loop in effect.spot.loops:
+                self._loops[loop.name] = loop
+                self._first.setdefault(loop.name, effect.spot.number)
+                self._end[loop.name] = effect.spot.number + 1
+            if isinstance(effect, Access) and effect.kind != "read":
+                self._stores.setdefault(effect.view.reference.name, []).append(effect)
+            elif isinstance(effect, Copy):
+                self._stores.setdefault(effect.target.reference.name, []).append(effect)
+        for carried in self.body.carried.values():
+            self._loops.setdefault(carried.loop.name, carried.loop)
+
+    # what properties ask
+
+    def at_exit(self, reference: Reference) -> Term:
+        """The condition for element (at0, ..) of a reference when a program ends."""
+        return self.before(reference, len(self.body.effects), ())
+
+    def given(self, store: Store, index: Index) -> Term:
+        """The condition that what is stored at an element of a store's view is undefined."""
+        return self._given(store, index, FALSE)
+
+    def impossible(self, make: Callable[[], Sequence[Term]], elements: Mapping[str, int]) -> tuple[Asked | None, bool]:
+        """Whether no program, iteration and element make all of some conditions true: (the claim, proved).
+
+        make: gives the conditions, over the grid's names, loops and `elements`; asked again when invariants change.
+        """
+        try:
+            make()
+            self._settle()
+            claim = self._asked(make(), elements)
+            return claim, claim is None or self.proves(claim)
+        except (BudgetExceeded, RecursionError):
+            raise
+        except Undecided as reason:
+            self.reason = str(reason)
+            return None, False
+
+    # conditions
+
+    def before(self, reference: Reference, number: int, loops: tuple[Loop, ...]) -> Term:
+        """The condition for element (at0, ..) of a reference before effect `number`, inside of `loops`."""
+        key = (reference.name, number, loops[-1].name if loops else "")
+        if key not in self._known:
+            self._known[key] = self._before(reference, number, loops)
+        return self._known[key]
+
+    def resolved(self, condition: Term) -> Term:
+        """A condition in which loads and carried values are replaced by what memory holds."""
+
+        def change(part: Term) -> Term | None:
+            if part.op == "leaf":
+                return self._leaf(str(part.args[0]), part.args[1:])
+            return _simplified(part)
+
+        return self._small(replaced(condition, change))
+
+    def _before(self, reference: Reference, number: int, loops: tuple[Loop, ...]) -> Term:
+        state = self._entry(reference, loops)
+        start = self._first[loops[-1].name] if loops else 0
+        depth = len(loops)
+        stores = [s for s in self._stores.get(reference.name, ()) if start <= s.spot.number < number]
+        at = _at(reference.dims)
+        k = 0
+        while k < len(stores):
+            inner = stores[k].spot.loops
+            if len(inner) <= depth:
+                state = self._small(self._after(stores[k], at, state))
+                k += 1
+                continue
+            loop = inner[depth]
+            group = [s for s in stores[k:] if len(s.spot.loops) > depth and s.spot.loops[depth] is loop]
+            state = self._small(self._after_loop(group, depth, at, state))
+            k += len(group)
+        return state
+
+    def _entry(self, reference: Reference, loops: tuple[Loop, ...]) -> Term:
+        """The condition where an iteration of the innermost loop begins, or the program."""
+        fresh = reference.role == "fresh"
+        if not loops:
+            if fresh or reference.name not in self._stores:
+                return self.found(reference)
+            return self._invariant(("program", reference.name), lambda: self._over_programs(reference))
+        loop = loops[-1]
+        if fresh and len(reference.fresh_in) >= len(loops):
+            return self.found(reference)
+        if any(loop in s.spot.loops for s in self._stores.get(reference.name, ())):
+            return self._invariant((loop.name, reference.name), lambda: self._over_iterations(reference, loops))
+        return self.before(reference, self._first[loop.name], loops[:-1])
+
+    def found(self, reference: Reference) -> Term:
+        """The condition before anything was stored."""
+        operand = operand_of(self.kernel, reference)
+        if self.unwritten:
+            return FALSE if reference.role in ("in", "prefetch", "semaphore") else TRUE
+        if operand is not None and reference.role == "in":
+            return padding(operand, _at(reference.dims))
+        return FALSE
+
+    def _after(self, store: Store, at: Index, state: Term) -> Term:
+        """The condition after a store, from the one before."""
+        view = store.view if isinstance(store, Access) else store.target
+        found = inside(view, at)
+        if found is None:
+            given = self._given(store, tuple(self._some(n) for n in view.dims or ()), state)
+            return any_of([given, state])
+        within, index = found
+        parts = [*store.spot.path, *within]
+        adds = isinstance(store, Access) and store.kind == "add"
+        given = self._given(store, index, state)
+        if adds:
+            return any_of([all_of([*parts, given]), state])
+        mask = store.mask if isinstance(store, Access) else None
+        if mask is not None:
+            try:
+                parts.append(mask.number(_aligned(mask, view.dims or (), index)))
+            except Lost:
+                return any_of([all_of([*parts, given]), state])
+        here = all_of([settled(p) for p in parts])
+        return any_of([all_of([here, given]), all_of([negation(here), state])])
+
+    def _given(self, store: Store, index: Index, state: Term) -> Term:
+        """Whether what is stored at an element of the view is undefined."""
+        if self.unwritten:
+            return FALSE
+        if isinstance(store, Copy):
+            at = places(store.source, index)
+            source = store.source.reference
+            before = self.before(source, store.spot.number, store.spot.loops)
+            if at is None:
+                at = tuple(self._some(n) for n in source.dims)
+            return self._used(before, at, store.spot.loops)
+        return self.resolved(store.value.undefined(index))
+
+    def _after_loop(self, group: Sequence[Store], depth: int, at: Index, state: Term) -> Term:
+        left = []
+        for store in group:
+            counted = [_below(loop) for loop in store.spot.loops[depth:]]
+            one = self._after(store, at, FALSE)
+            if one is not FALSE:
+                left.append(all_of([*counted, one]))
+        gone = [self._surely(store, depth, at) for store in group]
+        return any_of([*left, all_of([*map(negation, gone), state])])
+
+    def _surely(self, store: Store, depth: int, at: Index) -> Term:
+        """A condition under which an element is replaced by some iteration of the loops from `depth` on."""
+        if isinstance(store, Access) and (store.mask is not None or store.kind == "add"):
+            return FALSE
+        view = store.view if isinstance(store, Access) else store.target
+        inner = {loop.name: loop for loop in store.spot.loops[depth:]}
+        parts = [self._plain(p) for p in store.spot.path]
+        if any(set(names_in(p)) & set(inner) or self._open(p) for p in parts):
+            return FALSE
+        if len(view.steps) > 1 or any(step.kind != "slices" for step in view.steps):
+            return FALSE
+        slices = view.steps[0].slices if view.steps else ()
+        used: set[str] = set()
+        for place, piece in zip(at, slices, strict=False):
+            start = self._plain(piece.start)
+            moving = [name for name in names_in(start) if name in inner]
+            size = piece.size.args[0] if piece.size.op == "int" else None
+            if size is None or self._open(start) or len(moving) > 1 or (moving and moving[0] in used):
+                return FALSE
+            if not moving:
+                parts += _within(place, start, size, piece.stride)
+                continue
+            (name,) = moving
+            used.add(name)
+            reached = _reached(place, start, size, piece.stride, inner[name])
+            if reached is None:
+                return FALSE
+            parts += reached
+        for name, loop in inner.items():
+            if name not in used:
+                if loop.count is None:
+                    return FALSE
+                parts.append(settled(Term("<", _ZERO, loop.count)))
+        return all_of(parts)
+
+    def _open(self, term: Term) -> bool:
+        """Whether a term speaks of numbers that differ from iteration to iteration and that nothing says."""
+        return any(
+            (part.op == "name" and part.args[0] in self._unknowns)
+            or (part.op == "read" and part.args[0].args[0] in self._loads)
+            for part in every(term)
+        )
+
+    def _plain(self, term: Term) -> Term:
+        """A term with carried numbers written out over the loops' counters."""
+        while any(name in self.body.definitions for name in names_in(term)):
+            term = replaced(term, renaming(self.body.definitions))
+        return term
+
+    # loads and carried values
+
+    def _leaf(self, source: str, index: Index) -> Term:
+        carried = self.body.carried.get(source)
+        if carried is not None:
+            return self._handed_on(source, carried, index)
+        if not source.startswith("load"):
+            return FALSE
+        effect = self.body.effects[int(source[4:])]
+        assert isinstance(effect, Access)
+        reference = effect.view.reference
+        if self.only >= 0 and effect.spot.number != self.only:
+            return FALSE
+        at = places(effect.view, index)
+        state = self.before(reference, effect.spot.number, effect.spot.loops)
+        if at is None:
+            at = tuple(self._some(n) for n in reference.dims)
+        return self._used(state, at, effect.spot.loops)
+
+    def _handed_on(self, name: str, carried: Carried, index: Index) -> Term:
+        start: Value = carried.start
+        loops = self._around(carried.loop)
+        key = name if not carried.final else next(
+            n for n, c in self.body.carried.items() if not c.final and c.start is start and c.next is carried.next
+        )  # fmt: skip
+        state = self._invariant(("carried", key), lambda: self._over_carried(key, carried))
+        if carried.final:
+            end = carried.loop.count
+            if end is None:
+                return self._used(state, index, loops)
+            state = replaced(state, renaming({carried.loop.name: end}))
+            return self._used(state, index, loops)
+        return self._used(state, index, (*loops, carried.loop))
+
+    def _around(self, loop: Loop) -> tuple[Loop, ...]:
+        for effect in self.body.effects:
+            if loop in effect.spot.loops:
+                return effect.spot.loops[: effect.spot.loops.index(loop)]
+        return ()
+
+    # invariants
+
+    def _invariant(self, key: tuple[str, str], make: Callable[[], _Invariant]) -> Term:
+        if key not in self._invariants:
+            self._invariants[key] = make()
+        return self._invariants[key].term()
+
+    def _settle(self) -> None:
+        """Weakens invariants until all hold."""
+        while True:
+            waiting = [one for one in self._invariants.values() if one.checked != self._generation]
+            if not waiting:
+                return
+            # what others rest on was made after them: it is settled first, as a candidate may fail for another's sake
+            for one in reversed(waiting):
+                if one.chosen < len(one.candidates) and not self._holds(one):
+                    one.chosen += 1
+                    self._generation += 1
+                    self._known.clear()
+                    break
+                one.checked = self._generation
+
+    def _holds(self, one: _Invariant) -> bool:
+        self._checks += 1
+        if self._checks > MOST_CHECKS:
+            raise BudgetExceeded(f"more than {MOST_CHECKS} checks of what earlier programs and iterations leave")
+        term = one.term()
+        for condition, called in one.starts():
+            if condition is FALSE:
+                continue
+            there = replaced(replaced(term, renaming(called)), _simplified)
+            if there is TRUE:
+                continue
+            try:
+                claim = self._asked([condition, negation(there)], {f"at{k}": n for k, n in enumerate(one.dims)})
+            except BudgetExceeded:
+                raise
+            except Undecided:
+                return False
+            if claim is not None and not self.proves(claim):
+                return False
+        return True
+
+    def _over_programs(self, reference: Reference) -> _Invariant:
+        kernel = self.kernel
+        operand = operand_of(kernel, reference)
+        after, some, _ = following(kernel)
+        called = dict(zip(kernel.grid_names, after, strict=True))
+
+        def starts() -> list[tuple[Term, Mapping[str, Term]]]:
+            found = self.found(reference)
+            left = self.at_exit(reference)
+            if operand is None:
+                return [(all_of([first_of_core(kernel), found]), {}), (all_of([some, left]), called)]
+            other = other_block(kernel, operand, after)
+            new = at_program(kernel, found, after)
+            return [
+                (all_of([first_of_core(kernel), found]), {}),
+                (all_of([some, other, new]), called),
+                (all_of([some, negation(other), left]), called),
+            ]
+
+        return _Invariant(reference.dims, [_same(term) for term in self._candidates(reference)], starts)
+
+    def _candidates(self, reference: Reference) -> list[Term]:
+        kernel = self.kernel
+        guards = self._guards(reference)
+        found = [FALSE]
+        if self.unwritten:
+            first = first_of_core(kernel)
+            found += [first, *guards]
+            reads = []
+            for effect in self.body.effects:
+                if isinstance(effect, Access) and effect.kind == "read" and effect.view.reference is reference:
+                    here = inside(effect.view, _at(reference.dims))
+                    if here is not None and not effect.spot.loops:
+                        own = all_of([*map(self._plain, (*effect.spot.path, *here[0]))])
+                        if not self._open(own) and set(names_in(own)) & set(kernel.grid_names):
+                            reads.append(any_of([first, negation(own)]))
+            found += reads[:MOST_GUARDS]
+            if len(guards) > 1:
+                found.append(any_of(guards))
+        else:
+            pads = self._padded(reference.dims, reference.memory)
+            found += [*guards, *pads, *(any_of([guard, pad]) for pad in pads for guard in guards)]
+        return found
+
+    def _guards(self, reference: Reference) -> list[Term]:
+        """Conditions over the programs alone under which something is stored to a reference."""
+        found: dict[str, Term] = {}
+        for store in self._stores.get(reference.name, ()):
+            for condition in (*store.spot.path, all_of([*store.spot.path])):
+                plain = self._plain(condition)
+                if plain is TRUE or self._open(plain) or not set(names_in(plain)) <= set(self.kernel.grid_names):
+                    continue
+                found.setdefault(str(plain), plain)
+        return list(found.values())[:MOST_GUARDS]
+
+    def _padded(self, dims: Sequence[int], memory: str = "vmem") -> list[Term]:
+        """Padding of windows of these dimensions, counted from the last: of outputs first, then of all."""
+        at = _at(dims)
+        ways: list[Term] = []
+        for operands in (self.kernel.outputs, self.kernel.operands):
+            parts = []
+            for operand in operands:
+                if not operand.windowed or operand.unmodelled:
+                    continue
+                shown = seen(operand)
+                for back in range(1, min(len(shown), len(dims)) + 1):
+                    k = shown[-back]
+                    if operand.block[k].size == dims[-back]:
+                        parts.append(outside(operand, k, at[-back]))
+            one = any_of(parts)
+            if one is not FALSE and all(str(one) != str(other) for other in ways):
+                ways.append(one)
+        return ways
+
+    def _over_iterations(self, reference: Reference, loops: tuple[Loop, ...]) -> _Invariant:
+        loop = loops[-1]
+        counter = Term("name", loop.name)
+
+        def before() -> Term:
+            return self.before(reference, self._first[loop.name], loops[:-1])
+
+        def starts() -> list[tuple[Term, Mapping[str, Term]]]:
+            left = self.before(reference, self._end[loop.name], loops)
+            more = Term("+", counter, _ONE)
+            return [(before(), {loop.name: _ZERO}), (all_of([_below(loop), left]), {loop.name: more})]
+
+        def entry() -> Term:
+            state = before()
+            return state if self._closed(state, loops) else FALSE
+
+        ways = [_same(FALSE), lambda: all_of([Term("==", counter, _ZERO), entry()]), entry]
+        if not self.unwritten:
+            for pad in self._padded(reference.dims):
+                ways += [_same(pad), _joined(entry, pad)]
+        return _Invariant(reference.dims, ways, starts)
+
+    def _over_carried(self, name: str, carried: Carried) -> _Invariant:
+        loop, start = carried.loop, carried.start
+        at = _at(start.dims)
+        counter = Term("name", loop.name)
+        loops = self._around(loop)
+
+        def before() -> Term:
+            return self.resolved(start.undefined(at))
+
+        def starts() -> list[tuple[Term, Mapping[str, Term]]]:
+            left = self.resolved(carried.next.undefined(at))
+            more = Term("+", counter, _ONE)
+            return [(before(), {loop.name: _ZERO}), (all_of([_below(loop), left]), {loop.name: more})]
+
+        def entry() -> Term:
+            state = before()
+            return state if self._closed(state, loops) else FALSE
+
+        ways: list[Callable[[], Term]] = [_same(FALSE), entry]
+        if not self.unwritten:
+            for pad in self._padded(start.dims):
+                ways += [_same(pad), _joined(entry, pad)]
+        return _Invariant(start.dims, ways, starts)
+
+    def _closed(self, state: Term, loops: Sequence[Loop]) -> bool:
+        """Whether a condition speaks of programs, loops around it and elements only, so that it may be negated."""
+        free = {*self.kernel.grid_names, *(loop.name for loop in loops)}
+        for part in every(state):
+            if part.op in ("maybe", "leaf") or (part.op == "read" and part.args[0].args[0] in self._loads):
+                return False
+            if part.op == "name" and part.args[0] not in free and not part.args[0].startswith("at"):
+                return False
+        return True
+
+    # names
+
+    def _some(self, extent: int) -> Term:
+        name = self._fresh("k")
+        self._witnesses[name] = extent
+        return Term("name", name)
+
+    def _fresh(self, kind: str) -> str:
+        self._made += 1
+        return f"{kind}_{self._made}"
+
+    def _used(self, state: Term, at: Index, loops: Sequence[Loop]) -> Term:
+        """A condition for one element, with names of its own for all that is bound in it."""
+        keep = {*self.kernel.grid_names, *(loop.name for loop in loops), *self.body.definitions}
+        new: dict[str, Term] = {f"at{k}": term for k, term in enumerate(at)}
+        tables: dict[str, Term] = {}
+        state = self._plain(state)
+        for part in every(state):
+            if part.op == "name" and part.args[0] not in new and part.args[0] not in keep:
+                new[part.args[0]] = Term("name", self._renamed(part.args[0]))
+            elif part.op == "read" and part.args[0].args[0] in self._loads:
+                name = part.args[0].args[0]
+                if name not in tables:
+                    other = self._fresh("load")
+                    self._loads[other] = replace(self._loads[name], name=other)
+                    tables[name] = Term("name", other)
+
+        def change(part: Term) -> Term | None:
+            if part.op == "name":
+                return new.get(part.args[0])
+            if part.op == "read" and part.args[0].args[0] in tables:
+                return Term("read", tables[part.args[0].args[0]], *part.args[1:])
+            return _simplified(part)
+
+        return self._small(replaced(state, change))
+
+    def _renamed(self, name: str) -> str:
+        if name in self._witnesses:
+            other = self._fresh("k")
+            self._witnesses[other] = self._witnesses[name]
+        elif name in self._unknowns:
+            other = self._fresh("any")
+            self._unknowns[other] = replace(self._unknowns[name], name=other)
+        elif name in self._loops:
+            other = self._fresh("t")
+            loop = self._loops[name]
+            fixed = loop.count is not None and loop.count.op == "int"
+            self._loops[other] = Loop(other, loop.count if fixed else None, loop.source)
+        else:
+            return name
+        return other
+
+    def _small(self, term: Term) -> Term:
+        if len(every(term)) > MOST_PARTS:
+            raise BudgetExceeded(f"a condition on memory has more than {MOST_PARTS} parts")
+        return term
+
+    def _asked(self, conditions: Sequence[Term], elements: Mapping[str, int]) -> Asked | None:
+        """The claim that some conditions never hold together; None where that is plain."""
+        whole = upper(replaced(self._plain(all_of([*conditions])), _simplified))
+        if whole is FALSE:
+            return None
+        names = names_in(whole)
+        _, _, ahead = following(self.kernel)
+        extents = {name: n for name, n in ahead.items() if name in names}
+        loops = [self._loops[name] for name in names if name in self._loops]
+        body = replace(self.body, unknowns=self._unknowns, loads=self._loads, witnesses={})
+        extents |= {name: self._witnesses[name] for name in names if name in self._witnesses}
+        counts = [_below(loop) for loop in loops]
+        plain = [loop if loop.count is None or loop.count.op == "int" else Loop(loop.name, None) for loop in loops]
+        return asked(self.kernel, body, [*counts, whole], plain, {**elements, **extents})
+
+
+def upper(condition: Term) -> Term:
+    """The condition with every `maybe` let stand in the way that makes it hold.
+
+    >>> from layoutproof.bodies.values import maybe
+    >>> upper(maybe("x")) is TRUE, upper(negation(maybe("x"))) is TRUE
+    (True, True)
+    """
+    if not any(part.op == "maybe" for part in every(condition)):
+        return condition
+
+    def bound(part: Term, high: bool) -> Term:
+        if part.op == "and":
+            return all_of([bound(a, high) for a in part.args])
+        if part.op == "or":
+            return any_of([bound(a, high) for a in part.args])
+        if part.op == "not":
+            return negation(bound(part.args[0], not high))
+        if any(inner.op == "maybe" for inner in every(part)):
+            return TRUE if high else FALSE
+        return part
+
+    return bound(condition, True)
+
+
+def reasons(condition: Term) -> tuple[str, ...]:
+    """Why a condition is not known, each once."""
+    return tuple(dict.fromkeys(str(part.args[0]) for part in every(condition) if part.op == "maybe"))
+
+
+def inside(view: View, at: Index) -> tuple[list[Term], Index] | None:
+    """The conditions that a place of a reference is in a view, and the element of the view; None for a bitcast."""
+    conditions: list[Term] = []
+    for step in view.steps:
+        if step.kind == "slices":
+            kept: list[Term] = []
+            for place, piece, extent in zip(at, step.slices, step.dims, strict=True):
+                if piece.single:
+                    conditions.append(settled(Term("==", place, piece.start)))
+                    continue
+                whole = piece.size.op == "int" and piece.size.args[0] == extent and piece.stride == 1
+                if whole and piece.start.op == "int" and piece.start.args[0] == 0:
+                    kept.append(place)
+                    continue
+                conditions += _within(place, piece.start, piece.size, piece.stride)
+                away = place if _is(piece.start, 0) else Term("-", place, piece.start)
+                kept.append(away if piece.stride == 1 else Term("//", away, Term("int", piece.stride)))
+            at = tuple(kept)
+        elif step.kind == "reshape" and step.after is not None:
+            at = reshaped(at, step.dims, step.after)
+        elif step.kind == "transpose":
+            at = tuple(at[d] for d in step.permutation)
+        else:
+            return None
+    return [c for c in conditions if c is not TRUE], at
+
+
+def _is(term: Term, number: int) -> bool:
+    return bool(term.op == "int" and term.args[0] == number)
+
+
+def _within(place: Term, start: Term, size: Any, stride: int) -> list[Term]:
+    """place is one of `size` places from start on."""
+    extent = size if isinstance(size, Term) else Term("int", size)
+    away = place if _is(start, 0) else Term("-", place, start)
+    if stride == 1:
+        end = extent if _is(start, 0) else _sum(start, extent)
+        return [settled(Term("<=", start, place)), settled(Term("<", place, end))]
+    by = Term("int", stride)
+    reach = Term("int", extent.args[0] * stride) if extent.op == "int" else Term("*", extent, by)
+    return [
+        settled(Term("<=", start, place)),
+        settled(Term("<", away, reach)),
+        settled(Term("==", Term("%", away, by), _ZERO)),
+    ]
+
+
+def _sum(left: Term, right: Term) -> Term:
+    if left.op == "int" and right.op == "int":
+        return Term("int", left.args[0] + right.args[0])
+    return Term("+", left, right)
+
+
+def _reached(place: Term, start: Term, size: int, stride: int, loop: Loop) -> list[Term] | None:
+    """The conditions that some iteration's slice has a place: the last iteration that starts at or before it has.
+
+    None where the start does not move by a constant step.
+    """
+    counter, count = Term("name", loop.name), loop.count
+    ahead = replaced(start, renaming({loop.name: Term("+", counter, _ONE)}))
+    step = difference(ahead, start)
+    if step is None or step == 0 or count is None or stride != 1:
+        return None
+    begin = replaced(start, renaming({loop.name: _ZERO}))
+    if step < 0:
+        begin = Term("+", begin, Term("*", Term("int", step), Term("-", count, _ONE)))
+        step = -step
+    away = Term("-", place, begin)
+    at = Term("min", Term("//", away, Term("int", step)), Term("-", count, _ONE))
+    return [
+        Term("<=", begin, place),
+        Term("<", _ZERO, count),
+        Term("<", Term("-", away, Term("*", Term("int", step), at)), Term("int", size)),
+    ]
+
+
+def _below(loop: Loop) -> Term:
+    """The condition that a loop's counter is below its count, where its space does not say so."""
+    if loop.count is None or loop.count.op == "int":
+        return TRUE
+    return Term("<", Term("name", loop.name), loop.count)
+
+
+def _at(dims: Sequence[int]) -> Index:
+    return tuple(Term("name", f"at{k}") for k in range(len(dims)))
+
+
+def _aligned(part: Value, dims: Sequence[int], index: Index) -> Index:
+    lead = len(dims) - len(part.dims)
+    return tuple(_ZERO if n == 1 and dims[k + lead] != 1 else index[k + lead] for k, n in enumerate(part.dims))
+
+
+def _same(term: Term) -> Callable[[], Term]:
+    return lambda: term
+
+
+def _joined(make: Callable[[], Term], term: Term) -> Callable[[], Term]:
+    return lambda: any_of([make(), term])
+
+
+def _simplified(part: Term) -> Term | None:
+    if part.op == "and":
+        return all_of(part.args)
+    if part.op == "or":
+        return any_of(part.args)
+    if part.op == "not":
+        return negation(part.args[0])
+    if part.op in ("==", "<", "<=", "!="):
+        return settled(part)
+    if part.op == "select" and (part.args[0] is TRUE or part.args[0] is FALSE):
+        chosen: Term = part.args[1 if part.args[0] is TRUE else 2]
+        return chosen
+    if part.op in ("+", "-", "*", "//", "%", "min", "max") and all(a.op == "int" for a in part.args):
+        return _folded(part)
+    return None
+
+
+def _folded(part: Term) -> Term | None:
+    left, right = (a.args[0] for a in part.args)
+    if part.op in ("//", "%") and right <= 0:
+        return None
+    found = {
+        "+": lambda: left + right,
+        "-": lambda: left - right,
+        "*": lambda: left * right,
+        "//": lambda: left // right,
+        "%": lambda: left % right,
+        "min": lambda: min(left, right),
+        "max": lambda: max(left, right),
+    }[part.op]()
+    return Term("int", found)

@@ -1,0 +1,541 @@
+"""A literal walk of a body on plain ints: is one element of memory undefined (or not written) at one point of one run?
+
+It goes back from the question, effect by effect, iteration by iteration, program by program, to the store that left
+what is there, and asks what that stored. Nothing is approximated: where a number is not known the answer is None. It
+replays what the engines refute, and is what the conditions of `memory_state` are tested against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from layoutproof.bodies.effects import Access, Body, Copy, Index, Loop, Reference, places
+from layoutproof.bodies.memory_state import inside
+from layoutproof.bodies.order import operand_of, padding
+from layoutproof.bodies.terms import every
+from layoutproof.bodies.values import Lost, all_of
+from layoutproof.core.errors import BudgetExceeded
+from layoutproof.core.numbers import INTS
+from layoutproof.core.term import Term, apply
+from layoutproof.kernel.kernel import Kernel, Operand
+
+Place = tuple[int, ...]
+Answer = bool | None
+Iterations = Mapping[str, int]
+
+MOST_STEPS = 300_000
+"""Terms that are evaluated for one question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where something undefined was loaded from: the first load of it, in which program, and which element."""
+
+    effect: Access | Copy | None
+    reference: Reference
+    program: Place
+    element: Place
+    iterations: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(eq=False)
+class Walk:
+    """One run. tables: (name of a table, indices) -> what it holds there, None = not known.
+
+    unwritten: ask what was not written, see `memory_state`.  alone: one core runs only the programs whose parallel ids
+    are those of the program that is asked about; else one core runs all.
+    """
+
+    kernel: Kernel
+    body: Body
+    tables: Callable[[str, Place], int | None] = lambda name, at: None
+    unwritten: bool = False
+    alone: bool = False
+    only: int = -1
+    steps: int = 0
+    _known: dict[Any, tuple[Answer, Origin | None]] = field(default_factory=dict)
+    _first: dict[str, int] = field(default_factory=dict)
+    _end: dict[str, int] = field(default_factory=dict)
+    _stores: dict[str, list[Access | Copy]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for effect in self.body.effects:
+            for loop in effect.spot.loops:
+                self._first.setdefault(loop.name, effect.spot.number)
+                self._end[loop.name] = effect.spot.number + 1
+            if isinstance(effect, Access) and effect.kind != "read":
+                self._stores.setdefault(effect.view.reference.name, []).append(effect)
+            elif isinstance(effect, Copy):
+                self._stores.setdefault(effect.target.reference.name, []).append(effect)
+
+    # what is asked
+
+    def left(self, reference: Reference, program: Place, element: Place) -> tuple[Answer, Origin | None]:
+        """Whether an element is undefined when a program ends, and where that comes from."""
+        return self._guarded(lambda: self._state(reference, len(self.body.effects), (), program, {}, element))
+
+    def stores(
+        self, effect: Access | Copy, program: Place, within: Iterations, element: Place
+    ) -> tuple[Answer, Origin | None]:
+        """Whether a store or copy happens there and leaves something undefined at an element of its view."""
+
+        def ask() -> tuple[Answer, Origin | None]:
+            happens = self._all(effect.spot.path, program, within)
+            mask = effect.mask if isinstance(effect, Access) else None
+            if happens and mask is not None:
+                try:
+                    happens = self._holds(mask.number(_ints(element)), program, within)
+                except Lost:
+                    happens = None
+            if not happens:
+                return happens, None
+            if isinstance(effect, Copy):
+                return self._given(effect, element, program, within)
+            return self._undefined(effect.value, element, program, within)
+
+        return self._guarded(ask)
+
+    def holds(self, condition: Term, program: Place) -> Answer:
+        """Whether a condition over the grid's names holds of a program."""
+        return self._holds(condition, program, {})
+
+    def valid_at_end(self, operand: Operand, reference: Reference, program: Place, element: Place) -> Answer:
+        """Whether a program is the last of its visit to a block, and the element is one of the array."""
+        if self._holds(padding(operand, _ints(element)), program, {}) is not False:
+            return False
+        after = list(program)
+        for k in reversed(range(len(after))):
+            if after[k] + 1 < INTS.size(self.kernel.grid[k]):
+                after[k] += 1
+                try:
+                    return not self._same_block(operand, program, tuple(after))
+                except BudgetExceeded:
+                    return None
+            after[k] = 0
+        return True
+
+    def _guarded(self, ask: Callable[[], tuple[Answer, Origin | None]]) -> tuple[Answer, Origin | None]:
+        try:
+            return ask()
+        except (BudgetExceeded, RecursionError):
+            return None, None
+
+    # memory
+
+    def _state(
+        self,
+        reference: Reference,
+        number: int,
+        loops: tuple[Loop, ...],
+        program: Place,
+        within: Iterations,
+        element: Place,
+        reader: Access | Copy | None = None,
+    ) -> tuple[Answer, Origin | None]:
+        key = (reference.name, number, program, _sorted(within), element)
+        if key not in self._known:
+            self._known[key] = None, None
+            self._known[key] = self._looked_up(reference, number, loops, program, within, element, reader)
+        return self._known[key]
+
+    def _looked_up(
+        self,
+        reference: Reference,
+        number: int,
+        loops: tuple[Loop, ...],
+        program: Place,
+        within: Iterations,
+        element: Place,
+        reader: Access | Copy | None,
+    ) -> tuple[Answer, Origin | None]:
+        index = _ints(element)
+        here = program
+        for here, iterations, store in self._backwards(reference, number, loops, program, within):
+            if store is None:
+                break
+            view = store.view if isinstance(store, Access) else store.target
+            found = inside(view, index)
+            if found is None:
+                return None, None
+            conditions, at = found
+            mask = store.mask if isinstance(store, Access) else None
+            hit = self._all([*store.spot.path, *conditions], here, iterations)
+            if hit is False:
+                continue
+            place = tuple(self._number(term, here, iterations) for term in at)
+            if hit is None or any(n is None for n in place):
+                hit = None
+            if hit and mask is not None:
+                try:
+                    hit = self._holds(mask.number(_ints(n for n in place if n is not None)), here, iterations)
+                except Lost:
+                    hit = None
+                if hit is False:
+                    continue
+            if hit is None:
+                return None, None
+            given = self._given(store, tuple(int(n) for n in place if n is not None), here, iterations)
+            if isinstance(store, Access) and store.kind == "add" and (self.unwritten or given[0] is False):
+                continue
+            return given
+        return self._found(reference, here, element, reader, within)
+
+    def _found(
+        self,
+        reference: Reference,
+        program: Place,
+        element: Place,
+        reader: Access | Copy | None,
+        within: Iterations,
+    ) -> tuple[Answer, Origin | None]:
+        """What an element holds before anything was stored to it."""
+        origin = Origin(reader, reference, program, element, _sorted(within))
+        if self.unwritten:
+            return (False, None) if reference.role in ("in", "prefetch", "semaphore") else (True, origin)
+        operand = operand_of(self.kernel, reference)
+        if operand is None or reference.role != "in":
+            return False, None
+        held = self._holds(padding(operand, _ints(element)), program, {})
+        return held, origin if held else None
+
+    def _given(
+        self, store: Access | Copy, index: Place, program: Place, within: Iterations
+    ) -> tuple[Answer, Origin | None]:
+        if self.unwritten:
+            return False, None
+        if isinstance(store, Copy):
+            at = places(store.source, _ints(index))
+            element = tuple(self._number(term, program, within) for term in at or ())
+            if at is None or any(n is None for n in element):
+                return None, None
+            return self._state(
+                store.source.reference, store.spot.number, store.spot.loops, program, within,
+                tuple(int(n) for n in element if n is not None), store,
+            )  # fmt: skip
+        return self._undefined(store.value, index, program, within)
+
+    def _undefined(self, value: Any, index: Place, program: Place, within: Iterations) -> tuple[Answer, Origin | None]:
+        condition = value.undefined(_ints(index))
+        return self._search(condition, program, within)
+
+    def _backwards(
+        self, reference: Reference, number: int, loops: tuple[Loop, ...], program: Place, within: Iterations
+    ) -> Iterator[tuple[Place, Iterations, Access | Copy | None]]:
+        """Every store to a reference before a point, the last first, then what is found: no store."""
+        stores = self._stores.get(reference.name, [])
+        fresh = reference.fresh_in if reference.role == "fresh" else None
+        yield from ((program, at, s) for at, s in self._region(stores, number, loops, program, within, fresh))
+        if fresh is None and stores:
+            operand = operand_of(self.kernel, reference)
+            here: Place | None = program
+            while here is not None:
+                before = self._previous(here)
+                if before is None:
+                    break
+                if operand is not None and not self._same_block(operand, before, here):
+                    break
+                here = before
+                for at, s in self._full(stores, 0, 0, len(self.body.effects), here, {}):
+                    yield here, at, s
+            program = here if here is not None else program
+        yield program, within, None
+
+    def _region(
+        self,
+        stores: Sequence[Access | Copy],
+        number: int,
+        loops: tuple[Loop, ...],
+        program: Place,
+        within: Iterations,
+        fresh: tuple[Loop, ...] | None,
+    ) -> Iterator[tuple[Iterations, Access | Copy]]:
+        """The stores of this program before a point, the last first."""
+        start = self._first[loops[-1].name] if loops else 0
+        yield from self._full(stores, len(loops), start, number, program, within)
+        if not loops or (fresh is not None and len(fresh) >= len(loops)):
+            return
+        loop = loops[-1]
+        outer = {k: v for k, v in within.items() if k != loop.name}
+        if any(loop in s.spot.loops for s in stores):
+            for t in range(within[loop.name] - 1, -1, -1):
+                yield from self._full(stores, len(loops), start, self._end[loop.name], program, {**outer, loop.name: t})
+        yield from self._region(stores, start, loops[:-1], program, outer, fresh)
+
+    def _full(
+        self,
+        stores: Sequence[Access | Copy],
+        depth: int,
+        start: int,
+        end: int,
+        program: Place,
+        within: Iterations,
+    ) -> Iterator[tuple[Iterations, Access | Copy]]:
+        """The stores from effect `start` to `end` inside `depth` loops, the last first."""
+        chosen = [s for s in stores if start <= s.spot.number < end]
+        while chosen:
+            last = chosen[-1]
+            if len(last.spot.loops) <= depth:
+                yield within, chosen.pop()
+                continue
+            loop = last.spot.loops[depth]
+            group = [s for s in chosen if len(s.spot.loops) > depth and s.spot.loops[depth] is loop]
+            chosen = [s for s in chosen if s not in group]
+            count = None if loop.count is None else self._number(loop.count, program, within)
+            if count is None:
+                raise BudgetExceeded("a loop whose end is not known")
+            for t in range(count - 1, -1, -1):
+                self._step()
+                yield from self._full(group, depth + 1, 0, end, program, {**within, loop.name: t})
+
+    def _previous(self, program: Place) -> Place | None:
+        """The program that ran before on the same core."""
+        parallel = set(self.kernel.parallel()) if self.alone else set()
+        found = list(program)
+        for k in reversed(range(len(found))):
+            if k in parallel:
+                continue
+            if found[k] > 0:
+                found[k] -= 1
+                return tuple(found)
+            found[k] = int(INTS.size(self.kernel.grid[k])) - 1
+        return None
+
+    def _same_block(self, operand: Any, one: Place, other: Place) -> bool:
+        for term in operand.index:
+            a, b = self._number(term, one, {}), self._number(term, other, {})
+            if a is None or b is None:
+                raise BudgetExceeded("a block that is not known")
+            if a != b:
+                return False
+        return True
+
+    # conditions
+
+    def _step(self) -> None:
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise BudgetExceeded("the replay is too long")
+
+    def _all(self, conditions: Sequence[Term], program: Place, within: Iterations) -> Answer:
+        answer: Answer = True
+        for condition in conditions:
+            held = self._holds(condition, program, within)
+            if held is False:
+                return False
+            answer = None if held is None else answer
+        return answer
+
+    def _holds(self, condition: Term, program: Place, within: Iterations) -> Answer:
+        value = self._value(condition, program, within, {}, {})[0]
+        return None if value is None else bool(value)
+
+    def _number(self, term: Term, program: Place, within: Iterations) -> int | None:
+        value = self._value(term, program, within, {}, {})[0]
+        return None if value is None else int(value)
+
+    def _search(
+        self, condition: Term, program: Place, within: Iterations, bound: Mapping[str, int] | None = None
+    ) -> tuple[Answer, Origin | None]:
+        """Whether a condition holds for some values of the names for "some k" in it."""
+        bound = bound or {}
+        if condition.op == "or":
+            answer: Answer = False
+            for part in condition.args:
+                held, origin = self._search(part, program, within, bound)
+                if held:
+                    return True, origin
+                answer = None if held is None else answer
+            return answer, None
+        free = self._free(condition, bound)
+        if not free:
+            value, origin = self._value(condition, program, within, bound, {})
+            return (None if value is None else bool(value)), origin
+        if condition.op == "and":
+            return self._search_all(condition, program, within, bound)
+        name = free[0]
+        unsure = False
+        for k in _tried(self.body.witnesses[name]):
+            self._step()
+            held, origin = self._search(condition, program, within, {**bound, name: k})
+            if held:
+                return True, origin
+            unsure = unsure or held is None
+        return (None if unsure else False), None
+
+    def _search_all(
+        self, condition: Term, program: Place, within: Iterations, bound: Mapping[str, int]
+    ) -> tuple[Answer, Origin | None]:
+        parts: list[Term] = []
+        todo = [condition]
+        while todo:
+            part = todo.pop()
+            if part.op == "and":
+                todo += reversed(part.args)
+            else:
+                parts.append(part)
+        free = {id(part): self._free(part, bound) for part in parts}
+        answer: Answer = True
+        origin = None
+        rest = []
+        for part in parts:
+            if free[id(part)]:
+                rest.append(part)
+                continue
+            held, found = self._search(part, program, within, bound)
+            if held is False:
+                return False, None
+            answer = None if held is None else answer
+            origin = origin or found
+        while rest:
+            # parts that share a name are searched together
+            group, names = [rest[0]], set(free[id(rest[0])])
+            while True:
+                more = [p for p in rest if all(p is not g for g in group) and names & set(free[id(p)])]
+                if not more:
+                    break
+                group += more
+                names |= {n for p in more for n in free[id(p)]}
+            rest = [p for p in rest if all(p is not g for g in group)]
+            held, found = self._search_group(group, sorted(names), program, within, bound)
+            if held is False:
+                return False, None
+            answer = None if held is None else answer
+            origin = origin or found
+        return answer, origin if answer else None
+
+    def _search_group(
+        self, group: list[Term], names: list[str], program: Place, within: Iterations, bound: Mapping[str, int]
+    ) -> tuple[Answer, Origin | None]:
+        if len(group) == 1 and group[0].op != "and":
+            return self._search(group[0], program, within, bound)
+        unsure = False
+        for k in _tried(self.body.witnesses[names[0]]):
+            self._step()
+            held, origin = self._search(all_of(group), program, within, {**bound, names[0]: k})
+            if held:
+                return True, origin
+            unsure = unsure or held is None
+        return (None if unsure else False), None
+
+    def _free(self, condition: Term, bound: Mapping[str, int]) -> list[str]:
+        found = [p.args[0] for p in every(condition) if p.op == "name" and p.args[0] in self.body.witnesses]
+        return [name for name in dict.fromkeys(found) if name not in bound]
+
+    def _value(
+        self,
+        term: Term,
+        program: Place,
+        within: Iterations,
+        bound: Mapping[str, int],
+        known: dict[int, tuple[Any, Origin | None]],
+    ) -> tuple[Any, Origin | None]:
+        """A number or truth value, None where it is not known, and where something undefined comes from."""
+        if id(term) in known:
+            return known[id(term)]
+        self._step()
+        op, origin = term.op, None
+        value: Any = None
+        if op == "int":
+            value = term.args[0]
+        elif op == "name":
+            value = self._named(term.args[0], program, within, bound)
+        elif op == "maybe":
+            value = None
+        elif op in ("and", "or"):
+            ends = op == "or"
+            value = not ends
+            for part in term.args:
+                one, found = self._value(part, program, within, bound, known)
+                if one is not None and bool(one) is ends:
+                    value, origin = ends, found or origin
+                    break
+                value = None if one is None or value is None else value
+                origin = origin or found
+        elif op == "select":
+            condition, _ = self._value(term.args[0], program, within, bound, known)
+            if condition is not None:
+                value, origin = self._value(term.args[1 if condition else 2], program, within, bound, known)
+        else:
+            values = []
+            for part in term.args[op in ("leaf", "read") :]:
+                one, found = self._value(part, program, within, bound, known)
+                values.append(one)
+                origin = origin or found
+            if all(v is not None for v in values):
+                if op == "leaf":
+                    value, origin = self._leaf(str(term.args[0]), tuple(map(int, values)), program, within)
+                elif op == "read":
+                    value = self.tables(str(term.args[0].args[0]), tuple(map(int, values)))
+                elif not (op in ("//", "%") and values[1] == 0):
+                    value = apply(op, INTS, values)
+        known[id(term)] = value, origin
+        return value, origin
+
+    def _named(self, name: str, program: Place, within: Iterations, bound: Mapping[str, int]) -> int | None:
+        if name in bound:
+            return bound[name]
+        if name in within:
+            return within[name]
+        if name in self.kernel.grid_names:
+            return program[self.kernel.grid_names.index(name)]
+        if name in self.body.definitions:
+            return self._value(self.body.definitions[name], program, within, bound, {})[0]  # type: ignore[no-any-return]
+        return None
+
+    def _leaf(self, source: str, index: Place, program: Place, within: Iterations) -> tuple[Answer, Origin | None]:
+        carried = self.body.carried.get(source)
+        if carried is not None:
+            loop = carried.loop
+            if carried.final:
+                count = None if loop.count is None else self._number(loop.count, program, within)
+                if count is None:
+                    return None, None
+                outer, t = dict(within), count
+            else:
+                outer, t = {k: v for k, v in within.items() if k != loop.name}, within[loop.name]
+            if t == 0:
+                return self._undefined(carried.start, index, program, outer)
+            key = (source, "carried", program, _sorted(outer), t, index)
+            if key not in self._known:
+                self._known[key] = None, None
+                self._known[key] = self._undefined(carried.next, index, program, {**outer, loop.name: t - 1})
+            return self._known[key]
+        effect = self.body.effects[int(source[4:])]
+        assert isinstance(effect, Access)
+        if self.only >= 0 and effect.spot.number != self.only:
+            return False, None
+        at = places(effect.view, _ints(index))
+        element: Index = at or ()
+        ints = tuple(self._number(term, program, within) for term in element)
+        if at is None or any(n is None for n in ints):
+            return None, None
+        reference = effect.view.reference
+        place = tuple(int(n) for n in ints if n is not None)
+        if any(not 0 <= n < extent for n, extent in zip(place, reference.dims, strict=True)):
+            return None, None
+        kept = {loop.name: within[loop.name] for loop in effect.spot.loops}
+        return self._state(reference, effect.spot.number, effect.spot.loops, program, kept, place, effect)
+
+
+def _sorted(within: Iterations) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(within.items()))
+
+
+@lru_cache(maxsize=4096)
+def _int(number: int) -> Term:
+    # one term per number: values remember what they said of an index by the identity of its terms
+    return Term("int", number)
+
+
+def _ints(numbers: Iterable[int]) -> Index:
+    return tuple(map(_int, numbers))
+
+
+def _tried(extent: int) -> Iterator[int]:
+    """Every k, the last first: that is where padding is."""
+    if extent:
+        yield extent - 1
+        yield from range(extent - 1)

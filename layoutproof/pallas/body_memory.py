@@ -1,0 +1,125 @@
+"""What the properties of memory share: deciding what memory holds, and replaying a violation literally."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, product
+from typing import Any
+
+from layoutproof.bodies.claims import Asked
+from layoutproof.bodies.effects import Body
+from layoutproof.bodies.memory_state import States, reasons
+from layoutproof.bodies.walk import Answer, Origin, Walk
+from layoutproof.core.errors import InternalError
+from layoutproof.core.numbers import INTS
+from layoutproof.core.result import Point
+from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.read_consistency import range_of, restricted
+from layoutproof.solvers.decide import Decision, decide
+
+Place = tuple[int, ...]
+MOST_TRIED = 200
+"""Programs and elements that are looked at one by one where the smallest candidate turns out to be none."""
+
+
+@dataclass(eq=False)
+class Deciding:
+    """Claims about memory and their answers. by: the engines that decided so far."""
+
+    by: dict[str, None] = field(default_factory=dict)
+    last: Decision | None = None
+
+    def proves(self, claim: Asked) -> bool:
+        """Whether a claim is proved."""
+        self.last = decide(claim.claim)
+        if self.last.by:
+            self.by.setdefault(self.last.by)
+        return self.last.point is None and not self.last.reason
+
+    def names(self) -> str:
+        """The engines in words, a rule where none was asked."""
+        return "+".join(dict.fromkeys(part for by in self.by for part in by.split("+"))) or "rule"
+
+
+def named(claim: Asked, point: Point) -> dict[str, int]:
+    """The numbers of a point by the names of its spaces."""
+    found: dict[str, int] = {}
+    for label, space in claim.claim.points.items():
+        found |= dict(zip(space.names, point[label], strict=True))
+    return found
+
+
+def tables_at(kernel: Kernel, claim: Asked | None, point: Point | None) -> Callable[[str, Place], int | None]:
+    """Contents of tables that hold at a point what the claim read there, and elsewhere the least that is assumed."""
+    known: dict[tuple[str, Place], int] = {}
+    if claim is not None and point is not None and "sizes" not in point:
+        for read in claim.reads:
+            at = tuple(int(claim.value(a, point, INTS)) for a in read.args[1:])
+            known[str(read.args[0].args[0]), at] = int(claim.value(read, point, INTS))
+    tables = {table.name: table for table in kernel.tables}
+
+    def held(name: str, at: Place) -> int | None:
+        if (name, at) in known:
+            return known[name, at]
+        table = tables.get(name)
+        if table is None or restricted(table) or table.monotone or table.injective or table.onto or table.low is None:
+            return None
+        return int(INTS.size(range_of(table)[0]))
+
+    return held
+
+
+def unbounded(kernel: Kernel, claim: Asked) -> list[str]:
+    """Tables of a claim of which nothing is assumed."""
+    return [t.name for t in kernel.tables if t.name in claim.tables and (t.low is None or t.high is None)]
+
+
+def places_to_try(kernel: Kernel, extents: Sequence[int]) -> Iterator[tuple[Place, Place]]:
+    """Programs and elements, corners of both, smallest first."""
+    grid = [INTS.size(n) if type(n) is int else 0 for n in kernel.grid]
+    if not all(grid):
+        return
+    programs = product(*(_ends(n) for n in grid))
+    elements = [*islice(product(*(_ends(n) for n in extents)), 16)]
+    yield from islice(((p, e) for p in programs for e in elements), MOST_TRIED)
+
+
+def _ends(extent: int) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(n for n in (0, 1, extent - 2, extent - 1) if 0 <= n < extent))
+
+
+def why_unknown(states: States, claim: Asked | None, condition: Term | None) -> str:
+    """Why neither a proof nor a replayed refutation was found."""
+    if states.reason:
+        return states.reason
+    found = [*(reasons(condition) if condition is not None else ()), *(claim.lost if claim is not None else ())]
+    if found:
+        return f"depends on {' and '.join(dict.fromkeys(found[:3]))}"
+    return "no replay shows an undefined element, and no invariant that was tried excludes one"
+
+
+def source_of(origin: Origin, body: Body) -> str:
+    """file:line of the load through which something undefined came in."""
+    return origin.effect.spot.source if origin.effect is not None else ""
+
+
+def program_ids(kernel: Kernel, term: Term) -> str:
+    """A term as the body writes it: `pl.program_id(0)` for the grid's names."""
+    from layoutproof.bodies.terms import renaming, replaced
+
+    ids: Mapping[str, Any] = {n: Term("name", f"pl.program_id({k})") for k, n in enumerate(kernel.grid_names)}
+    return str(replaced(term, renaming(ids)))
+
+
+def replayed(ask: Callable[[Walk], tuple[Answer, Origin | None]], walks: Sequence[Walk]) -> Origin | None:
+    """Where something undefined comes from, by the first walk that says so; None where none does."""
+    for walk in walks:
+        try:
+            answer, origin = ask(walk)
+        except InternalError:
+            continue
+        if answer and origin is not None:
+            return origin
+    return None

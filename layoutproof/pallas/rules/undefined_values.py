@@ -1,0 +1,213 @@
+"""Values that are not there, padding of partial blocks above all, never reach a valid element of an output.
+
+Why it matters: the last block of a dimension that the block size does not divide is filled up with whatever was in
+memory. One sum, maximum or product over it spoils rows that are valid; interpret mode pads with NaN for floats, a chip
+with the numbers of the block before.
+Refuted by: the smallest `program` and valid `element` of an output that is computed from padding when the block is
+written back, with the load through which the padding came in.
+Exact on indices through elementwise operations, `where` on conditions that are known, broadcasts, reshapes, transposes,
+slices, concatenations, rolls, cumulative operations, reductions and products of matrices; what loops and programs hand
+on is bounded by invariants that are checked. `0 * undefined` is undefined, and so is a comparison with it. Rows of
+padding that spoil nothing but rows of padding are fine. Memory that nobody wrote is the business of `initialised`.
+Example: K 200 at block 128, `acc += dot(x, y)` without a mask: program 1 sums 56 columns of padding.
+Source: JAX's page "Grids and BlockSpecs": "padded on input and discarded on output"; the values are unspecified.
+Fix: x = jnp.where(column < N, x, 0) with column = program_id * block + iota, on every operand of the sum or product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from layoutproof.bodies.effects import Access, Body, Copy, Reference
+from layoutproof.bodies.memory_state import States
+from layoutproof.bodies.order import one_by_one, operand_of, other_block, outside, seen, start_of, valid
+from layoutproof.bodies.values import any_of, negation
+from layoutproof.bodies.walk import Origin, Walk
+from layoutproof.core.errors import Undecided
+from layoutproof.core.numbers import INTS
+from layoutproof.core.result import Point, Verdict
+from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import Kernel, Operand
+from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+from layoutproof.pallas.body_memory import (
+    Deciding,
+    named,
+    places_to_try,
+    program_ids,
+    replayed,
+    source_of,
+    tables_at,
+    unbounded,
+    why_unknown,
+)
+
+TARGET = False
+BODY = True
+Place = tuple[int, ...]
+
+
+def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
+    """One per output."""
+    body: Body | None = kernel.body
+    if body is None:
+        return ()
+    deciding = Deciding()
+    states = States(kernel, body, deciding.proves)
+    found: list[Obligation] = []
+    for reference in body.references:
+        if reference.role != "out":
+            continue
+        try:
+            operand = operand_of(kernel, reference)
+            if operand is None:
+                found += _copied(kernel, body, states, deciding, reference)
+            else:
+                found.append(_window(kernel, body, states, deciding, reference, operand))
+        except (Undecided, RecursionError) as reason:
+            found.append(Obligation(reference.name, undecided(f"{_what(reference)}: {reason}"), source=kernel.source))
+    if not found:
+        found.append(Obligation(kernel.name, by_rule(""), source=kernel.source))
+    found += [Obligation(kernel.name, undecided(f"{what}: not modelled"), source=at) for what, at in body.unmodelled]
+    return tuple(found)
+
+
+def _what(reference: Reference) -> str:
+    return f"whether {reference.name} is defined"
+
+
+def _window(
+    kernel: Kernel, body: Body, states: States, deciding: Deciding, reference: Reference, operand: Operand
+) -> Obligation:
+    """Of an output with windows: what a window holds when the last program of a visit ends."""
+    at = tuple(Term("name", f"at{k}") for k in range(len(reference.dims)))
+    after, some = one_by_one(kernel)
+    leaves = any_of([negation(some), other_block(kernel, operand, after)])
+    elements = {f"at{k}": n for k, n in enumerate(reference.dims)}
+    claim, proved = states.impossible(lambda: [states.at_exit(reference), valid(operand, at), leaves], elements)
+    if proved:
+        return Obligation(reference.name, Settled(Verdict.PROVED, by=deciding.names()), source=operand.source)
+    point = deciding.last.point if claim is not None and deciding.last is not None else None
+    tries: list[tuple[Place, Place]] = []
+    if point is not None and claim is not None and "sizes" not in point:
+        where = named(claim, point)
+        tries.append((tuple(point["program"]), tuple(where.get(f"at{k}", 0) for k in range(len(at)))))
+    walk = Walk(kernel, body, tables_at(kernel, claim, point))
+    open_ = unbounded(kernel, claim) if claim is not None else []
+    for program, element in [*tries, *places_to_try(kernel, reference.dims)]:
+        origin = None
+        if not walk.valid_at_end(operand, reference, program, element):
+            continue
+        origin = replayed(lambda w, p=program, e=element: w.left(reference, p, e), [walk])  # type: ignore[misc]
+        if origin is None:
+            continue
+        if open_:
+            what = f"depends on what {' and '.join(open_)} holds; nothing is assumed of it"
+            return Obligation(reference.name, undecided(what), source=source_of(origin, body) or operand.source)
+        return _refuted(kernel, body, operand, program, element, origin, deciding)
+    reason = f"{_what(reference)}: {why_unknown(states, claim, states.at_exit(reference))}"
+    return Obligation(reference.name, undecided(reason), source=operand.source)
+
+
+def _refuted(
+    kernel: Kernel, body: Body, operand: Operand, program: Place, element: Place, origin: Origin, deciding: Deciding
+) -> Obligation:
+    where = _global(kernel, operand, program, element)
+    reason = f"{operand.name}{list(where)} is computed from {_named(kernel, origin)}"
+    counterexample = {"program": program, "element": where}
+    settled = Settled(Verdict.REFUTED, reason, _fix(kernel, origin), deciding.names(), counterexample)
+    return Obligation(operand.name, settled, source=source_of(origin, body) or operand.source)
+
+
+def _global(kernel: Kernel, operand: Operand, program: Place, element: Place) -> Place:
+    names = dict(zip(kernel.grid_names, program, strict=True))
+    inner = dict(zip(seen(operand), element, strict=True))
+    found = []
+    for k in range(len(operand.dims)):
+        start = start_of(operand, k)
+        known = all(part in names for part in start.names()) and "[" not in str(start)
+        found.append((start.evaluate(names, INTS) if known else 0) + inner.get(k, 0))
+    return tuple(found)
+
+
+def _named(kernel: Kernel, origin: Origin) -> str:
+    """The padding that comes in, in words."""
+    operand = operand_of(kernel, origin.reference)
+    shown = f"element {list(origin.element)} of the window of {origin.reference.name}"
+    if operand is None:
+        return shown
+    k = _padded(kernel, operand, origin)
+    if k is None:
+        return f"{shown}, which is padding"
+    place = _global(kernel, operand, origin.program, origin.element)[k]
+    return f"padding of {operand.name}: dimension {k} ends at {operand.dims[k]}, and place {place} is read"
+
+
+def _padded(kernel: Kernel, operand: Operand, origin: Origin) -> int | None:
+    """The dimension of the array in which an element is padding."""
+    walk = Walk(kernel, kernel.body)
+    for k, entry in zip(seen(operand), origin.element, strict=True):
+        if walk.holds(outside(operand, k, Term("int", entry)), origin.program):
+            return k
+    return None
+
+
+def _fix(kernel: Kernel, origin: Origin) -> str:
+    operand = operand_of(kernel, origin.reference)
+    k = _padded(kernel, operand, origin) if operand is not None else None
+    if operand is None or k is None:
+        return "mask what is padding with jnp.where before it is used"
+    axis = seen(operand).index(k)
+    dims = ", ".join(str(operand.block[d].size) for d in seen(operand))
+    iota = f"jax.lax.broadcasted_iota(jnp.int32, ({dims}{',' if len(seen(operand)) == 1 else ''}), {axis})"
+    start = program_ids(kernel, start_of(operand, k))
+    place = iota if start == "0" else f"{start} + {iota}"
+    return f"x = jnp.where({place} < {operand.dims[k]}, x, 0) on what is loaded of {operand.name}, before it is used"
+
+
+def _copied(
+    kernel: Kernel, body: Body, states: States, deciding: Deciding, reference: Reference
+) -> Iterator[Obligation]:
+    """Of an output that the body copies to itself: what each copy takes."""
+    stores = [
+        e
+        for e in body.effects
+        if (isinstance(e, Copy) and e.target.reference is reference)
+        or (isinstance(e, Access) and e.kind != "read" and e.view.reference is reference)
+    ]
+    for store in stores:
+        dims = (store.target if isinstance(store, Copy) else store.view).dims
+        if dims is None:
+            what = f"{_what(reference)}: a copy of a size that depends on data"
+            yield Obligation(reference.name, undecided(what), source=store.spot.source)
+            continue
+        index = tuple(Term("name", f"at{k}") for k in range(len(dims)))
+        elements = {f"at{k}": n for k, n in enumerate(dims)}
+        claim, proved = states.impossible(
+            lambda store=store, index=index: [*store.spot.path, states.given(store, index)],  # type: ignore[misc]
+            elements,
+        )
+        if proved:
+            yield Obligation(reference.name, Settled(Verdict.PROVED, by=deciding.names()), source=store.spot.source)
+            continue
+        point: Point | None = deciding.last.point if claim is not None and deciding.last is not None else None
+        if point is not None and claim is not None and "sizes" not in point and len(stores) == 1:
+            where = named(claim, point)
+            program = tuple(point["program"])
+            element = tuple(where.get(f"at{k}", 0) for k in range(len(dims)))
+            within = {loop.name: where.get(loop.name, 0) for loop in store.spot.loops}
+            walk = Walk(kernel, body, tables_at(kernel, claim, point))
+            origin = replayed(
+                lambda w, s=store, p=program, i=within, e=element: w.stores(s, p, i, e),  # type: ignore[misc]
+                [walk],
+            )
+            if origin is not None and not unbounded(kernel, claim):
+                reason = f"element {list(element)} of what is copied to {reference.name} is {_named(kernel, origin)}"
+                found = {"program": program, "element": element}
+                settled = Settled(Verdict.REFUTED, reason, _fix(kernel, origin), deciding.names(), found)
+                yield Obligation(reference.name, settled, source=source_of(origin, body) or store.spot.source)
+                continue
+        yield Obligation(
+            reference.name,
+            undecided(f"{_what(reference)}: {why_unknown(states, claim, None)}"),
+            source=store.spot.source,
+        )

@@ -1,0 +1,91 @@
+"""Padding of partial blocks in kernels as people write them: what is refuted where, with what to write instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.pallas.from_jax.trace import kernels_of
+from layoutproof.pallas.judge import judge
+from tests.pallas.wheel_ops import ops
+
+
+def asked(function: Any, *args: Any) -> list[Finding]:
+    found: list[Finding] = []
+    for kernel in kernels_of(function, args):
+        assert isinstance(kernel, Kernel)
+        found += judge(kernel, names=["undefined_values"])
+    return found
+
+
+def matmul(size: int, block: int, mask: bool) -> Any:
+    """As people write it: `pl.cdiv` programs in every dimension, a scratch accumulator."""
+
+    def body(x: Any, y: Any, o: Any, acc: Any) -> None:
+        k = pl.program_id(2)
+
+        @pl.when(k == 0)
+        def _() -> None:
+            acc[...] = jnp.zeros_like(acc)
+
+        a, b = x[...], y[...]
+        if mask:
+            a = jnp.where(k * 512 + jax.lax.broadcasted_iota(jnp.int32, a.shape, 1) < size, a, 0)
+            b = jnp.where(k * 512 + jax.lax.broadcasted_iota(jnp.int32, b.shape, 0) < size, b, 0)
+        acc[...] += jnp.dot(a, b, preferred_element_type=jnp.float32)
+
+        @pl.when(k == pl.num_programs(2) - 1)
+        def _() -> None:
+            o[...] = acc[...]
+
+    return pl.pallas_call(
+        body,
+        grid=(pl.cdiv(size, block), pl.cdiv(size, block), pl.cdiv(size, 512)),
+        in_specs=[
+            pl.BlockSpec((block, 512), lambda i, j, k: (i, k)),
+            pl.BlockSpec((512, block), lambda i, j, k: (k, j)),
+        ],
+        out_specs=pl.BlockSpec((block, block), lambda i, j, k: (i, j)),
+        out_shape=jax.ShapeDtypeStruct((size, size), jnp.float32),
+        scratch_shapes=[pltpu.VMEM((block, block), jnp.float32)],
+        compiler_params=pltpu.CompilerParams(dimension_semantics=("parallel", "parallel", "arbitrary")),
+    )
+
+
+def arrays(*shapes: tuple[int, ...]) -> list[Any]:
+    return [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes]
+
+
+def test_a_matmul_with_a_rest_in_k_is_refuted_at_the_first_program_that_stores_it() -> None:
+    (found,) = asked(matmul(1000, 256, mask=False), *arrays((1000, 1000), (1000, 1000)))
+    assert found.verdict is Verdict.REFUTED
+    assert found.counterexample == {"program": (0, 0, 1), "element": (0, 0)}
+    assert "dimension 1 ends at 1000, and place 1023 is read" in found.reason
+    assert found.fix.startswith(
+        "x = jnp.where(pl.program_id(2) * 512 + jax.lax.broadcasted_iota(jnp.int32, (256, 512), 1) < 1000, x, 0)"
+    )
+
+
+@pytest.mark.parametrize(("size", "mask"), [(1000, True), (1024, False)])
+def test_a_matmul_that_masks_k_or_has_no_rest_is_proved(size: int, mask: bool) -> None:
+    (found,) = asked(matmul(size, 256, mask), *arrays((size, size), (size, size)))
+    assert found.verdict is Verdict.PROVED
+
+
+@pytest.mark.parametrize("name", ["tpu.megablox.gmm 512x1000x1000", "tpu.flash_attention bias and segment ids"])
+def test_kernels_of_the_wheel_that_mask_for_themselves_are_proved(name: str) -> None:
+    op = next(op for op in ops() if op.name == name)
+    function, args = op.build()
+    found = asked(function, *args)
+    assert {f.verdict for f in found} == {Verdict.PROVED}
