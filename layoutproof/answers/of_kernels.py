@@ -13,8 +13,9 @@ from layoutproof.core.files import DUMP_ENDS, YAML_ENDS, lines
 from layoutproof.core.finding import Answer, Finding
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.pallas import report
+from layoutproof.pallas.accepted import accepted, read_baseline
 from layoutproof.pallas.findings import Judged, exit_code, judged
-from layoutproof.pallas.judge import kernel_target
+from layoutproof.pallas.judge import GRID, kernel_target
 from layoutproof.registry.catalogue import kernel_property
 
 PROGRAMS = (*DUMP_ENDS, ".mlir", ".mlir.gz")
@@ -57,6 +58,8 @@ def kernels(
     assume: Sequence[str] = (),
     properties: Sequence[str] = (),
     effort: int = 1,
+    only: str = "",
+    baseline: str | Path | None = None,
     trace: bool = True,
     **kwargs: Any,
 ) -> Kernels:
@@ -71,6 +74,8 @@ def kernels(
         assume: Conditions on scalar prefetch operands, e.g. ["0 <= prefetch0 < 8"].
         properties: Ask only these properties of kernels; all by default.
         effort: A whole number >= 1 that multiplies the engines' budgets of steps.
+        only: "grid" asks nothing of the bodies; the answer says so.
+        baseline: A file that `layoutproof kernels --write-baseline` wrote: the unknowns in it are accepted.
         trace: Whether code that a spec file names may be imported.
         **kwargs: Arguments of the function by name, as `args`.
 
@@ -82,7 +87,7 @@ def kernels(
         Undecided: The function makes no Pallas call, so nothing is asked.
     """
     found = calls_of(function, args, kwargs, target, compiler, assume, properties, trace)
-    return judged_all(found, properties, target, compiler, effort)
+    return judged_all(found, properties, target, compiler, effort, only, baseline)
 
 
 def judged_all(
@@ -91,11 +96,16 @@ def judged_all(
     target: str | None,
     compiler: str | None,
     effort: int,
+    only: str = "",
+    baseline: str | Path | None = None,
 ) -> Kernels:
     """What is found of calls; arguments and errors as of `kernels`."""
+    if only not in ("", GRID):
+        raise LayoutError(f"only is {GRID!r}, or nothing for everything; not {only!r}")
     asked = list(properties) or None
-    found = (judged(call, names=asked, target=target, compiler=compiler, effort=effort) for call in calls)
-    return Kernels(tuple(found))
+    how: dict[str, Any] = {"names": asked, "only": only, "target": target, "compiler": compiler, "effort": effort}
+    known = {} if baseline is None else read_baseline(Path(baseline))
+    return Kernels(tuple(accepted(judged(call, **how), known) for call in calls))
 
 
 def calls_of(

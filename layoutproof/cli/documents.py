@@ -280,6 +280,7 @@ class _Kernel(_Part):
     subject: str
     verdict: VerdictWord
     reason: str
+    accepted: str = Field(description='why a call that is unknown as a whole is accepted, "" = it is not')
     scope: str
     file: str
     line: int

@@ -26,6 +26,9 @@ NOT_ASKED = "not asked: "
 """Starts the reason of an unknown that nobody was asked to settle: only the compiler could, or another call does.
 Its severity is info: it is shown and counted as not asked, it is never proved, and it decides no exit code unless it is
 all that was asked."""
+ACCEPTED = "accepted"
+"""Starts the policy of an unknown that a person has accepted: it is shown and counted as that, never as proved, and
+decides no exit code."""
 IDLE = "not asked"
 """What such a finding counts as."""
 

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from layoutproof.core.errors import LayoutError, Undecided, failure
-from layoutproof.core.finding import Finding, split_place, unknown, word
+from layoutproof.core.finding import ACCEPTED, Finding, split_place, unknown, word
 from layoutproof.core.finding import exit_code as rule
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel, Unmodelled
-from layoutproof.pallas.judge import beside, judge, kernel_target, scope, summary, with_parts
+from layoutproof.pallas.judge import about_body, beside, judge, kernel_target, scope, summary, with_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,8 @@ class Judged:
 
     target, compiler: as the target spells them, "" where none was given.  foreign: why the target says nothing of
     this call, "" where it does.  asked: the properties that were asked for, () = all.
+    only: "grid" where the body was not asked.  accepted: why a call that is unknown as a whole is accepted, "" = it is
+    not.
     """
 
     call: Kernel | Unmodelled
@@ -35,11 +37,13 @@ class Judged:
     compiler: str = ""
     foreign: str = ""
     asked: tuple[str, ...] = ()
+    only: str = ""
+    accepted: str = ""
 
     @property
     def scope(self) -> str:
         """What the verdict speaks of, in words; "" where the call could not be modelled."""
-        return "" if isinstance(self.call, Unmodelled) else scope(self.asked, self.verdict)
+        return "" if isinstance(self.call, Unmodelled) else scope(self.asked, self.verdict, self.of_body(), self.only)
 
     @property
     def manual_dma(self) -> tuple[str, ...]:
@@ -49,25 +53,42 @@ class Judged:
     @property
     def verdict(self) -> Verdict:
         """The worst that is found of it, by the rule above."""
-        return min((finding.verdict for finding in self.decisive()), default=Verdict.PROVED)
+        found = min((finding.verdict for finding in self.decisive()), default=Verdict.PROVED)
+        return Verdict.UNKNOWN if found is Verdict.PROVED and self.only_accepted else found
+
+    @property
+    def only_accepted(self) -> bool:
+        """Whether something is unknown, and all of it that would decide is accepted."""
+        decisive = self.decisive()
+        some = bool(self.accepted) or any(_accepted(f) and f.severity == "error" for f in self.findings)
+        return some and all(f.verdict is Verdict.PROVED for f in decisive)
+
+    def whole(self) -> Finding | None:
+        """The unknown that the call is as a whole, None where it was judged."""
+        if isinstance(self.call, Unmodelled):
+            return _open(self.call, self.call.reason)
+        if self.foreign or not self.findings:
+            return _open(self.call, self.foreign or "there is nothing in it to ask about")
+        return None
 
     def decisive(self) -> tuple[Finding, ...]:
         """The findings that decide the verdict, and the exit code, by the rule above."""
-        if isinstance(self.call, Unmodelled):
-            return (_open(self.call, self.call.reason),)
-        if not self.findings:
-            return (_open(self.call, self.foreign or "there is nothing in it to ask about"),)
-        errors = tuple(f for f in self.findings if f.severity == "error")
-        if self.foreign:
-            return (*errors, _open(self.call, self.foreign))
+        whole = self.whole()
+        open_ = (whole,) if whole is not None and not self.accepted else ()
+        left = tuple(f for f in self.findings if not _accepted(f))
+        errors = tuple(f for f in left if f.severity == "error")
+        if whole is not None or any(f.severity == "error" for f in self.findings):
+            return (*errors, *open_)
         # where nothing weightier was asked, an unknown is an unknown
-        return errors or tuple(replace(f, severity="error") for f in self.findings if f.verdict is Verdict.UNKNOWN)
+        return tuple(replace(f, severity="error") for f in left if f.verdict is Verdict.UNKNOWN)
 
     def word(self, finding: Finding) -> str:
         """What one of its findings counts as: a verdict, or what it is worth where it can at worst be that, or `IDLE`.
 
         Where nothing weightier was asked, an unknown is an unknown.
         """
+        if _accepted(finding):
+            return ACCEPTED
         alone = finding.verdict is Verdict.UNKNOWN and all(f.severity != "error" for f in self.findings)
         return word(replace(finding, severity="error") if alone else finding)
 
@@ -75,6 +96,10 @@ class Judged:
         """The properties of which every finding is proved."""
         names = dict.fromkeys(f.question for f in self.findings)
         return tuple(n for n in names if all(f.verdict is Verdict.PROVED for f in self.of(n)))
+
+    def of_body(self) -> tuple[str, ...]:
+        """The questions about the body that were asked."""
+        return tuple(dict.fromkeys(f.question for f in self.findings if f.question and about_body(f.question)))
 
     def of(self, name: str) -> tuple[Finding, ...]:
         """The findings of one property."""
@@ -85,6 +110,7 @@ def judged(
     call: Kernel | Unmodelled,
     *,
     names: Sequence[str] | None = None,
+    only: str = "",
     target: str | None = None,
     compiler: str | None = None,
     where: str | None = None,
@@ -103,7 +129,7 @@ def judged(
         foreign = f"the kernel is for {call.platform}, and {chip.name} knows kernels for {chip.platform}"
     asked = (*with_parts(names), *beside(names)) if names else None
     try:
-        found = judge(call, names=asked, target=chip, where=where, effort=effort)
+        found = judge(call, names=asked, only=only, target=chip, where=where, effort=effort)
     except (LayoutError, Undecided):
         raise
     except Exception as error:
@@ -111,7 +137,7 @@ def judged(
     for name in names or ():
         if all(finding.question != name for finding in found):
             found += (replace(summary(name, call, ()), subject=call.name),)
-    return Judged(call, found, shown, version, foreign, tuple(names or ()))
+    return Judged(call, found, shown, version, foreign, tuple(names or ()), only)
 
 
 def count(calls: Iterable[Judged], what: str) -> int:
@@ -123,6 +149,10 @@ def exit_code(calls: Iterable[Judged]) -> int:
     """By the rule of all commands; unknown where there is no call at all."""
     listed = list(calls)
     return rule([f for call in listed for f in call.decisive()] if listed else [unknown("kernels", "no Pallas call")])
+
+
+def _accepted(finding: Finding) -> bool:
+    return finding.policy.startswith(ACCEPTED)
 
 
 def _open(call: Kernel | Unmodelled, why: str) -> Finding:

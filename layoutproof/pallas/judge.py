@@ -28,6 +28,8 @@ from layoutproof.solvers.vacuity import unsatisfied, where_term
 ANALYSABLE = "analysable"
 """The property that is unknown where the body moves data by manual DMA."""
 BODY = "body not looked at"
+GRID = "grid"
+"""What `only` may say: the grid and the BlockSpecs, and nothing of the body."""
 LAST = frozenset({"inputs_read"})
 """Asked after the others: what is not read has mostly the cause of something that is not written, which says more."""
 
@@ -36,6 +38,7 @@ def judge(
     kernel: Kernel,
     *,
     names: Sequence[str] | None = None,
+    only: str = "",
     target: str | KernelTarget | None = None,
     compiler: str | None = None,
     where: str | None = None,
@@ -46,7 +49,8 @@ def judge(
     """A finding for everything that the properties ask of a kernel, the proved ones too.
 
     names: the properties, all by default; those about a target are then left out where no target of the kernel's
-    platform is given. where: a condition on size symbols.  engine, confirm, effort: as for `ask`.
+    platform is given, and those about the body where nobody has read it.  only: "grid" leaves out the body's.
+    where: a condition on size symbols.  engine, confirm, effort: as for `ask`.
     Raises LayoutError for an unknown property or target, and for a target property without a target.
     """
     chip = kernel_target(target, compiler) if isinstance(target, str) else target
@@ -57,7 +61,7 @@ def judge(
     how = (ENGINES if engine is None else (engine,), confirm, effort)
     found: list[Finding] = []
     open_: list[tuple[int, Again, tuple[Table, ...]]] = []
-    for name in in_order() if names is None else names:
+    for name in in_order(kernel.body is not None and only != GRID) if names is None else names:
         module = kernel_property(name)
         if module.TARGET and (chip is None or chip.platform != kernel.platform):
             if names is None:
@@ -95,10 +99,15 @@ def judge(
     return tuple(found)
 
 
-def in_order() -> Sequence[str]:
-    """What is asked of a kernel by default, in order: every property but those of its body, which a caller names."""
-    asked = (name for name in kernel_properties() if not getattr(kernel_property(name), "BODY", False))
+def in_order(body: bool = False) -> Sequence[str]:
+    """What is asked of a kernel by default, in order: every property, and those about its body where `body` says so."""
+    asked = (name for name in kernel_properties() if body or not about_body(name))
     return sorted(asked, key=LAST.__contains__)
+
+
+def about_body(name: str) -> bool:
+    """Whether a property is about what a kernel's body does, and not about its grid and BlockSpecs."""
+    return bool(getattr(kernel_property(name), "BODY", False))
 
 
 def advice(findings: Sequence[Finding]) -> str:
@@ -115,17 +124,29 @@ def with_parts(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part for name in names for part in (name, *getattr(kernel_property(name), "WITH", ()))))
 
 
-def scope(names: Sequence[str] | None, verdict: Verdict = Verdict.PROVED) -> str:
+def scope(
+    names: Sequence[str] | None, verdict: Verdict = Verdict.PROVED, body: Sequence[str] = (), only: str = ""
+) -> str:
     """What an answer about a kernel speaks of, in words: what was asked, all properties by default, and of what.
+
+    body: the questions about the body that were asked beside.  only: what was asked alone, "" = all.
 
     >>> scope(None)
     'grid and BlockSpecs proved; body not looked at'
+    >>> scope(None, body=["body_in_bounds"])
+    'grid and BlockSpecs proved; of the body: body_in_bounds'
     >>> scope(["revisits"])
     'revisits proved of the grid and BlockSpecs; body not looked at'
+    >>> scope(["body_in_bounds"])
+    'body_in_bounds proved of the body'
     """
+    if names and all(map(about_body, names)):
+        return f"{_listed(names)} proved of the body" if verdict is Verdict.PROVED else "of the body"
+    beside_ = f"of the body: {', '.join(body)}" if body else f"body not asked (--only {only})" if only else BODY
     if verdict is not Verdict.PROVED:
-        return BODY
-    return f"{f'{_listed(names)} proved of the grid and BlockSpecs' if names else 'grid and BlockSpecs proved'}; {BODY}"
+        return beside_
+    said = f"{_listed(names)} proved of the grid and BlockSpecs" if names else "grid and BlockSpecs proved"
+    return f"{said}; {beside_}"
 
 
 def beside(names: Sequence[str]) -> tuple[str, ...]:
@@ -133,7 +154,7 @@ def beside(names: Sequence[str]) -> tuple[str, ...]:
 
     What a target demands of windows and memory holds whatever the body does.
     """
-    rests = any(not kernel_property(name).TARGET for name in names)
+    rests = any(not kernel_property(name).TARGET and not about_body(name) for name in names)
     return (ANALYSABLE,) if rests and ANALYSABLE not in names else ()
 
 

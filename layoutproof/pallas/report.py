@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from layoutproof.core.document import document
-from layoutproof.core.finding import IDLE, Finding, as_dict, split_place
+from layoutproof.core.finding import ACCEPTED, IDLE, Finding, as_dict, split_place
 from layoutproof.core.finding import text as text_of
 from layoutproof.core.result import Verdict, plain
 from layoutproof.core.visible import visible
@@ -40,6 +40,7 @@ def one(call: Judged, everything: bool = False) -> str:
     lines = [f"{kernel.name}   {place(kernel.source)}".rstrip()]
     if isinstance(kernel, Unmodelled):
         lines += ["  unknown  not modelled, so nothing of it is proved", f"  because  {kernel.reason}"]
+        lines += [f"  {ACCEPTED} {call.accepted}"] if call.accepted else []
         return "\n".join(map(visible, lines))
     lines.append(f"  grid     ({', '.join(map(str, kernel.grid))}){_semantics(kernel)}")
     if call.target:
@@ -47,7 +48,10 @@ def one(call: Judged, everything: bool = False) -> str:
     else:
         lines.append("  target   none given; what hardware demands is not asked")
     proved = call.proved()
-    lines.append(f"  proved   {_many(len(proved), 'property')} of the grid and BlockSpecs; {BODY}")
+    of_body = [name for name in proved if name in call.of_body()]
+    lines.append(
+        f"  proved   {_many(len(proved) - len(of_body), 'property')} of the grid and BlockSpecs; {_body(call, of_body)}"
+    )
     if everything and proved:
         lines.append(f"           {', '.join(proved)}")
     if call.manual_dma:
@@ -82,12 +86,16 @@ def summary(calls: Sequence[Judged]) -> str:
         return "no Pallas call; there is nothing to prove"
     counts = ", ".join(f"{_count(calls, v)} {v.value}" for v in (Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN))
     line = f"{_many(len(calls), 'Pallas call')}: {counts}"
+    accepted = sum(call.only_accepted for call in calls)
+    line += f", {accepted} {ACCEPTED}" if accepted else ""
     wrong = [call for call in calls if call.verdict is Verdict.REFUTED]
     also = count(wrong, "unknown")
     line += f"; {_many(also, 'question')} unknown in what is refuted" if also else ""
     for severity in ("warning", "info"):
         said = count(calls, severity)
         line += f"; {said} {severity}" + ("s" if said != 1 and severity == "warning" else "") if said else ""
+    told = count(calls, ACCEPTED)
+    line += f"; {_many(told, 'unknown question')} {ACCEPTED}" if told else ""
     idle = count(calls, IDLE)
     line += f"; {idle} {IDLE}" if idle else ""
     return "; ".join((line, *scopes(calls)))
@@ -114,7 +122,12 @@ def why_unknown(call: Judged) -> str:
 def as_json(calls: Sequence[Judged]) -> dict[str, Any]:
     """The same for programs, as `core.document` says: `kernels` with all findings, `summary`, what proved means."""
     counts = {verdict.value: _count(calls, verdict) for verdict in (Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN)}
-    counts |= {"warnings": count(calls, "warning"), "infos": count(calls, "info"), "not_asked": count(calls, IDLE)}
+    counts |= {
+        "accepted": sum(call.only_accepted for call in calls),
+        "warnings": count(calls, "warning"),
+        "infos": count(calls, "info"),
+        "not_asked": count(calls, IDLE),
+    }
     body = {
         "summary": {"kernels": len(calls), **counts},
         "scope": "; ".join(scopes(calls)),
@@ -140,6 +153,7 @@ def _call_json(call: Judged) -> dict[str, Any]:
         "verdict": call.verdict.value,
         "reason": call.foreign if isinstance(kernel, Kernel) else kernel.reason,
         "scope": call.scope,
+        "accepted": call.accepted,
         "file": file,
         "line": line,
         "target": call.target,
@@ -157,6 +171,14 @@ def _call_json(call: Judged) -> dict[str, Any]:
     }
 
 
+def _body(call: Judged, proved: Sequence[str]) -> str:
+    """What was proved of the body, of all that was asked of it."""
+    asked = call.of_body()
+    if not asked:
+        return f"body not asked (--only {call.only})" if call.only else BODY
+    return f"{len(proved)} of {_many(len(asked), 'question')} about the body"
+
+
 def _subject(finding: Finding, kernel: Kernel) -> str:
     for operand in kernel.operands:
         if operand.name == finding.subject:
@@ -170,7 +192,7 @@ def _semantics(kernel: Kernel) -> str:
 
 
 def _count(calls: Sequence[Judged], verdict: Verdict) -> int:
-    return sum(call.verdict is verdict for call in calls)
+    return sum(call.verdict is verdict and not call.only_accepted for call in calls)
 
 
 def _many(count: int, what: str) -> str:

@@ -13,7 +13,7 @@ from layoutproof.core.errors import LayoutError, Unsupported, shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel, Unmodelled
-from layoutproof.pallas.judge import advice, judge, kernel_of, scope, summary
+from layoutproof.pallas.judge import about_body, advice, judge, kernel_of, scope, summary
 from layoutproof.pallas.judge import answer as one_answer
 from layoutproof.registry.catalogue import is_of_kernels, kernel_properties, options_of
 from layoutproof.specs.positions import Node, read_file
@@ -138,11 +138,17 @@ def _of_call(kind: str, call: Kernel | Unmodelled, options: Mapping[str, Any]) -
     if worst.verdict is Verdict.PROVED:
         figures: dict[str, object] = {"properties": asked}
         held: dict[str, Any] = {"verdict": Verdict.PROVED, "decided_by": worst.decided_by, "figures": figures}
-        return Finding(kind, str(call), scope=scope(None), **held)
+        return Finding(kind, str(call), scope=scope(None, body=_of_body(findings)), **held)
     needed = advice(findings)
     settled = f"; to settle all: assume {needed!r}" if ";" in needed else ""
     reason, more = f"{worst.question}: {worst.reason}{settled}", {**worst.figures, "properties": asked}
-    return replace(worst, question=kind, reason=reason, figures=more, scope=scope(None, worst.verdict))
+    return replace(
+        worst, question=kind, reason=reason, figures=more, scope=scope(None, worst.verdict, _of_body(findings))
+    )
+
+
+def _of_body(findings: Sequence[Finding]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(f.question for f in findings if about_body(f.question)))
 
 
 def _calls(kind: str, layout: object) -> Sequence[Kernel | Unmodelled]:

@@ -18,7 +18,7 @@ from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.pallas.findings import Judged, exit_code, judged, without_proved
 from layoutproof.pallas.judge import kernel_of
 from layoutproof.pallas.report import as_json, place, summary, text, why_unknown
-from tests.cli.user_code import CALL_LINE, SPEC_LINE, kernels_command
+from tests.cli.user_code import ABOUT_BODIES, CALL_LINE, SPEC_LINE, kernels_command
 
 ROOT = Path(layoutproof.__file__).parents[1]
 
@@ -38,7 +38,7 @@ def test_a_proof(run: Any) -> None:
     assert lines[:3] == [f"body   users_kernels.py:{CALL_LINE}", "  grid     (4)", "  target   v5e, libtpu 0.0.42.1"]
     assert lines[3].startswith("  proved   ")
     counted = "1 Pallas call: 1 proved, 0 refuted, 0 unknown; 1 not asked"
-    assert lines[-1] == f"{counted}; grid and BlockSpecs proved; body not looked at"
+    assert lines[-1] == f"{counted}; grid and BlockSpecs proved; {ABOUT_BODIES}"
     assert "refuted" not in "\n".join(lines[:-1])
 
 
@@ -60,7 +60,16 @@ def test_json_has_every_finding(run: Any) -> None:
     code, out, err = run("users_kernels:copy", "--arg", "f32[1000,128]", "--json")
     found = json.loads(out)
     assert (code, err, found["exit_code"]) == (1, "imported\n", 1)
-    counts = {"kernels": 1, "proved": 0, "refuted": 1, "unknown": 0, "warnings": 0, "infos": 0, "not_asked": 0}
+    counts = {
+        "kernels": 1,
+        "proved": 0,
+        "refuted": 1,
+        "unknown": 0,
+        "accepted": 0,
+        "warnings": 0,
+        "infos": 0,
+        "not_asked": 0,
+    }
     assert found["summary"] == counts
     (call,) = found["kernels"]
     verdicts = {finding["question"]: finding["verdict"] for finding in call["findings"]}
@@ -94,7 +103,7 @@ def test_several_calls(run: Any) -> None:
     assert out.index("grid     (8)") < out.index("grid     (16)")
     assert (
         out.splitlines()[-1]
-        == "2 Pallas calls: 2 proved, 0 refuted, 0 unknown; grid and BlockSpecs proved; body not looked at"
+        == f"2 Pallas calls: 2 proved, 0 refuted, 0 unknown; grid and BlockSpecs proved; {ABOUT_BODIES}"
     )
     assert "proved   blocks_in_bounds  args[0] f32[1024,128]" in out
 

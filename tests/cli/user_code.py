@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 
 from layoutproof.cli import main as cli
+from layoutproof.pallas.judge import about_body, in_order
+
+ABOUT_BODIES = f"of the body: {', '.join(name for name in in_order(body=True) if about_body(name))}"
+"""What a headline says of the bodies of calls that are proved."""
 
 KERNELS = '''
 print("imported")

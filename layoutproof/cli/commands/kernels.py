@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from layoutproof.cli.arguments import json_flag, no_trace_flag, print_json, say
+from layoutproof.cli.arguments import json_flag, no_trace_flag, print_json, say, write_whole
 from layoutproof.core.document import document
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import YAML_ENDS
@@ -24,6 +26,11 @@ from layoutproof.kernel.kernel_parts import parts_of
     multiple=True,
     help='Of tables: "0 <= prefetch0 < 8; prefetch0 is onto".',
 )
+@click.option("--only", type=click.Choice(["grid"]), help="Ask nothing of the kernels' bodies; the headline says so.")
+@click.option("--baseline", type=click.Path(path_type=Path), help="Accept the unknowns that this file records.")
+@click.option(
+    "--write-baseline", type=click.Path(path_type=Path), help="Record today's unknowns in a file, for --baseline."
+)
 @click.option("--property", "names", metavar="NAME", multiple=True, help="Only this one; may be repeated.")
 @click.option(
     "--effort", type=click.IntRange(1, 1000), default=1, show_default=True, help="Multiply the budgets of steps."
@@ -40,6 +47,9 @@ def command(
     target: str | None,
     compiler: str | None,
     assume: tuple[str, ...],
+    only: str | None,
+    baseline: Path | None,
+    write_baseline: Path | None,
     names: tuple[str, ...],
     effort: int,
     spec: bool,
@@ -76,7 +86,11 @@ def command(
             return print_json(document(0, {"spec": written}))
         say(written)
         return 0
-    answer = judged_all(found, names, target, compiler, effort)
+    answer = judged_all(found, names, target, compiler, effort, only or "", baseline)
+    if write_baseline is not None:
+        from layoutproof.pallas.accepted import baseline_text
+
+        write_whole(write_baseline, baseline_text(answer.calls).encode())
     if as_json:
         return print_json(answer.as_dict())
     say(answer.text(everything))
