@@ -107,7 +107,7 @@ def in_order(body: bool = False) -> Sequence[str]:
 
 def about_body(name: str) -> bool:
     """Whether a property is about what a kernel's body does, and not about its grid and BlockSpecs."""
-    return bool(getattr(kernel_property(name), "BODY", False))
+    return name in kernel_properties() and bool(getattr(kernel_property(name), "BODY", False))
 
 
 def advice(findings: Sequence[Finding]) -> str:
