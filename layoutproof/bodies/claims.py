@@ -8,11 +8,11 @@ The points of such a claim are the `program`, the `iteration` of the loops aroun
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from layoutproof.bodies.effects import Body, Loop
-from layoutproof.bodies.terms import Evaluation, Keys, every
+from layoutproof.bodies.terms import Evaluation, Keys, every, replaced
 from layoutproof.bodies.values import all_of
 from layoutproof.core.claim import At, Claim, PlacePredicate
 from layoutproof.core.errors import Unsupported
@@ -52,18 +52,21 @@ def asked(
     elements: Mapping[str, int] | None = None,
     explain: Callable[[Point, Numbers, Callable[[Term], Any]], str] | None = None,
     extra: Sequence[Term] = (),
+    programs: Mapping[str, Sequence[str]] | None = None,
 ) -> Asked:
     """The claim that no program, iteration, element and values make all of `violation` true.
 
     loops: around the effect; those that it does not depend on are left out.  elements: further names, each below its
     extent.  explain: point, numbers, and a function that gives terms their value there -> sentence.  extra: terms whose
-    values `explain` wants.
+    values `explain` wants.  programs: where there are several, what each is called in the counterexample and the names
+    of its ids (see `beside`).
     Raises Unsupported where the condition says `maybe` or speaks of a leaf.
     """
     whole = all_of([*violation])
     wanted = [whole, *extra]
     names, reads, keys, facts = _closure(body, wanted)
-    own = set(kernel.grid_names)
+    programs = {"program": kernel.grid_names} if programs is None else programs
+    own = {name for ids in programs.values() for name in ids}
     inner = [loop for loop in loops if loop.name in names]
     known = {loop.name for loop in inner}
     more = {name: extent for name, extent in (elements or {}).items() if name in names}
@@ -73,7 +76,7 @@ def asked(
     sizes = {name for extent in kernel.grid for name in _symbols(extent)}
     if stray - sizes:
         raise Unsupported(f"speaks of {', '.join(sorted(stray - sizes))}, a loop's counter outside of the loop")
-    spaces: dict[str, Space] = {"program": Space(kernel.grid_names, fixed(kernel.grid))}
+    spaces = {label: Space(tuple(ids), fixed(kernel.grid)) for label, ids in programs.items()}
     if inner:
         spaces["iteration"] = Space(tuple(loop.name for loop in inner), tuple(_count(loop) for loop in inner))
     if more:
@@ -131,6 +134,59 @@ def asked(
         lambda term, point, on: at(point, on)(term),
         tuple(read for read, table in zip(reads, tables, strict=True) if table.name in prefetched),
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Beside:
+    """A second program beside the first, of the same body.
+
+    body: of both, for `asked`.  programs: what the two are called, with the names of their ids.  other: a term of the
+    first program -> the same of the second.  loops: likewise.
+    """
+
+    body: Body
+    programs: Mapping[str, tuple[str, ...]]
+    other: Callable[[Term], Term] = field(repr=False)
+    loops: Callable[[Sequence[Loop]], tuple[Loop, ...]] = field(repr=False)
+
+
+def beside(kernel: Kernel, body: Body) -> Beside:
+    """Two programs of one body: `first`, in the body's own names, and `second`, whose names are others.
+
+    What is a number of the call is the same for both: sizes, and what scalar-prefetch operands hold.
+    """
+    shared = set(kernel.parameters())
+
+    def changed(name: str) -> str:
+        return name if name in shared else f"{name}_2"
+
+    def change(part: Term) -> Term | None:
+        if part.op == "name":
+            return Term("name", changed(part.args[0]))
+        if part.op == "read" and part.args[0].args[0] in body.loads:
+            return Term("read", Term("name", changed(part.args[0].args[0])), *part.args[1:])
+        return None
+
+    known: dict[int, tuple[Term, Term]] = {}
+
+    def other(term: Term) -> Term:
+        if id(term) not in known:
+            known[id(term)] = (term, replaced(term, change))
+        return known[id(term)][1]
+
+    def loops(around: Sequence[Loop]) -> tuple[Loop, ...]:
+        return tuple(Loop(changed(o.name), None if o.count is None else other(o.count), o.source) for o in around)
+
+    both = replace(
+        body,
+        unknowns={**body.unknowns, **{changed(k): replace(u, name=changed(k)) for k, u in body.unknowns.items()}},
+        definitions={**body.definitions, **{changed(k): other(term) for k, term in body.definitions.items()}},
+        loads={**body.loads, **{changed(k): replace(t, name=changed(k)) for k, t in body.loads.items()}},
+        witnesses={**body.witnesses, **{changed(k): extent for k, extent in body.witnesses.items()}},
+        facts=(*body.facts, *map(other, body.facts)),
+    )
+    ids = {"first": kernel.grid_names, "second": tuple(map(changed, kernel.grid_names))}
+    return Beside(both, ids, other, loops)
 
 
 def _loaded(table: Table) -> str:

@@ -158,7 +158,7 @@ class Interpreter:
     def run(self, jaxpr: Any, arguments: Sequence[Any]) -> list[Any]:
         """The results of a jaxpr for some values and views; its effects are noted."""
         inner, consts = self.reader.opened(jaxpr)
-        if len(inner.constvars) == len(consts):
+        if len(arguments) == len(inner.invars):
             known = [self.constant_value(value) for value in consts]
             given = list(arguments)
         else:

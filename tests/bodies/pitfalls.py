@@ -538,12 +538,16 @@ def _acc(init, dims=("parallel", "arbitrary"), window=False):
     return Built(f, (x,), x[:, :128] + x[:, 128:])
 
 
-@case("initialised", note="first step is 0, not 1")
+@case("initialised", note="first step is 0, not 1", also=("body_races",))
 def init_at_wrong_step(wrong):
     return _acc(lambda i, k: k == (1 if wrong else 0))
 
 
-@case("initialised", note="initialised along the wrong grid axis: only the first row of programs")
+@case(
+    "initialised",
+    note="initialised along the wrong grid axis: only the first row of programs",
+    also=("body_races",),
+)
 def init_under_wrong_axis(wrong):
     return _acc(lambda i, k: (i == 0) if wrong else (k == 0))
 

@@ -1,0 +1,78 @@
+"""What the elements are that an effect touches: every load, store and side of a copy, and an element of it as terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from layoutproof.bodies.effects import Access, Copy, Effect, Index, Spot, View, places
+from layoutproof.bodies.values import TRUE, all_of, settled
+from layoutproof.core.errors import Unsupported
+from layoutproof.core.term import Term
+
+_ZERO = Term("int", 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Touch:
+    """One side of an effect. writes: whether it changes what is there.  does: what the body does, in words."""
+
+    view: View
+    spot: Spot
+    writes: bool
+    does: str
+    effect: Effect
+
+
+def touches(effect: Effect) -> Iterator[Touch]:
+    """What an effect reads and writes here; nothing for what only waits or signals."""
+    match effect:
+        case Access(kind, view, spot):
+            does = {"read": "reads", "write": "writes", "add": "adds to"}[kind]
+            yield Touch(view, spot, kind != "read", does, effect)
+        case Copy(source, target, _, spot, _, device):
+            yield Touch(source, spot, False, "copies from", effect)
+            if not device:
+                yield Touch(target, spot, True, "copies into", effect)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Element:
+    """Any element of a view. names: of its index in the view, with their extents.  place: in the reference.
+
+    condition: that it is one, where the view's shape is not constant.
+    """
+
+    names: dict[str, int]
+    place: Index
+    condition: Term
+
+
+def any_element(view: View, prefix: str) -> Element:
+    """Any element of a view, its index named `prefix` and a number. Unsupported where no term says its place."""
+    names: dict[str, int] = {}
+    index: list[Term] = []
+    conditions: list[Term] = [TRUE]
+    sizes: list[tuple[Term, int]] = []
+    if view.dims is not None:
+        sizes = [(Term("int", extent), extent) for extent in view.dims]
+    else:
+        step = view.steps[-1]
+        sizes = [(p.size, extent) for p, extent in zip(step.slices, step.dims, strict=True) if not p.single]
+    for k, (size, extent) in enumerate(sizes):
+        if size.op == "int" and size.args[0] == 1:
+            index.append(_ZERO)
+            continue
+        names[f"{prefix}{k}"] = extent
+        index.append(Term("name", f"{prefix}{k}"))
+        if size.op != "int":
+            conditions.append(settled(Term("<", index[-1], size)))
+    place = places(view, tuple(index))
+    if place is None:
+        raise Unsupported(f"which elements of {view.reference.name} a view through a bitcast shows")
+    return Element(names, place, all_of(conditions))
+
+
+def same_place(first: Index, second: Index) -> Term:
+    """The condition that two elements of one reference are the same."""
+    return all_of([settled(Term("==", a, b)) for a, b in zip(first, second, strict=True) if a is not b])

@@ -1,0 +1,342 @@
+"""Two programs that may run at the same time never touch one element by hand, one of them writing.
+
+Why it matters: programs of a "parallel" grid dimension are spread over cores. What one copies into HBM another may copy
+over, or read half; what one leaves in scratch the next finds only where the same core runs it. Who is last is chance.
+Refuted by: the smallest pair of programs, `first` and `second`, that differ in a parallel dimension, with the element.
+Asked of arrays in HBM that the body copies from and into, and of scratch that a program reads before it has written it:
+each core has its own scratch, so what another program left there is only there by chance.
+A destination that a table chooses is proved where the table is assumed to hold no value twice.
+Example: grid 4, parallel, every program copies to `o_ref.at[pl.ds(i * 8, 16)]`: programs 0 and 1 both write row 8.
+Windows that programs share are asked by `parallel_writes`. Two copies of one program are asked by `dma_order`.
+Source: docs/pallas/tpu/details.rst and distributed.md of JAX (0.10.2); `pltpu.InterpretParams(detect_races=True)` tells
+it for the sizes that are run, on two cores; the compiler says nothing.
+Fix: give each program elements of its own, initialise scratch in the first step of every parallel program, or make the
+dimension "arbitrary".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import combinations_with_replacement
+from typing import Any
+
+from layoutproof.bodies.claims import Asked, Beside, asked, beside
+from layoutproof.bodies.effects import Access, Body, Copy, Loop, Reference, Signal, View, Wait, places
+from layoutproof.bodies.recurrence import difference
+from layoutproof.bodies.terms import every, names_in, renaming, replaced
+from layoutproof.bodies.touched import Touch, any_element, same_place, touches
+from layoutproof.bodies.values import FALSE, Index, Value, all_of, any_of, negation, settled
+from layoutproof.core.errors import Undecided, Unsupported
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point, Verdict
+from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.obligation import Obligation, by_rule, undecided
+from layoutproof.pallas.rules.body_in_bounds import about
+
+TARGET = False
+BODY = True
+MOST_PAIRS = 400
+"""Pairs of effects on one array that are asked; more are over budget."""
+_ZERO = Term("int", 0)
+
+
+def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
+    """One per pair of effects on an array, and one per read of scratch; one that holds where nothing is parallel."""
+    body: Body | None = kernel.body
+    if body is None:
+        return ()
+    parallel = [k for k in kernel.parallel() if kernel.grid[k] != 1]
+    if not parallel:
+        return (Obligation(kernel.name, by_rule(""), source=kernel.source),)
+    found = [Obligation(kernel.name, undecided(f"{what}: not modelled"), source=at) for what, at in body.unmodelled]
+    found += _elsewhere(body)
+    pair = beside(kernel, body)
+    touched = [touch for effect in body.effects for touch in touches(effect)]
+    for name in dict.fromkeys(_array(kernel, t.view.reference) for t in touched):
+        if name:
+            own = [touch for touch in touched if _array(kernel, touch.view.reference) == name]
+            found += _shared(kernel, pair, name, own, parallel)
+    for reference in body.references:
+        if reference.role == "scratch":
+            own = [touch for touch in touched if touch.view.reference is reference]
+            found += _carried(kernel, body, pair, own, parallel)
+    return tuple(found) or (Obligation(kernel.name, by_rule(""), source=kernel.source),)
+
+
+def _elsewhere(body: Body) -> Iterator[Obligation]:
+    for effect in body.effects:
+        if isinstance(effect, Copy | Wait | Signal) and effect.device:
+            reason = f"programs on {effect.device}: not modelled"
+            yield Obligation(effect.semaphore.reference.name, undecided(reason), source=effect.spot.source)
+            return
+
+
+def _array(kernel: Kernel, reference: Reference) -> str:
+    """The array that a reference of a body is: the output's name where they share one, "" for what is no array."""
+    if reference.role not in ("in", "out") or reference.memory not in ("any", "hbm"):
+        return ""
+    for source, target in kernel.aliases:
+        if source >= 0 and kernel.inputs[source].name == reference.name:
+            return kernel.outputs[target].name
+    return reference.name
+
+
+def _differ(kernel: Kernel, pair: Beside, parallel: Sequence[int]) -> Term:
+    ids = [Term("name", name) for name in kernel.grid_names]
+    return any_of([Term("!=", ids[k], pair.other(ids[k])) for k in parallel])
+
+
+def _shared(
+    kernel: Kernel, pair: Beside, name: str, own: Sequence[Touch], parallel: Sequence[int]
+) -> Iterator[Obligation]:
+    """No two programs touch one element of an array, one of them writing."""
+    pairs = [(a, b) for a, b in combinations_with_replacement(own, 2) if a.writes or b.writes]
+    if len(pairs) > MOST_PAIRS:
+        yield Obligation(name, undecided(f"{len(pairs)} pairs of effects; {MOST_PAIRS} are looked at"))
+        return
+    windows = {o.name for o in kernel.operands if o.windowed}
+    sharing = [kernel.inputs[a].name for a, b in kernel.aliases if a >= 0 and kernel.outputs[b].name == name]
+    if windows & {name, *sharing} and pairs:
+        yield Obligation(name, undecided("shares its buffer with an operand that has windows"))
+        return
+    for a, b in pairs:
+        yield _pair(kernel, pair, name, a, b, parallel)
+
+
+def _pair(kernel: Kernel, pair: Beside, name: str, a: Touch, b: Touch, parallel: Sequence[int]) -> Obligation:
+    what = f"whether two programs meet in {name}"
+    try:
+        one, two = any_element(a.view, "at"), any_element(b.view, "there")
+        place = tuple(map(pair.other, two.place))
+        condition = [
+            _differ(kernel, pair, parallel),
+            *a.spot.path,
+            *map(pair.other, b.spot.path),
+            one.condition,
+            pair.other(two.condition),
+            same_place(one.place, place),
+        ]
+        elements = {**one.names, **{f"{k}_2": extent for k, extent in two.names.items()}}
+
+        def explain(at: Point, on: Numbers, value: Callable[[Term], Any]) -> str:
+            element = tuple(value(entry) for entry in one.place)
+            both = "" if a.effect is b.effect else f" ({b.does} it at {b.spot.source.rpartition(':')[2] or '?'})"
+            who = f"programs {at['first']} and {at['second']} may run at the same time"
+            did = "both write" if a.writes and b.writes else "one writes and one reads"
+            return f"{who}, and {did} element {element} of {name}{both}"
+
+        found = asked(
+            kernel,
+            pair.body,
+            condition,
+            (*a.spot.loops, *pair.loops(b.spot.loops)),
+            elements,
+            explain,
+            one.place,
+            pair.programs,
+        )
+    except Undecided as lost:
+        return Obligation(name, undecided(f"{what} depends on {lost}"), source=a.spot.source)
+    return about(name, _with_fix(kernel, found), a.spot.source, what)
+
+
+def _with_fix(kernel: Kernel, found: Asked) -> Asked:
+    def fix(at: Point, on: Numbers) -> str:
+        k = next(d for d in kernel.parallel() if at["first"][d] != at["second"][d])
+        return f'let grid dimension {k} choose elements of its own, or make it "arbitrary"'
+
+    return replace(found, claim=replace(found.claim, fix=fix))
+
+
+def _carried(
+    kernel: Kernel, body: Body, pair: Beside, own: Sequence[Touch], parallel: Sequence[int]
+) -> Iterator[Obligation]:
+    """No program reads of scratch what a program on another core has written."""
+    writes = [touch for touch in own if touch.writes]
+    for read in own:
+        reads = not read.writes or (isinstance(read.effect, Access) and read.effect.kind == "add")
+        if reads and writes:
+            yield _exposed(kernel, body, pair, read, writes, parallel)
+
+
+def _exposed(
+    kernel: Kernel, body: Body, pair: Beside, read: Touch, writes: Sequence[Touch], parallel: Sequence[int]
+) -> Obligation:
+    name = read.view.reference.name
+    inner = [k for k in range(max(parallel) + 1, len(kernel.grid)) if k not in kernel.parallel()]
+    ids = [Term("name", n) for n in kernel.grid_names]
+    reason = f"whether {name} holds what a program on another core left"
+    try:
+        element = any_element(read.view, "at")
+        before = [w for w in writes if w.spot.number < read.spot.number]
+        kept = any_of([_covers(body, w, element.place, read.spot.loops, _same) for w in before])
+        if inner:
+            # the first step of the same parallel program, when this is a later one
+            first_step = renaming({kernel.grid_names[k]: _ZERO for k in inner})
+            later = any_of([settled(Term("<", _ZERO, ids[k])) for k in inner])
+            earlier = any_of(
+                [_covers(body, w, element.place, (), lambda term: replaced(term, first_step)) for w in writes]
+            )
+            kept = any_of([kept, all_of([later, earlier])])
+        unsafe = [*read.spot.path, element.condition, negation(kept)]
+        wide = asked(kernel, body, unsafe, read.spot.loops, element.names)
+    except Undecided as lost:
+        return Obligation(name, undecided(f"{reason} depends on {lost}"), source=read.spot.source)
+    open_ = {Verdict.REFUTED: f"{reason}: not known, it {read.does} before it writes there in the same program"}
+    graver: list[Obligation] = []
+    known = not read.spot.loops and not any(w.spot.loops for w in before)
+    known = known and not any(isinstance(w.effect, Access) and w.effect.mask is not None for w in before)
+    if known and not body.unmodelled:
+        with suppress(Undecided):
+            for found in _used(kernel, pair, read, writes, body, parallel):
+                graver.append(about(name, _with_fix(kernel, found), read.spot.source, reason))
+    return Obligation(
+        name,
+        wide.claim,
+        reads=bool(wide.tables),
+        source=read.spot.source,
+        leaves_open=open_,
+        tables=wide.tables,
+        graver=tuple(graver),
+    )
+
+
+def _covers(body: Body, write: Touch, place: Index, around: Sequence[Loop], program: Callable[[Term], Term]) -> Term:
+    """The condition that a write puts something at a place of its reference: a sufficient one.
+
+    around: loops of which it is the same iteration.  program: turns a term of the body into one of the program that
+    writes. Of other loops, the iteration is taken that comes to the place.
+    """
+    box = _box(write.view)
+    if box is None or (isinstance(write.effect, Access) and write.effect.mask is not None):
+        return FALSE
+    path = [_plain(body, c) for c in write.spot.path]
+    box = [(_plain(body, start), _plain(body, size), stride) for start, size, stride in box]
+    conditions: list[Term] = []
+    other = [loop for loop in write.spot.loops if loop not in around]
+    if other or program is not _same:
+        # what nobody knows is another number in another iteration or program
+        terms = [*path, *(term for start, size, _ in box for term in (start, size))]
+        if any(n in body.unknowns for term in terms for n in names_in(term)) or any(map(_loads, terms)):
+            return FALSE
+    for loop in other:
+        if loop.count is None or loop.count.op != "int":
+            return FALSE
+        turn = _iteration(loop, [start for start, _, _ in box], place)
+        conditions += [settled(Term("<=", _ZERO, turn)), settled(Term("<", turn, loop.count))]
+        change = renaming({loop.name: turn})
+        path = [replaced(c, change) for c in path]
+        box = [(replaced(start, change), replaced(size, change), stride) for start, size, stride in box]
+    conditions += [settled(program(c)) for c in path]
+    for entry, (start, size, stride) in zip(place, box, strict=True):
+        start, size = program(start), program(size)
+        offset = entry if start.op == "int" and start.args[0] == 0 else Term("-", entry, start)
+        conditions.append(settled(Term("<=", _ZERO, offset)))
+        reach = size if stride == 1 else Term("*", size, Term("int", stride))
+        conditions.append(settled(Term("<", offset, reach)))
+        if stride != 1:
+            conditions.append(Term("==", Term("%", offset, Term("int", stride)), _ZERO))
+    return all_of(conditions)
+
+
+def _plain(body: Body, term: Term) -> Term:
+    """A term without carried names that are terms themselves."""
+    while any(name in body.definitions for name in names_in(term)):
+        term = replaced(term, renaming(body.definitions))
+    return term
+
+
+def _loads(term: Term) -> bool:
+    return any(part.op == "read" for part in every(term))
+
+
+def _iteration(loop: Loop, starts: Sequence[Term], place: Index) -> Term:
+    """The iteration in which slices with these starts come to a place; the first where none moves evenly."""
+    counter = Term("name", loop.name)
+    for start, entry in zip(starts, place, strict=True):
+        step = difference(replaced(start, renaming({loop.name: Term("+", counter, Term("int", 1))})), start)
+        if step is not None and step > 0:
+            begin = replaced(start, renaming({loop.name: _ZERO}))
+            return Term("//", Term("-", entry, begin), Term("int", step))
+    return _ZERO
+
+
+def _box(view: View) -> list[tuple[Term, Term, int]] | None:
+    """Start, size and stride per dimension of the reference, where a view is one slice of it."""
+    if not view.steps:
+        return [(_ZERO, Term("int", extent), 1) for extent in view.reference.dims]
+    if len(view.steps) == 1 and view.steps[0].kind == "slices":
+        return [(piece.start, piece.size, piece.stride) for piece in view.steps[0].slices]
+    return None
+
+
+def _used(
+    kernel: Kernel,
+    pair: Beside,
+    read: Touch,
+    writes: Sequence[Touch],
+    body: Body,
+    parallel: Sequence[int],
+) -> Iterator[Asked]:
+    """The claims that nothing which the first step of a parallel program finds in scratch is stored anywhere."""
+    name = read.view.reference.name
+    before = [w for w in writes if w.spot.number < read.spot.number]
+    ids = [Term("name", n) for n in kernel.grid_names]
+    first = [settled(Term("==", ids[k], _ZERO)) for k in range(len(ids)) if k not in kernel.parallel()]
+
+    def found_there(index: Index) -> Term:
+        place = places(read.view, index)
+        if place is None:
+            raise Unsupported("a view through a bitcast")
+        own = any_of([_covers(body, w, place, (), _same) for w in before])
+        theirs = any_of([_covers(body, w, place, (), pair.other) for w in writes])
+        return all_of([*read.spot.path, negation(own), theirs])
+
+    def explain(at: Point, on: Numbers, value: Callable[[Term], Any]) -> str:
+        who = f"program {at['first']} uses what it finds in {name}, where program {at['second']} wrote"
+        return f"{who}: they may run at the same time, on cores with scratch of their own"
+
+    for touch in (t for effect in body.effects for t in touches(effect)):
+        effect = touch.effect
+        later = touch.spot.number > read.spot.number and touch.writes and isinstance(effect, Access)
+        if effect is read.effect:
+            element = any_element(read.view, "at")
+            used = found_there(_index(read.view))
+        elif later and isinstance(effect, Access) and effect.mask is None and isinstance(effect.value, Value):
+            element = any_element(touch.view, "at")
+            leaves = f"load{read.spot.number}"
+            used = replaced(effect.value.undefined(_index(touch.view)), _leaf_by(leaves, found_there))
+        else:
+            continue
+        if effect is read.effect and not (touch.writes or isinstance(effect, Copy)):
+            continue
+        condition = [_differ(kernel, pair, parallel), *first, *touch.spot.path, element.condition, used]
+        if all_of(condition) is not FALSE:
+            yield asked(kernel, pair.body, condition, touch.spot.loops, element.names, explain, programs=pair.programs)
+
+
+def _leaf_by(name: str, found: Callable[[Index], Term]) -> Callable[[Term], Term | None]:
+    """What a load found, by name; nothing else is looked at, and what nobody knows is left out."""
+
+    def change(part: Term) -> Term | None:
+        if part.op == "leaf":
+            return found(part.args[1:]) if part.args[0] == name else FALSE
+        if part.op == "maybe":
+            return FALSE
+        if part.op in ("and", "or"):
+            return (all_of if part.op == "and" else any_of)(part.args)
+        return None
+
+    return change
+
+
+def _index(view: View) -> Index:
+    """The index that `any_element` of the view speaks of."""
+    return tuple(_ZERO if extent == 1 else Term("name", f"at{k}") for k, extent in enumerate(view.dims or ()))
+
+
+def _same(term: Term) -> Term:
+    return term
