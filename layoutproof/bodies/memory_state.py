@@ -120,6 +120,11 @@ class States:
         """The condition that what is stored at an element of a store's view is undefined."""
         return self._given(store, index, FALSE)
 
+    def unwritten_at(self, load: Access, at: Index) -> Term:
+        """The condition for a place that a load reads."""
+        state = self.before(load.view.reference, load.spot.number, load.spot.loops)
+        return self._used(state, at, load.spot.loops)
+
     def impossible(self, make: Callable[[], Sequence[Term]], elements: Mapping[str, int]) -> tuple[Asked | None, bool]:
         """Whether no program, iteration and element make all of some conditions true: (the claim, proved).
 
@@ -408,7 +413,7 @@ class States:
                     here = inside(effect.view, _at(reference.dims))
                     if here is not None and not effect.spot.loops:
                         own = all_of([*map(self._plain, (*effect.spot.path, *here[0]))])
-                        if not self._open(own) and set(names_in(own)) & set(kernel.grid_names):
+                        if not self._open(own) and own is not TRUE:
                             reads.append(any_of([first, negation(own)]))
             found += reads[:MOST_GUARDS]
             if len(guards) > 1:

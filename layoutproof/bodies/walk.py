@@ -32,13 +32,18 @@ MOST_STEPS = 300_000
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where something undefined was loaded from: the first load of it, in which program, and which element."""
+    """Where something undefined was loaded from.
+
+    effect: the load or copy that met it.  program, element: in whose window or scratch, and which.  iterations, reader:
+    of the loops around the load, and the program that loads.
+    """
 
     effect: Access | Copy | None
     reference: Reference
     program: Place
     element: Place
     iterations: tuple[tuple[str, int], ...] = ()
+    reader: Place = ()
 
 
 @dataclass(eq=False)
@@ -95,6 +100,22 @@ class Walk:
             if isinstance(effect, Copy):
                 return self._given(effect, element, program, within)
             return self._undefined(effect.value, element, program, within)
+
+        return self._guarded(ask)
+
+    def loads(self, effect: Access, program: Place, within: Iterations, element: Place) -> tuple[Answer, Origin | None]:
+        """Whether a load happens there and reads something undefined at an element of its view."""
+
+        def ask() -> tuple[Answer, Origin | None]:
+            happens = self._all(effect.spot.path, program, within)
+            if happens and effect.mask is not None:
+                try:
+                    happens = self._holds(effect.mask.number(_ints(element)), program, within)
+                except Lost:
+                    happens = None
+            if not happens:
+                return happens, None
+            return self._leaf(f"load{effect.spot.number}", element, program, within)
 
         return self._guarded(ask)
 
@@ -181,7 +202,7 @@ class Walk:
             if isinstance(store, Access) and store.kind == "add" and (self.unwritten or given[0] is False):
                 continue
             return given
-        return self._found(reference, here, element, reader, within)
+        return self._found(reference, here, element, reader, within, program)
 
     def _found(
         self,
@@ -190,9 +211,10 @@ class Walk:
         element: Place,
         reader: Access | Copy | None,
         within: Iterations,
+        asker: Place,
     ) -> tuple[Answer, Origin | None]:
         """What an element holds before anything was stored to it."""
-        origin = Origin(reader, reference, program, element, _sorted(within))
+        origin = Origin(reader, reference, program, element, _sorted(within), asker)
         if self.unwritten:
             return (False, None) if reference.role in ("in", "prefetch", "semaphore") else (True, origin)
         operand = operand_of(self.kernel, reference)

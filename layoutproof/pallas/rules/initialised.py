@@ -1,0 +1,216 @@
+"""Nothing is read of scratch, of an output's window or of fresh memory before it was written there.
+
+Why it matters: such memory holds what was left in it. An accumulator that is zeroed at the wrong step, along the wrong
+axis or never starts from garbage; interpret mode fills new memory with NaN or with zeros, and keeps it.
+Refuted by: the smallest `program` (and `iteration`) that reads an `element` of the reference which nothing wrote
+before: in this program or in an earlier one of the same run. A run is, for a window of an output, the consecutive
+programs that have the same block; for scratch, all that one core runs: of a parallel dimension, whatever part it was
+given, so that what is carried over such a dimension counts as not written; for `run_scoped`, one call of it. The window
+of an output that shares its buffer with an input is not filled from it. Asked for each load; elements that a mask drops
+before anything is stored of them are fine. A copy counts as written when it starts: `dma_order` asks whether it is done.
+Example: `acc += x` with acc zeroed under `program_id(0) == 0`, and the sum over program_id(1): program (1, 0) adds to
+what (0, 1) left, which another core has.
+Source: JAX's pages on grids and pipelining; `interpret_pallas_call.py` (jax 0.10.2) for what interpreters hide.
+Fix: store it first, under `pl.when(pl.program_id(axis) == 0)` for the axis that the run goes along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from layoutproof.bodies.effects import Access, Body, Index, Reference, Spot, places
+from layoutproof.bodies.memory_state import States
+from layoutproof.bodies.order import operand_of
+from layoutproof.bodies.values import TRUE, Lost
+from layoutproof.bodies.walk import Origin, Walk
+from layoutproof.core.errors import Undecided
+from layoutproof.core.result import Verdict
+from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+from layoutproof.pallas.body_memory import Deciding, named, replayed, tables_at, unbounded, why_unknown
+
+TARGET = False
+BODY = True
+
+
+def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
+    """One per load of memory that is not given."""
+    body: Body | None = kernel.body
+    if body is None:
+        return ()
+    deciding = Deciding()
+    states = States(kernel, body, deciding.proves, unwritten=True)
+    found: list[Obligation] = []
+    for effect in body.effects:
+        if not isinstance(effect, Access) or effect.kind == "write":
+            continue
+        if effect.view.reference.role not in ("out", "scratch", "fresh"):
+            continue
+        try:
+            found.append(_load(kernel, body, states, deciding, effect))
+        except (Undecided, RecursionError) as reason:
+            found.append(_open(effect, str(reason)))
+    if not found:
+        found.append(Obligation(kernel.name, by_rule(""), source=kernel.source))
+    found += [Obligation(kernel.name, undecided(f"{what}: not modelled"), source=at) for what, at in body.unmodelled]
+    return tuple(found)
+
+
+def _open(load: Access, why: str) -> Obligation:
+    name = load.view.reference.name
+    return Obligation(name, undecided(f"whether {name} is written before it is read: {why}"), source=load.spot.source)
+
+
+def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: Access) -> Obligation:
+    view, reference = load.view, load.view.reference
+    dims = view.dims
+    if dims is None:
+        return _open(load, "a size that depends on data")
+    index = tuple(Term("name", f"at{k}") for k in range(len(dims)))
+    at = places(view, index)
+    if at is None:
+        return _open(load, f"a view of {reference.name} in another element type")
+    elements = {f"at{k}": n for k, n in enumerate(dims)}
+    claim, proved = states.impossible(lambda: _unwritten(states, load, at, index), elements)
+    if not proved and load.kind == "read":
+        proved = _dropped(kernel, body, deciding, load)
+    if proved:
+        return Obligation(reference.name, Settled(Verdict.PROVED, by=deciding.names()), source=load.spot.source)
+    # `_dropped` asks more: the smallest point of this claim is asked for anew
+    point = None
+    if claim is not None:
+        deciding.proves(claim)
+        point = deciding.last.point if deciding.last is not None else None
+    if claim is None or point is None or "sizes" in point:
+        return _open(load, why_unknown(states, claim, None))
+    where = named(claim, point)
+    program = tuple(point["program"])
+    element = tuple(where.get(f"at{k}", 0) for k in range(len(dims)))
+    within = {loop.name: where.get(loop.name, 0) for loop in load.spot.loops}
+    tables = tables_at(kernel, claim, point)
+    walks = [Walk(kernel, body, tables, unwritten=True, alone=alone) for alone in (False, True)]
+    for walk in walks:
+        origin = replayed(lambda w: w.loads(load, program, within, element), [walk])
+        if origin is None:
+            continue
+        if load.kind == "read" and not _matters(kernel, body, load, walk):
+            break
+        open_ = unbounded(kernel, claim)
+        if open_:
+            return _open(load, f"depends on what {' and '.join(open_)} holds; nothing is assumed of it")
+        return _refuted(kernel, load, origin, walk.alone, deciding)
+    return _open(load, why_unknown(states, claim, None))
+
+
+def _unwritten(states: States, load: Access, at: Index, index: Index) -> list[Term]:
+    """The conditions that a load happens, and that nothing was written where it reads."""
+    parts: list[Term] = [*load.spot.path]
+    if load.mask is not None:
+        try:
+            parts.append(load.mask.number(index))
+        except Lost:
+            parts.append(TRUE)
+    return [*parts, states.unwritten_at(load, at)]
+
+
+def _dropped(kernel: Kernel, body: Body, deciding: Deciding, load: Access) -> bool:
+    """Whether no store stores anything that is made of an unwritten element of a load."""
+    states = States(kernel, body, deciding.proves, unwritten=True, only=load.spot.number)
+    for store in _stores(body):
+        dims = store.view.dims
+        if dims is None:
+            return False
+        index = tuple(Term("name", f"at{k}") for k in range(len(dims)))
+
+        def conditions(store: Access = store, index: Index = index) -> Sequence[Term]:
+            parts: list[Term] = [*store.spot.path, states.resolved(store.value.undefined(index))]
+            if store.mask is not None:
+                with suppress(Lost):
+                    parts.append(store.mask.number(index))
+            return parts
+
+        _, proved = states.impossible(conditions, {f"at{k}": n for k, n in enumerate(dims)})
+        if not proved:
+            return False
+    return True
+
+
+def _stores(body: Body) -> list[Access]:
+    return [
+        e
+        for e in body.effects
+        if isinstance(e, Access) and e.kind != "read" and e.value is not None and not e.value.defined
+    ]
+
+
+def _matters(kernel: Kernel, body: Body, load: Access, walk: Walk) -> bool:
+    """Whether some store stores what is made of an unwritten element, replayed at the smallest such point."""
+    deciding = Deciding()
+    states = States(kernel, body, deciding.proves, unwritten=True, only=load.spot.number)
+    for store in _stores(body):
+        dims = store.view.dims
+        if dims is None:
+            continue
+        index = tuple(Term("name", f"at{k}") for k in range(len(dims)))
+        claim, proved = states.impossible(
+            lambda store=store, index=index: [  # type: ignore[misc]
+                *store.spot.path,
+                states.resolved(store.value.undefined(index)),
+            ],
+            {f"at{k}": n for k, n in enumerate(dims)},
+        )
+        point: Any = deciding.last.point if claim is not None and deciding.last is not None else None
+        if proved or claim is None or point is None or "sizes" in point:
+            continue
+        where = named(claim, point)
+        inner = Walk(
+            kernel, body, tables_at(kernel, claim, point), unwritten=True, alone=walk.alone, only=load.spot.number
+        )
+        within = {loop.name: where.get(loop.name, 0) for loop in store.spot.loops}
+        element = tuple(where.get(f"at{k}", 0) for k in range(len(dims)))
+        if replayed(lambda w, s=store, e=element, i=within, p=point: w.stores(s, tuple(p["program"]), i, e), [inner]):  # type: ignore[misc]
+            return True
+    return False
+
+
+def _refuted(kernel: Kernel, load: Access, origin: Origin, alone: bool, deciding: Deciding) -> Obligation:
+    reference, spot = load.view.reference, load.spot
+    shown = f"{reference.name}{list(origin.element)}" if origin.element else reference.name
+    operand = operand_of(kernel, reference)
+    aliased = operand is not None and any(kernel.outputs[b] is operand for _, b in kernel.aliases)
+    why = {"out": "in this visit to its block", "fresh": "since it was allocated"}.get(reference.role, "before")
+    reason = f"the body reads {shown}, which nothing has written {why}"
+    if alone:
+        reason += "; another core may have run the programs before, which differ in a parallel dimension"
+    if aliased:
+        reason += "; a window that shares its buffer with an input is not filled from it"
+    found = {"program": origin.reader or origin.program, "element": origin.element}
+    within = _iteration(spot, origin)
+    if within:
+        found["iteration"] = within
+    settled = Settled(Verdict.REFUTED, reason, _fix(kernel, reference, aliased), deciding.names(), found)
+    return Obligation(reference.name, settled, source=spot.source)
+
+
+def _iteration(spot: Spot, origin: Origin) -> tuple[int, ...]:
+    at = dict(origin.iterations)
+    return tuple(at[loop.name] for loop in spot.loops if loop.name in at)
+
+
+def _fix(kernel: Kernel, reference: Reference, aliased: bool) -> str:
+    if aliased:
+        return f"read the input in place of {reference.name}"
+    operand = operand_of(kernel, reference)
+    axes: list[int] = []
+    if operand is not None:
+        used = {name for term in operand.index for name in term.names()}
+        axes = [k for k, name in enumerate(kernel.grid_names) if name not in used]
+    elif reference.role == "scratch":
+        axes = [k for k in range(len(kernel.grid)) if k not in kernel.parallel()][-1:]
+    if not axes:
+        return f"store to {reference.name} before it is read"
+    first = " & ".join(f"(pl.program_id({k}) == 0)" if len(axes) > 1 else f"pl.program_id({k}) == 0" for k in axes)
+    return f"store to {reference.name} before it is read, under pl.when({first})"

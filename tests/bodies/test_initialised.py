@@ -1,0 +1,89 @@
+"""Memory that is read before it is written: what is refuted, and what a mask or an earlier program makes right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.pallas.from_jax.trace import kernels_of
+from layoutproof.pallas.judge import judge
+from tests.bodies.judged import worst
+
+
+def asked(function: Any, *args: Any) -> list[Finding]:
+    found: list[Finding] = []
+    for kernel in kernels_of(function, args):
+        assert isinstance(kernel, Kernel)
+        found += judge(kernel, names=["initialised"])
+    return found
+
+
+def call(body: Any, semantics: str = "arbitrary") -> Any:
+    return pl.pallas_call(
+        body,
+        grid=(4,),
+        in_specs=[pl.BlockSpec((8, 128), lambda i: (i, 0))],
+        out_specs=pl.BlockSpec((8, 128), lambda i: (i, 0)),
+        out_shape=jax.ShapeDtypeStruct((32, 128), jnp.float32),
+        scratch_shapes=[pltpu.VMEM((16, 128), jnp.float32)],
+        compiler_params=pltpu.CompilerParams(dimension_semantics=(semantics,)),
+    )
+
+
+X = jax.ShapeDtypeStruct((32, 128), jnp.float32)
+
+
+@pytest.mark.parametrize(("rows", "verdict"), [(8, Verdict.PROVED), (9, Verdict.REFUTED)])
+def test_what_a_mask_drops_may_be_unwritten(rows: int, verdict: Verdict) -> None:
+    def body(x: Any, o: Any, s: Any) -> None:
+        s[pl.ds(0, 8), :] = x[...]
+        v = s[...]
+        v = jnp.where(jax.lax.broadcasted_iota(jnp.int32, v.shape, 0) < rows, v, 0)
+        o[...] = v[:8] + v[8:]
+
+    found = asked(call(body), X)
+    assert worst(found) is verdict
+    if verdict is Verdict.REFUTED:
+        assert found[0].counterexample == {"program": (0,), "element": (8, 0)}
+        assert "nothing has written before" in found[0].reason
+
+
+@pytest.mark.parametrize(("rows", "verdict"), [(16, Verdict.PROVED), (15, Verdict.REFUTED)])
+def test_rows_that_a_loop_wrote_are_written(rows: int, verdict: Verdict) -> None:
+    def body(x: Any, o: Any, s: Any) -> None:
+        def store(r: Any, carry: Any) -> Any:
+            s[pl.ds(r, 1), :] = x[pl.ds(r // 2, 1), :]
+            return carry
+
+        jax.lax.fori_loop(0, rows, store, 0)
+        o[...] = s[pl.ds(0, 8), :] + s[pl.ds(8, 8), :]
+
+    assert worst(asked(call(body), X)) is verdict
+
+
+@pytest.mark.parametrize(("semantics", "verdict"), [("arbitrary", Verdict.PROVED), ("parallel", Verdict.REFUTED)])
+def test_what_another_core_wrote_is_not_written(semantics: str, verdict: Verdict) -> None:
+    def body(x: Any, o: Any, s: Any) -> None:
+        @pl.when(pl.program_id(0) == 0)
+        def _() -> None:
+            s[...] = jnp.zeros_like(s)
+
+        s[pl.ds(0, 8), :] += x[...]
+        o[...] = s[pl.ds(0, 8), :]
+
+    found = asked(call(body, semantics), X)
+    assert worst(found) is verdict
+    if verdict is Verdict.REFUTED:
+        assert found[0].counterexample == {"program": (1,), "element": (0, 0)}
+        assert "parallel dimension" in found[0].reason
