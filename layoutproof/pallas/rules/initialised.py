@@ -7,7 +7,7 @@ before: in this program or in an earlier one of the same run. A run is, for a wi
 programs that have the same block; for scratch, all that one core runs: of a parallel dimension, whatever part it was
 given, so that what is carried over such a dimension counts as not written; for `run_scoped`, one call of it. The window
 of an output that shares its buffer with an input is not filled from it. Asked for each load; elements that a mask drops
-before anything is stored of them are fine. A copy counts as written when it starts: `dma_order` asks whether it is done.
+before anything is stored of them are fine. A copy counts as written when it starts; `dma_order` asks if it is done.
 Example: `acc += x` with acc zeroed under `program_id(0) == 0`, and the sum over program_id(1): program (1, 0) adds to
 what (0, 1) left, which another core has.
 Source: JAX's pages on grids and pipelining; `interpret_pallas_call.py` (jax 0.10.2) for what interpreters hide.
