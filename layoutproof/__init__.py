@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from layoutproof.questions.evaluate import unpack as unpack
     from layoutproof.questions.expressions import as_isl as as_isl
     from layoutproof.questions.expressions import as_z3 as as_z3
+    from layoutproof.questions.inverse import inverse as inverse
     from layoutproof.registry.defaults import tpu_default as tpu_default
     from layoutproof.registry.read import read_layout as read_layout
 
@@ -69,6 +70,7 @@ _WHERE = {
     "questions.evaluate": ("evaluate", "locate", "pack", "table", "unpack"),
     "questions.expressions": ("as_isl", "as_z3"),
     "pictures.formula": ("as_sympy",),
+    "questions.inverse": ("inverse",),
     "registry.read": ("read_layout",),
     "pallas.from_jax.assume": ("assume",),
     "layouts.map": ("index_map",),

@@ -40,6 +40,19 @@ def solution(strides: Sequence[int], ranges: Sequence[Range], target: int = 0) -
     >>> solution([3, 5], [(-5, 5), (1, 3)]), solution([2, 4], [(0, 9), (0, 9)], 3)
     ([-5, 3], None)
     """
+    return next(solutions(strides, ranges, target), None)
+
+
+def solutions(
+    strides: Sequence[int], ranges: Sequence[Range], target: int = 0, steps: int = STEPS
+) -> Iterator[list[int]]:
+    """All values z_k in ranges[k] with sum of strides[k] * z_k == target, each once.
+
+    A z_k whose stride is 0 stays at the first value of its range. Raises TooMany after `steps` choices.
+
+    >>> list(solutions([2, 3], [(0, 3), (0, 3)], 6))
+    [[3, 0], [0, 2]]
+    """
     values: list[int] = []
     free: list[tuple[int, int]] = []
     low = high = shared = 0
@@ -47,7 +60,7 @@ def solution(strides: Sequence[int], ranges: Sequence[Range], target: int = 0) -
         values.append(first)
         if first >= last or not stride:
             if first > last:
-                return None
+                return
             target -= stride * first
         else:
             low, high = (
@@ -58,12 +71,13 @@ def solution(strides: Sequence[int], ranges: Sequence[Range], target: int = 0) -
             shared = gcd(shared, stride)
             free.append((abs(stride), k))
     if not low <= target <= high or (shared and target % shared):
-        return None
+        return
     if len(free) == 1:
         k = free[0][1]
         values[k] = target // strides[k]
     if len(free) < 2:
-        return values
+        yield values
+        return
     free.sort(reverse=True)
     # of the digits after each: the least and the largest sum, and the divisor of all their strides
     least = [0] * (len(free) + 1)
@@ -99,24 +113,30 @@ def solution(strides: Sequence[int], ranges: Sequence[Range], target: int = 0) -
     failed: set[tuple[int, int]] = set()
     lefts = [target]
     open_ = [choices(0, target)]
-    for _ in range(STEPS):
+    # how many solutions there were when each was opened: without a new one, what is left there has none
+    found, before = 0, [0]
+    for _ in range(steps):
         at = len(open_) - 1
         value = next(open_[at], None)
         if value is None:
-            failed.add((at, lefts.pop()))
+            left = lefts.pop()
+            if found == before.pop():
+                failed.add((at, left))
             open_.pop()
             if not open_:
-                return None
+                return
             continue
         k = free[at][1]
         values[k] = value
         left = lefts[at] - strides[k] * value
         if at + 1 == len(free):
-            return values
-        if (at + 1, left) not in failed:
+            found += 1
+            yield list(values)
+        elif (at + 1, left) not in failed:
             lefts.append(left)
             open_.append(choices(at + 1, left))
-    raise TooMany(f"{STEPS} choices of digits were looked at")
+            before.append(found)
+    raise TooMany(f"{steps} choices of digits were looked at")
 
 
 def collides(moving: Sequence[Progression], free: Sequence[Progression] = ()) -> bool:

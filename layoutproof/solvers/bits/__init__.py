@@ -8,6 +8,8 @@ when it is an index of the array.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -23,7 +25,7 @@ from layoutproof.core.claim import (
     Uncovered,
     over_domains,
 )
-from layoutproof.core.errors import Unsupported
+from layoutproof.core.errors import BudgetExceeded, Unsupported
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import INTS
 from layoutproof.core.result import Point
@@ -31,6 +33,9 @@ from layoutproof.core.space import Space
 from layoutproof.solvers.bits.number import BitNumbers, BitSum, rows_of
 
 _NUMBERS = BitNumbers()
+
+LISTED = 16
+"""Free bits whose choices are looked at one by one."""
 
 
 def decide(claim: Claim, effort: int = 1) -> Point | None:
@@ -238,6 +243,48 @@ def _reduce(column: int, leading: dict[int, int]) -> int:
     while column and (known := leading.get(column.bit_length())):
         column ^= known
     return column
+
+
+def preimage(m: IndexMap, wanted: Mapping[int, int], most: int) -> tuple[list[tuple[int, ...]], int]:
+    """The indices whose coordinates, by number, have the wanted values: the first of them in order, and how many.
+
+    Undecided when the map is not affine over bits, and over its budget.
+
+    >>> from layoutproof.core.space import Space
+    >>> swap = IndexMap(Space(("i",), (16,)), Space(("o",), (8,)), lambda x, c, on: (on.xor(x[0] % 8, x[0] // 8),))
+    >>> preimage(swap, {0: 3}, 9)
+    ([(3,), (10,)], 2)
+    """
+    coordinates = _placed(m)
+    system = _System()
+    for number, value in wanted.items():
+        coordinate = coordinates[number]
+        rows = rows_of(coordinate)
+        if value < 0 or value >> len(rows):
+            return [], 0
+        if not all(system.add(row, value >> k & 1) for k, row in enumerate(rows)):
+            return [], 0
+    widths = _widths(m.domain)
+    free = [1 << v for v in range(sum(widths)) if 2 << v not in system.rows]
+    exact = all(1 << width == extent for width, extent in zip(widths, m.domain.extents, strict=True))
+    if not exact and len(free) > LISTED:
+        raise BudgetExceeded(f"more than 2**{LISTED} indices of the box of powers of two have these coordinates")
+    found: list[tuple[int, ...]] = []
+    many = 0
+    # free bits are more significant than those they decide, so counting them up keeps the order of indices
+    for choice in range(1 << len(free)):
+        number = sum([bit for k, bit in enumerate(free) if choice >> k & 1])
+        for pivot, row in system.rows.items():
+            if ((number << 1 | 1) & row & ~pivot).bit_count() & 1:
+                number |= pivot >> 1
+        with contextlib.suppress(Unsupported):
+            index = _inside(m.domain, number)
+            many += 1
+            if len(found) < most:
+                found.append(index)
+        if exact and len(found) == most:
+            break
+    return found, 1 << len(free) if exact else many
 
 
 class _System:

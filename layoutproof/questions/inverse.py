@@ -1,0 +1,347 @@
+"""What is at a place: the element or elements there, padding, or nothing; the other way round than `locate`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, Literal
+
+from layoutproof.core.document import document
+from layoutproof.core.errors import BudgetExceeded, LayoutError, Undecided, shorten, unknown_name
+from layoutproof.core.index_map import IndexMap
+from layoutproof.core.space import Space, axis_names
+from layoutproof.core.visible import json_text
+from layoutproof.questions.evaluate import read_constant, shown
+from layoutproof.registry.read import map_of, read_layout
+from layoutproof.solvers.digits import DIGITS, placed
+from layoutproof.solvers.preimage import preimage
+
+MOST = 100
+"""Elements that an answer lists unless more are asked for."""
+
+What = Literal["element", "elements", "padding", "hole", "outside"]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One element at a place.
+
+    Attributes:
+        index: The logical index.
+        replica: Which of the element's places it is, one int per replica axis.
+        place: That place, by axis; in a memory its offset in elements.
+    """
+
+    index: tuple[int, ...]
+    replica: tuple[int, ...]
+    place: dict[str, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain data.
+
+        Returns:
+            A dict of lists and ints.
+        """
+        return {"index": list(self.index), "replica": list(self.replica), "place": self.place}
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What is at a place, or at all places with some coordinates.
+
+    Attributes:
+        subject: The layout.
+        at: What was asked for, by name.
+        what: "element" (exactly one), "elements" (several), "padding", "hole" (inside, and no element's, nor would be
+            if dimensions were rounded up), "outside".
+        elements: The first of them, sorted by index and replica.
+        count: How many elements there are, exactly.
+        places: How many pairs of an element and a replica of it there are, exactly.
+        dimensions: Of padding, the dimensions whose rounding up made it; empty where it is not a dimension's.
+        reason: In one sentence why there is no element, or that several collide.
+    """
+
+    subject: str
+    at: dict[str, int]
+    what: What
+    elements: tuple[Held, ...] = ()
+    count: int = 0
+    places: int = 0
+    dimensions: tuple[str, ...] = ()
+    reason: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The answer as plain data, as `layoutproof locate --at --json` prints it.
+
+        Returns:
+            A dict whose first keys are `version` and `exit_code`.
+        """
+        found: dict[str, Any] = {"subject": self.subject, "at": self.at, "what": self.what}
+        found |= {"elements": [held.as_dict() for held in self.elements], "count": self.count}
+        return document(
+            0, found | {"place_count": self.places, "dimensions": list(self.dimensions), "reason": self.reason}
+        )
+
+    def to_json(self) -> str:
+        """The same as text.
+
+        Returns:
+            One JSON object.
+        """
+        return json_text(self.as_dict())
+
+    def __str__(self) -> str:
+        asked = " ".join(f"{name}={value}" for name, value in self.at.items())
+        lines = [f"{self.subject}  at {asked}"]
+        named = f"{self.what} of dimension {' and '.join(self.dimensions)}" if self.dimensions else self.what
+        many = f"{self.count} elements" if self.what == "elements" else named
+        lines.append(f"  {many}" + (f": {self.reason}" if self.reason else ""))
+        for held in self.elements:
+            replica = f"  replica {held.replica}" if held.replica else ""
+            lines.append(f"  {held.index}{replica}  at " + " ".join(f"{k} {v}" for k, v in held.place.items()))
+        if self.places > len(self.elements):
+            lines.append(f"  .. {self.places - len(self.elements)} more")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Inverse:
+    """A layout read backwards: from places to elements.
+
+    Attributes:
+        layout: What `read_layout` made of it.
+    """
+
+    layout: Any
+
+    def at(self, place: Mapping[str, int] | None = None, *, most: int = MOST, **coordinates: int) -> Contents:
+        """What is at a place.
+
+        With some of the coordinates only, it is everything that has those. A byte holds every element of which it holds
+        a bit.
+
+        Args:
+            place: Coordinates by name, as `locate` names them; in a memory `offset` (in elements), or `byte`, or `byte`
+                and `bit` (0 to 7).
+            most: How many elements are listed; all are counted.
+            **coordinates: The same, where the names are names of Python.
+
+        Returns:
+            The contents.
+
+        Raises:
+            LayoutError: There is no such coordinate, or a size symbol has no value.
+            Undecided: No engine can tell within its budget.
+
+        >>> inverse("f32[3,5]{1,0:T(2,2)}").at(offset=17).elements[0].index
+        (2, 3)
+        >>> inverse("f32[3,5]{1,0:T(2,2)}").at(byte=14 * 4).reason
+        'dimension i of 3 is rounded up to 4'
+        >>> inverse("(i < 256, j < 512) -> (i // 8, j // 128)").at(p0=2, p1=1).count
+        1024
+        """
+        read, m = read_constant(self.layout)
+        names = names_of(m)
+        wanted = _wanted(read, {**(place or {}), **coordinates}, names, m)
+        if type(most) is not int or most < 0:
+            raise LayoutError(f"most is a whole number of at least 0, not {shorten(repr(most), 40)}")
+        if m.memory is not None and "byte" in wanted:
+            return _at_byte(read, m, wanted, most)
+        if m.memory is not None and "offset" in wanted:
+            m, names = _flat(m), ("offset",)
+        numbers = {names.index(name): value for name, value in wanted.items()}
+        return _contents(read, m, wanted, numbers, most)
+
+
+def inverse(layout: object) -> Inverse:
+    """A layout read backwards: which element is at an offset, a byte, a lane and register, on a device.
+
+    Args:
+        layout: Text, a mapping `{language: value}`, an object that `read_layout` takes, or a map.
+
+    Returns:
+        The inverse; its `at` answers for one place.
+
+    Raises:
+        LayoutError: The layout cannot be read.
+
+    >>> print(inverse("f32[3,5] strides (4,1)").at(offset=4))
+    f32[3,5] strides (4,1)  at offset=4
+      2 elements: they collide at this place
+      (0, 4)  at offset 4
+      (1, 0)  at offset 4
+    """
+    read = read_layout(layout)
+    map_of(read)
+    return Inverse(read)
+
+
+def names_of(m: IndexMap) -> tuple[str, ...]:
+    """The names of the coordinates of a map, as `locate` gives them."""
+    return m.range.names or axis_names(m.coordinates())
+
+
+def _flat(m: IndexMap) -> IndexMap:
+    """A memory's map to its offset, which is called so."""
+    flat = m.flat()
+    return IndexMap(m.domain, Space(("offset",), flat.range.extents), flat.place, m.replicas, m.memory)
+
+
+def _wanted(layout: Any, given: Mapping[str, Any], names: tuple[str, ...], m: IndexMap) -> dict[str, int]:
+    """The coordinates by name, each of which there is."""
+    known = names if m.memory is None else tuple(dict.fromkeys(("offset", "byte", "bit", *names)))
+    if not given:
+        raise LayoutError(
+            f"say where, e.g. {known[0] if known else 'offset'}=0; {shown(layout)} has {', '.join(known)}"
+        )
+    found = {}
+    for name, value in given.items():
+        if name not in known:
+            if name in ("byte", "bit"):
+                raise LayoutError(f"{shown(layout)} says nothing of bytes; its coordinates are {', '.join(known)}")
+            raise unknown_name("coordinate", name, known)
+        try:
+            found[name] = operator.index(value)
+        except TypeError:
+            raise LayoutError(f"{name} is a whole number, not {shorten(repr(value), 40)}") from None
+        if type(value) is bool:
+            raise LayoutError(f"{name} is a whole number, not {value}")
+    if m.memory is not None:
+        alone = [name for name in ("offset", "byte") if name in found]
+        others = [name for name in found if name not in ("offset", "byte", "bit")]
+        if alone and (len(alone) > 1 or (others and m.range.names != ("offset",))):
+            raise LayoutError(f"{alone[0]} is a place by itself; give nothing else with it")
+        if "bit" in found and ("byte" not in found or not 0 <= found["bit"] < 8):
+            raise LayoutError("bit is 0 to 7, the bit within a byte: byte=68 bit=4")
+    return found
+
+
+def _at_byte(layout: Any, m: IndexMap, wanted: dict[str, int], most: int) -> Contents:
+    """What has a bit in a byte: an element, several that share it, or nothing."""
+    memory = m.memory
+    assert memory is not None
+    subject, byte = shown(layout), wanted["byte"]
+    if not 0 <= byte < int(memory.bytes()):
+        return Contents(subject, wanted, "outside", reason=f"the memory has {memory.bytes()} bytes")
+    if byte < memory.prefix_bytes:
+        why = f"the first {memory.prefix_bytes} bytes are metadata before the elements"
+        return Contents(subject, wanted, "padding", reason=why)
+    first = 8 * (byte - memory.prefix_bytes)
+    low, high = (first + wanted["bit"],) * 2 if "bit" in wanted else (first, first + 7)
+    used = min(memory.bits, memory.natural_bits)
+    parts = []
+    for offset in range(low // memory.bits, high // memory.bits + 1):
+        if offset >= memory.allotted:
+            break
+        part = _contents(layout, _flat(m), wanted, {0: offset}, most)
+        if part.count and max(low, offset * memory.bits) >= offset * memory.bits + used:
+            why = f"its element has {memory.natural_bits} bits, stored in {memory.bits}"
+            part = Contents(subject, wanted, "padding", reason=f"{why}; this is the rest at offset {offset}")
+        parts.append(part)
+    held = [part for part in parts if part.count]
+    if not parts:
+        return Contents(subject, wanted, "padding", reason="the last byte is not full")
+    if not held:
+        return parts[0]
+    if len(held) == 1:
+        only = held[0]
+        if len(parts) == 1:
+            return only
+        empty = f"the rest of this byte is {next(part.what for part in parts if not part.count)}"
+        return replace(only, reason="; ".join(filter(None, (only.reason, empty))))
+    if m.replicas.extents and sum(part.places for part in held) > sum(len(part.elements) for part in held):
+        raise BudgetExceeded(f"more than {most} elements share this byte, some perhaps in several replicas")
+    elements = sorted((each for part in held for each in part.elements), key=lambda each: (each.index, each.replica))
+    count = len({each.index for each in elements}) if m.replicas.extents else sum(part.count for part in held)
+    what: What = "elements" if count > 1 else "element"
+    collide = next((part.reason for part in held if part.count > 1), "")
+    places = sum(part.places for part in held)
+    return Contents(subject, wanted, what, tuple(elements[:most]), count, places, (), collide or "they share this byte")
+
+
+def _contents(layout: Any, m: IndexMap, asked: dict[str, int], wanted: Mapping[int, int], most: int) -> Contents:
+    subject = shown(layout)
+    found = preimage(m, wanted, most)
+    names = names_of(m)
+    if found.pairs:
+        held = tuple([Held(x, replica, dict(zip(names, m.at(x, replica), strict=True))) for x, replica in found.rows])
+        whole = len(wanted) == len(names)
+        reason = "they collide at this place" if whole and found.elements > 1 else ""
+        what: What = "elements" if found.elements > 1 else "element"
+        return Contents(subject, asked, what, held, found.elements, found.pairs, (), reason)
+    bounds = dict(enumerate(m.range.extents))
+    if m.memory is not None and m.range.names == ("offset",):
+        bounds[0] = m.memory.allotted
+    for number, value in wanted.items():
+        if number in bounds and not 0 <= value < int(bounds[number]):
+            why = f"{names[number]} is 0 to {int(bounds[number]) - 1}" if bounds[number] else "it has no places"
+            return Contents(subject, asked, "outside", reason=why)
+    padded, reason = _padding(layout, m, wanted)
+    if padded is None:
+        return Contents(subject, asked, "hole", reason="no element has these coordinates")
+    return Contents(subject, asked, "padding", dimensions=padded, reason=reason)
+
+
+def _padding(layout: Any, m: IndexMap, wanted: Mapping[int, int]) -> tuple[tuple[str, ...] | None, str]:
+    """The dimensions whose rounding up made a place without an element, and why; None where it is no padding."""
+    memory = m.memory
+    if memory is not None and m.range.names == ("offset",) and wanted[0] >= int(m.range.count()):
+        return (), f"the tail is rounded up to {memory.allotted} elements"
+    groups = _groups(m)
+    if not groups:
+        return None, ""
+    extents: list[Any] = list(m.domain.extents)
+    for dimensions, _, room in groups:
+        first, *others = dimensions
+        extents[first] = -(-int(room) // max(1, prod(int(extents[k]) for k in others)))
+    rounded = IndexMap(Space(m.domain.names, tuple(extents)), m.range, m.place, m.replicas)
+    found = preimage(rounded, wanted, 1)
+    if found.rows:
+        index = found.rows[0][0]
+        beyond = [group for group in groups if index[group[0][0]] >= m.domain.extents[group[0][0]]]
+        names = tuple([m.domain.names[k] for dimensions, _, _ in beyond for k in dimensions])
+        return names, " and ".join([_rounded_up(m, group) for group in beyond])
+    if memory is not None:
+        return (), "it is padding within the tiles"
+    return _in_shard(layout, m, wanted)
+
+
+def _rounded_up(m: IndexMap, group: tuple[tuple[int, ...], int, int]) -> str:
+    dimensions, extent, room = group
+    names = ", ".join([m.domain.names[k] for k in dimensions])
+    these = f"dimension {names}" if len(dimensions) == 1 else f"dimensions {names} together"
+    return f"{these} of {extent} {'is' if len(dimensions) == 1 else 'are'} rounded up to {room}"
+
+
+def _in_shard(layout: Any, m: IndexMap, wanted: Mapping[int, int]) -> tuple[tuple[str, ...] | None, str]:
+    """Padding of what one device allots, where the layout of a shard is known."""
+    shards, one = getattr(m.place, "shards", None), getattr(layout, "layout", None)
+    names = names_of(m)
+    if shards is None or one is None or names != ("device", "offset") or set(wanted) != {0, 1}:
+        return None, ""
+    if not preimage(m, {0: wanted[0]}, 0).pairs:
+        return None, ""
+    inner = Inverse(replace(one, dims=shards.shard)).at(offset=wanted[1], most=0)
+    return (inner.dimensions, f"in the shard, {inner.reason}") if inner.what == "padding" else (None, "")
+
+
+def _groups(m: IndexMap) -> list[tuple[tuple[int, ...], int, int]]:
+    """(dimensions, extent, rounded up to) of each group of dimensions padded together, where they are."""
+    if m.memory is not None:
+        return [(dims, int(extent), int(room)) for dims, extent, room in m.memory.padded()]
+    shards: Any = getattr(m.place, "shards", None)
+    extents: Any = m.domain.extents
+    if shards is not None:
+        return [((k,), extents[k], n * c) for k, (n, c) in enumerate(zip(shards.tiles, shards.shard, strict=True))]
+    try:
+        roots, _ = placed(m, DIGITS)
+    except Undecided:
+        return []
+    found = []
+    for root in roots:
+        room = prod(leaf.extent for leaf in root.leaves())
+        if root.dimension < len(extents) and room > root.extent:
+            found.append(((root.dimension,), root.extent, room))
+    return found
