@@ -57,7 +57,7 @@ def test_the_spec_file() -> None:
     """It is read without a mistake, and every check in it comes out as it says."""
     checks, errors = loads(block("yaml"))
     assert errors == []
-    assert len(checks) == 5
+    assert len(checks) == 6
     assert [outcome for outcome in map(run, checks) if outcome.status != "as expected"] == []
 
 

@@ -318,13 +318,35 @@ class _Step(_Part):
     extents: list[int]
 
 
-class Locate(Document):
+class LocateElement(Document):
     """Where one element is."""
 
     subject: str
     index: list[int]
     steps: list[_Step]
     places: list[dict[str, int]] = Field(description="one for each replica")
+
+
+class _Held(_Part):
+    index: list[int]
+    replica: list[int] = Field(description="which of the element's places this is; empty where it has one")
+    place: dict[str, int]
+
+
+class LocatePlace(Document):
+    """What is at a place, with `--at`."""
+
+    subject: str
+    at: dict[str, int] = Field(description="what was asked for: coordinates by name")
+    what: Literal["element", "elements", "padding", "hole", "outside"]
+    elements: list[_Held] = Field(description="the first of them")
+    count: int = Field(description="how many elements there are")
+    place_count: int = Field(description="how many pairs of an element and a replica of it there are")
+    dimensions: list[str] = Field(description="of padding, the dimensions whose rounding up made it")
+    reason: str
+
+
+Locate = LocateElement | LocatePlace
 
 
 class _MigratedFile(_Part):

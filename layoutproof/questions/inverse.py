@@ -292,14 +292,21 @@ def _padding(layout: Any, m: IndexMap, wanted: Mapping[int, int]) -> tuple[tuple
     groups = _groups(m)
     if not groups:
         return None, ""
+    # a tile of more dimensions than the array pads what is no dimension of it
+    groups = [group for group in groups if group[0]]
     extents: list[Any] = list(m.domain.extents)
     for dimensions, _, room in groups:
         first, *others = dimensions
         extents[first] = -(-int(room) // max(1, prod(int(extents[k]) for k in others)))
     rounded = IndexMap(Space(m.domain.names, tuple(extents)), m.range, m.place, m.replicas)
-    found = preimage(rounded, wanted, 1)
-    if found.rows:
-        index = found.rows[0][0]
+    try:
+        rows = preimage(rounded, wanted, 1).rows
+    except Undecided:
+        if memory is None:
+            raise
+        rows = ()
+    if rows:
+        index = rows[0][0]
         beyond = [group for group in groups if index[group[0][0]] >= m.domain.extents[group[0][0]]]
         names = tuple([m.domain.names[k] for dimensions, _, _ in beyond for k in dimensions])
         return names, " and ".join([_rounded_up(m, group) for group in beyond])

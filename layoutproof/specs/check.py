@@ -27,6 +27,9 @@ CHUNK = 32
 """Checks sent to another process at once."""
 
 
+_LISTED = 10_000
+"""Elements at one place that a check may name."""
+
 NO_CHECKS = "no checks; there is nothing to prove: the gate compares its layouts and kernels, and that is all"
 
 
@@ -230,6 +233,35 @@ def _locate(layout: object, fact: Any) -> str:
     return "" if found == expected else f"{tuple(fact['index'])} is at {_places(found)}, not at {_places(expected)}"
 
 
+def _at(layout: object, fact: Any) -> str:
+    from layoutproof.questions.inverse import inverse
+
+    wanted, count = fact["is"], fact.get("count")
+    place = {name: value for name, value in fact.items() if name not in ("is", "dimensions", "count")}
+    found = inverse(read_layout(layout)).at(place, most=_LISTED)
+    said = f"at {', '.join(f'{name} {value}' for name, value in place.items())}"
+    if isinstance(wanted, str):
+        if found.what != wanted:
+            return f"{said} there is {_contents(found)}, not {wanted}"
+        dimensions = fact.get("dimensions")
+        if dimensions is not None and dimensions != list(found.dimensions):
+            return f"{said} the padding is of {list(found.dimensions)}, not of {dimensions}"
+    else:
+        several = any(isinstance(part, list) for part in wanted)
+        indices = {tuple(part) for part in wanted} if several else {tuple(wanted)}
+        if {held.index for held in found.elements} != indices or found.count != len(indices):
+            return f"{said} there is {_contents(found)}, not {' and '.join(map(str, sorted(indices)))}"
+    return "" if count is None or count == found.count else f"{said} there are {found.count} elements, not {count}"
+
+
+def _contents(found: Any) -> str:
+    indices = list(dict.fromkeys(str(held.index) for held in found.elements))
+    if not indices:
+        return str(found.what)
+    more = f" and {found.count - 3} more" if found.count > 3 else ""
+    return " and ".join(indices[:3]) + more
+
+
 def _table(layout: object, fact: Any) -> str:
     from layoutproof.questions.evaluate import table
 
@@ -279,6 +311,7 @@ def _sizes(layout: object, fact: Any) -> str:
 
 _FACTS: dict[str, Callable[[object, Any], str]] = {
     "locate": _locate,
+    "at": _at,
     "table": _table,
     "prints": _prints,
     "invalid": _invalid,

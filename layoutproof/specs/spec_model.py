@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, create_model, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model, model_validator
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.registry.catalogue import kernel_properties, layouts_of, options_of, properties, property_module
@@ -57,6 +57,19 @@ def _offsets(value: object) -> object:
     raise ValueError(f"expected an offset or nested lists of offsets; found {shown(value)}")
 
 
+def _contents(value: object) -> object:
+    if value in ("padding", "hole", "outside") or _is_index(value):
+        return value
+    if isinstance(value, list) and value and all(_is_index(part) for part in value):
+        return value
+    wanted = "an index such as [2, 3], a list of them, padding, hole or outside"
+    raise ValueError(f"expected {wanted}; found {shown(value)}")
+
+
+def _is_index(value: object) -> bool:
+    return isinstance(value, list) and all(type(entry) is int for entry in value)
+
+
 def _engine(value: object) -> object:
     if value in ENGINES:
         return value
@@ -72,6 +85,7 @@ Layout = Annotated[Any, BeforeValidator(_layout), WithJsonSchema(_LAYOUT_SCHEMA)
 Exact = Annotated[Any, BeforeValidator(_exact), WithJsonSchema(_EXACT_SCHEMA)]
 Offsets = Annotated[Any, BeforeValidator(_offsets), WithJsonSchema({"type": ["integer", "array"]})]
 Engine = Annotated[Any, BeforeValidator(_engine), WithJsonSchema({"enum": list(ENGINES)})]
+Contents = Annotated[Any, BeforeValidator(_contents), WithJsonSchema({"type": ["array", "string"]})]
 Place = dict[str, int]
 Mode = Literal["strict", "xla"]
 
@@ -176,6 +190,34 @@ class LocateCheck(CheckModel):
     is_: Place | list[Place] = Field(alias="is", description="Axis to coordinate.", examples=[{"offset": 17}])
 
 
+class AtCheck(CheckModel):
+    """What is at a place: one element, several that are there, padding, a hole, or nothing because it is outside.
+
+    The place's coordinates are keys of their own: `offset` (in elements), `byte`, `bit`, or the names of axes.
+    """
+
+    model_config = ConfigDict(extra="allow", json_schema_extra={"additionalProperties": {"type": "integer"}})
+
+    at: Layout = Field(examples=["scores"])
+    is_: Contents = Field(alias="is", description="An index, several, or a word.", examples=[[2, 3]])
+    dimensions: list[str] | None = Field(
+        None, description="Of padding: the dimensions whose rounding up made it.", examples=[["i"]]
+    )
+    count: int | None = Field(None, description="How many elements there are.", examples=[1])
+
+    @model_validator(mode="after")
+    def _placed(self) -> AtCheck:
+        given = self.model_extra or {}
+        for name, value in given.items():
+            if type(value) is not int:
+                raise ValueError(f"{name!r} is a coordinate, a whole number; found {shown(value)}")
+        if not given:
+            raise ValueError("a place needs coordinates, such as 'offset: 17' or 'lane: 5'")
+        if self.dimensions is not None and self.is_ != "padding":
+            raise ValueError("'dimensions' belongs to 'is: padding'")
+        return self
+
+
 class TableCheck(CheckModel):
     """The offset of every element, as nested lists of the logical shape."""
 
@@ -218,6 +260,7 @@ class SizesCheck(CheckModel):
 
 FACTS: dict[str, type[CheckModel]] = {
     "locate": LocateCheck,
+    "at": AtCheck,
     "table": TableCheck,
     "prints": PrintsCheck,
     "invalid": InvalidCheck,

@@ -169,6 +169,10 @@ BAD = {
     ("locate", SCORES, "2,7"): "index 7 of dimension 1",
     ("locate", SCORES, "2"): "1 ",
     ("locate", "f32[N]{0}", "2"): "size N",
+    ("locate", SCORES, "--at", "lane 5"): "a place is written offset=17 or lane=5 reg=2; 'lane 5' is not",
+    ("locate", SCORES, "--at", "offset=1 offset=2"): "offset is there twice",
+    ("locate", SCORES, "--at", "ofset=1"): "unknown coordinate 'ofset'; did you mean 'offset'?",
+    ("locate", "f32[N]{0}", "--at", "offset=1"): "size N",
     ("explain", "injectve"): "unknown page 'injectve'; did you mean 'injective'? Known: ",
     ("explain", "zzz"): "unknown page 'zzz'; known: ",
     ("show", "f32[8]", "--target", "v7x"): "did you mean '7x'? Known: v2, ",
@@ -198,7 +202,15 @@ def test_bad_input_exits_2_with_a_message(arguments: tuple[str, ...], run: Any) 
 
 
 @pytest.mark.parametrize(
-    "arguments", [("nosuch",), ("ask",), ("ask", "injective"), ("check", "--jobs", "-1"), ("locate", "--nosuch")]
+    "arguments",
+    [
+        ("nosuch",),
+        ("ask",),
+        ("ask", "injective"),
+        ("check", "--jobs", "-1"),
+        ("locate", "--nosuch"),
+        ("locate", SCORES),
+    ],
 )
 def test_usage_errors_exit_2(arguments: tuple[str, ...], run: Any) -> None:
     """As bad input, and JSON when JSON is asked for."""
@@ -252,6 +264,25 @@ def test_locate_json(arguments: tuple[str, ...], places: list[dict[str, int]], r
     code, out, err = run("locate", *arguments, "--json")
     assert (code, err) == (0, "")
     assert json.loads(out)["places"] == places
+
+
+def test_locate_at_a_place(run: Any) -> None:
+    """What is at a place: an element, padding of a dimension, several in several replicas; unknown exits 3."""
+    assert run("locate", SCORES, "--at", "byte=68") == (
+        0,
+        f"{SCORES}  at byte=68\n  element\n  (2, 3)  at offset 17\n",
+        "",
+    )
+    padding = "padding of dimension i: dimension i of 3 is rounded up to 4"
+    assert run("locate", SCORES, "--at", "offset=14")[1] == f"{SCORES}  at offset=14\n  {padding}\n"
+    code, out, _ = run("locate", "S[(2,4):(4@lane,1@reg)] + R[2:1@warp] on (2,4)", "--at", "lane=4, reg=2", "--json")
+    found = json.loads(out)
+    assert (code, found["what"], found["count"], found["place_count"]) == (0, "element", 1, 2)
+    assert [held["replica"] for held in found["elements"]] == [[0], [1]]
+    assert found["elements"][1] == {"index": [1, 2], "replica": [1], "place": {"lane": 4, "reg": 2, "warp": 1}}
+    code, out, err = run("locate", "(i < 100000000) -> (i * 7 % 10,)", "--at", "p0=3")
+    assert (code, out) == (3, "")
+    assert "at least 64 elements" in err
 
 
 def test_show(run: Any, tmp_path: Path) -> None:

@@ -1,30 +1,49 @@
-"""`layoutproof locate LAYOUT INDEX`: where one element is, step by step."""
+"""`layoutproof locate LAYOUT INDEX`: where one element is, step by step; `--at PLACE`: what is at a place."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import click
 
 from layoutproof.cli.arguments import integers, json_flag, layouts_of, notes_of, print_json, say, target_option
 from layoutproof.core.document import document
+from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.index_map import IndexMap
 
 MOST_REPLICAS = 20
 """Replicas of one element that are printed."""
 
 
+_COORDINATE = re.compile(r"([^\s=,]+)\s*=\s*(-?[0-9]{1,40})(?:\s*,\s*|\s+|$)")
+
+
 @click.command()
 @click.argument("layout")
-@click.argument("index")
+@click.argument("index", required=False)
+@click.option(
+    "--at", "place", metavar="'NAME=NUMBER ..'", help="What is at a place: offset=17, byte=68, lane=5 reg=2, device=3."
+)
 @target_option
 @json_flag
-def command(layout: str, index: str, target: str | None, as_json: bool) -> int:
-    """Find one element: the place of INDEX, written 2,3, in LAYOUT, step by step."""
+def command(layout: str, index: str | None, place: str | None, target: str | None, as_json: bool) -> int:
+    """Find one element: the place of INDEX, written 2,3, in LAYOUT, step by step; or with --at what is at a place."""
     from layoutproof.questions.evaluate import locate
     from layoutproof.registry.read import map_of
 
+    if (index is None) == (place is None):
+        raise click.UsageError("give an INDEX such as 2,3 or a place such as --at offset=17, and not both")
     (read,) = layouts_of((layout,), target)
+    if place is not None:
+        from layoutproof.questions.inverse import inverse
+
+        contents = inverse(read).at(_coordinates(place))
+        if as_json:
+            return print_json(contents.as_dict())
+        say("\n".join([str(contents), *notes_of(read)]))
+        return 0
+    assert index is not None
     at = integers(index, "an index")
     places = locate(read, at)
     m = map_of(read)
@@ -42,6 +61,22 @@ def command(layout: str, index: str, target: str | None, as_json: bool) -> int:
         lines.append(f"  .. {len(found) - MOST_REPLICAS} more replicas; --json has them")
     say("\n".join([*lines, *notes_of(read)]))
     return 0
+
+
+def _coordinates(text: str) -> dict[str, int]:
+    """Coordinates by name from `lane=5 reg=2`; LayoutError for anything else."""
+    found: dict[str, int] = {}
+    at, stripped = 0, text.strip()
+    while at < len(stripped):
+        match = _COORDINATE.match(stripped, at)
+        if match is None:
+            rest = shorten(stripped[at:], 40)
+            raise LayoutError(f"a place is written offset=17 or lane=5 reg=2; {rest!r} is not", text=text[:200])
+        if match[1] in found:
+            raise LayoutError(f"{match[1]} is there twice", text=text[:200], column=text.find(stripped) + at + 1)
+        found[match[1]] = int(match[2])
+        at = match.end()
+    return found
 
 
 def _steps(layout: Any, m: IndexMap, at: tuple[int, ...]) -> list[dict[str, Any]]:
