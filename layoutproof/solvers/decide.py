@@ -18,6 +18,8 @@ from layoutproof.core.term import Term
 ENGINES = ("digits", "bits", "isl", "smt", "brute")
 QUICK_BUDGET_DIVISOR = 30
 """The short try of isl has this part of its budget."""
+NEAR = 1 << 20
+"""Points of a violation up to which the other engines search for a smaller one, which takes them seconds."""
 ENUMERATED = 100_000
 """Elements up to which a hole is replayed by looking at every element."""
 
@@ -55,9 +57,11 @@ def decide(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = Fal
                 _replay(claim, point, name, effort)
         except NotSmallest as found:
             reasons[name] = f"has a violation and cannot show that it is the smallest: {found}"
-            if not best:
+            if not best or _smaller(found.point, best[0]):
                 _replay(claim, found.point, name, effort)
                 best = (found.point, name)
+            if function == "growing" and not confirm and _elements(claim, found.point) > NEAR:
+                break
             continue
         except Undecided as undecided:
             reasons[name] = str(undecided)
@@ -87,6 +91,17 @@ def decide(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = Fal
     if broken:
         raise InternalError("; ".join(filter(None, (_listed(broken), said))))
     return Decision(None, "", said)
+
+
+def _smaller(point: Point, other: Point) -> bool:
+    """Whether a violation is the smaller one: by its largest size, then by all that it has, in order."""
+    rows = [(max(at.get("sizes", ()), default=0), *at.get("sizes", ()), *at.values()) for at in (point, other)]
+    return rows[0] < rows[1]
+
+
+def _elements(claim: Claim, point: Point) -> int:
+    """How many points there are to choose from at the sizes of a violation."""
+    return _product(tuple(extent for space in claim.points.values() for extent in space.extents), claim, point)
 
 
 def _listed(said: Mapping[str, str]) -> str:
@@ -123,6 +138,8 @@ def _attempts(engines: tuple[str, ...], effort: int) -> tuple[tuple[str, str, fl
                 ("brute", "bounded_search", effort),
             ]
         attempts.append((name, "decide", effort))
+        if name == "isl":
+            attempts.append((name, "growing", effort))
     return tuple(attempts)
 
 

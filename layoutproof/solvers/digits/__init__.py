@@ -10,7 +10,7 @@ a claim, and the box's smallest violation is the claim's own if it is an index; 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -62,6 +62,13 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
     if point is not None and claim.sizes():
         raise Unsupported("digits do not look for the smallest sizes")
     return point
+
+
+def violation(claim: Claim, sizes: Mapping[str, int]) -> Point | None:
+    """As `decide`, with these numbers for the sizes; the point has none. Undecided also where padding is in doubt."""
+    if not over_domains(claim):
+        raise Unsupported("digits decide claims about whole domains")
+    return _violation(claim, DigitNumbers(sizes))
 
 
 def _violation(claim: Claim, on: DigitNumbers) -> Point | None:
@@ -186,7 +193,7 @@ def _outside(m: IndexMap, extents: tuple[Any, ...], on: DigitNumbers) -> tuple[i
         beyond.append((coordinate, low, high, extent))
     if not beyond:
         return None
-    box = m.domain.extents + m.replicas.extents
+    box = [on.size(extent) for extent in m.domain.extents + m.replicas.extents]
     if not all(type(extent) is int for extent in box):
         raise Unsupported("digits do not look for the smallest sizes")
     leaves = leaves_of(roots)

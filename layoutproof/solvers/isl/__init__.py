@@ -28,6 +28,7 @@ from layoutproof.core.errors import Unsupported
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent
+from layoutproof.solvers.growing import smallest as smallest_sizes
 from layoutproof.solvers.isl.quasi import SET, Affine, Frame
 from layoutproof.solvers.isl.steps import Steps
 
@@ -51,26 +52,39 @@ def decide(claim: Claim, effort: float = 1) -> Point | None:
     >>> decide(Claim(pair, And((LexLess("first", "second"), Same(At(line, "first"), At(line, "second"))))))
     {'first': (0,), 'second': (3,)}
     """
+    return _within_budget(claim, {}, effort)
+
+
+def growing(claim: Claim, effort: float = 1) -> Point:
+    """The smallest violation where one stays one when sizes grow: isl is asked about constant sizes only.
+
+    Raises Undecided for other claims, and NotSmallest as `solvers.growing` does.
+    """
+    return smallest_sizes(claim, lambda asked, known: _within_budget(asked, known, effort))
+
+
+def _within_budget(claim: Claim, known: Mapping[str, int], effort: float) -> Point | None:
     budget = int(BUDGET * effort)
     context = isl.Context()
     # isl's own default prints every error to stderr, and another setting aborts the process
     context.set_on_error(isl.on_error.CONTINUE)
     try:
-        return _decide(claim, Steps(context, budget, int(CALL * max(1, effort))))
+        return _decide(claim, known, Steps(context, budget, int(CALL * max(1, effort))))
     except isl.Error as error:
         raise Unsupported(f"isl cannot: {str(error).partition(' in /')[0]}") from None
 
 
-def _decide(claim: Claim, run: Steps) -> Point | None:
-    sizes = claim.sizes()
+def _decide(claim: Claim, known: Mapping[str, int], run: Steps) -> Point | None:
+    """The smallest violation with the sizes that are known; the point has those that are not."""
+    sizes = tuple(name for name in claim.sizes() if name not in known)
     # the largest size goes first: the lexicographic minimum then has the smallest sizes
     largest = ("the largest size",) if sizes else ()
     entries = [f"{name}[{k}]" for name, space in claim.points.items() for k in range(len(space.extents))]
     frame = Frame(run, (*largest, *(f"the size {name}" for name in sizes), *entries))
-    on = Affine(frame, {name: frame.variable(k) for k, name in enumerate(sizes, 1)})
+    on = Affine(frame, {**known, **{name: frame.variable(k) for k, name in enumerate(sizes, 1)}})
     points: dict[str, Index] = {}
-    assumed = [on.logical_not(on.less(frame.variable(0), size)) for size in on.sizes.values()]
-    assumed += [on.less(0, size) for size in on.sizes.values()]
+    assumed = [on.logical_not(on.less(frame.variable(0), on.sizes[name])) for name in sizes]
+    assumed += [on.less(0, on.sizes[name]) for name in sizes]
     start = len(largest) + len(sizes)
     for name, space in claim.points.items():
         points[name] = tuple(frame.variable(start + k) for k in range(len(space.extents)))

@@ -13,6 +13,8 @@ from layoutproof.core.claim import Claim
 from layoutproof.core.errors import BudgetExceeded, InternalError, NotSmallest, Undecided, Unsupported
 from layoutproof.core.forks import NATIVE
 from layoutproof.core.result import Point
+from layoutproof.solvers.growing import divided_by
+from layoutproof.solvers.growing import smallest as smallest_sizes
 from layoutproof.solvers.smt.bits import Bits, Widths
 from layoutproof.solvers.smt.integers import Integers
 from layoutproof.solvers.smt.minimum import NotShown, Search
@@ -74,6 +76,14 @@ def _by_bits(session: Session, claim: Claim, sizes: Mapping[str, int] | int, bud
 
 def _by_integers(session: Session, claim: Claim, budget: int) -> Point | None:
     """The smallest violation for sizes without bound."""
+    if divided_by(claim):
+        # among products of unknowns that are divided by unknowns, z3 spends its budget before it finds any
+        try:
+            return smallest_sizes(claim, lambda asked, known: _by_bits(session, asked, known, budget))
+        except NotSmallest:
+            raise
+        except Undecided:
+            pass
     dialect = Integers(session.context)
     statement = Statement(claim, dialect, math.inf)
     lemmas = dialect.monotony()
