@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from layoutproof.bodies.effects import Body, Loop
+from layoutproof.bodies.effects import Body, Loop, Unknown
 from layoutproof.bodies.terms import Evaluation, Keys, every, replaced
 from layoutproof.bodies.values import all_of
 from layoutproof.core.claim import At, Claim, PlacePredicate
@@ -64,7 +64,7 @@ def asked(
     """
     whole = all_of([*violation])
     wanted = [whole, *extra]
-    names, reads, keys, facts = _closure(body, wanted)
+    names, reads, keys, facts = closure(body, wanted)
     programs = {"program": kernel.grid_names} if programs is None else programs
     own = {name for ids in programs.values() for name in ids}
     inner = [loop for loop in loops if loop.name in names]
@@ -78,62 +78,94 @@ def asked(
         raise Unsupported(f"speaks of {', '.join(sorted(stray - sizes))}, a loop's counter outside of the loop")
     spaces = {label: Space(tuple(ids), fixed(kernel.grid)) for label, ids in programs.items()}
     if inner:
-        spaces["iteration"] = Space(tuple(loop.name for loop in inner), tuple(_count(loop) for loop in inner))
+        spaces["iteration"] = Space(tuple(loop.name for loop in inner), tuple(most(loop) for loop in inner))
     if more:
         spaces["element"] = Space(tuple(more), tuple(more.values()))
-    tables = [_table(kernel, body, read) for read in reads]
-    ranges = [range_of(table) for table in tables]
+    values = Values(kernel, body, reads, unknowns, keys)
     if reads or unknowns:
-        extents = [high - low for low, high in ranges] + [u.high - u.low for u in unknowns]
-        labels = [*(f"read{k}" for k in range(len(reads))), *(u.name for u in unknowns)]
-        spaces["values"] = Space(tuple(labels), tuple(extents))
-    assumed = [Term("<", Term("name", loop.name), loop.count) for loop in inner if _counted(loop)]
-
-    def evaluation(places: Sequence[Index], on: Numbers) -> tuple[Evaluation, Any]:
-        named: dict[str, Any] = {}
-        held: Any = True
-        values: Index = ()
-        for (label, space), place in zip(spaces.items(), places, strict=True):
-            if label == "values":
-                values = place
-            else:
-                named |= dict(zip(space.names, place, strict=True))
-        for unknown, value in zip(unknowns, values[len(reads) :], strict=True):
-            named[unknown.name] = value + unknown.low
-        seen = {}
-        for read, (low, _), value in zip(reads, ranges, values, strict=False):
-            seen[keys.of(read)] = value if type(low) is int and low == 0 else value + on.size(low)
-        run = Evaluation(named, on, body.definitions, seen, keys)
-        if reads:
-            rows = [
-                (table, tuple(run(a) for a in read.args[1:]), seen[keys.of(read)])
-                for table, read in zip(tables, reads, strict=True)
-            ]
-            held = consistent_reads(rows, on)
-        return run, held
-
-    def condition(places: tuple[Index, ...], on: Numbers) -> Any:
-        run, held = evaluation(places, on)
-        for term in (*assumed, *facts, whole):
-            held = on.logical_and(held, run(term))
-        return held
-
-    def at(point: Point, on: Numbers) -> Evaluation:
-        return evaluation([point[label] for label in spaces], on)[0]
+        spaces["values"] = values.space
+    assumed = [Term("<", Term("name", loop.name), loop.count) for loop in inner if counted(loop)]
+    at = environment(body, spaces, {"values": values}, keys)
 
     def sentence(point: Point, on: Numbers) -> str:
-        return explain(point, on, at(point, on)) if explain is not None else ""
+        return explain(point, on, at([point[label] for label in spaces], on)) if explain is not None else ""
 
-    here = tuple(At(_identity(space), label) for label, space in spaces.items())
-    claim = Claim(spaces, PlacePredicate(here, condition), sentence)
+    claim = Claim(spaces, said(spaces, at, [*assumed, *facts, whole], values), sentence)
     prefetched = {table.name for table in kernel.tables}
+    tables = values.tables
     return Asked(
         claim,
         tuple(dict.fromkeys(t.name for t in tables if t.name in prefetched)),
         tuple(dict.fromkeys([*(u.why for u in unknowns), *(_loaded(t) for t in tables if t.name not in prefetched)])),
-        lambda term, point, on: at(point, on)(term),
+        lambda term, point, on: at([point[label] for label in spaces], on)(term),
         tuple(read for read, table in zip(reads, tables, strict=True) if table.name in prefetched),
     )
+
+
+class Values:
+    """What is read from tables, and numbers that no term says, as one point of a claim."""
+
+    def __init__(
+        self, kernel: Kernel, body: Body, reads: Sequence[Term], unknowns: Sequence[Unknown], keys: Keys
+    ) -> None:
+        self.reads, self.unknowns, self.keys = tuple(reads), tuple(unknowns), keys
+        self.tables = tuple(table_of(kernel, body, read) for read in reads)
+        self.ranges = tuple(range_of(table) for table in self.tables)
+        extents = [high - low for low, high in self.ranges] + [u.high - u.low for u in unknowns]
+        labels = [*(f"read{k}" for k in range(len(self.reads))), *(u.name for u in unknowns)]
+        self.space = Space(tuple(labels), tuple(extents))
+
+    def put(self, named: dict[str, Any], seen: dict[int, Any], place: Index, on: Numbers) -> None:
+        """Adds the values at a place to those of names, and of reads by their keys."""
+        for unknown, value in zip(self.unknowns, place[len(self.reads) :], strict=True):
+            named[unknown.name] = value + unknown.low
+        for read, (low, _), value in zip(self.reads, self.ranges, place, strict=False):
+            seen[self.keys.of(read)] = value if type(low) is int and low == 0 else value + on.size(low)
+
+    def consistent(self, run: Evaluation, on: Numbers) -> Any:
+        """Whether some tables hold all these values."""
+        rows = [
+            (table, tuple(run(a) for a in read.args[1:]), run(read))
+            for table, read in zip(self.tables, self.reads, strict=True)
+        ]
+        return consistent_reads(rows, on) if rows else True
+
+
+Environment = Callable[[Sequence[Index], Numbers], Evaluation]
+
+
+def environment(body: Body, spaces: Mapping[str, Space], values: Mapping[str, Values], keys: Keys) -> Environment:
+    """What evaluates terms at places of some spaces, in their order, each name its coordinate.
+
+    values: of the spaces that hold values, by label.
+    """
+
+    def at(places: Sequence[Index], on: Numbers) -> Evaluation:
+        named: dict[str, Any] = {}
+        seen: dict[int, Any] = {}
+        for (label, space), place in zip(spaces.items(), places, strict=True):
+            if label in values:
+                values[label].put(named, seen, place, on)
+            else:
+                named |= dict(zip(space.names, place, strict=True))
+        return Evaluation(named, on, body.definitions, seen, keys)
+
+    return at
+
+
+def said(
+    spaces: Mapping[str, Space], at: Environment, terms: Sequence[Term], consistent: Values | None = None
+) -> PlacePredicate:
+    """The formula that all of some conditions hold. consistent: values that tables have to hold together."""
+
+    def condition(places: tuple[Index, ...], on: Numbers) -> Any:
+        run = at(places, on)
+        held = True if consistent is None else consistent.consistent(run, on)
+        for term in terms:
+            held = on.logical_and(held, run(term))
+        return held
+
+    return PlacePredicate(tuple(At(_identity(space), label) for label, space in spaces.items()), condition)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -201,22 +233,30 @@ def _symbols(extent: Any) -> tuple[str, ...]:
     return () if type(extent) is int else extent.symbols() if hasattr(extent, "symbols") else extent.names()
 
 
-def _counted(loop: Loop) -> bool:
+def counted(loop: Loop) -> bool:
+    """Whether a term says how often a loop runs, and no plain number."""
     return loop.count is not None and loop.count.op != "int"
 
 
-def _count(loop: Loop) -> int:
+def most(loop: Loop) -> int:
+    """How often a loop runs at most."""
     return int(loop.count.args[0]) if loop.count is not None and loop.count.op == "int" else LONGEST_LOOP
 
 
-def _table(kernel: Kernel, body: Body, read: Term) -> Table:
+def table_of(kernel: Kernel, body: Body, read: Term) -> Table:
+    """The table that a read reads, of the kernel or of what the body loads."""
     name = read.args[0].args[0]
     return body.loads[name] if name in body.loads else kernel.table(name)
 
 
-def _closure(body: Body, terms: Sequence[Term]) -> tuple[set[str], list[Term], Keys, list[Term]]:
-    """Names and reads that some terms rest on, through definitions, and the facts about the unknowns among them."""
-    keys = Keys()
+def closure(
+    body: Body, terms: Sequence[Term], keys: Keys | None = None
+) -> tuple[set[str], list[Term], Keys, list[Term]]:
+    """Names and reads that some terms rest on, through definitions, and the facts about the unknowns among them.
+
+    Raises Unsupported for `maybe` and leaves.
+    """
+    keys = Keys() if keys is None else keys
     names: set[str] = set()
     reads: dict[int, Term] = {}
     facts: list[Term] = []

@@ -173,6 +173,7 @@ def _while(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     with on.inside(loop):
         (goes_on,) = on.run(params["cond_jaxpr"], [*of_cond, *(s for _, s in slots)])
         condition = settled(condition_of(on.scalar(goes_on)))
+        on.goes_on[loop.name] = condition
         with on.under(condition):
             results = on.run(params["body_jaxpr"], [*of_body, *(s for _, s in slots)])
     finals = _close(on, loop, inits, slots, results, None, condition)

@@ -187,6 +187,7 @@ class Body:
     carried: values that loops hand on, by name.  witnesses: names for "some k", each below its extent.
     unmodelled: (what, file:line) that the interpreter refused, each once: nothing is known of what they do.
     multiples: (number, what `multiple_of` says divides it, where).  facts: conditions that hold of unknowns.
+    goes_on: of loops that a condition ends, what lets an iteration run, by the loop's name.
     """
 
     references: tuple[Reference, ...] = ()
@@ -199,6 +200,7 @@ class Body:
     unmodelled: tuple[tuple[str, str], ...] = ()
     multiples: tuple[tuple[Term, int, Spot], ...] = ()
     facts: tuple[Term, ...] = ()
+    goes_on: Mapping[str, Term] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

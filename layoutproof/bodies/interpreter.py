@@ -80,6 +80,7 @@ class Interpreter:
         self.witnesses: dict[str, int] = {}
         self.refused: dict[tuple[str, str], None] = {}
         self.facts: list[Term] = []
+        self.goes_on: dict[str, Term] = {}
         self.never_undefined: set[str] = set()
         self.multiples: list[tuple[Term, int, Spot]] = []
         self.path: tuple[Term, ...] = ()
@@ -258,4 +259,5 @@ def body_of(
         tuple(on.refused),
         tuple(on.multiples),
         tuple(on.facts),
+        on.goes_on,
     )

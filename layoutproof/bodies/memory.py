@@ -132,7 +132,7 @@ def _masked(value: Value, mask: Value, other: Value | None) -> Value:
 
     def condition(index: Index) -> Term:
         try:
-            return mask.number(_aligned(mask, value, index))
+            return mask.number(aligned(mask, value, index))
         except Lost as lost:
             return maybe(str(lost))
 
@@ -141,21 +141,22 @@ def _masked(value: Value, mask: Value, other: Value | None) -> Value:
             return value.number(index)
         return Term(
             "select",
-            mask.number(_aligned(mask, value, index)),
+            mask.number(aligned(mask, value, index)),
             value.number(index),
-            other.number(_aligned(other, value, index)),
+            other.number(aligned(other, value, index)),
         )
 
     def undefined(index: Index) -> Term:
         held = condition(index)
         left = negation(held)
-        rest = left if other is None else all_of([left, other.undefined(_aligned(other, value, index))])
-        return any_of([mask.undefined(_aligned(mask, value, index)), all_of([held, value.undefined(index)]), rest])
+        rest = left if other is None else all_of([left, other.undefined(aligned(other, value, index))])
+        return any_of([mask.undefined(aligned(mask, value, index)), all_of([held, value.undefined(index)]), rest])
 
     return Value(value.dims, value.dtype, number, undefined)
 
 
-def _aligned(part: Value, whole: Value, index: Index) -> Index:
+def aligned(part: Value, whole: Value, index: Index) -> Index:
+    """Where the element that stands beside one of a larger array lies; dimensions of 1 are repeated."""
     lead = len(whole.dims) - len(part.dims)
     return tuple(_ZERO if n == 1 and whole.dims[k + lead] != 1 else index[k + lead] for k, n in enumerate(part.dims))
 

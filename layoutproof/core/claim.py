@@ -104,6 +104,19 @@ class Kept:
     claim: Claim
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class NotExists:
+    """No choice of further points, each within its space, makes a formula true that speaks of them and of the others.
+
+    Attributes:
+        points: The box that each further point ranges over.
+        formula: What none of them makes true.
+    """
+
+    points: Mapping[str, Space]
+    formula: Formula
+
+
 @dataclass(frozen=True, slots=True)
 class And:
     """Every part holds."""
@@ -118,7 +131,20 @@ class Or:
     parts: tuple[Formula, ...]
 
 
-Formula = LexLess | Same | Differ | Outside | Uncovered | NotAmong | SizeCondition | PlacePredicate | Kept | And | Or
+Formula = (
+    LexLess
+    | Same
+    | Differ
+    | Outside
+    | Uncovered
+    | NotAmong
+    | SizeCondition
+    | PlacePredicate
+    | Kept
+    | NotExists
+    | And
+    | Or
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -252,6 +278,18 @@ def names_of(formula: Formula) -> tuple[str, ...]:
             return condition.names()
         case Outside(_, extents) if extents:
             return symbols_of(extents)
+        case NotExists(points, inner):
+            return (*symbols_of([e for space in points.values() for e in space.extents]), *names_of(inner))
         case And(parts) | Or(parts):
             return tuple([name for part in parts for name in names_of(part)])
+    return ()
+
+
+def further_points(formula: Formula) -> tuple[Mapping[str, Space], ...]:
+    """The points that some part of a formula says do not exist, part by part."""
+    match formula:
+        case NotExists(points, inner):
+            return (points, *further_points(inner))
+        case And(parts) | Or(parts):
+            return tuple([found for part in parts for found in further_points(part)])
     return ()

@@ -19,12 +19,14 @@ from layoutproof.core.claim import (
     Kept,
     LexLess,
     NotAmong,
+    NotExists,
     Or,
     Outside,
     PlacePredicate,
     Same,
     SizeCondition,
     Uncovered,
+    further_points,
     maps_of,
 )
 from layoutproof.core.errors import BudgetExceeded, Unsupported
@@ -32,6 +34,7 @@ from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent
+from layoutproof.core.space import Space
 
 CAP = 2_000_000
 """Combinations of points tried at effort 1."""
@@ -53,6 +56,9 @@ FIRST = 20_000
 
 LOOKED_AT = 100_000
 """Combinations of points of a claim within a claim."""
+
+FURTHER = 10_000
+"""Points looked at that may not exist beside those of a claim; more are another engine's."""
 
 Ints = tuple[int, ...]
 
@@ -158,7 +164,11 @@ def _work(claim: Claim) -> float:
     if claim.sizes():
         return inf
     maps = maps_of(claim.violation)
-    return _count(claim) + sum(prod(map(int, (*m.domain.extents, *m.replicas.extents))) for m in maps)
+    count = _count(claim)
+    for points in further_points(claim.violation):
+        extents = [extent for space in points.values() for extent in space.extents]
+        count *= 1 + prod(map(int, extents)) if all(type(e) is int for e in extents) else SOME
+    return count + sum(prod(map(int, (*m.domain.extents, *m.replicas.extents))) for m in maps)
 
 
 def _assignments(count: int) -> Iterator[Ints]:
@@ -255,6 +265,8 @@ class _Trial:
                 return bool(_on_ints(condition, tuple(self.at(place, points) for place in places), self.on))
             case Kept(claim):
                 return not self.breaks(claim)
+            case NotExists(more, inner):
+                return not self.exists(more, inner, points)
             case And(parts):
                 # every part is looked at: a map that divides by zero has no place there, whatever the others say
                 held = [self.holds(part, points) for part in parts]
@@ -282,6 +294,20 @@ class _Trial:
                 raise BudgetExceeded(f"there are more than {LOOKED_AT} combinations of points to look at")
             self.placed += 1
             if trial.violates(points):
+                return True
+        return False
+
+    def exists(self, more: Mapping[str, Space], formula: Formula, points: Mapping[str, Ints]) -> bool:
+        """Whether some choice of further points makes a formula true."""
+        boxes = [(name, self.sizes(space.extents)) for name, space in more.items()]
+        if prod(extent for _, box in boxes for extent in box) > FURTHER:
+            raise BudgetExceeded(f"there are more than {FURTHER} further points to look at")
+        for row in _box([extent for _, box in boxes for extent in box]):
+            known, start = dict(points), 0
+            for name, box in boxes:
+                known[name] = row[start : start + len(box)]
+                start += len(box)
+            if self.holds(formula, known):
                 return True
         return False
 

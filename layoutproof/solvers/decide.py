@@ -8,11 +8,12 @@ from dataclasses import replace
 from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
-from layoutproof.core.claim import At, Claim, Same, Uncovered
-from layoutproof.core.errors import InternalError, NotSmallest, Undecided, Unsupported
+from layoutproof.core.claim import And, At, Claim, Formula, NotExists, PlacePredicate, Same, Uncovered
+from layoutproof.core.errors import BudgetExceeded, InternalError, NotSmallest, Undecided, Unsupported
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent, product
+from layoutproof.core.space import Space
 from layoutproof.core.term import Term
 
 ENGINES = ("digits", "bits", "isl", "smt", "brute")
@@ -159,11 +160,56 @@ def _replay(claim: Claim, point: Point, engine: str, effort: int) -> None:
             raise Unsupported(f"found a hole at {target} that no second engine confirms ({again.reason})")
         replays = again.point is None
     else:
-        replays = _solver("brute").violates(claim, point)
+        try:
+            replays = _solver("brute").violates(claim, point)
+        except BudgetExceeded:
+            replays = _nobody_else(claim, point, engine, effort)
     if not replays:
         raise InternalError(
             f"{engine} found {point}, which does not violate the claim on plain ints: please report this"
         )
+
+
+def _nobody_else(claim: Claim, point: Point, engine: str, effort: int) -> bool:
+    """As a replay, where there are too many further points to look at: that there is none is asked of another engine.
+
+    Raises Undecided where that does not know.
+    """
+    parts = claim.violation.parts if isinstance(claim.violation, And) else (claim.violation,)
+    rest = tuple(part for part in parts if not isinstance(part, NotExists))
+    if not _solver("brute").violates(replace(claim, violation=And(rest)), point):
+        return False
+    sizes = pinned(claim, point)
+    for part in parts:
+        if isinstance(part, NotExists):
+            nobody = Claim(
+                {"pinned": Space(), **part.points}, _at(part.formula, point), where=sizes, symbols=claim.symbols
+            )
+            other = "smt" if engine != "smt" else "isl"
+            found = decide(nobody, (other,), False, effort)
+            if found.reason:
+                raise Unsupported(f"found {point}, which no second engine confirms ({found.reason})")
+            if found.point is not None:
+                return False
+    return True
+
+
+def _at(formula: Formula, point: Point) -> Formula:
+    """A formula with the entries of a point in it; without what it says does not exist, so that it holds more often."""
+    match formula:
+        case And(parts):
+            return And(tuple([_at(part, point) for part in parts if not isinstance(part, NotExists)]))
+        case PlacePredicate(places, condition):
+            return PlacePredicate(tuple([_fixed(place, point) for place in places]), condition)
+    raise Unsupported(f"no second engine is asked about {type(formula).__name__} among further points")
+
+
+def _fixed(place: At, point: Point) -> At:
+    if place.point not in point:
+        return place
+    index, replica = point[place.point], point[place.replica] if place.replica else ()
+    there = IndexMap(Space(), place.map.range, lambda nothing, copy, on: place.map.place(index, replica, on))
+    return At(there, "pinned")
 
 
 def _choices(m: IndexMap) -> tuple[Extent, ...]:

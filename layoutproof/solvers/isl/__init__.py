@@ -17,6 +17,7 @@ from layoutproof.core.claim import (
     Kept,
     LexLess,
     NotAmong,
+    NotExists,
     Or,
     Outside,
     PlacePredicate,
@@ -28,6 +29,7 @@ from layoutproof.core.errors import Unsupported
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent
+from layoutproof.core.space import Space
 from layoutproof.solvers.growing import smallest as smallest_sizes
 from layoutproof.solvers.isl.quasi import SET, Affine, Frame
 from layoutproof.solvers.isl.steps import Steps
@@ -155,27 +157,36 @@ def _violations(formula: Formula, points: Mapping[str, Index], on: Affine, withi
         case PlacePredicate(places, condition):
             return on.logical_and(within, condition(tuple(at(place) for place in places), on))
         case Kept(claim):
-            return on.frame.run(within.subtract, _broken(claim, on))
+            return on.frame.run(within.subtract, _exists(claim.points, claim.violation, {}, on))
+        case NotExists(more, inner):
+            return on.frame.run(within.subtract, _exists(more, inner, points, on, within))
         case And(parts):
             return reduce(lambda left, part: _violations(part, points, on, left), parts, within)
         case Or(parts):
             return reduce(on.logical_or, [_violations(part, points, on, within) for part in parts], on.frame.nothing)
 
 
-def _broken(claim: Claim, on: Affine) -> Any:
-    """Where some choice of the claim's points violates it, in the variables there are."""
+def _exists(
+    more: Mapping[str, Space], formula: Formula, points: Mapping[str, Index], on: Affine, within: Any = None
+) -> Any:
+    """Where some choice of `more` points makes the formula true, in the variables there are.
+
+    within: a set outside of which nobody asks.
+    """
     count = len(on.frame.labels)
-    entries = [f"{name}[{k}]" for name, space in claim.points.items() for k in range(len(space.extents))]
+    entries = [f"{name}[{k}]" for name, space in more.items() for k in range(len(space.extents))]
     frame = Frame(on.frame.run, (*on.frame.labels, *entries))
     wide = Affine(frame, {name: frame.widen(size) for name, size in on.sizes.items()})
-    points: dict[str, Index] = {}
+    known = {name: tuple(frame.widen(entry) for entry in point) for name, point in points.items()}
     assumed, start = [], count
-    for name, space in claim.points.items():
-        points[name] = tuple(frame.variable(start + k) for k in range(len(space.extents)))
-        assumed += _inside(points[name], space.extents, wide)
+    if within is not None:
+        assumed.append(frame.run(within.add_dims, SET, len(entries)))
+    for name, space in more.items():
+        known[name] = tuple(frame.variable(start + k) for k in range(len(space.extents)))
+        assumed += _inside(known[name], space.extents, wide)
         start += len(space.extents)
-    bad = _violations(claim.violation, points, wide, reduce(wide.logical_and, assumed, frame.everything))
-    return frame.run(bad.project_out, SET, count, len(entries))
+    found = _violations(formula, known, wide, reduce(wide.logical_and, assumed, frame.everything))
+    return frame.run(found.project_out, SET, count, len(entries))
 
 
 def _reached(index_map: IndexMap, index: Index | None, place: Index, on: Affine) -> Any:

@@ -17,6 +17,7 @@ from layoutproof.core.claim import (
     Kept,
     LexLess,
     NotAmong,
+    NotExists,
     Or,
     Outside,
     PlacePredicate,
@@ -130,6 +131,8 @@ class Statement:
                 raise Unsupported("an unreached place needs for-all inside exists; isl or brute decide that")
             case Kept():
                 raise Unsupported("that no point violates a claim needs for-all inside exists; isl decides that")
+            case NotExists():
+                raise Unsupported("that no further point exists needs for-all inside exists; isl decides that")
             case SizeCondition(condition):
                 return condition.evaluate({}, on)
             case PlacePredicate(places, condition):

@@ -1,0 +1,341 @@
+"""Which elements of an output a body stores, and the claim that none is left out.
+
+An element counts as stored where a store surely reaches it, whatever the numbers are that no term says. It counts as
+missing where no store can reach it, whatever they are. Between the two the answer is unknown, so there are two claims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from layoutproof.bodies.claims import Asked, Environment, Values, closure, counted, environment, most, said
+from layoutproof.bodies.effects import Access, Body, Copy, Effect, Loop, Reference, Unknown, View
+from layoutproof.bodies.memory import aligned
+from layoutproof.bodies.memory_state import inside
+from layoutproof.bodies.order import valid
+from layoutproof.bodies.terms import Keys, names_in, renaming, replaced
+from layoutproof.bodies.values import TRUE, Index, Lost, Value, all_of, negation
+from layoutproof.core.claim import And, Claim, Formula, NotExists
+from layoutproof.core.errors import Undecided, Unsupported
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point
+from layoutproof.core.size import product
+from layoutproof.core.space import Space
+from layoutproof.core.term import Term, fixed, reads
+from layoutproof.kernel.kernel import Kernel, Operand
+from layoutproof.kernel.read_consistency import range_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Visit:
+    """What is asked of one output: its elements, and which programs write them together.
+
+    element: names and extents of an element's coordinates.  programs: whether each program is asked; otherwise all of
+    them write one array.  valid: the condition that the element exists, over the program and the element.
+    alike: numbers that are equal in the programs of one visit.  agree: dimensions of the grid in which they are equal.
+    exact: whether no other programs have the same block.
+    """
+
+    element: Space
+    programs: bool = False
+    valid: Term = TRUE
+    alike: tuple[Term, ...] = ()
+    agree: tuple[str, ...] = ()
+    exact: bool = True
+
+    @property
+    def index(self) -> Index:
+        """The element as terms."""
+        return tuple(Term("name", name) for name in self.element.names)
+
+
+def visit_of(kernel: Kernel, operand: Operand, reference: Reference) -> Visit:
+    """The visits of an output: of one block, or of the whole array where the body moves it by hand."""
+    element = Space(tuple(f"element{k}" for k in range(len(reference.dims))), reference.dims)
+    if not operand.windowed:
+        return Visit(element)
+    used = tuple(name for name in kernel.grid_names if any(name in term.names() for term in operand.terms()))
+    by_tables = bool(reads(operand.terms()))
+    bare = {term.args[0] for term in operand.index if term.op == "name"}
+    told = by_tables or set(used) <= bare
+    there = valid(operand, tuple(Term("name", name) for name in element.names))
+    return Visit(element, True, there, () if told else operand.index, used if told else (), not by_tables)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Store:
+    """What one store or copy reaches.
+
+    condition: that it reaches the element of a visit.  loops: around it.  source: file:line.
+    lost: why it does not surely reach what the condition says, "" = it does.
+    """
+
+    condition: Term
+    loops: tuple[Loop, ...]
+    source: str
+    lost: str = ""
+
+
+def stores_into(body: Body, names: Iterable[str], element: Index) -> tuple[Store, ...]:
+    """What stores into, and copies into, the references with these names."""
+    return _touching(body, names, element, _written)
+
+
+def loads_from(body: Body, names: Iterable[str], element: Index) -> tuple[Store, ...]:
+    """What loads from, and copies out of, the references with these names."""
+    return _touching(body, names, element, _read)
+
+
+def _touching(
+    body: Body, names: Iterable[str], element: Index, view_of: Callable[[Effect], View | None]
+) -> tuple[Store, ...]:
+    wanted = frozenset(names)
+    found = []
+    for effect in body.effects:
+        view = view_of(effect)
+        if view is not None and view.reference.name in wanted:
+            found.append(_store(effect, view, element))
+    return tuple(found)
+
+
+def _written(effect: Effect) -> View | None:
+    match effect:
+        case Access(kind, view) if kind != "read":
+            return view
+        case Copy(_, target):
+            return target
+    return None
+
+
+def _read(effect: Effect) -> View | None:
+    match effect:
+        case Access(kind, view) if kind != "write":
+            return view
+        case Copy(source):
+            return source
+    return None
+
+
+def _store(effect: Any, view: View, element: Index) -> Store:
+    lost = f"a copy to {effect.device}" if getattr(effect, "device", "") else ""
+    held = list(effect.spot.path)
+    found = inside(view, element)
+    if found is None:
+        lost = lost or f"a view of {view.reference.name} as elements of another width"
+    else:
+        conditions, index = found
+        held += conditions
+        mask = getattr(effect, "mask", None)
+        if mask is not None:
+            try:
+                held.append(mask.number(aligned(mask, Value(view.dims or mask.dims, None, ""), index)))
+            except Lost as why:
+                lost = lost or str(why)
+    return Store(all_of(held), effect.spot.loops, effect.spot.source, lost)
+
+
+def unstored(
+    kernel: Kernel,
+    body: Body,
+    visit: Visit,
+    stores: Sequence[Store],
+    certain: bool,
+    explain: Callable[[Point, Numbers], str],
+    shown: Callable[[Point, Numbers], Point] | None = None,
+) -> Asked:
+    """The claim that every element is stored by some program of its visit.
+
+    certain: counts what surely happens, so that a proof is one; else what can happen, so that a refutation is one.
+    Raises Undecided where it cannot be said which elements there are.
+    """
+    # where tables choose the blocks, programs that do not agree may have the same one
+    agree = set(visit.agree) if certain or visit.exact else set()
+    other = {name: Term("name", f"other {name}") for name in kernel.grid_names if name not in agree}
+    _, own, keys, facts = closure(body, [visit.valid])
+    lost: list[str] = []
+    found: list[_Told] = []
+    for store in stores:
+        try:
+            if certain and store.lost:
+                raise Unsupported(store.lost)
+            found.append(_told(kernel, body, store, keys, other, set(visit.element.names)))
+        except Undecided as why:
+            if certain:
+                lost.append(f"{why} ({store.source})")
+            else:
+                found.append(_Told(TRUE, (), (), (), ()))
+    program = set(kernel.grid_names) if visit.programs else set()
+    alone = not any(names_in(told.condition) and _other(told, other) for told in found) and not visit.alike
+    common = list(own)
+    unknowns: dict[str, Unknown] = {}
+    outside = _outside_loops(body)
+    for told in found:
+        for read in told.reads:
+            if _is_table(body, read) and set(names_in(read)) <= program and keys.of(read) not in map(keys.of, common):
+                common.append(read)
+        if certain and alone:
+            # of the one program of a visit every number has one value, unless an iteration has its own
+            unknowns |= {u.name: u for u in told.unknowns if u.name in outside}
+    shared = Values(kernel, body, common, list(unknowns.values()), keys)
+    spaces: dict[str, Space] = {}
+    if visit.programs:
+        spaces["program"] = Space(kernel.grid_names, fixed(kernel.grid))
+    spaces["element"] = visit.element
+    if shared.space.extents:
+        spaces["values"] = shared.space
+    known = set(program) | set(unknowns)
+    facts = [f for f in (*facts, *body.facts) if unknowns and set(names_in(f)) <= known and not reads((f,))]
+    parts: list[Formula] = [
+        said(spaces, environment(body, spaces, {"values": shared}, keys), [*facts, visit.valid], shared)
+    ]
+    taken = {keys.of(read) for read in common}
+    for told in found:
+        mine = [read for read in told.reads if keys.of(read) not in taken]
+        odd = [u for u in told.unknowns if u.name not in unknowns]
+        single = Values(kernel, body, mine, odd, keys)
+        lost += [_where(u.why, u.source) for u in odd]
+        lost += [
+            f"what {t.name} holds" if _is_table(body, r) else "what the body loads"
+            for t, r in zip(single.tables, mine, strict=True)
+        ]
+        parts.append(_nowhere(kernel, body, visit, told, other, spaces, shared, single, certain))
+    prefetched = {table.name for table in kernel.tables}
+    at = environment(body, spaces, {"values": shared}, keys)
+    return Asked(
+        Claim(spaces, And(tuple(parts)), explain, shown=shown),
+        tuple(dict.fromkeys(t.name for t in shared.tables if t.name in prefetched)),
+        tuple(dict.fromkeys([*lost, *(_where(u.why, u.source) for u in unknowns.values())])),
+        lambda term, point, on: at([point[label] for label in spaces], on)(term),
+    )
+
+
+def _where(why: str, source: str) -> str:
+    return f"{why} ({source})" if source else why
+
+
+def _is_table(body: Body, read: Term) -> bool:
+    return read.args[0].args[0] not in body.loads
+
+
+def _outside_loops(body: Body) -> frozenset[str]:
+    """Names that some effect outside of all loops speaks of, so that no loop makes them."""
+    spots = [effect.spot for effect in body.effects]
+    return frozenset(name for spot in spots if not spot.loops for term in spot.path for name in names_in(term))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Told:
+    """A store whose condition is one of terms over the program that stores.  ends: what lets its loops go on."""
+
+    condition: Term
+    loops: tuple[Loop, ...]
+    reads: tuple[Term, ...]
+    unknowns: tuple[Unknown, ...]
+    ends: tuple[tuple[Loop, Term], ...]
+
+
+def _told(kernel: Kernel, body: Body, store: Store, keys: Keys, other: Mapping[str, Term], element: set[str]) -> _Told:
+    """Raises Undecided where the condition speaks of more than numbers."""
+    counts = [Term("<", Term("name", loop.name), loop.count) for loop in store.loops if counted(loop)]
+    open_ = [loop for loop in store.loops if loop.count is None]
+    if any(loop.name not in body.goes_on for loop in open_):
+        raise Unsupported("a loop whose end is not known")
+    terms = [all_of([store.condition, *counts]), *(body.goes_on[loop.name] for loop in open_)]
+    terms = [replaced(_inlined(body, term), renaming(other)) for term in terms]
+    names, found, _, _ = closure(body, terms, keys)
+    stray = names - element - {loop.name for loop in store.loops} - set(body.unknowns) - set(kernel.grid_names)
+    stray -= {term.args[0] for term in other.values()} | set(kernel.runtime)
+    if stray:
+        raise Unsupported(f"speaks of {', '.join(sorted(stray))}, a loop's counter outside of the loop")
+    unknowns = tuple(body.unknowns[name] for name in names if name in body.unknowns)
+    loops = tuple(loop for loop in store.loops if loop.name in names)
+    return _Told(terms[0], loops, tuple(found), unknowns, tuple(zip(open_, terms[1:], strict=True)))
+
+
+def _inlined(body: Body, term: Term) -> Term:
+    while body.definitions.keys() & set(names_in(term)):
+        term = replaced(term, renaming(body.definitions))
+    return term
+
+
+def _other(told: _Told, other: Mapping[str, Term]) -> list[str]:
+    """The dimensions in which another program may store the element."""
+    names = set(names_in(told.condition)).union(*(names_in(end) for _, end in told.ends), *map(names_in, told.reads))
+    return [name for name, term in other.items() if term.args[0] in names]
+
+
+def _nowhere(
+    kernel: Kernel,
+    body: Body,
+    visit: Visit,
+    told: _Told,
+    other: Mapping[str, Term],
+    spaces: Mapping[str, Space],
+    shared: Values,
+    single: Values,
+    certain: bool,
+) -> Formula:
+    """No program of the visit, in no iteration, stores the element."""
+    keys = shared.keys
+    grid = dict(zip(kernel.grid_names, fixed(kernel.grid), strict=True))
+    alike = [replaced(term, renaming(other)) for term in visit.alike]
+    free = [n for n in other if n in _other(told, other) or any(n in names_in(term) for term in visit.alike)]
+    more: dict[str, Space] = {}
+    if free:
+        more["other program"] = Space(tuple(str(other[n].args[0]) for n in free), tuple(grid[n] for n in free))
+    if told.loops:
+        more["iteration"] = Space(tuple(loop.name for loop in told.loops), tuple(map(most, told.loops)))
+    values = {"other values": single.space} if single.space.extents else {}
+
+    def formula(inner: Mapping[str, Space], terms: Sequence[Term]) -> Formula:
+        everything = {**spaces, **inner}
+        at: Environment = environment(body, everything, {"values": shared, "other values": single}, keys)
+        return said(everything, at, terms)
+
+    together = [Term("==", here, there) for here, there in zip(visit.alike, alike, strict=True)]
+    if not certain:
+        inner = {**more, **values}
+        return NotExists(inner, formula(inner, [*together, told.condition]))
+    if values and not single.unknowns and not told.ends and _every_value(told, single, more):
+        # for each value there is an index at which a table that takes all of them holds it
+        return NotExists({**more, **values}, formula({**more, **values}, [*together, told.condition]))
+    if values:
+        missed = NotExists(values, formula({**more, **values}, [negation(told.condition)]))
+        return NotExists(more, And((formula(more, together), missed)))
+    parts = [formula(more, [*together, told.condition])]
+    for loop, goes_on in told.ends:
+        # an iteration runs only where none before it has ended the loop
+        earlier = {"earlier": Space(("earlier",), (most(loop),))}
+        before = Term("name", "earlier")
+        ended = negation(replaced(goes_on, renaming({loop.name: before})))
+        if loop.name in names_in(goes_on):
+            counter = Term("name", loop.name)
+            inner = {**more, **earlier}
+            parts.append(NotExists(earlier, formula(inner, [Term("<", before, counter), ended])))
+    return NotExists(more, And(tuple(parts)))
+
+
+def _every_value(told: _Told, single: Values, more: Mapping[str, Space]) -> bool:
+    """Whether what the store reads of tables is as good as free: at some indices that nothing else uses, any value."""
+    extents = {name: extent for space in more.values() for name, extent in zip(space.names, space.extents, strict=True)}
+    whole: list[str] = []
+    for table, read in zip(single.tables, single.reads, strict=True):
+        names = [a.args[0] for a in read.args[1:] if a.op == "name"]
+        spans = tuple(extents.get(name) for name in names)
+        values = range_of(table)
+        many = product(fixed(table.dims))
+        onto = table.onto or (table.injective and type(many) is int and values[1] - values[0] == many)
+        if not onto or len(set(names)) != len(read.args) - 1 or spans != table.dims or set(names) & set(whole):
+            return False
+        whole += names
+    if len({id(table) for table in single.tables}) < len(single.tables):
+        return False
+    texts = {single.keys.of(read) for read in single.reads}
+    bare = replaced(told.condition, lambda part: Term("int", 0) if _is(part, texts, single.keys) else None)
+    return not set(whole) & set(names_in(bare))
+
+
+def _is(part: Term, wanted: set[int], keys: Keys) -> bool:
+    return part.op == "read" and keys.of(part) in wanted

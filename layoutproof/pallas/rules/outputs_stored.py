@@ -1,0 +1,131 @@
+"""Every valid element of every output is stored by some program of its visit: by stores, by copies, by both together.
+
+Why it matters: what no program stores keeps what was in memory. A window is written back whether anything was stored
+into it or not; a program that stores nothing writes back the block of the program before it, which looks like numbers.
+Refuted by: the smallest `element` of the array, and the `program` whose window holds it, that no store can reach.
+A visit is the programs that have one block. A store counts under its conditions, masks and loops. One that happens
+only under a condition that no number of the program says, such as loaded data, does not count as sure: what rests on it
+is unknown, with the value and its line, unless an element is missing whatever happens. An output that the body moves
+by hand is stored by its copies; that they end is asked by `dma_order`. An output in HBM that shares its buffer with an
+input keeps the input's values where nothing is stored, so a hole is a warning there. Of an output that nobody uses it
+is info.
+Example: `pl.when(pl.program_id(0) % 2 == 0)` around the only store: program 1 stores no element of its window.
+Source: jax/_src/pallas/mosaic (jax 0.10.2): windows are copied out at the end of their visit, and never cleared.
+Fix: store the whole window in one program of each visit, for example at `k == pl.num_programs(k_axis) - 1`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from layoutproof.bodies.effects import Body
+from layoutproof.bodies.stored import Store, Visit, stores_into, unstored, visit_of
+from layoutproof.bodies.values import TRUE
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point, Verdict
+from layoutproof.kernel.kernel import Kernel, Operand
+from layoutproof.kernel.obligation import Obligation, for_each_operand
+
+TARGET = False
+BODY = True
+
+
+def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
+    """One per output."""
+    body: Body | None = kernel.body
+    if body is None:
+        return ()
+    return for_each_operand(kernel.outputs, lambda operand: [_of(kernel, body, operand)])
+
+
+def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
+    position = kernel.outputs.index(operand)
+    shared = [kernel.inputs[a] for a, out in kernel.aliases if out == position and a >= 0]
+    reference = next(r for r in body.references if r.name == operand.name and r.role == "out")
+    visit = visit_of(kernel, operand, reference)
+    names = [operand.name, *(o.name for o in shared if not operand.windowed and not o.windowed)]
+    stores = stores_into(body, names, visit.index)
+    kept = bool(shared) and not operand.windowed
+    severity = "info" if not operand.live else "warning" if kept else "error"
+    source = next((s.source for s in reversed(stores) if s.source), kernel.source)
+    asked = _Asked(kernel, body, operand, visit, stores)
+    sure = unstored(kernel, body, visit, stores, True, asked.explain, asked.shown)
+    doubts = [*sure.lost, *(f"{what}, which is not modelled ({at})" for what, at in body.unmodelled)]
+    found = Obligation(
+        operand.name,
+        replace(sure.claim, fix=asked.fix),
+        reads=bool(sure.tables),
+        severity=severity,
+        source=source,
+        tables=sure.tables,
+    )
+    if not doubts and visit.exact:
+        return found
+    why = f"which elements of {operand.name} are stored depends on {' and '.join(doubts) or 'tables'}"
+    found = replace(found, leaves_open={Verdict.REFUTED: why, Verdict.UNKNOWN: why})
+    if body.unmodelled:
+        return found
+    can = unstored(kernel, body, visit, stores, False, asked.explain, asked.shown)
+    graver = Obligation(
+        operand.name,
+        replace(can.claim, fix=asked.fix),
+        reads=bool(can.tables),
+        severity=severity,
+        source=source,
+        tables=can.tables,
+    )
+    return replace(found, graver=(graver,))
+
+
+class _Asked:
+    """The words for one output."""
+
+    def __init__(self, kernel: Kernel, body: Body, operand: Operand, visit: Visit, stores: tuple[Store, ...]) -> None:
+        self.kernel, self.body, self.operand, self.visit, self.stores = kernel, body, operand, visit, stores
+
+    def shown(self, at: Point, on: Numbers) -> Point:
+        """The program, and the element in the array."""
+        if not self.visit.programs:
+            return {"element": tuple(at["element"])}
+        return {"program": tuple(at["program"]), "element": self._element(at, on), **_values(at)}
+
+    def _element(self, at: Point, on: Numbers) -> tuple[int, ...]:
+        """The element of the array; the element of the window where tables choose that."""
+        if not self.visit.programs or not self.visit.exact:
+            return tuple(at["element"])
+        names = dict(zip(self.kernel.grid_names, at["program"], strict=True))
+        rest = iter(at["element"])
+        found = []
+        for term, block in zip(self.operand.index, self.operand.block, strict=True):
+            offset = 0 if block.kind == "squeezed" else next(rest)
+            found.append(int(block.start(term.evaluate(names, on), on)) + offset)
+        return tuple(found)
+
+    def explain(self, at: Point, on: Numbers) -> str:
+        """No program stores it."""
+        name, element = self.operand.name, list(self._element(at, on))
+        if not self.stores:
+            return f"the body never stores into {name}"
+        what = f"element {element} of {name}" if self.visit.exact else f"element {element} of the window of {name}"
+        lines = list(dict.fromkeys(store.source.rpartition(":")[2] for store in self.stores if store.source))
+        by = f"; it is stored into at line{'s' if len(lines) > 1 else ''} {', '.join(lines[:6])}" if lines else ""
+        if not self.visit.programs:
+            return f"no program copies to {what}{by}"
+        return f"no program of the visit of program {tuple(at['program'])} stores {what}{by}"
+
+    def fix(self, at: Point, on: Numbers) -> str:
+        """What to write instead."""
+        if not self.stores:
+            return f"store into {self.operand.name} in every visit"
+        if not self.visit.programs:
+            return "copy all of the array: pl.cdiv(size, step) steps, and the rest at the end"
+        if any(store.condition is TRUE for store in self.stores):
+            return "store the whole window"
+        return (
+            "store all of the window in some program of each visit: let the guards, slices and masks of the stores "
+            "together leave nothing out"
+        )
+
+
+def _values(at: Point) -> Point:
+    return {"values": tuple(at["values"])} if "values" in at else {}

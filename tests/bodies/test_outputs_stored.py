@@ -1,0 +1,278 @@
+"""What is stored of an output: guards, loops, masks, tables, views, programs of one visit, copies, pipelines."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
+
+import jax.numpy as jnp
+from jax import lax
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
+from tests.bodies.kernels import ANY, ROWS, found
+
+PROVED, REFUTED, UNKNOWN = Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN
+
+
+def _stored(body: Callable[..., None], **call: Any) -> Finding:
+    (answer,) = found("outputs_stored", body, **call)
+    return answer
+
+
+def _when(condition: Callable[[Any], Any], rows: int = 8) -> Callable[..., None]:
+    def body(x: Any, o: Any) -> None:
+        @pl.when(condition(x))
+        def _() -> None:
+            o[0:rows] = x[0:rows]
+
+    return body
+
+
+def test_a_store_under_loaded_data_is_not_sure_and_says_which_line_loads() -> None:
+    answer = _stored(_when(lambda x: x[0, 0] > 0))
+    assert answer.verdict is UNKNOWN
+    assert "what args[0] holds" in answer.reason
+    assert "test_outputs_stored.py:" in answer.reason
+
+
+def test_what_is_missing_whatever_is_loaded_is_missing() -> None:
+    answer = _stored(_when(lambda x: x[0, 0] > 0, rows=4))
+    assert (answer.verdict, answer.counterexample) == (REFUTED, {"program": (0,), "element": (4, 0)})
+
+
+def test_both_branches_of_a_condition_on_data_store() -> None:
+    def body(x: Any, o: Any) -> None:
+        def store(value: Any) -> None:
+            o[...] = value
+
+        lax.cond(x[0, 0] > 0, lambda: store(x[...]), lambda: store(-x[...]))
+
+    assert _stored(body).verdict is PROVED
+
+
+@pytest.mark.parametrize(
+    ("runs", "step", "missing"),
+    [
+        (lambda r: r < 8, 1, None),
+        (lambda r: r != 5, 1, 5),
+        (lambda r: r < 8, 2, 1),
+        (lambda r: (r < 3) | (r > 4), 1, 3),
+    ],
+)
+def test_a_while_loop_stores_until_it_ends(runs: Callable[[Any], Any], step: int, missing: int | None) -> None:
+    def body(x: Any, o: Any) -> None:
+        def row(r: Any) -> Any:
+            o[pl.ds(r, 1)] = x[pl.ds(r, 1)]
+            return r + step
+
+        lax.while_loop(runs, row, 0)
+
+    answer = _stored(body)
+    if missing is None:
+        assert answer.verdict is PROVED
+    else:
+        assert (answer.verdict, answer.counterexample) == (REFUTED, {"program": (0,), "element": (missing, 0)})
+
+
+@pytest.mark.parametrize("second", [8, 0])
+def test_programs_of_one_visit_store_together(second: int) -> None:
+    def body(x: Any, o: Any) -> None:
+        o[pl.ds(pl.program_id(0) % 2 * second, 8)] = x[...]
+
+    answer = _stored(body, out=((16, 128), lambda i: (i // 2, 0)))
+    if second:
+        assert answer.verdict is PROVED
+    else:
+        assert (answer.verdict, answer.counterexample) == (REFUTED, {"program": (0,), "element": (8, 0)})
+
+
+@pytest.mark.parametrize("steps", [4, 10**9])
+@pytest.mark.parametrize("late", [0, 1])
+def test_the_last_step_stores_however_many_there_are(steps: int, late: int) -> None:
+    def body(x: Any, o: Any, total: Any) -> None:
+        total[...] += x[...]
+
+        @pl.when(pl.program_id(1) == steps - 1 + late)
+        def _() -> None:
+            o[...] = total[...]
+
+    answer = _stored(
+        body,
+        grid=(4, steps),
+        x=(32, 128 * steps),
+        given=((8, 128), lambda i, k: (i, k)),
+        out=((8, 128), lambda i, k: (i, 0)),
+        scratch=[pltpu.VMEM((8, 128), jnp.float32)],
+    )
+    assert answer.verdict is (REFUTED if late else PROVED)
+
+
+@pytest.mark.parametrize(
+    ("assume", "verdict"), [((), UNKNOWN), (("1 <= prefetch0 < 100",), PROVED), (("0 <= prefetch0 < 9",), REFUTED)]
+)
+def test_a_length_of_0_stores_nothing(assume: tuple[str, ...], verdict: Verdict) -> None:
+    def body(lengths: Any, x: Any, o: Any) -> None:
+        @pl.when(pl.program_id(1) * 8 < lengths[pl.program_id(0)])
+        def _() -> None:
+            o[...] = x[...]
+
+    block = ((8, 128), lambda i, k, lengths: (i, 0))
+    answer = _stored(body, grid=(4, 3), given=block, out=block, tables=[(4,)], assume=assume)
+    assert answer.verdict is verdict
+    assert "prefetch0" in (answer.reason + str(answer.assumes))
+
+
+def test_a_loop_over_a_length_of_a_table() -> None:
+    def body(lengths: Any, x: Any, o: Any) -> None:
+        def row(r: Any, _: Any) -> Any:
+            o[pl.ds(r, 1)] = x[pl.ds(r, 1)]
+            return 0
+
+        lax.fori_loop(0, lengths[pl.program_id(0)], row, 0)
+
+    assert _stored(body, tables=[(4,)], assume=("8 <= prefetch0 < 9",)).verdict is PROVED
+    assert _stored(body, tables=[(4,)], assume=("7 <= prefetch0 < 9",)).verdict is REFUTED
+
+
+@pytest.mark.parametrize(
+    ("assume", "verdict"), [("prefetch0 is injective", PROVED), ("prefetch0 is monotone", UNKNOWN)]
+)
+def test_a_scatter_by_a_table_that_takes_every_value(assume: str, verdict: Verdict) -> None:
+    def body(table: Any, x: Any, o: Any) -> None:
+        pltpu.sync_copy(x, o.at[pl.ds(table[pl.program_id(0)] * 8, 8)])
+
+    answer = _stored(body, out=ANY, tables=[(4,)], assume=("0 <= prefetch0 < 4", assume))
+    assert answer.verdict is verdict
+
+
+def test_views_are_followed_to_the_elements() -> None:
+    def whole(x: Any, o: Any) -> None:
+        o.reshape(16, 64)[...] = x[...].reshape(16, 64)
+
+    def half(x: Any, o: Any) -> None:
+        o.reshape(16, 64)[0:8] = x[0:4].reshape(8, 64)
+
+    assert _stored(whole).verdict is PROVED
+    answer = _stored(half)
+    assert (answer.verdict, answer.counterexample) == (REFUTED, {"program": (0,), "element": (4, 0)})
+
+
+def test_what_is_not_there_need_not_be_stored() -> None:
+    def body(x: Any, o: Any) -> None:
+        o[0:6] = x[0:6]
+
+    # the last block has 6 rows of 8
+    assert _stored(body, grid=(1,), shape=(6, 128)).verdict is PROVED
+    answer = _stored(body, shape=(30, 128))
+    assert (answer.verdict, answer.counterexample) == (REFUTED, {"program": (0,), "element": (6, 0)})
+
+
+def _half(x: Any, o: Any) -> None:
+    pltpu.sync_copy(x.at[pl.ds(0, 16)], o.at[pl.ds(0, 16)])
+
+
+def test_an_output_in_hbm_that_shares_its_buffer_keeps_the_input() -> None:
+    assert [(_stored(_half, grid=(1,), given=ANY, out=ANY, aliases=a).severity) for a in ({}, {0: 0})] == [
+        "error",
+        "warning",
+    ]
+    # a window is not filled from the input
+    assert _stored(_when(lambda x: pl.program_id(0) > 0), aliases={0: 0}).severity == "error"
+
+
+@pytest.mark.parametrize(("parts", "verdict"), [((0, 16), PROVED), ((0,), REFUTED), ((16, 16), REFUTED)])
+def test_pipelines_store_an_output_together(parts: tuple[int, ...], verdict: Verdict) -> None:
+    def body(x: Any, o: Any) -> None:
+        def inner(a: Any, b: Any) -> None:
+            b[...] = a[...]
+
+        for start in parts:
+            block = pl.BlockSpec(*ROWS)
+            pipeline = pltpu.emit_pipeline(inner, grid=(2,), in_specs=[block], out_specs=[block])
+            pipeline(x.at[pl.ds(start, 16)], o.at[pl.ds(start, 16)])
+
+    assert _stored(body, grid=(1,), given=ANY, out=ANY).verdict is verdict
+
+
+def _random_case(rng: random.Random) -> tuple[Callable[..., None], dict[str, Any], dict[tuple[int, ...], None]]:
+    """A kernel, how it is called, and the elements that it leaves out, by walking its stores one after the other."""
+    visits, steps, wide = rng.randint(1, 3), rng.randint(1, 3), rng.choice((8, 16))
+    rows = rng.randint(max(1, wide * (visits - 1) + 1), wide * visits)
+    stores = []
+    for _ in range(rng.randint(1, 3)):
+        stride, count, trips = rng.choice((1, 1, 2, 3)), rng.randint(1, 4), rng.randint(1, 6)
+        move = rng.choice((0, 1, 2, count, count * stride))
+        shift = rng.randint(0, 3)
+        reach = shift * (steps - 1) + move * (trips - 1) + (count - 1) * stride + 1
+        if reach > wide:
+            stride, count, trips, move, shift, reach = 1, wide, 1, 0, 0, wide
+        start = rng.randint(0, wide - reach)
+        guard = rng.choice(("", "", "i", "k", "last", "odd"))
+        mask = rng.choice((0, 0, rng.randint(1, 128)))
+        stores.append((start, shift, move, trips, count, stride, guard, mask))
+    held = {
+        "": lambda i, k: True,
+        "i": lambda i, k: i < 2,
+        "k": lambda i, k: k == 0,
+        "last": lambda i, k: k == steps - 1,
+        "odd": lambda i, k: (i + k) % 2 == 1,
+    }
+
+    def body(x: Any, o: Any) -> None:
+        i, k = pl.program_id(0), pl.program_id(1)
+        for start, shift, move, trips, count, stride, guard, mask in stores:
+
+            def all_rows(store: tuple[int, ...] = (start, shift, move, trips, count, stride, mask)) -> None:
+                begin, by, step, times, many, apart, columns = store
+
+                def row(t: Any, carry: Any) -> Any:
+                    place = pl.ds(begin + by * k + step * t, many, stride=apart)
+                    if columns:
+                        lanes = lax.broadcasted_iota(jnp.int32, (many, 128), 1)
+                        pltpu.store(o.at[place, :], jnp.zeros((many, 128), jnp.float32), mask=lanes < columns)
+                    else:
+                        o[place, :] = jnp.zeros((many, 128), jnp.float32)
+                    return carry
+
+                lax.fori_loop(0, times, row, 0)
+
+            if guard:
+                pl.when(held[guard](i, k))(all_rows)
+            else:
+                all_rows()
+
+    left = dict.fromkeys((row, column) for row in range(rows) for column in (0, 127))
+    left |= dict.fromkeys((row, store[-1]) for row in range(rows) for store in stores if 0 < store[-1] < 128)
+    for i, k in itertools.product(range(visits), range(steps)):
+        for start, shift, move, trips, count, stride, guard, mask in stores:
+            if held[guard](i, k):
+                for t, n in itertools.product(range(trips), range(count)):
+                    row = i * wide + start + shift * k + move * t + n * stride
+                    for column in [c for r, c in list(left) if r == row and c < (mask or 128)]:
+                        left.pop((row, column))
+    call = {
+        "grid": (visits, steps),
+        "x": (8, 128),
+        "given": ((8, 128), lambda i, k: (0, 0)),
+        "out": ((wide, 128), lambda i, k: (i, 0)),
+        "shape": (rows, 128),
+    }
+    return body, call, left
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_stores_are_judged_as_a_walk_over_them_says(seed: int) -> None:
+    body, call, left = _random_case(random.Random(seed))
+    answer = _stored(body, **call)
+    assert answer.verdict is (REFUTED if left else PROVED)
+    if left:
+        assert (answer.counterexample or {})["element"] == min(left)
