@@ -188,6 +188,7 @@ class Body:
     unmodelled: (what, file:line) that the interpreter refused, each once: nothing is known of what they do.
     multiples: (number, what `multiple_of` says divides it, where).  facts: conditions that hold of unknowns.
     goes_on: of loops that a condition ends, what lets an iteration run, by the loop's name.
+    doubts: values of which unknowns are the number, by name, where they may be undefined.
     """
 
     references: tuple[Reference, ...] = ()
@@ -201,6 +202,7 @@ class Body:
     multiples: tuple[tuple[Term, int, Spot], ...] = ()
     facts: tuple[Term, ...] = ()
     goes_on: Mapping[str, Term] = field(default_factory=dict)
+    doubts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -81,6 +81,7 @@ class Interpreter:
         self.refused: dict[tuple[str, str], None] = {}
         self.facts: list[Term] = []
         self.goes_on: dict[str, Term] = {}
+        self.doubts: dict[str, Value] = {}
         self.never_undefined: set[str] = set()
         self.multiples: list[tuple[Term, int, Spot]] = []
         self.path: tuple[Term, ...] = ()
@@ -126,6 +127,8 @@ class Interpreter:
             return value.number()  # type: ignore[no-any-return]
         except Lost as lost:
             term = self.unknown(str(lost), value.dtype if dtype is None else dtype)
+            if not value.defined:
+                self.doubts[term.args[0]] = value
             return Term("!=", term, Term("int", 0)) if getattr(value.dtype, "kind", "") == "b" else term
 
     def is_used(self, variable: Any) -> bool:
@@ -260,4 +263,5 @@ def body_of(
         tuple(on.multiples),
         tuple(on.facts),
         on.goes_on,
+        on.doubts,
     )

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from layoutproof.bodies.claims import Asked, asked
-from layoutproof.bodies.effects import Access, Body, Carried, Copy, Index, Loop, Reference, Unknown, View, places
+from layoutproof.bodies.effects import Access, Body, Carried, Copy, Index, Loop, Reference, Spot, Unknown, View, places
 from layoutproof.bodies.order import (
     at_program,
     first_of_core,
@@ -31,7 +31,7 @@ from layoutproof.bodies.order import (
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.shapes import reshaped
 from layoutproof.bodies.terms import every, names_in, renaming, replaced
-from layoutproof.bodies.values import FALSE, TRUE, Lost, Value, all_of, any_of, negation, settled
+from layoutproof.bodies.values import FALSE, TRUE, Lost, Value, all_of, any_of, leaf, negation, settled
 from layoutproof.core.errors import BudgetExceeded, Undecided
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel
@@ -116,13 +116,16 @@ class States:
         """The condition for element (at0, ..) of a reference when a program ends."""
         return self.before(reference, len(self.body.effects), ())
 
-    def given(self, store: Store, index: Index) -> Term:
-        """The condition that what is stored at an element of a store's view is undefined."""
-        return self._given(store, index, FALSE)
+    def copied(self, store: Store, index: Index) -> Term:
+        """The condition that a store happens and leaves something undefined at an element of its view."""
+        view = store.view if isinstance(store, Access) else store.target
+        given = all_of([*store.spot.path, self._given(store, index, FALSE)])
+        return any_of([given, self.doubted(store.spot, view)])
 
-    def unwritten_at(self, load: Access, at: Index) -> Term:
-        """The condition for a place that a load reads."""
-        state = self.before(load.view.reference, load.spot.number, load.spot.loops)
+    def unwritten_at(self, load: Store, at: Index) -> Term:
+        """The condition for a place that a load or a copy reads."""
+        view = load.view if isinstance(load, Access) else load.source
+        state = self.before(view.reference, load.spot.number, load.spot.loops)
         return self._used(state, at, load.spot.loops)
 
     def impossible(self, make: Callable[[], Sequence[Term]], elements: Mapping[str, int]) -> tuple[Asked | None, bool]:
@@ -208,21 +211,22 @@ class States:
         found = inside(view, at)
         if found is None:
             given = self._given(store, tuple(self._some(n) for n in view.dims or ()), state)
-            return any_of([given, state])
+            return any_of([given, self.doubted(store.spot, view), state])
         within, index = found
         parts = [*store.spot.path, *within]
         adds = isinstance(store, Access) and store.kind == "add"
         given = self._given(store, index, state)
         if adds:
-            return any_of([all_of([*parts, given]), state])
+            return any_of([all_of([*parts, given]), state, self.doubted(store.spot, view)])
         mask = store.mask if isinstance(store, Access) else None
         if mask is not None:
             try:
                 parts.append(mask.number(_aligned(mask, view.dims or (), index)))
             except Lost:
-                return any_of([all_of([*parts, given]), state])
+                return any_of([all_of([*parts, given]), state, self.doubted(store.spot, view)])
         here = all_of([settled(p) for p in parts])
-        return any_of([all_of([here, given]), all_of([negation(here), state])])
+        doubt = self.doubted(store.spot, view)
+        return any_of([all_of([here, given]), all_of([negation(here), state]), doubt])
 
     def _given(self, store: Store, index: Index, state: Term) -> Term:
         """Whether what is stored at an element of the view is undefined."""
@@ -236,6 +240,27 @@ class States:
                 at = tuple(self._some(n) for n in source.dims)
             return self._used(before, at, store.spot.loops)
         return self.resolved(store.value.undefined(index))
+
+    def doubted(self, spot: Spot, view: View | None = None) -> Term:
+        """The condition that something undefined decides whether or where an effect happens."""
+        if self.unwritten and self.only < 0:
+            return FALSE
+        terms = [*spot.path]
+        for step in view.steps if view is not None else ():
+            terms += [term for piece in step.slices for term in (piece.start, piece.size)]
+        parts: list[Term] = []
+        for term in terms:
+            for part in every(self._plain(term)):
+                if part.op == "name" and part.args[0] in self.body.doubts:
+                    parts.append(self.resolved(self.body.doubts[part.args[0]].undefined()))
+                elif part.op == "name" and part.args[0] in self.body.carried:
+                    parts.append(self.resolved(leaf(part.args[0], ())))
+                elif part.op == "read" and part.args[0].args[0] in self.body.loads:
+                    name = part.args[0].args[0]
+                    load = self.body.effects[int(name[4:])]
+                    single = isinstance(load, Access) and load.view.dims == ()
+                    parts.append(self.resolved(leaf(name, () if single else part.args[1:])))
+        return any_of(parts)
 
     def _after_loop(self, group: Sequence[Store], depth: int, at: Index, state: Term) -> Term:
         left = []
@@ -411,9 +436,10 @@ class States:
             for effect in self.body.effects:
                 if isinstance(effect, Access) and effect.kind == "read" and effect.view.reference is reference:
                     here = inside(effect.view, _at(reference.dims))
-                    if here is not None and not effect.spot.loops:
-                        own = all_of([*map(self._plain, (*effect.spot.path, *here[0]))])
-                        if not self._open(own) and own is not TRUE:
+                    if here is not None:
+                        said = [*map(self._plain, (*effect.spot.path, *here[0]))]
+                        own = all_of([term for term in said if self._of_programs(term)])
+                        if own is not TRUE:
                             reads.append(any_of([first, negation(own)]))
             found += reads[:MOST_GUARDS]
             if len(guards) > 1:
@@ -422,6 +448,11 @@ class States:
             pads = self._padded(reference.dims, reference.memory)
             found += [*guards, *pads, *(any_of([guard, pad]) for pad in pads for guard in guards)]
         return found
+
+    def _of_programs(self, term: Term) -> bool:
+        """Whether a term speaks of programs, tables and elements alone."""
+        free = {*self.kernel.grid_names}
+        return not self._open(term) and all(n in free or n.startswith("at") for n in names_in(term))
 
     def _guards(self, reference: Reference) -> list[Term]:
         """Conditions over the programs alone under which something is stored to a reference."""

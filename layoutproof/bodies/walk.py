@@ -103,11 +103,15 @@ class Walk:
 
         return self._guarded(ask)
 
-    def loads(self, effect: Access, program: Place, within: Iterations, element: Place) -> tuple[Answer, Origin | None]:
+    def loads(
+        self, effect: Access | Copy, program: Place, within: Iterations, element: Place
+    ) -> tuple[Answer, Origin | None]:
         """Whether a load happens there and reads something undefined at an element of its view."""
 
         def ask() -> tuple[Answer, Origin | None]:
             happens = self._all(effect.spot.path, program, within)
+            if isinstance(effect, Copy):
+                return self._taken(effect, element, program, within) if happens else (happens, None)
             if happens and effect.mask is not None:
                 try:
                     happens = self._holds(effect.mask.number(_ints(element)), program, within)
@@ -229,15 +233,17 @@ class Walk:
         if self.unwritten:
             return False, None
         if isinstance(store, Copy):
-            at = places(store.source, _ints(index))
-            element = tuple(self._number(term, program, within) for term in at or ())
-            if at is None or any(n is None for n in element):
-                return None, None
-            return self._state(
-                store.source.reference, store.spot.number, store.spot.loops, program, within,
-                tuple(int(n) for n in element if n is not None), store,
-            )  # fmt: skip
+            return self._taken(store, index, program, within)
         return self._undefined(store.value, index, program, within)
+
+    def _taken(self, copy: Copy, index: Place, program: Place, within: Iterations) -> tuple[Answer, Origin | None]:
+        """Whether an element that a copy reads is undefined."""
+        at = places(copy.source, _ints(index))
+        found = tuple(self._number(term, program, within) for term in at or ())
+        if at is None or any(n is None for n in found):
+            return None, None
+        element = tuple(int(n) for n in found if n is not None)
+        return self._state(copy.source.reference, copy.spot.number, copy.spot.loops, program, within, element, copy)
 
     def _undefined(self, value: Any, index: Place, program: Place, within: Iterations) -> tuple[Answer, Origin | None]:
         condition = value.undefined(_ints(index))

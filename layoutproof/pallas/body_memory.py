@@ -95,6 +95,8 @@ def why_unknown(states: States, claim: Asked | None, condition: Term | None) -> 
     if states.reason:
         return states.reason
     found = [*(reasons(condition) if condition is not None else ()), *(claim.lost if claim is not None else ())]
+    if claim is not None and claim.tables:
+        found.append(f"what {' and '.join(claim.tables)} holds")
     if found:
         return f"depends on {' and '.join(dict.fromkeys(found[:3]))}"
     return "no replay shows an undefined element, and no invariant that was tried excludes one"

@@ -87,3 +87,47 @@ def test_what_another_core_wrote_is_not_written(semantics: str, verdict: Verdict
     if verdict is Verdict.REFUTED:
         assert found[0].counterexample == {"program": (1,), "element": (0, 0)}
         assert "parallel dimension" in found[0].reason
+
+
+@pytest.mark.parametrize(("rows", "verdict"), [(16, Verdict.PROVED), (8, Verdict.REFUTED)])
+def test_what_is_copied_to_an_output_is_written(rows: int, verdict: Verdict) -> None:
+    def body(x: Any, o: Any, s: Any, done: Any) -> None:
+        s[pl.ds(0, rows), :] = x[pl.ds(0, rows), :]
+        copy = pltpu.make_async_copy(s, o, done)
+        copy.start()
+        copy.wait()
+
+    copied = pl.pallas_call(
+        body,
+        grid=(1,),
+        in_specs=[pl.BlockSpec((32, 128), lambda i: (0, 0))],
+        out_specs=pl.BlockSpec(memory_space=pl.ANY),
+        out_shape=jax.ShapeDtypeStruct((16, 128), jnp.float32),
+        scratch_shapes=[pltpu.VMEM((16, 128), jnp.float32), pltpu.SemaphoreType.DMA],
+    )
+    found = asked(copied, X)
+    assert worst(found) is verdict
+    if verdict is Verdict.REFUTED:
+        assert found[0].counterexample == {"program": (0,), "element": (8, 0)}
+
+
+@pytest.mark.parametrize(("unwritten", "verdict"), [(False, Verdict.PROVED), (True, Verdict.UNKNOWN)])
+def test_a_number_that_decides_what_is_stored_is_used(unwritten: bool, verdict: Verdict) -> None:
+    def body(x: Any, o: Any, s: Any) -> None:
+        if not unwritten:
+            s[0] = 1
+        o[...] = jnp.zeros_like(o)
+
+        @pl.when(s[0] > 0)
+        def _() -> None:
+            o[...] = x[...]
+
+    counted = pl.pallas_call(
+        body,
+        grid=(4,),
+        in_specs=[pl.BlockSpec((8, 128), lambda i: (i, 0))],
+        out_specs=pl.BlockSpec((8, 128), lambda i: (i, 0)),
+        out_shape=jax.ShapeDtypeStruct((32, 128), jnp.float32),
+        scratch_shapes=[pltpu.SMEM((1,), jnp.int32)],
+    )
+    assert worst(asked(counted, X)) is verdict

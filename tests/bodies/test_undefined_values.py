@@ -89,3 +89,26 @@ def test_kernels_of_the_wheel_that_mask_for_themselves_are_proved(name: str) -> 
     function, args = op.build()
     found = asked(function, *args)
     assert {f.verdict for f in found} == {Verdict.PROVED}
+
+
+@pytest.mark.parametrize(("mask", "verdict"), [(True, Verdict.PROVED), (False, Verdict.UNKNOWN)])
+def test_what_decides_whether_something_is_stored_is_defined_too(mask: bool, verdict: Verdict) -> None:
+    def body(x: Any, o: Any) -> None:
+        v = x[...]
+        if mask:
+            v = jnp.where(jax.lax.broadcasted_iota(jnp.int32, v.shape, 1) < 200, v, 0)
+        o[...] = jnp.zeros_like(o)
+
+        @pl.when(jnp.sum(v) > 0)
+        def _() -> None:
+            o[...] = jnp.ones_like(o)
+
+    call = pl.pallas_call(
+        body,
+        grid=(1,),
+        in_specs=[pl.BlockSpec((8, 256), lambda i: (0, 0))],
+        out_specs=pl.BlockSpec((8, 128), lambda i: (0, 0)),
+        out_shape=jax.ShapeDtypeStruct((8, 128), jnp.float32),
+    )
+    (found,) = asked(call, *arrays((8, 200)))
+    assert found.verdict is verdict

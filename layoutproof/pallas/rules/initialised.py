@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from layoutproof.bodies.effects import Access, Body, Index, Reference, Spot, places
+from layoutproof.bodies.effects import Access, Body, Copy, Effect, Index, Reference, Spot, View, places
 from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.order import operand_of
 from layoutproof.bodies.values import TRUE, Lost
@@ -37,7 +37,7 @@ BODY = True
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
-    """One per load of memory that is not given."""
+    """One per load, and per copy, of memory that is not given."""
     body: Body | None = kernel.body
     if body is None:
         return ()
@@ -45,9 +45,9 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     states = States(kernel, body, deciding.proves, unwritten=True)
     found: list[Obligation] = []
     for effect in body.effects:
-        if not isinstance(effect, Access) or effect.kind == "write":
+        if not isinstance(effect, Access | Copy) or (isinstance(effect, Access) and effect.kind == "write"):
             continue
-        if effect.view.reference.role not in ("out", "scratch", "fresh"):
+        if _read(effect).reference.role not in ("out", "scratch", "fresh"):
             continue
         try:
             found.append(_load(kernel, body, states, deciding, effect))
@@ -59,13 +59,18 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     return tuple(found)
 
 
-def _open(load: Access, why: str) -> Obligation:
-    name = load.view.reference.name
+def _read(load: Access | Copy) -> View:
+    """What a load or a copy reads."""
+    return load.view if isinstance(load, Access) else load.source
+
+
+def _open(load: Access | Copy, why: str) -> Obligation:
+    name = _read(load).reference.name
     return Obligation(name, undecided(f"whether {name} is written before it is read: {why}"), source=load.spot.source)
 
 
-def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: Access) -> Obligation:
-    view, reference = load.view, load.view.reference
+def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: Access | Copy) -> Obligation:
+    view, reference = _read(load), _read(load).reference
     dims = view.dims
     if dims is None:
         return _open(load, "a size that depends on data")
@@ -75,7 +80,8 @@ def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: 
         return _open(load, f"a view of {reference.name} in another element type")
     elements = {f"at{k}": n for k, n in enumerate(dims)}
     claim, proved = states.impossible(lambda: _unwritten(states, load, at, index), elements)
-    if not proved and load.kind == "read":
+    kept = isinstance(load, Access) and load.kind == "read"
+    if not proved and isinstance(load, Access) and kept:
         proved = _dropped(kernel, body, deciding, load)
     if proved:
         return Obligation(reference.name, Settled(Verdict.PROVED, by=deciding.names()), source=load.spot.source)
@@ -96,7 +102,9 @@ def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: 
         origin = replayed(lambda w: w.loads(load, program, within, element), [walk])
         if origin is None:
             continue
-        if load.kind == "read" and not _matters(kernel, body, load, walk):
+        if isinstance(load, Access) and kept and not _matters(kernel, body, load, walk):
+            break
+        if isinstance(load, Copy) and not _handed_out(kernel, load):
             break
         open_ = unbounded(kernel, claim)
         if open_:
@@ -105,10 +113,10 @@ def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: 
     return _open(load, why_unknown(states, claim, None))
 
 
-def _unwritten(states: States, load: Access, at: Index, index: Index) -> list[Term]:
+def _unwritten(states: States, load: Access | Copy, at: Index, index: Index) -> list[Term]:
     """The conditions that a load happens, and that nothing was written where it reads."""
     parts: list[Term] = [*load.spot.path]
-    if load.mask is not None:
+    if isinstance(load, Access) and load.mask is not None:
         try:
             parts.append(load.mask.number(index))
         except Lost:
@@ -116,9 +124,25 @@ def _unwritten(states: States, load: Access, at: Index, index: Index) -> list[Te
     return [*parts, states.unwritten_at(load, at)]
 
 
+def _handed_out(kernel: Kernel, copy: Copy) -> bool:
+    """Whether a copy goes to an output that has nothing else to keep there; other copies may take more than is used."""
+    target = copy.target.reference
+    outputs = [kernel.outputs[b] for _, b in kernel.aliases]
+    return target.role == "out" and all(kernel.operands[target.position] is not o for o in outputs)
+
+
 def _dropped(kernel: Kernel, body: Body, deciding: Deciding, load: Access) -> bool:
     """Whether no store stores anything that is made of an unwritten element of a load."""
     states = States(kernel, body, deciding.proves, unwritten=True, only=load.spot.number)
+    for effect in body.effects:
+        # what decides whether and where something happens is used, too
+        seen = effect.view if isinstance(effect, Access) else None
+
+        def decides(effect: Effect = effect, seen: View | None = seen) -> Sequence[Term]:
+            return [states.doubted(effect.spot, seen)]
+
+        if not states.impossible(decides, {})[1]:
+            return False
     for store in _stores(body):
         dims = store.view.dims
         if dims is None:
@@ -176,8 +200,8 @@ def _matters(kernel: Kernel, body: Body, load: Access, walk: Walk) -> bool:
     return False
 
 
-def _refuted(kernel: Kernel, load: Access, origin: Origin, alone: bool, deciding: Deciding) -> Obligation:
-    reference, spot = load.view.reference, load.spot
+def _refuted(kernel: Kernel, load: Access | Copy, origin: Origin, alone: bool, deciding: Deciding) -> Obligation:
+    reference, spot = _read(load).reference, load.spot
     shown = f"{reference.name}{list(origin.element)}" if origin.element else reference.name
     operand = operand_of(kernel, reference)
     aliased = operand is not None and any(kernel.outputs[b] is operand for _, b in kernel.aliases)

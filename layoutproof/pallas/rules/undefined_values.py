@@ -183,7 +183,7 @@ def _copied(
         index = tuple(Term("name", f"at{k}") for k in range(len(dims)))
         elements = {f"at{k}": n for k, n in enumerate(dims)}
         claim, proved = states.impossible(
-            lambda store=store, index=index: [*store.spot.path, states.given(store, index)],  # type: ignore[misc]
+            lambda store=store, index=index: [states.copied(store, index)],  # type: ignore[misc]
             elements,
         )
         if proved:
