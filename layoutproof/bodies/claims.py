@@ -7,11 +7,11 @@ The points of such a claim are the `program`, the `iteration` of the loops aroun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from layoutproof.bodies.effects import Body, Loop, Unknown
+from layoutproof.bodies.effects import Access, Body, Loop, Reference, Unknown
 from layoutproof.bodies.terms import Evaluation, Keys, every, replaced
 from layoutproof.bodies.values import all_of
 from layoutproof.core.claim import At, Claim, PlacePredicate
@@ -64,7 +64,7 @@ def asked(
     """
     whole = all_of([*violation])
     wanted = [whole, *extra]
-    names, reads, keys, facts = closure(body, wanted)
+    names, reads, keys, facts = closure(body, wanted, loops={loop.name for loop in loops})
     programs = {"program": kernel.grid_names} if programs is None else programs
     own = {name for ids in programs.values() for name in ids}
     inner = [loop for loop in loops if loop.name in names]
@@ -95,8 +95,10 @@ def asked(
     tables = values.tables
     return Asked(
         claim,
-        tuple(dict.fromkeys(t.name for t in tables if t.name in prefetched)),
-        tuple(dict.fromkeys([*(u.why for u in unknowns), *(_loaded(t) for t in tables if t.name not in prefetched)])),
+        tuple(dict.fromkeys(name for name in (_filled(body, t) for t in tables) if name in prefetched)),
+        tuple(
+            dict.fromkeys([*(u.why for u in unknowns), *(_loaded(body, t) for t in tables if t.name not in prefetched)])
+        ),
         lambda term, point, on: at([point[label] for label in spaces], on)(term),
         tuple(read for read, table in zip(reads, tables, strict=True) if table.name in prefetched),
     )
@@ -109,7 +111,8 @@ class Values:
         self, kernel: Kernel, body: Body, reads: Sequence[Term], unknowns: Sequence[Unknown], keys: Keys
     ) -> None:
         self.reads, self.unknowns, self.keys = tuple(reads), tuple(unknowns), keys
-        self.tables = tuple(table_of(kernel, body, read) for read in reads)
+        made: dict[str, Table] = {}
+        self.tables = tuple(table_of(kernel, body, read, made) for read in reads)
         self.ranges = tuple(range_of(table) for table in self.tables)
         extents = [high - low for low, high in self.ranges] + [u.high - u.low for u in unknowns]
         labels = [*(f"read{k}" for k in range(len(self.reads))), *(u.name for u in unknowns)]
@@ -211,18 +214,33 @@ def beside(kernel: Kernel, body: Body) -> Beside:
 
     both = replace(
         body,
-        unknowns={**body.unknowns, **{changed(k): replace(u, name=changed(k)) for k, u in body.unknowns.items()}},
+        unknowns={
+            **body.unknowns,
+            **{
+                changed(k): replace(u, name=changed(k), facts=tuple(map(other, u.facts)))
+                for k, u in body.unknowns.items()
+            },
+        },
         definitions={**body.definitions, **{changed(k): other(term) for k, term in body.definitions.items()}},
         loads={**body.loads, **{changed(k): replace(t, name=changed(k)) for k, t in body.loads.items()}},
         witnesses={**body.witnesses, **{changed(k): extent for k, extent in body.witnesses.items()}},
         facts=(*body.facts, *map(other, body.facts)),
+        kept={**body.kept, **{changed(k): kept for k, kept in body.kept.items()}},
     )
     ids = {"first": kernel.grid_names, "second": tuple(map(changed, kernel.grid_names))}
     return Beside(both, ids, other, loops)
 
 
-def _loaded(table: Table) -> str:
-    return f"what the body loads ({table.name})"
+def _loaded(body: Body, table: Table) -> str:
+    of = next((r.name for r in (_reference(body, table.name),) if r is not None), "memory")
+    return f"what the body loads from {of}"
+
+
+def _reference(body: Body, load: str) -> Reference | None:
+    """What a load reads: its name numbers the effect."""
+    number = load.removeprefix("load")
+    effect = body.effects[int(number)] if number.isdigit() and int(number) < len(body.effects) else None
+    return effect.view.reference if isinstance(effect, Access) else None
 
 
 def _identity(space: Space) -> IndexMap:
@@ -243,18 +261,50 @@ def most(loop: Loop) -> int:
     return int(loop.count.args[0]) if loop.count is not None and loop.count.op == "int" else LONGEST_LOOP
 
 
-def table_of(kernel: Kernel, body: Body, read: Term) -> Table:
-    """The table that a read reads, of the kernel or of what the body loads."""
+def table_of(kernel: Kernel, body: Body, read: Term, made: dict[str, Table]) -> Table:
+    """The table that a read reads, of the kernel or of what the body loads. made: those of one claim, by name."""
     name = read.args[0].args[0]
-    return body.loads[name] if name in body.loads else kernel.table(name)
+    if name not in made:
+        made[name] = _bounded(kernel, body, name) if name in body.loads else kernel.table(name)
+    return made[name]
+
+
+def _bounded(kernel: Kernel, body: Body, name: str) -> Table:
+    """What a load gives, within what the body's stores keep of what the call fills in."""
+    table, kept = body.loads[name], body.kept.get(name)
+    if kept is None or table.low is not None:
+        return table
+    low, high = range_of(kernel.table(kept.reference))
+    if type(low) is not int or low < 0:
+        return table
+    inside = [most for most in kept.highs if type(high) is int and high <= most]
+    return replace(table, low=0, high=min(inside, default=1 << (table.bits - 1)))
+
+
+def _filled(body: Body, table: Table) -> str:
+    """The scalar-prefetch operand that decides what a table of a claim holds."""
+    return body.kept[table.name].reference if table.name in body.kept else table.name
+
+
+def _reached(body: Body, term: Term) -> set[str]:
+    """Names in a term, through definitions."""
+    found: set[str] = set()
+    todo = [term]
+    while todo:
+        for part in every(todo.pop()):
+            if part.op == "name" and part.args[0] not in found:
+                found.add(part.args[0])
+                if part.args[0] in body.definitions:
+                    todo.append(body.definitions[part.args[0]])
+    return found
 
 
 def closure(
-    body: Body, terms: Sequence[Term], keys: Keys | None = None
+    body: Body, terms: Sequence[Term], keys: Keys | None = None, loops: Collection[str] = ()
 ) -> tuple[set[str], list[Term], Keys, list[Term]]:
     """Names and reads that some terms rest on, through definitions, and the facts about the unknowns among them.
 
-    Raises Unsupported for `maybe` and leaves.
+    Facts that speak of a loop which is not among `loops` are left out. Raises Unsupported for `maybe` and leaves.
     """
     keys = Keys() if keys is None else keys
     names: set[str] = set()
@@ -262,6 +312,11 @@ def closure(
     facts: list[Term] = []
     todo = list(terms)
     waiting = [(fact, {p.args[0] for p in every(fact) if p.op == "name"}) for fact in body.facts]
+    told_of: set[str] = set()
+
+    def speaks_of_here(fact: Term) -> bool:
+        return all(not name.startswith("loop") or name in loops for name in _reached(body, fact))
+
     while todo:
         for part in every(todo.pop()):
             if part.op == "maybe":
@@ -278,6 +333,9 @@ def closure(
             unknown = names & set(body.unknowns)
             told = [fact for fact, of in waiting if of & unknown]
             waiting = [(fact, of) for fact, of in waiting if not of & unknown]
+            told += [fact for name in sorted(unknown - told_of) for fact in body.unknowns[name].facts]
+            told_of |= unknown
+            told = [fact for fact in told if speaks_of_here(fact)]
             facts += told
             todo += told
     return names, list(reads.values()), keys, facts

@@ -11,11 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from layoutproof.bodies import invariants
 from layoutproof.bodies.bit_terms import UnsupportedOp, constant
+from layoutproof.bodies.claims import LONGEST_LOOP
 from layoutproof.bodies.effects import Carried, Loop, Unknown, View
 from layoutproof.bodies.integers import condition_of, number_of
 from layoutproof.bodies.memory import allocated
-from layoutproof.bodies.recurrence import closed_form
+from layoutproof.bodies.recurrence import closed_form, difference
 from layoutproof.bodies.shapes import moved
 from layoutproof.bodies.terms import names_in, renaming, replaced
 from layoutproof.bodies.values import (
@@ -33,7 +35,7 @@ from layoutproof.bodies.values import (
 )
 from layoutproof.core.term import CONDITIONS, Term
 
-_ZERO = Term("int", 0)
+_ZERO, _ONE = Term("int", 0), Term("int", 1)
 
 
 def _call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -149,10 +151,11 @@ def _scan(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     position = Term("-", Term("int", length - 1), counter) if params.get("reverse") else counter
     inits, xs = operands[consts : consts + carry], operands[consts + carry :]
     slots = [_slot(on, init) for init in inits]
+    known = frozenset(on.unknowns)
     rows = [moved(x, x.dims[1:], lambda index: (position, *index)) for x in xs]
     with on.inside(loop):
         results = on.run(params["jaxpr"], [*operands[:consts], *(s for _, s in slots), *rows])
-    finals = _close(on, loop, inits, slots, results[:carry], Term("int", length))
+    finals = _close(on, loop, inits, slots, results[:carry], known, Term("int", length))
     stacked = []
     for value, variable in zip(results[carry:], equation.outvars[carry:], strict=True):
         why = "what a loop stacks"
@@ -170,13 +173,14 @@ def _while(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     inits = operands[first + second :]
     loop = Loop(on.named("loop"), None, on.source())
     slots = [_slot(on, init) for init in inits]
+    known = frozenset(on.unknowns)
     with on.inside(loop):
         (goes_on,) = on.run(params["cond_jaxpr"], [*of_cond, *(s for _, s in slots)])
         condition = settled(condition_of(on.scalar(goes_on)))
         on.goes_on[loop.name] = condition
         with on.under(condition):
             results = on.run(params["body_jaxpr"], [*of_body, *(s for _, s in slots)])
-    finals = _close(on, loop, inits, slots, results, None, condition)
+    finals = _close(on, loop, inits, slots, results, known, None, condition)
     (again,) = on.run(params["cond_jaxpr"], [*of_cond, *finals])
     with suppress(Lost):
         on.facts.append(negation(settled(condition_of(again.number()))))
@@ -188,6 +192,7 @@ def _slot(on: Any, init: Any) -> tuple[str, Any]:
     if isinstance(init, View):
         return "", init
     name = on.named("carry")
+    _havoc(on, name, init.dtype, on.source())
     if init.dims or getattr(init.dtype, "kind", "") not in "iub":
         why = "a value that a loop hands on"
         return name, Value(init.dims, init.dtype, why, lambda index: leaf(name, index))
@@ -202,17 +207,30 @@ def _close(
     inits: Sequence[Any],
     slots: Sequence[tuple[str, Any]],
     results: Sequence[Any],
+    known: frozenset[str],
     count: Term | None,
     condition: Term | None = None,
 ) -> list[Any]:
     """What the carried names mean, and the values after the loop.
 
-    count: of iterations, None where `condition` ends it.
+    known: the unknowns that were there before an iteration.  count: of iterations, None where `condition` ends it.
     """
     names = [name for name, _ in slots]
     starts = [_number(init) for init in inits]
     nexts = [_number(result) for result in results]
-    forms = closed_form(loop, dict(zip(names, starts, strict=True)), dict(zip(names, nexts, strict=True)))
+    varying = frozenset(on.unknowns) - known
+    forms = closed_form(loop, dict(zip(names, starts, strict=True)), dict(zip(names, nexts, strict=True)), varying)
+    for name, form in forms.items():
+        del on.unknowns[name]
+        on.definitions[name] = form
+    trips = count if count is not None else _trips(on, loop, condition, forms, dict(zip(names, starts, strict=True)))
+    open_ = {
+        name: (start, following)
+        for name, start, following in zip(names, starts, nexts, strict=True)
+        if on.induction and name and name not in forms and start is not None and following is not None
+    }
+    shapes = invariants.kept(on.kernel, on, on.path, (*on.loops, loop), open_, TRUE if condition is None else condition)
+    counter = Term("name", loop.name)
     finals: list[Any] = []
     for (name, _), init, result in zip(slots, inits, results, strict=True):
         if isinstance(init, View):
@@ -232,12 +250,11 @@ def _close(
             continue
         form = forms.get(name)
         if form is not None:
-            on.definitions[name] = form
+            last = replaced(form, renaming({loop.name: trips})) if loop.name in names_in(form) else form
         else:
-            _havoc(on, name, init.dtype, loop)
-        last = _last(form, loop, count, condition, name, forms, starts[names.index(name)])
-        if last is None:
-            _havoc(on, after, init.dtype, loop)
+            held = shapes.get(name, ())
+            _havoc(on, name, init.dtype, loop.source, [shape(Term("name", name), counter) for shape in held])
+            _havoc(on, after, init.dtype, loop.source, [shape(Term("name", after), trips) for shape in held])
             last = Term("name", after)
         said = last if init.dtype.kind != "b" else condition_of(last)
         finals.append(Value((), init.dtype, _always(said), undefined))
@@ -257,10 +274,10 @@ def _defined_without(result: Any, name: str) -> bool:
     return isinstance(result, Value) and result.defined
 
 
-def _havoc(on: Any, name: str, dtype: Any, loop: Loop) -> None:
+def _havoc(on: Any, name: str, dtype: Any, source: str, facts: Sequence[Term] = ()) -> None:
     bits, kind = 8 * int(getattr(dtype, "itemsize", 4)), getattr(dtype, "kind", "i")
     low, high = (0, 2) if kind == "b" else (0, 1 << bits) if kind == "u" else (-(1 << (bits - 1)), 1 << (bits - 1))
-    on.unknowns[name] = Unknown(name, low, high, "a number that a loop hands on", loop.source)
+    on.unknowns[name] = Unknown(name, low, high, "a number that a loop hands on", source, tuple(facts))
 
 
 def _number(value: Any) -> Term | None:
@@ -273,31 +290,36 @@ def _number(value: Any) -> Term | None:
         return None
 
 
-def _last(
-    form: Term | None,
-    loop: Loop,
-    count: Term | None,
-    condition: Term | None,
-    name: str,
-    forms: Mapping[str, Term],
-    start: Term | None,
-) -> Term | None:
-    """A carried number after the loop."""
-    if form is None:
-        return None
-    if count is not None:
-        return replaced(form, renaming({loop.name: count}))
-    if loop.name not in names_in(form):
-        return form
-    # `i < upper` with a step of 1 leaves the larger of start and upper
-    if condition is not None and condition.op == "<" and start is not None:
+def _trips(
+    on: Any, loop: Loop, condition: Term | None, forms: Mapping[str, Term], starts: Mapping[str, Term | None]
+) -> Term:
+    """How often a loop runs that a condition ends.
+
+    `i < upper` with a step of 1 runs `upper - start` times, or never; any other a number of times that is not known:
+    before the last one the condition held.
+    """
+    assert condition is not None
+    counter = Term("name", loop.name)
+    if condition.op == "<":
         left, upper = condition.args
-        if left.op == "name" and left.args[0] == name and str(form) == str(Term("+", start, Term("name", loop.name))):
-            above = forms.get(upper.args[0]) if upper.op == "name" else upper
-            above = upper if above is None else above
-            if loop.name not in names_in(above):
-                return Term("max", start, above)
-    return None
+        start = starts.get(left.args[0]) if left.op == "name" else None
+        above = forms.get(upper.args[0], upper) if upper.op == "name" else upper
+        by_one = start is not None and difference(forms.get(left.args[0], start), Term("+", start, counter)) == 0
+        if by_one and start is not None and loop.name not in _reached(forms, above):
+            return Term("max", Term("-", above, start), _ZERO)
+    name = on.named("trips")
+    trips = Term("name", name)
+    before = renaming({loop.name: Term("-", trips, _ONE)})
+    facts = []
+    if all(part in forms or part not in starts for part in names_in(condition)):
+        held = replaced(replaced(condition, renaming(forms)), before)
+        facts.append(any_of([Term("==", trips, _ZERO), held]))
+    on.unknowns[name] = Unknown(name, 0, LONGEST_LOOP, "how often a loop runs", loop.source, tuple(facts))
+    return trips
+
+
+def _reached(forms: Mapping[str, Term], term: Term) -> tuple[str, ...]:
+    return names_in(replaced(term, renaming(forms)))
 
 
 def _scoped(on: Any, equation: Any, operands: list[Any]) -> list[Any]:

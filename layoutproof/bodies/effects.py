@@ -168,13 +168,29 @@ Effect = Access | Copy | Wait | Signal
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unknown:
-    """A number that no term says: low <= value < high. why: what it is, in words, with its line."""
+    """A number that no term says: low <= value < high. why: what it is, in words, with its line.
+
+    facts: conditions that hold of it, in every iteration of the loops that they speak of (`invariants`).
+    """
 
     name: str
     low: int
     high: int
     why: str
     source: str = ""
+    facts: tuple[Term, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """A load of scalar memory that the call fills and the body stores to: what stores keep.
+
+    reference: its name.  If the call fills in no number below 0, the load gives none.  highs: likewise, if it fills in
+    numbers below one of these, the load gives such a number.
+    """
+
+    reference: str
+    highs: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,6 +200,7 @@ class Body:
     references: what the body is given, in the order of its arguments.  effects: in program order.
     unknowns: by name.  definitions: carried numbers as terms over their loops' counters, by name.
     loads: of integers and truth values whose place nothing else says: the table that stands for what was loaded.
+    kept: of those of scalar memory that the call fills: what the body's stores keep, by the name of the load.
     carried: values that loops hand on, by name.  witnesses: names for "some k", each below its extent.
     unmodelled: (what, file:line) that the interpreter refused, each once: nothing is known of what they do.
     multiples: (number, what `multiple_of` says divides it, where).  facts: conditions that hold of unknowns.
@@ -203,6 +220,7 @@ class Body:
     facts: tuple[Term, ...] = ()
     goes_on: Mapping[str, Term] = field(default_factory=dict)
     doubts: Mapping[str, Any] = field(default_factory=dict)
+    kept: Mapping[str, Kept] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

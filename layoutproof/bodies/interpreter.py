@@ -10,16 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Protocol
 
-from layoutproof.bodies import arithmetic, control, copies, memory, programs, reductions, shapes
+from layoutproof.bodies import arithmetic, control, copies, invariants, memory, programs, reductions, shapes
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.bodies.effects import Body, Carried, Effect, Loop, Reference, Spot, Unknown, View
+from layoutproof.bodies.effects import Body, Carried, Effect, Kept, Loop, Reference, Spot, Unknown, View
 from layoutproof.bodies.integers import literal
 from layoutproof.bodies.values import TRUE, Index, Lost, Value, all_of, any_of, maybe, settled
 from layoutproof.core.errors import BudgetExceeded
 from layoutproof.core.term import Term
-from layoutproof.kernel.kernel import Table
+from layoutproof.kernel.kernel import Kernel, Table
 
 MOST_EQUATIONS = 400_000
 """Equations that are looked at, loops once each; then the body is over budget."""
@@ -62,14 +63,20 @@ class Reader(Protocol):
 
 
 class Interpreter:
-    """The state of one pass. grid, names: of the programs.  constant: names of references that nothing stores to."""
+    """The state of one pass.
+
+    kernel: whose body it is.  constant: names of references that nothing stores to.  induction: whether invariants of
+    loops are looked for.
+    """
 
     def __init__(
-        self, reader: Reader, grid: Sequence[Any], names: Sequence[str], constant: frozenset[str] = frozenset()
+        self, reader: Reader, kernel: Kernel, constant: frozenset[str] = frozenset(), induction: bool = True
     ) -> None:
         self.reader = reader
-        self.grid = tuple(grid)
-        self.names = tuple(names)
+        self.induction = induction
+        self.kernel = kernel
+        self.grid = kernel.grid
+        self.names = kernel.grid_names
         self.constant = constant
         self.effects: list[Effect] = []
         self.references: list[Reference] = []
@@ -83,6 +90,7 @@ class Interpreter:
         self.goes_on: dict[str, Term] = {}
         self.doubts: dict[str, Value] = {}
         self.never_undefined: set[str] = set()
+        self.kept: dict[str, Kept] = {}
         self.multiples: list[tuple[Term, int, Spot]] = []
         self.path: tuple[Term, ...] = ()
         self.loops: tuple[Loop, ...] = ()
@@ -234,24 +242,24 @@ def dims_of(variable: Any) -> tuple[int, ...]:
     return tuple(int(n) for n in getattr(variable.aval, "shape", ()))
 
 
-def body_of(
-    reader: Reader, jaxpr: Any, references: Sequence[Reference], grid: Sequence[Any], names: Sequence[str]
-) -> Body:
-    """The body of a kernel. references: its arguments, in order; grid, names: extents and names of its programs.
+def body_of(reader: Reader, jaxpr: Any, references: Sequence[Reference], kernel: Kernel) -> Body:
+    """The body of a kernel. references: its arguments, in order; kernel: its grid and its tables.
 
     Raises BudgetExceeded for bodies that are too long.
     """
     tables = frozenset(r.name for r in references if r.memory == "smem" and r.role in ("in", "prefetch"))
-    while True:
-        on = Interpreter(reader, grid, names, tables)
+
+    def passed(constant: frozenset[str], induction: bool) -> Interpreter:
+        on = Interpreter(reader, kernel, constant, induction)
         on.references = list(references)
         on.run(jaxpr, [View(reference) for reference in references])
-        stored = tables & memory.stored_names(on.effects)
-        if not stored:
-            break
+        return on
+
+    if tables:
         # a table that the body writes to is no constant, and what was read of it no entry of a table
-        tables -= stored
-    return Body(
+        tables -= memory.stored_names(passed(frozenset(), False).effects)
+    on = passed(tables, True)
+    body = Body(
         tuple(on.references),
         tuple(on.effects),
         on.unknowns,
@@ -265,3 +273,4 @@ def body_of(
         on.goes_on,
         on.doubts,
     )
+    return replace(body, kept=invariants.kept_in_memory(kernel, body))

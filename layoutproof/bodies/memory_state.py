@@ -582,7 +582,7 @@ class States:
             self._witnesses[other] = self._witnesses[name]
         elif name in self._unknowns:
             other = self._fresh("any")
-            self._unknowns[other] = replace(self._unknowns[name], name=other)
+            self._unknowns[other] = replace(self._unknowns[name], name=other, facts=())
         elif name in self._loops:
             other = self._fresh("t")
             loop = self._loops[name]

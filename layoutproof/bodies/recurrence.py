@@ -21,11 +21,16 @@ from layoutproof.core.term import Term
 _ZERO, _ONE = Term("int", 0), Term("int", 1)
 
 
-def closed_form(loop: Loop, starts: Mapping[str, Term | None], nexts: Mapping[str, Term | None]) -> dict[str, Term]:
+def closed_form(
+    loop: Loop,
+    starts: Mapping[str, Term | None],
+    nexts: Mapping[str, Term | None],
+    varying: frozenset[str] = frozenset(),
+) -> dict[str, Term]:
     """Carried names whose value in iteration `loop.name` is a term; the others are missing.
 
     starts: what each is before the first iteration; nexts: what an iteration hands on, over the carried names and the
-    counter. None where no term says it.
+    counter. None where no term says it.  varying: names of numbers that each iteration has its own of.
     """
     counter = Term("name", loop.name)
     found: dict[str, Term] = {}
@@ -46,8 +51,9 @@ def closed_form(loop: Loop, starts: Mapping[str, Term | None], nexts: Mapping[st
             following = nexts.get(name)
             if name in found or start is None or following is None:
                 continue
-            needed = set(names_in(following)) & set(starts)
-            if needed <= set(found) and not any(part.op == "read" for part in every(following)):
+            names = set(names_in(following))
+            needed = names & set(starts)
+            if needed <= set(found) and not names & varying and not any(part.op == "read" for part in every(following)):
                 value = replaced(following, renaming({other: found[other] for other in needed}))
                 before = replaced(value, renaming({loop.name: Term("-", counter, _ONE)}))
                 found[name] = Term("select", Term("==", counter, _ZERO), start, before)

@@ -114,8 +114,15 @@ def _rooms_of_body(kernel: Kernel, table: Table) -> Iterator[int]:
                     by = next(int(a.args[0]) for a in start.args if a.op == "int")
                     start = next((a for a in start.args if a.op != "int"), start)
                 size = int(piece.size.args[0]) if piece.size.op == "int" else 1
-                if start.op == "read" and _is_of(start, table) and by > 0 and extent >= size:
+                if start.op == "read" and _in_body(kernel, start) == table.name and by > 0 and extent >= size:
                     yield (extent - size) // by + 1
+
+
+def _in_body(kernel: Kernel, read: Term) -> str:
+    """The table that a read of a body is of, also where the body stores to it."""
+    name = str(read.args[0].args[0])
+    kept = kernel.body.kept.get(name)
+    return name if kept is None else str(kept.reference)
 
 
 def _is_of(read: Term, table: Table) -> bool:

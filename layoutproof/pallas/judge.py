@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from types import ModuleType
@@ -16,7 +16,8 @@ from layoutproof.core.size import symbols_of
 from layoutproof.core.term import Amount, Term, fixed
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Table
 from layoutproof.kernel.obligation import Obligation, Settled, undecided
-from layoutproof.pallas.assumptions import about, bounded, impossible, tables_of, together, worded
+from layoutproof.pallas.assumptions import about, impossible, tables_of
+from layoutproof.pallas.settled import Open, depends, settled
 from layoutproof.registry.catalogue import kernel_properties, kernel_property
 from layoutproof.registry.hardware import other_targets, target_modules
 from layoutproof.registry.read import read_layout
@@ -59,8 +60,9 @@ def judge(
     nothing = "" if where is None else unsatisfied(where, effort)
     nothing = nothing or next((f"vacuous: {why}" for why in map(impossible, kernel.tables) if why), "")
     how = (ENGINES if engine is None else (engine,), confirm, effort)
+    made: dict[tuple[str, Kernel], tuple[Obligation, ...]] = {}
     found: list[Finding] = []
-    open_: list[tuple[int, Again, tuple[Table, ...]]] = []
+    open_: list[Open] = []
     for name in in_order(kernel.body is not None and only != GRID) if names is None else names:
         module = kernel_property(name)
         if module.TARGET and (chip is None or chip.platform != kernel.platform):
@@ -77,24 +79,29 @@ def judge(
                 obligation = replace(obligation, claim=undecided(nothing))
             finding = _finding(name, kernel, obligation, condition, symbols, how)
             verdict = finding.verdict
-            rests = verdict is Verdict.REFUTED or (
-                verdict is Verdict.UNKNOWN and Verdict.PROVED in obligation.leaves_open
-            )
+            rests = verdict is Verdict.REFUTED or (verdict is Verdict.UNKNOWN and bool(obligation.leaves_open))
             if rests and isinstance(obligation.claim, Claim) and obligation.reads:
 
                 def again(
                     assumed: Kernel, module: ModuleType = module, name: str = name, k: int = position
                 ) -> Finding | None:
-                    more = _obligations(module, assumed, chip)
+                    if (name, assumed) not in made:
+                        # one kernel is asked many questions before the next
+                        made.clear()
+                        made[name, assumed] = _obligations(module, assumed, chip)
+                    more = made[name, assumed]
                     return _finding(name, assumed, more[k], condition, symbols, how) if k < len(more) else None
 
-                open_.append((len(found), again, _tables(kernel, obligation)))
+                about_it = _tables(kernel, obligation)
+                open_.append(Open(len(found), again, about_it, bool(getattr(module, "BODY", False))))
             found.append(finding)
     try:
-        settled = _settled(kernel, found, open_)
+        answers = settled(kernel, found, open_)
     except Exception as error:
-        settled = {k: _depends(found[k], [t.name for t in kernel.tables], failure(error)) for k, *_ in open_}
-    for position, finding in settled.items():
+        answers = {
+            o.position: depends(found[o.position], [t.name for t in kernel.tables], failure(error)) for o in open_
+        }
+    for position, finding in answers.items():
         found[position] = finding
     return tuple(found)
 
@@ -269,9 +276,6 @@ def _obligations(module: ModuleType, kernel: Kernel, target: KernelTarget | None
         return (Obligation(kernel.name, undecided(failure(error)), source=kernel.source),)
 
 
-Again = Callable[[Kernel], Finding | None]
-
-
 def _finding(
     name: str, kernel: Kernel, asked: Obligation, where: Term | None, symbols: tuple[str, ...], how: How
 ) -> Finding:
@@ -321,57 +325,3 @@ def _tables(kernel: Kernel, asked: Obligation) -> tuple[Table, ...]:
     if asked.tables:
         return tuple(table for table in kernel.tables if table.name in asked.tables)
     return tables_of(kernel, about(kernel, asked.subject))
-
-
-def _settled(
-    kernel: Kernel, found: Sequence[Finding], open_: Sequence[tuple[int, Again, tuple[Table, ...]]]
-) -> dict[int, Finding]:
-    """What is refuted or unknown only for want of an assumption about a table: unknown, with what would settle it.
-
-    open_: positions of such findings, what asks them anew, and the tables that they read. All that is advised of a call
-    can be assumed at once.
-    """
-    about_ = {position: tables for position, _, tables in open_}
-    read = tuple({table.name: table for tables in about_.values() for table in tables}.values())
-    asked = [(position, again) for position, again, _ in open_ if about_[position]]
-
-    def proved(again: Again, more: Mapping[str, Table]) -> bool:
-        new = again(replace(kernel, tables=tuple(more.get(table.name, table) for table in kernel.tables)))
-        return new is not None and new.verdict is Verdict.PROVED
-
-    ways = list(bounded(kernel, read)) if asked else []
-    best = ways[0] if ways else {table.name: table for table in read}
-    held: list[int] = []
-    for more in ways:
-        now = [position for position, again in asked if proved(again, more)]
-        if len(now) > len(held):
-            best, held = more, now
-        if len(held) == len(asked):
-            break
-    needs: dict[int, dict[str, Table]] = {k: {t.name: best[t.name] for t in about_[k]} for k in held}
-    everything = dict(best)
-    for position, again in asked:
-        if position in needs:
-            continue
-        for more in worded({table.name: best[table.name] for table in about_[position]}):
-            joint = {name: together(everything[name], table) for name, table in more.items()}
-            if all(joint.values()) and proved(again, more):
-                needs[position] = more
-                everything |= {name: table for name, table in joint.items() if table is not None}
-                break
-    answers: dict[int, Finding] = {}
-    for position, _ in asked:
-        said = {text for table in about_[position] for text in table.assumptions()}
-        new = [text for t in needs.get(position, {}).values() for text in t.assumptions() if text not in said]
-        unbounded = [t.name for t in about_[position] if t.low is None or t.high is None]
-        if new:
-            what = f"assume {' and '.join(map(repr, new))} and it is proved"
-            unknown = _depends(found[position], list(needs[position]), what)
-            answers[position] = replace(unknown, needs=tuple(new))
-        elif unbounded and found[position].verdict is Verdict.REFUTED:
-            answers[position] = _depends(found[position], unbounded, "nothing is assumed of it")
-    return answers
-
-
-def _depends(finding: Finding, tables: Sequence[str], what: str) -> Finding:
-    return left_open(finding, f"depends on what {' and '.join(tables)} holds; {what}")

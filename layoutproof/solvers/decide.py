@@ -38,7 +38,7 @@ class Decision(NamedTuple):
     broken: str = ""
 
 
-def decide(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = False, effort: int = 1) -> Decision:
+def decide(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = False, effort: float = 1) -> Decision:
     """Ask the engines in turn until one decides, or two where `confirm`.
 
     Raises InternalError where two engines disagree, and where one is wrong and no other decides.
@@ -109,7 +109,7 @@ def _listed(said: Mapping[str, str]) -> str:
     return "; ".join(f"{name}: {words}" for name, words in said.items())
 
 
-def _proved_easily(claim: Claim, effort: int) -> bool:
+def _proved_easily(claim: Claim, effort: float) -> bool:
     """Whether the structural engine proves the easier claim that implies this one."""
     assert claim.implied_by is not None
     easier = replace(claim.implied_by, where=claim.where, symbols=claim.symbols)
@@ -124,7 +124,7 @@ def _run(name: str, function: str, claim: Claim, share: float) -> Point | None:
 
 
 @lru_cache(maxsize=64)
-def _attempts(engines: tuple[str, ...], effort: int) -> tuple[tuple[str, str, float], ...]:
+def _attempts(engines: tuple[str, ...], effort: float) -> tuple[tuple[str, str, float], ...]:
     """(solver, its function, effort) in order.
 
     Few points are tried before isl is asked: it may labour for seconds over what takes them milliseconds. Between a
@@ -144,7 +144,7 @@ def _attempts(engines: tuple[str, ...], effort: int) -> tuple[tuple[str, str, fl
     return tuple(attempts)
 
 
-def _replay(claim: Claim, point: Point, engine: str, effort: int) -> None:
+def _replay(claim: Claim, point: Point, engine: str, effort: float) -> None:
     violation = claim.violation
     if isinstance(violation, Uncovered) and _product(_choices(violation.map), claim, point) > ENUMERATED:
         # too many elements to look at each: that none of them is at the place is asked of another engine instead

@@ -78,7 +78,7 @@ def read_body(params: Mapping[str, Any], kernel: Kernel) -> Body:
         dtype = reader.element_type(getattr(aval, "dtype", "f32"))
         references.append(Reference(name, role, dims, dtype, memory, number))
     try:
-        return body_of(reader, params["jaxpr"], references, kernel.grid, kernel.grid_names)
+        return body_of(reader, params["jaxpr"], references, kernel)
     except BudgetExceeded as over:
         return Body(tuple(references), unmodelled=((str(over), kernel.source),))
     except Exception as error:

@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from layoutproof.bodies.claims import Asked, asked
-from layoutproof.bodies.effects import Access, Body, Copy, Effect, Signal, Slice, Spot, View, Wait
+from layoutproof.bodies.effects import Access, Body, Copy, Effect, Signal, Slice, Spot, Step, View, Wait
+from layoutproof.bodies.terms import Keys
 from layoutproof.bodies.values import FALSE, any_of, settled
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import Numbers
@@ -28,25 +29,40 @@ from layoutproof.kernel.obligation import Obligation, by_rule, undecided
 
 TARGET = False
 BODY = True
+MOST_COPIES = 8
+"""Slices of one line that are asked about at once."""
+
 _ZERO = Term("int", 0)
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
-    """One per slice of an access or copy that is not inside for all to see; one for all that are."""
+    """One per line and reference with slices that are not inside for all to see; one for all that are.
+
+    What an unrolled loop does in many copies is one question: a violation is one of any copy.
+    """
     body: Body | None = kernel.body
     if body is None:
         return ()
-    found: list[Obligation] = []
-    plain = 0
+    groups: dict[tuple[Any, ...], list[tuple[Spot, View, str, Step]]] = {}
+    accesses = 0
     for effect in body.effects:
         for view, what in _views(effect):
-            for place, (dims, slices) in enumerate((s.dims, s.slices) for s in view.steps if s.kind == "slices"):
-                open_ = [k for k, piece in enumerate(slices) if _outside(piece, dims[k]) is not FALSE]
-                plain += 1
-                if open_:
-                    found.append(_inside(kernel, body, effect.spot, view, what, place, open_))
-    if plain or body.effects:
-        found.append(Obligation(kernel.name, by_rule(""), figures={"accesses": plain}, source=kernel.source))
+            for place, step in enumerate(s for s in view.steps if s.kind == "slices"):
+                accesses += 1
+                if any(
+                    _outside(piece, extent) is not FALSE for piece, extent in zip(step.slices, step.dims, strict=True)
+                ):
+                    spot = effect.spot
+                    path = tuple(map(id, spot.path))
+                    key = (spot.source, view.reference.name, what, place, path, spot.loops)
+                    groups.setdefault(key, []).append((spot, view, what, step))
+    found = [
+        _inside(kernel, body, members[k : k + MOST_COPIES])
+        for members in groups.values()
+        for k in range(0, len(members), MOST_COPIES)
+    ]
+    if accesses or body.effects:
+        found.append(Obligation(kernel.name, by_rule(""), figures={"accesses": accesses}, source=kernel.source))
     found += [Obligation(kernel.name, undecided(f"{what}: not modelled"), source=at) for what, at in body.unmodelled]
     return tuple(found)
 
@@ -86,25 +102,32 @@ def _outside(piece: Slice, extent: int) -> Term:
     return Term("and", some, any_of([below, past]))
 
 
-def _inside(kernel: Kernel, body: Body, spot: Spot, view: View, what: str, place: int, open_: list[int]) -> Obligation:
-    step = [s for s in view.steps if s.kind == "slices"][place]
-    outside = any_of([_outside(step.slices[k], step.dims[k]) for k in open_])
+def _inside(kernel: Kernel, body: Body, members: list[tuple[Spot, View, str, Step]]) -> Obligation:
+    spot, view, what, _ = members[0]
+    pieces = [
+        (k, piece, step.dims[k])
+        for _, _, _, step in members
+        for k, piece in enumerate(step.slices)
+        if _outside(piece, step.dims[k]) is not FALSE
+    ]
+    keys = Keys()
+    # copies of an unrolled loop often slice one dimension alike
+    outside = any_of(list({keys.of(term): term for term in (_outside(p, n) for _, p, n in pieces)}.values()))
     name = view.reference.name
 
     def explain(at: Point, on: Numbers, value: Callable[[Term], Any]) -> str:
-        for k in open_:
-            piece = step.slices[k]
+        for k, piece, extent in pieces:
             start, size = value(piece.start), value(piece.size)
             last = start + (size - 1) * piece.stride
-            if size > 0 and (start < 0 or last >= step.dims[k]):
+            if size > 0 and (start < 0 or last >= extent):
                 if piece.single:
                     which = f"element {start}"
                 else:
                     which = f"elements {start}:{last + 1}" + (f":{piece.stride}" if piece.stride != 1 else "")
-                return f"the body {what} {which} of dimension {k} of {name}, which has {step.dims[k]}"
+                return f"the body {what} {which} of dimension {k} of {name}, which has {extent}"
         return f"the body {what} {name} outside"
 
-    extra = [term for k in open_ for term in (step.slices[k].start, step.slices[k].size)]
+    extra = [term for _, piece, _ in pieces for term in (piece.start, piece.size)]
     try:
         found = asked(kernel, body, [*spot.path, outside], spot.loops, explain=explain, extra=extra)
     except Undecided as lost:

@@ -1,0 +1,219 @@
+"""What holds of numbers that no term says: carried ones in every iteration, stored ones in every program.
+
+Conditions of a few shapes are proposed, all at once, and those that a step may break are dropped until the rest is kept
+(Houdini: Flanagan and Leino, FME 2001). All that is proposed of a carried number holds before the first iteration by
+its shape. Each step is a claim like any other, within few solver steps: what is not proved is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from layoutproof.bodies.claims import asked
+from layoutproof.bodies.effects import Access, Body, Copy, Effect, Kept, Loop, View
+from layoutproof.bodies.integers import number_of
+from layoutproof.bodies.recurrence import difference
+from layoutproof.bodies.terms import every
+from layoutproof.bodies.values import FALSE, TRUE, Lost, all_of, any_of, negation, settled
+from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import Kernel, Table
+from layoutproof.solvers.decide import decide
+
+EFFORT = 1 / 30
+"""Of the engines' step budgets, for each step of an induction."""
+MOST_PROPOSED = 8
+"""Conditions proposed of one number."""
+MOST_ASKED = 200
+"""Steps that are asked for one loop, and for what one body stores."""
+
+_ZERO, _ONE = Term("int", 0), Term("int", 1)
+Shape = Callable[[Term, Term], Term]
+"""(the number, iterations done) -> condition."""
+
+
+def kept(
+    kernel: Kernel,
+    body: Any,
+    path: Sequence[Term],
+    loops: Sequence[Loop],
+    carried: Mapping[str, tuple[Term, Term]],
+    condition: Term,
+) -> dict[str, tuple[Shape, ...]]:
+    """What holds of carried numbers before every iteration, and after the last one.
+
+    body: what is known so far, an interpreter or a Body.  path: of the loop.  loops: around its body, itself last.
+    carried: name -> (what it starts with, what an iteration hands on).  condition: of one more iteration.
+    """
+    counter = Term("name", loops[-1].name)
+    alive = {name: list(_proposed(name, *ends, condition)) for name, ends in carried.items()}
+    asked_for = 0
+    changed = True
+    while changed and any(alive.values()):
+        changed = False
+        for name, (_, following) in carried.items():
+            for shape in tuple(alive[name]):
+                before = [s(Term("name", other), counter) for other, shapes in alive.items() for s in shapes]
+                broken = negation(shape(following, Term("+", counter, _ONE)))
+                asked_for += 1
+                if asked_for > MOST_ASKED:
+                    return {}
+                if not _never(kernel, body, [*path, condition, *before, broken], loops):
+                    alive[name].remove(shape)
+                    changed = True
+    return {name: tuple(shapes) for name, shapes in alive.items()}
+
+
+def _proposed(name: str, start: Term, following: Term, condition: Term) -> Iterable[Shape]:
+    """Conditions that hold at the start, of the shapes that real loops have."""
+    own = Term("name", name)
+    tops = [_ONE, *_ends(name, condition), *_numbers(following)]
+    steps = sorted({s for s in _steps(own, following) if s})
+    found: list[Shape] = [
+        lambda v, t: Term("<=", Term("min", start, _ZERO), v),
+        lambda v, t: Term("<=", start, v),
+        lambda v, t: Term("<=", v, start),
+        *(_below(start, top) for top in _different(tops)),
+        *(_within(start, step) for step in steps),
+    ]
+    return found[:MOST_PROPOSED]
+
+
+def _below(start: Term, top: Term) -> Shape:
+    return lambda v, t: Term("<=", v, Term("max", start, top))
+
+
+def _within(start: Term, step: int) -> Shape:
+    def shape(v: Term, t: Term) -> Term:
+        reach = Term("+", start, t if step == 1 else Term("*", Term("int", step), t))
+        return Term("<=", v, reach) if step > 0 else Term("<=", reach, v)
+
+    return shape
+
+
+def _ends(name: str, condition: Term) -> list[Term]:
+    """What a loop's condition compares a number with."""
+    found = []
+    for part in every(condition):
+        if part.op in ("<", "<=", "!=") and any(a.op == "name" and a.args[0] == name for a in part.args):
+            found += [a for a in part.args if not (a.op == "name" and a.args[0] == name)]
+    return found
+
+
+def _numbers(following: Term) -> list[Term]:
+    """The constants that an iteration may hand on."""
+    return [part for part in _cases(following) if part.op == "int"]
+
+
+def _cases(term: Term) -> list[Term]:
+    """What a choice of choices may give."""
+    found, todo = [], [term]
+    while todo:
+        part = todo.pop()
+        if part.op == "select":
+            todo += part.args[1:]
+        elif part.op in ("min", "max"):
+            todo += part.args
+        else:
+            found.append(part)
+    return found
+
+
+def _steps(own: Term, following: Term) -> list[int]:
+    return [step for case in _cases(following) if (step := difference(case, own)) is not None]
+
+
+def _different(terms: Iterable[Term]) -> list[Term]:
+    return list({str(term): term for term in terms}.values())
+
+
+def _never(kernel: Kernel, body: Any, violation: Sequence[Term], loops: Sequence[Loop]) -> bool:
+    """Whether it is shown that nothing makes all of this true."""
+    try:
+        point, _, reason, _ = decide(asked(kernel, body, violation, loops).claim, ("isl", "smt"), effort=EFFORT)
+    except (Undecided, LayoutError):
+        return False
+    return point is None and not reason
+
+
+def kept_in_memory(kernel: Kernel, body: Body) -> dict[str, Kept]:
+    """What stores keep of numbers in scalar memory that the call fills, by the name of the load that sees them.
+
+    An interval is kept if every store puts a number of it there, as long as every load has given one: then it holds of
+    each load in each program, provided that the call was given numbers of the interval.
+    """
+    found: dict[str, Kept] = {}
+    loads = {f"load{e.spot.number}": e for e in body.effects if isinstance(e, Access) and e.kind == "read"}
+    for reference in body.references:
+        seen = {name: e for name, e in loads.items() if name in body.loads and e.view.reference.name == reference.name}
+        if reference.role not in ("in", "prefetch") or reference.memory != "smem" or not seen:
+            continue
+        stores = _stores(body.effects, reference.name)
+        if stores is None:
+            continue
+        places = {_place(e.view) for e, _ in stores} | {_place(e.view) for e in seen.values()}
+        if None in places:
+            places = {None}
+        if not _keeps(kernel, body, seen, stores, None):
+            continue
+        for place in places:
+            of = [(e, value) for e, value in stores if place is None or _place(e.view) == place]
+            here = {name: e for name, e in seen.items() if place is None or _place(e.view) == place}
+            highs = tuple(high for high in sorted(_tops(of)) if _keeps(kernel, body, here, of, high))
+            found |= {name: Kept(reference.name, highs) for name in here}
+    return found
+
+
+def _stores(effects: Iterable[Effect], name: str) -> list[tuple[Access, Term]] | None:
+    """Every store to a reference and the number that it stores; None where one stores what no term says."""
+    found = []
+    for effect in effects:
+        if isinstance(effect, Copy) and effect.target.reference.name == name:
+            return None
+        if isinstance(effect, Access) and effect.kind != "read" and effect.view.reference.name == name:
+            if effect.kind == "add" or any(n != 1 for n in effect.value.dims):
+                return None
+            try:
+                found.append((effect, number_of(effect.value.number((_ZERO,) * len(effect.value.dims)))))
+            except Lost:
+                return None
+    return found
+
+
+def _place(view: View) -> tuple[int, ...] | None:
+    """The one element that a view is, where constants say so."""
+    if len(view.steps) != 1 or view.steps[0].kind != "slices":
+        return None
+    slices = view.steps[0].slices
+    single = all(s.start.op == "int" and s.size.op == "int" and s.size.args[0] == 1 for s in slices)
+    return tuple(int(s.start.args[0]) for s in slices) if single else None
+
+
+def _tops(stores: Sequence[tuple[Access, Term]]) -> set[int]:
+    """One more than what is stored, where that is a number, and than a truth value."""
+    return {2} | {int(n.args[0]) + 1 for _, value in stores for n in _numbers(value) if n.args[0] >= 0}
+
+
+def _keeps(
+    kernel: Kernel,
+    body: Body,
+    seen: Mapping[str, Access],
+    stores: Sequence[tuple[Access, Term]],
+    high: int | None,
+) -> bool:
+    """Whether what is stored lies from 0 to high - 1 (None: is not negative) as long as all that was loaded does."""
+    bounded: dict[str, Table] = dict(body.loads)
+    bounded |= {name: replace(body.loads[name], low=0, high=1 << 31 if high is None else high) for name in seen}
+    held = replace(body, loads=bounded)
+    for effect, value in stores:
+        outside = [settled(Term("<", value, _ZERO))]
+        if high is not None:
+            outside.append(settled(Term("<=", Term("int", high), value)))
+        broken = any_of(outside)
+        if broken is TRUE and not effect.spot.path:
+            return False
+        if broken is not FALSE and not _never(kernel, held, [all_of([*effect.spot.path, broken])], effect.spot.loops):
+            return False
+    return True
