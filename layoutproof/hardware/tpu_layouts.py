@@ -15,12 +15,20 @@ from layoutproof.kernel.kernel import Operand
 def tile_of(dims: Sequence[int], bits: int, target: str) -> tuple[int, ...]:
     """(rows, 128), or (elements,) of one dimension: the tile that Mosaic expects of an operand in row-major order.
 
-    An operand with another default order is copied first; of narrow types XLA then sometimes, not always, picks tiles
-    of 8 rows (4 of 12 recorded cases), so that a smaller block passes. The rule here is the stricter one.
+    An operand with another default order is copied first (`relaid`); of narrow types XLA then sometimes, not always,
+    picks tiles of 8 rows, so that a smaller block passes.
     """
     try:
         # an array of no elements is not tiled; its blocks are held against the smallest tile
         return row_major([extent or 1 for extent in dims], bits, target).tiles[0]
+    except LayoutError as error:
+        raise Unsupported(error.problem) from None
+
+
+def relaid(dims: Sequence[int], bits: int, target: str) -> bool:
+    """Whether an array's default layout has another order than row-major, so that a kernel gets a copy of it."""
+    try:
+        return default_layout(dims, bits, target).minor_to_major != tuple(reversed(range(len(dims))))
     except LayoutError as error:
         raise Unsupported(error.problem) from None
 
@@ -37,12 +45,9 @@ def relayout(operand: Operand, target: str) -> tuple[int, str]:
     if operand.memory not in ("vmem", "any", "hbm") or len(dims) < 2 or 0 in dims:
         return 0, ""
     bits = ELEMENT_BITS[operand.dtype]
-    try:
-        default = default_layout(dims, bits, target)
-    except LayoutError as error:
-        raise Unsupported(error.problem) from None
-    if default.minor_to_major == tuple(reversed(range(len(dims)))):
+    if not relaid(dims, bits, target):
         return 0, ""
+    default = default_layout(dims, bits, target)
     read, write = _bytes(dims, default, bits), _bytes(dims, row_major(dims, bits, target), bits)
     when = "after" if operand.role == "out" else "before"
     text = f"{operand.dtype}[{','.join(map(str, dims))}]"

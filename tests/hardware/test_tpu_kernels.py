@@ -12,7 +12,7 @@ import pytest
 
 import layoutproof as lp
 from layoutproof.core.element_types import ELEMENT_BITS
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, Unsupported
 from layoutproof.core.expression import parse_expression
 from layoutproof.core.size import symbol
 from layoutproof.core.term import Term
@@ -84,11 +84,6 @@ def known(row: dict[str, Any], why: str) -> str:
         return "the body is refused: float16 vectors cannot be loaded"
     if "bogus" in str(row.get("options")):
         return "a word that is no semantics is refused when a kernel is read"
-    o, _ = operand(row)
-    if "E2002" in why and default_layout(
-        row["array_shape"], ELEMENT_BITS[o.dtype], row["generation"]
-    ).minor_to_major != (tuple(reversed(range(len(o.dims))))):
-        return "XLA copies this operand first, here into tiles of 8 rows: our rule is the stricter one"
     return ""
 
 
@@ -102,7 +97,13 @@ def row_major(row: dict[str, Any], o: Operand) -> bool:
 def test_recorded_rows(name: str) -> None:
     wrong = []
     for row in rows(f"{name}.jsonl"):
-        why = refused(row)
+        try:
+            why = refused(row)
+        except Unsupported:
+            # nobody knows which tiles XLA gives an operand that it copies first: some pass, some do not
+            o, _ = operand(row)
+            assert not row_major(row, o)
+            continue
         if (why == "") is not row["accepted"] and not known(row, why):
             wrong.append((row, why))
     assert not wrong, f"{len(wrong)} rows, first: {wrong[:3]}"

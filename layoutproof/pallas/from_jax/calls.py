@@ -186,7 +186,8 @@ def pipeline_of(options: Mapping[str, Any], refs: Sequence[Any], source: str) ->
                 name, role, dims, element_type(ref.dtype), block, index, sizes,
                 memory=memory_word(getattr(spec, "memory_space", None)), buffers=getattr(mode, "buffer_count", None),
                 lookahead=bool(getattr(mode, "use_lookahead", False)), source=_function_place(spec.index_map),
-                unmodelled=unmodelled, part="a view that the body cut out of an array" if is_view(ref) else "",
+                unmodelled=unmodelled or _odd(block),
+                part="a view that the body cut out of an array" if is_view(ref) else "",
             )
         )  # fmt: skip
     tables = tuple(table_of(n, ref) for n, ref in captured.values())
@@ -304,7 +305,7 @@ def _operand(
         revisit="any" if revisit == "any" else "immediate",
         live=live,
         source=place_of_function(inner.debug_info),
-        unmodelled=unmodelled or next((f"block dimension {b.kind[1:]}" for b in kinds if b.kind[0] == "?"), ""),
+        unmodelled=unmodelled or _odd(kinds),
     )
 
 
@@ -323,6 +324,11 @@ def _block(entry: Any) -> Block:
     if kind == "BoundedSlice":
         return Block("bounded", int(entry.block_size))
     return Block(f"?{kind}", 1)
+
+
+def _odd(block: Sequence[Block]) -> str:
+    """The first kind of dimension that the model does not have, in words, "" for none."""
+    return next((f"block dimension {b.kind[1:]}" for b in block if b.kind[0] == "?"), "")
 
 
 def _scratch(aval: Any) -> Scratch:

@@ -8,10 +8,11 @@ there, and so does a conversion to it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, constant, folded
-from layoutproof.bodies.integers import ZERO, applied, chosen, converted, held, literal, number_of
+from layoutproof.bodies.integers import ONE, ZERO, applied, chosen, converted, held, literal, number_of
 from layoutproof.core.element_types import element_type
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Table
@@ -31,6 +32,15 @@ _INLINED = (
 _MOVED = ("squeeze", "reshape", "broadcast_in_dim", "stop_gradient", "copy", "optimization_barrier")
 _OF_ONE = (*_MOVED, "reduce_or", "reduce_and", "reduce_sum", "reduce_max", "reduce_min")
 """What leaves a single number as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where a jaxpr stands: the grid, its names, and the conditions of the branches around it."""
+
+    grid: tuple[Any, ...]
+    names: tuple[str, ...]
+    taken: tuple[Term, ...] = ()
 
 
 class Reference:
@@ -61,7 +71,7 @@ def terms_of(
     inner, consts = opened(jaxpr)
     values: dict[Any, Any] = dict(zip(inner.invars, arguments, strict=True))
     values.update(_constants(inner, consts))
-    context = (tuple(grid), tuple(names))
+    context = Context(tuple(grid), tuple(names))
     _run(inner, values, context)
     return tuple(number_of(_value(v, values)) for v in inner.outvars)
 
@@ -72,7 +82,7 @@ def _constants(jaxpr: Any, consts: Sequence[Any]) -> dict[Any, Any]:
     return {variable: literal(value) for variable, value in zip(jaxpr.constvars, consts, strict=True)}
 
 
-def _run(jaxpr: Any, values: dict[Any, Any], context: tuple[Any, Any]) -> None:
+def _run(jaxpr: Any, values: dict[Any, Any], context: Context) -> None:
     for equation in jaxpr.eqns:
         results = [held(r, v.aval) for r, v in zip(_results(equation, values, context), equation.outvars, strict=True)]
         for variable, result in zip(equation.outvars, results, strict=True):
@@ -83,23 +93,23 @@ def _value(atom: Any, values: Mapping[Any, Any]) -> Any:
     return literal(atom.val) if hasattr(atom, "val") else values[atom]
 
 
-def _results(equation: Any, values: Mapping[Any, Any], context: tuple[Any, Any]) -> list[Any]:
+def _results(equation: Any, values: Mapping[Any, Any], context: Context) -> list[Any]:
     name, params = equation.primitive.name, equation.params
     if name == "get":
-        return [_read(equation, values)]
+        return [_read(equation, values, context)]
     operands = [_value(atom, values) for atom in equation.invars]
     if name in _INLINED:
         return _inlined(params, operands, context)
     if name == "cond":
         return _branches(params, operands, context)
     if name == "program_id":
-        if params["axis"] >= len(context[1]):
+        if params["axis"] >= len(context.names):
             raise UnsupportedOp("program_id, which here is of the call around the pipeline")
-        return [Term("name", context[1][params["axis"]])]
+        return [Term("name", context.names[params["axis"]])]
     if name == "num_programs":
-        if not context[1]:
+        if not context.names:
             raise UnsupportedOp("num_programs, which here is of the call around the pipeline")
-        extent = context[0][params["axis"]]
+        extent = context.grid[params["axis"]]
         return [Term("int", extent) if type(extent) is int else extent.evaluate(lambda n: Term("name", n))]
     if name in _OF_ONE and all(getattr(v.aval, "shape", None) == () for v in (*equation.outvars, *equation.invars)):
         return operands[:1]
@@ -117,7 +127,7 @@ def _results(equation: Any, values: Mapping[Any, Any], context: tuple[Any, Any])
     return [applied(name, operands, equation.invars[0].aval.dtype if equation.invars else None)]
 
 
-def _inlined(params: Mapping[str, Any], operands: list[Any], context: tuple[Any, Any]) -> list[Any]:
+def _inlined(params: Mapping[str, Any], operands: list[Any], context: Context) -> list[Any]:
     known = {"floor_divide": "//", "remainder": "%"}.get(str(params.get("name", "")))
     jaxs = "jaxpr" in params and is_jaxs_own(params["jaxpr"])
     if known and jaxs and len(operands) == 2:
@@ -135,19 +145,21 @@ def _inlined(params: Mapping[str, Any], operands: list[Any], context: tuple[Any,
     return [_value(v, values) for v in inner.outvars]
 
 
-def _branches(params: Mapping[str, Any], operands: list[Any], context: tuple[Any, Any]) -> list[Any]:
+def _branches(params: Mapping[str, Any], operands: list[Any], context: Context) -> list[Any]:
     which, *rest = operands
+    count = len(params["branches"])
     sides = []
-    for branch in params["branches"]:
+    for k, branch in enumerate(params["branches"]):
         inner, consts = opened(branch)
         values: dict[Any, Any] = dict(zip(inner.invars, rest, strict=True))
         values.update(_constants(inner, consts))
-        _run(inner, values, context)
+        taken = chosen(which, [Term("==", ZERO, ZERO if j == k else ONE) for j in range(count)])
+        _run(inner, values, replace(context, taken=(*context.taken, taken)))
         sides.append([_value(v, values) for v in inner.outvars])
     return [chosen(which, cases) for cases in zip(*sides, strict=True)]
 
 
-def _read(equation: Any, values: Mapping[Any, Any]) -> Term:
+def _read(equation: Any, values: Mapping[Any, Any], context: Context) -> Term:
     from jax.tree_util import tree_unflatten
 
     table = _value(equation.invars[0], values)
@@ -162,4 +174,7 @@ def _read(equation: Any, values: Mapping[Any, Any]) -> Term:
             if hasattr(index, "start"):
                 raise UnsupportedOp(f"a read of a slice of {table.table}")
             indices.append(Term("int", index) if isinstance(index, int) else number_of(_value(index, values)))
+    for taken in context.taken:
+        # what a branch that is not taken reads is of no account: an entry that is there stands for it
+        indices = [folded(Term("select", taken, index, ZERO)) for index in indices]
     return Term("read", Term("name", table.table), *(indices or [ZERO]))

@@ -79,10 +79,37 @@ def _counted(kernel: Kernel, m: IndexMap) -> tuple[Formula, ...]:
     return (PlacePredicate((At(program, "program"),), fits),)
 
 
-def _parts(term: Term) -> list[Term]:
-    """The term and everything numeric inside of it."""
+def _parts(term: Term, wraps: bool = False) -> list[Term]:
+    """The term and everything numeric inside of it that int32 has to hold.
+
+    wraps: what is asked of the term is its rest by a power of two, which is the same after int32 wrapped.
+    """
     if term.op in ("int", "name"):
         return []
-    start = 1 if term.op == "read" else 0
-    inner = [part for a in term.args[start:] for part in _parts(a)]
-    return inner if term.op in CONDITIONS else [*inner, term]
+    if term.op == "%" and _width(term.args[1]):
+        # how machine integers are written: narrow or unsigned ones, and what a conversion leaves of a number
+        return _parts(term.args[0], True)
+    if term.op == "-" and _is_signed_rest(*term.args):
+        return _parts(term.args[0])
+    same = wraps and term.op in ("+", "-", "*", "shl")
+    inner = [part for a in term.args[term.op == "read" :] for part in _parts(a, same)]
+    return inner if same or term.op in CONDITIONS or _unsigned(term) else [*inner, term]
+
+
+def _width(divisor: Term) -> int:
+    """The bits of the integers that a rest by this number is, 0 = none that int32 wraps to."""
+    value = divisor.args[0] if divisor.op == "int" else 0
+    return value.bit_length() - 1 if 1 < value <= 2 * LIMIT and not value & (value - 1) else 0
+
+
+def _is_signed_rest(left: Term, right: Term) -> bool:
+    """Whether `left - right` is what so many bits, with a sign, hold of a number."""
+    return left.op == "%" and right.op == "int" and 0 < 2 * right.args[0] == 1 << _width(left.args[1])
+
+
+def _unsigned(term: Term) -> bool:
+    """Whether a term is an unsigned number of 32 bits as it stands, so that int32 does not matter to it."""
+    if term.op == "%" and _width(term.args[1]) == 32:
+        return True
+    parts = term.args[1:] if term.op == "select" else term.args
+    return term.op in ("//", "%", "min", "max", "select", "truncdiv", "truncrem") and any(map(_unsigned, parts))

@@ -5,7 +5,9 @@ interpret mode shows NaN for floats, hardware does not.
 Refuted by: the smallest `block` (for Element and bounded windows: element) that no program has.
 Example: array f32[1000], block 256, grid 3: block 3, elements [768, 1000), is never written.
 An output whose value nobody uses is reported as info. An aliased output keeps the input's values where nothing is
-written, so a hole is a warning there. Whether the body stores into each block that it gets is not looked at.
+written, so a hole is a warning there. Whether the body stores into each block that it gets is asked by
+`outputs_stored`; so is an output that several pipelines of a body write, or parts of it that the body cut out: what one
+of them leaves out another may write.
 Source: JAX's page "Grids and BlockSpecs".
 Fix: grid = pl.cdiv(array, block) in every dimension.
 """
@@ -27,8 +29,10 @@ TARGET = False
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
-    """One per output with windows."""
-    return for_each_operand((o for o in kernel.outputs if o.windowed), lambda operand: _of(kernel, operand))
+    """One per output whose windows alone say what is written of it."""
+    return for_each_operand(
+        (o for o in kernel.outputs if o.windowed and not o.part), lambda operand: _of(kernel, operand)
+    )
 
 
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:

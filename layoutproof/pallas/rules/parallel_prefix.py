@@ -3,6 +3,8 @@
 Why it matters: cores share out the parallel dimensions, and run the others in order. `pltpu.InterpretParams` refuses
 another order; the compiler (libtpu 0.0.42.1) takes it and does not say what it then runs in which order.
 Refuted by: the first parallel dimension that follows a sequential one. Dimensions that vmap added count as parallel.
+Not asked of `emit_pipeline`: its grid is a loop of one core, which runs all of it in order; with `core_axis` it shares
+out the parallel dimension, wherever that stands.
 Example: dimension_semantics ("arbitrary", "parallel").
 Fix: reorder the grid: parallel dimensions first, reductions last.
 """
@@ -16,8 +18,8 @@ TARGET = False
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
-    """One, about the semantics; none on GPUs, where all is parallel."""
-    if kernel.platform != "tpu":
+    """One, about the semantics; none on GPUs, where all is parallel, and of pipelines: each core runs its part."""
+    if kernel.platform != "tpu" or kernel.pipeline != "pallas_call":
         return ()
     parallel = kernel.parallel()
     # one program alone is in every order
