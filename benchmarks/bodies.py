@@ -1,12 +1,13 @@
-"""`python benchmarks/bodies.py [--random N] [--seed S]`: what is said of random kernel bodies, held against running them.
+"""`python benchmarks/bodies.py [--random N] [--seed S]`: random kernel bodies, judged and run.
 
-Each kernel is built of slices, masks, reductions, accumulators and loops that are right or wrong by chance. It is judged,
-and run in `pltpu.InterpretParams` with memory that starts as NaN and with memory that starts as 0. A verdict is wrong where
-  proved in bounds, and the interpreter meets an access that is not;
-  refuted in bounds, and it meets none;
-  proved defined (no undefined value reaches an output), and an output has NaN, or differs between the two memories;
-  refuted, and neither shows (what only the interpreter hides is counted apart: NaN times 0).
-Prints the counts and the seed of each disagreement; exits 1 where there is one.
+Each kernel is built of slices, masks, reductions, accumulators and loops that are right or wrong by chance. It runs in
+`pltpu.InterpretParams` with memory that starts as NaN, and with memory that starts as 0. A verdict is wrong where
+  proved in bounds, and the interpreter meets an access that is not; or refuted, and it meets none;
+  proved that nothing undefined reaches an output and nothing is read before it is written, and an output has NaN, or
+  differs between the two memories;
+  refuted that nothing undefined reaches an output, and no output shows it.
+What is read before it is written need not reach an output. Prints counts and the seed of each disagreement; exits 1
+where there is one.
 """
 
 from __future__ import annotations
@@ -169,7 +170,8 @@ def main() -> int:
         bounds = said["body_in_bounds"]
         bad = (bounds == "proved") == outside if bounds != "unknown" else False
         if not outside and defined != "unknown":
-            bad = bad or (defined == "proved") == undefined
+            reaches = values[0] == "refuted"
+            bad = bad or (undefined and defined == "proved") or (reaches and not undefined)
         counts[f"in bounds {bounds}, it is {'not' if outside else 'so'}"] += 1
         if not outside:
             counts[f"defined {defined}, it is {'not' if undefined else 'so'}"] += 1
