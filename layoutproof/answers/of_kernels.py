@@ -15,7 +15,7 @@ from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.pallas import report
 from layoutproof.pallas.accepted import accepted, read_baseline
 from layoutproof.pallas.findings import Judged, exit_code, judged
-from layoutproof.pallas.judge import GRID, kernel_target
+from layoutproof.pallas.judge import GRID, conditions_on, kernel_target, sizes_of
 from layoutproof.registry.catalogue import kernel_property
 
 PROGRAMS = (*DUMP_ENDS, ".mlir", ".mlir.gz")
@@ -61,6 +61,7 @@ def kernels(
     only: str = "",
     baseline: str | Path | None = None,
     trace: bool = True,
+    where: Sequence[str] = (),
     **kwargs: Any,
 ) -> Kernels:
     """Judge every Pallas call that `function(*args, **kwargs)` makes. It is traced on shapes; nothing is computed.
@@ -77,6 +78,7 @@ def kernels(
         only: "grid" asks nothing of the bodies; the answer says so.
         baseline: A file that `layoutproof kernels --write-baseline` wrote: the unknowns in it are accepted.
         trace: Whether code that a spec file names may be imported.
+        where: Conditions on sizes of the running program, e.g. ["grid1 <= 7"]; each is for the calls that have them.
         **kwargs: Arguments of the function by name, as `args`.
 
     Returns:
@@ -87,7 +89,7 @@ def kernels(
         Undecided: The function makes no Pallas call, so nothing is asked.
     """
     found = calls_of(function, args, kwargs, target, compiler, assume, properties, trace)
-    return judged_all(found, properties, target, compiler, effort, only, baseline)
+    return judged_all(found, properties, target, compiler, effort, only, baseline, where)
 
 
 def judged_all(
@@ -98,6 +100,7 @@ def judged_all(
     effort: int,
     only: str = "",
     baseline: str | Path | None = None,
+    where: Sequence[str] = (),
 ) -> Kernels:
     """What is found of calls; arguments and errors as of `kernels`."""
     if only not in ("", GRID):
@@ -105,7 +108,15 @@ def judged_all(
     asked = list(properties) or None
     how: dict[str, Any] = {"names": asked, "only": only, "target": target, "compiler": compiler, "effort": effort}
     known = {} if baseline is None else read_baseline(Path(baseline))
-    return Kernels(tuple(accepted(judged(call, **how), known) for call in calls))
+    held = [conditions_on(call, where) if where and isinstance(call, Kernel) else None for call in calls]
+    stray = [text for text in where if all(said is None or f"({text})" not in said for said in held)]
+    if stray:
+        sizes = dict.fromkeys(name for call in calls if isinstance(call, Kernel) for name in sizes_of(call))
+        have = f"they have {', '.join(sizes)}" if sizes else "they have none"
+        raise LayoutError(f"no call has all sizes that the condition speaks of; {have}", text=stray[0])
+    return Kernels(
+        tuple(accepted(judged(call, **how, where=said), known) for call, said in zip(calls, held, strict=True))
+    )
 
 
 def calls_of(

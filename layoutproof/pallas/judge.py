@@ -10,6 +10,7 @@ from typing import Any
 
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import LayoutError, Undecided, failure, unknown_name
+from layoutproof.core.expression import parse_condition
 from layoutproof.core.finding import Finding, split_place
 from layoutproof.core.result import Verdict
 from layoutproof.core.size import symbols_of
@@ -198,6 +199,13 @@ def kernel_of(value: object, asked: str) -> Kernel:
     )
 
 
+def conditions_on(kernel: Kernel, texts: Sequence[str]) -> str | None:
+    """Those of some conditions on sizes that speak of this kernel's own, as one; None where none does."""
+    known = set(sizes_of(kernel))
+    parts = [f"({text})" for text in texts if set(parse_condition(text).names()) <= known]
+    return " and ".join(parts) if parts else None
+
+
 def sizes_of(kernel: Kernel) -> tuple[str, ...]:
     """The size symbols of a kernel: of its grid, arrays, blocks, index maps and tables.
 
@@ -316,8 +324,22 @@ def _answer(
         found = replace(found, figures={**found.figures, **holds_when((claim,), where)})
     if where is None and kernel.runtime and "sizes" in (found.counterexample or ()):
         what = f"depends on {' and '.join(kernel.runtime)}, known at run time only; say what it may be with where"
-        return left_open(found, what)
+        enough = _enough(name, asked.subject, kernel, claim, found, how)
+        return left_open(found, f"{what}: {enough!r}, and it is proved" if enough else what)
     return found
+
+
+def _enough(question: str, subject: str, kernel: Kernel, claim: Claim, found: Finding, how: How) -> str:
+    """The condition on one size of the running program under which a claim is proved, below the one that refutes it."""
+    point: Any = found.counterexample or {}
+    for symbol in kernel.runtime:
+        most = int(point["sizes"].get(symbol, 1)) - 1
+        if most > 0:
+            text = f"{symbol} <= {most}"
+            below = replace(claim, where=where_term(text, claim.symbols))
+            if conclude(question, subject, (below,), how).verdict is Verdict.PROVED:
+                return text
+    return ""
 
 
 def _tables(kernel: Kernel, asked: Obligation) -> tuple[Table, ...]:

@@ -26,6 +26,12 @@ from layoutproof.kernel.kernel_parts import parts_of
     multiple=True,
     help='Of tables: "0 <= prefetch0 < 8; prefetch0 is onto".',
 )
+@click.option(
+    "--where",
+    metavar="CONDITION",
+    multiple=True,
+    help='Of sizes that only the running program knows: "grid1 <= 7".',
+)
 @click.option("--only", type=click.Choice(["grid"]), help="Ask nothing of the kernels' bodies; the headline says so.")
 @click.option("--baseline", type=click.Path(path_type=Path), help="Accept the unknowns that this file records.")
 @click.option(
@@ -47,6 +53,7 @@ def command(
     target: str | None,
     compiler: str | None,
     assume: tuple[str, ...],
+    where: tuple[str, ...],
     only: str | None,
     baseline: Path | None,
     write_baseline: Path | None,
@@ -86,7 +93,7 @@ def command(
             return print_json(document(0, {"spec": written}))
         say(written)
         return 0
-    answer = judged_all(found, names, target, compiler, effort, only or "", baseline)
+    answer = judged_all(found, names, target, compiler, effort, only or "", baseline, where)
     if write_baseline is not None:
         from layoutproof.pallas.accepted import baseline_text
 
