@@ -2,7 +2,8 @@
 
 `python benchmarks/inverse.py --questions 20000` asks `lp.inverse`, and says what disagrees with the seed that makes it
 again; the exit code is then 1. Of each layout drawn it also asks for every place that an element has: `injective` is
-proved exactly where each of them gives one element back.
+proved exactly where each of them gives one element back. And it evaluates the text of the inverse's formula, of another
+layout, perhaps with size symbols, at every place.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.questions.places_at_random import ask, identity
+from tests.questions.places_at_random import ask, formula, identity
 
 
 def main() -> int:
@@ -25,7 +26,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     counts: Counter[tuple[str, str]] = Counter()
-    wrong = asked = back = 0
+    wrong = asked = back = formulas = 0
     start = time.perf_counter()
     number = 0
     while asked < options.questions:
@@ -38,10 +39,11 @@ def main() -> int:
                     f"seed {options.seed}, layout {number}: {each.text} at {dict(each.place)}: {each.wrong}", flush=True
                 )
         problem, places = identity(options.seed, number)
-        back += places
-        if problem:
+        wrong_formula, there = formula(options.seed, number)
+        back, formulas = back + places, formulas + there
+        for words in filter(None, (problem, wrong_formula)):
             wrong += 1
-            print(f"seed {options.seed}, layout {number}: {problem}", flush=True)
+            print(f"seed {options.seed}, layout {number}: {words}", flush=True)
         number += 1
     words = ("element", "elements", "padding", "hole", "outside", "unknown")
     print(f"\n{'':<12}" + "".join(f"{word:>10}" for word in words))
@@ -49,8 +51,8 @@ def main() -> int:
         print(f"{language:<12}" + "".join(f"{counts[language, word]:>10}" for word in words))
     seconds = time.perf_counter() - start
     print(
-        f"\nseed {options.seed}: {asked} questions and {back} places there and back, {wrong} disagreements, "
-        f"{seconds:.0f} s"
+        f"\nseed {options.seed}: {asked} questions, {back} places there and back, {formulas} formulas, "
+        f"{wrong} disagreements, {seconds:.0f} s"
     )
     return 1 if wrong else 0
 

@@ -346,7 +346,18 @@ class LocatePlace(Document):
     reason: str
 
 
-Locate = LocateElement | LocatePlace
+class LocateFormula(Document):
+    """The element at a place as a formula, with `--at` and names alone."""
+
+    subject: str
+    coordinates: list[str]
+    element: dict[str, str] = Field(description="each entry of the index as text, by the dimension's name")
+    replica: dict[str, str]
+    condition: str = Field(description="when a place of the range holds an element; empty where every one does")
+    decided_by: str
+
+
+Locate = LocateElement | LocatePlace | LocateFormula
 
 
 class _MigratedFile(_Part):

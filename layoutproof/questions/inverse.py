@@ -14,6 +14,7 @@ from layoutproof.core.index_map import IndexMap
 from layoutproof.core.space import Space, axis_names
 from layoutproof.core.visible import json_text
 from layoutproof.questions.evaluate import read_constant, shown
+from layoutproof.questions.inverse_formula import InverseFormula, flattened, formula_of
 from layoutproof.registry.read import map_of, read_layout
 from layoutproof.solvers.digits import DIGITS, placed
 from layoutproof.solvers.preimage import preimage
@@ -142,6 +143,12 @@ class Inverse:
         >>> inverse("(i < 256, j < 512) -> (i // 8, j // 128)").at(p0=2, p1=1).count
         1024
         """
+        symbols = map_of(self.layout).sizes()
+        if symbols:
+            raise LayoutError(
+                f"{shown(self.layout)} has the size {symbols[0]}, which has no value before run time; write a number "
+                "for it, or ask for the formula of all places: --at with names alone, or formula()"
+            )
         read, m = read_constant(self.layout)
         names = names_of(m)
         wanted = _wanted(read, {**(place or {}), **coordinates}, names, m)
@@ -150,9 +157,47 @@ class Inverse:
         if m.memory is not None and "byte" in wanted:
             return _at_byte(read, m, wanted, most)
         if m.memory is not None and "offset" in wanted:
-            m, names = _flat(m), ("offset",)
+            m, names = flattened(m), ("offset",)
         numbers = {names.index(name): value for name, value in wanted.items()}
         return _contents(read, m, wanted, numbers, most)
+
+    def formula(self, *names: str) -> InverseFormula:
+        """The element at a place as a formula over the place's coordinates, for all places and all sizes.
+
+        Each entry of the index is a sum of digits, read from the coordinates by `//` and `%`. It is proved that the
+        formula gives each element back from its place, and the condition says which places of the range hold one.
+
+        Args:
+            *names: "offset" for the offset in a memory, or the names of all coordinates; without any the offset of a
+                memory, else all coordinates.
+
+        Returns:
+            The formula.
+
+        Raises:
+            LayoutError: There are no such coordinates.
+            Undecided: There is no such formula, as where elements collide, or it cannot be proved; with the reason.
+
+        >>> print(inverse("f32[N,M]{1,0:T(8,128)}").formula("p0", "p1", "p2", "p3"))
+        f32[N,M]{1,0:T(8,128)}  at (p0, p1, p2, p3)
+          i = p0 * 8 + p2
+          j = p1 * 128 + p3
+          an element is there where i < N and j < M
+          proved by digits
+        >>> inverse("f32[3,5]{1,0:T(2,2)}").formula().element["i"]
+        'offset // 12 * 2 + offset % 4 // 2'
+        """
+        m = map_of(self.layout)
+        axes = names_of(m)
+        known = axes if m.memory is None else tuple(dict.fromkeys(("offset", *axes)))
+        for name in names:
+            if name not in known:
+                raise unknown_name("coordinate", name, known)
+        if m.memory is not None and (not names or names == ("offset",)):
+            m, axes = flattened(m), ("offset",)
+        elif names and set(names) != set(axes):
+            raise LayoutError(f"a formula is over all coordinates: {', '.join(axes)}")
+        return formula_of(m, axes, shown(self.layout))
 
 
 def inverse(layout: object) -> Inverse:
@@ -181,12 +226,6 @@ def inverse(layout: object) -> Inverse:
 def names_of(m: IndexMap) -> tuple[str, ...]:
     """The names of the coordinates of a map, as `locate` gives them."""
     return m.range.names or axis_names(m.coordinates())
-
-
-def _flat(m: IndexMap) -> IndexMap:
-    """A memory's map to its offset, which is called so."""
-    flat = m.flat()
-    return IndexMap(m.domain, Space(("offset",), flat.range.extents), flat.place, m.replicas, m.memory)
 
 
 def _wanted(layout: Any, given: Mapping[str, Any], names: tuple[str, ...], m: IndexMap) -> dict[str, int]:
@@ -233,9 +272,9 @@ def _at_byte(layout: Any, m: IndexMap, wanted: dict[str, int], most: int) -> Con
     used = min(memory.bits, memory.natural_bits)
     parts = []
     for offset in range(low // memory.bits, high // memory.bits + 1):
-        if offset >= memory.allotted:
+        if offset >= int(memory.allotted):
             break
-        part = _contents(layout, _flat(m), wanted, {0: offset}, most)
+        part = _contents(layout, flattened(m), wanted, {0: offset}, most)
         if part.count and max(low, offset * memory.bits) >= offset * memory.bits + used:
             why = f"its element has {memory.natural_bits} bits, stored in {memory.bits}"
             part = Contents(subject, wanted, "padding", reason=f"{why}; this is the rest at offset {offset}")
@@ -307,7 +346,8 @@ def _padding(layout: Any, m: IndexMap, wanted: Mapping[int, int]) -> tuple[tuple
         rows = ()
     if rows:
         index = rows[0][0]
-        beyond = [group for group in groups if index[group[0][0]] >= m.domain.extents[group[0][0]]]
+        given: Any = m.domain.extents
+        beyond = [group for group in groups if index[group[0][0]] >= given[group[0][0]]]
         names = tuple([m.domain.names[k] for dimensions, _, _ in beyond for k in dimensions])
         return names, " and ".join([_rounded_up(m, group) for group in beyond])
     if memory is not None:
@@ -346,7 +386,7 @@ def _groups(m: IndexMap) -> list[tuple[tuple[int, ...], int, int]]:
         roots, _ = placed(m, DIGITS)
     except Undecided:
         return []
-    found = []
+    found: list[tuple[tuple[int, ...], int, int]] = []
     for root in roots:
         room = prod(leaf.extent for leaf in root.leaves())
         if root.dimension < len(extents) and room > root.extent:

@@ -40,17 +40,15 @@ def solution(strides: Sequence[int], ranges: Sequence[Range], target: int = 0) -
     >>> solution([3, 5], [(-5, 5), (1, 3)]), solution([2, 4], [(0, 9), (0, 9)], 3)
     ([-5, 3], None)
     """
-    return next(solutions(strides, ranges, target), None)
+    return next(solutions(strides, ranges, target, STEPS), None)
 
 
-def solutions(
-    strides: Sequence[int], ranges: Sequence[Range], target: int = 0, steps: int = STEPS
-) -> Iterator[list[int]]:
+def solutions(strides: Sequence[int], ranges: Sequence[Range], target: int, steps: int) -> Iterator[list[int]]:
     """All values z_k in ranges[k] with sum of strides[k] * z_k == target, each once.
 
     A z_k whose stride is 0 stays at the first value of its range. Raises TooMany after `steps` choices.
 
-    >>> list(solutions([2, 3], [(0, 3), (0, 3)], 6))
+    >>> list(solutions([2, 3], [(0, 3), (0, 3)], 6, 99))
     [[3, 0], [0, 2]]
     """
     values: list[int] = []

@@ -169,7 +169,8 @@ BAD = {
     ("locate", SCORES, "2,7"): "index 7 of dimension 1",
     ("locate", SCORES, "2"): "1 ",
     ("locate", "f32[N]{0}", "2"): "size N",
-    ("locate", SCORES, "--at", "lane 5"): "a place is written offset=17 or lane=5 reg=2; 'lane 5' is not",
+    ("locate", SCORES, "--at", "lane 5"): "unknown coordinate 'lane'; known: offset, p0",
+    ("locate", SCORES, "--at", "lane=5 reg"): "a place is written offset=17 or lane=5 reg=2; 'reg' is not",
     ("locate", SCORES, "--at", "offset=1 offset=2"): "offset is there twice",
     ("locate", SCORES, "--at", "ofset=1"): "unknown coordinate 'ofset'; did you mean 'offset'?",
     ("locate", "f32[N]{0}", "--at", "offset=1"): "size N",
@@ -280,6 +281,15 @@ def test_locate_at_a_place(run: Any) -> None:
     assert (code, found["what"], found["count"], found["place_count"]) == (0, "element", 1, 2)
     assert [held["replica"] for held in found["elements"]] == [[0], [1]]
     assert found["elements"][1] == {"index": [1, 2], "replica": [1], "place": {"lane": 4, "reg": 2, "warp": 1}}
+    assert run("locate", "f32[N,M]{1,0:T(8,128)}", "--at", "p0 p1 p2 p3")[1].splitlines()[1:] == [
+        "  i = p0 * 8 + p2",
+        "  j = p1 * 128 + p3",
+        "  an element is there where i < N and j < M",
+        "  proved by digits",
+    ]
+    code, out, err = run("locate", "f32[3,5] strides (4,1)", "--at", "offset")
+    assert (code, out) == (3, "")
+    assert "the coordinates do not tell i" in err
     code, out, err = run("locate", "(i < 100000000) -> (i * 7 % 10,)", "--at", "p0=3")
     assert (code, out) == (3, "")
     assert "at least 64 elements" in err

@@ -84,6 +84,7 @@ GOOD: list[tuple[int, list[str]]] = [
     (0, ["locate", "S[4:1@m] + R[2:4@m]", "2"]),
     (0, ["locate", "f32[3,5]{1,0:T(2,2)}", "--at", "offset=14"]),
     (0, ["locate", "S[4:1@m] + R[2:4@m]", "--at", "m=2"]),
+    (0, ["locate", "f32[N,M]{1,0:T(8,128)}", "--at", "offset"]),
     (0, ["migrate", "specs/a.yaml"]),
     (0, ["schema"]),
     (0, ["schema", "--of", "gate"]),

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 from unittest import mock
 
 import layoutproof as lp
 from layoutproof.core.index_map import IndexMap, Memory, row_major
 from layoutproof.questions.inverse import Contents, names_of
+from layoutproof.questions.inverse_formula import InverseFormula
 from layoutproof.registry.read import map_of, read_layout
 from layoutproof.solvers import preimage
 from tests.properties import places
-from tests.questions.questions_at_random import LANGUAGES, Drawn, xla
+from tests.questions.questions_at_random import LANGUAGES, Drawn, Sizes, xla
 
 Row = tuple[tuple[int, ...], tuple[int, ...]]
 LISTED = (3, 10_000)
@@ -151,6 +154,63 @@ def _is_inside(rule: IndexMap, place: Mapping[str, int]) -> bool:
     extents: Any = rule.range.extents
     whole = len(place) == len(extents) and not {"byte", "offset"} & place.keys()
     return whole and all(0 <= v < e for v, e in zip(place.values(), extents, strict=True))
+
+
+SIZES = (1, 2, 3, 5, 8, 9)
+"""Values of size symbols at which formulas are looked at."""
+
+
+def formula(seed: int, number: int) -> tuple[str, bool]:
+    """Of one layout, the formula of its inverse: its text evaluated by Python at every place of the range.
+
+    Gives what is wrong, or "", and whether there was a formula.
+    """
+    rng = random.Random(f"formula {seed} {number}")
+    draw, _, with_sizes = LANGUAGES[rng.choice(list(LANGUAGES))]
+    layout = draw(rng, symbolic=with_sizes and rng.random() < 0.4)
+    m = map_of(read_layout(layout.text))
+    try:
+        found = lp.inverse(layout.text).formula(*(names_of(m) if m.memory is None or rng.random() < 0.5 else ()))
+    except lp.Undecided:
+        return "", False
+    entries = {name: compile(text, name, "eval") for name, text in {**found.element, **found.replica}.items()}
+    for sizes in ({name: rng.choice(SIZES) for name in layout.symbols} for _ in range(3 if layout.symbols else 1)):
+        rule = layout.rule(sizes)
+        if 0 in rule.domain.extents or prod(rule.domain.extents) > 2000:  # type: ignore[type-var]
+            continue
+        problem = _formula_disagrees(found, entries, rule, sizes)
+        if problem:
+            return f"{layout.text} with {sizes}: {found}: {problem}", True
+    return "", True
+
+
+def _formula_disagrees(found: InverseFormula, entries: Mapping[str, Any], rule: IndexMap, sizes: Sizes) -> str:
+    held: dict[tuple[int, ...], list[Row]] = {}
+    flat = found.coordinates == ("offset",) and rule.memory is not None
+    extents: Any = rule.range.extents
+    for row in itertools.product(places.every(rule.domain.extents), places.every(rule.replicas.extents)):
+        at = rule.at(*row)
+        held.setdefault((row_major(at, extents),) if flat else at, []).append(row)
+    every = places.every([prod(extents)] if flat else extents) if prod(extents) < 20_000 else []
+    for at in [*every, *held]:
+        names = {"__builtins__": {}, **sizes, **dict(zip(found.coordinates, at, strict=True))}
+        values = {name: eval(code, names) for name, code in entries.items()}
+        rows = held.get(at, [])
+        index = tuple(values[name] for name in found.element)
+        if rows and {x for x, _ in rows} != {index}:
+            return f"at {at} it gives {index}, and there are {rows}"
+        if rows and found.replica and tuple(values[name] for name in found.replica) not in {c for _, c in rows}:
+            return f"at {at} it gives the replica {values}, and there are {rows}"
+        conditions = [part for part in found.condition.split(" and ") if part and "this one" not in part]
+        holds = all(eval(_size_text(part), {**names, **values}) for part in conditions)
+        if (rows and not holds) or (holds and not rows and "this one" not in found.condition):
+            return f"at {at} the condition is {holds}, and there are {rows}"
+    return ""
+
+
+def _size_text(condition: str) -> str:
+    """A condition with `ceil(N/8)` as Python has it."""
+    return re.sub(r"ceil\(([^()]*)/([^()]*)\)", r"-(-(\1) // (\2))", condition)
 
 
 def identity(seed: int, number: int) -> tuple[str, int]:

@@ -178,6 +178,80 @@ def test_there_and_back() -> None:
         assert not problem
 
 
+@pytest.mark.parametrize(
+    ("layout", "element", "condition"),
+    [
+        (
+            SCORES,
+            {"i": "offset // 12 * 2 + offset % 4 // 2", "j": "offset % 12 // 4 * 2 + offset % 2"},
+            "i < 3 and j < 5",
+        ),
+        ("f32[N,M] strides (M,1)", {"i": "offset // M", "j": "offset % M"}, ""),
+        ("f32[3,5] strides (-8,1)", {"i": "2 - offset // 8", "j": "offset % 8"}, "j < 5"),
+        # strides that do not nest: 8 is no multiple of 3
+        (
+            "((2,3),4):((1,3),8)",
+            {"i": "offset % 8 // 3 * 2 + offset % 8 % 3", "j": "offset // 8"},
+            "its place is this one",
+        ),
+        (
+            FIG2,
+            {"i": "lane // 4", "j": "(warp - 5) % 4 * 8 + lane % 4 * 2 + reg"},
+            "j < 16 and 0 <= r0 < 2",
+        ),
+        ("(i < N) -> (i // 8, i % 8) in [cdiv(N, 8), 8]", {"i": "p0 * 8 + p1"}, "i < N"),
+    ],
+)
+def test_formulas(layout: str, element: dict[str, str], condition: str) -> None:
+    """The element as digits of the coordinates, for all sizes, and where there is one."""
+    found = lp.inverse(layout).formula()
+    assert (found.element, found.condition) == (element, condition)
+    assert found.decided_by == "digits"
+
+
+def test_formula_for_any_tile() -> None:
+    """Tiles of any size: the inverse is a sum of products, and holds for all of them."""
+    found = lp.inverse("f32[N,M]{1,0:T(a,b)}").formula("p0", "p1", "p2", "p3")
+    assert found.element == {"i": "p0 * a + p2", "j": "p1 * b + p3"}
+    assert found.condition == "i < N and j < M"
+
+
+@pytest.mark.parametrize(
+    ("layout", "reason"),
+    [
+        ("f32[3,5] strides (4,1)", "do not tell i digit by digit"),
+        ("S[(8,64):(64,1)] swizzle (3,3,3) on (8,64)", "no exclusive or"),
+        ("f32[0,5]{1,0}", "has no elements"),
+    ],
+)
+def test_without_a_formula(layout: str, reason: str) -> None:
+    """Where there is none the reason is given, and nothing is guessed."""
+    with pytest.raises(lp.Undecided, match=reason):
+        lp.inverse(layout).formula()
+
+
+def test_a_wrong_formula_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engines refute a formula that is not the inverse: the tile's rows and columns exchanged."""
+    from layoutproof.core.errors import InternalError
+    from layoutproof.questions import inverse_formula
+
+    right = inverse_formula.inverse_terms
+    swapped = lambda m, names: right(m, [names[1], names[0], *names[2:]])  # noqa: E731
+    monkeypatch.setattr(inverse_formula, "inverse_terms", swapped)
+    with pytest.raises(InternalError, match="is wrong at"):
+        lp.inverse("f32[32,512]{1,0:T(8,128)}").formula("p0", "p1", "p2", "p3")
+
+
+def test_random_formulas() -> None:
+    """The text of each formula, evaluated by Python at every place, with sizes put in; most layouts have one."""
+    found = 0
+    for number in range(150):
+        problem, there = places_at_random.formula(20261122, number)
+        assert not problem
+        found += there
+    assert found > 70
+
+
 def test_wrong_answers_are_noticed() -> None:
     """An answer with an element missing, moved, or counted twice contradicts what looking at every element says."""
     m = places_at_random.xla(random.Random(3)).rule({})

@@ -23,25 +23,26 @@ _COORDINATE = re.compile(r"([^\s=,]+)\s*=\s*(-?[0-9]{1,40})(?:\s*,\s*|\s+|$)")
 @click.argument("layout")
 @click.argument("index", required=False)
 @click.option(
-    "--at", "place", metavar="'NAME=NUMBER ..'", help="What is at a place: offset=17, byte=68, lane=5 reg=2, device=3."
+    "--at",
+    "at_place",
+    metavar="'NAME=NUMBER ..'",
+    help="What is at a place: offset=17, byte=68, lane=5 reg=2, device=3. Names alone, such as offset: the formula.",
 )
 @target_option
 @json_flag
-def command(layout: str, index: str | None, place: str | None, target: str | None, as_json: bool) -> int:
+def command(layout: str, index: str | None, at_place: str | None, target: str | None, as_json: bool) -> int:
     """Find one element: the place of INDEX, written 2,3, in LAYOUT, step by step; or with --at what is at a place."""
     from layoutproof.questions.evaluate import locate
     from layoutproof.registry.read import map_of
 
-    if (index is None) == (place is None):
+    if (index is None) == (at_place is None):
         raise click.UsageError("give an INDEX such as 2,3 or a place such as --at offset=17, and not both")
     (read,) = layouts_of((layout,), target)
-    if place is not None:
-        from layoutproof.questions.inverse import inverse
-
-        contents = inverse(read).at(_coordinates(place))
+    if at_place is not None:
+        answer, text = _at(read, at_place)
         if as_json:
-            return print_json(contents.as_dict())
-        say("\n".join([str(contents), *notes_of(read)]))
+            return print_json(answer)
+        say("\n".join([text, *notes_of(read)]))
         return 0
     assert index is not None
     at = integers(index, "an index")
@@ -61,6 +62,18 @@ def command(layout: str, index: str | None, place: str | None, target: str | Non
         lines.append(f"  .. {len(found) - MOST_REPLICAS} more replicas; --json has them")
     say("\n".join([*lines, *notes_of(read)]))
     return 0
+
+
+def _at(layout: Any, place: str) -> tuple[dict[str, Any], str]:
+    """What is at a place, as a document and as text; of names without numbers the formula of all places."""
+    from layoutproof.questions.inverse import inverse
+
+    backwards = inverse(layout)
+    if place.strip() and "=" not in place:
+        formula = backwards.formula(*place.replace(",", " ").split())
+        return document(0, formula.as_dict()), str(formula)
+    contents = backwards.at(_coordinates(place))
+    return contents.as_dict(), str(contents)
 
 
 def _coordinates(text: str) -> dict[str, int]:

@@ -296,7 +296,7 @@ def decoded(known: set[Digit], waiting: list[dict[Digit, Any]]) -> tuple[set[Dig
         later = []
         for form in waiting:
             unknown = {d: c for d, c in form.items() if d not in known}
-            if _decodes(unknown):
+            if decodes(unknown):
                 known.update(unknown)
                 progress = True
             else:
@@ -305,7 +305,7 @@ def decoded(known: set[Digit], waiting: list[dict[Digit, Any]]) -> tuple[set[Dig
     return known, bool(waiting)
 
 
-def _decodes(form: dict[Digit, Any]) -> bool:
+def decodes(form: dict[Digit, Any]) -> bool:
     """Whether the digits can be read back from the sum: each outweighs all lighter ones together."""
     span: Any = 0
     for digit, coefficient in ascending(form):

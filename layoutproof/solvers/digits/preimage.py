@@ -59,10 +59,10 @@ def preimage(m: IndexMap, wanted: Mapping[int, int], most: int) -> Preimage:
     wanted_forms = [(forms[k][0], forms[k][1] - value) for k, value in wanted.items()]
     per_line = []
     for form, constant in lines(wanted_forms):
-        found = _solved(form, -constant)
-        if not found:
+        solved = _solved(form, -constant)
+        if not solved:
             return Preimage((), 0, 0)
-        per_line.append(found)
+        per_line.append(solved)
     if prod(map(len, per_line)) > STEPS:
         raise BudgetExceeded(f"more than {STEPS} combinations of digits make these coordinates")
     mine = [root for root in roots if root.dimension < rank]
