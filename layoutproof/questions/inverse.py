@@ -1,4 +1,20 @@
-"""What is at a place: the element or elements there, padding, or nothing; the other way round than `locate`."""
+"""What is at a place: the element or elements there, padding, or nothing; the other way round than `locate`.
+
+Asked as `lp.inverse(layout).at(offset=17)`, `layoutproof locate LAYOUT --at 'lane=5 reg=2'`, or in a spec file:
+    - at: scores
+      byte: 68
+      is: [2, 3]
+A place is an offset in elements, a byte (with a bit perhaps), or coordinates by name; with some coordinates only it is
+everything that has those, as `device=3`. Answers: `element`, `elements` (they collide where the place is whole; all are
+counted exactly, the first are listed), `padding` with the dimensions whose rounding up made it (none: the tail's
+alignment, metadata, or padding within the tiles), `hole` (inside, and no rounding up would put an element there),
+`outside`.
+How: coordinates are linear forms over digits, so a place is a few equations, whatever the size of the array; where
+layouts have no digits, by bits over GF(2), one by one where there are few elements, or by the other engines. What no
+engine can list or count within its steps is unknown.
+Formula: `lp.inverse(layout).formula()`, or `--at` with names alone (`--at offset`): each entry of the index as a sum of
+digits, for all sizes and tiles, with the condition under which a place holds an element; both are proved.
+"""
 
 from __future__ import annotations
 

@@ -65,7 +65,12 @@ def _pages() -> dict[str, dict[str, str]]:
         "classes of the gate": dict(KINDS),
         "subjects": {
             n: _doc_of(f"layoutproof.{package}")
-            for n, package in (("gate", "changes"), ("hlo", "hlo"), ("search", "tilings"))
+            for n, package in (
+                ("gate", "changes"),
+                ("hlo", "hlo"),
+                ("inverse", "questions.inverse"),
+                ("search", "tilings"),
+            )
         },
     }
 
