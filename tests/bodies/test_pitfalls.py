@@ -13,7 +13,7 @@ from layoutproof.pallas.judge import judge
 from tests.bodies.judged import findings, worst
 from tests.bodies.pitfalls import CASES
 
-ASKED = ("body_in_bounds", "body_races", "initialised", "outputs_stored", "undefined_values")
+ASKED = ("body_in_bounds", "body_races", "dma_order", "initialised", "outputs_stored", "undefined_values")
 """The properties of bodies."""
 
 

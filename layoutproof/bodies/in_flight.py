@@ -1,0 +1,550 @@
+"""A walk over a body, program after program: what every semaphore counts, and which copies are in flight.
+
+A semaphore's slot counts bytes: those of the copies that were started on it, less those that were waited for. A wait
+blocks until its bytes are there, so where all bytes of a slot have been waited for, all its copies have ended; before,
+any of them may still run. Starts and waits are never matched by address: one wait may take the bytes of many copies.
+
+Where the numbers of a program are known, they are walked as they are. Where a condition is not (a table's entry, data),
+both ways are walked, and what is taken to hold is remembered: a wait under the condition of its start is no surprise.
+One program whose ids have names only stands for all programs, when nothing is in flight before it and after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any, NoReturn
+
+from layoutproof.bodies.effects import Access, Body, Copy, Effect, Loop, Signal, Spot, View, Wait
+from layoutproof.bodies.symbolic import Interval, Name, Number, Open, Symbolic, both, named, plus, shown
+from layoutproof.bodies.touched import Touch, touches
+from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.errors import Undecided
+from layoutproof.kernel.kernel import Kernel
+
+MOST_STEPS = 400_000
+"""Terms that are evaluated in one walk."""
+MOST_WAYS = 64
+"""Ways through the body that are kept apart."""
+MOST_ITERATIONS = 2_000
+"""Iterations of one loop that are walked one by one."""
+
+Run = tuple[Number, Number, int]
+"""Start, size and stride in one dimension of a reference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """What a view shows of an array: name, one run per dimension; exact: whether it shows all of that."""
+
+    name: str
+    runs: tuple[Run, ...]
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """A copy that was started: by which effect, what it reads and writes, how many bytes, in which program and line."""
+
+    effect: int
+    source: Region
+    target: Region
+    size: Number
+    program: tuple[Number, ...]
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One semaphore: the copies on it that may be in flight, bytes waited for since it counted 0, signals counted."""
+
+    flights: tuple[Flight, ...] = ()
+    waited: Number = 0
+    signals: int = 0
+
+
+Key = tuple[str, tuple[Number, ...]]
+State = Mapping[Key, Slot]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way through the body so far: the slots that do not count 0, and the conditions that were taken to hold."""
+
+    slots: tuple[tuple[Key, Slot], ...] = ()
+    assumed: tuple[tuple[Name, bool], ...] = ()
+
+    def slot(self, key: Key) -> Slot:
+        """What a slot counts."""
+        return dict(self.slots).get(key, Slot())
+
+    def with_slot(self, key: Key, slot: Slot) -> Way:
+        """Another count of one slot."""
+        slots = dict(self.slots) | {key: slot}
+        kept = {k: s for k, s in slots.items() if s != Slot()}
+        return replace(self, slots=tuple(sorted(kept.items(), key=repr)))
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that goes wrong. sure: whether it does in every run.  fix: what to write instead."""
+
+    what: str
+    fix: str
+    sure: bool
+    subject: str
+    spot: Spot
+    program: tuple[int, ...] = ()
+    iteration: tuple[int, ...] = ()
+    element: tuple[int, ...] = ()
+
+
+class _Stop(Exception):
+    """The first problem that is sure."""
+
+
+@dataclass(eq=False)
+class Walk:
+    """One walk. problems: what was found; those that are not sure first, one that is sure last."""
+
+    kernel: Kernel
+    body: Body
+    names: Mapping[str, Name] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    steps: int = 0
+
+    def __post_init__(self) -> None:
+        self._nodes = _nested(self.body.effects)
+        arrays = {t.view.reference.name for e in self.body.effects if isinstance(e, Copy) for t in touches(e)}
+        self._copied = {_array(self.kernel, name) for name in arrays}
+        self._within: dict[Name, Interval] = {}
+
+    # programs
+
+    def all_alike(self) -> bool:
+        """Whether any program, with nothing in flight before it, does nothing wrong and leaves nothing in flight."""
+        names: dict[str, Number] = {}
+        for name, extent in zip(self.kernel.grid_names, self.kernel.grid, strict=True):
+            names[name] = named("name", name)
+            if type(extent) is int:
+                if extent == 1:
+                    names[name] = 0
+                self._within[("name", name)] = (0, extent - 1)
+        try:
+            ways = self._program(names, [Way()])
+        except (_Stop, Undecided, ArithmeticError):
+            return False
+        finally:
+            self._within.clear()
+        return not self.problems and all(not way.slots for way in ways)
+
+    def one_by_one(self) -> bool:
+        """Walks the programs in order. False where there are too many; what was found by then stands."""
+        parallel = self.kernel.parallel()
+        ways = [Way()]
+        before: tuple[int, ...] | None = None
+        try:
+            for program in _in_order(self.kernel.grid):
+                if before is not None and any(before[k] != program[k] for k in parallel):
+                    self._over_cores(ways)
+                ways = self._program(dict(zip(self.kernel.grid_names, program, strict=True)), ways)
+                before = program
+                if self.steps > MOST_STEPS or len(ways) > MOST_WAYS:
+                    return False
+            self._left(ways, before or ())
+        except _Stop:
+            pass
+        return True
+
+    def _over_cores(self, ways: Iterable[Way]) -> None:
+        for way in ways:
+            for (name, _), slot in way.slots:
+                what = f"{name} is in use from one parallel program to the next: on several cores, not known"
+                self._open(name, self._spot(name, slot), what)
+
+    def _left(self, ways: Iterable[Way], program: tuple[int, ...]) -> None:
+        for way in ways:
+            for (name, at), slot in way.slots:
+                self._found(way, self._remains(name, at, slot, program, "when the kernel ends"))
+
+    def _spot(self, name: str, slot: Slot) -> Spot:
+        """Where what a slot counts was started or signalled."""
+        if slot.flights:
+            return self.body.effects[slot.flights[0].effect].spot
+        return next(e.spot for e in self.body.effects if isinstance(e, Signal) and e.semaphore.reference.name == name)
+
+    def _remains(self, name: str, at: Sequence[Number], slot: Slot, program: tuple[int, ...], when: str) -> Problem:
+        whole, total = _slot(name, at), _total(slot)
+        if slot.flights:
+            count = plus(total, slot.waited, -1)
+            what = f"{whole} counts {count} bytes {when}: {total} started, {slot.waited} waited for"
+            fix = f"wait for every byte that is started on {whole}"
+        else:
+            what = f"{whole} counts {slot.signals} {when}"
+            fix = f"wait for as much as {whole} is signalled"
+        return Problem(what, fix, True, name, self._spot(name, slot), program)
+
+    def _program(self, names: Mapping[str, Number], ways: list[Way]) -> list[Way]:
+        program = tuple(names.values())
+        ways = self._nodes_of(self._nodes, dict(names), program, (), ways)
+        freed = {r.name for r in self.body.references if r.name.startswith("scoped")}
+        windows = {o.name for o in self.kernel.operands if o.windowed}
+        self._freed(freed, ways, program)
+        for way in ways:
+            for (name, _), slot in way.slots:
+                for flight in slot.flights:
+                    for window in windows & {flight.source.name, flight.target.name}:
+                        what = f"a copy is in flight when the program of the window of {window} ends: not modelled"
+                        self._open(window, self._spot(name, slot), what)
+        # what held of this program is nothing to the next, where nothing is in flight
+        return list(dict.fromkeys(way if way.slots else Way() for way in ways))
+
+    # effects
+
+    def _nodes_of(
+        self, nodes: Sequence[Any], names: dict[str, Number], program: Any, turns: tuple[Number, ...], ways: list[Way]
+    ) -> list[Way]:
+        for node in nodes:
+            if isinstance(node, tuple):
+                ways = self._loop(node[0], node[1], names, program, turns, ways)
+            else:
+                ways = [after for way in ways for after in self._effect(node, names, program, turns, way)]
+                ways = list(dict.fromkeys(ways)) if len(ways) > 1 else ways
+            if len(ways) > MOST_WAYS:
+                spot = node.spot if not isinstance(node, tuple) else Spot(0, (), (), node[0].source)
+                self._open("", spot, f"more than {MOST_WAYS} ways through the body")
+                raise _Stop
+        return ways
+
+    def _loop(
+        self,
+        loop: Loop,
+        nodes: Sequence[Any],
+        names: dict[str, Number],
+        program: Any,
+        turns: tuple[Number, ...],
+        ways: list[Way],
+    ) -> list[Way]:
+        fresh = {r.name for r in self.body.references if r.fresh_in and r.fresh_in[-1] is loop}
+        count = loop.count.args[0] if loop.count is not None and loop.count.op == "int" else None
+        if count is not None and count <= MOST_ITERATIONS:
+            for turn in range(count):
+                ways = self._nodes_of(nodes, {**names, loop.name: turn}, program, (*turns, turn), ways)
+                ways = self._freed(fresh, ways, program)
+                if self.steps > MOST_STEPS:
+                    self._open("", Spot(0, (), (), loop.source), f"more than {MOST_STEPS} terms in the walk")
+                    raise _Stop
+            return ways
+        # any iteration stands for all, where it leaves everything as it was
+        counter = named("name", loop.name)
+        self._within[("name", loop.name)] = (0, (1 << 31) - 1 if count is None else count - 1)
+        found = []
+        for way in ways:
+            after = self._nodes_of(nodes, {**names, loop.name: counter}, program, (*turns, counter), [way])
+            after = self._freed(fresh, after, program)
+            if any(a.slots != way.slots for a in after):
+                name = next(k[0] for a in after for k, _ in set(a.slots) ^ set(way.slots))
+                what = f"{name} counts something else after an iteration of a loop whose iterations are not known"
+                spot = Spot(0, (), (), loop.source)
+                self._open(name, spot, f"{what}: not modelled")
+                raise _Stop
+            found.append(way)
+        return found
+
+    def _freed(self, freed: Collection[str], ways: list[Way], program: Sequence[Number]) -> list[Way]:
+        """Memory that the body allocated is free again."""
+        when = "when its memory is freed"
+        for way in ways:
+            for (name, at), slot in way.slots:
+                if name in freed:
+                    self._found(way, self._remains(name, at, slot, self._point(program), when))
+                for flight in slot.flights:
+                    for region in {flight.source.name, flight.target.name} & set(freed):
+                        what = f"{region} has a copy in flight {when}"
+                        fix = f"wait on {_slot(name, at)} before run_scoped ends"
+                        spot = self._spot(name, slot)
+                        self._found(way, Problem(what, fix, True, region, spot, self._point(program)))
+        return ways
+
+    def _effect(
+        self, effect: Effect, names: dict[str, Number], program: Any, turns: tuple[Number, ...], way: Way
+    ) -> Iterator[Way]:
+        if isinstance(effect, Access) and (
+            not way.slots or _array(self.kernel, effect.view.reference.name) not in self._copied
+        ):
+            yield way
+            return
+        on = Symbolic(self.body, names, dict(way.assumed), (program, turns), self._within)
+        held: Any = True
+        for condition in effect.spot.path:
+            held = both(held, on(condition))
+            if held is False:
+                break
+        self.steps += on.steps + 1
+        if held is False:
+            yield way
+        elif isinstance(held, Open) and not isinstance(effect, Access):
+            for taken in (True, False):
+                yield from self._effect(
+                    effect, names, program, turns, replace(way, assumed=(*way.assumed, (held.first(), taken)))
+                )
+        else:
+            at = (self._point(program), self._point(turns))
+            match effect:
+                case Access():
+                    sure = held is True and effect.mask is None
+                    self._touched(on, effect, way, at, sure)
+                    yield way
+                case Copy():
+                    yield self._started(on, effect, way, at, program)
+                case Wait():
+                    yield self._waited(on, effect, way, at)
+                case Signal():
+                    yield self._signalled(on, effect, way, at)
+            self.steps += on.steps
+
+    def _started(self, on: Symbolic, copy: Copy, way: Way, at: Any, program: Any) -> Way:
+        self._touched(on, copy, way, at, True)
+        key = self._key(on, copy.semaphore, way, copy.spot)
+        source, target = (self._region(on, view) for view in (copy.source, copy.target))
+        size = _bytes(on, copy.source)
+        flight = Flight(copy.spot.number, source, target, size, program, copy.spot.source)
+        slot = way.slot(key)
+        if slot.signals:
+            self._unknown(copy.semaphore, copy.spot, f"what {key[0]} counts, signals and bytes")
+        return way.with_slot(key, replace(slot, flights=(*slot.flights, flight)))
+
+    def _waited(self, on: Symbolic, wait: Wait, way: Way, at: Any) -> Way:
+        key = self._key(on, wait.semaphore, way, wait.spot)
+        slot, size = way.slot(key), _bytes(on, wait.view)
+        if slot.signals:
+            self._unknown(wait.semaphore, wait.spot, f"what {key[0]} counts, signals and bytes")
+        waited, total = plus(slot.waited, size), _total(slot)
+        left = plus(total, waited, -1)
+        if type(left) is not int:
+            self._unknown(wait.semaphore, wait.spot, f"whether {_slot(*key)} has {size} bytes of {total}")
+        if isinstance(left, int) and left < 0:
+            there = plus(total, slot.waited, -1)
+            what = f"waits for {size} bytes of {_slot(*key)}, which counts {there}: it never returns"
+            fix = f"wait for the bytes that were started on {_slot(*key)}, once, and under the condition of the start"
+            self._found(way, Problem(what, fix, True, key[0], wait.spot, *at))
+            raise _Stop
+        return way.with_slot(key, Slot() if left == 0 else replace(slot, waited=waited))
+
+    def _signalled(self, on: Symbolic, signal: Signal, way: Way, at: Any) -> Way:
+        key = self._key(on, signal.semaphore, way, signal.spot)
+        slot = way.slot(key)
+        amount = on(signal.amount) if signal.amount is not None else None
+        if type(amount) is not int or slot.flights:
+            self._unknown(signal.semaphore, signal.spot, f"what {_slot(*key)} counts after {amount} more")
+        count = slot.signals + (-amount if signal.wait else amount)
+        if count < 0:
+            what = f"waits for {amount} of {_slot(*key)}, which counts {slot.signals}: it never returns"
+            fix = f"signal {_slot(*key)} by as much as is waited for"
+            self._found(way, Problem(what, fix, True, key[0], signal.spot, *at))
+            raise _Stop
+        return way.with_slot(key, replace(slot, signals=count))
+
+    def _touched(self, on: Symbolic, effect: Access | Copy, way: Way, at: Any, sure: bool) -> None:
+        """Nothing that an effect touches is in flight."""
+        for touch in touches(effect):
+            name = _array(self.kernel, touch.view.reference.name)
+            for key, slot in way.slots:
+                for flight in slot.flights:
+                    sides = [(flight.target, "into")] + ([(flight.source, "out of")] if touch.writes else [])
+                    for region, direction in sides:
+                        if region.name == name:
+                            self._met(on, touch, way, at, sure, key, slot, flight, region, direction)
+
+    def _met(
+        self,
+        on: Symbolic,
+        touch: Touch,
+        way: Way,
+        at: Any,
+        sure: bool,
+        key: Key,
+        slot: Slot,
+        flight: Flight,
+        region: Region,
+        direction: str,
+    ) -> None:
+        common = _common(on, self._region(on, touch.view), region)
+        if common is False:
+            return
+        total = _total(slot)
+        # were this copy the last to end, would the bytes of the others have been enough?
+        rest = plus(plus(total, flight.size, -1), slot.waited, -1)
+        running = type(rest) is int and rest >= 0
+        element = common if isinstance(common, tuple) else ()
+        name = touch.view.reference.name
+        line = flight.line.rpartition(":")[2]
+        where = f"element {element} of {name}" if element else f"elements of {name}"
+        what = f"{touch.does} {where} while a copy {direction} it is in flight, started at line {line}"
+        sure = sure and running and isinstance(common, tuple)
+        if not sure:
+            what = f"perhaps {what}"
+        others = len(slot.flights) > 1
+        fix = f"wait on {_slot(*key)} first"
+        if others:
+            fix += ", for all that is started on it; or give each copy a semaphore of its own"
+        self._found(way, Problem(what, fix, sure, name, touch.spot, at[0], at[1], element))
+
+    # numbers
+
+    def _key(self, on: Symbolic, view: View, way: Way, spot: Spot) -> Key:
+        region = self._region(on, view)
+        name = view.reference.name
+        at = tuple(start for start, size, _ in region.runs)
+        if not region.exact or any(size != 1 for _, size, _ in region.runs):
+            self._unknown(view, spot, f"which semaphores of {name} are meant")
+        for other, there in (k for k, _ in way.slots):
+            if other == name and there != at and any(type(n) is not int for n in (*at, *there)):
+                self._unknown(view, spot, f"whether {_slot(name, at)} and {_slot(name, there)} are one slot")
+        return name, at
+
+    def _region(self, on: Symbolic, view: View) -> Region:
+        runs: list[Run] = [(0, extent, 1) for extent in view.reference.dims]
+        seen = list(range(len(runs)))
+        exact = True
+        for step in view.steps:
+            if step.kind == "slices" and len(seen) == len(step.slices) and exact:
+                left = []
+                for k, piece in zip(seen, step.slices, strict=True):
+                    start, _, stride = runs[k]
+                    size: Number = 1 if piece.single else on(piece.size)
+                    runs[k] = (plus(start, on(piece.start), stride), size, stride * piece.stride)
+                    left += [] if piece.single else [k]
+                seen = left
+            elif step.kind == "transpose":
+                seen = [seen[d] for d in step.permutation]
+            elif step is not view.steps[-1] or step.kind == "slices":
+                exact = False
+        return Region(_array(self.kernel, view.reference.name), tuple(runs), exact)
+
+    def _point(self, numbers: Sequence[Number]) -> tuple[int, ...]:
+        return tuple(n for n in numbers if type(n) is int) if all(type(n) is int for n in numbers) else ()
+
+    def _unknown(self, view: View, spot: Spot, why: str) -> NoReturn:
+        """Something that is not known, and without which the walk cannot go on."""
+        self._open(view.reference.name, spot, f"{why}: not known")
+        raise _Stop
+
+    def _open(self, name: str, spot: Spot, what: str) -> None:
+        """Something that is not known; the walk goes on."""
+        if all(problem.what != what for problem in self.problems):
+            self.problems.append(Problem(what, "", False, name, spot))
+
+    def _found(self, way: Way, problem: Problem) -> None:
+        if way.assumed and problem.sure:
+            name, held = way.assumed[0]
+            given = f"where {shown(name)}" if held else f"where not {shown(name)}"
+            problem = replace(problem, sure=False, what=f"{given}: perhaps {problem.what}")
+        self.problems.append(problem)
+        if problem.sure:
+            raise _Stop
+
+
+def _slot(name: str, at: Sequence[Number]) -> str:
+    return f"{name}[{', '.join(map(str, at))}]" if at else name
+
+
+def _total(slot: Slot) -> Number:
+    total: Number = 0
+    for flight in slot.flights:
+        total = plus(total, flight.size)
+    return total
+
+
+def _array(kernel: Kernel, name: str) -> str:
+    """One name for references that share a buffer."""
+    for source, target in kernel.aliases:
+        if source >= 0 and kernel.inputs[source].name == name:
+            return kernel.outputs[target].name
+    return name
+
+
+def _bytes(on: Symbolic, view: View) -> Number:
+    """The bytes of what a view shows."""
+    sizes: list[Number] = []
+    if view.dims is not None:
+        sizes = list(view.dims)
+    else:
+        sizes = [on(piece.size) for piece in view.steps[-1].slices if not piece.single]
+    total: Number = 1
+    for size in sizes:
+        if type(total) is int:
+            total = plus(0, size, total)
+        else:
+            total = plus(0, total, size) if type(size) is int else named("*", total, size)
+    bits = ELEMENT_BITS[view.dtype]
+    if bits % 8 == 0:
+        return plus(0, total, bits // 8)
+    return -(-total * bits // 8) if type(total) is int else named("bytes", total, bits)
+
+
+def _common(on: Symbolic, left: Region, right: Region) -> tuple[int, ...] | bool | None:
+    """An element in both; False where there is none, None where that is not known, True: some element has no number."""
+    first: list[int] = []
+    open_ = not (left.exact and right.exact)
+    for (a, n, s), (b, m, t) in zip(left.runs, right.runs, strict=True):
+        if n == 0 or m == 0:
+            return False
+        gap = plus(b, a, -1)
+        if type(n) is int and type(m) is int:
+            ends = on.interval(gap)
+            if ends is not None and (ends[0] > (n - 1) * s or ends[1] < -(m - 1) * t):
+                return False
+        if type(gap) is not int or type(n) is not int or type(m) is not int:
+            open_ = True
+            continue
+        found = _meeting(n, s, gap, m, t)
+        if found is None:
+            return False
+        if type(a) is int:
+            first.append(a + found)
+    if open_:
+        return None
+    return tuple(first)
+
+
+def _meeting(n: int, s: int, gap: int, m: int, t: int) -> int | None:
+    """The least of 0, s, .., (n - 1) * s that is one of gap, gap + t, .., gap + (m - 1) * t."""
+    if s == t == 1:
+        low = max(0, gap)
+        return low if low < min(n, gap + m) else None
+    other = range(gap, gap + (m - 1) * t + 1, t)
+    return next((x for x in range(0, (n - 1) * s + 1, s) if x in other), None)
+
+
+def _in_order(grid: Sequence[Any]) -> Iterator[tuple[int, ...]]:
+    """The programs of a grid, the last dimension fastest."""
+    for number in range(prod(grid)):
+        program = []
+        for extent in reversed(grid):
+            number, entry = divmod(number, extent)
+            program.append(entry)
+        yield tuple(reversed(program))
+
+
+def _nested(effects: Sequence[Effect], depth: int = 0) -> list[Any]:
+    """Effects in order; those of one loop together, as (loop, what is in it)."""
+    found: list[Any] = []
+    k = 0
+    while k < len(effects):
+        loops = effects[k].spot.loops
+        if len(loops) <= depth:
+            found.append(effects[k])
+            k += 1
+            continue
+        end = k
+        while (
+            end < len(effects)
+            and len(effects[end].spot.loops) > depth
+            and effects[end].spot.loops[depth] is loops[depth]
+        ):
+            end += 1
+        found.append((loops[depth], _nested(effects[k:end], depth + 1)))
+        k = end
+    return found

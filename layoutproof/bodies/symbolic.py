@@ -1,0 +1,290 @@
+"""Terms on numbers of which some are not known: sums of named numbers, and conditions that may be open.
+
+A number is an int or a `Sum`; a condition is a bool or an `Open` one. What no sum says becomes a named number of its
+own, named by the operation and its operands: the same operation on the same numbers is the same number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from layoutproof.bodies.effects import Body
+from layoutproof.bodies.terms import every
+from layoutproof.core.errors import Unsupported
+from layoutproof.core.numbers import INTS
+from layoutproof.core.term import Term, apply
+
+Name = tuple[Any, ...]
+Interval = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """constant + coefficient * named number + ..; at least one."""
+
+    constant: int
+    parts: tuple[tuple[Name, int], ...]
+
+    def __str__(self) -> str:
+        shown = [_shown(name) if k == 1 else f"{k} * {_shown(name)}" for name, k in self.parts]
+        return " + ".join([*shown, *([str(self.constant)] if self.constant else [])])
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A condition that is not known. op: "is" with a name, or "not", "and", "or" with conditions."""
+
+    op: str
+    args: tuple[Any, ...]
+
+    def first(self) -> Name:
+        """The name of one condition that it rests on."""
+        return self.args[0] if self.op == "is" else next(a for a in self.args if isinstance(a, Open)).first()
+
+
+Number = int | Sum
+Condition = bool | Open
+
+
+def _shown(name: Any) -> str:
+    if isinstance(name, tuple) and name and name[0] == "name":
+        return str(name[1])
+    if isinstance(name, tuple) and name and name[0] == "read":
+        return f"{name[1]}[{', '.join(map(str, name[2:]))}]"
+    if isinstance(name, tuple):
+        return f"{name[0]}({', '.join(map(_shown, name[1:]))})"
+    return str(name)
+
+
+def shown(name: Name) -> str:
+    """A named number or condition as people read it."""
+    if len(name) == 3 and name[0] == "<":
+        return f"{_shown(name[1])} < {_shown(name[2])}"
+    if len(name) == 2 and name[0] == "==":
+        return f"{_shown(name[1])} == 0"
+    return _shown(name)
+
+
+def plus(left: Number, right: Number, times: int = 1) -> Number:
+    """left + times * right."""
+    if type(left) is int and type(right) is int:
+        return left + times * right
+    a, b = (Sum(v, ()) if type(v) is int else v for v in (left, right))
+    assert isinstance(a, Sum)
+    assert isinstance(b, Sum)
+    parts = dict(a.parts)
+    for name, k in b.parts:
+        parts[name] = parts.get(name, 0) + times * k
+    left_over = tuple(sorted(((n, k) for n, k in parts.items() if k), key=repr))
+    constant = a.constant + times * b.constant
+    return Sum(constant, left_over) if left_over else constant
+
+
+def scaled(number: Number, by: int) -> Number:
+    """number * by."""
+    return plus(0, number, by)
+
+
+def named(*name: Any) -> Sum:
+    """A number that has only a name."""
+    return Sum(0, ((name, 1),))
+
+
+class Symbolic:
+    """Evaluates terms of one body at one place of one run.
+
+    names: what grid names and loop counters are.  assumed: conditions by name that are taken to hold, or not.
+    place: tells what is unknown here from the same unknown elsewhere.  within: named numbers with their least and
+    greatest value.  constant: the tables that nothing stores to.
+    """
+
+    def __init__(
+        self,
+        body: Body,
+        names: Mapping[str, Number],
+        assumed: Mapping[Name, bool],
+        place: Any,
+        within: Mapping[Name, Interval],
+    ) -> None:
+        self.body = body
+        self.names = names
+        self.assumed = assumed
+        self.place = place
+        self.within = within
+        self._known: dict[int, tuple[Term, Any]] = {}
+        self._defined: dict[str, Any] = {}
+        self.steps = 0
+
+    def __call__(self, term: Term) -> Any:
+        """The value of a term: an int, a Sum, a bool, or an Open condition."""
+        if term.op == "int":
+            return term.args[0]
+        for part in every(term):
+            if id(part) not in self._known:
+                self.steps += 1
+                self._known[id(part)] = (part, self._value(part))
+        return self._known[id(term)][1]
+
+    def _value(self, part: Term) -> Any:
+        op = part.op
+        if op == "int":
+            return part.args[0]
+        if op == "name":
+            return self._named(part.args[0])
+        if op in ("leaf", "maybe"):
+            raise Unsupported(f"{op} {part.args[0]}")
+        values = [self._known[id(a)][1] for a in part.args[op == "read" :]]
+        if op == "read":
+            table = part.args[0].args[0]
+            place = (self.place,) if table in self.body.loads else ()
+            return named("read", table, *values, *place)
+        if not any(isinstance(v, Sum | Open) for v in values):
+            return apply(op, INTS, values)
+        return _OPERATIONS.get(op, _other)(self, op, values)
+
+    def _named(self, name: str) -> Any:
+        if name in self.names:
+            return self.names[name]
+        if name in self.body.definitions:
+            if name not in self._defined:
+                self._defined[name] = self(self.body.definitions[name])
+            return self._defined[name]
+        if name in self.body.unknowns:
+            return named("name", name, self.place)
+        return named("name", name)
+
+    def interval(self, number: Number) -> Interval | None:
+        """The least and the greatest value, where they are known."""
+        if type(number) is int:
+            return number, number
+        assert isinstance(number, Sum)
+        low = high = number.constant
+        for name, k in number.parts:
+            ends = self.within.get(name)
+            if ends is None and name[0] == "%" and type(name[2]) is int and name[2] > 0:
+                ends = (0, name[2] - 1)
+            if ends is None:
+                return None
+            low += k * ends[0 if k > 0 else 1]
+            high += k * ends[1 if k > 0 else 0]
+        return low, high
+
+    def less(self, left: Number, right: Number) -> Condition:
+        """left < right."""
+        gap = plus(right, left, -1)
+        ends = self.interval(gap)
+        if ends is not None and ends[0] > 0:
+            return True
+        if ends is not None and ends[1] <= 0:
+            return False
+        zero = gap.constant if isinstance(gap, Sum) else 0
+        # 0 < gap, written with the constant on one side: the same condition has one name
+        rest = plus(gap, zero, -1)
+        if isinstance(rest, Sum) and rest.parts[0][1] < 0:
+            # 0 < zero - other is not (zero <= other), which is not (zero - 1 < other)
+            return negated(self._is(("<", zero - 1, scaled(rest, -1))))
+        return self._is(("<", -zero, rest))
+
+    def equal(self, left: Number, right: Number) -> Condition:
+        """left == right."""
+        gap = plus(left, right, -1)
+        ends = self.interval(gap)
+        if ends is not None and (ends[0] > 0 or ends[1] < 0 or ends[0] == ends[1] == 0):
+            return ends == (0, 0)
+        if isinstance(gap, Sum) and gap.parts[0][1] < 0:
+            gap = scaled(gap, -1)
+        return self._is(("==", gap))
+
+    def _is(self, name: Name) -> Condition:
+        return self.assumed[name] if name in self.assumed else Open("is", (name,))
+
+
+def negated(condition: Condition) -> Condition:
+    """Not the condition."""
+    if isinstance(condition, bool):
+        return not condition
+    return condition.args[0] if condition.op == "not" else Open("not", (condition,))
+
+
+def both(left: Condition, right: Condition) -> Condition:
+    """left and right."""
+    if left is False or right is False:
+        return False
+    if left is True:
+        return right
+    return left if right is True else Open("and", (left, right))
+
+
+def either(left: Condition, right: Condition) -> Condition:
+    """left or right."""
+    return negated(both(negated(left), negated(right)))
+
+
+def _times(on: Symbolic, op: str, values: list[Any]) -> Any:
+    left, right = values
+    if type(left) is int:
+        return scaled(right, left)
+    return scaled(left, right) if type(right) is int else named(op, left, right)
+
+
+def _divided(on: Symbolic, op: str, values: list[Any]) -> Any:
+    left, right = values
+    if type(right) is int and right > 0 and isinstance(left, Sum) and all(k % right == 0 for _, k in left.parts):
+        if op == "%":
+            return left.constant % right
+        return Sum(left.constant // right, tuple((n, k // right) for n, k in left.parts))
+    ends = on.interval(left) if type(right) is int and right > 0 else None
+    if ends is not None and ends[0] // right == ends[1] // right:
+        whole = ends[0] // right
+        return whole if op == "//" else plus(left, -whole * right)
+    return named(op, left, right)
+
+
+def _select(on: Symbolic, op: str, values: list[Any]) -> Any:
+    condition, yes, no = values
+    if isinstance(condition, bool):
+        return yes if condition else no
+    return yes if yes == no else named(op, condition, yes, no)
+
+
+def _extreme(on: Symbolic, op: str, values: list[Any]) -> Any:
+    left, right = values
+    smaller = on.less(left, right)
+    if isinstance(smaller, bool):
+        return left if smaller == (op == "min") else right
+    return named(op, left, right)
+
+
+def _truncated(on: Symbolic, op: str, values: list[Any]) -> Any:
+    ends = on.interval(values[0])
+    if ends is not None and ends[0] >= 0:
+        return _divided(on, "//" if op == "truncdiv" else "%", values)
+    return named(op, *values)
+
+
+def _other(on: Symbolic, op: str, values: list[Any]) -> Any:
+    return named(op, *values)
+
+
+_OPERATIONS: Mapping[str, Callable[[Symbolic, str, list[Any]], Any]] = {
+    "+": lambda on, op, v: plus(v[0], v[1]),
+    "-": lambda on, op, v: plus(v[0], v[1], -1),
+    "*": _times,
+    "//": _divided,
+    "%": _divided,
+    "select": _select,
+    "truncdiv": _truncated,
+    "truncrem": _truncated,
+    "multiple_of": lambda on, op, v: v[0],
+    "min": _extreme,
+    "max": _extreme,
+    "<": lambda on, op, v: on.less(v[0], v[1]),
+    "<=": lambda on, op, v: negated(on.less(v[1], v[0])),
+    "==": lambda on, op, v: on.equal(v[0], v[1]),
+    "!=": lambda on, op, v: negated(on.equal(v[0], v[1])),
+    "and": lambda on, op, v: both(v[0], v[1]),
+    "or": lambda on, op, v: either(v[0], v[1]),
+    "not": lambda on, op, v: negated(v[0]),
+}

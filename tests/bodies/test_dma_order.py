@@ -1,0 +1,396 @@
+"""Copies and semaphores: kernels as people write them, their mutants, and random ones against a simulation.
+
+The simulation knows nothing of bodies: it runs the same steps that a random kernel is written from.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.pallas.from_jax.trace import kernels_of
+from layoutproof.pallas.judge import judge
+
+HBM = pl.BlockSpec(memory_space=pl.ANY)
+
+
+def _asked(
+    body: Callable[..., None],
+    programs: int = 4,
+    slots: int = 2,
+    semantics: str = "arbitrary",
+    tables: Sequence[Any] = (),
+    regular: bool = False,
+) -> Finding:
+    """What is said of a kernel with an array of 8 rows a program in HBM, `slots` buffers of 8 rows, and as many
+    semaphores. The body gets tables, the array, the output, buffers, semaphores."""
+    shape = jax.ShapeDtypeStruct((8 * programs, 128), jnp.float32)
+    kind = pltpu.SemaphoreType.REGULAR if regular else pltpu.SemaphoreType.DMA
+    spec = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=len(tables),
+        grid=(programs,),
+        in_specs=[HBM],
+        out_specs=HBM,
+        scratch_shapes=[pltpu.VMEM((slots, 8, 128), jnp.float32), kind((slots,))],
+    )
+    params = pltpu.CompilerParams(dimension_semantics=(semantics,))
+    fn = pl.pallas_call(body, grid_spec=spec, out_shape=shape, compiler_params=params)
+    (call,) = kernels_of(fn, (*tables, shape))
+    assert isinstance(call, Kernel)
+    found = [f for f in judge(call, names=["dma_order"]) if f.severity == "error"]
+    return min(found, key=lambda f: f.verdict)
+
+
+def _fetch(x: Any, buf: Any, sem: Any, row: Any, slot: Any, on: Any = None) -> Any:
+    return pltpu.make_async_copy(x.at[pl.ds(row * 8, 8)], buf.at[slot], sem.at[slot if on is None else on])
+
+
+def _send(o: Any, buf: Any, sem: Any, row: Any, slot: Any) -> Any:
+    return pltpu.make_async_copy(buf.at[slot], o.at[pl.ds(row * 8, 8)], sem.at[slot])
+
+
+# kernels as people write them, each with what can be left out or done wrong
+
+
+def _pipeline(mutant: str = "") -> Callable[..., None]:
+    """All in one program: a loop that fetches the next block while this one is used."""
+
+    def body(x: Any, o: Any, buf: Any, sem: Any) -> None:
+        @pl.when(pl.program_id(0) == 0)
+        def _() -> None:
+            _fetch(x, buf, sem, 0, 0).start()
+
+            def turn(i: Any, _: Any) -> Any:
+                slot = i % 2
+                following = slot if mutant == "same slot" else 1 - slot
+
+                @pl.when(i + 1 < (5 if mutant == "guard" else 4))
+                def _() -> None:
+                    _fetch(x, buf, sem, jnp.minimum(i + 1, 3), following).start()
+
+                if mutant != "no wait":
+                    _fetch(x, buf, sem, i, slot).wait()
+                if mutant == "two waits":
+                    _fetch(x, buf, sem, i, slot).wait()
+                buf[slot] = buf[slot] + 1
+                return 0
+
+            jax.lax.fori_loop(0, 4, turn, 0)
+
+    return body
+
+
+def _across(mutant: str = "") -> Callable[..., None]:
+    """Over programs: each fetches for the next one, and sends its own block while the next is computed."""
+
+    def body(x: Any, o: Any, buf: Any, sem: Any) -> None:
+        i, n = pl.program_id(0), pl.num_programs(0)
+        slot = i % 2
+
+        @pl.when(i == 0)
+        def _() -> None:
+            _fetch(x, buf, sem, 0, 0).start()
+
+        @pl.when((i + 1 < n) if mutant != "guard" else (i + 2 < n))
+        def _() -> None:
+            _fetch(x, buf, sem, i + 1, slot if mutant == "same slot" else 1 - slot).start()
+
+        if mutant == "early":
+            buf[slot] = buf[slot] + 1
+        _fetch(x, buf, sem, i, slot, on=1 - slot if mutant == "other semaphore" else None).wait()
+        buf[slot] = buf[slot] + 1
+        send = _send(o, buf, sem, i, slot)
+        send.start()
+        if mutant != "not sent":
+            send.wait()
+
+    return body
+
+
+def _many_at_once(mutant: str = "") -> Callable[..., None]:
+    """Eight copies of a row each, one wait for the bytes of all."""
+
+    def body(x: Any, o: Any, buf: Any, sem: Any) -> None:
+        i = pl.program_id(0)
+        for r in range(7 if mutant == "one less" else 8):
+            pltpu.make_async_copy(x.at[pl.ds(i * 8 + r, 1)], buf.at[0, pl.ds(r, 1)], sem.at[0]).start()
+        if mutant == "in between":
+            buf[0, 3:4] = buf[0, 3:4] + 1
+        rows = 4 if mutant == "half" else 8
+        pltpu.make_async_copy(buf.at[0, pl.ds(0, rows)], buf.at[0, pl.ds(0, rows)], sem.at[0]).wait()
+        buf[0] = buf[0] + 1
+
+    return body
+
+
+def _conditional(mutant: str = "") -> Callable[..., None]:
+    """Started and waited for where a table says so."""
+
+    def body(table: Any, x: Any, o: Any, buf: Any, sem: Any) -> None:
+        i = pl.program_id(0)
+
+        @pl.when(table[i] > 0)
+        def _() -> None:
+            _fetch(x, buf, sem, i, 0).start()
+
+        @pl.when(table[i] > (-1 if mutant else 0))
+        def _() -> None:
+            _fetch(x, buf, sem, i, 0).wait()
+
+        buf[0] = buf[0] + 1
+
+    return body
+
+
+MUTANTS = {
+    _pipeline: ["same slot", "guard", "no wait", "two waits"],
+    _across: ["guard", "same slot", "early", "other semaphore", "not sent"],
+    _many_at_once: ["one less", "in between", "half"],
+}
+
+
+@pytest.mark.parametrize("make", MUTANTS)
+@pytest.mark.parametrize("programs", [1, 2, 4, 9])
+def test_what_people_write_is_proved(make: Callable[..., Any], programs: int) -> None:
+    # the loop of the first has four blocks
+    programs = max(programs, 4) if make is _pipeline else programs
+    assert _asked(make(), programs).verdict is Verdict.PROVED
+
+
+@pytest.mark.parametrize(("make", "mutant"), [(make, m) for make, mutants in MUTANTS.items() for m in mutants])
+def test_what_is_left_out_is_refuted(make: Callable[..., Any], mutant: str) -> None:
+    found = _asked(make(mutant))
+    assert found.verdict is Verdict.REFUTED
+    assert found.line > 0
+    assert found.fix
+    assert len((found.counterexample or {})["program"]) == 1
+
+
+def test_the_first_program_and_iteration_are_named() -> None:
+    found = _asked(_pipeline("same slot"))
+    assert found.counterexample == {"program": (0,), "iteration": (0,), "element": (0, 0, 0)}
+    found = _asked(_across("guard"), programs=6)
+    assert found.counterexample == {"program": (5,)}
+    assert "waits for 4096 bytes of scratch[1][1], which counts 0: it never returns" in found.reason
+
+
+def test_a_condition_that_a_table_decides_is_the_same_for_start_and_wait() -> None:
+    table = jnp.zeros((4,), jnp.int32)
+    assert _asked(_conditional(), tables=[table]).verdict is Verdict.PROVED
+    found = _asked(_conditional("more"), tables=[table])
+    assert found.verdict is Verdict.UNKNOWN
+    assert "prefetch0[0]" in found.reason
+
+
+def test_programs_that_leave_nothing_behind_may_be_any_number() -> None:
+    assert _asked(_many_at_once(), programs=10**6).verdict is Verdict.PROVED
+    found = _asked(_across("early"), programs=10**6)
+    assert found.verdict is Verdict.REFUTED
+    assert found.counterexample is not None
+    assert found.counterexample["program"] == (0,)
+
+
+def test_what_one_parallel_program_leaves_to_the_next_is_not_known() -> None:
+    found = _asked(_across(), semantics="parallel")
+    assert found.verdict is Verdict.UNKNOWN
+    assert "from one parallel program to the next" in found.reason
+
+
+def test_a_slot_that_data_choose_is_named() -> None:
+    def body(table: Any, x: Any, o: Any, buf: Any, sem: Any) -> None:
+        i = pl.program_id(0)
+        _fetch(x, buf, sem, i, table[i]).start()
+        _fetch(x, buf, sem, i, 0).wait()
+
+    found = _asked(body, tables=[jnp.zeros((4,), jnp.int32)])
+    assert found.verdict is Verdict.UNKNOWN
+    assert "prefetch0[0]" in found.reason
+
+
+def test_a_loop_of_as_many_iterations_as_data_say_is_proved_where_each_waits_for_its_own() -> None:
+    def made(wrong: bool) -> Callable[..., None]:
+        def body(table: Any, x: Any, o: Any, buf: Any, sem: Any) -> None:
+            def turn(i: Any, _: Any) -> Any:
+                _fetch(x, buf, sem, 0, 0).start()
+                if not wrong:
+                    _fetch(x, buf, sem, 0, 0).wait()
+                return 0
+
+            jax.lax.fori_loop(0, table[0], turn, 0)
+
+        return body
+
+    table = jnp.zeros((4,), jnp.int32)
+    assert _asked(made(False), tables=[table]).verdict is Verdict.PROVED
+    assert _asked(made(True), tables=[table]).verdict is Verdict.UNKNOWN
+
+
+def test_memory_of_a_scope_is_waited_for_within_it() -> None:
+    def made(wrong: bool) -> Callable[..., None]:
+        def body(x: Any, o: Any, buf: Any, sem: Any) -> None:
+            def scope(own: Any) -> None:
+                copy = pltpu.make_async_copy(x.at[pl.ds(0, 8)], buf.at[0], own)
+                copy.start()
+                if not wrong:
+                    copy.wait()
+
+            pl.run_scoped(scope, pltpu.SemaphoreType.DMA)
+
+        return body
+
+    assert _asked(made(False)).verdict is Verdict.PROVED
+    found = _asked(made(True))
+    assert found.verdict is Verdict.REFUTED
+    assert "when its memory is freed" in found.reason
+
+
+@pytest.mark.parametrize(("signal", "wait", "verdict"), [(2, 2, "proved"), (2, 1, "refuted"), (1, 2, "refuted")])
+def test_signals_are_counted(signal: int, wait: int, verdict: str) -> None:
+    def body(x: Any, o: Any, buf: Any, sem: Any) -> None:
+        pl.semaphore_signal(sem.at[0], signal)
+        pl.semaphore_wait(sem.at[0], wait)
+
+    assert _asked(body, regular=True).verdict.value == verdict
+
+
+# random kernels
+
+
+@dataclass(frozen=True)
+class Step:
+    """what: start, wait, send, sent, use.  slot: 0, 1, "i", "next".  when: always, first, not first, more, last."""
+
+    what: str
+    slot: Any
+    on: Any
+    when: str
+    rows: int
+
+
+def _slot(word: Any, i: Any) -> Any:
+    return {"i": i % 2, "next": (i + 1) % 2}.get(word, word)
+
+
+def _holds(when: str, i: Any, n: int) -> Any:
+    return {"always": True, "first": i == 0, "not first": i > 0, "more": i + 1 < n, "last": i == n - 1}[when]
+
+
+def _written(steps: Sequence[Step], n: int) -> Callable[..., None]:
+    def body(x: Any, o: Any, buf: Any, sem: Any) -> None:
+        i = pl.program_id(0)
+
+        def do(step: Step) -> None:
+            slot, on = _slot(step.slot, i), _slot(step.on, i)
+            here = buf.at[slot, pl.ds(0, step.rows)]
+            if step.what == "use":
+                buf[slot] = jnp.zeros((8, 128))
+            elif step.what in ("start", "wait"):
+                copy = pltpu.make_async_copy(x.at[pl.ds(0, step.rows)], here, sem.at[on])
+                copy.start() if step.what == "start" else copy.wait()
+            else:
+                copy = pltpu.make_async_copy(here, o.at[pl.ds(i * 8, step.rows)], sem.at[on])
+                copy.start() if step.what == "send" else copy.wait()
+
+        for step in steps:
+            if step.when == "always":
+                do(step)
+            else:
+                pl.when(_holds(step.when, i, n))(lambda step=step: do(step))
+
+    return body
+
+
+def _simulated(steps: Sequence[Step], n: int) -> bool:
+    """Whether nothing goes wrong: rows in flight are counted, and what is in flight is touched by nobody."""
+    flying: dict[int, list[tuple[str, int, int, int]]] = {0: [], 1: []}
+    waited = {0: 0, 1: 0}
+    for i in range(n):
+        for step in steps:
+            if not _holds(step.when, i, n):
+                continue
+            slot, on = _slot(step.slot, i), _slot(step.on, i)
+            if step.what in ("wait", "sent"):
+                waited[on] += step.rows
+                started = sum(rows for _, _, rows, _ in flying[on])
+                if waited[on] > started:
+                    return False
+                if waited[on] == started:
+                    flying[on], waited[on] = [], 0
+                continue
+            for what, other, _, sent in [f for each in flying.values() for f in each]:
+                # a copy in writes the buffer, a copy out reads it; use writes it; copies out of one program meet in it
+                both_read = what == "send" and step.what == "send"
+                if other == slot and not both_read:
+                    return False
+                if both_read and sent == i:
+                    return False
+            if step.what != "use":
+                flying[on].append((step.what, slot, step.rows, i))
+    return not any(flying.values())
+
+
+def _random(seed: int) -> tuple[list[Step], int]:
+    pick = random.Random(seed)
+    n = pick.choice([1, 2, 3, 5])
+    steps: list[Step] = []
+    if pick.random() < 0.5:
+        # a right one, in which something is changed
+        steps = [
+            Step("start", 0, 0, "first", 8),
+            Step("start", "next", "next", "more", 8),
+            Step("wait", "i", "i", "always", 8),
+            Step("use", "i", "i", "always", 8),
+            Step("send", "i", "i", "always", 8),
+            Step("sent", "i", "i", "always", 8),
+        ]
+    else:
+        for _ in range(pick.randint(1, 3)):
+            slot, when, rows = pick.choice([0, 1, "i", "next"]), pick.choice(["always", "first", "more"]), 8
+            steps += [Step("start", slot, slot, when, rows), Step("wait", slot, slot, when, rows)]
+            steps.append(Step("use", slot, slot, "always", 8))
+    for _ in range(pick.choice([0, 0, 1, 1, 2])):
+        k = pick.randrange(len(steps))
+        old = steps[k]
+        change = pick.choice(["drop", "swap", "slot", "on", "when", "rows", "twice"])
+        if change == "drop" and len(steps) > 1:
+            del steps[k]
+        elif change == "swap" and k + 1 < len(steps):
+            steps[k], steps[k + 1] = steps[k + 1], steps[k]
+        elif change == "slot":
+            steps[k] = Step(old.what, pick.choice([0, 1, "i", "next"]), old.on, old.when, old.rows)
+        elif change == "on":
+            steps[k] = Step(old.what, old.slot, pick.choice([0, 1, "i", "next"]), old.when, old.rows)
+        elif change == "when":
+            when = pick.choice(["always", "first", "not first", "more", "last"])
+            steps[k] = Step(old.what, old.slot, old.on, when, old.rows)
+        elif change == "rows":
+            steps[k] = Step(old.what, old.slot, old.on, old.when, 4)
+        elif change == "twice":
+            steps.insert(k, old)
+    return steps, n
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_kernels_go_wrong_exactly_where_a_simulation_does(seed: int) -> None:
+    steps, n = _random(seed)
+    found = _asked(_written(steps, n), n)
+    assert found.verdict is (Verdict.PROVED if _simulated(steps, n) else Verdict.REFUTED), (steps, n, found.reason)
+
+
+def test_random_kernels_are_of_both_kinds() -> None:
+    right = sum(_simulated(*_random(seed)) for seed in range(60))
+    assert 10 <= right <= 50
