@@ -13,6 +13,7 @@ from layoutproof.core import plugins
 from layoutproof.core.bounds import check_data, check_text
 from layoutproof.core.errors import LayoutError, Undecided, shorten, unknown_name
 from layoutproof.core.index_map import IndexMap
+from layoutproof.registry.expressions import evaluate, operators
 
 WANTED = (("read", "looks_like"),)
 """What a language's module has."""
@@ -38,7 +39,8 @@ def read_layout(value: object, mode: str = "strict") -> Any:
     """A layout from its text, from a mapping, or of an object. Layouts and maps pass through.
 
     Args:
-        value: Text; a mapping `{language: value}`; an array of NumPy or JAX, a `jax.ShapeDtypeStruct`, a sharding of
+        value: Text; a mapping `{language: value}`; an expression `{operator: [operand, ..]}` (`layoutproof explain`
+            lists the operators), whose result has in `derivation` what was proved of it; an array of NumPy or JAX, a `jax.ShapeDtypeStruct`, a sharding of
             JAX, a layout of TVM, CuTe or pycute (`registry.objects` says what is read of each).
         mode: "strict" refuses what the language's own tool refuses; "xla" accepts what XLA's parser accepts.
 
@@ -46,12 +48,16 @@ def read_layout(value: object, mode: str = "strict") -> Any:
         The layout: frozen data with `index_map()`; its `str` is its text.
 
     Raises:
-        LayoutError: The text says the value, the rule it breaks and the column.
+        LayoutError: The text says the value, the rule it breaks and the column; of an expression, why there is no
+            such layout.
+        Undecided: Whether there is such a layout depends on sizes that have no value.
 
     >>> str(read_layout("bf16[4096,11008]{1,0:T(8,128)(2,1)}"))
     'bf16[4096,11008]{1,0:T(8,128)(2,1)}'
     >>> str(read_layout({"strided": "f32[3,5] strides (4,1)"}))
     'f32[3,5] strides (4,1)'
+    >>> str(read_layout({"tile": ["S[(8,8):(8,1)]", "S[(2,3):(3,1)]"]}))
+    'S[(8,2,8,3):(48,3,6,1)] on (16,24)'
     """
     if mode not in ("strict", "xla"):
         raise LayoutError(f"mode is 'strict' or 'xla', not {mode!r}")
@@ -62,12 +68,16 @@ def read_layout(value: object, mode: str = "strict") -> Any:
     if isinstance(value, Mapping):
         if len(value) != 1:
             raise LayoutError(
-                f"a layout is a text or a mapping with one key, the language ({', '.join(languages())}); "
+                f"a layout is a text or a mapping with one key, the language ({', '.join(languages())}) or the "
+                f"operator ({', '.join(operators())}); "
                 f"got keys {', '.join(map(str, value)) or 'none'}"
             )
         ((name, inner),) = value.items()
+        if name in operators():
+            return evaluate(name, inner, lambda operand: read_layout(operand, mode))
         if name not in languages() and name not in plugins.names("languages"):
-            raise unknown_name("layout language", name, (*languages(), *plugins.names("languages")))
+            known = (*languages(), *plugins.names("languages"), *operators())
+            raise unknown_name("layout language or operator", name, known)
         if isinstance(inner, str):
             inner = inner if name == UNMARKED else check_text(inner)
         else:

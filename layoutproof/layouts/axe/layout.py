@@ -6,13 +6,14 @@ axis. Source: Hou et al., "Axe", arXiv:2601.19092, section 2.3; swizzles: apache
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.index_map import IndexMap
+from layoutproof.core.index_map import IndexMap, from_row_major, row_major
 from layoutproof.core.progressions import Progression, low_high
 from layoutproof.core.shown import Shown
 from layoutproof.core.size import Extent, Size, product, surely_less, symbols_of
@@ -22,6 +23,9 @@ from layoutproof.layouts.axe.place import Iter as Iter
 from layoutproof.layouts.axe.place import place_of
 from layoutproof.layouts.axe.swizzle import Swizzle, reached
 
+MOST_STEPS = 8
+"""Replicas that `steps` shows."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AxeLayout(Shown):
@@ -29,6 +33,7 @@ class AxeLayout(Shown):
 
     shape: logical extents, row-major over D's digits, or None (one dimension).  within: extent per hardware axis that
     places must stay in.  swizzle: applied to the coordinate on `m`, which is then the only axis.
+    derivation: where an expression stands for it, how it was computed and what was proved of it.
     Two layouts are `==` when written the same (R as a multiset); `lp.algebra.axe.same` says whether the maps are.
     `axe.read` checks what it reads; the constructor does not.
 
@@ -43,6 +48,7 @@ class AxeLayout(Shown):
     shape: tuple[Extent, ...] | None = None
     within: Mapping[str, Extent] | None = None
     swizzle: Swizzle | None = None
+    derivation: tuple[str, ...] = ()
 
     def _key(self) -> tuple[Any, ...]:
         within = frozenset((self.within or {}).items())
@@ -92,6 +98,40 @@ class AxeLayout(Shown):
     def size(self, axis: str | None = None) -> Any:
         """How many elements: the product of D's extents, of one axis if named (TVM: `size`)."""
         return product([e for e, _, a in self.D if axis is None or a == axis])
+
+    def box(self) -> tuple[Extent, ...]:
+        """The shape, or D's extents where it states none."""
+        return self.shape if self.shape is not None else tuple([extent for extent, _, _ in self.D])
+
+    def steps(self, index: Sequence[int]) -> list[tuple[str, tuple[int, ...], tuple[Extent, ...]]]:
+        """How one index becomes places: its flat index, D's digits, then D(x), R(r) for each replica, and O.
+
+        The coordinates of the last ones stand in the order of `axes`; no extents bound them. Requires constants and an
+        index inside the shape. Of many replicas the first ones are shown.
+
+        >>> layout = AxeLayout(((8, 4, "lane"), (4, 1, "lane"), (2, 1, "reg")), ((2, 32, "lane"),), {"reg": 5}, (8, 8))
+        >>> for done, at, extents in layout.steps((2, 5)):
+        ...     print(done, at, extents)
+        flat index (21,) (64,)
+        digits (2, 2, 1) (8, 4, 2)
+        D lane, reg (10, 1) ()
+        R, replica 0 (0, 0) ()
+        R, replica 1 (32, 0) ()
+        O (0, 5) ()
+        """
+        shape: Any = self.shape if self.shape is not None else (self.size(),)
+        extents: list[Any] = [extent for extent, _, _ in self.D]
+        copies: list[Any] = [extent for extent, _, _ in self.R]
+        flat = row_major(tuple(index), shape)
+        digits = from_row_major(flat, extents)
+        axes = self.axes()
+        found: list[Any] = [("flat index", (flat,), (self.size(),)), ("digits", digits, tuple(extents))]
+        found.append((f"D {', '.join(axes)}", _summed(self.D, digits, axes), ()))
+        for number, replica in enumerate(itertools.islice(itertools.product(*map(range, copies)), MOST_STEPS)):
+            found += [(f"R, replica {number}", _summed(self.R, replica, axes), ())] if self.R else []
+        if self.O:
+            found.append(("O", tuple([self.O.get(axis, 0) for axis in axes]), ()))
+        return found
 
     def symbols(self) -> tuple[str, ...]:
         """The size symbols it depends on."""
@@ -230,6 +270,14 @@ def add(left: Mapping[str, Any], right: Mapping[str, Any], factor: Mapping[str, 
     for axis, value in right.items():
         total[axis] = total.get(axis, 0) + value
     return total
+
+
+def _summed(iters: Sequence[Iter], digits: Sequence[int], axes: Sequence[str]) -> tuple[Any, ...]:
+    """What digits come to on each axis."""
+    total: dict[str, Any] = dict.fromkeys(axes, 0)
+    for (_, stride, axis), digit in zip(iters, digits, strict=True):
+        total[axis] = total[axis] + digit * stride
+    return tuple(total.values())
 
 
 def _plain(layout: AxeLayout) -> AxeLayout:

@@ -9,7 +9,7 @@ Source: NVIDIA/cutlass include/cute/layout.hpp, include/cute/swizzle.hpp; python
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -55,6 +55,7 @@ class CuteLayout(Shown):
 
     shape, stride: nested alike; extents >= 1, strides of known sign, in elements. offset: added before the swizzle.
     element_type: what makes it a memory ("bf16"); "" for a layout of anything, which has offsets but no bytes.
+    derivation: where an expression stands for it, how it was computed and what was proved of it.
     """
 
     shape: Nested
@@ -62,6 +63,7 @@ class CuteLayout(Shown):
     swizzle: Swizzle | None = None
     offset: Extent = 0
     element_type: str = ""
+    derivation: tuple[str, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         text = f"{show(self.shape)}:{show(self.stride)}"
