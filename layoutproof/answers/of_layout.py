@@ -9,6 +9,7 @@ from typing import Any
 from layoutproof.core.document import document
 from layoutproof.core.finding import Answer, Finding
 from layoutproof.core.result import plain
+from layoutproof.layouts.axe.layout import AxeLayout
 from layoutproof.layouts.xla import XlaLayout
 from layoutproof.layouts.xla.sizes import sizes
 from layoutproof.pictures.formula import formula_latex, formula_text, proof_text
@@ -48,18 +49,21 @@ class Picture(Answer):
 
     def __str__(self) -> str:
         lines = self._numbers() if map_of(self.layout).sizes() else [self._grid()]
+        lines += [f"{name:<10}{line}" for name, line in zip(("matrix", ""), self._matrix(), strict=False)]
         lines += [f"size      {size} bytes by {name}" for name, size in self.sizes.items()]
         if self.formula:
             lines.append("formula   " + f"{self.formula}\n{self.formula_is}".replace("\n", "\n          "))
         lines += [f"latex     {self.latex}"] if self.latex else []
         lines += [f"note      {note}" for note in getattr(self.layout, "notes", ())]
+        lines += [f"derived   {step}" for step in self._derivation()]
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
         """What `layoutproof show --json` prints."""
         shown = {"subject": str(self.layout), "figures": dict(self.figures), "sizes": dict(self.sizes)}
         said = {"formula": self.formula, "formula_is": self.formula_is, "latex": self.latex}
-        return document(0, shown | {key: text for key, text in said.items() if text} | {"written": []})
+        more = {**said, "matrix": self._matrix(), "derivation": self._derivation()}
+        return document(0, shown | {key: value for key, value in more.items() if value} | {"written": []})
 
     def svg(self) -> str:
         """The picture as SVG. Raises LayoutError for sizes without a value."""
@@ -68,6 +72,14 @@ class Picture(Answer):
     def png(self) -> bytes:
         """The picture as PNG. Raises LayoutError for sizes without a value, and without the extra [viz]."""
         return png_bytes(self.layout)
+
+    def _matrix(self) -> list[str]:
+        """Of an Axe layout, extents above strides."""
+        return self.layout.matrix().splitlines() if isinstance(self.layout, AxeLayout) else []
+
+    def _derivation(self) -> list[str]:
+        """How the layout was computed, where it was given as an expression."""
+        return list(getattr(self.layout, "derivation", ()))
 
     def _grid(self) -> str:
         return text_picture(self.layout, width=self.width, color=self.color) + "\n"

@@ -18,14 +18,14 @@ from layoutproof.changes.classes import layouts, text_of
 from layoutproof.changes.demands import assumed, difference
 from layoutproof.changes.kernel_regressions import broken
 from layoutproof.changes.matching import Round, match
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.finding import Finding, unknown, wrong_input
 from layoutproof.core.result import Verdict, plain
 from layoutproof.kernel.table_assumptions import tables_said
 from layoutproof.registry.read import read_layout
 from layoutproof.specs.check import Outcome, run
 from layoutproof.specs.positions import Node, read_yaml
-from layoutproof.specs.spec import Check, read_spec
+from layoutproof.specs.spec import Check, named_layouts, read_spec
 from layoutproof.specs.spec_model import NAME
 from layoutproof.specs.traced import KEY, is_traced
 
@@ -343,8 +343,12 @@ def _classes(old: object, new: object) -> list[Finding]:
         read_layout(new)
     except LayoutError as error:
         return [unknown("", f"it cannot be read: {error.problem}", **sides)]
+    except Undecided as why:
+        return [unknown("", str(why), **sides)]
     try:
         read_layout(old)
+    except Undecided as why:
+        return [unknown("", f"what stood here before cannot be compared: {why}", **sides)]
     except LayoutError as error:
         return [Finding("added", "", f"what stood here before is no layout: {error.problem}", **sides)]
     return [*layouts(old, new), *(replace(f, **sides) for f in broken(old, new))]
@@ -487,7 +491,10 @@ def _named(root: Node, section: str) -> tuple[Named, ...]:
     node = root.value.get(section) if type(root.value) is dict else None
     if node is None or type(node.value) is not dict:
         return ()
-    return tuple(Named(name, value.plain(), value.line, value.column) for name, value in node.value.items())
+    found = named_layouts(root, "")[0] if section == "layouts" else {}
+    return tuple(
+        Named(name, found.get(name, value.plain()), value.line, value.column) for name, value in node.value.items()
+    )
 
 
 def _mistake(error: LayoutError) -> Finding:

@@ -53,7 +53,8 @@ _BARE = re.compile(r"\s*\w+\s*\[[^\]{}()]*\]\s*")
 
 
 def layouts_of(texts: tuple[str, ...], target: str | None) -> list[Any]:
-    """The layouts that arguments mean: texts, or one-key mappings such as '{"strided": "f32[3,5] strides (4,1)"}'.
+    """The layouts that arguments mean: texts, or one-key mappings such as '{"strided": "f32[3,5] strides (4,1)"}' and
+    expressions such as '{tile: ["S[(8,8):(8,1)]", "S[(2,3):(3,1)]"]}'.
 
     With a target, a bare shape has that target's default layout; without one nothing is guessed. Raises LayoutError
     when no layout can be read so, or a target is named and no layout is a bare shape.
@@ -80,8 +81,10 @@ def _layout(text: str, target: str | None) -> Any:
 
 
 def notes_of(layout: Any) -> list[str]:
-    """A line for each thing that a layout's text spells in an old way, with what it is called today."""
-    return [f"note      {note}" for note in getattr(layout, "notes", ())]
+    """What there is to say of how a layout was written: a line for each thing that its text spells in an old way, with
+    what it is called today, and for each operation of an expression, with what was proved of its result."""
+    notes = [f"note      {note}" for note in getattr(layout, "notes", ())]
+    return [*notes, *(f"derived   {step}" for step in getattr(layout, "derivation", ()))]
 
 
 def integers(text: str, what: str) -> tuple[int, ...]:

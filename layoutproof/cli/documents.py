@@ -66,6 +66,7 @@ class FindingEntry(_Part):
     scope: str = Field("", description="what was looked at, where that is not all there is")
     assumes: list[str] = Field([], description="assumptions about run-time values that the answer rests on")
     needs: list[str] = Field([], description="assumptions under which what is unknown is proved")
+    derivation: list[str] = Field([], description="how each layout given as an expression was computed and proved")
     relpath: str = Field("", description="of the gate: the file's name in both states")
     before: str = ""
     after: str = ""
@@ -325,6 +326,7 @@ class LocateElement(Document):
     index: list[int]
     steps: list[_Step]
     places: list[dict[str, int]] = Field(description="one for each replica")
+    derivation: list[str] = Field([], description="how an expression was computed, with what was proved of it")
 
 
 class _Held(_Part):
@@ -445,6 +447,8 @@ class Show(Document):
     figures: dict[str, Any]
     sizes: dict[str, int | str] = Field(description="bytes by who says so, where they differ")
     formula: str = ""
+    matrix: list[str] = Field([], description="of an Axe layout: extents above strides, as the paper writes it")
+    derivation: list[str] = Field([], description="how an expression was computed, with what was proved of it")
     formula_is: str = ""
     latex: str = ""
     written: list[str]

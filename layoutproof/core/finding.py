@@ -91,6 +91,7 @@ class Finding(Answer):
         scope: What was looked at, where that is not all there is: of a kernel never its body.
         assumes: The assumptions about run-time values that the answer rests on.
         needs: The assumptions under which what is unknown is proved.
+        derivation: How each layout that an expression stands for was computed, with what was proved of it.
         before: The text of the old state, "" where there is none.
         after: The text of the new state, "" where there is none.
         match_heuristic: How the two sides were matched, where their identity does not say it.
@@ -115,6 +116,7 @@ class Finding(Answer):
     scope: str = ""
     assumes: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    derivation: tuple[str, ...] = ()
     before: str = ""
     after: str = ""
     match_heuristic: str = ""
@@ -272,6 +274,7 @@ def rows(finding: Finding) -> list[tuple[str, object]]:
         ("fix", finding.fix),
         *(("assumes", each) for each in finding.assumes),
         ("scope", finding.scope),
+        *(("derived", each) for each in finding.derivation),
         ("matched", finding.match_heuristic),
         ("policy", finding.policy),
         ("fingerprint", finding.fingerprint if finding.severity == "deny" and not finding.bad_input else ""),
@@ -306,6 +309,7 @@ _SELDOM = (
     "scope",
     "assumes",
     "needs",
+    "derivation",
     "relpath",
     "before",
     "after",

@@ -126,6 +126,7 @@ class IndexMap(Shown):
         replicas: The box of replicas: where one element has several places, which of them. Empty for one place each.
         memory: What turns offsets into bytes; None for a map to anything but memory.
         symbols: Size symbols in the order in which the user wrote them.
+        unbounded: Axes of `range` that nothing bounds: their extents are how far the places reach.
     """
 
     domain: Space
@@ -134,6 +135,7 @@ class IndexMap(Shown):
     replicas: Space = Space()
     memory: Memory | None = None
     symbols: tuple[str, ...] = ()
+    unbounded: tuple[str, ...] = ()
 
     def at(self, index: Sequence[int], replica: Sequence[int] = ()) -> tuple[int, ...]:
         """The coordinates of one index, on plain ints.

@@ -1,7 +1,7 @@
 """Composition of two CuTe layouts: `{compose: [A, B]}`, the layout that is A(B(i)) at i.
 
-No result: where A(B(i)) is not the function of any layout; the reason names the smallest i at which it fails. CuTe's own
-composition gives a layout there too, which is another function.
+No result: where A(B(i)) is not the function of any layout; the reason names the smallest i at which it fails. There
+CuTe's own composition gives a layout too, which is another function.
 Example: `{compose: ["(6,2):(8,2)", "(4,3):(3,1)"]}` is `((2,2),3):((24,2),8)`.
 Source: NVIDIA/cutlass `include/cute/layout.hpp` (composition).
 """

@@ -1,5 +1,6 @@
-"""Thread axes of an Axe layout joined into those they make up: `{fuse: A}`, or one pair, `{fuse: [A, "warpid, laneid"]}`.
+"""Thread axes of an Axe layout joined into those they make up: `{fuse: A}`, or one pair of them.
 
+One pair is named with the slower axis first: `{fuse: [A, "warpid, laneid"]}`.
 tx = 32*warpid + laneid = 128*wgid + tid_in_wg, tid_in_wg = 32*wid_in_wg + laneid, warpid = 4*wgid + wid_in_wg.
 No result: a low axis that reaches its factor (laneid 32 would be another warp's lane 0); an axis that is used already.
 Example: `{fuse: "S[(2,32):(1@warpid,1@laneid)]"}` is `S[64:1@tx]`.
@@ -25,5 +26,7 @@ def apply(layout: AxeLayout, axes: object = None) -> AxeLayout | Reason:
         return fuse_all(layout)
     pair = axes.split(",") if isinstance(axes, str) else axes
     if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(axis, str) for axis in pair):
-        raise LayoutError(f'a pair of axes is written "warpid, laneid", the slower first, not {shorten(repr(axes), 60)}')
+        raise LayoutError(
+            f'a pair of axes is written "warpid, laneid", the slower first, not {shorten(repr(axes), 60)}'
+        )
     return fuse(layout, pair[0].strip(), pair[1].strip())

@@ -2,7 +2,7 @@
 
 `:` is a whole dimension, `4:` goes to its end; a list `[[0, 8], [4, 8]]` says the same. The shape is what the layout
 states (`on`); where it states none, the extents of its D.
-No result: a box whose elements do not step like digits, as [3, 6) of (4:100),(4:1). A box outside the shape is an error.
+No result: a box whose elements do not step like digits, as [3, 6) of (4:100),(4:1). A box outside the shape is wrong.
 Example: `{slice: ["S[(2,8,3,8):(192,8,64,1)] on (16,24)", "0:8, 8:24"]}` is `S[(8,2,8):(8,64,1)] + 64 on (8,16)`.
 Source: arXiv:2601.19092, section 3.3, whose Lemma E.2 is off by one, as is TVM's slice.
 """
@@ -28,7 +28,9 @@ def apply(layout: AxeLayout, box: object) -> AxeLayout | Reason:
     if not isinstance(parts, list):
         raise _unread(box)
     if len(parts) != len(shape):
-        raise LayoutError(f"the box {_text(box)} has {len(parts)} dimensions, the shape {shown(shape)} has {len(shape)}")
+        raise LayoutError(
+            f"the box {_text(box)} has {len(parts)} dimensions, the shape {shown(shape)} has {len(shape)}"
+        )
     return slice_(layout, shape, [_bounds(part, extent, box) for part, extent in zip(parts, shape, strict=True)])
 
 

@@ -5,6 +5,7 @@ Refuted by: the smallest `element` whose place is outside.
 Example: `f32[4] strides (2) in 7` is proved (offsets 0, 2, 4, 6), `f32[4] strides (2) in 6` is refuted at (3).
 With `within` axes have the extents that it says, e.g. {lane: 32, warp: 4} or the name of a target (cuda, trainium),
 whose hardware limits then hold for the axes it knows; the others keep the layout's own.
+An Axe layout whose axes nobody bounds is inside by definition: then the answer is unknown, and says what to write.
 Checked per coordinate, so a column that runs over into the next row is found although its offset is inside the memory.
 """
 
@@ -51,6 +52,26 @@ def claims(m: IndexMap, within: Mapping[str, int] | str | None = None) -> tuple[
 
     replica = "replica" if m.replicas.extents else ""
     return (Claim(points, Outside(At(m, "element", replica), extents), explain),)
+
+
+def vacuous(m: IndexMap, within: Mapping[str, int] | str | None = None) -> str:
+    """Why a proof would say nothing: each axis is as long as the layout reaches, whatever that is.
+
+    Args:
+        m: The map of one layout.
+        within: As for `claims`.
+
+    Returns:
+        The reason and what to write, or "" where some axis is bounded.
+    """
+    axes = m.range.names
+    if not axes or set(axes) - set(m.unbounded) or within:
+        return ""
+    reach = ", ".join(f"{axis} 0..{extent - 1}" for axis, extent in zip(axes, m.range.extents, strict=True))
+    return (
+        f"vacuous: nothing bounds the axes; the layout reaches {reach}. Say how far they go: --within with a target "
+        f"(cuda) or '{{{axes[0]}: 32}}', or end the layout with within (32@{axes[0]})"
+    )
 
 
 def _extents(m: IndexMap, within: Mapping[str, int] | str) -> tuple[Extent, ...]:

@@ -16,7 +16,9 @@ from layoutproof.core.errors import LayoutError, Undecided, shorten, unknown_nam
 from layoutproof.core.finding import Finding
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Verdict
+from layoutproof.core.size import product
 from layoutproof.core.term import Term
+from layoutproof.layouts.axe.layout import AxeLayout
 from layoutproof.registry.catalogue import check_options, is_of_kernels, layout_property
 from layoutproof.registry.hardware import resolve
 from layoutproof.registry.read import map_of, read_layout
@@ -75,9 +77,14 @@ def ask(
     if len(layouts) != asked.layouts:
         many = "one layout" if asked.layouts == 1 else f"{asked.layouts} layouts"
         raise LayoutError(f"{name} is about {many}; got {len(layouts)}")
-    read = [read_layout(value) for value in layouts]
-    maps = [map_of(layout) for layout in read]
+    try:
+        read = [read_layout(value) for value in layouts]
+    except Undecided as undecided:
+        subject = " , ".join([shorten(str(value), 120) for value in layouts])
+        return Finding(name, subject, str(undecided), verdict=Verdict.UNKNOWN)
+    maps = [map_of(layout) for layout in _admitted(read)]
     subject = " , ".join([_subject(layout) for layout in read])
+    derivation = tuple(dict.fromkeys([step for layout in read for step in getattr(layout, "derivation", ())]))
     symbols = tuple(dict.fromkeys([s for m in maps for s in m.sizes()]))
     condition = None if where is None else where_term(where, symbols)
     options = resolve(asked.claims, maps, options)
@@ -88,7 +95,7 @@ def ask(
         subject += f" where {where}" if where else ""
     nothing = vacuous(maps, where, effort)
     if nothing:
-        return Finding(name, subject, nothing, verdict=Verdict.UNKNOWN, figures=figures)
+        return Finding(name, subject, nothing, verdict=Verdict.UNKNOWN, figures=figures, derivation=derivation)
     unknown = ""
     if asked.counted is not None:
         from layoutproof.solvers.count import count
@@ -100,9 +107,31 @@ def ask(
             unknown = f"count: {undecided}"
     how = (ENGINES if engine is None else (engine,), confirm, effort)
     found = conclude(name, subject, claims, how, figures, unknown)
+    if derivation:
+        found = replace(found, derivation=derivation)
+    if found.verdict is Verdict.PROVED and asked.vacuous is not None:
+        nothing = asked.vacuous(*maps, **options)
+        if nothing:
+            return replace(found, verdict=Verdict.UNKNOWN, reason=nothing, decided_by="")
     if not symbols or found.verdict is Verdict.PROVED or (found.verdict is Verdict.UNKNOWN and engine is not None):
         return found
     return replace(found, figures=_guarded(found.figures, claims, condition))
+
+
+def _admitted(read: list[Any]) -> list[Any]:
+    """The layouts, an Axe layout without a shape with that of the layout which it is compared with.
+
+    Such a layout is for every shape with as many elements (arXiv:2601.19092, section 2.3: shape admission).
+    """
+    if len(read) != 2 or not any(isinstance(layout, AxeLayout) and layout.shape is None for layout in read):
+        return read
+    one, other = read
+    left, right = (map_of(layout).domain.extents for layout in read)
+    if left == right or product(left) != product(right):
+        return read
+    if isinstance(one, AxeLayout) and one.shape is None:
+        return [one.on(right), other]
+    return [one, other.on(left)]
 
 
 def _guarded(figures: Mapping[str, Any], claims: tuple[Claim, ...], where: Term | None) -> Mapping[str, Any]:

@@ -48,6 +48,7 @@ def _entry(answer: Finding) -> dict[str, Any] | None:
         "decided_by": answer.decided_by,
         "figures": plain(answer.figures),
         "scope": answer.scope,
+        "derivation": list(answer.derivation),
     }
     try:
         return entry if json.loads(json.dumps(entry)) == entry else None
@@ -67,6 +68,7 @@ def _result(entry: Any) -> Finding | None:
             decided_by=entry["decided_by"],
             figures=entry["figures"],
             scope=entry["scope"],
+            derivation=tuple(entry["derivation"]),
         )
     except (KeyError, TypeError, ValueError):
         return None

@@ -55,25 +55,27 @@ def property_module(name: str) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LayoutProperty:
-    """What the module of a property of layouts defines; `figures` and `counted` may be left out.
+    """What the module of a property of layouts defines; `figures`, `counted` and `vacuous` may be left out.
 
     layouts: how many layouts it speaks of (`LAYOUTS`).
     claims: (maps, options) -> what the engines decide; it holds where all are proved.
     figures: (maps, options) -> exact numbers that belong to the answer.
     counted: (how to count, maps, options) -> more figures, which have to be counted, and claims about them.
+    vacuous: (maps, options) -> why a proof of the claims would say nothing, or ""; a refutation stands.
     """
 
     layouts: int
     claims: Callable[..., tuple[Claim, ...]]
     figures: Callable[..., Mapping[str, Any]] | None = None
     counted: Callable[..., tuple[Mapping[str, Any], tuple[Claim, ...]]] | None = None
+    vacuous: Callable[..., str] | None = None
 
 
 @lru_cache(maxsize=256)
 def layout_property(name: str) -> LayoutProperty:
     """One property of layouts; LayoutError lists the known ones."""
     module = property_module(name)
-    more = {part: getattr(module, part, None) for part in ("figures", "counted")}
+    more = {part: getattr(module, part, None) for part in ("figures", "counted", "vacuous")}
     return LayoutProperty(module.LAYOUTS, module.claims, **more)
 
 

@@ -40,8 +40,9 @@ def read_layout(value: object, mode: str = "strict") -> Any:
 
     Args:
         value: Text; a mapping `{language: value}`; an expression `{operator: [operand, ..]}` (`layoutproof explain`
-            lists the operators), whose result has in `derivation` what was proved of it; an array of NumPy or JAX, a `jax.ShapeDtypeStruct`, a sharding of
-            JAX, a layout of TVM, CuTe or pycute (`registry.objects` says what is read of each).
+            lists the operators), whose result has in `derivation` what was proved of it; an array of NumPy or JAX, a
+            `jax.ShapeDtypeStruct`, a sharding of JAX, a layout of TVM, CuTe or pycute (`registry.objects` says what is
+            read of each).
         mode: "strict" refuses what the language's own tool refuses; "xla" accepts what XLA's parser accepts.
 
     Returns:
@@ -74,6 +75,7 @@ def read_layout(value: object, mode: str = "strict") -> Any:
             )
         ((name, inner),) = value.items()
         if name in operators():
+            check_data(inner, name)
             return evaluate(name, inner, lambda operand: read_layout(operand, mode))
         if name not in languages() and name not in plugins.names("languages"):
             known = (*languages(), *plugins.names("languages"), *operators())

@@ -7,6 +7,7 @@
       mm: {trace: "pkg.kernels:matmul", args: ["bf16[1024,1024]", "bf16[1024,1024]"], kwargs: {bm: 256}, target: v5e}
     checks:
       - injective: scores                              a property, of a name, a text or {language: ..}
+      - same_map: [swept, {tile: [grid, atom]}]        an expression: what an operator makes of other layouts
       - injective: {strided: "f32[3,5] strides (4,1)"}
         expect: refuted
         counterexample: {first: [0, 4], second: [1, 0]}
@@ -23,14 +24,15 @@ A file without checks is for the gate, which compares what it states: nothing of
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from layoutproof.core import plugins
-from layoutproof.core.errors import LayoutError, closest, shorten
+from layoutproof.core.errors import LayoutError, Undecided, closest, shorten
 from layoutproof.registry.catalogue import options_of
+from layoutproof.registry.expressions import operands, operator, operators
 from layoutproof.registry.read import read_layout
 from layoutproof.specs.positions import Node, read_file, read_yaml
 from layoutproof.specs.spec_model import (
@@ -81,7 +83,7 @@ class Check:
     def texts(self) -> tuple[str, ...]:
         """Its layouts as a report shows them."""
         return tuple(
-            ", ".join(f"{language}: {value}" for language, value in layout.items())
+            ", ".join(f"{key}: {_label(value) if key in operators() else value}" for key, value in layout.items())
             if isinstance(layout, dict)
             else str(layout)
             for layout in self.layouts
@@ -138,18 +140,18 @@ def read_spec(root: Node, file: str) -> tuple[list[Check], list[LayoutError]]:
     if type(root.value) is not dict:
         return [], errors
     source = _of(root, "source", str) or ""
-    layouts, bad = _layouts(root.value.get("layouts"), file, errors)
+    layouts, bad = _layouts(root, file, errors)
     layouts |= named_calls(root.value.get("kernels"), file, layouts, errors)
     checks: list[Check] = []
     for node in _of(root, "checks", list) or []:
         if type(node.value) is not dict:
             continue  # the model of the file has said so
         try:
-            check = _check(node, file, source, layouts, errors)
+            check = _check(node, file, source, layouts, bad, errors)
         except LayoutError as error:
             errors.append(error)
             continue
-        if check is not None and not bad.intersection(check.labels):
+        if check is not None:
             checks.append(check)
     return checks, sorted(errors, key=lambda e: (e.line or 0, e.column or 0))
 
@@ -161,7 +163,9 @@ def unasked(root: Node, file: str) -> list[Unasked]:
     used: set[object] = set()
     for check in _of(root, "checks", list) or []:
         for value in check.value.values() if type(check.value) is dict else ():
-            used |= {part.value for part in (value.value if type(value.value) is list else [value]) if _is_text(part)}
+            used.update(_texts(value))
+    for value in (_of(root, "layouts", dict) or {}).values():
+        used.update(_texts(value) if _expression(value) else ())
     # a call of a kernel is named by its kernel's name: mm[0]
     names = {str(text).partition("[")[0] for text in used}
     return [
@@ -172,23 +176,110 @@ def unasked(root: Node, file: str) -> list[Unasked]:
     ]
 
 
-def _is_text(node: Node) -> bool:
-    return type(node.value) is str
+def _texts(node: Node) -> Iterator[str]:
+    """Every text in a value, at any depth."""
+    inside = node.value.values() if type(node.value) is dict else node.value if type(node.value) is list else ()
+    if type(node.value) is str:
+        yield node.value
+    for part in inside:
+        yield from _texts(part)
 
 
-def _layouts(node: Node | None, file: str, errors: list[LayoutError]) -> tuple[dict[str, object], set[str]]:
+def _expression(node: Node) -> str:
+    """The operator of a mapping that is an expression, else ""."""
+    name = next(iter(node.value), "") if type(node.value) is dict and len(node.value) == 1 else ""
+    return name if name in operators() else ""
+
+
+def named_layouts(root: Node, file: str) -> tuple[dict[str, object], dict[str, LayoutError]]:
+    """The section `layouts` as `read_layout` takes each: in an expression names are what they stand for.
+
+    file: what errors name.  Returns also what is wrong with a name in an expression, or with a layout that it needs.
+    """
+    given = _of(root, "layouts", dict) or {}
+    found: dict[str, object] = {}
+    wrong: dict[str, LayoutError] = {}
+    waiting = [(name, False) for name in reversed(given)]
+    open_: list[str] = []
+    while waiting:
+        name, done = waiting.pop()
+        if name in found or name in wrong:
+            continue
+        needs = [text for text in _texts(given[name]) if text in given] if _expression(given[name]) else []
+        missing = [other for other in needs if other not in found and other not in wrong]
+        if missing and not done:
+            open_.append(name)
+            waiting += [(name, True), *((other, False) for other in missing if other not in open_)]
+            continue
+        try:
+            if missing:
+                node = given[name]
+                raise LayoutError(f"{name} is made of itself", file=file, line=node.line, column=node.column)
+            found[name] = _resolved(given[name], file, found, list(given))
+        except LayoutError as error:
+            wrong[name] = error
+    return {name: found[name] for name in given if name in found}, wrong
+
+
+def _resolved(node: Node, file: str, layouts: Mapping[str, object], known: Sequence[str]) -> object:
+    """What `read_layout` takes: in an expression names are what they stand for.
+
+    Each operand that is a layout is read, so that what is wrong with it is said at its place. LayoutError for a name
+    that is not there, with the nearest one.
+    """
+    name = _expression(node)
+    if not name:
+        return node.plain()
+    inner = node.value[name]
+    given = inner.value if type(inner.value) is list else [inner]
+    try:
+        operands(name, given)
+    except LayoutError as error:
+        raise error.at(file, inner.line, inner.column) from None
+    first = operator(name).layouts
+    layers = [_operand(each, file, layouts, known) for each in given[:first]]
+    return {name: [*layers, *(each.plain() for each in given[first:])]}
+
+
+def _operand(node: Node, file: str, layouts: Mapping[str, object], known: Sequence[str]) -> object:
+    value = node.value
+    if type(value) is str and NAME.fullmatch(value):
+        if value not in layouts:
+            near = closest(value, known) or ("; named are " + ", ".join(known) if known else "; none is named")
+            problem = f"the layout {value!r} cannot be read" if value in known else f"unknown layout {value!r}{near}"
+            raise LayoutError(problem, file=file, line=node.line, column=node.column)
+        return layouts[value]
+    found = _resolved(node, file, layouts, known)
+    try:
+        read_layout(found)
+    except LayoutError as error:
+        raise error.at(file, node.line, node.column) from None
+    except Undecided:
+        pass  # the check says so
+    return found
+
+
+def _layouts(root: Node, file: str, errors: list[LayoutError]) -> tuple[dict[str, object], set[str]]:
     """The named layouts, and the names of those that cannot be read."""
+    node = root.value.get("layouts")
     if node is None or type(node.value) is not dict or node.keys is None:
         return {}, set()
     named: dict[str, object] = {}
     bad: set[str] = set()
+    resolved, wrong = named_layouts(root, file)
     for name, value in node.value.items():
-        named[name] = value.plain()
+        named[name] = resolved.get(name, value.plain())
         if not NAME.fullmatch(name):
             problem = f"{shorten(name, 40)!r} cannot name a layout: letters, digits, '_', '.' and '-' only"
             errors.append(LayoutError(problem, file=file, line=node.keys[name][0], column=node.keys[name][1]))
+        if name in wrong:
+            bad.add(name)
+            errors.append(wrong[name])
+            continue
         try:
             read_layout(named[name])
+        except Undecided:
+            pass  # the check says so
         except LayoutError as error:
             bad.add(name)
             if isinstance(named[name], str) or (isinstance(named[name], dict) and len(value.value) == 1):
@@ -197,7 +288,7 @@ def _layouts(node: Node | None, file: str, errors: list[LayoutError]) -> tuple[d
 
 
 def _check(
-    node: Node, file: str, source: str, layouts: Mapping[str, object], errors: list[LayoutError]
+    node: Node, file: str, source: str, layouts: Mapping[str, object], bad: set[str], errors: list[LayoutError]
 ) -> Check | None:
     kind = _kind(node, file)
     model = model_of(kind)
@@ -208,8 +299,10 @@ def _check(
         return None
     assert node.keys is not None
     about = node.value[kind]
-    literal = kind in ("invalid", "tpu_default")
+    literal = kind == "tpu_default" or (kind == "invalid" and not _expression(about))
     parts = about.value if type(about.value) is list and not literal else [about]
+    if bad.intersection(text for part in parts for text in _texts(part)):
+        return None
     values = tuple(part.plain() if literal else _named(part, file, layouts) for part in parts)
     labels = tuple(_label(part.plain()) for part in parts)
     line, column = node.keys[kind]
@@ -263,15 +356,17 @@ def _kind(node: Node, file: str) -> str:
 
 def _label(value: object) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {inner}" for key, inner in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {_label(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_label, value)) + "]"
     return str(value)
 
 
 def _named(node: Node, file: str, layouts: Mapping[str, object]) -> object:
-    """What a layout's name stands for; a text or mapping as it is."""
+    """What a layout's name stands for; a text or mapping as it is, in an expression with the names looked up."""
     value = node.plain()
     if type(value) is not str:
-        return value
+        return _resolved(node, file, layouts, list(layouts))
     one = one_call(value, layouts)
     if one is not None:
         return one

@@ -14,6 +14,8 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJso
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.registry.catalogue import kernel_properties, layouts_of, options_of, properties, property_module
+from layoutproof.registry.expressions import operator, operators
+from layoutproof.registry.read import languages
 from layoutproof.solvers.decide import ENGINES
 from layoutproof.specs.validation import Model, shown
 
@@ -76,10 +78,11 @@ def _engine(value: object) -> object:
     raise ValueError(f"expected one of {', '.join(ENGINES)}; found {shown(value)}")
 
 
-_LAYOUT_SCHEMA = {
-    "description": "A name from `layouts`, a layout text, or a mapping with one key, the language.",
+_LAYOUT_SCHEMA: dict[str, Any] = {
+    "description": "A name from `layouts`, a layout text, or a mapping with one key: a language, or an operator.",
     "anyOf": [{"type": "string", "minLength": 1}, {"type": "object", "minProperties": 1, "maxProperties": 1}],
 }
+_LAYOUT_REFERENCE = {"$ref": "#/$defs/layout"}
 _EXACT_SCHEMA = {"type": ["integer", "string", "array", "object"]}
 Layout = Annotated[Any, BeforeValidator(_layout), WithJsonSchema(_LAYOUT_SCHEMA)]
 Exact = Annotated[Any, BeforeValidator(_exact), WithJsonSchema(_EXACT_SCHEMA)]
@@ -317,4 +320,29 @@ def json_schema() -> dict[str, Any]:
     whole["properties"]["layouts"]["propertyNames"] = {"pattern": f"^{NAME.pattern}$"}
     whole["properties"]["kernels"]["additionalProperties"] = KernelModel.model_json_schema()
     whole["$defs"] = definitions
-    return whole
+    return {**_referring(whole), "$defs": {**_referring(definitions), "layout": _layout_schema()}}
+
+
+def _layout_schema() -> dict[str, Any]:
+    """What may stand for a layout: also a language with its value, or an operator with as many operands as it takes."""
+    known: dict[str, Any] = {name: {} for name in languages()}
+    for name in operators():
+        op = operator(name)
+        most = op.layouts + bool(op.argument)
+        listed: dict[str, Any] = {"type": "array", "minItems": most - op.optional, "maxItems": most}
+        listed["prefixItems"] = [_LAYOUT_REFERENCE] * op.layouts
+        said = {"description": f"{op.form}: {op.equation}."}
+        known[name] = said | ({"anyOf": [_LAYOUT_REFERENCE, listed]} if listed["minItems"] == 1 else listed)
+    text, mapping = _LAYOUT_SCHEMA["anyOf"]
+    return {"description": _LAYOUT_SCHEMA["description"], "anyOf": [text, {**mapping, "properties": known}]}
+
+
+def _referring(schema: Any) -> Any:
+    """A schema that refers to the one of layouts instead of repeating it."""
+    if isinstance(schema, list):
+        return [_referring(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("anyOf") == _LAYOUT_SCHEMA["anyOf"]:
+        return {key: part for key, part in schema.items() if key != "anyOf"} | _LAYOUT_REFERENCE
+    return {key: _referring(part) for key, part in schema.items()}

@@ -120,7 +120,11 @@ NOT_AS_EXPECTED = {
         "error",
         "minor_to_major {1} has 1 entry but f32[3,5] has 2 dimensions; in f32[3,5]{1}",
     ),
-    "injective: {stridd: x}": (2, "error", "unknown layout language 'stridd'; did you mean 'strided'? Known: "),
+    "injective: {stridd: x}": (
+        2,
+        "error",
+        "unknown layout language or operator 'stridd'; did you mean 'strided'? ",
+    ),
     "padding: scores\n    at_most: lots": (2, "error", "at_most is a share such as '2%' or a factor such as '1.02x'"),
     "injective: scores\n    where: N == 1": (2, "error", "the condition speaks of N, but the layouts have no size"),
     "locate: scores\n    index: [2, 3]\n    is: {offset: 16}": (1, "wrong", "(2, 3) is at offset 17, not at offset 16"),

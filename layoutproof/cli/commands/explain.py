@@ -1,4 +1,4 @@
-"""`layoutproof explain [NAME]`: the page of a property, language, verdict, engine, target, or class of the gate."""
+"""`layoutproof explain [NAME]`: the page of a property, language, operator, verdict, engine, target or gate class."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from layoutproof.core.files import MIB, read
 @click.argument("name", required=False)
 @json_flag
 def command(name: str | None, as_json: bool) -> int:
-    """Explain a property, layout language, verdict, engine, target or gate class; list all without NAME."""
+    """Explain a property, layout language, operator, verdict, engine, target or gate class; list all without NAME."""
     pages = _pages()
     if not any(name in found for found in pages.values()):
         pages |= _added(pages)
@@ -52,6 +52,7 @@ def _pages() -> dict[str, dict[str, str]]:
     from layoutproof.core.finding_kinds import KINDS
     from layoutproof.pallas.judge import kernel_targets, target_page
     from layoutproof.registry.catalogue import kernel_properties, properties, property_module
+    from layoutproof.registry.expressions import operator_module, operators
     from layoutproof.registry.read import language, languages
     from layoutproof.solvers.decide import ENGINES
 
@@ -59,6 +60,7 @@ def _pages() -> dict[str, dict[str, str]]:
         "properties": {n: inspect.cleandoc(property_module(n).__doc__ or "") for n in properties()},
         "properties of kernels": {n: inspect.cleandoc(property_module(n).__doc__ or "") for n in kernel_properties()},
         "layout languages": {n: inspect.cleandoc(language(n).__doc__ or "") for n in languages()},
+        "operators on layouts": {n: inspect.cleandoc(operator_module(n).__doc__ or "") for n in operators()},
         "verdicts": _VERDICTS,
         "engines": {n: _doc_of(f"layoutproof.solvers.{n}") for n in ENGINES},
         "targets": {n: target_page(n) for n in kernel_targets()},

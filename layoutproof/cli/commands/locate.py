@@ -51,10 +51,14 @@ def command(layout: str, index: str | None, at_place: str | None, target: str | 
     steps = _steps(read, m, at)
     found = [{**place, **_bytes(m, place)} for place in places]
     if as_json:
-        return print_json(document(0, {"subject": str(read), "index": list(at), "steps": steps, "places": found}))
+        answer = {"subject": str(read), "index": list(at), "steps": steps, "places": found}
+        derivation = list(getattr(read, "derivation", ()))
+        return print_json(document(0, answer | ({"derivation": derivation} if derivation else {})))
     lines = [f"{read}  element {at}"]
     width = max((len(step["step"]) for step in steps), default=0)
-    lines += [f"  {s['step']:<{width}}  {tuple(s['at'])} in {tuple(s['extents'])}" for s in steps]
+    for s in steps:
+        inside = f" in {tuple(s['extents'])}" if s["extents"] else ""
+        lines.append(f"  {s['step']:<{width}}  {tuple(s['at'])}{inside}")
     replicas = [f"replica {k}  " for k in range(len(found))] if len(found) > 1 else [""]
     for replica, place in zip(replicas[:MOST_REPLICAS], found, strict=False):
         lines.append(f"  {replica}" + "  ".join(f"{axis} {value}" for axis, value in place.items()))

@@ -172,7 +172,8 @@ class AxeLayout(Shown):
         place = place_of(shape, self.D, self.R, self.O, axes, self.swizzle)
         extents = tuple([axis_extent(self, axis) for axis in axes])
         box = Space(tuple(f"r{k}" for k in range(len(self.R))), tuple([e for e, _, _ in self.R]))
-        return IndexMap(Space(names, shape), Space(axes, extents), place, box)
+        unbounded = tuple([axis for axis in axes if axis not in (self.within or {})])
+        return IndexMap(Space(names, shape), Space(axes, extents), place, box, unbounded=unbounded)
 
 
 def axis_extent(layout: AxeLayout, axis: str) -> Extent:
