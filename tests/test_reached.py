@@ -17,8 +17,8 @@ ROOTS = ("layoutproof.cli.main", "layoutproof.cli.pytest_plugin", "layoutproof.a
 """What pyproject.toml names, and the one package whose functions are called by their own name alone."""
 
 BY_FILE_NAME = (
-    *("cli.commands", "formats", "hardware", "layouts", "operators", "pallas.rules", "properties", "questions.conversions"),
-    "algebra",
+    *("algebra", "cli.commands", "formats", "hardware", "layouts", "operators", "pallas.rules", "properties"),
+    "questions.conversions",
 )
 """Packages of which each file is found by its name, as `docs/architecture.md` says; algebra is public as it is."""
 
