@@ -170,7 +170,7 @@ def _replay(claim: Claim, point: Point, engine: str, effort: float) -> None:
         )
 
 
-def _nobody_else(claim: Claim, point: Point, engine: str, effort: int) -> bool:
+def _nobody_else(claim: Claim, point: Point, engine: str, effort: float) -> bool:
     """As a replay, where there are too many further points to look at: that there is none is asked of another engine.
 
     Raises Undecided where that does not know.
@@ -186,9 +186,11 @@ def _nobody_else(claim: Claim, point: Point, engine: str, effort: int) -> bool:
                 {"pinned": Space(), **part.points}, _at(part.formula, point), where=sizes, symbols=claim.symbols
             )
             other = "smt" if engine != "smt" else "isl"
-            found = decide(nobody, (other,), False, effort)
-            if found.reason:
-                raise Unsupported(f"found {point}, which no second engine confirms ({found.reason})")
+            found = decide(nobody, (other,), False, max(1, int(effort)))
+            weaker = isinstance(part.formula, And) and any(isinstance(p, NotExists) for p in part.formula.parts)
+            if found.reason or (found.point is not None and weaker):
+                why = found.reason or "one exists where what it rests on is left out"
+                raise Unsupported(f"found {point}, which no second engine confirms ({why})")
             if found.point is not None:
                 return False
     return True

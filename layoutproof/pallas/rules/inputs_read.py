@@ -8,10 +8,10 @@ what is left when its block divides it, is read by no program while all its othe
 reads are info: a kernel may well need only some blocks of an input (causal attention, every second block, block 0). A
 remainder that the index map itself steers clear of (`jnp.maximum(i - 1, 0)`, the block before) is info too, and of an
 input that shares its buffer with an output a warning: what is not read keeps its values.
-Not asked of inputs that tables address (scalar prefetch), that the body moves by manual DMA, of parts that the body cut
-out of an array for a pipeline, and of arrays that several pipelines have. An array that is given twice is read by
-either.
-A window counts as read as a whole: the body is not looked at.
+An array that the body moves by hand is read by its copies, pipelines among them; a window that is the whole array by
+the loads of its parts: a loop of `n // step` steps leaves a remainder out, too. Other windows count as read as a whole.
+Not asked of inputs that tables or loaded values address, of parts that the body cut out of an array for a pipeline, and
+of arrays that several pipelines have. An array that is given twice is read by either.
 Example: array f32[1000], block 256, grid 1000 // 256 = 3: elements [768, 1000) are never read.
 Source: JAX's page "Grids and BlockSpecs".
 Fix: grid = pl.cdiv(array, block), and mask what the last block has too much.
@@ -34,6 +34,7 @@ from layoutproof.kernel.fixes import uncovered
 from layoutproof.kernel.kernel import Block, Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, for_each_operand, undecided
 from layoutproof.kernel.windows import program_map
+from layoutproof.pallas.body_reads import read_by_body
 
 TARGET = False
 CHOICES = frozenset({"select", "min", "max"})
@@ -41,8 +42,12 @@ CHOICES = frozenset({"select", "min", "max"})
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
-    """One per input whose windows alone say what is read of it."""
-    return for_each_operand((o for o in kernel.inputs if _told(o)), lambda operand: [_of(kernel, operand)])
+    """One per input whose windows alone say what is read of it, and one per input of which the body reads parts."""
+    by_windows = for_each_operand((o for o in kernel.inputs if _told(o)), lambda operand: [_of(kernel, operand)])
+    by_hand = for_each_operand(
+        (o for o in kernel.inputs if not o.unmodelled), lambda operand: read_by_body(kernel, operand)
+    )
+    return by_windows + by_hand
 
 
 def _told(operand: Operand) -> bool:

@@ -1,0 +1,126 @@
+"""What a body reads of its inputs where windows do not say it: arrays copied from by hand, and parts of windows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from layoutproof.bodies.claims import asked
+from layoutproof.bodies.effects import Access, Body, Copy, Reference, View
+from layoutproof.bodies.stored import Store, Visit, loads_from, unstored
+from layoutproof.bodies.terms import every
+from layoutproof.core.claim import Claim
+from layoutproof.core.errors import Undecided
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point
+from layoutproof.core.space import Space
+from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import Kernel, Operand
+from layoutproof.kernel.obligation import Obligation
+
+
+def read_by_body(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
+    """What is asked of one input beside its windows: nothing where tables or data say what is read."""
+    body: Body | None = kernel.body
+    if body is None or body.unmodelled or operand.part or not all(type(n) is int for n in operand.dims):
+        return
+    reference = next((r for r in body.references if r.name == operand.name and r.role == "in"), None)
+    if reference is None or (operand.windowed and not _whole_window(operand, reference)):
+        return
+    views = [view for view in _read_views(body) if view.reference is reference]
+    cuts = _remainders(reference, views)
+    if operand.windowed and not cuts:
+        return
+    dims = reference.dims
+    names = tuple(f"element{d}" for d in range(len(dims)))
+    visit = Visit(Space(names, dims))
+    loads = loads_from(body, (operand.name,), visit.index)
+    if any(load.lost or _by_values(body, load.condition) for load in loads):
+        return
+    if operand.same_as or any(o.same_as == operand.name for o in kernel.inputs):
+        # the other one may read it
+        return
+
+    def explain(at: Point, on: Numbers) -> str:
+        return f"no program reads {operand.name}{list(at['element'])}"
+
+    try:
+        found = unstored(kernel, body, visit, loads, False, explain)
+        tails = [_tail(kernel, body, operand, visit, loads, *cut) for cut in cuts]
+    except Undecided:
+        # conditions that no claim can say: nothing is asked, as of tables
+        return
+    shared = kernel.inputs.index(operand) in [a for a, _ in kernel.aliases]
+    source = next((load.source for load in loads if load.source), kernel.source)
+    severity = "warning" if shared else "error"
+    graver = tuple(replace(tail, severity=severity, source=source) for tail in tails)
+    yield Obligation(operand.name, found.claim, reads=False, severity="info", source=source, graver=graver)
+
+
+def _whole_window(operand: Operand, reference: Reference) -> bool:
+    """Whether every program sees the whole array, so that an element of the window is one of the array."""
+    return reference.dims == operand.dims and all(
+        block.kind == "blocked" and term.op == "int" and term.args[0] == 0
+        for block, term in zip(operand.block, operand.index, strict=True)
+    )
+
+
+def _read_views(body: Body) -> Iterator[View]:
+    for effect in body.effects:
+        if isinstance(effect, Access) and effect.kind != "write":
+            yield effect.view
+        elif isinstance(effect, Copy):
+            yield effect.source
+
+
+def _remainders(reference: Reference, views: list[View]) -> list[tuple[int, int, int]]:
+    """(dimension, first element, step) of what is left where the slices that are read do not divide a dimension."""
+    found: dict[tuple[int, int, int], None] = {}
+    for view in views:
+        if not view.steps or view.steps[0].kind != "slices":
+            continue
+        for d, piece in enumerate(view.steps[0].slices):
+            size = piece.size.args[0] if piece.size.op == "int" else 0
+            extent = reference.dims[d]
+            # what starts at one place was chosen there, and is no part of a row of them
+            moves = piece.start.op != "int"
+            if moves and 1 < size < extent and extent % size and piece.stride == 1:
+                found[d, extent - extent % size, size] = None
+    # the last dimension first: the smallest element is in its remainder
+    return sorted(found, reverse=True)
+
+
+def _by_values(body: Body, condition: Term) -> bool:
+    """Whether what is read depends on what tables hold, or on what no term says."""
+    terms = [condition]
+    while terms:
+        for part in every(terms.pop()):
+            if part.op in ("read", "leaf", "maybe") or (part.op == "name" and part.args[0] in body.unknowns):
+                return True
+            if part.op == "name" and part.args[0] in body.definitions:
+                terms.append(body.definitions[part.args[0]])
+    return False
+
+
+def _tail(
+    kernel: Kernel, body: Body, operand: Operand, visit: Visit, loads: tuple[Store, ...], d: int, first: int, step: int
+) -> Obligation:
+    """An error: the remainder of a dimension is read by no program, and all that is before it is."""
+    extent = operand.dims[d]
+    entry, start = visit.index[d], Term("int", first)
+    behind, before = Term("<=", start, entry), Term("<", entry, start)
+
+    def explain(at: Point, on: Numbers) -> str:
+        tail = f"elements {first}:{extent} of dimension {d} of {operand.name}"
+        return f"no program reads {tail}, what is left behind its {first // step} whole parts of {step}"
+
+    def fix(at: Point, on: Numbers) -> str:
+        return f"read pl.cdiv({extent}, {step}) parts of dimension {d}, the last one of {extent % step}"
+
+    unread = unstored(kernel, body, replace(visit, valid=behind), loads, False, explain)
+    others = unstored(kernel, body, replace(visit, valid=before), loads, True, explain)
+    extents = dict(zip(visit.element.names, visit.element.extents, strict=True))
+    box = {name: int(n) for name, n in extents.items() if type(n) is int}
+    reached = [asked(kernel, body, [load.condition, behind], load.loops, box).claim for load in loads]
+    beside: tuple[Claim, ...] = (others.claim, *reached)
+    return Obligation(operand.name, replace(unread.claim, fix=fix, provided=beside), reads=False)
