@@ -15,7 +15,6 @@ from tests.solvers.claims import (
     N,
     T,
     answer_or_reason,
-    covers,
     flattened,
     in_bounds,
     injective,
@@ -183,7 +182,6 @@ def test_padding_bound_over_sizes() -> None:
 @pytest.mark.parametrize(
     ("claim", "reason"),
     [
-        (covers(tiled((256, 512))), "unreached"),
         (in_bounds(mapping((N,), lambda on, i: on.xor(i, 1), (N,))), "xor"),
         (Claim({}, SizeCondition(parse_condition("N * N == 2 * M * M"))), "z3 gives up|budget"),
     ],

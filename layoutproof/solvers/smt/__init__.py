@@ -9,7 +9,7 @@ from typing import Any
 
 import z3
 
-from layoutproof.core.claim import Claim
+from layoutproof.core.claim import Claim, Uncovered
 from layoutproof.core.errors import BudgetExceeded, InternalError, NotSmallest, Undecided, Unsupported
 from layoutproof.core.forks import NATIVE
 from layoutproof.core.result import Point
@@ -17,9 +17,10 @@ from layoutproof.solvers.growing import divided_by
 from layoutproof.solvers.growing import smallest as smallest_sizes
 from layoutproof.solvers.smt.bits import Bits, Widths
 from layoutproof.solvers.smt.integers import Integers
-from layoutproof.solvers.smt.minimum import NotShown, Search
+from layoutproof.solvers.smt.minimum import NotShown, searching
 from layoutproof.solvers.smt.session import MEMORY, Session
 from layoutproof.solvers.smt.statement import Statement
+from layoutproof.solvers.smt.unreached import unreached
 
 BUDGET = 10_000_000
 """Steps of z3 (`rlimit`) for each search at effort 1: up to about ten seconds, but the same on every machine."""
@@ -35,8 +36,8 @@ def decide(claim: Claim, effort: float = 1) -> Point | None:
     """The smallest violation, or None when none exists for any sizes >= 1 that satisfy `claim.where`.
 
     Raises NotSmallest when the budget ends between finding a violation and showing it the smallest. Raises Undecided
-    when it ends before, and for what z3 is not asked here: unreached places, xor of symbolic sizes, divisors that may
-    be 0 or negative. All that z3 holds for the question is freed before this returns.
+    when it ends before, and for what z3 is not asked here: xor of symbolic sizes, divisors that may be 0 or negative.
+    All that z3 holds for the question is freed before this returns.
 
     >>> from layoutproof.core.claim import And, At, LexLess, Same
     >>> from layoutproof.core.index_map import IndexMap
@@ -50,13 +51,35 @@ def decide(claim: Claim, effort: float = 1) -> Point | None:
     try:
         # one question at a time: z3 counts memory over the whole process, and two would spend each other's
         with NATIVE, closing(Session()) as session:
-            if not claim.sizes():
-                return _by_bits(session, claim, {}, budget)
-            return _by_integers(session, claim, budget)
+            if isinstance(claim.violation, Uncovered):
+                return unreached(session, claim, budget, _decided, _proved)
+            return _decided(session, claim, budget)
     except z3.Z3Exception as error:
         if "memory" in str(error):
             raise BudgetExceeded(f"the {MEMORY} megabytes for z3 are spent") from None
         raise Unsupported(f"z3 cannot: {error}") from None
+
+
+def _decided(session: Session, claim: Claim, budget: int) -> Point | None:
+    """Without quantifiers: bit-vectors for constant sizes, integers for others."""
+    return _by_integers(session, claim, budget) if claim.sizes() else _by_bits(session, claim, {}, budget)
+
+
+def _proved(session: Session, claim: Claim, budget: int) -> bool:
+    """Whether there is no violation; a violation itself is not looked for."""
+    if claim.sizes():
+        dialect = Integers(session.context)
+        statement = Statement(claim, dialect, math.inf)
+        if dialect.doubts:
+            raise Unsupported("divides by a value that may be 0 or negative")
+        assumed = [*dialect.assumed, *dialect.monotony()]
+        return statement.violated is False or _impossible(session, assumed, statement.violated, budget)
+    widths = Widths(session.context)
+    Statement(claim, widths, {})
+    bits = Bits(session.context, widths.width)
+    statement = Statement(claim, bits, {})
+    search = searching(session, bits.assumed, statement.violated, session.bits(), budget)
+    return statement.violated is False or not search.possible()
 
 
 def _by_bits(session: Session, claim: Claim, sizes: Mapping[str, int] | int, budget: int) -> Point | None:
@@ -65,7 +88,7 @@ def _by_bits(session: Session, claim: Claim, sizes: Mapping[str, int] | int, bud
     Statement(claim, widths, sizes)
     dialect = Bits(session.context, widths.width, divisors_known=type(sizes) is int)
     statement = Statement(claim, dialect, sizes)
-    search = _search(session, dialect.assumed, statement.violated, session.bits(), budget)
+    search = searching(session, dialect.assumed, statement.violated, session.bits(), budget)
     if statement.violated is False or not search.possible():
         return None
     try:
@@ -89,7 +112,7 @@ def _by_integers(session: Session, claim: Claim, budget: int) -> Point | None:
     lemmas = dialect.monotony()
     products = dialect.products()
     for before, divisor in dialect.doubts:
-        search = _search(
+        search = searching(
             session, [*dialect.assumed[:before], *lemmas, *products], divisor < 1, session.integers(), budget
         )
         if search.possible():
@@ -101,7 +124,7 @@ def _by_integers(session: Session, claim: Claim, budget: int) -> Point | None:
         found = _small(session, claim, highest, budget)
         if found is not None:
             return found
-    search = _search(session, [*assumed, *products], statement.violated, session.integers(), budget)
+    search = searching(session, [*assumed, *products], statement.violated, session.integers(), budget)
     if not search.possible():
         return None
     count = len(statement.largest) + len(statement.sizes)
@@ -132,14 +155,11 @@ def _impossible(session: Session, assumed: list[Any], violated: Any, budget: int
     """True only if there is no violation even where products may be any numbers that the lemmas allow."""
     for seed in range(RESTARTS):
         # the later, the longer: half of the budget for the last
-        search = _search(session, assumed, violated, session.integers(seed), budget >> (1 + (RESTARTS - 1 - seed) // 2))
+        search = searching(
+            session, assumed, violated, session.integers(seed), budget >> (1 + (RESTARTS - 1 - seed) // 2)
+        )
         try:
             return not search.possible()
         except Undecided:
             continue
     return False
-
-
-def _search(session: Session, assumed: list[Any], violated: Any, solver: Any, budget: int) -> Search:
-    solver.add(*assumed, violated)
-    return Search(session, solver, budget)

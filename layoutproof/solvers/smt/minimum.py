@@ -85,3 +85,9 @@ class Search:
             else:
                 low, step = probe + 1, 2 * step + 1
         return best
+
+
+def searching(session: Session, assumed: list[Any], violated: Any, solver: Any, budget: int) -> Search:
+    """A search for a violation under what is assumed."""
+    solver.add(*assumed, violated)
+    return Search(session, solver, budget)

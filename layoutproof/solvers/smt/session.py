@@ -46,6 +46,10 @@ class Session:
         solver.set("random_seed", seed)
         return solver
 
+    def quantified(self) -> Any:
+        """A solver for linear integers under quantifiers, which it eliminates; it ends the one before."""
+        return self._bounded(z3.Tactic("qsat", ctx=self.context).solver())
+
     def _bounded(self, solver: Any) -> Any:
         self._release()
         self.solver = solver

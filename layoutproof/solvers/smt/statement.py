@@ -31,16 +31,28 @@ from layoutproof.core.result import Point
 from layoutproof.core.size import Extent
 from layoutproof.solvers.interval import Interval
 from layoutproof.solvers.smt.bounded import Bounded, BoundedNumbers, Dialect, bounds, term_of
+from layoutproof.solvers.smt.plain import Plain
 
 MOST_REPLICAS = 256
 """Replicas of one element that are written out one by one."""
+
+
+WRITTEN_OUT = 2048
+"""Elements times replicas whose places are written out one by one, where whether one is reached is asked."""
+
+
+def few(index_map: IndexMap) -> bool:
+    """Whether the places of a map can be written out: its sizes are known, and there are not too many."""
+    extents = (*index_map.domain.extents, *index_map.replicas.extents)
+    return not index_map.sizes() and math.prod(int(extent) for extent in extents) <= WRITTEN_OUT
 
 
 class Statement:
     """`violated` under `dialect.assumed`; a condition is a bool where the bounds of the values decide it.
 
     `sizes` are the ints to put in for the size symbols, or up to where they are unknowns (infinity for no end).
-    An entry of a point is an int where the box leaves it no choice. Raises Undecided for unreached places.
+    An entry of a point is an int where the box leaves it no choice. Raises Undecided for unreached places where the
+    dialect has no quantifiers.
     """
 
     def __init__(self, claim: Claim, dialect: Dialect, sizes: Mapping[str, int] | float) -> None:
@@ -127,8 +139,8 @@ class Statement:
                 here, replicas = self._at(place), self._replicas(index_map)
                 places = [index_map.place(self.points[point], replica, on) for replica in replicas]
                 return reduce(on.logical_and, [on.logical_not(self._all_equal(here, there)) for there in places], True)
-            case Uncovered():
-                raise Unsupported("an unreached place needs for-all inside exists; isl or brute decide that")
+            case Uncovered(index_map, point):
+                return self._unreached(index_map, self.points[point])
             case Kept():
                 raise Unsupported("that no point violates a claim needs for-all inside exists; isl decides that")
             case NotExists():
@@ -141,6 +153,29 @@ class Statement:
                 return reduce(on.logical_and, [self._holds(part) for part in parts], True)
             case Or(parts):
                 return self._any(self._holds(part) for part in parts)
+
+    def _unreached(self, index_map: IndexMap, target: Index) -> Any:
+        """No replica of any element is placed at the target: a condition under a for-all."""
+        dialect, on = self.dialect, self.on
+        box = (*index_map.domain.extents, *index_map.replicas.extents)
+        rank = len(index_map.domain.extents)
+        if few(index_map):
+            places = {index_map.place(row[:rank], row[rank:], on) for row in product(*[range(int(e)) for e in box])}
+            reached = [self._all_equal(target, place) for place in sorted(places)]
+            return reduce(on.logical_and, map(on.logical_not, reached), True)
+        if not isinstance(dialect, Plain):
+            raise Unsupported("an unreached place needs for-all inside exists")
+        before, possible, doubts = len(dialect.assumed), self.possible, dialect.doubts
+        entries = tuple(self._entry(f"reached[{k}]", extent) for k, extent in enumerate(box))
+        held = self._all_equal(index_map.place(entries[:rank], entries[rank:], on), target)
+        # what is assumed of the element, divisors in doubt among it, is a part of being placed there
+        inside, empty = dialect.assumed[before:], not self.possible and possible
+        del dialect.assumed[before:]
+        self.possible, dialect.doubts = possible, doubts
+        if empty or held is False:
+            return True
+        whole = dialect.conjunction([*inside, *([] if held is True else [held])])
+        return dialect.for_none([entry.term for entry in entries if type(entry) is not int], whole)
 
     def _any(self, conditions: Iterable[Any]) -> Any:
         return reduce(self.on.logical_or, conditions, False)

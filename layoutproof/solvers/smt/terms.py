@@ -9,15 +9,12 @@ from typing import Any
 
 import z3
 
-from layoutproof.core.errors import Unsupported
 from layoutproof.core.index_map import IndexMap, row_major
 from layoutproof.core.size import Extent
 from layoutproof.core.space import axis_names, distinct
-from layoutproof.solvers.interval import Bound, Interval
+from layoutproof.solvers.interval import Interval
 from layoutproof.solvers.smt.bounded import Bounded, BoundedNumbers, bounds, term_of
-
-WIDTH = 128
-"""Bits in which an xor is taken: no number of a layout of known sizes needs more."""
+from layoutproof.solvers.smt.plain import Plain
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,73 +28,6 @@ class Terms:
     offset: Any
     padding: Any
     assumptions: tuple[Any, ...]
-
-
-class Plain:
-    """z3's own integer operations, in the context that everybody shares; see `Dialect`.
-
-    Quotient and remainder are Python's where the divisor is positive, and every divisor in doubt is assumed to be.
-    """
-
-    floors = True
-
-    def __init__(self) -> None:
-        self.assumed: list[Any] = []
-        self.finite = True
-
-    def note(self, low: Bound, high: Bound) -> None:
-        """Whether the value that is written next has a bound."""
-        self.finite = not (math.isinf(low) or math.isinf(high))
-
-    def variable(self, name: str, low: Bound) -> Any:
-        return z3.Int(name)
-
-    def constant(self, value: int) -> Any:
-        return z3.IntVal(value)
-
-    def add(self, left: Any, right: Any) -> Any:
-        return left + right
-
-    def subtract(self, left: Any, right: Any) -> Any:
-        return left - right
-
-    def multiply(self, left: Any, right: Any) -> Any:
-        return left * right
-
-    def quotient(self, value: Bounded | int, by: Bounded | int) -> Any:
-        return term_of(self, value) / term_of(self, by)
-
-    def remainder(self, value: Bounded | int, by: Bounded | int) -> Any:
-        return term_of(self, value) % term_of(self, by)
-
-    def positive(self, divisor: Any) -> None:
-        self.assumed.append(divisor >= 1)
-
-    def xor(self, left: Any, right: Any) -> Any:
-        if not self.finite:
-            raise Unsupported("takes the xor of values that depend on symbolic sizes")
-        return z3.BV2Int(z3.Int2BV(left, WIDTH) ^ z3.Int2BV(right, WIDTH), is_signed=True)
-
-    def below(self, value: Any, bound: Any) -> Any:
-        return z3.And(value >= 0, value < bound)
-
-    def less(self, left: Any, right: Any) -> Any:
-        return left < right
-
-    def equal(self, left: Any, right: Any) -> Any:
-        return left == right
-
-    def logical_and(self, left: Any, right: Any) -> Any:
-        return z3.And(left, right)
-
-    def logical_or(self, left: Any, right: Any) -> Any:
-        return z3.Or(left, right)
-
-    def logical_not(self, condition: Any) -> Any:
-        return z3.Not(condition)
-
-    def choose(self, condition: Any, left: Any, right: Any, low: Bound) -> Any:
-        return z3.If(condition, left, right)
 
 
 def terms(m: IndexMap) -> Terms:

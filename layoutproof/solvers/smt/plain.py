@@ -1,0 +1,94 @@
+"""Integer terms as they stand, quotients and remainders being z3's own: for users, and under quantifiers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import z3
+
+from layoutproof.core.errors import Unsupported
+from layoutproof.solvers.interval import Bound
+from layoutproof.solvers.smt.bounded import Bounded, term_of
+
+WIDTH = 128
+"""Bits in which an xor is taken: no number of a layout of known sizes needs more."""
+
+
+class Plain:
+    """z3's own integer operations in one context; None is the one that everybody shares. See `Dialect`.
+
+    Quotient and remainder are Python's where the divisor is positive, and every divisor in doubt is assumed to be:
+    `doubts` counts those.
+    """
+
+    floors = True
+
+    def __init__(self, context: Any = None) -> None:
+        self.context = context
+        self.assumed: list[Any] = []
+        self.finite = True
+        self.doubts = 0
+
+    def note(self, low: Bound, high: Bound) -> None:
+        """Whether the value that is written next has a bound."""
+        self.finite = not (math.isinf(low) or math.isinf(high))
+
+    def variable(self, name: str, low: Bound) -> Any:
+        return z3.Int(name, self.context)
+
+    def constant(self, value: int) -> Any:
+        return z3.IntVal(value, self.context)
+
+    def add(self, left: Any, right: Any) -> Any:
+        return left + right
+
+    def subtract(self, left: Any, right: Any) -> Any:
+        return left - right
+
+    def multiply(self, left: Any, right: Any) -> Any:
+        return left * right
+
+    def quotient(self, value: Bounded | int, by: Bounded | int) -> Any:
+        return term_of(self, value) / term_of(self, by)
+
+    def remainder(self, value: Bounded | int, by: Bounded | int) -> Any:
+        return term_of(self, value) % term_of(self, by)
+
+    def positive(self, divisor: Any) -> None:
+        self.doubts += 1
+        self.assumed.append(divisor >= 1)
+
+    def xor(self, left: Any, right: Any) -> Any:
+        if not self.finite:
+            raise Unsupported("takes the xor of values that depend on symbolic sizes")
+        return z3.BV2Int(z3.Int2BV(left, WIDTH) ^ z3.Int2BV(right, WIDTH), is_signed=True)
+
+    def below(self, value: Any, bound: Any) -> Any:
+        return z3.And(value >= 0, value < bound)
+
+    def less(self, left: Any, right: Any) -> Any:
+        return left < right
+
+    def equal(self, left: Any, right: Any) -> Any:
+        return left == right
+
+    def logical_and(self, left: Any, right: Any) -> Any:
+        return z3.And(left, right)
+
+    def logical_or(self, left: Any, right: Any) -> Any:
+        return z3.Or(left, right)
+
+    def logical_not(self, condition: Any) -> Any:
+        return z3.Not(condition)
+
+    def choose(self, condition: Any, left: Any, right: Any, low: Bound) -> Any:
+        return z3.If(condition, left, right)
+
+    def conjunction(self, conditions: list[Any]) -> Any:
+        """Whether all of them hold."""
+        return z3.And(*conditions) if conditions else z3.BoolVal(True, self.context)
+
+    def for_none(self, unknowns: list[Any], condition: Any) -> Any:
+        """Whether the condition holds for no values of some unknowns."""
+        return z3.ForAll(unknowns, z3.Not(condition)) if unknowns else z3.Not(condition)

@@ -1,0 +1,85 @@
+"""Places that no element reaches: a for-all inside an exists, in three ways that each decide what the others cannot.
+
+A few places that are known are written out. Where the digits of a place say which index would be there, that index is
+shown to be right for every place. Otherwise z3 eliminates the quantifier, or instantiates it by models.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from layoutproof.core.claim import At, Claim, Differ, Or, Outside, Uncovered
+from layoutproof.core.errors import NotSmallest, Undecided, Unsupported
+from layoutproof.core.index_map import Index, IndexMap
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Point
+from layoutproof.solvers.digits.witness import witness
+from layoutproof.solvers.smt.minimum import NotShown, searching
+from layoutproof.solvers.smt.plain import Plain
+from layoutproof.solvers.smt.session import Session
+from layoutproof.solvers.smt.statement import Statement, few
+
+SHARE = 8
+"""Each way has this part of the budget."""
+
+Decide = Callable[[Session, Claim, int], Point | None]
+Prove = Callable[[Session, Claim, int], bool]
+
+
+def unreached(session: Session, claim: Claim, budget: int, decide: Decide, prove: Prove) -> Point | None:
+    """The smallest place that nothing reaches, or None where there is none.
+
+    decide, prove: z3 without quantifiers, with or without the smallest violation. Raises Undecided, and NotSmallest, as
+    `smt.decide` does.
+    """
+    assert isinstance(claim.violation, Uncovered)
+    m, reasons = claim.violation.map, []
+    if few(m):
+        return decide(session, claim, budget)
+    try:
+        if prove(session, _wrong_witness(claim, m, claim.violation.point), budget // SHARE):
+            return None
+    except Undecided as undecided:
+        reasons.append(str(undecided))
+    for eliminated in (True, False):
+        try:
+            return _by_quantifiers(session, claim, budget // SHARE, eliminated)
+        except NotSmallest:
+            raise
+        except Undecided as undecided:
+            reasons.append(str(undecided))
+    raise Unsupported("; ".join(dict.fromkeys(reasons)))
+
+
+def _wrong_witness(claim: Claim, m: IndexMap, point: str) -> Claim:
+    """No place is one whose index, as its digits say it, is none or is elsewhere."""
+    found = witness(m)
+    rank = len(m.domain.extents)
+
+    def there(at: Index, replica: Index, on: Numbers) -> Index:
+        whole = found.place(at, (), on)
+        return m.place(whole[:rank], whole[rank:], on)
+
+    box = claim.points[point]
+    back, same = IndexMap(box, box, there, symbols=m.sizes()), IndexMap(box, box, lambda at, replica, on: at)
+    wrong = Or((Outside(At(found, point)), Differ(At(back, point), At(same, point))))
+    return Claim(claim.points, wrong, where=claim.where, symbols=claim.sizes())
+
+
+def _by_quantifiers(session: Session, claim: Claim, budget: int, eliminated: bool) -> Point | None:
+    """Linear integers under one for-all, eliminated or instantiated."""
+    dialect = Plain(session.context)
+    statement = Statement(claim, dialect, math.inf)
+    if dialect.doubts:
+        raise Unsupported("divides by a value that may be 0 or negative")
+    if statement.violated is False:
+        return None
+    solver = session.quantified() if eliminated else session.integers()
+    search = searching(session, dialect.assumed, statement.violated, solver, budget)
+    if not search.possible():
+        return None
+    try:
+        return statement.point(search.smallest(statement.unknowns(), lambda term, value: term <= value))
+    except NotShown as best:
+        raise NotSmallest(str(best), statement.point(best.values)) from None
