@@ -160,12 +160,11 @@ def test_sets_of_places(solver: Any) -> None:
 @PROFILE
 @given(claims())
 def test_engines_agree_on_constant_sizes(claim: Claim) -> None:
-    """brute == isl, and == smt wherever smt may be asked, in verdict and in counterexample."""
+    """brute == isl == smt, in verdict and in counterexample."""
     truth = answer(brute, claim)
     assume(truth != UNKNOWN)
     assert answer(isl, claim) == truth
-    found = answer(smt, claim)
-    assert found == truth or (isinstance(claim.violation, Uncovered) and found == UNKNOWN)
+    assert answer(smt, claim) == truth
     if truth is not None:
         assert brute.violates(claim, truth)
 
@@ -205,8 +204,10 @@ def tiling_claims(draw: st.DrawFn) -> Claim:
 def test_engines_agree_on_tilings(claim: Claim) -> None:
     """brute == isl == smt on layouts as they occur, proved ones and those with one extent off by one."""
     truth = brute.decide(claim)
-    assert isl.decide(claim) == truth
-    assert answer(smt, claim) in ((UNKNOWN,) if isinstance(claim.violation, Uncovered) else (truth,))
+    assert answer(smt, claim) == truth
+    # of a flat 1 x 36 one call of isl may need more than its part of the budget
+    found = answer(isl, claim)
+    assert found == truth or (isinstance(claim.violation, Uncovered) and found == UNKNOWN)
 
 
 @st.composite
