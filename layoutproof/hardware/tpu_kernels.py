@@ -1,15 +1,23 @@
 """What the TPU compiler accepts of a Pallas kernel: block shapes, Element starts, memory, buffering, grid.
 
 Two refuse: JAX's lowering, blind to the element type, and then Mosaic, which wants whole tiles of the operand's
-layout. Measured on libtpu 0.0.42.1 (jax 0.10.2) and, for what differs, 0.0.50.1 and 0.0.51: a rule speaks for the
-version it was measured on, and `kernel_target` takes the version. 913 recorded blocks and 27 Element windows agree,
-but for the ones that `tests/hardware/test_tpu_kernels.py` names with their reason.
+layout. Measured on libtpu 0.0.42.1 (jax 0.10.2) and, for what differs, on every version of `RULES`: a rule speaks for
+the version it was measured on. The installed compiler's rules hold unless a version is named; a version that nobody has
+measured has the nearest older one's, and every answer says so. `benchmarks/compiler_rules.py` measures a version. 913
+recorded blocks and 27 Element windows agree, but for the ones that `tests/hardware/test_tpu_kernels.py` names with
+their reason.
+
+Blocks of no dimensions (f32[]): JAX refuses all but those in SMEM (jax 0.10.2 and 0.12.0.1), and libtpu refuses those
+too where the call has a grid: "Scalar windows not implemented" (0.0.52, v4, v5e and 7x, in and out, 4 element types).
 """
 
 from __future__ import annotations
 
+import importlib.metadata
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
@@ -27,31 +35,91 @@ from layoutproof.kernel.kernel import CompilerAnswer, Kernel, MemoryUse, Operand
 KERNEL_TARGETS = tuple(CHIPS)
 """Canonical names of the generations."""
 
-COMPILERS = ("libtpu 0.0.42.1", "libtpu 0.0.50.1", "libtpu 0.0.51", "libtpu 0.0.52")
-"""Versions that rules were measured on, oldest first; the first one speaks unless asked otherwise."""
 
-_NARROW_ROWS_FREED = ("libtpu 0.0.50.1", "libtpu 0.0.51", "libtpu 0.0.52")
-"""Versions that take any 8 rows of 8- and 4-bit blocks where the array itself has tiles of 32 or 64 rows."""
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What one version of the compiler does in its own way.
 
-_SUMS_FOLLOWED = ("libtpu 0.0.51", "libtpu 0.0.52")
-"""Versions whose prover of alignment follows sums; see `tpu_alignment`."""
+    Attributes:
+        version: Of libtpu, as its package names it.
+        narrow_rows: It takes any 8 rows of 8- and 4-bit blocks where the array itself has tiles of 32 or 64 rows.
+        sums: Its prover of alignment follows sums; see `tpu_alignment`.
+    """
+
+    version: str
+    narrow_rows: bool = True
+    sums: bool = True
+
+
+RULES = (
+    Rules("0.0.42.1", narrow_rows=False, sums=False),
+    Rules("0.0.50.1", sums=False),
+    Rules("0.0.51"),
+    Rules("0.0.52"),
+)
+"""The versions that were measured, oldest first."""
+
+COMPILERS = tuple(f"libtpu {rules.version}" for rules in RULES)
+"""Their names."""
 
 
 def kernel_target(name: str, compiler: str | None = None) -> TpuKernels:
     """The rules of one generation as one compiler version has them.
 
-    Raises LayoutError for unknown names and versions, listing the known ones.
+    Args:
+        name: Of the generation.
+        compiler: The version, with or without "libtpu" before it; None for the installed one, or else the newest that
+            was measured.
+
+    Returns:
+        The target. Of a version that was not measured it has the rules of the nearest older one, and its `compiler`
+        says so.
+
+    Raises:
+        LayoutError: The generation is unknown, or the compiler is no version.
 
     >>> kernel_target("v6e", "0.0.50.1").compiler
     'libtpu 0.0.50.1'
+    >>> kernel_target("v6e", "0.0.50.7").compiler
+    'libtpu 0.0.50.7 (rules of 0.0.50.1)'
     """
     known = generation(name)
-    if compiler is None:
-        return TpuKernels(known, COMPILERS[0])
-    full = compiler if compiler.startswith("libtpu ") else f"libtpu {compiler}"
-    if full not in COMPILERS:
-        raise LayoutError(f"no rules for compiler {shorten(compiler, 40)!r}; measured: {', '.join(COMPILERS)}")
-    return TpuKernels(known, full)
+    version = installed() or RULES[-1].version if compiler is None else compiler.strip().removeprefix("libtpu").strip()
+    if compiler is not None and not _NUMBERS.match(version):
+        raise LayoutError(f"a compiler is a version of libtpu, not {shorten(compiler, 40)!r}; measured: {_measured()}")
+    rules = next((r for r in RULES if r.version == version), None)
+    if rules is not None:
+        return TpuKernels(known, f"libtpu {version}", rules)
+    # older than all that were measured: then the oldest
+    older = [r for r in RULES if _numbers(r.version) <= _numbers(version)] or [RULES[0]]
+    return TpuKernels(known, f"libtpu {shorten(version, 40)} (rules of {older[-1].version})", older[-1])
+
+
+@lru_cache(maxsize=1)
+def installed() -> str:
+    """The version of libtpu that is installed here.
+
+    Returns:
+        As its package names it, "" where there is none. The compiler itself is not loaded.
+    """
+    try:
+        version = importlib.metadata.version("libtpu")
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+    return version if _NUMBERS.match(version) else ""
+
+
+_NUMBERS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9}){0,9}")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """What of a version can be compared; a nightly build such as 0.0.53.dev20261101 counts as its release."""
+    found = _NUMBERS.match(version)
+    return tuple(map(int, found[0].split("."))) if found else ()
+
+
+def _measured() -> str:
+    return ", ".join(rules.version for rules in RULES)
 
 
 def page(name: str) -> str:
@@ -72,7 +140,9 @@ def page(name: str) -> str:
         f"SMEM {chip.smem // KIB} KiB; HBM {chip.bandwidth / 1e9:g} GB/s; {chip.bf16 / 1e12:g} bf16 TFLOP/s published.",
         f"Default layouts have tiles of 8 x 128 elements of 32 bits; the smallest has {rows} of 32-bit words.",
         f"Elements narrower than a byte {'are packed' if chip.sub_byte else 'take a byte each'}.",
-        f"Rules for kernels are measured on {', '.join(COMPILERS)}; the first speaks unless --compiler names another.",
+        f"Rules for kernels are measured on libtpu {_measured()}.",
+        "Those of the installed version hold, else the newest; --compiler names another. A version that was not",
+        "measured has the rules of the nearest older one, and answers say so.",
     ]
     return "\n".join([*lines, f"Also called {others}."] if others else lines)
 
@@ -83,11 +153,18 @@ class TpuKernels:
 
     name: str
     compiler: str
+    rules: Rules
     platform: str = "tpu"
     answer: CompilerAnswer | None = None
 
-    def refuses_block(self, operand: Operand) -> str:
+    def refuses_block(self, operand: Operand, grid: Sequence[Any] = ()) -> str:
         """Why JAX or Mosaic refuses the block, or "". A squeezed dimension counts as a block of 1."""
+        if not operand.dims and operand.memory not in ("semaphore", "host"):
+            if operand.memory != "smem":
+                return "a block of no dimensions: give the array one, [1], or put it into SMEM (JAX lowering)"
+            if grid:
+                return "a scalar in SMEM has no window in a grid: pass it as a table, or as [1] (libtpu)"
+            return ""
         block: list[Any] = [b.size for b in operand.block]
         dims: list[Any] = list(operand.dims)
         if operand.memory in ("any", "hbm"):
@@ -118,7 +195,7 @@ class TpuKernels:
             return _needs("columns", len(dims) - 1, columns, dims[-1], LANES, "JAX lowering")
         if not (rows == dims[-2] or _divides(SUBLANES, rows)):
             return _needs("rows", len(dims) - 2, rows, dims[-2], SUBLANES, "JAX lowering")
-        if rows == dims[-2] or self.compiler in _NARROW_ROWS_FREED or bits >= 16:
+        if rows == dims[-2] or self.rules.narrow_rows or bits >= 16:
             return ""
         large = SUBLANES * packing_of(bits)
         if _divides(large, rows):
@@ -154,7 +231,7 @@ class TpuKernels:
         """Why the compiler cannot prove that an Element window starts at a tile, or ""."""
         for d, tile in self.misaligned(operand):
             term = operand.index[d]
-            if not believes(term, tile, self.compiler in _SUMS_FOLLOWED):
+            if not believes(term, tile, self.rules.sums):
                 return (
                     f"dimension {d}: the compiler cannot prove that {tile} divides {term}; write it as a product with "
                     f"{tile}, or say pl.multiple_of(.., {tile})"
@@ -173,7 +250,7 @@ class TpuKernels:
         tile: tuple[int, ...] = tile_of(dims, bits, self.name) if len(dims) > 1 else ()
         if len(dims) == 1:
             tile = (CHIPS[self.name].packed_rows * packing_of(bits) * LANES,)
-        if bits < 16 and len(dims) > 1 and self.compiler in _NARROW_ROWS_FREED:
+        if bits < 16 and len(dims) > 1 and self.rules.narrow_rows:
             tile = (min(tile[0], SUBLANES), tile[1])
         pairs = zip(range(len(dims) - len(tile), len(dims)), tile, strict=True)
         # a window as long as the array starts at 0 or outside, and outside is another property's business

@@ -4,9 +4,11 @@ run: no GPU was at hand). The backend is deprecated since jax 0.11; Mosaic GPU k
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from layoutproof.core.errors import LayoutError, shorten, unknown_name
+from layoutproof.core.term import Amount
 from layoutproof.kernel.kernel import CompilerAnswer, Kernel, MemoryUse, Operand
 
 KERNEL_TARGETS = ("triton",)
@@ -40,7 +42,7 @@ class TritonKernels:
     compiler: str = COMPILER
     platform: str = "triton"
 
-    def refuses_block(self, operand: Operand) -> str:
+    def refuses_block(self, operand: Operand, grid: Sequence[Amount] = ()) -> str:
         """Blocks may have any size (what the body loads and stores at once may not: see refuses_kernel)."""
         for d, block in enumerate(operand.block):
             if block.low or block.high:

@@ -189,6 +189,7 @@ class Kernel:
     touched: the element types of the vectors that the body loads or stores, None = the body is not known.
     scoped: what the body allocates itself (pl.run_scoped, the buffers of pipelines), of each memory when most is alive.
     source: file:line of the call.
+    plain: whether nothing in the call says what platform it is for; it is then judged for the one that is asked about.
     body: what one program does, a `bodies.effects.Body`; None where nobody has looked.
     """
 
@@ -209,6 +210,7 @@ class Kernel:
     touched: tuple[str, ...] | None = None
     source: str = ""
     scoped: tuple[Scratch, ...] = ()
+    plain: bool = False
     body: Any = field(default=None, repr=False)
 
     @property
@@ -229,6 +231,11 @@ class Kernel:
     def table(self, name: str) -> Table:
         """The scalar-prefetch operand of this name. KeyError where there is none."""
         return {table.name: table for table in self.tables}[name]
+
+    def could_be_plain(self) -> bool:
+        """Whether nothing is in it that only a TPU's kernel has; where windows lie is not looked at."""
+        tpu = (self.semantics, self.tables, self.scratch, self.scoped, self.vmem_limit is not None)
+        return self.pipeline == "pallas_call" and not any(tpu) and all(o.buffers is None for o in self.operands)
 
     def parallel(self) -> tuple[int, ...]:
         """Grid dimensions whose programs may run at the same time: the ones that vmap added too, and all on a GPU."""
@@ -357,15 +364,16 @@ class KernelTarget(Protocol):
 
     name: str
     compiler: str
-    """The compiler version that the rules were measured on, e.g. `libtpu 0.0.42.1`."""
+    """The compiler version and, where others were measured, whose rules hold: `libtpu 0.0.53 (rules of 0.0.52)`."""
     platform: str
     """The platform of kernels it speaks of: "tpu", "triton" or "mosaic_gpu"."""
 
-    def refuses_block(self, operand: Operand) -> str:
+    def refuses_block(self, operand: Operand, grid: Sequence[Amount] = ()) -> str:
         """Why the compiler refuses a block shape.
 
         Args:
             operand: One operand with its block and index map.
+            grid: Of its call.
 
         Returns:
             The rule with the numbers, "" where it takes the block.

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
@@ -128,6 +128,7 @@ def read_kernel(
     )
     if known is None:
         kernel.check_aliases()
+    kernel = replace(kernel, plain="platform" not in given and kernel.could_be_plain() and not _placed(rows))
     kernel = with_assumptions(kernel, assumed, parse=parse)
     bounds = parameters(e for t in kernel.tables for e in (t.low, t.high) if e is not None)
     _distinct([("grid dimension", n) for n in names] + [("size", n) for n in bounds])
@@ -159,6 +160,11 @@ def _rows(given: Mapping[str, Any], types: Mapping[str, int], parse: Parser) -> 
             with within(f"{key}[{k}]"):
                 rows.append(_row(f"{key}[{k}]", entry, role, types, parse))
     return [row for role in ROLES for row in rows if row.role == role]
+
+
+def _placed(rows: Sequence[_Row]) -> bool:
+    """Whether a window's memory is named: only TPUs have several."""
+    return any("memory" in row.given and row.memory not in ("any", "gmem") for row in rows)
 
 
 def _row(where: str, entry: object, role: str, types: Mapping[str, int], parse: Parser) -> _Row:

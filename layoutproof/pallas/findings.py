@@ -18,7 +18,7 @@ from layoutproof.core.finding import ACCEPTED, Finding, split_place, unknown, wo
 from layoutproof.core.finding import exit_code as rule
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel, Unmodelled
-from layoutproof.pallas.judge import about_body, beside, judge, kernel_target, scope, summary, with_parts
+from layoutproof.pallas.judge import about_body, beside, judge, kernel_target, meant_for, scope, unasked, with_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +118,13 @@ def judged(
 ) -> Judged:
     """Everything that is asked of one call. Arguments and errors as of `pallas.judge.judge`.
 
-    A property that was named and has nothing to ask of the call (no alias, nothing parallel) holds of it.
+    A property that was named and has nothing to ask of the call (no alias, nothing parallel) is unknown: `unasked`.
     """
     chip = None if target is None else kernel_target(target, compiler)
     shown, version = ("", "") if chip is None else (chip.name, chip.compiler)
     if isinstance(call, Unmodelled):
         return Judged(call, (), shown, version)
-    foreign = ""
+    call, foreign = meant_for(call, chip), ""
     if chip is not None and chip.platform != call.platform:
         foreign = f"the kernel is for {call.platform}, and {chip.name} knows kernels for {chip.platform}"
     asked = (*with_parts(names), *beside(names)) if names else None
@@ -136,7 +136,7 @@ def judged(
         return Judged(Unmodelled(call.name, call.source, failure(error)), (), shown, version)
     for name in names or ():
         if all(finding.question != name for finding in found):
-            found += (replace(summary(name, call, ()), subject=call.name),)
+            found += (replace(unasked(name, call), subject=call.name),)
     return Judged(call, found, shown, version, foreign, tuple(names or ()), only)
 
 

@@ -32,6 +32,8 @@ ANALYSABLE = "analysable"
 BODY = "body not looked at"
 GRID = "grid"
 """What `only` may say: the grid and the BlockSpecs, and nothing of the body."""
+IDLE = "asked nothing: "
+"""What the reason begins with where a property had nothing to ask."""
 LAST = frozenset({"inputs_read"})
 """Asked after the others: what is not read has mostly the cause of something that is not written, which says more."""
 
@@ -56,6 +58,7 @@ def judge(
     Raises LayoutError for an unknown property or target, and for a target property without a target.
     """
     chip = kernel_target(target, compiler) if isinstance(target, str) else target
+    kernel = meant_for(kernel, chip)
     symbols = sizes_of(kernel)
     condition = None if where is None else where_term(where, symbols)
     nothing = "" if where is None else unsatisfied(where, effort)
@@ -168,18 +171,43 @@ def beside(names: Sequence[str]) -> tuple[str, ...]:
 
 def answer(name: str, kernel: Kernel, **how: Any) -> Finding:
     """One answer to one property of a kernel. how: as for `judge`."""
+    chip = kernel_target(how["target"], how.pop("compiler", None)) if isinstance(how.get("target"), str) else None
+    how = how if chip is None else how | {"target": chip}
+    kernel = meant_for(kernel, chip)
     result = summary(name, kernel, judge(kernel, names=with_parts([name]), **how))
-    if result.verdict is Verdict.PROVED:
+    if chip is not None and "(rules of" in chip.compiler:
+        result = replace(result, figures={**result.figures, "compiler": chip.compiler})
+    if result.verdict is Verdict.PROVED or result.reason.startswith(IDLE):
         held = judge(kernel, names=beside([name]))
         result = summary(name, kernel, held) if held else result
     return replace(result, question=name, scope=scope([name], result.verdict))
+
+
+def meant_for(kernel: Kernel, chip: KernelTarget | None) -> Kernel:
+    """A call as a target sees it: one that does not say what it is for is for the target's platform.
+
+    Without a target it is for a TPU, whose programs run one after the other.
+    """
+    if chip is None or not kernel.plain or kernel.platform == chip.platform:
+        return kernel
+    # what was read of its body was read as a TPU runs it
+    return replace(kernel, platform=chip.platform, body=None)
+
+
+def unasked(name: str, kernel: Kernel) -> Finding:
+    """The answer of a property that has nothing to ask of a kernel: what it says of that itself, or else unknown."""
+    settled = getattr(kernel_property(name), "unasked", None)
+    said = undecided("there is nothing in the kernel that it asks about") if settled is None else settled(kernel)
+    if said.verdict is not Verdict.PROVED:
+        said = replace(said, reason=f"{IDLE}{said.reason}")
+    return Finding(name, str(kernel), said.reason, verdict=said.verdict, decided_by=said.by, fix=said.fix)
 
 
 def summary(name: str, kernel: Kernel, findings: Sequence[Finding]) -> Finding:
     """One answer for the whole kernel: its worst finding; those that are info count where nothing weightier is."""
     weighty = [f for f in findings if f.severity != "info"] or list(findings)
     if not weighty:
-        return Finding(name, str(kernel), verdict=Verdict.PROVED, decided_by="rule", figures={"asked": 0})
+        return unasked(name, kernel)
     worst = min(weighty, key=lambda f: f.verdict)
     fix = f"; fix: {worst.fix}" if worst.fix else ""
     part = f"{worst.question}: " if worst.question != name else ""

@@ -108,8 +108,8 @@ def options_of(name: str) -> dict[str, tuple[Any, Any]]:
     {'at_most': (str | None, None)}
     """
     if is_of_kernels(name):
-        target = property_module(name).TARGET
-        return dict.fromkeys(("target", "compiler"), (str | None, None)) if target else {}
+        # what is not about hardware differs between platforms: programs run one after the other, or at once
+        return dict.fromkeys(("target", "compiler"), (str | None, None))
     parameters = inspect.signature(property_module(name).claims, eval_str=True).parameters.values()
     return {p.name: (p.annotation, p.default) for p in parameters if p.default is not p.empty}
 

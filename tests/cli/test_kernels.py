@@ -16,7 +16,7 @@ from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.pallas.findings import Judged, exit_code, judged, without_proved
-from layoutproof.pallas.judge import kernel_of
+from layoutproof.pallas.judge import kernel_of, kernel_target
 from layoutproof.pallas.report import as_json, place, summary, text, why_unknown
 from tests.cli.user_code import ABOUT_BODIES, CALL_LINE, SPEC_LINE, kernels_command
 
@@ -35,7 +35,7 @@ def test_a_proof(run: Any) -> None:
     code, out, err = run("users_kernels:copy", "--arg", "f32[1024,128]", "--target", "v5e")
     lines = out.splitlines()
     assert (code, err) == (0, "imported\n")
-    assert lines[:3] == [f"body   users_kernels.py:{CALL_LINE}", "  grid     (4)", "  target   v5e, libtpu 0.0.42.1"]
+    assert lines[:3] == [f"body   users_kernels.py:{CALL_LINE}", "  grid     (4)", f"  target   v5e, {kernel_target('v5e').compiler}"]
     assert lines[3].startswith("  proved   ")
     counted = "1 Pallas call: 1 proved, 0 refuted, 0 unknown; 1 not asked"
     assert lines[-1] == f"{counted}; grid and BlockSpecs proved; {ABOUT_BODIES}"
@@ -117,14 +117,16 @@ def test_pipelines_inside_of_kernels(run: Any) -> None:
 
 
 def test_one_property(run: Any) -> None:
-    """Only what is named is asked, and what has nothing to ask of a call holds of it."""
+    """Only what is named is asked, and what has nothing to ask of a call is unknown, never proved."""
     arguments = ("users_kernels:copy", "--arg", "f32[1000,128]")
     code, out, _ = run(*arguments, "--property", "blocks_in_bounds", "--json")
     assert code == 0
     assert {f["question"] for f in json.loads(out)["kernels"][0]["findings"]} == {"blocks_in_bounds"}
     code, out, _ = run(*arguments, "--property", "parallel_writes", "--json")
-    assert code == 0
-    assert [f["verdict"] for f in json.loads(out)["kernels"][0]["findings"]] == ["proved"]
+    assert code == 3
+    (found,) = json.loads(out)["kernels"][0]["findings"]
+    assert found["verdict"] == "unknown"
+    assert found["reason"].startswith("asked nothing: no dimension of the grid runs in parallel on a TPU")
 
 
 def test_nothing_asked_is_nothing_proved(run: Any) -> None:
@@ -238,7 +240,7 @@ def zeros():
         (["users_kernels:copy", "--kwarg", "block"], "a keyword argument is written name=value, not 'block'"),
         (["users_kernels:copy", "--kwarg", "block=f(8)"], "a Python literal; 'f(8)' is none"),
         (["users_kernels:copy", "--target", "v99"], "unknown target 'v99'; known: "),
-        (["users_kernels:copy", "--target", "v5e", "--compiler", "9.9"], "9.9"),
+        (["users_kernels:copy", "--target", "v5e", "--compiler", "new"], "a compiler is a version of libtpu, not 'new'"),
         (["users_kernels:copy", "--compiler", "0.0.42.1"], "--compiler needs --target"),
         (["users_kernels:copy", "--property", "covered"], "unknown property of kernels 'covered'"),
         (["users_kernels:copy", "--property", "block_shape", "--arg", "f32[1024,128]"], "give one: "),

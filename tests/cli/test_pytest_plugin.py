@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import layoutproof
+from layoutproof.pallas.judge import kernel_target
 from tests.cli.user_code import folder_with_kernels
 
 ROOT = Path(layoutproof.__file__).parents[1]
@@ -95,7 +96,7 @@ def test_with_several_processes(tmp_path: Path) -> None:
     done = suite(tmp_path, "--layoutproof", "--layoutproof-target", "v5e", "-n", "2")
     assert outcomes(done.stdout) == {"failed": 3, "passed": 5}, done.stdout + done.stderr
     assert "4 Pallas calls in 4 tests: 1 proved, 2 refuted, 1 unknown" in done.stdout
-    assert "target   v5e, libtpu 0.0.42.1" in done.stdout
+    assert f"target   v5e, {kernel_target('v5e').compiler}" in done.stdout
 
 
 def test_calls_outside_of_tests(tmp_path: Path) -> None:

@@ -73,6 +73,16 @@ class Argument(NamedTuple):
     shape: Sequence[int]
 
 
+class Scalar(NamedTuple):
+    """A Pallas kernel with one more array, of no dimensions. memory: "vmem", "smem" or "any".  role: "in" or "out"."""
+
+    generation: str
+    dtype: str
+    memory: str
+    role: str
+    grid: Sequence[int]
+
+
 class CompilerDied(RuntimeError):
     """The compiler aborted its process, hung, or could not start; says at which query and what it printed."""
 
@@ -113,6 +123,11 @@ def compile_kernels(queries: Sequence[OneOperand], timeout_s: float = 300) -> li
 def compile_arguments(queries: Sequence[Argument], timeout_s: float = 300) -> list[str]:
     """ "" for each kernel that JAX lowers and the compiler accepts, else the error's text. Some 50 ms each."""
     return _ask("compile_arguments", queries, timeout_s)
+
+
+def compile_scalars(queries: Sequence[Scalar], timeout_s: float = 300) -> list[str]:
+    """ "" for each kernel that JAX lowers and the compiler accepts, else the error's text. Some 50 ms each."""
+    return _ask("compile_scalars", queries, timeout_s)
 
 
 def _ask(job: str, queries: Sequence[Any], timeout_s: float) -> list[Any]:
@@ -277,12 +292,48 @@ def _compile_arguments(queries: Sequence[Any]) -> Iterator[str]:
             yield f"{type(error).__name__}: {error}"[:2000]
 
 
+def _compile_scalars(queries: Sequence[Any]) -> Iterator[str]:
+    import jax
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    for query in (Scalar(*q) for q in queries):
+        device = _device(query.generation)
+        place = jax.sharding.SingleDeviceSharding(device)
+        plain = jax.ShapeDtypeStruct((8, 128), "float32", sharding=place)
+        scalar = jax.ShapeDtypeStruct((), _dtype(query.dtype), sharding=place)
+        space = {"vmem": pltpu.VMEM, "smem": pltpu.SMEM, "any": pl.ANY}[query.memory]
+        one, block = pl.BlockSpec(memory_space=space), pl.BlockSpec((8, 128), lambda *_: (0, 0))
+        read = query.role == "in"
+
+        def body(*refs: Any, read: bool = read, stored: bool = query.memory == "smem") -> None:
+            x, s, o = (refs[1], refs[0], refs[2]) if read else refs
+            o[...] = x[...]
+            if not read and stored:
+                s[...] = jax.numpy.zeros((), s.dtype)
+
+        call = pl.pallas_call(
+            body,
+            grid=tuple(query.grid),
+            in_specs=[one, block] if read else [block],
+            out_specs=[block] if read else [one, block],
+            out_shape=[plain] if read else [scalar, plain],
+        )
+        try:
+            with jax.sharding.use_abstract_mesh(jax.sharding.Mesh([device], ("d",)).abstract_mesh):
+                jax.jit(call, out_shardings=place).lower(*([scalar, plain] if read else [plain])).compile()
+            yield ""
+        except Exception as error:
+            yield f"{type(error).__name__}: {error}"[:2000]
+
+
 JOBS: dict[str, Callable[[Sequence[Any]], Iterator[Any]]] = {
     "default_layouts": _default_layouts,
     "compile_sizes": _compile_sizes,
     "compile_windows": _compile_windows,
     "compile_kernels": _compile_kernels,
     "compile_arguments": _compile_arguments,
+    "compile_scalars": _compile_scalars,
 }
 
 

@@ -13,9 +13,9 @@ import pytest
 import layoutproof as lp
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, Unsupported
-from layoutproof.core.expression import parse_expression
 from layoutproof.core.size import symbol
 from layoutproof.core.term import Term
+from layoutproof.hardware import tpu_kernels
 from layoutproof.hardware.tpu import default_layout
 from layoutproof.hardware.tpu_kernels import COMPILERS
 from layoutproof.hardware.tpu_layouts import tile_of
@@ -23,48 +23,20 @@ from layoutproof.hardware.tpu_tiles import vmem_bytes
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Scratch, Table
 from layoutproof.pallas.judge import kernel_target
 from tests.hardware import compiler
+from tests.hardware.compiler_questions import (
+    LATER,
+    SCALARS,
+    STARTS,
+    blocks_at_random,
+    of_the_body,
+    operand,
+    refused_block,
+    refused_scalar,
+    row_major,
+    refused_start,
+    starting_at,
+)
 from tests.recorded import rows
-
-TYPES = {
-    "float32": "f32", "bfloat16": "bf16", "float16": "f16", "int8": "s8", "uint8": "u8", "int4": "s4", "uint4": "u4",
-    "int32": "s32", "uint32": "u32", "bool": "pred", "bool_": "pred", "int16": "s16", "uint16": "u16",
-    "float8_e4m3fn": "f8e4m3fn", "float8_e5m2": "f8e5m2", "float8_e4m3b11fnuz": "f8e4m3b11fnuz", "int2": "s2",
-}  # fmt: skip
-
-
-def operand(row: dict[str, Any]) -> tuple[Operand, Kernel]:
-    dims, given, grid = row["array_shape"], row["block_shape"], row["grid"]
-    names = tuple(f"g{k}" for k in range(len(grid)))
-    block = tuple(_block(entry) for entry in given) if given is not None else tuple(Block("blocked", n) for n in dims)
-    index = row.get("index_map")
-    if given is None:
-        terms: tuple[Term, ...] = (Term("int", 0),) * len(dims)
-    elif index is None:
-        terms = tuple(Term("name", names[k]) if k < len(grid) else Term("int", 0) for k in range(len(dims)))
-    else:
-        terms = tuple(parse_expression(_plain(text)) for text in index)
-    options = row.get("options") or {}
-    memory = options.get("space", "vmem")
-    buffers = options.get("buffered")
-    o = Operand("x", "in", tuple(dims), TYPES[row["dtype"]], block, terms, memory=memory, buffers=buffers)
-    return o, Kernel("k", tuple(grid), names, (o,), semantics=tuple(options.get("dimsem") or ()))
-
-
-def _block(entry: Any) -> Block:
-    if entry is None:
-        return Block("squeezed", 1)
-    if isinstance(entry, int):
-        return Block("blocked", entry)
-    kinds = {"E": "element", "B": "blocked", "BE": "element", "S": "squeezed", "Sq": "squeezed", "BS": "bounded"}
-    low, high = entry[2] if len(entry) > 2 else (0, 0)
-    return Block(kinds[entry[0]], 1 if entry[0] in ("S", "Sq") else entry[1], low, high)
-
-
-def _plain(text: str) -> str:
-    text = re.sub(r"\bds\((.*),\d+\)$", r"\1", text.replace("rem(", "truncrem(").replace("div(", "truncdiv("))
-    text = re.sub(r"pl\.|jnp\.|jax\.lax\.|lax\.", "", text)
-    text = re.sub(r"(\w+)<<(\d)", r"shl(\1,\2)", text)
-    return text.replace("minimum(", "min(").replace("where(", "select(").replace("maximum(", "max(")
 
 
 def refused(row: dict[str, Any], version: str = "libtpu 0.0.42.1") -> str:
@@ -85,12 +57,6 @@ def known(row: dict[str, Any], why: str) -> str:
     if "bogus" in str(row.get("options")):
         return "a word that is no semantics is refused when a kernel is read"
     return ""
-
-
-def row_major(row: dict[str, Any], o: Operand) -> bool:
-    """Whether the array's default layout is what kernels get."""
-    default = default_layout(row["array_shape"], ELEMENT_BITS[o.dtype], row["generation"])
-    return default.minor_to_major == tuple(reversed(range(len(o.dims))))
 
 
 @pytest.mark.parametrize("name", ["tpu_pallas_blocks", "tpu_pallas_random", "tpu_pallas_element"])
@@ -120,42 +86,14 @@ def installed() -> str:
     return found if found in COMPILERS else COMPILERS[-1]
 
 
-# bodies of kernels for v2 and v3 are refused for reasons of their own (masks)
-GENERATIONS = ["v4", "v5e", "v5p", "v6e", "7x"]
-
-
-MASKS = "asking is only supported for TPU v5+"
-"""What v4 says of a body that loads a part of a register, whatever its block: v4, s8[64] in one block."""
-
-
 def test_random_blocks_live() -> None:
-    asked_of = installed()
-    rng = random.Random(7)
-    queries, expected = [], []
-    while len(queries) < 60:
-        dtype = rng.choice(["float32", "bfloat16", "int8", "int4", "int32"])
-        rank = rng.choice([1, 2, 2, 2, 3])
-        dims = [rng.choice([3, 8, 12, 32, 64, 96, 256, 300, 1024]) for _ in range(rank)]
-        block = [rng.choice([n, 8, 16, 32, 64, 2]) for n in dims]
-        block[-1] = rng.choice([dims[-1], 128, 256, 1024])
-        grid = [-(-n // b) for n, b in zip(dims, block, strict=True)]
-        row = {
-            "generation": rng.choice(GENERATIONS), "dtype": dtype, "array_shape": dims, "block_shape": block,
-            "grid": grid, "tag": "live",
-        }  # fmt: skip
-        o, k = operand(row)
-        if not row_major(row, o):
-            continue
-        target = kernel_target(row["generation"], asked_of)
-        if target.memory(k)[0].used > 2**20:
-            continue
-        queries.append(compiler.OneOperand(row["generation"], dtype, dims, block, grid, [f"g{d}" for d in range(rank)]))
-        expected.append(target.refuses_block(o))
+    version = installed()
+    queries = blocks_at_random(random.Random(7), 60, version)
     answers = compiler.compile_kernels(queries)
     wrong = [
-        (q, e, a[:300])
-        for q, e, a in zip(queries, expected, answers, strict=True)
-        if (e == "") is not (a == "") and MASKS not in a
+        (q, a[:300])
+        for q, a in zip(queries, answers, strict=True)
+        if (refused_block(q, version) == "") is not (a == "") and not of_the_body(a)
     ]
     assert not wrong
     assert 10 < sum(a == "" for a in answers) < 55
@@ -182,48 +120,76 @@ def test_window_bytes_live() -> None:
     assert all(abs(s - e) <= 0.01 * e for s, e in told), told
 
 
-STARTS = {
-    "g0*8": True, "8*g0": True, "(7-g0)*8": True, "g0*4*2": True, "g0*g0*8": True, "(g0//2)*16": True, "(g0%4)*8": True,
-    "g0*4+g0*4": False, "g0*4": False, "g0": False, "0": True, "16": True, "12": False, "(g0*6)*4": True,
-    "pl.multiple_of(g0*4,8)": True, "jnp.where(g0>2,16,8*g0)": True, "(g0*4+2)*2": False, "(g0*8)%12": False,
-    "jnp.where(g0>2,12,8*g0)": False, "(g0+1)*8": True, "(g0*8)*1": True, "(g0*2)*(g0*4)": False, "g0*8+g1*4": False,
-    "jnp.minimum(g0*8,60)": False, "(g0*2+2)*(g1*4+4)": False, "(g0*16)//2": False,
-    "g0<<3": False, "(g0<<2)*2": False, "(g0<<3)+8": False,
-}  # fmt: skip
-LATER = (
-    "g0*8+8", "8-g0*8", "jnp.minimum(g0*8,56)", "jnp.maximum(g0*8-8,0)", "(g0*2+2)*4",
-    "(g0*4+2)*4", "(g0*2*(g1+1))*4", "(g0*8)%16", "g0*8+g1*16-8", "(g0*8+8)*3",
-    "jnp.where(g0>2,16,8*g0+8)", "jnp.minimum(jnp.maximum(g0*8,0),56)", "pl.multiple_of(g0*4,8)+8",
-)  # fmt: skip
-"""What only later versions of the compiler follow."""
-
-
 def test_the_alignment_prover_live() -> None:
     version = installed()
     starts = STARTS | dict.fromkeys(LATER, version not in COMPILERS[:2])
-    queries = [
-        compiler.OneOperand("v5e", "float32", [64, 256], [["E", 8], ["E", 128]], [8, 2], [text, "g1*128"])
-        for text in starts
-    ]
-    answers = compiler.compile_kernels(queries)
-    ours = []
-    for text in starts:
-        index = tuple(parse_expression(_plain(t)) for t in (text, "g1*128"))
-        block = (Block("element", 8), Block("element", 128))
-        o = Operand("x", "out", (64, 256), "f32", block, index)
-        ours.append(kernel_target("v5e", version).refuses_index(o) == "")
+    answers = compiler.compile_kernels([starting_at(text) for text in starts])
+    ours = [refused_start(text, version) == "" for text in starts]
     assert ours == list(starts.values())
     assert [a == "" for a in answers] == ours
 
 
+def test_scalars_live() -> None:
+    """f32[]: JAX takes it in SMEM alone, libtpu there without a grid alone."""
+    version = installed()
+    answers = compiler.compile_scalars(SCALARS)
+    assert [refused_scalar(query, version) == "" for query in SCALARS] == [answer == "" for answer in answers]
+    assert any("Scalar windows not implemented" in answer for answer in answers)
+    assert any("only blocks of rank >= 1" in answer for answer in answers)
+    assert "" in answers
+
+
+def test_scalars() -> None:
+    """As JAX 0.10.2, 0.12.0.1 and libtpu 0.0.52 answered; the test above asks the installed ones."""
+    taken = [query for query in SCALARS if refused_scalar(query, COMPILERS[-1]) == ""]
+    assert {(query.memory, tuple(query.grid)) for query in taken} == {("smem", ())}
+    assert len(taken) == 8
+
+
 def test_what_the_version_changes() -> None:
     o = Operand("x", "in", (64, 256), "s8", (Block("blocked", 8), Block("blocked", 128)), (Term("int", 0),) * 2)
-    assert "Mosaic E2002, tile (32, 128)" in kernel_target("v5e").refuses_block(o)
+    assert "Mosaic E2002, tile (32, 128)" in kernel_target("v5e", "0.0.42.1").refuses_block(o)
     assert kernel_target("v5e", "0.0.50.1").refuses_block(o) == ""
-    assert kernel_target("v5e").refuses_block(replace(o, dims=(60, 250))) == ""
-    assert kernel_target("v5e").refuses_block(replace(o, dims=(60, 256))) == ""
-    with pytest.raises(LayoutError, match=r"no rules for compiler '9.9'; measured: libtpu 0.0.42.1, libtpu 0.0.50.1"):
-        kernel_target("v5e", "9.9")
+    assert kernel_target("v5e", "0.0.42.1").refuses_block(replace(o, dims=(60, 250))) == ""
+    assert kernel_target("v5e", "0.0.42.1").refuses_block(replace(o, dims=(60, 256))) == ""
+    with pytest.raises(LayoutError, match=r"a compiler is a version of libtpu, not 'new'; measured: 0.0.42.1"):
+        kernel_target("v5e", "new")
+
+
+@pytest.mark.parametrize(
+    ("asked", "rules"),
+    [
+        ("0.0.42.1", "libtpu 0.0.42.1"),
+        ("libtpu 0.0.52", "libtpu 0.0.52"),
+        ("0.0.49", "libtpu 0.0.49 (rules of 0.0.42.1)"),
+        ("0.0.50", "libtpu 0.0.50 (rules of 0.0.42.1)"),
+        ("0.0.51.3", "libtpu 0.0.51.3 (rules of 0.0.51)"),
+        ("0.0.53.dev20261201+nightly", "libtpu 0.0.53.dev20261201+nightly (rules of 0.0.52)"),
+        ("1.0", "libtpu 1.0 (rules of 0.0.52)"),
+        ("0.0.17", "libtpu 0.0.17 (rules of 0.0.42.1)"),
+    ],
+)
+def test_a_version_without_rules_has_those_of_the_nearest_older_one(asked: str, rules: str) -> None:
+    assert kernel_target("v5e", asked).compiler == rules
+    kernel = {"kernel": {"grid": [8], "outputs": [{"array": "f32[64,128]", "block": [8, 128], "index": "i -> (i, 0)"}]}}
+    found = lp.ask("block_shape", kernel, target="v5e", compiler=asked)
+    # whoever reads the verdict is told
+    assert found.verdict is lp.Verdict.PROVED
+    assert found.figures.get("compiler", "") == (rules if "(" in rules else "")
+
+
+def test_the_installed_compiler_speaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = {"kernel": {"grid": [8], "inputs": [{"array": "s8[64,256]", "block": [8, 128], "index": "i -> (i, 0)"}]}}
+    verdicts = {}
+    for version in ("0.0.42.1", "0.0.50.1", "0.0.53", ""):
+        monkeypatch.setattr(tpu_kernels, "installed", lambda version=version: version)
+        verdicts[kernel_target("v5e").compiler] = lp.ask("block_shape", kernel, target="v5e").verdict.value
+    assert verdicts == {
+        "libtpu 0.0.42.1": "refuted",
+        "libtpu 0.0.50.1": "proved",
+        "libtpu 0.0.53 (rules of 0.0.52)": "proved",
+        "libtpu 0.0.52": "proved",
+    }
 
 
 def test_sizes_known_at_run_time() -> None:

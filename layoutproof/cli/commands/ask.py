@@ -92,9 +92,10 @@ def command(
     Of one LAYOUT or of a pair; `layoutproof explain` lists the properties.
     """
     given = {option: _value(name, option, text) for option, text in options.items() if text is not None}
-    if target is not None and "target" in options_of(name):
+    own = "target" in options_of(name)
+    if target is not None and own:
         given["target"] = target
-    read = layouts_of(layouts, target)
+    read = layouts_of(layouts, None if own else target)
     result = ask(name, *read, where=where, engine=engine, confirm=confirm, effort=effort, **given)
     if as_json:
         return print_json(result.as_dict())

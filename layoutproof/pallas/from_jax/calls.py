@@ -84,10 +84,21 @@ def kernel_of(
         touched=tuple(sorted({dtype for _, dtype in accesses} - {""})),
         source=source,
     )
+    kernel = replace(kernel, plain=not platform and _says_no_platform(params) and kernel.could_be_plain())
     odd = [w for w in semantics if w not in SEMANTICS]
     if odd:
         return Unmodelled(name, source, f"unknown dimension_semantics {odd[0]!r}")
     return replace(kernel, body=read_body(params, kernel)) if kernel.platform == "tpu" else kernel
+
+
+def _says_no_platform(params: Mapping[str, Any]) -> bool:
+    """Whether neither the call's compiler parameters nor the memory of its operands belong to one kind of hardware."""
+    spaces = {str(getattr(b.block_aval, "memory_space", None)).rpartition(".")[2].lower() for b in _blocks(params)}
+    return params.get("compiler_params") is None and spaces <= {"none", "default", "any"}
+
+
+def _blocks(params: Mapping[str, Any]) -> Sequence[Any]:
+    return tuple(params["grid_mapping"].block_mappings)
 
 
 def _same(operands: Sequence[Operand], given: Sequence[Any]) -> list[Operand]:

@@ -34,7 +34,7 @@ from layoutproof.core.size import product
 from layoutproof.core.space import Space
 from layoutproof.core.term import Term, fixed, reads
 from layoutproof.kernel.kernel import Kernel, Operand
-from layoutproof.kernel.obligation import Obligation, undecided
+from layoutproof.kernel.obligation import Obligation, Settled, undecided
 from layoutproof.kernel.windows import consistency_constraints, terms_map
 from layoutproof.pallas.rules.revisits import leading_claim, returned
 
@@ -61,6 +61,11 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
         except Undecided as reason:
             found.append(Obligation(subject, undecided(str(reason)), source=output.source))
     return tuple(found)
+
+
+def unasked(kernel: Kernel) -> Settled:
+    """Where nothing is shared."""
+    return undecided("no input with windows shares its buffer with an output")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ Fix: none is needed. To have it proved, move the operand by a BlockSpec or by em
 from __future__ import annotations
 
 from layoutproof.kernel.kernel import Kernel
-from layoutproof.kernel.obligation import Obligation, undecided
+from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
 
 TARGET = False
 
@@ -29,3 +29,8 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
         "function is traced"
     )
     return (Obligation(names, undecided(why), reads=False, source=kernel.source),)
+
+
+def unasked(kernel: Kernel) -> Settled:
+    """Where the body moves nothing by itself."""
+    return by_rule("") if kernel.operands else undecided("the kernel has no operand")

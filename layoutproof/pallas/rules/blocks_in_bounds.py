@@ -24,7 +24,7 @@ from layoutproof.core.result import Point
 from layoutproof.core.term import reads
 from layoutproof.kernel.fixes import out_of_bounds
 from layoutproof.kernel.kernel import Kernel, Operand
-from layoutproof.kernel.obligation import Obligation, for_each_operand
+from layoutproof.kernel.obligation import Obligation, Settled, for_each_operand, undecided
 from layoutproof.kernel.windows import bounded_ends, consistent, program_map
 
 TARGET = False
@@ -33,6 +33,11 @@ TARGET = False
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     """Per operand with windows: one, or two where some dimensions read tables; one more where a slice is bounded."""
     return for_each_operand((o for o in kernel.operands if o.windowed), lambda operand: _of(kernel, operand))
+
+
+def unasked(kernel: Kernel) -> Settled:
+    """Where no block says what a program sees."""
+    return undecided("no operand has windows")
 
 
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:

@@ -25,7 +25,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point, Verdict
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel
-from layoutproof.kernel.obligation import Obligation, by_rule, undecided
+from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
 
 TARGET = False
 BODY = True
@@ -65,6 +65,11 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
         found.append(Obligation(kernel.name, by_rule(""), figures={"accesses": accesses}, source=kernel.source))
     found += [Obligation(kernel.name, undecided(f"{what}: not modelled"), source=at) for what, at in body.unmodelled]
     return tuple(found)
+
+
+def unasked(kernel: Kernel) -> Settled:
+    """Where there is no body to look at."""
+    return undecided("the body is not known" if kernel.body is None else "the body reads and writes nothing")
 
 
 def _views(effect: Effect) -> Iterator[tuple[View, str]]:

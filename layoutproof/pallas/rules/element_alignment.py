@@ -17,7 +17,7 @@ from layoutproof.core.index_map import Index
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Operand
-from layoutproof.kernel.obligation import Obligation, by_rule, for_each_operand
+from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each_operand, undecided
 from layoutproof.kernel.windows import consistent, program_map
 
 TARGET = True
@@ -26,6 +26,11 @@ TARGET = True
 def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
     """For each operand with Element dimensions: the compiler's prover, and the truth."""
     return for_each_operand((o for o in kernel.operands if o.windowed), lambda operand: _of(kernel, operand, target))
+
+
+def unasked(kernel: Kernel) -> Settled:
+    """Where no window has to be aligned."""
+    return undecided("none of the last two dimensions of a block is an Element that is shorter than its array")
 
 
 def _of(kernel: Kernel, operand: Operand, target: KernelTarget) -> Iterator[Obligation]:

@@ -21,7 +21,7 @@ from layoutproof.core.result import Point
 from layoutproof.core.size import surely_less
 from layoutproof.core.term import CONDITIONS, Term, size_term
 from layoutproof.kernel.kernel import Kernel, Operand
-from layoutproof.kernel.obligation import Obligation, for_each_operand
+from layoutproof.kernel.obligation import Obligation, Settled, for_each_operand, undecided
 from layoutproof.kernel.windows import consistent, terms_map
 
 TARGET = False
@@ -31,6 +31,11 @@ LIMIT = 1 << 31
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     """One per operand with windows."""
     return for_each_operand((o for o in kernel.operands if o.windowed), lambda operand: _of(kernel, operand))
+
+
+def unasked(kernel: Kernel) -> Settled:
+    """Where no index map is asked for a block."""
+    return undecided("no operand has windows")
 
 
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:

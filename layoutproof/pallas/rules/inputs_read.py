@@ -32,7 +32,7 @@ from layoutproof.core.space import Space
 from layoutproof.core.term import Term, fixed, reads, size_term
 from layoutproof.kernel.fixes import uncovered
 from layoutproof.kernel.kernel import Block, Kernel, Operand
-from layoutproof.kernel.obligation import Obligation, for_each_operand, undecided
+from layoutproof.kernel.obligation import Obligation, Settled, for_each_operand, undecided
 from layoutproof.kernel.windows import program_map
 from layoutproof.pallas.body_reads import read_by_body
 
@@ -48,6 +48,11 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
         (o for o in kernel.inputs if not o.unmodelled), lambda operand: read_by_body(kernel, operand)
     )
     return by_windows + by_hand
+
+
+def unasked(kernel: Kernel) -> Settled:
+    """Where no block says what is read."""
+    return undecided("of no input the windows alone say what is read")
 
 
 def _told(operand: Operand) -> bool:

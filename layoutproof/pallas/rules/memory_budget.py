@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from layoutproof.core.finding import NOT_ASKED
 from layoutproof.kernel.kernel import Kernel, KernelTarget, MemoryUse
-from layoutproof.kernel.obligation import Obligation, by_rule, undecided
+from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
 
 TARGET = True
 
@@ -38,6 +38,11 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
             figures["proved"] = str(memory)
         found.append(Obligation(memory.name, by_rule(why, _fix(memory)), figures=figures))
     return tuple(found)
+
+
+def unasked(kernel: Kernel) -> Settled:
+    """Where the target says nothing of memory."""
+    return undecided(f"of the memory of {kernel.platform} nothing is known")
 
 
 def _fix(memory: MemoryUse) -> str:

@@ -22,7 +22,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point, Verdict
 from layoutproof.kernel.fixes import uncovered
 from layoutproof.kernel.kernel import Kernel, Operand
-from layoutproof.kernel.obligation import Obligation, for_each_operand
+from layoutproof.kernel.obligation import Obligation, Settled, for_each_operand, undecided
 from layoutproof.kernel.windows import reachable_blocks
 
 TARGET = False
@@ -33,6 +33,11 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     return for_each_operand(
         (o for o in kernel.outputs if o.windowed and not o.part), lambda operand: _of(kernel, operand)
     )
+
+
+def unasked(kernel: Kernel) -> Settled:
+    """Where no block says what is written."""
+    return undecided("no output has windows")
 
 
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:

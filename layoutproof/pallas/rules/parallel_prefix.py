@@ -12,7 +12,7 @@ Fix: reorder the grid: parallel dimensions first, reductions last.
 from __future__ import annotations
 
 from layoutproof.kernel.kernel import Kernel
-from layoutproof.kernel.obligation import Obligation, by_rule
+from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
 
 TARGET = False
 
@@ -29,3 +29,8 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
         f"grid dimension {late[0]} is parallel and comes after the sequential dimension {sequential[0]}" if late else ""
     )
     return (Obligation("grid", by_rule(late_parallel, "reorder the grid: parallel dimensions first")),)
+
+
+def unasked(kernel: Kernel) -> Settled:
+    """On a GPU."""
+    return undecided("on a GPU all programs run at once, whatever the order of the grid")

@@ -20,7 +20,7 @@ from layoutproof.core.index_map import Index
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point, Verdict
 from layoutproof.kernel.kernel import Kernel, Operand
-from layoutproof.kernel.obligation import Obligation, for_each_operand
+from layoutproof.kernel.obligation import Obligation, Settled, for_each_operand, undecided
 from layoutproof.kernel.windows import consistent, program_map
 
 TARGET = False
@@ -31,6 +31,14 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     if not kernel.parallel():
         return ()
     return for_each_operand((o for o in kernel.outputs if o.windowed), lambda operand: _of(kernel, operand))
+
+
+def unasked(kernel: Kernel) -> Settled:
+    """Where nothing runs in parallel, or no block says what is written."""
+    if kernel.parallel():
+        return undecided("no output has windows")
+    more = "; on a GPU all do: ask for a target that is one, triton or mosaic_gpu" if kernel.plain else ""
+    return undecided(f"no dimension of the grid runs in parallel on a TPU{more}")
 
 
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:

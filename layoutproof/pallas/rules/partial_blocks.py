@@ -19,7 +19,7 @@ from layoutproof.core.index_map import Index
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.kernel.kernel import Kernel, Operand
-from layoutproof.kernel.obligation import Obligation, for_each_operand
+from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each_operand, undecided
 from layoutproof.kernel.windows import consistent, program_map
 
 TARGET = False
@@ -28,6 +28,12 @@ TARGET = False
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     """One per operand with a block that does not divide its array."""
     return for_each_operand((o for o in kernel.operands if o.windowed), lambda operand: _of(kernel, operand))
+
+
+def unasked(kernel: Kernel) -> Settled:
+    """Where every block divides its array, or there are no blocks."""
+    held = any(operand.windowed for operand in kernel.operands)
+    return by_rule("") if held else undecided("no operand has windows")
 
 
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:

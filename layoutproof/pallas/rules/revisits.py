@@ -29,7 +29,7 @@ from layoutproof.core.result import Point
 from layoutproof.core.space import Space
 from layoutproof.core.term import Term, fixed, reads
 from layoutproof.kernel.kernel import Kernel, Operand
-from layoutproof.kernel.obligation import Obligation, for_each_operand
+from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each_operand, undecided
 from layoutproof.kernel.windows import consistent, program_map, terms_map
 
 TARGET = False
@@ -41,6 +41,14 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
         return ()
     asked = (o for o in kernel.outputs if o.windowed and o.revisit != "any")
     return for_each_operand(asked, lambda operand: _of(kernel, operand))
+
+
+def unasked(kernel: Kernel) -> Settled:
+    """Where no block of an output moves, or there are no such windows."""
+    if kernel.platform != "tpu":
+        return undecided("a GPU has no windows of outputs that are written back")
+    held = any(operand.windowed and operand.revisit != "any" for operand in kernel.outputs)
+    return by_rule("") if held else undecided("no output has windows that are written back when they are left")
 
 
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:

@@ -15,7 +15,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.term import Term, fixed, reads
 from layoutproof.kernel.kernel import Kernel, Operand
-from layoutproof.kernel.obligation import Obligation, by_rule, for_each_operand
+from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each_operand, undecided
 from layoutproof.kernel.windows import consistent, terms_map
 
 TARGET = False
@@ -24,6 +24,11 @@ TARGET = False
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     """One per read in the index map of an operand with windows."""
     return for_each_operand((o for o in kernel.operands if o.windowed), lambda operand: _of(kernel, operand))
+
+
+def unasked(kernel: Kernel) -> Settled:
+    """Where no table is read."""
+    return undecided("no index map reads a table")
 
 
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:

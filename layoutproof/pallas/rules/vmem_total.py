@@ -16,7 +16,7 @@ from __future__ import annotations
 from layoutproof.core.errors import Undecided
 from layoutproof.core.finding import NOT_ASKED
 from layoutproof.kernel.kernel import Kernel, KernelTarget
-from layoutproof.kernel.obligation import Obligation, by_rule, undecided
+from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
 
 TARGET = True
 
@@ -43,3 +43,8 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
             why += f"{memory.limit} bytes, and the largest total that was measured is {ratio:g} times that ({source})"
             found.append(Obligation(memory.name, undecided(why), severity="info"))
     return tuple(found)
+
+
+def unasked(kernel: Kernel) -> Settled:
+    """Where the target says nothing of memory."""
+    return undecided("nothing is known of what the compiler adds, or the call around this pipeline is asked")
