@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,11 @@ def test_a_proof(run: Any) -> None:
     code, out, err = run("users_kernels:copy", "--arg", "f32[1024,128]", "--target", "v5e")
     lines = out.splitlines()
     assert (code, err) == (0, "imported\n")
-    assert lines[:3] == [f"body   users_kernels.py:{CALL_LINE}", "  grid     (4)", f"  target   v5e, {kernel_target('v5e').compiler}"]
+    assert lines[:3] == [
+        f"body   users_kernels.py:{CALL_LINE}",
+        "  grid     (4)",
+        f"  target   v5e, {kernel_target('v5e').compiler}",
+    ]
     assert lines[3].startswith("  proved   ")
     counted = "1 Pallas call: 1 proved, 0 refuted, 0 unknown; 1 not asked"
     assert lines[-1] == f"{counted}; grid and BlockSpecs proved; {ABOUT_BODIES}"
@@ -240,7 +245,10 @@ def zeros():
         (["users_kernels:copy", "--kwarg", "block"], "a keyword argument is written name=value, not 'block'"),
         (["users_kernels:copy", "--kwarg", "block=f(8)"], "a Python literal; 'f(8)' is none"),
         (["users_kernels:copy", "--target", "v99"], "unknown target 'v99'; known: "),
-        (["users_kernels:copy", "--target", "v5e", "--compiler", "new"], "a compiler is a version of libtpu, not 'new'"),
+        (
+            ["users_kernels:copy", "--target", "v5e", "--compiler", "new"],
+            "a compiler is a version of libtpu, not 'new'",
+        ),
         (["users_kernels:copy", "--compiler", "0.0.42.1"], "--compiler needs --target"),
         (["users_kernels:copy", "--property", "covered"], "unknown property of kernels 'covered'"),
         (["users_kernels:copy", "--property", "block_shape", "--arg", "f32[1024,128]"], "give one: "),
@@ -371,13 +379,23 @@ def test_words_of_the_report() -> None:
 
 def test_a_target_for_other_kernels_is_said() -> None:
     """A TPU kernel judged for a GPU: its demands are not asked, and the report says so."""
-    call = judged(kernel(4), target="triton")
+    tpu, wrong = (replace(kernel(grid), plain=False) for grid in (4, 3))
+    call = judged(tpu, target="triton")
     assert call.foreign == "the kernel is for tpu, and triton knows kernels for triton"
     assert call.foreign in text([call])
     assert call.foreign in why_unknown(call)
     assert call.verdict is Verdict.UNKNOWN
+    assert judged(wrong, target="triton").verdict is Verdict.REFUTED
+    assert judged(tpu, target="v5e").verdict is Verdict.PROVED
+
+
+def test_a_call_that_says_no_platform_is_for_the_targets() -> None:
+    """On a TPU programs run one after the other, on a GPU at once: nobody's block may then be another's."""
+    for target, platform in ((None, "tpu"), ("v5e", "tpu"), ("triton", "triton")):
+        call = judged(kernel(4), target=target)
+        assert (call.foreign, call.verdict, call.call.platform) == ("", Verdict.PROVED, platform)  # type: ignore[union-attr]
+        assert bool(call.of("parallel_writes")) is (platform == "triton")
     assert judged(kernel(3), target="triton").verdict is Verdict.REFUTED
-    assert judged(kernel(4), target="v5e").verdict is Verdict.PROVED
 
 
 def test_places_are_relative(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def config(module: str = MODULE, **more: Any) -> str:
 
 
 def as_compiled(kernel: Kernel) -> Kernel:
-    """A traced kernel without what no module says: names, vmapped dimensions, squeezed ones, booleans, sources, the body."""
+    """A traced kernel without what no module says: names, vmapped and squeezed dimensions, booleans, sources, body."""
     names = {table.name: f"prefetch{k}" for k, table in enumerate(kernel.tables)}
     assert all(old == new for old, new in names.items())
     return replace(
