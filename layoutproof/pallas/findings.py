@@ -18,7 +18,17 @@ from layoutproof.core.finding import ACCEPTED, Finding, split_place, unknown, wo
 from layoutproof.core.finding import exit_code as rule
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel, Unmodelled
-from layoutproof.pallas.judge import about_body, beside, judge, kernel_target, meant_for, scope, unasked, with_parts
+from layoutproof.pallas.judge import (
+    about_body,
+    beside,
+    foreign,
+    judge,
+    kernel_target,
+    meant_for,
+    scope,
+    unasked,
+    with_parts,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +134,8 @@ def judged(
     shown, version = ("", "") if chip is None else (chip.name, chip.compiler)
     if isinstance(call, Unmodelled):
         return Judged(call, (), shown, version)
-    call, foreign = meant_for(call, chip), ""
-    if chip is not None and chip.platform != call.platform:
-        foreign = f"the kernel is for {call.platform}, and {chip.name} knows kernels for {chip.platform}"
+    call = meant_for(call, chip)
+    why = "" if chip is None else foreign(call, chip)
     asked = (*with_parts(names), *beside(names)) if names else None
     try:
         found = judge(call, names=asked, only=only, target=chip, where=where, effort=effort)
@@ -137,7 +146,7 @@ def judged(
     for name in names or ():
         if all(finding.question != name for finding in found):
             found += (replace(unasked(name, call), subject=call.name),)
-    return Judged(call, found, shown, version, foreign, tuple(names or ()), only)
+    return Judged(call, found, shown, version, why, tuple(names or ()), only)
 
 
 def count(calls: Iterable[Judged], what: str) -> int:

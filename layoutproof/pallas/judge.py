@@ -75,8 +75,7 @@ def judge(
             if chip is None:
                 known = ", ".join(kernel_targets())
                 raise LayoutError(f"{name} is about a hardware target; give one: {known}")
-            reason = f"the kernel is for {kernel.platform}, and {chip.name} knows kernels for {chip.platform}"
-            found.append(Finding(name, kernel.name, reason, verdict=Verdict.UNKNOWN))
+            found.append(Finding(name, kernel.name, foreign(kernel, chip), verdict=Verdict.UNKNOWN))
             continue
         for position, obligation in enumerate(_obligations(module, kernel, chip)):
             if nothing:
@@ -177,6 +176,8 @@ def answer(name: str, kernel: Kernel, **how: Any) -> Finding:
     result = summary(name, kernel, judge(kernel, names=with_parts([name]), **how))
     if chip is not None and "(rules of" in chip.compiler:
         result = replace(result, figures={**result.figures, "compiler": chip.compiler})
+    if chip is not None and chip.platform != kernel.platform and result.verdict is Verdict.PROVED:
+        result = replace(result, verdict=Verdict.UNKNOWN, reason=foreign(kernel, chip), decided_by="")
     if result.verdict is Verdict.PROVED or result.reason.startswith(IDLE):
         held = judge(kernel, names=beside([name]))
         result = summary(name, kernel, held) if held else result
@@ -192,6 +193,13 @@ def meant_for(kernel: Kernel, chip: KernelTarget | None) -> Kernel:
         return kernel
     # what was read of its body was read as a TPU runs it
     return replace(kernel, platform=chip.platform, body=None)
+
+
+def foreign(kernel: Kernel, chip: KernelTarget) -> str:
+    """Why a target says nothing of a kernel, "" where it does."""
+    if chip.platform == kernel.platform:
+        return ""
+    return f"the kernel is for {kernel.platform}, and {chip.name} knows kernels for {chip.platform}"
 
 
 def unasked(name: str, kernel: Kernel) -> Finding:
