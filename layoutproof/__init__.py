@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from layoutproof.questions.expressions import as_isl as as_isl
     from layoutproof.questions.expressions import as_z3 as as_z3
     from layoutproof.questions.inverse import inverse as inverse
+    from layoutproof.questions.programs import program_ids as program_ids
     from layoutproof.registry.defaults import tpu_default as tpu_default
     from layoutproof.registry.read import read_layout as read_layout
 
@@ -71,6 +72,7 @@ _WHERE = {
     "questions.expressions": ("as_isl", "as_z3"),
     "pictures.formula": ("as_sympy",),
     "questions.inverse": ("inverse",),
+    "questions.programs": ("program_ids",),
     "registry.read": ("read_layout",),
     "pallas.from_jax.assume": ("assume",),
     "layouts.map": ("index_map",),

@@ -14,6 +14,8 @@ from layoutproof.layouts.xla import XlaLayout
 from layoutproof.layouts.xla.sizes import sizes
 from layoutproof.pictures.formula import formula_latex, formula_text, proof_text
 from layoutproof.pictures.picture import png_bytes, svg_picture, text_picture
+from layoutproof.pictures.programs import program_grid
+from layoutproof.questions.programs import Programs, as_data, programs_of
 from layoutproof.registry.catalogue import property_module
 from layoutproof.registry.defaults import tpu_default
 from layoutproof.registry.read import map_of, read_layout
@@ -26,6 +28,7 @@ class Picture(Answer):
     sizes: bytes by who says so, where those who say so disagree.  formula: the offset in closed form, "" where it was
     not asked for.  formula_is: whether that is proved equal to the map.  latex: the same for math mode, "" where it was
     not asked for.  width: characters of the picture.  color: whether tiles have backgrounds of the terminal's.
+    programs: which program has each element of a kernel's operand, None where that was not asked for.
     """
 
     layout: Any
@@ -36,6 +39,7 @@ class Picture(Answer):
     latex: str = ""
     width: int = 100
     color: bool = False
+    programs: Programs | None = None
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -48,7 +52,8 @@ class Picture(Answer):
         return 0
 
     def __str__(self) -> str:
-        lines = self._numbers() if map_of(self.layout).sizes() else [self._grid()]
+        drawn = self.programs is not None or not map_of(self.layout).sizes()
+        lines = [self._grid()] if drawn else self._numbers()
         lines += [f"{name:<10}{line}" for name, line in zip(("matrix", ""), self._matrix(), strict=False)]
         lines += [f"size      {size} bytes by {name}" for name, size in self.sizes.items()]
         if self.formula:
@@ -62,16 +67,20 @@ class Picture(Answer):
         """What `layoutproof show --json` prints."""
         shown = {"subject": str(self.layout), "figures": dict(self.figures), "sizes": dict(self.sizes)}
         said = {"formula": self.formula, "formula_is": self.formula_is, "latex": self.latex}
-        more = {**said, "matrix": self._matrix(), "derivation": self._derivation()}
+        programs = as_data(self.programs) if self.programs is not None else {}
+        more = {**said, "matrix": self._matrix(), "derivation": self._derivation(), "programs": programs}
         return document(0, shown | {key: value for key, value in more.items() if value} | {"written": []})
 
     def svg(self) -> str:
         """The picture as SVG. Raises LayoutError for sizes without a value."""
-        return svg_picture(self.layout)
+        return svg_picture(self._drawn())
 
     def png(self) -> bytes:
         """The picture as PNG. Raises LayoutError for sizes without a value, and without the extra [viz]."""
-        return png_bytes(self.layout)
+        return png_bytes(self._drawn())
+
+    def _drawn(self) -> object:
+        return self.layout if self.programs is None else program_grid(self.programs)
 
     def _matrix(self) -> list[str]:
         """Of an Axe layout, extents above strides."""
@@ -82,7 +91,7 @@ class Picture(Answer):
         return list(getattr(self.layout, "derivation", ()))
 
     def _grid(self) -> str:
-        return text_picture(self.layout, width=self.width, color=self.color) + "\n"
+        return text_picture(self._drawn(), width=self.width, color=self.color) + "\n"
 
     def _numbers(self) -> list[str]:
         """What padding costs in closed form, for a layout that cannot be drawn."""
@@ -103,6 +112,7 @@ def show(
     target: str | None = None,
     formula: bool = False,
     latex: bool = False,
+    programs: bool = False,
     width: int = 100,
     color: bool = False,
 ) -> Picture:
@@ -113,6 +123,7 @@ def show(
         target: The TPU generation whose default layout a bare shape gets, e.g. "v5e".
         formula: Whether to say also the offset in closed form, and whether that is proved equal to the map.
         latex: Whether to say the closed form as LaTeX for math mode.
+        programs: Whether to draw, of a kernel's operand, which program writes or reads each element.
         width: Of the picture, in characters.
         color: Whether tiles have backgrounds, as terminals show them.
 
@@ -134,6 +145,8 @@ def show(
     <BLANKLINE>
     """
     read = read_layout(layout) if target is None else tpu_default(layout, target)
+    if programs:
+        return Picture(read, {}, {}, width=width, color=color, programs=programs_of(read))
     m = map_of(read)
     figures = plain(property_module("padding").figures(m)) if m.memory is not None else {}
     said = plain(sizes(read)) if isinstance(read, XlaLayout) else {}

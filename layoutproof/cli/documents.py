@@ -327,6 +327,7 @@ class LocateElement(Document):
     steps: list[_Step]
     places: list[dict[str, int]] = Field(description="one for each replica")
     derivation: list[str] = Field([], description="how an expression was computed, with what was proved of it")
+    notes: list[str] = Field(description="of a program: what of its block is not in the array")
 
 
 class _Held(_Part):
@@ -451,6 +452,7 @@ class Show(Document):
     derivation: list[str] = Field([], description="how an expression was computed, with what was proved of it")
     formula_is: str = ""
     latex: str = ""
+    programs: dict[str, Any] = Field({}, description="with --programs: which program writes each element")
     written: list[str]
 
 

@@ -62,6 +62,47 @@ def starts(kernel: Kernel, operand: Operand, program: Index, on: Numbers = INTS)
     )
 
 
+def window(kernel: Kernel, operand: Operand, program: Index) -> tuple[tuple[int, int], ...]:
+    """The elements that a program sees: (first, one past the last) per dimension, in the array's own coordinates.
+
+    What lies outside of the array is not cut off; of a bounded slice it is the part that is valid.
+    """
+    names = dict(zip(kernel.grid_names, program, strict=True))
+    sizes = operand.sizes or (None,) * len(operand.block)
+    lengths = [
+        int(INTS.size(block.size)) if size is None else int(size.evaluate(names, INTS))
+        for block, size in zip(operand.block, sizes, strict=True)
+    ]
+    first = starts(kernel, operand, program)
+    return tuple((int(start), int(start) + length) for start, length in zip(first, lengths, strict=True))
+
+
+def outside(kernel: Kernel, operand: Operand, program: Index) -> str:
+    """Why none of the elements that a program sees is in the array, "" where one is.
+
+    JAX's page on BlockSpecs: "At least one element of the block must be within bounds"; its `slices_for_invocation`
+    asserts it.
+    """
+    for k, ((first, end), extent) in enumerate(zip(window(kernel, operand, program), operand.dims, strict=True)):
+        size = int(INTS.size(extent))
+        if end <= 0 or first >= size:
+            return f"the block lies outside the array: elements {first}:{end} of dimension {k}, which has {size}"
+    return ""
+
+
+def unwritten(dtype: str) -> str:
+    """What JAX's interpret mode holds where nothing was read or written: NaN, the least integer, or false.
+
+    Source: `uninitialized_value` of jax/_src/pallas/primitives.py, jax 0.10.2 and 0.12.0.1.
+
+    >>> unwritten("bf16"), unwritten("s8"), unwritten("u8"), unwritten("pred")
+    ('NaN', '-128', '0', 'false')
+    """
+    if dtype[:1] == "s" and dtype[1:].isdigit():
+        return str(-(1 << (int(dtype[1:]) - 1)))
+    return "0" if dtype[:1] == "u" else "false" if dtype == "pred" else "NaN"
+
+
 def steps(kernel: Kernel, operand: Operand, program: tuple[int, ...]) -> list[Step]:
     """How a program comes to its elements: what the index map returns, the first element, the end of the block."""
     names = dict(zip(kernel.grid_names, program, strict=True))

@@ -32,7 +32,7 @@ def text_picture(layout: object, width: int = 100, color: bool = False) -> str:
       2   12 13 │ 16 17 │ 20  .
            .  . │  .  . │  .  .
     """
-    grid = grid_of(layout, MOST_ROWS, max(1, width // 2))
+    grid = layout if isinstance(layout, Grid) else grid_of(layout, MOST_ROWS, max(1, width // 2))
     lead = len(grid.axes[0]) + 1 + max([len(label) for label in grid.row_labels], default=0)
     lead = max(lead, len(grid.axes[1]) + 1) + 2
     grid, cell_width = _fitting(grid, width - lead)

@@ -27,7 +27,7 @@ def svg_picture(layout: object) -> str:
     >>> svg_picture("f32[3,5]{1,0:T(2,2)}").count('class="padding"')
     9
     """
-    grid = grid_of(layout, MOST, MOST, ends=True)
+    grid = layout if isinstance(layout, Grid) else grid_of(layout, MOST, MOST, ends=True)
     box = _Box(grid)
     said = ". ".join((*grid.facts, *([grid.remark()] if grid.remark() else [])))
     lines = [
@@ -66,7 +66,7 @@ def png_bytes(layout: object) -> bytes:
 
     Raises LayoutError as `text_picture` does, and when matplotlib is not installed.
     """
-    grid = grid_of(layout, MOST, MOST, ends=True)
+    grid = layout if isinstance(layout, Grid) else grid_of(layout, MOST, MOST, ends=True)
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure

@@ -50,8 +50,9 @@ def command(layout: str, index: str | None, at_place: str | None, target: str | 
     m = map_of(read)
     steps = _steps(read, m, at)
     found = [{**place, **_bytes(m, place)} for place in places]
+    notes = _block_notes(read, m, at, places)
     if as_json:
-        answer = {"subject": str(read), "index": list(at), "steps": steps, "places": found}
+        answer = {"subject": str(read), "index": list(at), "steps": steps, "places": found, "notes": notes}
         derivation = list(getattr(read, "derivation", ()))
         return print_json(document(0, answer | ({"derivation": derivation} if derivation else {})))
     lines = [f"{read}  element {at}"]
@@ -64,7 +65,7 @@ def command(layout: str, index: str | None, at_place: str | None, target: str | 
         lines.append(f"  {replica}" + "  ".join(f"{axis} {value}" for axis, value in place.items()))
     if len(found) > MOST_REPLICAS:
         lines.append(f"  .. {len(found) - MOST_REPLICAS} more replicas; --json has them")
-    say("\n".join([*lines, *notes_of(read)]))
+    say("\n".join([*lines, *(f"  {note}" for note in notes), *notes_of(read)]))
     return 0
 
 
@@ -105,6 +106,25 @@ def _steps(layout: Any, m: IndexMap, at: tuple[int, ...]) -> list[dict[str, Any]
     else:
         done = [("place", m.at(at), m.range.extents)]
     return [{"step": step, "at": list(index), "extents": list(extents)} for step, index, extents in done]
+
+
+def _block_notes(layout: Any, m: IndexMap, program: tuple[int, ...], places: list[dict[str, int]]) -> list[str]:
+    """What of a program's block is not in its array, and what interpret mode shows there."""
+    kernel = getattr(layout, "kernel", None)
+    if kernel is None:
+        return []
+    from layoutproof.kernel.kernel_elements import outside, unwritten
+
+    operand = next(operand for operand in kernel.operands if operand.windowed)
+    extents = m.range.extents
+    missing = sum(not all(0 <= e < n for e, n in zip(p.values(), extents, strict=True)) for p in places)
+    if not missing:
+        return []
+    why = outside(kernel, operand, program)
+    if why:
+        return [f"{why}; at least one element of a block has to be in it, which JAX's own page asserts"]
+    done = "dropped when written" if operand.role == "out" else f"{unwritten(operand.dtype)} in interpret mode"
+    return [f"{missing} of {len(places)} elements are not in the array: undefined when read, {done}"]
 
 
 def _bytes(m: IndexMap, place: dict[str, int]) -> dict[str, int]:

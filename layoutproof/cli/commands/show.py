@@ -14,20 +14,28 @@ from layoutproof.cli.arguments import json_flag, layouts_of, print_json, say, ta
 @click.command()
 @click.argument("layout")
 @target_option
+@click.option("--programs", is_flag=True, help="Of a kernel's operand: which program writes or reads each element.")
 @click.option("--formula", is_flag=True, help="Also print the offset as a formula, and its proof.")
 @click.option("--latex", is_flag=True, help="Also print the formula as LaTeX.")
 @click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Write the picture to this file.")
 @click.option("--png", type=click.Path(path_type=Path, dir_okay=False), help="Write the picture to this file.")
 @json_flag
 def command(
-    layout: str, target: str | None, formula: bool, latex: bool, svg: Path | None, png: Path | None, as_json: bool
+    layout: str,
+    target: str | None,
+    programs: bool,
+    formula: bool,
+    latex: bool,
+    svg: Path | None,
+    png: Path | None,
+    as_json: bool,
 ) -> int:
     """Draw LAYOUT, with the cost of its padding and its bytes as each tool counts them."""
     from layoutproof.answers.of_layout import show
 
     (read,) = layouts_of((layout,), target)
     width = shutil.get_terminal_size((100, 24)).columns
-    picture = show(read, formula=formula, latex=latex, width=width, color=sys.stdout.isatty())
+    picture = show(read, formula=formula, latex=latex, programs=programs, width=width, color=sys.stdout.isatty())
     written = []
     if svg is not None:
         write_whole(svg, picture.svg().encode())
