@@ -26,7 +26,7 @@ PACKAGES: dict[str, set[str]] = {
     "operators": {"algebra", "core", "layouts"},
     "registry": {"core", "hardware", "layouts", "operators", "properties"},
     "pallas": {"bodies", "compiler", "core", "hardware", "hlotext", "kernel", "registry", "solvers"},
-    "questions": {"compiler", "core", "hardware", "layouts", "pallas", "registry", "solvers"},
+    "questions": {"compiler", "core", "hardware", "kernel", "layouts", "pallas", "registry", "solvers"},
     "pictures": {"core", "layouts", "properties", "questions", "registry"},
     "formats": {"core", "pictures", "questions", "registry"},
     "hlo": {"core", "hlotext", "kernel", "layouts", "pallas", "questions"},
@@ -40,7 +40,7 @@ PACKAGES: dict[str, set[str]] = {
     },
     "answers": {
         "changes", "compiler", "core", "formats", "hardware", "hlo", "hlotext", "kernel", "layouts", "pallas",
-        "pictures", "registry", "specs", "tilings",
+        "pictures", "questions", "registry", "specs", "tilings",
     },
     "cli": {
         "answers", "changes", "compiler", "core", "formats", "hlo", "kernel", "pallas", "questions", "registry",

@@ -11,7 +11,7 @@ from layoutproof.core.finding import Answer, Finding
 from layoutproof.core.result import plain
 from layoutproof.layouts.axe.layout import AxeLayout
 from layoutproof.layouts.xla import XlaLayout
-from layoutproof.layouts.xla.sizes import sizes
+from layoutproof.layouts.xla.sizes import WHAT, sizes
 from layoutproof.pictures.formula import formula_latex, formula_text, proof_text
 from layoutproof.pictures.picture import png_bytes, svg_picture, text_picture
 from layoutproof.pictures.programs import program_grid
@@ -55,7 +55,7 @@ class Picture(Answer):
         drawn = self.programs is not None or not map_of(self.layout).sizes()
         lines = [self._grid()] if drawn else self._numbers()
         lines += [f"{name:<10}{line}" for name, line in zip(("matrix", ""), self._matrix(), strict=False)]
-        lines += [f"size      {size} bytes by {name}" for name, size in self.sizes.items()]
+        lines += [f"size      {size} bytes by {name} ({WHAT[name]})" for name, size in self.sizes.items()]
         if self.formula:
             lines.append("formula   " + f"{self.formula}\n{self.formula_is}".replace("\n", "\n          "))
         lines += [f"latex     {self.latex}"] if self.latex else []

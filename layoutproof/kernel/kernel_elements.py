@@ -93,11 +93,14 @@ def outside(kernel: Kernel, operand: Operand, program: Index) -> str:
 def unwritten(dtype: str) -> str:
     """What JAX's interpret mode holds where nothing was read or written: NaN, the least integer, or false.
 
-    Source: `uninitialized_value` of jax/_src/pallas/primitives.py, jax 0.10.2 and 0.12.0.1.
+    Of s16 it is 0, for its semaphores are of that type. Source: `uninitialized_value` of
+    jax/_src/pallas/primitives.py, jax 0.10.2 and 0.12.0.1.
 
     >>> unwritten("bf16"), unwritten("s8"), unwritten("u8"), unwritten("pred")
     ('NaN', '-128', '0', 'false')
     """
+    if dtype == "s16":
+        return "0"
     if dtype[:1] == "s" and dtype[1:].isdigit():
         return str(-(1 << (int(dtype[1:]) - 1)))
     return "0" if dtype[:1] == "u" else "false" if dtype == "pred" else "NaN"

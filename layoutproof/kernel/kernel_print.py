@@ -56,8 +56,7 @@ def mapping_of(kernel: Kernel) -> dict[str, Any]:
         found["scoped"] = [{"array": _array(s.dtype, s.dims), "memory": s.memory} for s in kernel.scoped]
     if kernel.vmem_limit is not None:
         found["vmem_limit"] = kernel.vmem_limit
-    found["pipeline"] = kernel.pipeline
-    return found if kernel.plain else {**found, "platform": kernel.platform}
+    return {**found, "pipeline": kernel.pipeline, "platform": kernel.platform}
 
 
 def _operand(kernel: Kernel, operand: Operand) -> dict[str, Any]:

@@ -24,7 +24,12 @@ def spec_text(calls: Sequence[Kernel | Unmodelled], source: str, target: str | N
         why = not_serialisable(call)
         if why:
             raise Unsupported(f"{call.name} ({call.source}) cannot be written as a spec: {why}")
-        layouts[name_of(call, layouts)] = {"kernel": mapping_of(call)}  # type: ignore[arg-type]
+        assert isinstance(call, Kernel)
+        mapping = mapping_of(call)
+        if call.plain:
+            # the call does not say what it is for, and so its statement does not
+            del mapping["platform"]
+        layouts[name_of(call, layouts)] = {"kernel": mapping}
     asked = {} if target is None else {"target": target}
     whole = {"source": source, "layouts": layouts, "checks": [{"kernel": name, **asked} for name in layouts]}
     text: str = yaml.safe_dump(whole, sort_keys=False, default_flow_style=None, width=120, allow_unicode=True)

@@ -11,13 +11,18 @@ Properties, in this order:
     S(1)            memory space
     SC(0:128)       split configurations: read and printed, not modelled
     M(8)            bytes of metadata before the first element
+In structure: {"xla": {"shape": "f32[3,5]", "minor_to_major": [1, 0], "tiles": [[2, 2]]}}, with any of tail_alignment,
+element_bits, memory_space and metadata_bytes for L, E, S and M; it means the text that it spells.
 Also read: a buffer `b(f32[2]{0})`, tuples `(f32[2]{0}, s32[])`, `token[]` and `opaque[]`, which have no elements.
 Source: xla/hlo/parser/hlo_parser.cc and docs/tiled_layout.md of openxla/xla at 183fa00cb5 (2026-08-22).
 """
 
 from __future__ import annotations
 
-from layoutproof.core.errors import LayoutError
+from collections.abc import Mapping
+
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.layouts.xla import structure
 from layoutproof.layouts.xla.shape import XlaLayout, XlaOpaque, XlaShape, XlaTuple, to_text
 from layoutproof.layouts.xla.text import parse, usual
 
@@ -25,10 +30,10 @@ __all__ = ["XlaLayout", "XlaOpaque", "XlaShape", "XlaTuple", "parse", "read", "t
 
 
 def read(value: object, mode: str = "strict") -> XlaShape:
-    """An XLA shape from its text.
+    """An XLA shape from its text, or from its parts.
 
     Args:
-        value: Text such as `f32[3,5]{1,0:T(2,2)}`.
+        value: Text such as `f32[3,5]{1,0:T(2,2)}`, or a mapping with `shape` and any of `minor_to_major`, `tiles`, ..
         mode: "strict" or "xla": "strict" refuses what XLA's verifier refuses.
 
     Returns:
@@ -39,7 +44,17 @@ def read(value: object, mode: str = "strict") -> XlaShape:
 
     >>> str(read("f32[3,5]"))
     'f32[3,5]{1,0}'
+    >>> str(read({"shape": "f32[3,5]", "minor_to_major": [0, 1], "tiles": [[2, "*"], [2, 1]], "memory_space": 1}))
+    'f32[3,5]{0,1:T(2,*)(2,1)S(1)}'
     """
-    if not isinstance(value, str):
-        raise LayoutError(f"an xla layout is a text such as f32[3,5]{{1,0:T(2,2)}}, not {value!r}")
-    return parse(value, mode)
+    if isinstance(value, str):
+        return parse(value, mode)
+    if not isinstance(value, Mapping):
+        form = "a text such as f32[3,5]{1,0:T(2,2)}, or {shape: .., minor_to_major: .., tiles: ..}"
+        raise LayoutError(f"an xla layout is {form}, not {value!r}")
+    text = structure.text_of(value)
+    try:
+        return parse(text, mode)
+    except LayoutError as error:
+        # the column is one of a text that nobody wrote
+        raise LayoutError(f"{error.problem}; read as {shorten(text, 100)}") from None

@@ -15,6 +15,14 @@ from layoutproof.core.size import Extent, ceil_div, product
 from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout, physical_order
 from layoutproof.layouts.xla.tiling import tilings
 
+WHAT = {
+    "definition": "all levels of tiles",
+    "ShapeUtil::ByteSizeOf": "elements times width, no padding",
+    "ShapeUtil::ArraySize": "what PJRT and the TPU compiler allot: this one counts",
+    "ShapeUtil::ArrayDataSize": "up to the last element",
+}
+"""What each of them counts. The third was the compiler's own figure for 14,150 of 14,150 arrays (libtpu 0.0.42.1)."""
+
 
 def sizes(layout: XlaLayout) -> dict[str, Extent]:
     """Every answer to "how many bytes?", by the name of who gives it.
