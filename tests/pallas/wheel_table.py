@@ -12,7 +12,7 @@ from tests.pallas.wheel_ops import NOT_TRACED, Op, ops
 
 HEAD = """# Pallas operations of the jax wheel
 
-Grids and BlockSpecs, traced on shapes from jax 0.10.2 and judged by the rules measured on libtpu 0.0.42.1 (`triton`:
+Grids and BlockSpecs, traced on shapes from jax 0.10.2 and judged by the rules measured on libtpu 0.0.52 (`triton`:
 read from jax 0.10.2).
 `python -m tests.pallas.wheel_table` prints this page; `tests/pallas/test_wheel.py` holds it against a fresh run.
 
@@ -36,7 +36,7 @@ def row(op: Op) -> str:
             verdicts["unknown"] += 1
             said[f"{call.reason}"] = None
             continue
-        for finding in judge(call, target=op.target, only="grid"):
+        for finding in judge(call, target=op.target, compiler=None if op.target == "triton" else "0.0.52", only="grid"):
             if not finding.asked:
                 continue
             verdict = finding.verdict.value
