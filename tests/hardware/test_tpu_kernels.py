@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import layoutproof as lp
-from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, Unsupported
 from layoutproof.core.size import symbol
 from layoutproof.core.term import Term
@@ -32,8 +31,8 @@ from tests.hardware.compiler_questions import (
     operand,
     refused_block,
     refused_scalar,
-    row_major,
     refused_start,
+    row_major,
     starting_at,
 )
 from tests.recorded import rows
