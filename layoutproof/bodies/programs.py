@@ -23,6 +23,13 @@ def _num_programs(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [number(size_term(on.grid[axis]), equation.outvars[0].aval.dtype)]
 
 
+def _axis_index(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    axis = equation.params["axis_name"]
+    if axis not in on.names:
+        raise UnsupportedOp(f"axis_index of {axis}, which is no axis of the kernel's own mesh")
+    return [number(Term("name", axis), equation.outvars[0].aval.dtype)]
+
+
 def _multiple(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     (operand,) = operands
     by = equation.params["values"]
@@ -39,6 +46,7 @@ def _nothing(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 PRIMITIVES = {
     "program_id": _program_id,
     "num_programs": _num_programs,
+    "axis_index": _axis_index,
     "multiple_of": _multiple,
     **dict.fromkeys(
         ("debug_callback", "debug_print", "delay", "trace_start", "trace_stop", "trace_value", "check", "prng_seed"),

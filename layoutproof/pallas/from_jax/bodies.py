@@ -62,7 +62,8 @@ def read_body(params: Mapping[str, Any], kernel: Kernel) -> Body:
     inner, _ = opened(params["jaxpr"])
     tables = len(kernel.tables)
     references = []
-    for position, variable in enumerate(inner.invars):
+    # the references of `core_map` are its constants
+    for position, variable in enumerate(inner.invars or inner.constvars):
         aval = variable.aval
         memory = reader.memory_of(aval)
         k = position - tables
@@ -70,7 +71,9 @@ def read_body(params: Mapping[str, Any], kernel: Kernel) -> Body:
             name, role, number = kernel.tables[position].name, "prefetch", position
             memory = "smem"
         elif k < len(kernel.operands):
-            name, role, number = kernel.operands[k].name, kernel.operands[k].role, k
+            operand = kernel.operands[k]
+            name, role, number = operand.name, operand.role, k
+            memory = memory if operand.windowed else operand.memory
         else:
             number = k - len(kernel.operands)
             name, role = f"scratch[{number}]", "semaphore" if memory == "semaphore" else "scratch"

@@ -39,7 +39,7 @@ def kernel_of(
     live: for each output, whether somebody uses its value.  given: what the call is given, as its equation has it.
     """
     mapping = params["grid_mapping"]
-    name = str(params.get("name") or getattr(params.get("metadata"), "name", "") or _body_name(params))
+    name = str(params.get("name") or getattr(params.get("metadata"), "name", "") or body_name(params["jaxpr"]))
     names = tuple(f"g{k}" for k in range(len(mapping.grid)))
     grid = tuple(n if type(n) is int else symbol(f"grid{k}") for k, n in enumerate(mapping.grid))
     tables = []
@@ -75,13 +75,13 @@ def kernel_of(
         vmapped=vmapped,
         aliases=aliases,
         tables=tuple(tables),
-        scratch=tuple(_scratch(aval) for aval in mapping.scratch_avals),
-        scoped=tuple(s for memory in ("vmem", "smem") for s in _scoped(opened(params["jaxpr"])[0], memory)),
+        scratch=tuple(scratch_of(aval) for aval in mapping.scratch_avals),
+        scoped=scoped_in(opened(params["jaxpr"])[0]),
         vmem_limit=getattr(params.get("compiler_params"), "vmem_limit_bytes", None),
         platform=platform or _platform(params.get("compiler_params")),
         runtime=tuple(f"grid{k}" for k, n in enumerate(mapping.grid) if type(n) is not int),
         accesses=tuple(sorted({many for many, _ in accesses})),
-        touched=tuple(sorted({dtype for _, dtype in accesses} - {""})),
+        touched=touched_in(opened(params["jaxpr"])[0]),
         source=source,
     )
     kernel = replace(kernel, plain=not platform and _says_no_platform(params) and kernel.could_be_plain())
@@ -342,7 +342,18 @@ def _odd(block: Sequence[Block]) -> str:
     return next((f"block dimension {b.kind[1:]}" for b in block if b.kind[0] == "?"), "")
 
 
-def _scratch(aval: Any) -> Scratch:
+def scoped_in(jaxpr: Any) -> tuple[Scratch, ...]:
+    """What a body allocates, of vector and of scalar memory, each when most of it is alive."""
+    return tuple(s for memory in ("vmem", "smem") for s in _scoped(jaxpr, memory))
+
+
+def touched_in(jaxpr: Any) -> tuple[str, ...]:
+    """The element types of the vectors that a body loads or stores."""
+    return tuple(sorted({dtype for _, dtype in _accesses(jaxpr)} - {""}))
+
+
+def scratch_of(aval: Any) -> Scratch:
+    """A scratch of a call, as JAX describes it."""
     shape = tuple(int(n) for n in getattr(aval, "shape", ()))
     memory = memory_word(getattr(aval, "memory_space", None))
     dtype = element_type(getattr(aval, "dtype", "f32"))
@@ -362,7 +373,7 @@ def _scoped(jaxpr: Any, memory: str) -> tuple[Scratch, ...]:
         if equation.primitive.name == "run_scoped":
             (body,) = inner
             used = {id(v) for e in body.eqns for v in e.invars}
-            given = [_scratch(v.aval) for v in body.invars if id(v) in used]
+            given = [scratch_of(v.aval) for v in body.invars if id(v) in used]
             found = (*(s for s in given if s.memory == memory), *found)
         best = max(best, found, key=bytes_of)
     return best
@@ -397,8 +408,9 @@ def _platform(compiler_params: Any) -> str:
     return "triton" if "triton" in text else "mosaic_gpu" if "mosaic_gpu" in text else "tpu"
 
 
-def _body_name(params: Mapping[str, Any]) -> str:
-    inner, _ = opened(params["jaxpr"])
+def body_name(jaxpr: Any) -> str:
+    """The name of the function that a body was traced from."""
+    inner, _ = opened(jaxpr)
     text = str(getattr(inner.debug_info, "func_src_info", "") or "pallas_call")
     return text.partition(" at ")[0]
 

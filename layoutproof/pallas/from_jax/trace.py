@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.table_assumptions import with_assumptions
 from layoutproof.pallas.from_jax.adapter import (
     device_of,
@@ -22,6 +22,8 @@ from layoutproof.pallas.from_jax.adapter import (
 )
 from layoutproof.pallas.from_jax.assume import said_in
 from layoutproof.pallas.from_jax.calls import Found, Pipelines, attempt, kernel_of
+from layoutproof.pallas.from_jax.meshes import PRIMITIVES as MESH_KERNELS
+from layoutproof.pallas.from_jax.meshes import mesh_kernel_of
 
 
 def kernels_of(
@@ -85,16 +87,9 @@ def walk(jaxpr: Any, live: Sequence[bool], found: list[Found], assumed: Sequence
             found.append(with_assumptions(call, said, strict=False) if isinstance(call, Kernel) else call)
             # pipelines inside are seen where they are traced, loops and calls in a kernel's body hold no further call
             continue
-        if equation.primitive.name in ("mpmd_map", "core_map"):
-            reason = (
-                "a kernel over a mesh (pl.kernel, pl.core_map, Mosaic GPU) has no block mappings: nothing says which "
-                "block a program sees, and its body is not looked at; pipelines in it are judged by themselves"
-            )
-            found.append(
-                Unmodelled(
-                    str(equation.params.get("name") or equation.primitive.name), place_of(equation.source_info), reason
-                )
-            )
+        if equation.primitive.name in MESH_KERNELS:
+            place = place_of(equation.source_info)
+            found.append(attempt(partial(mesh_kernel_of, equation, place, needed), equation.primitive.name, place))
             continue
         for _, closed in inner_jaxprs(equation.params):
             inner, _ = opened(closed)

@@ -1,0 +1,87 @@
+"""A kernel over a mesh of TensorCores (`pl.kernel`, `pl.core_map`) as a Kernel without blocks: all is in its body.
+
+Every core of the mesh is a program; all run at the same time. An array stays where it lies, and the body moves parts
+of it by hand. `pl.kernel` is the primitive `mpmd_map`: inputs, outputs, scratch (jax 0.10.2 and 0.12.0.1). `core_map`
+has references that code around it reads and writes, too: they are inputs here, filled when the kernel begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from layoutproof.core.element_types import element_type
+from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import Block, Kernel, Operand, Unmodelled
+from layoutproof.pallas.from_jax.adapter import opened, place_of_function, skipped_frame
+from layoutproof.pallas.from_jax.bodies import read_body
+from layoutproof.pallas.from_jax.calls import body_name, scoped_in, scratch_of, touched_in
+
+PRIMITIVES = ("mpmd_map", "core_map")
+
+
+def mesh_kernel_of(equation: Any, source: str, live: Sequence[bool]) -> Kernel | Unmodelled:
+    """The kernel of a `mpmd_map` or `core_map`. live: for each output, whether somebody uses its value."""
+    import jax
+
+    params, primitive = equation.params, equation.primitive.name
+    meshes = tuple(params["meshes"]) if "meshes" in params else (params["mesh"],)
+    jaxprs = tuple(params["jaxprs"]) if "jaxprs" in params else (params["jaxpr"],)
+    inner, _ = opened(jaxprs[0])
+    name = str(params.get("name") or body_name(jaxprs[0]))
+    if skipped_frame(source.rpartition(":")[0]):
+        # the kernel itself was handed to us, and nobody calls it
+        source = place_of_function(getattr(inner, "debug_info", None)) or source
+
+    def unmodelled(why: str) -> Unmodelled:
+        return Unmodelled(name, source, f"a kernel over a mesh (pl.kernel, pl.core_map): {why}")
+
+    if len(meshes) != 1 or len(jaxprs) != 1:
+        return unmodelled(f"{len(jaxprs)} programs over {len(meshes)} meshes that run at once are not modelled")
+    (mesh,) = meshes
+    kind = type(mesh).__name__
+    if kind != "TensorCoreMesh":
+        return unmodelled(f"its mesh is a {kind}; only those of TensorCores are modelled; pipelines in it are judged")
+    variables = list(inner.invars) or list(inner.constvars)
+    outputs = len(params.get("out_avals") or ())
+    inputs = len(equation.invars)
+    if len(variables) < inputs + outputs:
+        return unmodelled(f"{primitive} has a form that jax {jax.__version__} has and this version does not read")
+    shape = dict(mesh.shape)
+    operands = [
+        _operand(variable.aval, "in" if k < inputs else "out", k if k < inputs else k - inputs)
+        for k, variable in enumerate(variables[: inputs + outputs])
+    ]
+    used = [
+        replace(o, live=o.role == "in" or (k - inputs < len(live) and live[k - inputs])) for k, o in enumerate(operands)
+    ]
+    aliases = params.get("input_output_aliases") or {}
+    kernel = Kernel(
+        name=name,
+        grid=tuple(int(n) for n in shape.values()),
+        grid_names=tuple(map(str, shape)),
+        operands=tuple(used),
+        semantics=("core_parallel",) * len(shape),
+        aliases=tuple((int(a), int(b)) for a, b in dict(aliases).items()),
+        scratch=tuple(scratch_of(v.aval) for v in variables[inputs + outputs :]),
+        scoped=scoped_in(inner),
+        touched=touched_in(inner),
+        vmem_limit=getattr(params.get("compiler_params"), "vmem_limit_bytes", None),
+        source=source,
+    )
+    return replace(kernel, body=read_body({"jaxpr": jaxprs[0]}, kernel))
+
+
+def _operand(aval: Any, role: str, position: int) -> Operand:
+    """A whole array, which stays where it lies."""
+    dims = tuple(int(n) for n in aval.shape)
+    return Operand(
+        name=f"{'args' if role == 'in' else 'outputs'}[{position}]",
+        role=role,
+        dims=dims,
+        dtype=element_type(aval.dtype),
+        block=tuple(Block("blocked", n) for n in dims),
+        index=(Term("int", 0),) * len(dims),
+        memory="any",
+    )
