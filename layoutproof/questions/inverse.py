@@ -26,7 +26,7 @@ from typing import Any, Literal
 
 from layoutproof.core.document import document
 from layoutproof.core.errors import BudgetExceeded, LayoutError, Undecided, shorten, unknown_name
-from layoutproof.core.index_map import IndexMap
+from layoutproof.core.index_map import IndexMap, Memory
 from layoutproof.core.space import Space, axis_names
 from layoutproof.core.visible import json_text
 from layoutproof.questions.evaluate import read_constant, shown
@@ -167,11 +167,12 @@ class Inverse:
             )
         read, m = read_constant(self.layout)
         names = names_of(m)
-        wanted = _wanted(read, {**(place or {}), **coordinates}, names, m)
+        memory = _memory(read, m)
+        wanted = _wanted(read, {**(place or {}), **coordinates}, names, m, memory)
         if type(most) is not int or most < 0:
             raise LayoutError(f"most is a whole number of at least 0, not {shorten(repr(most), 40)}")
-        if m.memory is not None and "byte" in wanted:
-            return _at_byte(read, m, wanted, most)
+        if memory is not None and "byte" in wanted:
+            return _at_byte(read, m, memory, wanted, most)
         if m.memory is not None and "offset" in wanted:
             m, names = flattened(m), ("offset",)
         numbers = {names.index(name): value for name, value in wanted.items()}
@@ -244,9 +245,25 @@ def names_of(m: IndexMap) -> tuple[str, ...]:
     return m.range.names or axis_names(m.coordinates())
 
 
-def _wanted(layout: Any, given: Mapping[str, Any], names: tuple[str, ...], m: IndexMap) -> dict[str, int]:
+def _memory(layout: Any, m: IndexMap) -> Memory | None:
+    """The memory that the layout is of, or each device's own where the layout of a shard is known."""
+    one = _shard(layout, m)
+    return m.memory if one is None else one.index_map().memory
+
+
+def _shard(layout: Any, m: IndexMap) -> Any:
+    """The layout of what one device holds; None where that is not known."""
+    shards: Any = getattr(m.place, "shards", None)
+    one: Any = getattr(layout, "layout", None)
+    known = shards is not None and one is not None and names_of(m) == ("device", "offset")
+    return replace(one, dims=shards.shard) if known else None
+
+
+def _wanted(
+    layout: Any, given: Mapping[str, Any], names: tuple[str, ...], m: IndexMap, memory: Memory | None
+) -> dict[str, int]:
     """The coordinates by name, each of which there is."""
-    known = names if m.memory is None else tuple(dict.fromkeys(("offset", "byte", "bit", *names)))
+    known = names if memory is None else tuple(dict.fromkeys(("offset", "byte", "bit", *names)))
     if not given:
         raise LayoutError(
             f"say where, e.g. {known[0] if known else 'offset'}=0; {shown(layout)} has {', '.join(known)}"
@@ -263,20 +280,22 @@ def _wanted(layout: Any, given: Mapping[str, Any], names: tuple[str, ...], m: In
             raise LayoutError(f"{name} is a whole number, not {shorten(repr(value), 40)}") from None
         if type(value) is bool:
             raise LayoutError(f"{name} is a whole number, not {value}")
-    if m.memory is not None:
+    if memory is not None:
         alone = [name for name in ("offset", "byte") if name in found]
         others = [name for name in found if name not in ("offset", "byte", "bit")]
-        if alone and (len(alone) > 1 or (others and m.range.names != ("offset",))):
+        if alone and (len(alone) > 1 or (others and "offset" not in names)):
             raise LayoutError(f"{alone[0]} is a place by itself; give nothing else with it")
         if "bit" in found and ("byte" not in found or not 0 <= found["bit"] < 8):
             raise LayoutError("bit is 0 to 7, the bit within a byte: byte=68 bit=4")
     return found
 
 
-def _at_byte(layout: Any, m: IndexMap, wanted: dict[str, int], most: int) -> Contents:
+def _at_byte(layout: Any, m: IndexMap, memory: Memory, wanted: dict[str, int], most: int) -> Contents:
     """What has a bit in a byte: an element, several that share it, or nothing."""
-    memory = m.memory
-    assert memory is not None
+    if m.memory is not None:
+        m = flattened(m)
+    names = names_of(m)
+    others = {names.index(name): value for name, value in wanted.items() if name in names}
     subject, byte = shown(layout), wanted["byte"]
     if not 0 <= byte < int(memory.bytes()):
         return Contents(subject, wanted, "outside", reason=f"the memory has {memory.bytes()} bytes")
@@ -290,7 +309,7 @@ def _at_byte(layout: Any, m: IndexMap, wanted: dict[str, int], most: int) -> Con
     for offset in range(low // memory.bits, high // memory.bits + 1):
         if offset >= int(memory.allotted):
             break
-        part = _contents(layout, flattened(m), wanted, {0: offset}, most)
+        part = _contents(layout, m, wanted, {**others, names.index("offset"): offset}, most)
         if part.count and max(low, offset * memory.bits) >= offset * memory.bits + used:
             why = f"its element has {memory.natural_bits} bits, stored in {memory.bits}"
             part = Contents(subject, wanted, "padding", reason=f"{why}; this is the rest at offset {offset}")
@@ -380,13 +399,10 @@ def _rounded_up(m: IndexMap, group: tuple[tuple[int, ...], int, int]) -> str:
 
 def _in_shard(layout: Any, m: IndexMap, wanted: Mapping[int, int]) -> tuple[tuple[str, ...] | None, str]:
     """Padding of what one device allots, where the layout of a shard is known."""
-    shards, one = getattr(m.place, "shards", None), getattr(layout, "layout", None)
-    names = names_of(m)
-    if shards is None or one is None or names != ("device", "offset") or set(wanted) != {0, 1}:
+    one = _shard(layout, m)
+    if one is None or set(wanted) != {0, 1} or not preimage(m, {0: wanted[0]}, 0).pairs:
         return None, ""
-    if not preimage(m, {0: wanted[0]}, 0).pairs:
-        return None, ""
-    inner = Inverse(replace(one, dims=shards.shard)).at(offset=wanted[1], most=0)
+    inner = Inverse(one).at(offset=wanted[1], most=0)
     return (inner.dimensions, f"in the shard, {inner.reason}") if inner.what == "padding" else (None, "")
 
 

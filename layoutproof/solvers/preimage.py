@@ -24,7 +24,7 @@ from layoutproof.solvers.digits.preimage import preimage as by_digits
 LOOKED_AT = 100_000
 """Elements times replicas that are looked at one by one."""
 
-ASKED = 64
+ASKED = 16
 """Elements that are asked for one after the other, each the smallest after the last."""
 
 Row = tuple[int, ...]

@@ -292,7 +292,7 @@ def test_locate_at_a_place(run: Any) -> None:
     assert "the coordinates do not tell i" in err
     code, out, err = run("locate", "(i < 100000000) -> (i * 7 % 10,)", "--at", "p0=3")
     assert (code, out) == (3, "")
-    assert "at least 64 elements" in err
+    assert "at least 16 elements" in err
 
 
 def test_show(run: Any, tmp_path: Path) -> None:

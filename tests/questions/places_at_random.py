@@ -17,6 +17,7 @@ from unittest import mock
 
 import layoutproof as lp
 from layoutproof.core.index_map import IndexMap, Memory, row_major
+from layoutproof.core.numbers import Numbers
 from layoutproof.questions.inverse import Contents, names_of
 from layoutproof.questions.inverse_formula import InverseFormula
 from layoutproof.registry.read import map_of, read_layout
@@ -178,16 +179,18 @@ def formula(seed: int, number: int) -> tuple[str, bool]:
         rule = layout.rule(sizes)
         if 0 in rule.domain.extents or prod(rule.domain.extents) > 2000:  # type: ignore[type-var]
             continue
-        problem = _formula_disagrees(found, entries, rule, sizes)
+        box = [Numbers(sizes).size(extent) for extent in m.range.extents]
+        problem = _formula_disagrees(found, entries, rule, sizes, box)
         if problem:
             return f"{layout.text} with {sizes}: {found}: {problem}", True
     return "", True
 
 
-def _formula_disagrees(found: InverseFormula, entries: Mapping[str, Any], rule: IndexMap, sizes: Sizes) -> str:
+def _formula_disagrees(
+    found: InverseFormula, entries: Mapping[str, Any], rule: IndexMap, sizes: Sizes, extents: Sequence[int]
+) -> str:
     held: dict[tuple[int, ...], list[Row]] = {}
     flat = found.coordinates == ("offset",) and rule.memory is not None
-    extents: Any = rule.range.extents
     for row in itertools.product(places.every(rule.domain.extents), places.every(rule.replicas.extents)):
         at = rule.at(*row)
         held.setdefault((row_major(at, extents),) if flat else at, []).append(row)
