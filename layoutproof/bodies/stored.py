@@ -52,7 +52,7 @@ class Visit:
 
 
 def visit_of(kernel: Kernel, operand: Operand, reference: Reference) -> Visit:
-    """The visits of an output: of one block, or of the whole array where the body moves it by hand."""
+    """The visits of an output: of one block, or of the whole array where the body moves it by manual DMA."""
     element = Space(tuple(f"element{k}" for k in range(len(reference.dims))), reference.dims)
     if not operand.windowed:
         return Visit(element)
