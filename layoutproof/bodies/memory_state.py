@@ -5,8 +5,9 @@ window's padding, what earlier programs left), store after store: a store replac
 path holds; what a loop stored is what any of its iterations may have left, less what they have surely replaced.
 
 What programs and iterations find of those before them is said by an invariant each: one of a few candidates, the
-strongest first, that holds at the start and is kept by every step (checked by `decide`; all that are in use at once, so
-that one may rest on another). The candidates are the kernel's own guards and the padding of windows of equal size.
+strongest first, that holds at the start and is kept by every step (an engine checks it; all that are in use at once, so
+that one may rest on another). The candidates are the kernel's own guards and the padding of windows of equal size. Where
+they are not enough, all that hold are used together.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class _Invariant:
 
     dims: of the reference or value.  starts: conditions that must imply the one that is chosen: what is found at first,
     and what a step leaves, each with how the names are called there.
+    more: candidates that hold besides, and whether they were looked for.
     """
 
     dims: tuple[int, ...]
@@ -59,24 +61,28 @@ class _Invariant:
     starts: Callable[[], list[tuple[Term, Mapping[str, Term]]]]
     chosen: int = 0
     checked: int = -1
+    more: list[Callable[[], Term]] | None = None
 
     def term(self) -> Term:
         """The condition in use."""
-        return self.candidates[self.chosen]() if self.chosen < len(self.candidates) else TRUE
+        first = self.candidates[self.chosen]() if self.chosen < len(self.candidates) else TRUE
+        return all_of([first, *(one() for one in self.more or ())])
 
 
 @dataclass(eq=False)
 class States:
     """Conditions on memory of one kernel.
 
-    proves: whether a claim is proved.  unwritten: ask what has not been written yet, in place of what is undefined: a
-    store of anything then makes an element written, and padding is.  only: the number of the one load whose elements
-    may be undefined, -1 = all.  reason: why the last question could not be asked.
+    proves: whether a claim is proved.  holds: the same of a candidate for an invariant, and of what is tried first.
+    unwritten: ask what has not been written yet, in place of what is undefined: a store of anything then makes an
+    element written, and padding is.  only: the number of the one load whose elements may be undefined, -1 = all.
+    reason: why the last question could not be asked.
     """
 
     kernel: Kernel
     body: Body
     proves: Callable[[Asked], bool]
+    holds: Callable[[Asked], bool]
     unwritten: bool = False
     only: int = -1
     reason: str = ""
@@ -137,7 +143,14 @@ class States:
             make()
             self._settle()
             claim = self._asked(make(), elements)
-            return claim, claim is None or self.proves(claim)
+            if claim is None or self.holds(claim):
+                return claim, True
+            if self._strengthen():
+                claim = self._asked(make(), elements)
+            if claim is None or self.holds(claim):
+                return claim, True
+            # where nobody knows a number, no point says anything
+            return claim, not claim.lost and self.proves(claim)
         except (BudgetExceeded, RecursionError):
             raise
         except Undecided as reason:
@@ -376,12 +389,32 @@ class States:
                 return
             # what others rest on was made after them: it is settled first, as a candidate may fail for another's sake
             for one in reversed(waiting):
-                if one.chosen < len(one.candidates) and not self._holds(one):
-                    one.chosen += 1
+                if (one.more or one.chosen < len(one.candidates)) and not self._holds(one):
+                    if one.more:
+                        one.more = []
+                    else:
+                        one.chosen += 1
                     self._generation += 1
                     self._known.clear()
                     break
                 one.checked = self._generation
+
+    def _strengthen(self) -> bool:
+        """Adds to invariants what holds besides; whether there is any."""
+        found = False
+        for one in reversed([*self._invariants.values()]):
+            if one.more is not None:
+                continue
+            one.more = []
+            for candidate in one.candidates[one.chosen + 1 :]:
+                one.more.append(candidate)
+                self._known.clear()
+                if self._holds(one):
+                    found = True
+                else:
+                    one.more.pop()
+            self._known.clear()
+        return found
 
     def _holds(self, one: _Invariant) -> bool:
         self._checks += 1
@@ -400,7 +433,7 @@ class States:
                 raise
             except Undecided:
                 return False
-            if claim is not None and not self.proves(claim):
+            if claim is not None and not self.holds(claim):
                 return False
         return True
 
@@ -440,8 +473,10 @@ class States:
                         said = [*map(self._plain, (*effect.spot.path, *here[0]))]
                         own = all_of([term for term in said if self._of_programs(term)])
                         if own is not TRUE:
-                            reads.append(any_of([first, negation(own)]))
-            found += reads[:MOST_GUARDS]
+                            reads.append(negation(own))
+            own_reads = list({str(term): term for term in reads}.values())[:MOST_GUARDS]
+            for read in own_reads:
+                found += [any_of([guard, read]) for guard in (first, *guards) if str(negation(guard)) != str(read)]
             if len(guards) > 1:
                 found.append(any_of(guards))
         else:

@@ -42,7 +42,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     if body is None:
         return ()
     deciding = Deciding()
-    states = States(kernel, body, deciding.proves, unwritten=True)
+    states = States(kernel, body, deciding.proves, deciding.holds, unwritten=True)
     found: list[Obligation] = []
     for effect in body.effects:
         if not isinstance(effect, Access | Copy) or (isinstance(effect, Access) and effect.kind == "write"):
@@ -85,11 +85,7 @@ def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: 
         proved = _dropped(kernel, body, deciding, load)
     if proved:
         return Obligation(reference.name, Settled(Verdict.PROVED, by=deciding.names()), source=load.spot.source)
-    # `_dropped` asks more: the smallest point of this claim is asked for anew
-    point = None
-    if claim is not None:
-        deciding.proves(claim)
-        point = deciding.last.point if deciding.last is not None else None
+    point = deciding.last.point if claim is not None and not claim.lost and deciding.last is not None else None
     if claim is None or point is None or "sizes" in point:
         return _open(load, why_unknown(states, claim, None))
     where = named(claim, point)
@@ -103,9 +99,9 @@ def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: 
         if origin is None:
             continue
         if isinstance(load, Access) and kept and not _matters(kernel, body, load, walk):
-            break
+            return _open(load, "it is not at first, and no replay shows that anything is stored of it")
         if isinstance(load, Copy) and not _handed_out(kernel, load):
-            break
+            return _open(load, "it is not all written, and a copy may take more than is used")
         open_ = unbounded(kernel, claim)
         if open_:
             return _open(load, f"depends on what {' and '.join(open_)} holds; nothing is assumed of it")
@@ -133,7 +129,7 @@ def _handed_out(kernel: Kernel, copy: Copy) -> bool:
 
 def _dropped(kernel: Kernel, body: Body, deciding: Deciding, load: Access) -> bool:
     """Whether no store stores anything that is made of an unwritten element of a load."""
-    states = States(kernel, body, deciding.proves, unwritten=True, only=load.spot.number)
+    states = States(kernel, body, deciding.holds, deciding.holds, unwritten=True, only=load.spot.number)
     for effect in body.effects:
         # what decides whether and where something happens is used, too
         seen = effect.view if isinstance(effect, Access) else None
@@ -173,7 +169,7 @@ def _stores(body: Body) -> list[Access]:
 def _matters(kernel: Kernel, body: Body, load: Access, walk: Walk) -> bool:
     """Whether some store stores what is made of an unwritten element, replayed at the smallest such point."""
     deciding = Deciding()
-    states = States(kernel, body, deciding.proves, unwritten=True, only=load.spot.number)
+    states = States(kernel, body, deciding.proves, deciding.holds, unwritten=True, only=load.spot.number)
     for store in _stores(body):
         dims = store.view.dims
         if dims is None:
@@ -186,7 +182,7 @@ def _matters(kernel: Kernel, body: Body, load: Access, walk: Walk) -> bool:
             ],
             {f"at{k}": n for k, n in enumerate(dims)},
         )
-        point: Any = deciding.last.point if claim is not None and deciding.last is not None else None
+        point: Any = deciding.last.point if claim is not None and not claim.lost and deciding.last is not None else None
         if proved or claim is None or point is None or "sizes" in point:
             continue
         where = named(claim, point)

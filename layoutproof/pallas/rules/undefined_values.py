@@ -52,7 +52,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     if body is None:
         return ()
     deciding = Deciding()
-    states = States(kernel, body, deciding.proves)
+    states = States(kernel, body, deciding.proves, deciding.holds)
     found: list[Obligation] = []
     for reference in body.references:
         if reference.role != "out":
@@ -86,7 +86,7 @@ def _window(
     claim, proved = states.impossible(lambda: [states.at_exit(reference), valid(operand, at), leaves], elements)
     if proved:
         return Obligation(reference.name, Settled(Verdict.PROVED, by=deciding.names()), source=operand.source)
-    point = deciding.last.point if claim is not None and deciding.last is not None else None
+    point = deciding.last.point if claim is not None and not claim.lost and deciding.last is not None else None
     tries: list[tuple[Place, Place]] = []
     if point is not None and claim is not None and "sizes" not in point:
         where = named(claim, point)
@@ -189,7 +189,9 @@ def _copied(
         if proved:
             yield Obligation(reference.name, Settled(Verdict.PROVED, by=deciding.names()), source=store.spot.source)
             continue
-        point: Point | None = deciding.last.point if claim is not None and deciding.last is not None else None
+        point: Point | None = (
+            deciding.last.point if claim is not None and not claim.lost and deciding.last is not None else None
+        )
         if point is not None and claim is not None and "sizes" not in point and len(stores) == 1:
             where = named(claim, point)
             program = tuple(point["program"])
