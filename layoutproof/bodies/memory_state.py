@@ -6,8 +6,8 @@ path holds; what a loop stored is what any of its iterations may have left, less
 
 What programs and iterations find of those before them is said by an invariant each: one of a few candidates, the
 strongest first, that holds at the start and is kept by every step (an engine checks it; all that are in use at once, so
-that one may rest on another). The candidates are the kernel's own guards and the padding of windows of equal size. Where
-they are not enough, all that hold are used together.
+that one may rest on another). The candidates are the kernel's own guards and the padding of windows of equal size.
+Where they are not enough, all that hold are used together.
 """
 
 from __future__ import annotations
