@@ -14,7 +14,7 @@ from typing import Any
 from layoutproof.bodies import invariants
 from layoutproof.bodies.bit_terms import UnsupportedOp, constant
 from layoutproof.bodies.claims import LONGEST_LOOP
-from layoutproof.bodies.effects import Carried, Loop, Unknown, View
+from layoutproof.bodies.effects import Carried, Handed, Loop, Unknown, View
 from layoutproof.bodies.integers import condition_of, number_of
 from layoutproof.bodies.memory import allocated
 from layoutproof.bodies.recurrence import closed_form, difference
@@ -256,6 +256,9 @@ def _close(
             _havoc(on, name, init.dtype, loop.source, [shape(Term("name", name), counter) for shape in held])
             _havoc(on, after, init.dtype, loop.source, [shape(Term("name", after), trips) for shape in held])
             last = Term("name", after)
+            first, following = _number(init), _number(result)
+            if first is not None and following is not None:
+                on.handed.append(Handed(name, after, loop, first, following))
         said = last if init.dtype.kind != "b" else condition_of(last)
         finals.append(Value((), init.dtype, _always(said), undefined))
     return finals

@@ -201,6 +201,7 @@ class Body:
     unknowns: by name.  definitions: carried numbers as terms over their loops' counters, by name.
     loads: of integers and truth values whose place nothing else says: the table that stands for what was loaded.
     kept: of those of scalar memory that the call fills: what the body's stores keep, by the name of the load.
+    handed: numbers that loops hand on and that are no terms of the counter.
     carried: values that loops hand on, by name.  witnesses: names for "some k", each below its extent.
     unmodelled: (what, file:line) that the interpreter refused, each once: nothing is known of what they do.
     multiples: (number, what `multiple_of` says divides it, where).  facts: conditions that hold of unknowns.
@@ -221,6 +222,21 @@ class Body:
     goes_on: Mapping[str, Term] = field(default_factory=dict)
     doubts: Mapping[str, Any] = field(default_factory=dict)
     kept: Mapping[str, Kept] = field(default_factory=dict)
+    handed: tuple[Handed, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Handed:
+    """A number that `loop` hands on, an unknown elsewhere: `start` at first, then what `following` says of the last.
+
+    name: in an iteration.  after: what it is called when the loop has ended.
+    """
+
+    name: str
+    after: str
+    loop: Loop
+    start: Term
+    following: Term
 
 
 @dataclass(frozen=True, slots=True, eq=False)

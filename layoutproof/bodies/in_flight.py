@@ -16,11 +16,12 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, NoReturn
 
-from layoutproof.bodies.effects import Access, Body, Copy, Effect, Loop, Signal, Spot, View, Wait
-from layoutproof.bodies.symbolic import Interval, Name, Number, Open, Symbolic, both, named, plus, shown
+from layoutproof.bodies.effects import Access, Body, Copy, Effect, Handed, Loop, Signal, Spot, View, Wait
+from layoutproof.bodies.symbolic import Interval, Name, Number, Open, Sum, Symbolic, both, named, plus, shown
 from layoutproof.bodies.touched import Touch, touches
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import Undecided
+from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel
 
 MOST_STEPS = 400_000
@@ -229,12 +230,17 @@ class Walk:
         fresh = {r.name for r in self.body.references if r.fresh_in and r.fresh_in[-1] is loop}
         count = loop.count.args[0] if loop.count is not None and loop.count.op == "int" else None
         if count is not None and count <= MOST_ITERATIONS:
+            handed = [one for one in self.body.handed if one.loop is loop]
+            values = self._handed(handed, [one.start for one in handed], names, program, turns)
             for turn in range(count):
-                ways = self._nodes_of(nodes, {**names, loop.name: turn}, program, (*turns, turn), ways)
+                here = {**names, loop.name: turn, **{one.name: v for one, v in zip(handed, values, strict=True)}}
+                ways = self._nodes_of(nodes, here, program, (*turns, turn), ways)
+                values = self._handed(handed, [one.following for one in handed], here, program, (*turns, turn))
                 ways = self._freed(fresh, ways, program)
                 if self.steps > MOST_STEPS:
                     self._open("", Spot(0, (), (), loop.source), f"more than {MOST_STEPS} terms in the walk")
                     raise _Stop
+            names |= {one.after: v for one, v in zip(handed, values, strict=True)}
             return ways
         # any iteration stands for all, where it leaves everything as it was
         counter = named("name", loop.name)
@@ -251,6 +257,18 @@ class Walk:
                 raise _Stop
             found.append(way)
         return found
+
+    def _handed(
+        self, handed: Sequence[Handed], terms: Sequence[Term], names: Mapping[str, Number], program: Any, turns: Any
+    ) -> list[Number]:
+        """The numbers that a loop hands on; of one that is no int, a name."""
+        on = Symbolic(self.body, names, {}, (program, turns), self._within)
+        found = [on(term) for term in terms]
+        self.steps += on.steps
+        return [
+            int(v) if isinstance(v, int) else named("name", one.name, (program, turns))
+            for one, v in zip(handed, found, strict=True)
+        ]
 
     def _freed(self, freed: Collection[str], ways: list[Way], program: Sequence[Number]) -> list[Way]:
         """Memory that the body allocated is free again."""
@@ -380,11 +398,13 @@ class Walk:
         element = common if isinstance(common, tuple) else ()
         name = touch.view.reference.name
         line = flight.line.rpartition(":")[2]
+        since = f", started at line {line}" if line else ""
         where = f"element {element} of {name}" if element else f"elements of {name}"
-        what = f"{touch.does} {where} while a copy {direction} it is in flight, started at line {line}"
+        what = f"{touch.does} {where} while a copy {direction} it is in flight{since}"
         sure = sure and running and isinstance(common, tuple)
         if not sure:
-            what = f"perhaps {what}"
+            why = self._lost(self._region(on, touch.view), region) if common is None else ""
+            what = f"perhaps {what}{why}"
         others = len(slot.flights) > 1
         fix = f"wait on {_slot(*key)} first"
         if others:
@@ -392,6 +412,32 @@ class Walk:
         self._found(way, Problem(what, fix, sure, name, touch.spot, at[0], at[1], element))
 
     # numbers
+
+    def _lost(self, one: Region, other: Region) -> str:
+        """Which number is not known, of where two regions lie."""
+        for name in (
+            n for r in (one, other) for run in r.runs for v in run[:2] if isinstance(v, Sum) for n, _ in v.parts
+        ):
+            return f"; not known: {self._word(name)}"
+        return ""
+
+    def _word(self, name: Any) -> str:
+        """A named number as people know it: by what the body loads, or by why it is not known."""
+        if isinstance(name, Sum | Open):
+            return self._word(name.first() if isinstance(name, Open) else name.parts[0][0])
+        if not isinstance(name, tuple):
+            return str(name)
+        if name[0] == "read" and name[1] in self.body.loads:
+            load = self.body.effects[int(name[1].removeprefix("load"))]
+            line = load.spot.source.rpartition(":")[2]
+            what = load.view.reference.name if isinstance(load, Access) else name[1]
+            return f"what {what} holds" + (f" at line {line}" if line else "")
+        if name[0] == "name":
+            unknown = self.body.unknowns.get(name[1])
+            return unknown.why if unknown is not None else str(name[1])
+        if name[0] == "read":
+            return shown(name)
+        return next((self._word(a) for a in name[1:] if isinstance(a, tuple | Sum | Open)), shown(name))
 
     def _key(self, on: Symbolic, view: View, way: Way, spot: Spot) -> Key:
         region = self._region(on, view)
@@ -440,6 +486,8 @@ class Walk:
         if way.assumed and problem.sure:
             name, held = way.assumed[0]
             given = f"where {shown(name)}" if held else f"where not {shown(name)}"
+            word = self._word(name)
+            given = given if word in given else f"depending on {word}"
             problem = replace(problem, sure=False, what=f"{given}: perhaps {problem.what}")
         self.problems.append(problem)
         if problem.sure:

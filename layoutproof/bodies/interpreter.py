@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from layoutproof.bodies import arithmetic, control, copies, invariants, memory, programs, reductions, shapes
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.bodies.effects import Body, Carried, Effect, Kept, Loop, Reference, Spot, Unknown, View
+from layoutproof.bodies.effects import Body, Carried, Effect, Handed, Kept, Loop, Reference, Spot, Unknown, View
 from layoutproof.bodies.integers import literal
 from layoutproof.bodies.values import TRUE, Index, Lost, Value, all_of, any_of, maybe, settled
 from layoutproof.core.errors import BudgetExceeded
@@ -84,6 +84,7 @@ class Interpreter:
         self.definitions: dict[str, Term] = {}
         self.loads: dict[str, Table] = {}
         self.carried: dict[str, Carried] = {}
+        self.handed: list[Handed] = []
         self.witnesses: dict[str, int] = {}
         self.refused: dict[tuple[str, str], None] = {}
         self.facts: list[Term] = []
@@ -272,5 +273,6 @@ def body_of(reader: Reader, jaxpr: Any, references: Sequence[Reference], kernel:
         tuple(on.facts),
         on.goes_on,
         on.doubts,
+        handed=tuple(on.handed),
     )
     return replace(body, kept=invariants.kept_in_memory(kernel, body))

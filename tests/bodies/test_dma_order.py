@@ -49,7 +49,7 @@ def _asked(
     )
     params = pltpu.CompilerParams(dimension_semantics=(semantics,))
     fn = pl.pallas_call(body, grid_spec=spec, out_shape=shape, compiler_params=params)
-    (call,) = kernels_of(fn, (*tables, shape))
+    call, *_ = kernels_of(fn, (*tables, shape))
     assert isinstance(call, Kernel)
     found = [f for f in judge(call, names=["dma_order"]) if f.severity == "error"]
     return min(found, key=lambda f: f.verdict)
@@ -156,7 +156,46 @@ def _conditional(mutant: str = "") -> Callable[..., None]:
     return body
 
 
+def _carried(mutant: str = "") -> Callable[..., None]:
+    """In one loop: the slot is handed on and changes in some iterations only, as no formula of the counter says."""
+
+    def body(x: Any, o: Any, buf: Any, sem: Any) -> None:
+        def turn(i: Any, carry: Any) -> Any:
+            slot, count = carry
+            _fetch(x, buf, sem, i, slot).start()
+            changes = count * count % 3 == 1
+            following = jnp.where(changes, 1 - slot, slot)
+            if mutant != "no wait":
+                _fetch(x, buf, sem, i, following if mutant == "next slot" else slot).wait()
+            buf[slot] = buf[slot] + 1
+            return following, jnp.where(changes, count + 2, count + 1)
+
+        jax.lax.fori_loop(0, 4, turn, (jnp.int32(0), jnp.int32(1)))
+
+    return body
+
+
+def _piped(mutant: str = "") -> Callable[..., None]:
+    """A pipeline in the body, its copies written out by JAX."""
+
+    def body(x: Any, o: Any, buf: Any, sem: Any) -> None:
+        def double(a: Any, b: Any) -> None:
+            b[...] = a[...] * 2
+
+        block = pl.BlockSpec((8, 128), lambda i: (i, 0))
+
+        @pl.when(pl.program_id(0) == 0)
+        def _() -> None:
+            if mutant:
+                _fetch(x, buf, sem, 0, 0).start()
+            pltpu.emit_pipeline(double, grid=(4,), in_specs=[block], out_specs=[block])(x, o)
+
+    return body
+
+
 MUTANTS = {
+    _carried: ["next slot", "no wait"],
+    _piped: ["left over"],
     _pipeline: ["same slot", "guard", "no wait", "two waits"],
     _across: ["guard", "same slot", "early", "other semaphore", "not sent"],
     _many_at_once: ["one less", "in between", "half"],
@@ -166,8 +205,8 @@ MUTANTS = {
 @pytest.mark.parametrize("make", MUTANTS)
 @pytest.mark.parametrize("programs", [1, 2, 4, 9])
 def test_what_people_write_is_proved(make: Callable[..., Any], programs: int) -> None:
-    # the loop of the first has four blocks
-    programs = max(programs, 4) if make is _pipeline else programs
+    # the loops of some have four blocks
+    programs = max(programs, 4) if make in (_pipeline, _carried, _piped) else programs
     assert _asked(make(), programs).verdict is Verdict.PROVED
 
 
@@ -219,6 +258,21 @@ def test_a_slot_that_data_choose_is_named() -> None:
     found = _asked(body, tables=[jnp.zeros((4,), jnp.int32)])
     assert found.verdict is Verdict.UNKNOWN
     assert "prefetch0[0]" in found.reason
+
+
+def test_a_place_that_data_choose_is_named() -> None:
+    def body(x: Any, o: Any, buf: Any, sem: Any) -> None:
+        row = buf[0, 0, 0].astype(jnp.int32)
+        first, second = (pltpu.make_async_copy(buf.at[k], o.at[pl.ds(r, 8)], sem.at[k]) for k, r in ((0, row), (1, 0)))
+        first.start()
+        second.start()
+        first.wait()
+        second.wait()
+
+    found = _asked(body)
+    assert found.verdict is Verdict.UNKNOWN
+    assert "perhaps copies into elements of outputs" in found.reason
+    assert "; not known: " in found.reason
 
 
 def test_a_loop_of_as_many_iterations_as_data_say_is_proved_where_each_waits_for_its_own() -> None:
