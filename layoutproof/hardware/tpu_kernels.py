@@ -28,7 +28,7 @@ from layoutproof.hardware.tpu_chips import CHIPS, KIB, MIB, OTHER_NAMES, generat
 from layoutproof.hardware.tpu_elements import refused_arrays
 from layoutproof.hardware.tpu_layouts import relaid, relayout, tile_of
 from layoutproof.hardware.tpu_memory import memory
-from layoutproof.hardware.tpu_pipelines import refuses_slices
+from layoutproof.hardware.tpu_pipelines import refuses_copies, refuses_slices
 from layoutproof.hardware.tpu_tiles import LANES, SUBLANES, packing_of
 from layoutproof.kernel.kernel import CompilerAnswer, Kernel, MemoryUse, Operand
 
@@ -157,7 +157,7 @@ class TpuKernels:
     platform: str = "tpu"
     answer: CompilerAnswer | None = None
 
-    def refuses_block(self, operand: Operand, grid: Sequence[Any] = ()) -> str:
+    def refuses_block(self, operand: Operand, grid: Sequence[Any] = (), pipeline: str = "pallas_call") -> str:
         """Why JAX or Mosaic refuses the block, or "". A squeezed dimension counts as a block of 1."""
         if not operand.dims and operand.memory not in ("semaphore", "host"):
             if operand.memory != "smem":
@@ -186,8 +186,10 @@ class TpuKernels:
         if bits < 8 and not CHIPS[self.name].sub_byte:
             return f"{operand.dtype}: {self.name} stores it in whole bytes, and Mosaic expects it packed"
         if len(dims) == 1:
-            return self._one_dimension(block[0], dims[0], bits)
-        return self._two_dimensions(block, dims, bits)
+            refused = self._one_dimension(block[0], dims[0], bits)
+        else:
+            refused = self._two_dimensions(block, dims, bits)
+        return refuses_copies(operand, self.name, bits) if refused and pipeline == "emit_pipeline" else refused
 
     def _two_dimensions(self, block: list[Any], dims: list[Any], bits: int) -> str:
         rows, columns = block[-2:]

@@ -42,7 +42,7 @@ class TritonKernels:
     compiler: str = COMPILER
     platform: str = "triton"
 
-    def refuses_block(self, operand: Operand, grid: Sequence[Amount] = ()) -> str:
+    def refuses_block(self, operand: Operand, grid: Sequence[Amount] = (), pipeline: str = "pallas_call") -> str:
         """Blocks may have any size (what the body loads and stores at once may not: see refuses_kernel)."""
         for d, block in enumerate(operand.block):
             if block.low or block.high:

@@ -368,12 +368,13 @@ class KernelTarget(Protocol):
     platform: str
     """The platform of kernels it speaks of: "tpu", "triton" or "mosaic_gpu"."""
 
-    def refuses_block(self, operand: Operand, grid: Sequence[Amount] = ()) -> str:
+    def refuses_block(self, operand: Operand, grid: Sequence[Amount] = (), pipeline: str = "pallas_call") -> str:
         """Why the compiler refuses a block shape.
 
         Args:
             operand: One operand with its block and index map.
             grid: Of its call.
+            pipeline: What moves the block, as `Kernel.pipeline` says it.
 
         Returns:
             The rule with the numbers, "" where it takes the block.

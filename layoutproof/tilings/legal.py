@@ -159,7 +159,7 @@ def _blocks(kernel: Kernel, target: KernelTarget, seen: dict[tuple[object, ...],
         key = (operand.name, operand.dims, operand.dtype, operand.block, tuple(map(str, operand.index)))
         if key not in seen:
             try:
-                seen[key] = target.refuses_block(operand, kernel.grid)
+                seen[key] = target.refuses_block(operand, kernel.grid, kernel.pipeline)
             except Undecided as undecided:
                 return f"{UNDECIDED}{BLOCKS} {operand.name}: {undecided}"
         if seen[key]:

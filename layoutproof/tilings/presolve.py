@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.numbers import INTS
 from layoutproof.core.term import Amount, parameters, value_of
-from layoutproof.kernel.kernel import Kernel, KernelTarget, Operand
+from layoutproof.kernel.kernel import Kernel, KernelTarget
 from layoutproof.tilings.branch import DIVIDES
 from layoutproof.tilings.cost import FIGURES
 from layoutproof.tilings.problem import Problem
@@ -96,16 +96,16 @@ def _refusal(
         except LayoutError:
             # what no candidate can be read with is for the single candidates to say
             return lambda value: ""
-    operands: list[Operand] = [kernel.operands[at] for kernel in kernels]
 
     def why(value: int) -> str:
-        for operand in operands:
+        for kernel in kernels:
+            operand = kernel.operands[at]
             blocks = tuple(
                 block if block.kind != "blocked" else replace(block, size=value if k == d else extent)
                 for k, (block, extent) in enumerate(zip(operand.block, operand.dims, strict=True))
             )
             try:
-                refused = target.refuses_block(replace(operand, block=blocks))
+                refused = target.refuses_block(replace(operand, block=blocks), pipeline=kernel.pipeline)
             except Undecided:
                 continue
             if refused:

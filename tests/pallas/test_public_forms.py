@@ -190,6 +190,39 @@ def test_what_xla_copies_first_is_no_refusal() -> None:
 
     narrow = Operand("x", "in", (64, 8), "s4", (Block("blocked", 32), Block("blocked", 8)), ())
     with pytest.raises(Unsupported, match="XLA copies this operand first"):
-        kernel_target("v5p").refuses_block(narrow)
+        kernel_target("v5p", "0.0.42.1").refuses_block(narrow)
     in_rows = Operand("x", "in", (64, 256), "s4", (Block("blocked", 32), Block("blocked", 256)), ())
-    assert "Mosaic E2002" in kernel_target("v5p").refuses_block(in_rows)
+    assert "Mosaic E2002" in kernel_target("v5p", "0.0.42.1").refuses_block(in_rows)
+
+
+@pytest.mark.parametrize(
+    ("dims", "block", "dtype", "v5e", "v6e"),
+    [
+        # what libtpu 0.0.52 says, ahead of time
+        ((2048, 512), (4, 512), "float32", PROVED, PROVED),
+        ((8, 4, 256), (1, 2, 128), "float32", PROVED, PROVED),
+        ((6, 384), (2, 128), "float32", PROVED, PROVED),
+        ((64, 256), (4, 128), "int8", PROVED, PROVED),
+        ((64, 256), (2, 128), "int8", REFUTED, REFUTED),
+        ((12, 64), (1, 64), "bfloat16", REFUTED, REFUTED),
+        # v6e takes this one, and refuses (12, 32) of (12, 256)
+        ((2048, 512), (8, 64), "float32", REFUTED, UNKNOWN),
+    ],
+)
+def test_blocks_that_a_pipeline_copies(
+    dims: tuple[int, ...], block: tuple[int, ...], dtype: str, v5e: Verdict, v6e: Verdict
+) -> None:
+    def body(x: Any, o: Any) -> None:
+        spec = pl.BlockSpec(block, lambda *index: index)
+        grid = tuple(n // b for n, b in zip(dims, block, strict=True))
+        pltpu.emit_pipeline(_copy, grid=grid, in_specs=[spec], out_specs=[spec])(x, o)
+
+    array = jax.ShapeDtypeStruct(dims, dtype)
+    function = pl.pallas_call(body, in_specs=[ANY], out_specs=ANY, out_shape=array, grid=(1,))
+    for target, verdict in (("v5e", v5e), ("v6e", v6e)):
+        assert _worst(_findings("block_shape", function, array, pipeline=True, target=target)) is verdict, target
+    if dims[0] == 2048:
+        spec = pl.BlockSpec(block, lambda *index: index)
+        grid = tuple(n // b for n, b in zip(dims, block, strict=True))
+        call = pl.pallas_call(_copy, grid=grid, in_specs=[spec], out_specs=spec, out_shape=array)
+        assert _worst(_findings("block_shape", call, array, target="v6e")) is REFUTED

@@ -4,6 +4,7 @@ Why it matters: the compiler refuses an illegal block late in each compilation, 
 Refuted by: the operand, the rule, who refuses (JAX's lowering or Mosaic), and the nearest size that would do.
 Example: s8[64,256] with block (8,128) on v5e: Mosaic of libtpu 0.0.42.1 wants rows in whole tiles of 32, later ones do
 not. A block of no dimensions, f32[]: JAX takes it in SMEM only, and libtpu then without a grid only.
+`emit_pipeline` copies its blocks itself, and takes others than a call does: (4,512) of f32[2048,512].
 A rule speaks for the compiler version that it was measured on: the installed one, or the newest, or what `compiler`
 names. Of a version that nobody has measured the nearest older one's rules are asked, and the answer says so.
 """
@@ -19,5 +20,6 @@ TARGET = True
 def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
     """One per operand."""
     return for_each_operand(
-        kernel.operands, lambda o: [Obligation(o.name, by_rule(target.refuses_block(o, kernel.grid)), source=o.source)]
+        kernel.operands,
+        lambda o: [Obligation(o.name, by_rule(target.refuses_block(o, kernel.grid, kernel.pipeline)), source=o.source)],
     )
