@@ -107,7 +107,8 @@ class AxeLayout(Shown):
         """How one index becomes places: its flat index, D's digits, then D(x), R(r) for each replica, and O.
 
         The coordinates of the last ones stand in the order of `axes`; no extents bound them. Requires constants and an
-        index inside the shape. Of many replicas the first ones are shown.
+        index inside the shape. Of many replicas the first ones are shown, and
+        what a swizzle makes of the sum where there is one replica.
 
         >>> layout = AxeLayout(((8, 4, "lane"), (4, 1, "lane"), (2, 1, "reg")), ((2, 32, "lane"),), {"reg": 5}, (8, 8))
         >>> for done, at, extents in layout.steps((2, 5)):
@@ -131,6 +132,8 @@ class AxeLayout(Shown):
             found += [(f"R, replica {number}", _summed(self.R, replica, axes), ())] if self.R else []
         if self.O:
             found.append(("O", tuple([self.O.get(axis, 0) for axis in axes]), ()))
+        if self.swizzle is not None and not self.R:
+            found.append((f"swizzle {self.swizzle}", self.index_map().at(tuple(index)), ()))
         return found
 
     def symbols(self) -> tuple[str, ...]:
