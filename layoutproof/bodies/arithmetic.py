@@ -21,7 +21,7 @@ FLOATS = (
     "exp", "exp2", "expm1", "log", "log1p", "log2", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
     "asinh", "acosh", "atanh", "atan2", "logistic", "sqrt", "rsqrt", "cbrt", "pow", "erf", "erfc", "erf_inv", "floor",
     "ceil", "round", "is_finite", "nextafter", "lgamma", "digamma", "real", "imag", "bitcast_convert_type",
-    "population_count", "clz", "approx_tanh", "fma",
+    "population_count", "clz", "approx_tanh", "fma", "reciprocal",
 )  # fmt: skip
 """Elementwise operations whose results are no terms."""
 

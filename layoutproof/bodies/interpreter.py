@@ -36,6 +36,31 @@ PRIMITIVES: Mapping[str, Callable[[Any, Any, list[Any]], list[Any]]] = {
 }
 """Primitive -> (interpreter, equation, operands) -> results."""
 
+REFUSED: Mapping[str, str] = {
+    "get_barrier_semaphore": "what other devices do is not modelled",
+    "device_id": "what other devices do is not modelled",
+    "core_barrier": "what other cores do meanwhile is not modelled",
+    "emit_pipeline": "a pipeline that is lowered later",
+    "pipeline_body": "a pipeline that is lowered later",
+    "get_global": "memory that outlives the kernel",
+    "threefry2x32": "random numbers",
+    "prng_split": "random numbers",
+    "prng_join": "random numbers",
+    "stochastic_round": "random numbers",
+    "bitcast": "rows packed into words of another width",
+    "pack_elementwise": "numbers packed into words",
+    "unpack_elementwise": "numbers packed into words",
+    "gather": "places that depend on data",
+    "scatter": "places that depend on data",
+    "sort": "places that depend on data",
+    "conv": "a convolution",
+    "conv_general_dilated": "a convolution",
+    "matmul_push_rhs": "the matrix unit used by hand",
+    "matmul_acc_lhs": "the matrix unit used by hand",
+    "matmul_pop": "the matrix unit used by hand",
+}
+"""Primitives that are known and not modelled, and why. What they compute is lost, and perhaps undefined."""
+
 
 class Reader(Protocol):
     """What only somebody who knows JAX can say."""
@@ -209,10 +234,13 @@ class Interpreter:
         make = PRIMITIVES.get(name)
         try:
             if make is None:
-                raise UnsupportedOp(f"the primitive {name}")
+                why = REFUSED.get(name)
+                raise UnsupportedOp(f"the primitive {name}" + (f" ({why})" if why else ""))
             return make(self, equation, operands)
         except UnsupportedOp as problem:
-            if any(isinstance(o, View) for o in operands) or getattr(equation, "effects", None):
+            addressed = any(isinstance(o, View) for o in operands)
+            made = any(hasattr(v.aval, "inner_aval") for v in equation.outvars)
+            if addressed or made or getattr(equation, "effects", None):
                 self.refuse(str(problem))
             return lost(self, equation, operands, str(problem))
 

@@ -40,7 +40,8 @@ def _multiple(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def _nothing(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    return [Value((), v.aval.dtype, f"the result of {equation.primitive.name}") for v in equation.outvars]
+    why = f"the result of {equation.primitive.name}"
+    return [Value(tuple(int(n) for n in v.aval.shape), v.aval.dtype, why) for v in equation.outvars]
 
 
 PRIMITIVES = {
@@ -49,7 +50,10 @@ PRIMITIVES = {
     "axis_index": _axis_index,
     "multiple_of": _multiple,
     **dict.fromkeys(
-        ("debug_callback", "debug_print", "delay", "trace_start", "trace_stop", "trace_value", "check", "prng_seed"),
+        (
+            "debug_callback", "debug_print", "delay", "trace_start", "trace_stop", "trace_value", "check", "prng_seed",
+            "prng_random_bits",
+        ),
         _nothing,
     ),
-}
+}  # fmt: skip

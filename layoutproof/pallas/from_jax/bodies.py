@@ -6,6 +6,7 @@ Read from jax 0.10.2 and 0.12.0.1; where they differ, the attribute that is ther
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from layoutproof.bodies.effects import Body, Reference
@@ -80,9 +81,20 @@ def read_body(params: Mapping[str, Any], kernel: Kernel) -> Body:
         dims = tuple(int(n) for n in getattr(aval, "shape", ()))
         dtype = reader.element_type(getattr(aval, "dtype", "f32"))
         references.append(Reference(name, role, dims, dtype, memory, number))
+    import jax
+
     try:
-        return body_of(reader, params["jaxpr"], references, kernel)
+        body = body_of(reader, params["jaxpr"], references, kernel)
     except BudgetExceeded as over:
         return Body(tuple(references), unmodelled=((str(over), kernel.source),))
     except Exception as error:
-        return Body(tuple(references), unmodelled=((failure(error), kernel.source),))
+        # mostly a parameter that another version of JAX stores in another form
+        return Body(
+            tuple(references),
+            unmodelled=((f"the body, as jax {jax.__version__} has it ({failure(error)})", kernel.source),),
+        )
+    named = tuple(
+        (f"{what} of jax {jax.__version__}" if what.startswith("the primitive ") and "(" not in what else what, at)
+        for what, at in body.unmodelled
+    )
+    return replace(body, unmodelled=named)
