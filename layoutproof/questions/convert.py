@@ -35,7 +35,7 @@ def convert(layout: object, to: str) -> Any:
 
     Args:
         layout: Text, a mapping `{language: value}`, or an object that `read_layout` takes.
-        to: The language to write it in: axe, cute, linear, sharding or xla.
+        to: The language to write it in: axe, cute, linear, sharding, strided or xla.
 
     Returns:
         The layout of that language, every element at the same place; its `str` is the text.
@@ -68,16 +68,17 @@ def attempt(layout: object, to: str) -> Conversion:
     original = read_layout(layout)
     source = language_of(original)
     if source == to:
-        proposed, proof = original, "same_map"
+        module, proposed, proof = None, original, "same_map"
     else:
         module = _conversion(source, to)
         map_of(original)
         proposed, proof = module.convert(original), getattr(module, "PROVED_BY", "same_map")
         _written(proposed, to)
-    one, other = map_of(original), map_of(proposed)
+    compared: Any = module.source(original) if hasattr(module, "source") else original
+    one, other = map_of(compared), map_of(proposed)
     if proof == "same_map" and one.domain.extents != other.domain.extents and one.memory and other.memory:
         proof = "bitcast"
-    return Conversion(proposed, ask(proof, original, proposed))
+    return Conversion(proposed, ask(proof, compared, proposed))
 
 
 def _written(layout: Any, to: str) -> None:
