@@ -220,9 +220,9 @@ def _close(
     nexts = [_number(result) for result in results]
     varying = frozenset(on.unknowns) - known
     forms = closed_form(loop, dict(zip(names, starts, strict=True)), dict(zip(names, nexts, strict=True)), varying)
-    for name, form in forms.items():
+    for name, closed in forms.items():
         del on.unknowns[name]
-        on.definitions[name] = form
+        on.definitions[name] = closed
     trips = count if count is not None else _trips(on, loop, condition, forms, dict(zip(names, starts, strict=True)))
     open_ = {
         name: (start, following)
