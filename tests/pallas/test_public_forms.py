@@ -226,3 +226,18 @@ def test_blocks_that_a_pipeline_copies(
         grid = tuple(n // b for n, b in zip(dims, block, strict=True))
         call = pl.pallas_call(_copy, grid=grid, in_specs=[spec], out_specs=spec, out_shape=array)
         assert _worst(_findings("block_shape", call, array, target="v6e")) is REFUTED
+
+
+@pytest.mark.parametrize(("step", "verdict"), [(2, PROVED), (3, REFUTED)])
+def test_an_id_of_the_grid_around_a_pipeline_is_bounded_by_it(step: int, verdict: Verdict) -> None:
+    def body(x: Any, o: Any) -> None:
+        program = pl.program_id(0)
+        spec = pl.BlockSpec((8, 128), lambda i: (program * step + i, 0))
+        pltpu.emit_pipeline(_copy, grid=(2,), in_specs=[spec], out_specs=[spec])(x, o)
+
+    array = jax.ShapeDtypeStruct((32, 128), jnp.float32)
+    function = pl.pallas_call(body, in_specs=[ANY], out_specs=ANY, out_shape=array, grid=(2,))
+    assert _worst(_findings("blocks_in_bounds", function, array, pipeline=True)) is verdict
+    assert _worst(_findings("index_int32", function, array, pipeline=True)) is PROVED
+    assert _worst(_findings("outputs_covered", function, array, pipeline=True)) is PROVED
+    assert _worst(_findings("outputs_stored", function, array)) is verdict

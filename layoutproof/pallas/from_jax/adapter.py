@@ -90,6 +90,20 @@ def inner_jaxprs(params: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
                 yield name, entry
 
 
+def enclosing_extent(value: Any) -> int | None:
+    """Of a traced value that is an id of the grid around it, how many programs there are; None for anything else."""
+    made = getattr(value, "parent", None)
+    if str(getattr(made, "primitive", "")) != "program_id":
+        return None
+    core = importlib.import_module("jax._src.pallas.core")
+    try:
+        extent = core.axis_frame().grid[int(made.params["axis"])]
+    except (AttributeError, AssertionError, IndexError, KeyError):
+        # a version of JAX that keeps the grid elsewhere: nothing is known of the number
+        return None
+    return extent if type(extent) is int else None
+
+
 def is_pallas_call(params: Mapping[str, Any]) -> bool:
     """Whether an equation is a call with grid and block mappings."""
     return hasattr(params.get("grid_mapping"), "block_mappings")

@@ -13,10 +13,11 @@ from layoutproof.bodies.integers import ZERO, literal
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.errors import failure
 from layoutproof.core.size import symbol
-from layoutproof.core.term import Term
+from layoutproof.core.term import Term, reads
 from layoutproof.hardware.tpu_tiles import vmem_bytes
-from layoutproof.kernel.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Unmodelled
+from layoutproof.kernel.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Table, Unmodelled
 from layoutproof.pallas.from_jax.adapter import (
+    enclosing_extent,
     inner_jaxprs,
     is_literal,
     is_view,
@@ -201,7 +202,9 @@ def pipeline_of(options: Mapping[str, Any], refs: Sequence[Any], source: str) ->
                 part="a view that the body cut out of an array" if is_view(ref) else "",
             )
         )  # fmt: skip
-    tables = tuple(table_of(n, ref) for n, ref in captured.values())
+    tables = tuple(_captured(n, ref) for n, ref in captured.values())
+    ids = {table.name for table in tables if table.high is not None}
+    operands = [_of_all_programs(operand, ids) for operand in operands]
     said = options.get("dimension_semantics") or ()
     semantics = tuple(_word(w) for w in said)
     return Kernel(
@@ -216,6 +219,20 @@ def pipeline_of(options: Mapping[str, Any], refs: Sequence[Any], source: str) ->
         platform=str(options.get("platform", "tpu")),
         runtime=tuple(f"grid{k}" for k, n in enumerate(grid_given) if type(n) is not int),
     )
+
+
+def _captured(name: str, value: Any) -> Table:
+    """What a pipeline's index map takes from the body around it; an id of the enclosing grid is below its extent."""
+    extent = enclosing_extent(value)
+    table = table_of(name, value)
+    return table if extent is None else replace(table, low=0, high=extent)
+
+
+def _of_all_programs(operand: Operand, ids: set[str]) -> Operand:
+    """Of blocks that the ids of the enclosing grid choose, what one program's pipeline leaves out another may move."""
+    chosen = any(read.args[0].args[0] in ids for read in reads(operand.terms()))
+    part = "an array of which each program around the pipeline moves a part"
+    return replace(operand, part=operand.part or part) if chosen else operand
 
 
 def _pipeline_index(
