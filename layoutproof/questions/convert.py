@@ -74,7 +74,7 @@ def attempt(layout: object, to: str) -> Conversion:
         map_of(original)
         proposed, proof = module.convert(original), getattr(module, "PROVED_BY", "same_map")
         _written(proposed, to)
-    compared: Any = module.source(original) if hasattr(module, "source") else original
+    compared: Any = getattr(module, "source", lambda layout: layout)(original)
     one, other = map_of(compared), map_of(proposed)
     if proof == "same_map" and one.domain.extents != other.domain.extents and one.memory and other.memory:
         proof = "bitcast"
