@@ -9,6 +9,7 @@ from typing import Any
 from layoutproof.compiler.cache import get, put
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict, plain
+from layoutproof.hardware.tpu_kernels import installed
 from layoutproof.questions.ask import ask as prove
 
 MIN_SECONDS_TO_CACHE = 0.005
@@ -19,7 +20,9 @@ it."""
 def ask(name: str, *layouts: object, **options: Any) -> Finding:
     """As `questions.ask.ask`, with answers kept between runs where the layouts are plain text or mappings."""
     texts = [layout for layout in layouts if isinstance(layout, str | dict)]
-    key = None if len(texts) < len(layouts) or not _plain(options) else ["ask", name, texts, options]
+    # the rules of the installed compiler hold where no version is named
+    speaks = installed() if options.get("target") is not None and options.get("compiler") is None else ""
+    key = None if len(texts) < len(layouts) or not _plain(options) else ["ask", name, texts, options, speaks]
     kept = None if key is None else get(key)
     if kept is not None:
         result = _result(kept)

@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.core.element_types import element_type
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Unmodelled
 from layoutproof.pallas.from_jax.adapter import opened, place_of_function, skipped_frame
 from layoutproof.pallas.from_jax.bodies import read_body
 from layoutproof.pallas.from_jax.calls import body_name, scoped_in, scratch_of, touched_in
+from layoutproof.pallas.from_jax.gpu_calls import gpu_kernel
 
 PRIMITIVES = ("mpmd_map", "core_map")
 
@@ -40,6 +42,11 @@ def mesh_kernel_of(equation: Any, source: str, live: Sequence[bool]) -> Kernel |
     if len(meshes) != 1 or len(jaxprs) != 1:
         return unmodelled(f"{len(jaxprs)} programs over {len(meshes)} meshes that run at once are not modelled")
     (mesh,) = meshes
+    if "mosaic_gpu" in type(mesh).__module__:
+        try:
+            return gpu_kernel(params, name, source)
+        except UnsupportedOp as problem:
+            return unmodelled(f"it has {problem}; pipelines in it are judged by themselves")
     kind = type(mesh).__name__
     if kind != "TensorCoreMesh":
         return unmodelled(f"its mesh is a {kind}; only those of TensorCores are modelled; pipelines in it are judged")

@@ -19,7 +19,7 @@ TARGET = False
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     """One, about all operands that are moved by manual DMA; none where there are none."""
     held = kernel.manual_dma
-    if not held:
+    if not held or _read(kernel):
         return ()
     names = ", ".join(operand.name for operand in held)
     memories = ", ".join(dict.fromkeys(operand.memory for operand in held))
@@ -29,6 +29,11 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
         "function is traced"
     )
     return (Obligation(names, undecided(why), reads=False, source=kernel.source),)
+
+
+def _read(kernel: Kernel) -> bool:
+    """Whether all that moves is in a body that was read: on a GPU it loads and stores arrays as they are."""
+    return kernel.platform == "mosaic_gpu" and kernel.body is not None and not kernel.body.unmodelled
 
 
 def unasked(kernel: Kernel) -> Settled:

@@ -76,7 +76,7 @@ def _elsewhere(body: Body) -> Iterator[Obligation]:
 
 def _array(kernel: Kernel, reference: Reference) -> str:
     """The array that a reference of a body is: the output's name where they share one, "" for what is no array."""
-    if reference.role not in ("in", "out") or reference.memory not in ("any", "hbm"):
+    if reference.role not in ("in", "out") or reference.memory not in ("any", "hbm", "gmem"):
         return ""
     for source, target in kernel.aliases:
         if source >= 0 and kernel.inputs[source].name == reference.name:
@@ -146,7 +146,8 @@ def _pair(kernel: Kernel, pair: Beside, name: str, a: Touch, b: Touch, parallel:
 def _with_fix(kernel: Kernel, found: Asked) -> Asked:
     def fix(at: Point, on: Numbers) -> str:
         k = next(d for d in kernel.parallel() if at["first"][d] != at["second"][d])
-        return f'let grid dimension {k} choose elements of its own, or make it "arbitrary"'
+        more = ', or make it "arbitrary"' if kernel.platform == "tpu" else ""
+        return f"let grid dimension {k} choose elements of its own{more}"
 
     return replace(found, claim=replace(found.claim, fix=fix))
 
