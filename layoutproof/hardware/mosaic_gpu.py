@@ -44,7 +44,7 @@ class MosaicGpuKernels:
     compiler: str = COMPILER
     platform: str = "mosaic_gpu"
 
-    def refuses_block(self, operand: Operand, grid: Sequence[Amount] = ()) -> str:
+    def refuses_block(self, operand: Operand, grid: Sequence[Amount] = (), pipeline: str = "pallas_call") -> str:
         """No Element windows, and nothing but whole arrays in GMEM (lowering.py:684-716)."""
         if operand.windowed and any(block.kind == "element" for block in operand.block):
             return "Element windows are not supported by Mosaic GPU (lowering.py:684-716)"
