@@ -30,7 +30,8 @@ class Reference:
     name: of the operand, or `scratch[0]`, `prefetch[1]`, `scoped2`.  role: one of ROLES.  dims: of what the body sees,
     in elements: the window of a blocked operand, without squeezed dimensions.  dtype: XLA's name of the element type.
     memory: where it lies, a word of `kernel.MEMORIES`.  position: among the operands, scratches or prefetched ones.
-    fresh_in: for memory the body allocates, the loops around the allocation.
+    fresh_in: for memory the body allocates, the loops around the allocation.  pipeline: whether it is a buffer of a
+    pipeline (`emit_pipeline`), which fills and empties it.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Reference:
     memory: str
     position: int = 0
     fresh_in: tuple[Loop, ...] = ()
+    pipeline: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -83,6 +83,9 @@ class Reader(Protocol):
     def memory_of(self, aval: Any) -> str:
         """The memory of a reference, a word of `kernel.MEMORIES`."""
 
+    def in_pipeline(self, equation: Any) -> bool:
+        """Whether an equation belongs to a pipeline's own machinery, and not to the body it runs."""
+
     def is_jaxs_own(self, jaxpr: Any) -> bool:
         """Whether a nested jaxpr was traced from a function of the jax package."""
 

@@ -202,7 +202,9 @@ def allocated(on: Any, aval: Any) -> View:
     dims = tuple(int(n) for n in getattr(aval, "shape", ()))
     role = "semaphore" if memory == "semaphore" else "fresh"
     name = on.named("scoped")
-    found = Reference(name, role, dims, reader.element_type(getattr(aval, "dtype", "f32")), memory, fresh_in=on.loops)
+    dtype = reader.element_type(getattr(aval, "dtype", "f32"))
+    buffer = on.equation is not None and reader.in_pipeline(on.equation)
+    found = Reference(name, role, dims, dtype, memory, fresh_in=on.loops, pipeline=buffer)
     on.references.append(found)
     return View(found)
 

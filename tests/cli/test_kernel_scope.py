@@ -101,7 +101,6 @@ def test_one_property_is_not_the_whole_call(run: Any) -> None:
     [
         ("half_by_hand", [], ["args[1]"]),
         ("piped", [], []),
-        ("piped", ["--kwarg", "view=True"], ["args[0]", "outputs"]),
         ("piped", ["--kwarg", "again=True"], ["args[0]"]),
         ("piped", ["--kwarg", "inside=True"], ["args[0]"]),
     ],
@@ -116,6 +115,13 @@ def test_what_the_body_moves_by_hand_is_unknown(run: Any, name: str, arguments: 
     assert found["kernels"][0]["manual_dma"] == named
     assert found["summary"]["unknown"] == (1 if named else 0)
     assert all(n in str(found["kernels"][0]["findings"]) for n in named)
+
+
+def test_a_pipeline_over_a_view_leaves_the_rest_unwritten(run: Any) -> None:
+    """What it is not given, it does not store: rows 32 and up of the output."""
+    code, out, _ = run("hands:piped", "--arg", "f32[64,128]", "--kwarg", "view=True")
+    assert code == 1
+    assert "no program copies to element [32, 0] of outputs" in out
 
 
 def test_copies_by_hand_are_judged(run: Any) -> None:

@@ -277,6 +277,13 @@ def pipelined(jaxpr: Any) -> frozenset[int]:
     return frozenset(k for k, v in enumerate(inner.invars) if id(v) in whole and id(v) not in touched)
 
 
+def in_pipeline(equation: Any) -> bool:
+    """Whether an equation belongs to a pipeline seen by `pipelines_traced`, and not to the body that it runs."""
+    scopes = str(equation.source_info.name_stack).split("/")
+    said = [scope for scope in scopes if scope in (MARK, PARTS, BODY)]
+    return bool(said) and said[-1] != BODY
+
+
 def _uses(jaxpr: Any, in_pipeline: bool) -> tuple[set[int], set[int]]:
     """The variables of a jaxpr that pipelines use, and those that anything else uses, by identity."""
     whole: set[int] = set()

@@ -14,7 +14,7 @@ from layoutproof.bodies.interpreter import body_of
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.errors import BudgetExceeded, failure
 from layoutproof.kernel.kernel import Kernel
-from layoutproof.pallas.from_jax.adapter import is_jaxs_own, memory_word, opened, place_of
+from layoutproof.pallas.from_jax.adapter import in_pipeline, is_jaxs_own, memory_word, opened, place_of
 
 
 class JaxReader:
@@ -51,6 +51,10 @@ class JaxReader:
         """The memory of a reference, a word of `kernel.MEMORIES`."""
         dtype = element_type(getattr(aval, "dtype", "f32"))
         return "semaphore" if dtype not in ELEMENT_BITS else memory_word(getattr(aval, "memory_space", None))
+
+    def in_pipeline(self, equation: Any) -> bool:
+        """Whether an equation belongs to a pipeline's own machinery, and not to the body it runs."""
+        return in_pipeline(equation)
 
     def is_jaxs_own(self, jaxpr: Any) -> bool:
         """Whether a nested jaxpr was traced from a function of the jax package."""

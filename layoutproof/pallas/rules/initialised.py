@@ -8,6 +8,7 @@ programs that have the same block; for scratch, all that one core runs: of a par
 given, so that what is carried over such a dimension counts as not written; for `run_scoped`, one call of it. The window
 of an output that shares its buffer with an input is not filled from it. Asked for each load; elements that a mask drops
 before anything is stored of them are fine. A copy counts as written when it starts; `dma_order` asks if it is done.
+Not asked of the buffers of `emit_pipeline`, which fills and empties them itself.
 Example: `acc += x` with acc zeroed under `program_id(0) == 0`, and the sum over program_id(1): program (1, 0) adds to
 what (0, 1) left, which another core has.
 Source: JAX's pages on grids and pipelining; `interpret_pallas_call.py` (jax 0.10.2) for what interpreters hide.
@@ -47,7 +48,8 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     for effect in body.effects:
         if not isinstance(effect, Access | Copy) or (isinstance(effect, Access) and effect.kind == "write"):
             continue
-        if _read(effect).reference.role not in ("out", "scratch", "fresh"):
+        reference = _read(effect).reference
+        if reference.role not in ("out", "scratch", "fresh") or reference.pipeline:
             continue
         try:
             found.append(_load(kernel, body, states, deciding, effect))
