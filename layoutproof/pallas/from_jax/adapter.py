@@ -93,7 +93,7 @@ def inner_jaxprs(params: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def enclosing_extent(value: Any) -> int | None:
     """Of a traced value that is an id of the grid around it, how many programs there are; None for anything else."""
     made = getattr(value, "parent", None)
-    if str(getattr(made, "primitive", "")) != "program_id":
+    if made is None or str(getattr(made, "primitive", "")) != "program_id":
         return None
     core = importlib.import_module("jax._src.pallas.core")
     try:
