@@ -162,7 +162,7 @@ def _largest(one: Open, best: Mapping[str, Table], name: str, tries: _Tries) -> 
 
     if not holds(2):
         return 0
-    low, high = 2, 1 << (table.bits - 1) if table.high is None else int(table.high)  # type: ignore[call-overload]
+    low, high = 2, 1 << (table.bits - 1) if table.high is None else int(table.high)
     while high - low > 1:
         middle = (low + high) // 2
         if holds(middle):
