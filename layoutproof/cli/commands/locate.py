@@ -116,7 +116,7 @@ def _block_notes(layout: Any, m: IndexMap, program: tuple[int, ...], places: lis
     from layoutproof.kernel.kernel_elements import outside, unwritten
 
     operand = next(operand for operand in kernel.operands if operand.windowed)
-    extents = [int(extent) for extent in m.range.extents]  # type: ignore[call-overload]
+    extents = [int(extent) for extent in m.range.extents]
     missing = sum(not all(0 <= e < n for e, n in zip(p.values(), extents, strict=True)) for p in places)
     if not missing:
         return []
