@@ -55,9 +55,9 @@ REFUSED: Mapping[str, str] = {
     "sort": "places that depend on data",
     "conv": "a convolution",
     "conv_general_dilated": "a convolution",
-    "matmul_push_rhs": "the matrix unit used by hand",
-    "matmul_acc_lhs": "the matrix unit used by hand",
-    "matmul_pop": "the matrix unit used by hand",
+    "matmul_push_rhs": "the matrix unit used directly",
+    "matmul_acc_lhs": "the matrix unit used directly",
+    "matmul_pop": "the matrix unit used directly",
 }
 """Primitives that are known and not modelled, and why. What they compute is lost, and perhaps undefined."""
 

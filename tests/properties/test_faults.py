@@ -533,7 +533,8 @@ def test_confirmed_by_two(case: Case) -> None:
 
 def test_confirmation_can_fail() -> None:
     """What only one engine can tell is unknown when two are asked for, and says who told it."""
-    result = lp.ask("covers", {"map": {"index": "(i, j) -> (i * j,)", "shape": [4, 3], "range": [7]}}, confirm=True)
+    cubes = {"map": {"index": "(i) -> (i * i * i % 4001,)", "shape": [3000], "range": [4001]}}
+    result = lp.ask("covers", cubes, confirm=True)
     assert result.verdict is Verdict.UNKNOWN
     assert result.reason.startswith("only brute refutes it, no second engine confirms: ")
 

@@ -42,7 +42,7 @@ AS_EXPECTED = {
     "injective: overlap\n    expect: refuted": "refuted",
     "injective: overlap\n    expect: refuted\n    counterexample: {first: [0, 4], second: [1, 0]}": "refuted",
     "injective: overlap\n    expect: refuted\n    reason: stored at offset 4": "refuted",
-    "covers: overlap\n    engine: smt\n    expect: unknown\n    reason: for-all": "unknown",
+    "covers: overlap\n    engine: bits\n    expect: unknown\n    reason: powers of two": "unknown",
     "padding: scores\n    at_most: 37.5%\n    figures: {bytes: 96, padding_elements: 9}": "proved",
     "padding: scores\n    figures: {per_dimension: [{dimensions: [0], extent: 3, padded: 4},"
     " {dimensions: [1], extent: 5, padded: 6}]}": "proved",
@@ -165,13 +165,13 @@ NOT_AS_EXPECTED = {
         "no tool called 'definitoin' gives a size; known: definition",
     ),
     "sizes: overlap\n    is: {definition: 96}": (2, "error", "is not an XLA array"),
-    "covers: overlap\n    engine: smt": (3, "unknown", "smt"),
-    "covers: overlap\n    engine: smt\n    expect: refuted": (
+    "covers: overlap\n    engine: bits": (3, "unknown", "bits"),
+    "covers: overlap\n    engine: bits\n    expect: refuted": (
         3,
         "unknown",
         "unknown, but refuted was expected; ",
     ),
-    "covers: overlap\n    engine: smt\n    expect: unknown\n    reason: zzz": (3, "unknown", "and 'zzz' is not"),
+    "covers: overlap\n    engine: bits\n    expect: unknown\n    reason: zzz": (3, "unknown", "and 'zzz' is not"),
     "injective: f32[0]": (3, "unknown", "vacuous: the array has no elements"),
 }
 
@@ -221,7 +221,7 @@ def spec_folder(folder: Path) -> Path:
     (folder / "b").mkdir(parents=True)
     (folder / "a.yaml").write_text(HEAD + "  - injective: scores\n" * 70)
     (folder / "b" / "c.yml").write_text(
-        HEAD + "  - injective: overlap\n  - injectve: scores\n  - covers: overlap\n    engine: smt\n"
+        HEAD + "  - injective: overlap\n  - injectve: scores\n  - covers: overlap\n    engine: bits\n"
     )
     (folder / "z.yaml").write_text("source: @")
     (folder / "notes.txt").write_text("not a spec")

@@ -51,7 +51,7 @@ WRONG = [
     ("headroom: 25%", "over: mean", "21:7", "over is one of worst, sum, not 'mean'"),
     ("headroom: 25%", "partial: maybe", "21:10", "partial is one of masked, none, not 'maybe'"),
     ("headroom: 25%", "body: bodies.py", "21:7", "a function is written MODULE:FUNCTION"),
-    ("headroom: 25%", "compiler: 0.0.1", "4:9", "no rules for compiler '0.0.1'"),
+    ("headroom: 25%", "compiler: newest", "4:9", "a compiler is a version of libtpu, not 'newest'"),
     ("headroom: 25%", "shardings: {}", "2:1", "a search file states one problem; here are kernel and arrays"),
     ("sizes: {M: 1024", "sizes: {M: 0", "15:12", "'M': expected a number of at least 1; found 0"),
     ("sizes: {M: 1024, N: 1024, K: 1024}", "sizes: [{M: 8}, {N: 8}]", "15:8", "names the same sizes"),

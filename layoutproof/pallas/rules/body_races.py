@@ -1,4 +1,4 @@
-"""Two programs that may run at the same time never touch one element by hand, one of them writing.
+"""Two programs that may run at the same time never touch one element of shared memory, one of them writing.
 
 Why it matters: programs of a "parallel" grid dimension are spread over cores. What one copies into HBM another may copy
 over, or read half; what one leaves in scratch the next finds only where the same core runs it. Who is last is chance.
