@@ -9,7 +9,8 @@ reads are info: a kernel may well need only some blocks of an input (causal atte
 remainder that the index map itself steers clear of (`jnp.maximum(i - 1, 0)`, the block before) is info too, and of an
 input that shares its buffer with an output a warning: what is not read keeps its values.
 An array that the body moves by manual DMA is read by its copies, pipelines among them; a window that is the whole
-array by the loads of its parts: a loop of `n // step` steps leaves a remainder out, too. Other windows count as read as a whole.
+array by the loads of its parts: a loop of `n // step` steps leaves a remainder out, too. Other windows count as read
+as a whole.
 Not asked of inputs that tables or loaded values address, of parts that the body cut out of an array for a pipeline, and
 of arrays that several pipelines have. An array that is given twice is read by either.
 Example: array f32[1000], block 256, grid 1000 // 256 = 3: elements [768, 1000) are never read.

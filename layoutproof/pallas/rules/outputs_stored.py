@@ -6,9 +6,9 @@ Refuted by: the smallest `element` of the array, and the `program` whose window 
 A visit is the programs that have one block. A store counts under its conditions, masks and loops. One that happens
 only under a condition that no number of the program says, such as loaded data, does not count as sure: what rests on it
 is unknown, with the value and its line, unless an element is missing whatever happens. An output that the body moves
-by manual DMA is stored by its copies; that they end is asked by `dma_order`. An output in HBM that shares its buffer with an
-input keeps the input's values where nothing is stored, so a hole is a warning there. Of an output that nobody uses it
-is info.
+by manual DMA is stored by its copies; that they end is asked by `dma_order`. An output in HBM that shares its buffer
+with an input keeps the input's values where nothing is stored, so a hole is a warning there. Of an output that nobody
+uses it is info.
 Example: `pl.when(pl.program_id(0) % 2 == 0)` around the only store: program 1 stores no element of its window.
 Source: jax/_src/pallas/mosaic (jax 0.10.2): windows are copied out at the end of their visit, and never cleared.
 Fix: store the whole window in one program of each visit, for example at `k == pl.num_programs(k_axis) - 1`.
