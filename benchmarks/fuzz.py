@@ -36,7 +36,7 @@ def main() -> int:
         asked = ask(options.seed, number)
         question, verdict = asked.question, "error" if asked.found is None else asked.found.verdict.value
         language = question.layouts[0].language + (" with sizes" if question.symbols() else "")
-        counts[language, question.question, verdict] += 1
+        counts[language, question.property, verdict] += 1
         engines[asked.engine, verdict] += 1
         if asked.wrong:
             findings += 1

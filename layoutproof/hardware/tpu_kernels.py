@@ -13,7 +13,6 @@ too where the call has a grid: "Scalar windows not implemented" (0.0.52, v4, v5e
 
 from __future__ import annotations
 
-import importlib.metadata
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -102,6 +101,9 @@ def installed() -> str:
     Returns:
         As its package names it, "" where there is none. The compiler itself is not loaded.
     """
+    # where it is needed: a question about a layout does not wait for it
+    import importlib.metadata
+
     try:
         version = importlib.metadata.version("libtpu")
     except importlib.metadata.PackageNotFoundError:

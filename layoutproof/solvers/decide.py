@@ -65,7 +65,11 @@ def decide(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = Fal
                 break
             continue
         except Undecided as undecided:
-            reasons[name] = str(undecided)
+            if function == "growing":
+                # what isl said itself is what counts
+                reasons.setdefault(name, str(undecided))
+            else:
+                reasons[name] = str(undecided)
             continue
         except ZeroDivisionError:
             reasons[name] = "the map divides by zero"

@@ -99,6 +99,7 @@ def one(outcome: Outcome) -> str:
 def summary(outcomes: Sequence[Outcome]) -> str:
     """One line that counts, over all files.
 
+    >>> from layoutproof.core.finding import Finding
     >>> held, wrong = (Finding("covers", "a", verdict=verdict) for verdict in (Verdict.PROVED, Verdict.REFUTED))
     >>> summary([Outcome(held, "proved"), Outcome(wrong, "refuted")])
     '1 of 2 claims as stated: 1 proved; 1 NOT as stated'

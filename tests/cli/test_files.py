@@ -79,8 +79,8 @@ def test_what_cannot_be_read_in_a_folder_is_told_and_hides_nothing(tmp_path: Pat
     assert "d/p.yaml" in checked.out
     assert "d/b.yml" in checked.out
     assert "d/good.txt" in audited.out
-    assert "d/p.hlo: a pipe, not a file" in audited.out
-    assert "d/gone.txt: No such file" in audited.out
+    assert "dump   d/p.hlo\n  because  a pipe, not a file" in audited.out
+    assert "dump   d/gone.txt\n  because  No such file" in audited.out
     assert "3 findings in 5 files: 0 denied, 3 error" in gated.out
 
 

@@ -41,6 +41,8 @@ def test_check_as_users_run_it(tmp_path: Path) -> None:
         f"refuted  injective  {OVERLAP}   {path}:4:5\n"
         f"  layout   {OVERLAP}\n"
         "  because  (0, 4) and (1, 0) are both stored at offset 4\n"
+        "  at       first=(0, 4) second=(1, 0)\n"
+        "  by       digits\n"
         "  explain  layoutproof explain injective\n"
         "\n"
         "1 of 2 claims as stated: 1 proved; 1 NOT as stated; TIME\n"

@@ -159,7 +159,7 @@ checks:
   - name: the overlap
     injective: f32[3,5] strides (4,1)
   - covers: f32[3,5] strides (4,1)
-    engine: smt
+    engine: bits
   - injectve: good
 """
 

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from layoutproof.algebra.axe import canonical as c
+from layoutproof.algebra.axe import canonical_form as c
 from layoutproof.algebra.axe import grouping, recognise, scopes, slices, sums, tiling, wellformed, width
 from layoutproof.algebra.axe.factories import to_psum
 from layoutproof.algebra.axe.locate import forward

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from layoutproof.algebra.axe import canonical as c
+from layoutproof.algebra.axe import canonical_form as c
 from layoutproof.algebra.axe import factories, grouping, recognise, scopes, slices, sums, tiling, wellformed, width
 from layoutproof.algebra.axe.locate import backward, forward
 from layoutproof.core.errors import LayoutError, Reason

@@ -23,7 +23,8 @@ def test_a_slice() -> None:
         assert not asked.wrong, (number, str(asked))
         assert asked.found is not None
         met[asked.question.layouts[0].language, asked.found.verdict] += 1
-        if asked.engine == "all" and not asked.question.symbols():
+        vacuous = asked.found.reason.startswith("vacuous")
+        if asked.engine == "all" and not asked.question.symbols() and not vacuous:
             assert asked.found.verdict is not Verdict.UNKNOWN, str(asked)
     assert {language for language, _ in met} == set(LANGUAGES)
     for language in LANGUAGES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,8 +77,10 @@ def test_there_are_examples_of_every_kind() -> None:
     """What is validated above is not nothing; the small files below are right before they are spoiled."""
     assert len(DOCUMENTS) >= 16
     for text in (KERNEL, TRACE, ARRAYS):
-        assert problem_of(read_yaml(text), "s.yaml") is not None
         assert VALIDATOR.is_valid(read_yaml(text).plain())
+        # a function is traced to be read
+        if text != TRACE or importlib.util.find_spec("jax") is not None:
+            assert problem_of(read_yaml(text), "s.yaml") is not None
 
 
 # (file, what is there, what stands instead, line:column, words, whether the schema can say it)

@@ -34,8 +34,9 @@ def parse(text: str) -> CuteLayout:
     Raises LayoutError with the column where the text goes wrong, and for shape and stride that are not nested alike,
     extents below 1, strides of unknown sign, a swizzle with |S| < B.
 
-    >>> parse("bf16 Sw<3,3,3> o 0 o (_8,_64):(_64,_1)")
-    CuteLayout(shape=(8, 64), stride=(64, 1), swizzle=Swizzle(bits=3, base=3, shift=3), offset=0, element_type='bf16')
+    >>> found = parse("bf16 Sw<3,3,3> o 0 o (_8,_64):(_64,_1)")
+    >>> found.shape, found.stride, found.swizzle, found.element_type
+    ((8, 64), (64, 1), Swizzle(bits=3, base=3, shift=3), 'bf16')
     """
     if len(text) > LONGEST:
         raise LayoutError(f"a cute layout may have {LONGEST} characters; this one has {len(text)}", text=text[:80])

@@ -44,8 +44,8 @@ def read(value: object, mode: str = "strict") -> XlaShape:
 
     >>> str(read("f32[3,5]"))
     'f32[3,5]{1,0}'
-    >>> str(read({"shape": "f32[3,5]", "minor_to_major": [0, 1], "tiles": [[2, "*"], [2, 1]], "memory_space": 1}))
-    'f32[3,5]{0,1:T(2,*)(2,1)S(1)}'
+    >>> str(read({"shape": "f32[3,5]", "minor_to_major": [0, 1], "tiles": [["*", 2], [2, 1]], "memory_space": 1}))
+    'f32[3,5]{0,1:T(*,2)(2,1)S(1)}'
     """
     if isinstance(value, str):
         return parse(value, mode)

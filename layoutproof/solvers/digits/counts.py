@@ -12,7 +12,7 @@ from layoutproof.core.index_map import IndexMap
 from layoutproof.core.progressions import Progression, low_high
 from layoutproof.solvers.digits import DIGITS, placed
 from layoutproof.solvers.digits.sets import check_independent, forms_of, is_exact
-from layoutproof.solvers.sumset import check, common, cuts, span, sums, superincreasing
+from layoutproof.solvers.sumset import check, cuts, span, sums, superincreasing
 
 MOST = 1 << 20
 """Most additions made to count how many elements share each coordinate."""
@@ -97,4 +97,8 @@ def _reached(steps: Sequence[Progression], constant: int, extent: int) -> int:
     """How many of 0 .. extent - 1 are sums."""
     check(span(steps))
     low, bits = sums(steps)
-    return common((low + constant, bits), (0, (1 << extent) - 1))[1].bit_count()
+    low += constant
+    within = bits >> max(0, -low)
+    # an extent may be far larger than what is reached of it
+    room = min(max(0, extent - max(0, low)), within.bit_length())
+    return (within & ((1 << room) - 1)).bit_count()
