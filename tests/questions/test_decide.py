@@ -120,7 +120,8 @@ def test_ctrl_c_ends_z3_and_the_next_question_is_answered() -> None:
         lp.ask("injective", "f32[N,M] strides (M-1,1)", engine="smt")
         threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:
-            print(lp.ask("injective", "f32[N,M]{1,0:T(8,128)}", where="N*N == 2*M*M*M*M*M*M*M*M*M*M").verdict)
+            where = "N*N == 2*M*M*M*M*M*M*M*M*M*M"
+            print(lp.ask("injective", "f32[N,M]{1,0:T(8,128)}", where=where, effort=100).verdict)
         except KeyboardInterrupt:
             print("interrupted")
         print(lp.ask("injective", "f32[N,M] strides (M-1,1)", engine="smt").verdict.value)
