@@ -89,8 +89,8 @@ def program_map(
         names: dict[str, Any] = {kernel.grid_names[k]: v for k, v in zip(chosen, at, strict=True)}
         names |= {kernel.grid_names[k]: v for k, v in zip(others, replica[:grid_replicas], strict=True)}
         rest = replica[grid_replicas:]
-        for read, (low, _), value in zip(found, values, rest, strict=False):
-            names[str(read)] = value if type(low) is int and low == 0 else value + on.size(low)
+        for read, (low, _), value in zip(fresh, values, rest, strict=False):
+            names[read] = value if type(low) is int and low == 0 else value + on.size(low)
         where = [term.evaluate(names, on) for term in index]
         for k, offset in zip(spread, rest[len(found) :], strict=True):
             size = sizes[k]
@@ -179,8 +179,8 @@ def terms_map(
     def place(at: Index, replica: Index, on: Numbers) -> Index:
         names: dict[str, Any] = dict(zip(m.domain.names, at, strict=True))
         names |= dict(zip(m.replicas.names, replica, strict=True))
-        for read, low in zip(found, lows, strict=True):
-            names[str(read)] = names[str(read)] + on.size(low)
+        for read, low in zip(fresh, lows, strict=True):
+            names[read] = names[read] + on.size(low)
         return tuple(part.evaluate(names, on) for part in parts)
 
     return IndexMap(m.domain, Space(), place, m.replicas)
