@@ -33,7 +33,7 @@ Parameters (block sizes that are still to be chosen)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -190,7 +190,7 @@ class Kernel:
     scoped: what the body allocates itself (pl.run_scoped, the buffers of pipelines), of each memory when most is alive.
     source: file:line of the call.
     plain: whether nothing in the call says what platform it is for; it is then judged for the one that is asked about.
-    body: what one program does, a `bodies.effects.Body`; None where nobody has looked.
+    body_reader: reads the body, once, when it is asked about; None where there is none to read.
     """
 
     name: str
@@ -211,7 +211,12 @@ class Kernel:
     source: str = ""
     scoped: tuple[Scratch, ...] = ()
     plain: bool = False
-    body: Any = field(default=None, repr=False)
+    body_reader: Callable[[], Any] | None = field(default=None, repr=False)
+
+    @property
+    def body(self) -> Any:
+        """What one program does, a `bodies.effects.Body`; None where there is none to read."""
+        return None if self.body_reader is None else self.body_reader()
 
     @property
     def inputs(self) -> tuple[Operand, ...]:

@@ -21,11 +21,15 @@ from layoutproof.kernel.obligation import Obligation
 
 def read_by_body(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     """What is asked of one input beside its windows: nothing where tables or data say what is read."""
+    if operand.part or not all(type(n) is int for n in operand.dims):
+        return
+    if operand.windowed and not _never_moves(operand):
+        return
     body: Body | None = kernel.body
-    if body is None or body.unmodelled or operand.part or not all(type(n) is int for n in operand.dims):
+    if body is None or body.unmodelled:
         return
     reference = next((r for r in body.references if r.name == operand.name and r.role == "in"), None)
-    if reference is None or (operand.windowed and not _whole_window(operand, reference)):
+    if reference is None or (operand.windowed and reference.dims != operand.dims):
         return
     views = [view for view in _read_views(body) if view.reference is reference]
     cuts = _remainders(reference, views)
@@ -57,9 +61,9 @@ def read_by_body(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     yield Obligation(operand.name, found.claim, reads=False, severity="info", source=source, graver=graver)
 
 
-def _whole_window(operand: Operand, reference: Reference) -> bool:
-    """Whether every program sees the whole array, so that an element of the window is one of the array."""
-    return reference.dims == operand.dims and all(
+def _never_moves(operand: Operand) -> bool:
+    """Whether every program sees the first block: where that is the whole array, its elements are the array's."""
+    return all(
         block.kind == "blocked" and term.op == "int" and term.args[0] == 0
         for block, term in zip(operand.block, operand.index, strict=True)
     )

@@ -67,7 +67,7 @@ def judge(
     made: dict[tuple[str, Kernel], tuple[Obligation, ...]] = {}
     found: list[Finding] = []
     open_: list[Open] = []
-    for name in in_order(kernel.body is not None and only != GRID) if names is None else names:
+    for name in in_order(kernel.body_reader is not None and only != GRID) if names is None else names:
         module = kernel_property(name)
         if module.TARGET and (chip is None or chip.platform != kernel.platform):
             if names is None:
@@ -192,7 +192,7 @@ def meant_for(kernel: Kernel, chip: KernelTarget | None) -> Kernel:
     if chip is None or not kernel.plain or kernel.platform == chip.platform:
         return kernel
     # what was read of its body was read as a TPU runs it
-    return replace(kernel, platform=chip.platform, body=None)
+    return replace(kernel, platform=chip.platform, body_reader=None)
 
 
 def foreign(kernel: Kernel, chip: KernelTarget) -> str:

@@ -39,7 +39,7 @@ def test_a_call_is_what_its_spec_says(pitfall: Pitfall, side: str) -> None:
         assert mapping_of(back) == mapping_of(call)
         before, after = (
             [(f.question, f.subject, f.verdict, f.counterexample) for f in judge(kernel, target="v5e")]
-            for kernel in (replace(call, body=None), back)  # a text holds no body
+            for kernel in (replace(call, body_reader=None), back)  # a text holds no body
         )
         assert before == after
 

@@ -5,8 +5,9 @@ Read from jax 0.10.2 and 0.12.0.1; where they differ, the attribute that is ther
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 
 from layoutproof.bodies.effects import Body, Reference
@@ -61,10 +62,15 @@ class JaxReader:
         return is_jaxs_own(jaxpr)
 
 
-def read_body(params: Mapping[str, Any], kernel: Kernel) -> Body:
-    """The body of a pallas_call whose grid and operands `kernel` says. What goes wrong is said in `unmodelled`."""
+def with_body(jaxpr: Any, kernel: Kernel) -> Kernel:
+    """The kernel with its body, which is read where it is asked about: grids and BlockSpecs do not wait for it."""
+    return replace(kernel, body_reader=cache(partial(_body, jaxpr, kernel)))
+
+
+def _body(jaxpr: Any, kernel: Kernel) -> Body:
+    """The body of a call whose grid and operands `kernel` says. What goes wrong is said in `unmodelled`."""
     reader = JaxReader()
-    inner, _ = opened(params["jaxpr"])
+    inner, _ = opened(jaxpr)
     tables = len(kernel.tables)
     references = []
     # the references of `core_map` are its constants
@@ -88,7 +94,7 @@ def read_body(params: Mapping[str, Any], kernel: Kernel) -> Body:
     import jax
 
     try:
-        body = body_of(reader, params["jaxpr"], references, kernel)
+        body = body_of(reader, jaxpr, references, kernel)
     except BudgetExceeded as over:
         return Body(tuple(references), unmodelled=((str(over), kernel.source),))
     except Exception as error:

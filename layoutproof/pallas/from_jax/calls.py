@@ -26,7 +26,7 @@ from layoutproof.pallas.from_jax.adapter import (
     pipelined,
     place_of_function,
 )
-from layoutproof.pallas.from_jax.bodies import read_body
+from layoutproof.pallas.from_jax.bodies import with_body
 from layoutproof.pallas.from_jax.jaxpr_terms import Reference, table_of, terms_of
 
 Found = Kernel | Unmodelled
@@ -89,7 +89,7 @@ def kernel_of(
     odd = [w for w in semantics if w not in SEMANTICS]
     if odd:
         return Unmodelled(name, source, f"unknown dimension_semantics {odd[0]!r}")
-    return replace(kernel, body=read_body(params, kernel)) if kernel.platform == "tpu" else kernel
+    return with_body(params["jaxpr"], kernel) if kernel.platform == "tpu" else kernel
 
 
 def _says_no_platform(params: Mapping[str, Any]) -> bool:

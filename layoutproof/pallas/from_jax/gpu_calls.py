@@ -7,7 +7,6 @@ jax 0.10.2 and 0.12.0.1, where a kernel has the same parameters.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
@@ -15,7 +14,7 @@ from layoutproof.core.element_types import element_type
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Block, Kernel, Operand
 from layoutproof.pallas.from_jax.adapter import memory_word, opened
-from layoutproof.pallas.from_jax.bodies import read_body
+from layoutproof.pallas.from_jax.bodies import with_body
 
 
 def gpu_kernel(params: Mapping[str, Any], name: str, place: str) -> Kernel:
@@ -44,4 +43,4 @@ def gpu_kernel(params: Mapping[str, Any], name: str, place: str) -> Kernel:
         block = tuple(Block("blocked", n) for n in dims)
         operands.append(Operand(label, role, dims, element_type(variable.aval.dtype), block, index, memory="gmem"))
     kernel = Kernel(name, grid, tuple(map(str, mesh.grid_names)), tuple(operands), platform="mosaic_gpu", source=place)
-    return replace(kernel, body=read_body({"jaxpr": jaxprs[0]}, kernel))
+    return with_body(jaxprs[0], kernel)

@@ -16,7 +16,7 @@ from layoutproof.core.element_types import element_type
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Unmodelled
 from layoutproof.pallas.from_jax.adapter import opened, place_of_function, skipped_frame
-from layoutproof.pallas.from_jax.bodies import read_body
+from layoutproof.pallas.from_jax.bodies import with_body
 from layoutproof.pallas.from_jax.calls import body_name, scoped_in, scratch_of, touched_in
 from layoutproof.pallas.from_jax.gpu_calls import gpu_kernel
 
@@ -77,7 +77,7 @@ def mesh_kernel_of(equation: Any, source: str, live: Sequence[bool]) -> Kernel |
         vmem_limit=getattr(params.get("compiler_params"), "vmem_limit_bytes", None),
         source=source,
     )
-    return replace(kernel, body=read_body({"jaxpr": jaxprs[0]}, kernel))
+    return with_body(jaxprs[0], kernel)
 
 
 def _operand(aval: Any, role: str, position: int) -> Operand:
