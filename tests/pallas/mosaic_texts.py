@@ -78,7 +78,7 @@ def as_compiled(kernel: Kernel) -> Kernel:
         touched=None,
         source="",
         plain=False,
-        body=None,
+        body_reader=None,
     )
 
 
