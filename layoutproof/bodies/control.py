@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from layoutproof.bodies import invariants
 from layoutproof.bodies.bit_terms import UnsupportedOp, constant
 from layoutproof.bodies.claims import LONGEST_LOOP
-from layoutproof.bodies.effects import Carried, Handed, Loop, Unknown, View
+from layoutproof.bodies.effects import Carried, Freed, Handed, Loop, Unknown, View
 from layoutproof.bodies.integers import condition_of, number_of
 from layoutproof.bodies.memory import allocated
 from layoutproof.bodies.recurrence import closed_form, difference
@@ -330,7 +331,9 @@ def _scoped(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         raise UnsupportedOp("run_scoped of memory in another form")
     inner, _ = on.reader.opened(equation.params["jaxpr"])
     fresh = [allocated(on, variable.aval) for variable in inner.invars]
-    return on.run(inner, [*operands, *fresh])  # type: ignore[no-any-return]
+    results = on.run(inner, [*operands, *fresh])
+    on.effects.append(Freed(tuple(view.reference for view in fresh), replace(on.spot(), path=())))
+    return results  # type: ignore[no-any-return]
 
 
 PRIMITIVES = {

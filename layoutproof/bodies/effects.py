@@ -165,7 +165,18 @@ class Signal:
     device: str = ""
 
 
-Effect = Access | Copy | Wait | Signal
+@dataclass(frozen=True, slots=True, eq=False)
+class Freed:
+    """The end of a scope (`run_scoped`): its references are no more, and others may get their memory.
+
+    spot: without a path, as what a scope that is not entered has allocated nobody has touched.
+    """
+
+    references: tuple[Reference, ...]
+    spot: Spot
+
+
+Effect = Access | Copy | Wait | Signal | Freed
 
 
 @dataclass(frozen=True, slots=True, eq=False)

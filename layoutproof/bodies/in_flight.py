@@ -11,12 +11,12 @@ One program whose ids have names only stands for all programs, when nothing is i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, NoReturn
 
-from layoutproof.bodies.effects import Access, Body, Copy, Effect, Handed, Loop, Signal, Spot, View, Wait
+from layoutproof.bodies.effects import Access, Body, Copy, Effect, Freed, Handed, Loop, Signal, Spot, View, Wait
 from layoutproof.bodies.symbolic import Interval, Name, Number, Open, Sum, Symbolic, both, named, plus, shown
 from layoutproof.bodies.touched import Touch, touches
 from layoutproof.core.element_types import ELEMENT_BITS
@@ -189,9 +189,7 @@ class Walk:
     def _program(self, names: Mapping[str, Number], ways: list[Way]) -> list[Way]:
         program = tuple(names.values())
         ways = self._nodes_of(self._nodes, dict(names), program, (), ways)
-        freed = {r.name for r in self.body.references if r.name.startswith("scoped")}
         windows = {o.name for o in self.kernel.operands if o.windowed}
-        self._freed(freed, ways, program)
         for way in ways:
             for (name, _), slot in way.slots:
                 for flight in slot.flights:
@@ -227,7 +225,6 @@ class Walk:
         turns: tuple[Number, ...],
         ways: list[Way],
     ) -> list[Way]:
-        fresh = {r.name for r in self.body.references if r.fresh_in and r.fresh_in[-1] is loop}
         count = loop.count.args[0] if loop.count is not None and loop.count.op == "int" else None
         if count is not None and count <= MOST_ITERATIONS:
             handed = [one for one in self.body.handed if one.loop is loop]
@@ -236,7 +233,6 @@ class Walk:
                 here = {**names, loop.name: turn, **{one.name: v for one, v in zip(handed, values, strict=True)}}
                 ways = self._nodes_of(nodes, here, program, (*turns, turn), ways)
                 values = self._handed(handed, [one.following for one in handed], here, program, (*turns, turn))
-                ways = self._freed(fresh, ways, program)
                 if self.steps > MOST_STEPS:
                     self._open("", Spot(0, (), (), loop.source), f"more than {MOST_STEPS} terms in the walk")
                     raise _Stop
@@ -248,7 +244,6 @@ class Walk:
         found = []
         for way in ways:
             after = self._nodes_of(nodes, {**names, loop.name: counter}, program, (*turns, counter), [way])
-            after = self._freed(fresh, after, program)
             if any(a.slots != way.slots for a in after):
                 name = next(k[0] for a in after for k, _ in set(a.slots) ^ set(way.slots))
                 what = f"{name} counts something else after an iteration of a loop whose iterations are not known"
@@ -270,24 +265,27 @@ class Walk:
             for one, v in zip(handed, found, strict=True)
         ]
 
-    def _freed(self, freed: Collection[str], ways: list[Way], program: Sequence[Number]) -> list[Way]:
+    def _freed(self, freed: Freed, way: Way, at: Any) -> None:
         """Memory that the body allocated is free again."""
-        when = "when its memory is freed"
-        for way in ways:
-            for (name, at), slot in way.slots:
-                if name in freed:
-                    self._found(way, self._remains(name, at, slot, self._point(program), when))
-                for flight in slot.flights:
-                    for region in {flight.source.name, flight.target.name} & set(freed):
-                        what = f"{region} has a copy in flight {when}"
-                        fix = f"wait on {_slot(name, at)} before run_scoped ends"
-                        spot = self._spot(name, slot)
-                        self._found(way, Problem(what, fix, True, region, spot, self._point(program)))
-        return ways
+        names, when = {r.name for r in freed.references}, "when its memory is freed"
+        for (name, slot_at), slot in way.slots:
+            if name in names:
+                self._found(way, replace(self._remains(name, slot_at, slot, at[0], when), iteration=at[1]))
+            for flight in slot.flights:
+                for region in sorted({flight.source.name, flight.target.name} & names):
+                    sure = _running(slot, flight)
+                    what = f"{region} has a copy in flight {when}"
+                    what = what if sure else f"perhaps {what}"
+                    fix = f"wait on {_slot(name, slot_at)} before run_scoped ends"
+                    self._found(way, Problem(what, fix, sure, region, self._spot(name, slot), *at))
 
     def _effect(
         self, effect: Effect, names: dict[str, Number], program: Any, turns: tuple[Number, ...], way: Way
     ) -> Iterator[Way]:
+        if isinstance(effect, Freed):
+            self._freed(effect, way, (self._point(program), self._point(turns)))
+            yield way
+            return
         if isinstance(effect, Access) and (
             not way.slots or _array(self.kernel, effect.view.reference.name) not in self._copied
         ):
@@ -391,10 +389,7 @@ class Walk:
         common = _common(on, self._region(on, touch.view), region)
         if common is False:
             return
-        total = _total(slot)
-        # were this copy the last to end, would the bytes of the others have been enough?
-        rest = plus(plus(total, flight.size, -1), slot.waited, -1)
-        running = type(rest) is int and rest >= 0
+        running = _running(slot, flight)
         element = common if isinstance(common, tuple) else ()
         name = touch.view.reference.name
         line = flight.line.rpartition(":")[2]
@@ -503,6 +498,12 @@ def _total(slot: Slot) -> Number:
     for flight in slot.flights:
         total = plus(total, flight.size)
     return total
+
+
+def _running(slot: Slot, flight: Flight) -> bool:
+    """Whether a copy may not have ended: were it the last to end, the bytes of the others would have been enough."""
+    rest = plus(plus(_total(slot), flight.size, -1), slot.waited, -1)
+    return type(rest) is int and rest >= 0
 
 
 def _array(kernel: Kernel, name: str) -> str:

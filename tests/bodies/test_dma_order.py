@@ -312,6 +312,84 @@ def test_memory_of_a_scope_is_waited_for_within_it() -> None:
     assert "when its memory is freed" in found.reason
 
 
+def _scoped(mutant: str = "", into: bool = True) -> Callable[..., None]:
+    """Memory of a scope is the target or the source of a copy; after the scope, somebody waits for its bytes."""
+
+    def body(x: Any, o: Any, buf: Any, sem: Any) -> None:
+        def scope(own: Any) -> None:
+            own[...] = jnp.zeros((8, 128))
+            ends = (x.at[pl.ds(0, 8)], own) if into else (own, o.at[pl.ds(0, 8)])
+            copy = pltpu.make_async_copy(*ends, sem.at[0])
+            copy.start()
+            if not mutant:
+                copy.wait()
+
+        pl.run_scoped(scope, pltpu.VMEM((8, 128), jnp.float32))
+        if mutant:
+            pltpu.make_async_copy(buf.at[0], buf.at[0], sem.at[0]).wait()
+
+    return body
+
+
+@pytest.mark.parametrize("into", [True, False])
+def test_a_copy_that_outlives_the_scope_of_its_memory_is_refuted(into: bool) -> None:
+    # all bytes are waited for when the program ends: too late, as the memory may be somebody else's by then
+    assert _asked(_scoped(into=into)).verdict is Verdict.PROVED
+    found = _asked(_scoped("waits later", into))
+    assert found.verdict is Verdict.REFUTED
+    assert "has a copy in flight when its memory is freed" in found.reason
+    assert found.counterexample == {"program": (0,)}
+    assert found.fix == "wait on scratch[1][0] before run_scoped ends"
+
+
+def test_a_scope_in_a_loop_ends_in_every_iteration() -> None:
+    def made(mutant: str) -> Callable[..., None]:
+        def body(x: Any, o: Any, buf: Any, sem: Any) -> None:
+            def turn(i: Any, carry: Any) -> Any:
+                _scoped(mutant)(x, o, buf, sem)
+                return carry
+
+            jax.lax.fori_loop(0, 3, turn, 0)
+
+        return body
+
+    assert _asked(made("")).verdict is Verdict.PROVED
+    found = _asked(made("waits later"))
+    assert found.verdict is Verdict.REFUTED
+    assert found.counterexample == {"program": (0,), "iteration": (0,)}
+
+
+def test_a_scope_under_a_condition_that_a_table_decides_ends_there() -> None:
+    def made(mutant: str) -> Callable[..., None]:
+        def body(table: Any, x: Any, o: Any, buf: Any, sem: Any) -> None:
+            @pl.when(table[pl.program_id(0)] > 0)
+            def _() -> None:
+                _scoped(mutant)(x, o, buf, sem)
+
+        return body
+
+    table = jnp.zeros((4,), jnp.int32)
+    assert _asked(made(""), tables=[table]).verdict is Verdict.PROVED
+    found = _asked(made("waits later"), tables=[table])
+    assert found.verdict is Verdict.UNKNOWN
+    assert "when its memory is freed" in found.reason
+
+
+@pytest.mark.parametrize(("wait", "verdict"), [(2, Verdict.PROVED), (1, Verdict.REFUTED)])
+def test_a_semaphore_of_a_scope_counts_0_when_the_scope_ends(wait: int, verdict: Verdict) -> None:
+    def body(x: Any, o: Any, buf: Any, sem: Any) -> None:
+        def scope(own: Any) -> None:
+            pl.semaphore_signal(own, 2)
+            pl.semaphore_wait(own, wait)
+
+        pl.run_scoped(scope, pltpu.SemaphoreType.REGULAR)
+
+    found = _asked(body)
+    assert found.verdict is verdict
+    if verdict is Verdict.REFUTED:
+        assert "counts 1 when its memory is freed" in found.reason
+
+
 @pytest.mark.parametrize(("signal", "wait", "verdict"), [(2, 2, "proved"), (2, 1, "refuted"), (1, 2, "refuted")])
 def test_signals_are_counted(signal: int, wait: int, verdict: str) -> None:
     def body(x: Any, o: Any, buf: Any, sem: Any) -> None:

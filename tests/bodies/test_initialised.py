@@ -72,6 +72,30 @@ def test_rows_that_a_loop_wrote_are_written(rows: int, verdict: Verdict) -> None
     assert worst(asked(call(body), X)) is verdict
 
 
+@pytest.mark.parametrize("turns", [3, None])
+@pytest.mark.parametrize(("once", "verdict"), [(False, Verdict.PROVED), (True, Verdict.REFUTED)])
+def test_memory_of_a_scope_is_new_in_every_iteration(turns: int | None, once: bool, verdict: Verdict) -> None:
+    def body(x: Any, o: Any, s: Any) -> None:
+        def turn(i: Any, carry: Any) -> Any:
+            def scope(own: Any) -> None:
+                @pl.when((i == 0) if once else (i >= 0))
+                def _() -> None:
+                    own[...] = jnp.zeros((8, 128))
+
+                o[...] = own[...] + x[...]
+
+            pl.run_scoped(scope, pltpu.VMEM((8, 128), jnp.float32))
+            return carry
+
+        jax.lax.fori_loop(0, turns or pl.program_id(0) + 1, turn, 0)
+
+    found = asked(call(body), X)
+    assert worst(found) is verdict
+    if verdict is Verdict.REFUTED:
+        assert found[0].counterexample is not None
+        assert found[0].counterexample["iteration"] == (1,)
+
+
 @pytest.mark.parametrize(("semantics", "verdict"), [("arbitrary", Verdict.PROVED), ("parallel", Verdict.REFUTED)])
 def test_what_another_core_wrote_is_not_written(semantics: str, verdict: Verdict) -> None:
     def body(x: Any, o: Any, s: Any) -> None:

@@ -7,6 +7,7 @@ waited for: most of it looks right there.
 Refuted by: the first program and iteration at which it goes wrong, with the element, the slot and the bytes.
 Asked of the programs in their order on one core. Bytes are counted, per slot of a semaphore: one wait may take those of
 many copies, and its address counts for nothing. While any byte of a slot is not waited for, any copy on it may run.
+A scope (`run_scoped`) ends with nothing in flight into its memory or out of it, and with its semaphores at 0.
 Example: `copy.start(); o_ref[...] = buf[...]; copy.wait()` reads `buf` while the copy into it is in flight.
 Unknown: copies to and signals from other devices, barriers, slots that data choose, and loops whose number of
 iterations data choose, where an iteration leaves something in flight.
