@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from layoutproof.core.errors import LayoutError, shorten, unknown_name
 from layoutproof.core.term import Amount
-from layoutproof.kernel.kernel import CompilerAnswer, Kernel, MemoryUse, Operand
+from layoutproof.hardware.gpu_kernels import COMPILER, GpuKernels, only_target, page_of
+from layoutproof.kernel.kernel import Operand
 
 KERNEL_TARGETS = ("mosaic_gpu",)
 OTHER_NAMES: dict[str, str] = {}
-COMPILER = "jax 0.10.2"
 
 
 def kernel_target(name: str, compiler: str | None = None) -> MosaicGpuKernels:
@@ -23,21 +22,17 @@ def kernel_target(name: str, compiler: str | None = None) -> MosaicGpuKernels:
     >>> kernel_target("mosaic_gpu").platform
     'mosaic_gpu'
     """
-    if name.lower() != "mosaic_gpu":
-        raise unknown_name("target", name, KERNEL_TARGETS)
-    if compiler not in (None, COMPILER, "0.10.2"):
-        raise LayoutError(f"no rules for compiler {shorten(str(compiler), 40)!r}; read from: {COMPILER}")
+    only_target(name, compiler, "mosaic_gpu")
     return MosaicGpuKernels()
 
 
 def page(name: str) -> str:
     """What is known of it, as `explain` shows it."""
-    first = f"Pallas kernels on a GPU through Mosaic GPU, by the rules of {COMPILER}."
-    return f"{first}\n\nPrograms run in any order, at once."
+    return page_of("Mosaic GPU")
 
 
 @dataclass(frozen=True, slots=True)
-class MosaicGpuKernels:
+class MosaicGpuKernels(GpuKernels):
     """See `kernel.kernel.KernelTarget`."""
 
     name: str = "mosaic_gpu"
@@ -49,40 +44,3 @@ class MosaicGpuKernels:
         if operand.windowed and any(block.kind == "element" for block in operand.block):
             return "Element windows are not supported by Mosaic GPU (lowering.py:684-716)"
         return ""
-
-    def refuses_index(self, operand: Operand) -> str:
-        """Nothing: starts need not be aligned."""
-        return ""
-
-    def misaligned(self, operand: Operand) -> tuple[tuple[int, int], ...]:
-        """Nothing: starts need not be aligned."""
-        return ()
-
-    def relayout(self, operand: Operand) -> tuple[int, str]:
-        """Nothing: arrays on GPUs are row-major."""
-        return 0, ""
-
-    def memory(self, kernel: Kernel) -> tuple[MemoryUse, ...]:
-        """Nothing is known: shared memory and registers are the compiler's choice."""
-        return ()
-
-    def answered(self, kernel: Kernel) -> CompilerAnswer | None:
-        """Nobody asks a compiler for GPUs here."""
-        return None
-
-    def told(self, answer: CompilerAnswer) -> MosaicGpuKernels:
-        """The same: no compiler is asked."""
-        return self
-
-    def refuses_kernel(self, kernel: Kernel) -> tuple[str, ...]:
-        """Dynamic grids, tables and pipeline modes (lowering.py:684-716, 771-778)."""
-        found = [
-            f"grid dimension {k} is known at run time only; no dynamic grid on GPU"
-            if type(extent) is not int
-            else f"grid dimension {k} has {extent} programs"
-            for k, extent in enumerate(kernel.grid)
-            if type(extent) is not int or extent < 0
-        ]
-        found += [f"table {t.name}: no scalar prefetch on GPU" for t in kernel.tables]
-        found += [f"{o.name}: no pipeline_mode on GPU" for o in kernel.operands if o.buffers is not None]
-        return tuple(found)

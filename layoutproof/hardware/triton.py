@@ -7,13 +7,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from layoutproof.core.errors import LayoutError, shorten, unknown_name
 from layoutproof.core.term import Amount
-from layoutproof.kernel.kernel import CompilerAnswer, Kernel, MemoryUse, Operand
+from layoutproof.hardware.gpu_kernels import COMPILER, GpuKernels, only_target, page_of
+from layoutproof.kernel.kernel import Kernel, Operand
 
 KERNEL_TARGETS = ("triton",)
 OTHER_NAMES: dict[str, str] = {}
-COMPILER = "jax 0.10.2"
 
 
 def kernel_target(name: str, compiler: str | None = None) -> TritonKernels:
@@ -22,20 +21,17 @@ def kernel_target(name: str, compiler: str | None = None) -> TritonKernels:
     >>> kernel_target("triton").platform
     'triton'
     """
-    if name.lower() != "triton":
-        raise unknown_name("target", name, KERNEL_TARGETS)
-    if compiler not in (None, COMPILER, "0.10.2"):
-        raise LayoutError(f"no rules for compiler {shorten(str(compiler), 40)!r}; read from: {COMPILER}")
+    only_target(name, compiler, "triton")
     return TritonKernels()
 
 
 def page(name: str) -> str:
     """What is known of it, as `explain` shows it."""
-    return f"Pallas kernels on a GPU through Triton, by the rules of {COMPILER}.\n\nPrograms run in any order, at once."
+    return page_of("Triton")
 
 
 @dataclass(frozen=True, slots=True)
-class TritonKernels:
+class TritonKernels(GpuKernels):
     """See `kernel.kernel.KernelTarget`."""
 
     name: str = "triton"
@@ -51,30 +47,6 @@ class TritonKernels:
                 return f"dimension {d}: a block of {block.size} elements"
         return ""
 
-    def refuses_index(self, operand: Operand) -> str:
-        """Nothing: starts need not be aligned."""
-        return ""
-
-    def misaligned(self, operand: Operand) -> tuple[tuple[int, int], ...]:
-        """Nothing: starts need not be aligned."""
-        return ()
-
-    def relayout(self, operand: Operand) -> tuple[int, str]:
-        """Nothing: arrays on GPUs are row-major."""
-        return 0, ""
-
-    def memory(self, kernel: Kernel) -> tuple[MemoryUse, ...]:
-        """Nothing is known: shared memory and registers are the compiler's choice."""
-        return ()
-
-    def answered(self, kernel: Kernel) -> CompilerAnswer | None:
-        """Nobody asks a compiler for GPUs here."""
-        return None
-
-    def told(self, answer: CompilerAnswer) -> TritonKernels:
-        """The same: no compiler is asked."""
-        return self
-
     def refuses_kernel(self, kernel: Kernel) -> tuple[str, ...]:
         """Loads and stores of other sizes than powers of two, and what only TPUs have (lowering.py:291-321).
 
@@ -85,14 +57,5 @@ class TritonKernels:
             for size in kernel.accesses
             if size & (size - 1)
         ]
-        found += [
-            f"grid dimension {k} is known at run time only; no dynamic grid on GPU"
-            if type(extent) is not int
-            else f"grid dimension {k} has {extent} programs"
-            for k, extent in enumerate(kernel.grid)
-            if type(extent) is not int or extent < 0
-        ]
-        found += [f"table {t.name}: no scalar prefetch on GPU" for t in kernel.tables]
         found += [f"scratch {s.dtype}{list(s.dims)}: none on GPU" for s in kernel.scratch]
-        found += [f"{o.name}: no pipeline_mode on GPU" for o in kernel.operands if o.buffers is not None]
-        return tuple(found)
+        return (*found, *GpuKernels.refuses_kernel(self, kernel))

@@ -1,0 +1,68 @@
+"""What every backend of JAX's Pallas for GPUs has in common: which file says what is in `mosaic_gpu` and `triton`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from layoutproof.core.errors import LayoutError, shorten, unknown_name
+from layoutproof.kernel.kernel import CompilerAnswer, Kernel, MemoryUse, Operand
+
+COMPILER = "jax 0.10.2"
+"""The version whose lowering the rules were read from (not run: no GPU was at hand)."""
+
+
+def only_target(name: str, compiler: str | None, own: str) -> None:
+    """LayoutError for another name than a file's own, and for versions whose rules nobody read."""
+    if name.lower() != own:
+        raise unknown_name("target", name, (own,))
+    if compiler not in (None, COMPILER, COMPILER.removeprefix("jax ")):
+        raise LayoutError(f"no rules for compiler {shorten(str(compiler), 40)!r}; read from: {COMPILER}")
+
+
+def page_of(backend: str) -> str:
+    """What is known of a backend, as `explain` shows it."""
+    first = f"Pallas kernels on a GPU through {backend}, by the rules of {COMPILER}."
+    return f"{first}\n\nPrograms run in any order, at once."
+
+
+@dataclass(frozen=True, slots=True)
+class GpuKernels:
+    """What no backend for GPUs asks, and what each refuses. See `kernel.kernel.KernelTarget`."""
+
+    def refuses_index(self, operand: Operand) -> str:
+        """Nothing: starts need not be aligned."""
+        return ""
+
+    def misaligned(self, operand: Operand) -> tuple[tuple[int, int], ...]:
+        """Nothing: starts need not be aligned."""
+        return ()
+
+    def relayout(self, operand: Operand) -> tuple[int, str]:
+        """Nothing: arrays on GPUs are row-major."""
+        return 0, ""
+
+    def memory(self, kernel: Kernel) -> tuple[MemoryUse, ...]:
+        """Nothing is known: shared memory and registers are the compiler's choice."""
+        return ()
+
+    def answered(self, kernel: Kernel) -> CompilerAnswer | None:
+        """Nobody asks a compiler for GPUs here."""
+        return None
+
+    def told(self, answer: CompilerAnswer) -> Self:
+        """The same: no compiler is asked."""
+        return self
+
+    def refuses_kernel(self, kernel: Kernel) -> tuple[str, ...]:
+        """Dynamic grids, tables, pipeline modes (mosaic_gpu/lowering.py:684-716, 771-778)."""
+        found = [
+            f"grid dimension {k} is known at run time only; no dynamic grid on GPU"
+            if type(extent) is not int
+            else f"grid dimension {k} has {extent} programs"
+            for k, extent in enumerate(kernel.grid)
+            if type(extent) is not int or extent < 0
+        ]
+        found += [f"table {t.name}: no scalar prefetch on GPU" for t in kernel.tables]
+        found += [f"{o.name}: no pipeline_mode on GPU" for o in kernel.operands if o.buffers is not None]
+        return tuple(found)
