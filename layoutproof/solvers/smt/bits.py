@@ -9,9 +9,10 @@ import z3
 from layoutproof.core.errors import Unsupported
 from layoutproof.solvers.interval import Bound
 from layoutproof.solvers.smt.bounded import Bounded, term_of
+from layoutproof.solvers.smt.connectives import Connectives
 
 
-class Bits:
+class Bits(Connectives):
     """Terms are two's complement bit-vectors of one width, in one z3 context; see `Dialect`.
 
     `divisors_known`: somebody else has shown every divisor to be positive.
@@ -69,15 +70,6 @@ class Bits:
 
     def equal(self, left: Any, right: Any) -> Any:
         return left == right
-
-    def logical_and(self, left: Any, right: Any) -> Any:
-        return z3.And(left, right)
-
-    def logical_or(self, left: Any, right: Any) -> Any:
-        return z3.Or(left, right)
-
-    def logical_not(self, condition: Any) -> Any:
-        return z3.Not(condition)
 
     def choose(self, condition: Any, left: Any, right: Any, low: Bound) -> Any:
         return z3.If(condition, left, right)

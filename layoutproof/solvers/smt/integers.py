@@ -17,6 +17,7 @@ import z3
 from layoutproof.core.errors import Unsupported
 from layoutproof.solvers.interval import Bound
 from layoutproof.solvers.smt.bounded import Bounded, bounds, term_of
+from layoutproof.solvers.smt.connectives import Connectives
 
 Monomial = tuple[str, ...]
 Polynomial = Mapping[Monomial, int]
@@ -25,7 +26,7 @@ MOST_PRODUCTS = 60
 """Products beyond which their monotony is no longer spelled out pair by pair."""
 
 
-class Integers:
+class Integers(Connectives):
     """Terms are polynomials; quotient and remainder are unknowns with value == quotient * by + remainder.
 
     z3's own `x / 0` may be anything, so every divisor must be shown positive before its lemma counts: `assumed` is
@@ -82,15 +83,6 @@ class Integers:
 
     def equal(self, left: Polynomial, right: Polynomial) -> Any:
         return self._written(self.subtract(left, right)) == 0
-
-    def logical_and(self, left: Any, right: Any) -> Any:
-        return z3.And(left, right)
-
-    def logical_or(self, left: Any, right: Any) -> Any:
-        return z3.Or(left, right)
-
-    def logical_not(self, condition: Any) -> Any:
-        return z3.Not(condition)
 
     def choose(self, condition: Any, left: Polynomial, right: Polynomial, low: Bound) -> Polynomial:
         name = f"choice {len(self._low)}"

@@ -10,12 +10,13 @@ import z3
 from layoutproof.core.errors import Unsupported
 from layoutproof.solvers.interval import Bound
 from layoutproof.solvers.smt.bounded import Bounded, term_of
+from layoutproof.solvers.smt.connectives import Connectives
 
 WIDTH = 128
 """Bits in which an xor is taken: no number of a layout of known sizes needs more."""
 
 
-class Plain:
+class Plain(Connectives):
     """z3's own integer operations in one context; None is the one that everybody shares. See `Dialect`.
 
     Quotient and remainder are Python's where the divisor is positive, and every divisor in doubt is assumed to be:
@@ -72,15 +73,6 @@ class Plain:
 
     def equal(self, left: Any, right: Any) -> Any:
         return left == right
-
-    def logical_and(self, left: Any, right: Any) -> Any:
-        return z3.And(left, right)
-
-    def logical_or(self, left: Any, right: Any) -> Any:
-        return z3.Or(left, right)
-
-    def logical_not(self, condition: Any) -> Any:
-        return z3.Not(condition)
 
     def choose(self, condition: Any, left: Any, right: Any, low: Bound) -> Any:
         return z3.If(condition, left, right)
