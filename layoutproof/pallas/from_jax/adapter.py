@@ -273,34 +273,36 @@ def pipelined(jaxpr: Any) -> frozenset[int]:
     What is handed to an unknown operation counts as touched.
     """
     inner, _ = opened(jaxpr)
-    whole, touched = _uses(inner, False)
+    whole, touched = _uses(inner, "")
     return frozenset(k for k, v in enumerate(inner.invars) if id(v) in whole and id(v) not in touched)
 
 
 def in_pipeline(equation: Any) -> bool:
     """Whether an equation belongs to a pipeline seen by `pipelines_traced`, and not to the body that it runs."""
+    return _scope(equation) in (MARK, PARTS)
+
+
+def _scope(equation: Any) -> str:
+    """The innermost of our scopes round an equation, as its own jaxpr says; "" where there is none."""
     scopes = str(equation.source_info.name_stack).split("/")
-    said = [scope for scope in scopes if scope in (MARK, PARTS, BODY)]
-    return bool(said) and said[-1] != BODY
+    return next((scope for scope in reversed(scopes) if scope in (MARK, PARTS, BODY)), "")
 
 
-def _uses(jaxpr: Any, in_pipeline: bool) -> tuple[set[int], set[int]]:
-    """The variables of a jaxpr that pipelines use, and those that anything else uses, by identity."""
+def _uses(jaxpr: Any, scope: str) -> tuple[set[int], set[int]]:
+    """The variables of a jaxpr in a scope that pipelines use, and those that anything else uses, by identity."""
     whole: set[int] = set()
     touched: set[int] = set()
     for equation in jaxpr.eqns:
-        scopes = str(equation.source_info.name_stack).split("/")
-        said = [scope for scope in scopes if scope in (MARK, PARTS, BODY)]
-        ours = said[-1] == MARK if said else in_pipeline
+        here = _scope(equation) or scope
         given = {id(v) for v in equation.invars if not is_literal(v)}
         for passed, closed in _passed(equation):
             inner, _ = opened(closed)
             names = dict(zip([id(v) for v in passed[1]], passed[0], strict=False))
-            inner_whole, inner_touched = _uses(inner, ours)
+            inner_whole, inner_touched = _uses(inner, here)
             whole |= {id(names[v]) for v in inner_whole if v in names}
             touched |= {id(names[v]) for v in inner_touched if v in names}
             given -= {id(v) for v in passed[0] if not is_literal(v)}
-        if ours:
+        if here == MARK:
             whole |= given
         else:
             touched |= given
