@@ -119,8 +119,9 @@ def test_unknown_is_a_warning_and_never_silent(mine: Any) -> None:
         lambda: jax.eval_shape(mine.by_hand, zeros(8, 128)),
         lambda: jax.eval_shape(mine.gather, jax.ShapeDtypeStruct((8,), jax.numpy.int32), zeros(64, 128)),
     ):
-        with pytest.warns(layoutproof.KernelWarning, match="unknown"), layoutproof.guard():
+        with pytest.warns(layoutproof.KernelWarning, match="unknown"), layoutproof.guard() as seen:
             traced()
+        assert [call.verdict for call in seen.calls] == [Verdict.UNKNOWN]
 
 
 def test_assumptions_said_by_a_decorator(mine: Any) -> None:
@@ -153,8 +154,9 @@ def test_pipelines_inside_of_kernels(mine: Any) -> None:
 
 def test_warn_instead_of_raise(mine: Any) -> None:
     """With on="warn" a wrong call is a warning."""
-    with pytest.warns(layoutproof.KernelWarning, match="no program writes"), layoutproof.guard(on="warn"):
+    with pytest.warns(layoutproof.KernelWarning, match="no program writes"), layoutproof.guard(on="warn") as seen:
         jax.eval_shape(mine.copy, zeros(1000, 128))
+    assert [call.verdict for call in seen.calls] == [Verdict.REFUTED]
 
 
 def test_the_blocks_own_exception_goes_on(mine: Any) -> None:
