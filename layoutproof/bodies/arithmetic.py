@@ -10,12 +10,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.integers import OPERATIONS, SHIFTS, applied, condition_of, converted, held
-from layoutproof.bodies.values import FALSE, TRUE, Index, Lost, Value, all_of, any_of, maybe, negation, settled
+from layoutproof.bodies.values import (
+    FALSE,
+    Index,
+    Lost,
+    Value,
+    aligned,
+    all_of,
+    any_of,
+    dims_of,
+    maybe,
+    negation,
+    settled,
+    takes,
+)
 from layoutproof.core.term import Term
-
-_ZERO = Term("int", 0)
 
 FLOATS = (
     "exp", "exp2", "expm1", "log", "log1p", "log2", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
@@ -26,25 +36,15 @@ FLOATS = (
 """Elementwise operations whose results are no terms."""
 
 
-def operand_index(operand: Value, dims: Sequence[int], index: Index) -> Index:
-    """Which element of an operand meets an element of the result."""
-    if not operand.dims:
-        return ()
-    lead = len(dims) - len(operand.dims)
-    return tuple(
-        _ZERO if extent == 1 and dims[k + lead] != 1 else index[k + lead] for k, extent in enumerate(operand.dims)
-    )
-
-
 def _elementwise(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     name, variable = equation.primitive.name, equation.outvars[0]
-    dims = tuple(int(n) for n in getattr(variable.aval, "shape", ()))
+    dims = dims_of(variable.aval)
     dtype = equation.invars[0].aval.dtype
 
     def number(index: Index) -> Term:
         if name not in OPERATIONS and name not in SHIFTS:
             raise Lost(f"the result of {name}")
-        parts = [o.number(operand_index(o, dims, index)) for o in operands]
+        parts = [o.number(aligned(o, dims, index)) for o in operands]
         term: Term = settled(held(applied(name, parts, dtype), variable.aval))
         return term
 
@@ -56,7 +56,7 @@ def undefined_in(operands: Sequence[Value], dims: Sequence[int]) -> Any:
     some = [o for o in operands if not o.defined]
     if not some:
         return None
-    return lambda index: any_of([o.undefined(operand_index(o, dims, index)) for o in some])
+    return lambda index: any_of([o.undefined(aligned(o, dims, index)) for o in some])
 
 
 def _logical(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -69,14 +69,14 @@ def _logical(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     def open_(value: Value, index: Index) -> Term:
         # whether a side leaves the answer to the other one
         try:
-            said = condition_of(value.number(operand_index(value, result.dims, index)))
+            said = condition_of(value.number(aligned(value, result.dims, index)))
         except Lost as lost:
             return maybe(str(lost))
         return settled(said if absorbs else negation(said))
 
     def undefined(index: Index) -> Term:
-        one = left.undefined(operand_index(left, result.dims, index))
-        other = right.undefined(operand_index(right, result.dims, index))
+        one = left.undefined(aligned(left, result.dims, index))
+        other = right.undefined(aligned(right, result.dims, index))
         if one is FALSE and other is FALSE:
             return FALSE  # type: ignore[no-any-return]
         return any_of(
@@ -96,29 +96,22 @@ def _select(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     if result.defined:
         return [result]
 
+    def taken(k: int, index: Index) -> Term:
+        try:
+            said = which.number(aligned(which, result.dims, index))
+        except Lost as lost:
+            return maybe(str(lost))
+        return takes(condition_of(said) if which.dtype.kind == "b" else said, k, len(cases))
+
     def undefined(index: Index) -> Term:
-        parts = [which.undefined(operand_index(which, result.dims, index))]
+        parts = [which.undefined(aligned(which, result.dims, index))]
         for k, case in enumerate(cases):
-            said = case.undefined(operand_index(case, result.dims, index))
+            said = case.undefined(aligned(case, result.dims, index))
             if said is not FALSE:
-                parts.append(all_of([_chosen(which, k, len(cases), operand_index(which, result.dims, index)), said]))
+                parts.append(all_of([taken(k, index), said]))
         return any_of(parts)
 
     return [Value(result.dims, result.dtype, result.number, undefined)]
-
-
-def _chosen(which: Value, k: int, count: int, index: Index) -> Term:
-    """Whether a choice takes its case k."""
-    try:
-        said = which.number(index)
-    except Lost as lost:
-        return maybe(str(lost))
-    if which.dtype.kind == "b":
-        condition = settled(condition_of(said))
-        return condition if k else negation(condition)
-    low = TRUE if k == 0 else settled(Term("<", Term("int", k - 1), said))
-    high = TRUE if k == count - 1 else settled(Term("<=", said, Term("int", k)))
-    return all_of([low, high])
 
 
 def _converted(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -152,17 +145,10 @@ def _same(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return list(operands)
 
 
-def _clamped(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    if any(isinstance(o, Value) for o in operands):
-        return _elementwise(on, equation, operands)
-    raise UnsupportedOp("a clamp of references")
-
-
 PRIMITIVES = {
     **dict.fromkeys((*OPERATIONS, *SHIFTS, *FLOATS), _elementwise),
     "and": _logical,
     "or": _logical,
-    "clamp": _clamped,
     "select_n": _select,
     "convert_element_type": _converted,
     "integer_pow": _power,

@@ -29,14 +29,17 @@ from layoutproof.bodies.values import (
     Value,
     all_of,
     any_of,
+    dims_of,
     leaf,
     maybe,
     negation,
     settled,
+    takes,
 )
-from layoutproof.core.term import CONDITIONS, Term
+from layoutproof.core.term import CONDITIONS, ONE, ZERO, Term
 
-_ZERO, _ONE = Term("int", 0), Term("int", 1)
+_HANDED_ON = "a number that a loop hands on"
+"""What is said of a carried number that no term says."""
 
 
 def _call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -49,9 +52,9 @@ def _call(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         by = _whole(operands[1])
         if by is not None and by > 0 and operands[0].dtype.kind in "iu":
             # JAX writes them out with div, sign and select; the name says it better
-            left, dims = operands[0], tuple(int(n) for n in equation.outvars[0].aval.shape)
+            left, dims = operands[0], dims_of(equation.outvars[0].aval)
             if left.dims == dims:
-                return [_divided(left, known, by, operands[1])]
+                return [_divided(left, known, by)]
     return on.run(jaxpr, operands)  # type: ignore[no-any-return]
 
 
@@ -60,12 +63,12 @@ def _whole(value: Any) -> int | None:
     if not isinstance(value, Value):
         return None
     try:
-        return constant(value.number((_ZERO,) * len(value.dims))) if not value.dims else None
+        return constant(value.number((ZERO,) * len(value.dims))) if not value.dims else None
     except Lost:
         return None
 
 
-def _divided(left: Value, op: str, by: int, right: Value) -> Value:
+def _divided(left: Value, op: str, by: int) -> Value:
     def said(index: Index) -> Term:
         term = left.number(index)
         whole = constant(term)
@@ -84,11 +87,8 @@ def _cond(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     if known is not None:
         return on.run(branches[min(max(known, 0), count - 1)], rest)  # type: ignore[no-any-return]
     chosen = on.scalar(which)
-    if which.dtype.kind == "b":
-        said = settled(condition_of(chosen))
-        taken = [negation(said), said]
-    else:
-        taken = _taken(chosen, count)
+    said = condition_of(chosen) if which.dtype.kind == "b" else chosen
+    taken = [takes(said, k, count) for k in range(count)]
     sides: list[list[Any] | None] = []
     for branch, condition in zip(branches, taken, strict=True):
         if condition is FALSE:
@@ -98,19 +98,6 @@ def _cond(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
             sides.append(on.run(branch, rest))
     kept = [(c, side) for c, side in zip(taken, sides, strict=True) if side is not None]
     return [_merged(which, cases) for cases in zip(*[[(c, v) for v in side] for c, side in kept], strict=True)]
-
-
-def _taken(chosen: Term, count: int) -> list[Term]:
-    """The condition of each branch: the first is for numbers below, too, and the last for those above."""
-    if count == 2 and chosen.op == "select" and [constant(a) for a in chosen.args[1:]] == [1, 0]:
-        # a truth value that was converted, as `pl.when` does
-        return [negation(chosen.args[0]), chosen.args[0]]
-    found = []
-    for k in range(count):
-        low = TRUE if k == 0 else settled(Term("<", Term("int", k - 1), chosen))
-        high = TRUE if k == count - 1 else settled(Term("<", chosen, Term("int", k + 1)))
-        found.append(all_of([low, high]))
-    return found
 
 
 def _merged(which: Value, cases: Sequence[tuple[Term, Any]]) -> Any:
@@ -160,7 +147,7 @@ def _scan(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     stacked = []
     for value, variable in zip(results[carry:], equation.outvars[carry:], strict=True):
         why = "what a loop stacks"
-        dims = tuple(int(n) for n in variable.aval.shape)
+        dims = dims_of(variable.aval)
         stacked.append(
             Value(dims, value.dtype, why, None if value.defined else lambda index: maybe("what a loop stacks"))
         )
@@ -193,12 +180,11 @@ def _slot(on: Any, init: Any) -> tuple[str, Any]:
     if isinstance(init, View):
         return "", init
     name = on.named("carry")
-    _havoc(on, name, init.dtype, on.source())
+    term = on.any_number(name, _HANDED_ON, init.dtype, on.source())
     if init.dims or getattr(init.dtype, "kind", "") not in "iub":
         why = "a value that a loop hands on"
         return name, Value(init.dims, init.dtype, why, lambda index: leaf(name, index))
-    term = Term("name", name)
-    said = term if init.dtype.kind != "b" else Term("!=", term, _ZERO)
+    said = term if init.dtype.kind != "b" else Term("!=", term, ZERO)
     return name, Value((), init.dtype, lambda index: said, lambda index: leaf(name, index))
 
 
@@ -239,13 +225,11 @@ def _close(
             continue
         single = not init.dims and getattr(init.dtype, "kind", "") in "iub"
         after = on.named("final")
-        defined = init.defined and _defined_without(result, name)
+        defined = init.defined and isinstance(result, Value) and result.defined
         if not defined:
             on.carried[name] = Carried(loop, init, result)
             on.carried[after] = Carried(loop, init, result, final=True)
         undefined: Callable[[Index], Term] | None = None if defined else _leaf_of(after)
-        if defined:
-            on.never_undefined.add(name)
         if not single:
             finals.append(Value(init.dims, init.dtype, "what a loop hands on", undefined))
             continue
@@ -254,9 +238,9 @@ def _close(
             last = replaced(form, renaming({loop.name: trips})) if loop.name in names_in(form) else form
         else:
             held = shapes.get(name, ())
-            _havoc(on, name, init.dtype, loop.source, [shape(Term("name", name), counter) for shape in held])
-            _havoc(on, after, init.dtype, loop.source, [shape(Term("name", after), trips) for shape in held])
-            last = Term("name", after)
+            own, last = Term("name", name), Term("name", after)
+            on.any_number(name, _HANDED_ON, init.dtype, loop.source, [shape(own, counter) for shape in held])
+            on.any_number(after, _HANDED_ON, init.dtype, loop.source, [shape(last, trips) for shape in held])
             first, following = _number(init), _number(result)
             if first is not None and following is not None:
                 on.handed.append(Handed(name, after, loop, first, following))
@@ -271,17 +255,6 @@ def _always(term: Term) -> Callable[[Index], Term]:
 
 def _leaf_of(name: str) -> Callable[[Index], Term]:
     return lambda index: leaf(name, index)
-
-
-def _defined_without(result: Any, name: str) -> bool:
-    """Whether what a loop hands on is defined, whatever it was given."""
-    return isinstance(result, Value) and result.defined
-
-
-def _havoc(on: Any, name: str, dtype: Any, source: str, facts: Sequence[Term] = ()) -> None:
-    bits, kind = 8 * int(getattr(dtype, "itemsize", 4)), getattr(dtype, "kind", "i")
-    low, high = (0, 2) if kind == "b" else (0, 1 << bits) if kind == "u" else (-(1 << (bits - 1)), 1 << (bits - 1))
-    on.unknowns[name] = Unknown(name, low, high, "a number that a loop hands on", source, tuple(facts))
 
 
 def _number(value: Any) -> Term | None:
@@ -310,14 +283,14 @@ def _trips(
         above = forms.get(upper.args[0], upper) if upper.op == "name" else upper
         by_one = start is not None and difference(forms.get(left.args[0], start), Term("+", start, counter)) == 0
         if by_one and start is not None and loop.name not in _reached(forms, above):
-            return Term("max", Term("-", above, start), _ZERO)
+            return Term("max", Term("-", above, start), ZERO)
     name = on.named("trips")
     trips = Term("name", name)
-    before = renaming({loop.name: Term("-", trips, _ONE)})
+    before = renaming({loop.name: Term("-", trips, ONE)})
     facts = []
     if all(part in forms or part not in starts for part in names_in(condition)):
         held = replaced(replaced(condition, renaming(forms)), before)
-        facts.append(any_of([Term("==", trips, _ZERO), held]))
+        facts.append(any_of([Term("==", trips, ZERO), held]))
     on.unknowns[name] = Unknown(name, 0, LONGEST_LOOP, "how often a loop runs", loop.source, tuple(facts))
     return trips
 

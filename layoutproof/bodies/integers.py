@@ -11,9 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, bitwise, constant, folded, shifted, wrapped
-from layoutproof.core.term import CONDITIONS, Term
-
-ONE, ZERO = Term("int", 1), Term("int", 0)
+from layoutproof.core.term import CONDITIONS, ONE, ZERO, Term
 
 
 def held(value: Any, aval: Any) -> Any:

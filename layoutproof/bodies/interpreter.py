@@ -17,7 +17,8 @@ from layoutproof.bodies import arithmetic, control, copies, invariants, memory, 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.effects import Body, Carried, Effect, Handed, Kept, Loop, Reference, Spot, Unknown, View
 from layoutproof.bodies.integers import literal
-from layoutproof.bodies.values import TRUE, Index, Lost, Value, all_of, any_of, maybe, settled
+from layoutproof.bodies.values import TRUE, Index, Lost, Value, all_of, any_of, dims_of, maybe, settled
+from layoutproof.core.element_types import integer_range
 from layoutproof.core.errors import BudgetExceeded
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel, Table
@@ -118,7 +119,6 @@ class Interpreter:
         self.facts: list[Term] = []
         self.goes_on: dict[str, Term] = {}
         self.doubts: dict[str, Value] = {}
-        self.never_undefined: set[str] = set()
         self.kept: dict[str, Kept] = {}
         self.multiples: list[tuple[Term, int, Spot]] = []
         self.path: tuple[Term, ...] = ()
@@ -151,11 +151,13 @@ class Interpreter:
 
     def unknown(self, why: str, dtype: Any) -> Term:
         """A number that no term says, of any value that its type holds."""
-        bits = 8 * int(getattr(dtype, "itemsize", 4))
-        kind = getattr(dtype, "kind", "i")
-        low, high = (0, 2) if kind == "b" else (0, 1 << bits) if kind == "u" else (-(1 << (bits - 1)), 1 << (bits - 1))
-        name = self.named("any")
-        self.unknowns[name] = Unknown(name, low, high, why, self.source())
+        return self.any_number(self.named("any"), why, dtype, self.source())
+
+    def any_number(self, name: str, why: str, dtype: Any, source: str, facts: Sequence[Term] = ()) -> Term:
+        """The name as a number of any value that its type holds, and of which the facts are true."""
+        bits, kind = 8 * int(getattr(dtype, "itemsize", 4)), getattr(dtype, "kind", "i")
+        low, high = (0, 2) if kind == "b" else integer_range(bits, kind != "u")
+        self.unknowns[name] = Unknown(name, low, high, why, source, tuple(facts))
         return Term("name", name)
 
     def scalar(self, value: Any, dtype: Any = None) -> Term:
@@ -222,7 +224,7 @@ class Interpreter:
 
     def constant_value(self, value: Any) -> Value:
         """A number or an array that is known when tracing."""
-        dims = tuple(int(n) for n in getattr(value, "shape", ()))
+        dims = dims_of(value)
         dtype = getattr(value, "dtype", None) or _Kind(type(value))
         if not dims and getattr(dtype, "kind", "") in "iub":
             term = settled(literal(value))
@@ -266,12 +268,7 @@ def lost(on: Interpreter, equation: Any, operands: Sequence[Any], why: str) -> l
                 parts.append(operand.undefined(tuple(on.witness(extent) for extent in operand.dims)))
         return all_of([any_of(parts), maybe(why)])
 
-    return [Value(dims_of(v), v.aval.dtype, why, undefined) for v in equation.outvars]
-
-
-def dims_of(variable: Any) -> tuple[int, ...]:
-    """The shape of a variable of an equation."""
-    return tuple(int(n) for n in getattr(variable.aval, "shape", ()))
+    return [Value(dims_of(v.aval), v.aval.dtype, why, undefined) for v in equation.outvars]
 
 
 def body_of(reader: Reader, jaxpr: Any, references: Sequence[Reference], kernel: Kernel) -> Body:

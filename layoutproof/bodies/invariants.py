@@ -18,7 +18,7 @@ from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.terms import every
 from layoutproof.bodies.values import FALSE, TRUE, Lost, all_of, any_of, negation, settled
 from layoutproof.core.errors import LayoutError, Undecided
-from layoutproof.core.term import Term
+from layoutproof.core.term import ONE, ZERO, Term
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.solvers.decide import decide
 
@@ -29,7 +29,6 @@ MOST_PROPOSED = 8
 MOST_ASKED = 200
 """Steps that are asked for one loop, and for what one body stores."""
 
-_ZERO, _ONE = Term("int", 0), Term("int", 1)
 Shape = Callable[[Term, Term], Term]
 """(the number, iterations done) -> condition."""
 
@@ -56,7 +55,7 @@ def kept(
         for name, (_, following) in carried.items():
             for shape in tuple(alive[name]):
                 before = [s(Term("name", other), counter) for other, shapes in alive.items() for s in shapes]
-                broken = negation(shape(following, Term("+", counter, _ONE)))
+                broken = negation(shape(following, Term("+", counter, ONE)))
                 asked_for += 1
                 if asked_for > MOST_ASKED:
                     return {}
@@ -69,10 +68,10 @@ def kept(
 def _proposed(name: str, start: Term, following: Term, condition: Term) -> Iterable[Shape]:
     """Conditions that hold at the start, of the shapes that real loops have."""
     own = Term("name", name)
-    tops = [_ONE, *_ends(name, condition), *_numbers(following)]
+    tops = [ONE, *_ends(name, condition), *_numbers(following)]
     steps = sorted({s for s in _steps(own, following) if s})
     found: list[Shape] = [
-        lambda v, t: Term("<=", Term("min", start, _ZERO), v),
+        lambda v, t: Term("<=", Term("min", start, ZERO), v),
         lambda v, t: Term("<=", start, v),
         lambda v, t: Term("<=", v, start),
         *(_below(start, top) for top in _different(tops)),
@@ -176,7 +175,7 @@ def _stores(effects: Iterable[Effect], name: str) -> list[tuple[Access, Term]] |
             if effect.kind == "add" or any(n != 1 for n in effect.value.dims):
                 return None
             try:
-                found.append((effect, number_of(effect.value.number((_ZERO,) * len(effect.value.dims)))))
+                found.append((effect, number_of(effect.value.number((ZERO,) * len(effect.value.dims)))))
             except Lost:
                 return None
     return found
@@ -208,7 +207,7 @@ def _keeps(
     bounded |= {name: replace(body.loads[name], low=0, high=1 << 31 if high is None else high) for name in seen}
     held = replace(body, loads=bounded)
     for effect, value in stores:
-        outside = [settled(Term("<", value, _ZERO))]
+        outside = [settled(Term("<", value, ZERO))]
         if high is not None:
             outside.append(settled(Term("<=", Term("int", high), value)))
         broken = any_of(outside)

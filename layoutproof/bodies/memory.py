@@ -7,12 +7,10 @@ from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.effects import Access, Copy, Effect, Reference, Slice, Step, View, places
-from layoutproof.bodies.values import Index, Lost, Value, all_of, any_of, leaf, maybe, negation
+from layoutproof.bodies.values import Index, Lost, Value, aligned, all_of, any_of, dims_of, leaf, maybe, negation
 from layoutproof.core.element_types import ELEMENT_BITS
-from layoutproof.core.term import Term
+from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.kernel import Table
-
-_ZERO = Term("int", 0)
 
 
 def stored_names(effects: Iterable[Effect]) -> frozenset[str]:
@@ -105,11 +103,11 @@ def loaded(on: Any, view: View, access: Access, dims: tuple[int, ...], dtype: An
         if reference.name in on.constant:
             at = places(view, index)
             if at is not None:
-                return Term("read", Term("name", reference.name), *(at or (_ZERO,)))
+                return Term("read", Term("name", reference.name), *(at or (ZERO,)))
         if name not in on.loads:
             low, high = (0, 2) if dtype.kind == "b" else (None, None)
             on.loads[name] = Table(name, dims or (1,), 8 * int(dtype.itemsize), low, high, signed=dtype.kind == "i")
-        return Term("read", Term("name", name), *(index or (_ZERO,)))
+        return Term("read", Term("name", name), *(index or (ZERO,)))
 
     return Value(dims, dtype, number, lambda index: leaf(name, index))
 
@@ -122,7 +120,7 @@ def _get(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 def _load(on: Any, view: View, variable: Any, mask: Value | None = None, other: Value | None = None) -> Value:
     access = Access("read", view, on.spot(), mask=mask)
     on.effects.append(access)
-    dims = tuple(int(n) for n in getattr(variable.aval, "shape", ()))
+    dims = dims_of(variable.aval)
     value = loaded(on, view, access, dims, variable.aval.dtype)
     return value if mask is None else _masked(value, mask, other)
 
@@ -132,7 +130,7 @@ def _masked(value: Value, mask: Value, other: Value | None) -> Value:
 
     def condition(index: Index) -> Term:
         try:
-            return mask.number(aligned(mask, value, index))
+            return mask.number(aligned(mask, value.dims, index))
         except Lost as lost:
             return maybe(str(lost))
 
@@ -141,24 +139,18 @@ def _masked(value: Value, mask: Value, other: Value | None) -> Value:
             return value.number(index)
         return Term(
             "select",
-            mask.number(aligned(mask, value, index)),
+            mask.number(aligned(mask, value.dims, index)),
             value.number(index),
-            other.number(aligned(other, value, index)),
+            other.number(aligned(other, value.dims, index)),
         )
 
     def undefined(index: Index) -> Term:
         held = condition(index)
         left = negation(held)
-        rest = left if other is None else all_of([left, other.undefined(aligned(other, value, index))])
-        return any_of([mask.undefined(aligned(mask, value, index)), all_of([held, value.undefined(index)]), rest])
+        rest = left if other is None else all_of([left, other.undefined(aligned(other, value.dims, index))])
+        return any_of([mask.undefined(aligned(mask, value.dims, index)), all_of([held, value.undefined(index)]), rest])
 
     return Value(value.dims, value.dtype, number, undefined)
-
-
-def aligned(part: Value, whole: Value, index: Index) -> Index:
-    """Where the element that stands beside one of a larger array lies; dimensions of 1 are repeated."""
-    lead = len(whole.dims) - len(part.dims)
-    return tuple(_ZERO if n == 1 and whole.dims[k + lead] != 1 else index[k + lead] for k, n in enumerate(part.dims))
 
 
 def _swap(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -199,7 +191,7 @@ def allocated(on: Any, aval: Any) -> View:
     """Memory that the body allocates."""
     reader = on.reader
     memory = reader.memory_of(aval)
-    dims = tuple(int(n) for n in getattr(aval, "shape", ()))
+    dims = dims_of(aval)
     role = "semaphore" if memory == "semaphore" else "fresh"
     name = on.named("scoped")
     dtype = reader.element_type(getattr(aval, "dtype", "f32"))

@@ -32,12 +32,11 @@ from layoutproof.bodies.order import (
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.shapes import reshaped
 from layoutproof.bodies.terms import every, names_in, renaming, replaced
-from layoutproof.bodies.values import FALSE, TRUE, Lost, Value, all_of, any_of, leaf, negation, settled
+from layoutproof.bodies.values import FALSE, TRUE, Lost, Value, aligned, all_of, any_of, leaf, negation, settled
 from layoutproof.core.errors import BudgetExceeded, Undecided
-from layoutproof.core.term import Term
+from layoutproof.core.term import ONE, ZERO, Term
 from layoutproof.kernel.kernel import Kernel
 
-_ZERO, _ONE = Term("int", 0), Term("int", 1)
 MOST_PARTS = 4_000
 """Parts of one condition; beyond, it is over budget."""
 MOST_CHECKS = 400
@@ -234,7 +233,7 @@ class States:
         mask = store.mask if isinstance(store, Access) else None
         if mask is not None:
             try:
-                parts.append(mask.number(_aligned(mask, view.dims or (), index)))
+                parts.append(mask.number(aligned(mask, view.dims or (), index)))
             except Lost:
                 return any_of([all_of([*parts, given]), state, self.doubted(store.spot, view)])
         here = all_of([settled(p) for p in parts])
@@ -317,7 +316,7 @@ class States:
             if name not in used:
                 if loop.count is None:
                     return FALSE
-                parts.append(settled(Term("<", _ZERO, loop.count)))
+                parts.append(settled(Term("<", ZERO, loop.count)))
         return all_of(parts)
 
     def _open(self, term: Term) -> bool:
@@ -528,14 +527,14 @@ class States:
 
         def starts() -> list[tuple[Term, Mapping[str, Term]]]:
             left = self.before(reference, self._end[loop.name], loops)
-            more = Term("+", counter, _ONE)
-            return [(before(), {loop.name: _ZERO}), (all_of([_below(loop), left]), {loop.name: more})]
+            more = Term("+", counter, ONE)
+            return [(before(), {loop.name: ZERO}), (all_of([_below(loop), left]), {loop.name: more})]
 
         def entry() -> Term:
             state = before()
             return state if self._closed(state, loops) else FALSE
 
-        ways = [_same(FALSE), lambda: all_of([Term("==", counter, _ZERO), entry()]), entry]
+        ways = [_same(FALSE), lambda: all_of([Term("==", counter, ZERO), entry()]), entry]
         if not self.unwritten:
             for pad in self._padded(reference.dims):
                 ways += [_same(pad), _joined(entry, pad)]
@@ -552,8 +551,8 @@ class States:
 
         def starts() -> list[tuple[Term, Mapping[str, Term]]]:
             left = self.resolved(carried.next.undefined(at))
-            more = Term("+", counter, _ONE)
-            return [(before(), {loop.name: _ZERO}), (all_of([_below(loop), left]), {loop.name: more})]
+            more = Term("+", counter, ONE)
+            return [(before(), {loop.name: ZERO}), (all_of([_below(loop), left]), {loop.name: more})]
 
         def entry() -> Term:
             state = before()
@@ -720,7 +719,7 @@ def _within(place: Term, start: Term, size: Any, stride: int) -> list[Term]:
     return [
         settled(Term("<=", start, place)),
         settled(Term("<", away, reach)),
-        settled(Term("==", Term("%", away, by), _ZERO)),
+        settled(Term("==", Term("%", away, by), ZERO)),
     ]
 
 
@@ -736,19 +735,19 @@ def _reached(place: Term, start: Term, size: int, stride: int, loop: Loop) -> li
     None where the start does not move by a constant step.
     """
     counter, count = Term("name", loop.name), loop.count
-    ahead = replaced(start, renaming({loop.name: Term("+", counter, _ONE)}))
+    ahead = replaced(start, renaming({loop.name: Term("+", counter, ONE)}))
     step = difference(ahead, start)
     if step is None or step == 0 or count is None or stride != 1:
         return None
-    begin = replaced(start, renaming({loop.name: _ZERO}))
+    begin = replaced(start, renaming({loop.name: ZERO}))
     if step < 0:
-        begin = Term("+", begin, Term("*", Term("int", step), Term("-", count, _ONE)))
+        begin = Term("+", begin, Term("*", Term("int", step), Term("-", count, ONE)))
         step = -step
     away = Term("-", place, begin)
-    at = Term("min", Term("//", away, Term("int", step)), Term("-", count, _ONE))
+    at = Term("min", Term("//", away, Term("int", step)), Term("-", count, ONE))
     return [
         Term("<=", begin, place),
-        Term("<", _ZERO, count),
+        Term("<", ZERO, count),
         Term("<", Term("-", away, Term("*", Term("int", step), at)), Term("int", size)),
     ]
 
@@ -762,11 +761,6 @@ def _below(loop: Loop) -> Term:
 
 def _at(dims: Sequence[int]) -> Index:
     return tuple(Term("name", f"at{k}") for k in range(len(dims)))
-
-
-def _aligned(part: Value, dims: Sequence[int], index: Index) -> Index:
-    lead = len(dims) - len(part.dims)
-    return tuple(_ZERO if n == 1 and dims[k + lead] != 1 else index[k + lead] for k, n in enumerate(part.dims))
 
 
 def _same(term: Term) -> Callable[[], Term]:

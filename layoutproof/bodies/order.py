@@ -8,10 +8,8 @@ from typing import Any
 from layoutproof.bodies.effects import Index, Reference
 from layoutproof.bodies.terms import renaming, replaced
 from layoutproof.bodies.values import FALSE, TRUE, all_of, any_of, negation, settled
-from layoutproof.core.term import Term, size_term
+from layoutproof.core.term import ONE, ZERO, Term, size_term
 from layoutproof.kernel.kernel import Kernel, Operand
-
-_ZERO, _ONE = Term("int", 0), Term("int", 1)
 
 
 def operand_of(kernel: Kernel, reference: Reference) -> Operand | None:
@@ -56,7 +54,7 @@ def outside(operand: Operand, k: int, entry: Term) -> Term:
         return past
     parts = [past]
     if block.low:
-        parts.append(settled(Term("<", place, _ZERO)))
+        parts.append(settled(Term("<", place, ZERO)))
     elif block.kind == "element" and not block.high:
         return FALSE
     if valid is not None:
@@ -82,7 +80,7 @@ def _plus(start: Term, entry: Term) -> Term:
 
 def _last(kernel: Kernel, k: int) -> Term:
     extent = kernel.grid[k]
-    return Term("int", extent - 1) if type(extent) is int else Term("-", size_term(extent), _ONE)
+    return Term("int", extent - 1) if type(extent) is int else Term("-", size_term(extent), ONE)
 
 
 def names(kernel: Kernel) -> tuple[Term, ...]:
@@ -102,7 +100,7 @@ def one_by_one(kernel: Kernel) -> tuple[tuple[Term, ...], Term]:
     behind = TRUE
     for k in reversed(range(len(own))):
         at_end = _equal(own[k], _last(kernel, k))
-        step = Term("select", at_end, _ZERO, Term("+", own[k], _ONE))
+        step = Term("select", at_end, ZERO, Term("+", own[k], ONE))
         found.append(_choose(behind, step, own[k]))
         behind = all_of([at_end, behind])
     return tuple(reversed(found)), negation(behind)
@@ -133,13 +131,13 @@ def following(kernel: Kernel) -> tuple[tuple[Term, ...], Term, dict[str, Any]]:
     for d in range(len(own)):
         parts = [_equal(own[k], after[k]) for k in range(d)]
         parts.append(
-            settled(Term("<", own[d], after[d])) if d in parallel else _equal(after[d], Term("+", own[d], _ONE))
+            settled(Term("<", own[d], after[d])) if d in parallel else _equal(after[d], Term("+", own[d], ONE))
         )
         for k in range(d + 1, len(own)):
             if k in parallel:
                 parts.append(Term("<=", after[k], own[k]))
             else:
-                parts += [_equal(own[k], _last(kernel, k)), _equal(after[k], _ZERO)]
+                parts += [_equal(own[k], _last(kernel, k)), _equal(after[k], ZERO)]
         ways.append(all_of(parts))
     return after, any_of(ways), {f"next{k}": kernel.grid[k] for k in range(len(own))}
 
@@ -147,7 +145,7 @@ def following(kernel: Kernel) -> tuple[tuple[Term, ...], Term, dict[str, Any]]:
 def first_of_core(kernel: Kernel) -> Term:
     """The condition that a program may be the first that a core runs."""
     parallel = set(kernel.parallel()) if kernel.platform == "tpu" else set()
-    return all_of([_equal(term, _ZERO) for k, term in enumerate(names(kernel)) if k not in parallel])
+    return all_of([_equal(term, ZERO) for k, term in enumerate(names(kernel)) if k not in parallel])
 
 
 def other_block(kernel: Kernel, operand: Operand, program: Sequence[Term]) -> Term:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.bodies.values import Value, number
+from layoutproof.bodies.values import Value, dims_of, number
 from layoutproof.core.term import Term, size_term
 
 
@@ -41,7 +41,7 @@ def _multiple(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 def _nothing(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     why = f"the result of {equation.primitive.name}"
-    return [Value(tuple(int(n) for n in v.aval.shape), v.aval.dtype, why) for v in equation.outvars]
+    return [Value(dims_of(v.aval), v.aval.dtype, why) for v in equation.outvars]
 
 
 PRIMITIVES = {

@@ -16,9 +16,7 @@ from layoutproof.bodies.effects import Loop
 from layoutproof.bodies.terms import every, names_in, renaming, replaced
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import SizeNumbers
-from layoutproof.core.term import Term
-
-_ZERO, _ONE = Term("int", 0), Term("int", 1)
+from layoutproof.core.term import ONE, ZERO, Term
 
 
 def closed_form(
@@ -55,8 +53,8 @@ def closed_form(
             needed = names & set(starts)
             if needed <= set(found) and not names & varying and not any(part.op == "read" for part in every(following)):
                 value = replaced(following, renaming({other: found[other] for other in needed}))
-                before = replaced(value, renaming({loop.name: Term("-", counter, _ONE)}))
-                found[name] = Term("select", Term("==", counter, _ZERO), start, before)
+                before = replaced(value, renaming({loop.name: Term("-", counter, ONE)}))
+                found[name] = Term("select", Term("==", counter, ZERO), start, before)
                 progress = True
     return found
 
@@ -75,11 +73,11 @@ def _alone(name: str, start: Term, following: Term, counter: Term) -> Term | Non
             return Term("%", _moved(start, step, counter), whole)
     if following.op == "select":
         return _wrapped(own, start, following, counter)
-    total = difference(Term("+", following, own), _ZERO)
+    total = difference(Term("+", following, own), ZERO)
     if total is not None:
         # k - x: two values in turn
         return Term(
-            "select", Term("==", Term("%", counter, Term("int", 2)), _ZERO), start, Term("-", Term("int", total), start)
+            "select", Term("==", Term("%", counter, Term("int", 2)), ZERO), start, Term("-", Term("int", total), start)
         )
     return None
 
@@ -87,10 +85,10 @@ def _alone(name: str, start: Term, following: Term, counter: Term) -> Term | Non
 def _wrapped(own: Term, start: Term, following: Term, counter: Term) -> Term | None:
     """`select(x + 1 == n, 0, x + 1)`: counts round n."""
     condition, yes, no = following.args
-    if condition.op != "==" or difference(yes, _ZERO) != 0 or difference(no, own) != 1:
+    if condition.op != "==" or difference(yes, ZERO) != 0 or difference(no, own) != 1:
         return None
     step = difference(condition.args[0], own)
-    size = difference(condition.args[1], _ZERO)
+    size = difference(condition.args[1], ZERO)
     if step is None or size is None or start.op != "int":
         return None
     size = size + 1 - step
@@ -114,7 +112,7 @@ def _swapped(
     back, theirs = nexts.get(other), starts[other]
     if back is None or theirs is None or back.op != "name" or back.args[0] != name:
         return None
-    return Term("select", Term("==", Term("%", counter, Term("int", 2)), _ZERO), start, theirs)
+    return Term("select", Term("==", Term("%", counter, Term("int", 2)), ZERO), start, theirs)
 
 
 def _moved(start: Term, step: int, counter: Term) -> Term:

@@ -8,16 +8,15 @@ from math import prod
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.bodies.values import FALSE, Index, Value, all_of, any_of, negation, settled
-from layoutproof.core.term import Term
+from layoutproof.bodies.values import FALSE, Index, Value, aligned, all_of, any_of, dims_of, negation, settled
+from layoutproof.core.term import ZERO, Term
 
-_ZERO = Term("int", 0)
 Source = Callable[[Index], Index]
 
 
 def shape_of(equation: Any, k: int = 0) -> tuple[int, ...]:
     """The shape of a result."""
-    return tuple(int(n) for n in equation.outvars[k].aval.shape)
+    return dims_of(equation.outvars[k].aval)
 
 
 def moved(operand: Value, dims: tuple[int, ...], source: Source) -> Value:
@@ -46,7 +45,7 @@ def times(term: Term, by: int) -> Term:
 
 def _quotient(op: str, term: Term, by: int) -> Term:
     if by == 1:
-        return term if op == "//" else _ZERO
+        return term if op == "//" else ZERO
     if term.op == "int":
         return Term("int", term.args[0] // by if op == "//" else term.args[0] % by)
     return Term(op, term, Term("int", by))
@@ -61,7 +60,7 @@ def reshaped(index: Index, dims: Sequence[int], before: Sequence[int]) -> Index:
     ['i // 8', '0', 'i % 8']
     """
     if 0 in dims:
-        return (_ZERO,) * len(before)
+        return (ZERO,) * len(before)
     found: list[Term] = []
     new, old = 0, 0
     while new < len(dims) or old < len(before):
@@ -86,8 +85,8 @@ def _run(index: Index, dims: Sequence[int], before: Sequence[int]) -> list[Term]
     kept = [n for n in before if n != 1]
     if [n for _, n in wide] == kept:
         terms = iter(term for term, _ in wide)
-        return [next(terms) if n != 1 else _ZERO for n in before]
-    flat: Term = _ZERO
+        return [next(terms) if n != 1 else ZERO for n in before]
+    flat: Term = ZERO
     for term, n in wide:
         flat = times(flat, n)
         flat = term if flat.op == "int" and flat.args[0] == 0 else Term("+", flat, term)
@@ -96,7 +95,7 @@ def _run(index: Index, dims: Sequence[int], before: Sequence[int]) -> list[Term]
     for k, n in enumerate(before):
         inner //= max(n, 1)
         if n == 1:
-            found.append(_ZERO)
+            found.append(ZERO)
             continue
         part = _quotient("//", flat, inner)
         # the first dimension's quotient is below its extent already
@@ -118,7 +117,7 @@ def _broadcast(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
     def source(index: Index) -> Index:
         return tuple(
-            _ZERO if extent == 1 and dims[d] != 1 else index[d] for extent, d in zip(operand.dims, to, strict=True)
+            ZERO if extent == 1 and dims[d] != 1 else index[d] for extent, d in zip(operand.dims, to, strict=True)
         )
 
     return [moved(operand, dims, source)]
@@ -126,16 +125,7 @@ def _broadcast(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 def _broadcast_to(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     operand, dims = operands[0], shape_of(equation)
-    lead = len(dims) - len(operand.dims)
-    return [
-        moved(
-            operand,
-            dims,
-            lambda index: tuple(
-                _ZERO if n == 1 and dims[k + lead] != 1 else index[k + lead] for k, n in enumerate(operand.dims)
-            ),
-        )
-    ]
+    return [moved(operand, dims, lambda index: aligned(operand, dims, index))]
 
 
 def _reshape(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -338,10 +328,10 @@ def _dynamic_update_slice(on: Any, equation: Any, operands: list[Any]) -> list[A
 
 def _clamped(start: Term, most: int) -> Term:
     if most == 0:
-        return _ZERO
+        return ZERO
     if start.op == "int":
         return Term("int", min(max(start.args[0], 0), most))
-    return Term("min", Term("max", start, _ZERO), Term("int", most))
+    return Term("min", Term("max", start, ZERO), Term("int", most))
 
 
 def _added(term: Term, start: Term) -> Term:

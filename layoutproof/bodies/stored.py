@@ -12,11 +12,10 @@ from typing import Any
 
 from layoutproof.bodies.claims import Asked, Environment, Values, closure, counted, environment, most, said
 from layoutproof.bodies.effects import Access, Body, Copy, Effect, Loop, Reference, Unknown, View
-from layoutproof.bodies.memory import aligned
 from layoutproof.bodies.memory_state import inside
 from layoutproof.bodies.order import valid
 from layoutproof.bodies.terms import Keys, names_in, renaming, replaced
-from layoutproof.bodies.values import TRUE, Index, Lost, Value, all_of, negation
+from layoutproof.bodies.values import TRUE, Index, Lost, aligned, all_of, negation
 from layoutproof.core.claim import And, Claim, Formula, NotExists
 from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.numbers import Numbers
@@ -130,7 +129,7 @@ def _store(effect: Any, view: View, element: Index) -> Store:
         mask = getattr(effect, "mask", None)
         if mask is not None:
             try:
-                held.append(mask.number(aligned(mask, Value(view.dims or mask.dims, None, ""), index)))
+                held.append(mask.number(aligned(mask, view.dims or mask.dims, index)))
             except Lost as why:
                 lost = lost or str(why)
     return Store(all_of(held), effect.spot.loops, effect.spot.source, lost)

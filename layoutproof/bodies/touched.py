@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from layoutproof.bodies.effects import Access, Copy, Effect, Index, Spot, View, places
 from layoutproof.bodies.values import TRUE, all_of, settled
 from layoutproof.core.errors import Unsupported
-from layoutproof.core.term import Term
-
-_ZERO = Term("int", 0)
+from layoutproof.core.term import ZERO, Term
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +59,7 @@ def any_element(view: View, prefix: str) -> Element:
         sizes = [(p.size, extent) for p, extent in zip(step.slices, step.dims, strict=True) if not p.single]
     for k, (size, extent) in enumerate(sizes):
         if size.op == "int" and size.args[0] == 1:
-            index.append(_ZERO)
+            index.append(ZERO)
             continue
         names[f"{prefix}{k}"] = extent
         index.append(Term("name", f"{prefix}{k}"))

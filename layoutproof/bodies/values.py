@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.core.term import Term
+from layoutproof.bodies.bit_terms import UnsupportedOp, constant
+from layoutproof.core.term import CONDITIONS, ONE, ZERO, Term
 
 Index = tuple[Term, ...]
 
-TRUE = Term("==", Term("int", 0), Term("int", 0))
-FALSE = Term("==", Term("int", 0), Term("int", 1))
+TRUE, FALSE = Term("==", ZERO, ZERO), Term("==", ZERO, ONE)
 
 
 class Lost(UnsupportedOp):
@@ -94,6 +93,34 @@ def leaf(source: str, index: Index) -> Term:
 def maybe(why: str) -> Term:
     """A condition that nobody knows; why: in words."""
     return Term("maybe", why)
+
+
+def aligned(part: Value, dims: Sequence[int], index: Index) -> Index:
+    """Which element of an array meets an element of a larger one of shape `dims`: a size of 1 meets every size."""
+    lead = len(dims) - len(part.dims)
+    return tuple(ZERO if n == 1 and dims[k + lead] != 1 else index[k + lead] for k, n in enumerate(part.dims))
+
+
+def dims_of(aval: Any) -> tuple[int, ...]:
+    """The shape that JAX says of a value or of a reference; () where it says none."""
+    return tuple(int(n) for n in getattr(aval, "shape", ()))
+
+
+def takes(which: Term, k: int, count: int) -> Term:
+    """The condition that a choice among `count` cases takes case k: the first for numbers below, the last for above.
+
+    >>> str(takes(Term("name", "w"), 1, 3)), str(takes(Term("<", Term("name", "i"), ONE), 0, 2))
+    ('0 < w and w <= 1', 'not i < 1')
+    """
+    if count == 2 and which.op == "select" and [constant(a) for a in which.args[1:]] == [1, 0]:
+        # a truth value that was converted, as `pl.when` does
+        which = which.args[0]
+    if count == 2 and which.op in CONDITIONS:
+        condition = settled(which)
+        return condition if k else negation(condition)
+    low = TRUE if k == 0 else settled(Term("<", Term("int", k - 1), which))
+    high = TRUE if k == count - 1 else settled(Term("<=", which, Term("int", k)))
+    return all_of([low, high])
 
 
 def any_of(conditions: Sequence[Term]) -> Term:

@@ -36,6 +36,15 @@ def element_bits(name: str) -> int:
         raise LayoutError(f"unknown element type {shorten(str(name), 30)!r}{near_type(name)}") from None
 
 
+def integer_range(bits: int, signed: bool) -> tuple[int, int]:
+    """The numbers that so many bits hold: low <= number < high.
+
+    >>> integer_range(8, True), integer_range(8, False)
+    ((-128, 128), (0, 256))
+    """
+    return (-(1 << (bits - 1)), 1 << (bits - 1)) if signed else (0, 1 << bits)
+
+
 def near_type(word: object) -> str:
     """`; did you mean 'f32'?` of a name that NumPy or JAX uses, or that is nearly one; else how types are written.
 

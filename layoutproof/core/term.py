@@ -200,6 +200,8 @@ def apply(op: str, on: Numbers, values: Sequence[Any]) -> Any:
     return own(*values) if own is not None else _APPLY[op](on, *values)
 
 
+ZERO, ONE = Term("int", 0), Term("int", 1)
+
 CONDITIONS = frozenset({"<", "<=", "==", "!=", "and", "or", "not"})
 
 

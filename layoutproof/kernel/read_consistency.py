@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from layoutproof.core.element_types import integer_range
 from layoutproof.core.index_map import Index, row_major
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import Extent, product
@@ -46,7 +47,7 @@ def consistent_reads(seen: Sequence[Seen], on: Numbers) -> Any:
 
 def range_of(table: Table) -> tuple[Extent, Extent]:
     """The values that a table may hold: low <= value < high; where nothing is said, what its integers can hold."""
-    least, most = (-(1 << (table.bits - 1)), 1 << (table.bits - 1)) if table.signed else (0, 1 << table.bits)
+    least, most = integer_range(table.bits, table.signed)
     low, high = fixed((least if table.low is None else table.low, most if table.high is None else table.high))
     return low, high
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from layoutproof.bodies.effects import Body, Reference
 from layoutproof.bodies.interpreter import body_of
+from layoutproof.bodies.values import dims_of
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.errors import BudgetExceeded, failure
 from layoutproof.kernel.kernel import Kernel
@@ -88,7 +89,7 @@ def _body(jaxpr: Any, kernel: Kernel) -> Body:
         else:
             number = k - len(kernel.operands)
             name, role = f"scratch[{number}]", "semaphore" if memory == "semaphore" else "scratch"
-        dims = tuple(int(n) for n in getattr(aval, "shape", ()))
+        dims = dims_of(aval)
         dtype = reader.element_type(getattr(aval, "dtype", "f32"))
         references.append(Reference(name, role, dims, dtype, memory, number))
     import jax

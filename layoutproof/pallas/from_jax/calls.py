@@ -9,11 +9,11 @@ from math import prod
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.bodies.integers import ZERO, literal
+from layoutproof.bodies.integers import literal
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.errors import failure
 from layoutproof.core.size import symbol
-from layoutproof.core.term import Term, reads
+from layoutproof.core.term import ZERO, Term, reads
 from layoutproof.hardware.tpu_tiles import vmem_bytes
 from layoutproof.kernel.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Table, Unmodelled
 from layoutproof.pallas.from_jax.adapter import (

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, constant, folded
-from layoutproof.bodies.integers import ONE, ZERO, applied, chosen, converted, held, literal, number_of
+from layoutproof.bodies.integers import applied, chosen, converted, held, literal, number_of
 from layoutproof.core.element_types import element_type
-from layoutproof.core.term import Term
+from layoutproof.core.term import ONE, ZERO, Term
 from layoutproof.kernel.kernel import Table
 from layoutproof.pallas.from_jax.adapter import is_jaxs_own, opened
 

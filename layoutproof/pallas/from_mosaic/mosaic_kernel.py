@@ -16,10 +16,9 @@ from dataclasses import replace
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.bodies.integers import ZERO
 from layoutproof.core.errors import LayoutError, failure
 from layoutproof.core.size import symbol
-from layoutproof.core.term import Term
+from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Table, Unmodelled
 from layoutproof.pallas.from_jax.calls import bytes_of
 from layoutproof.pallas.from_mosaic.mosaic_calls import Array, Call

@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, constant, folded
-from layoutproof.bodies.integers import ONE, ZERO
 from layoutproof.core.numbers import INTS
-from layoutproof.core.term import CONDITIONS, Term
+from layoutproof.core.term import CONDITIONS, ONE, ZERO, Term
 
 TRUE, FALSE = Term("==", ZERO, ZERO), Term("==", ZERO, ONE)
 

@@ -23,7 +23,7 @@ from layoutproof.bodies.values import FALSE, any_of, settled
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point, Verdict
-from layoutproof.core.term import Term
+from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
 
@@ -31,8 +31,6 @@ TARGET = False
 BODY = True
 MOST_COPIES = 8
 """Slices of one line that are asked about at once."""
-
-_ZERO = Term("int", 0)
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
@@ -92,7 +90,7 @@ def _views(effect: Effect) -> Iterator[tuple[View, str]]:
 
 def _outside(piece: Slice, extent: int) -> Term:
     """The condition that a slice leaves 0 .. extent; FALSE where it never does. A slice of no elements is anywhere."""
-    below = settled(Term("<", piece.start, _ZERO))
+    below = settled(Term("<", piece.start, ZERO))
     last = piece.start
     if piece.size.op == "int":
         reach = (piece.size.args[0] - 1) * piece.stride
@@ -103,7 +101,7 @@ def _outside(piece: Slice, extent: int) -> Term:
         return any_of([below, Term("<=", Term("int", extent - reach), last)])
     reach = Term("*", Term("-", piece.size, Term("int", 1)), Term("int", piece.stride))
     past = Term("<=", Term("int", extent), Term("+", last, reach))
-    some = Term("<", _ZERO, piece.size)
+    some = Term("<", ZERO, piece.size)
     return Term("and", some, any_of([below, past]))
 
 

@@ -31,7 +31,7 @@ from layoutproof.bodies.values import FALSE, Index, Value, all_of, any_of, negat
 from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point, Verdict
-from layoutproof.core.term import Term
+from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, by_rule, undecided
 from layoutproof.pallas.rules.body_in_bounds import about
@@ -40,7 +40,6 @@ TARGET = False
 BODY = True
 MOST_PAIRS = 400
 """Pairs of effects on one array that are asked; more are over budget."""
-_ZERO = Term("int", 0)
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
@@ -176,8 +175,8 @@ def _exposed(
         kept = any_of([_covers(body, w, element.place, read.spot.loops, _same) for w in before])
         if inner:
             # the first step of the same parallel program, when this is a later one
-            first_step = renaming({kernel.grid_names[k]: _ZERO for k in inner})
-            later = any_of([settled(Term("<", _ZERO, ids[k])) for k in inner])
+            first_step = renaming({kernel.grid_names[k]: ZERO for k in inner})
+            later = any_of([settled(Term("<", ZERO, ids[k])) for k in inner])
             earlier = any_of(
                 [_covers(body, w, element.place, (), lambda term: replaced(term, first_step)) for w in writes]
             )
@@ -227,7 +226,7 @@ def _covers(body: Body, write: Touch, place: Index, around: Sequence[Loop], prog
         if loop.count is None or loop.count.op != "int":
             return FALSE
         turn = _iteration(loop, [start for start, _, _ in box], place)
-        conditions += [settled(Term("<=", _ZERO, turn)), settled(Term("<", turn, loop.count))]
+        conditions += [settled(Term("<=", ZERO, turn)), settled(Term("<", turn, loop.count))]
         change = renaming({loop.name: turn})
         path = [replaced(c, change) for c in path]
         box = [(replaced(start, change), replaced(size, change), stride) for start, size, stride in box]
@@ -235,11 +234,11 @@ def _covers(body: Body, write: Touch, place: Index, around: Sequence[Loop], prog
     for entry, (start, size, stride) in zip(place, box, strict=True):
         start, size = program(start), program(size)
         offset = entry if start.op == "int" and start.args[0] == 0 else Term("-", entry, start)
-        conditions.append(settled(Term("<=", _ZERO, offset)))
+        conditions.append(settled(Term("<=", ZERO, offset)))
         reach = size if stride == 1 else Term("*", size, Term("int", stride))
         conditions.append(settled(Term("<", offset, reach)))
         if stride != 1:
-            conditions.append(Term("==", Term("%", offset, Term("int", stride)), _ZERO))
+            conditions.append(Term("==", Term("%", offset, Term("int", stride)), ZERO))
     return all_of(conditions)
 
 
@@ -260,15 +259,15 @@ def _iteration(loop: Loop, starts: Sequence[Term], place: Index) -> Term:
     for start, entry in zip(starts, place, strict=True):
         step = difference(replaced(start, renaming({loop.name: Term("+", counter, Term("int", 1))})), start)
         if step is not None and step > 0:
-            begin = replaced(start, renaming({loop.name: _ZERO}))
+            begin = replaced(start, renaming({loop.name: ZERO}))
             return Term("//", Term("-", entry, begin), Term("int", step))
-    return _ZERO
+    return ZERO
 
 
 def _box(view: View) -> list[tuple[Term, Term, int]] | None:
     """Start, size and stride per dimension of the reference, where a view is one slice of it."""
     if not view.steps:
-        return [(_ZERO, Term("int", extent), 1) for extent in view.reference.dims]
+        return [(ZERO, Term("int", extent), 1) for extent in view.reference.dims]
     if len(view.steps) == 1 and view.steps[0].kind == "slices":
         return [(piece.start, piece.size, piece.stride) for piece in view.steps[0].slices]
     return None
@@ -286,7 +285,7 @@ def _used(
     name = read.view.reference.name
     before = [w for w in writes if w.spot.number < read.spot.number]
     ids = [Term("name", n) for n in kernel.grid_names]
-    first = [settled(Term("==", ids[k], _ZERO)) for k in range(len(ids)) if k not in kernel.parallel()]
+    first = [settled(Term("==", ids[k], ZERO)) for k in range(len(ids)) if k not in kernel.parallel()]
 
     def found_there(index: Index) -> Term:
         place = places(read.view, index)
@@ -336,7 +335,7 @@ def _leaf_by(name: str, found: Callable[[Index], Term]) -> Callable[[Term], Term
 
 def _index(view: View) -> Index:
     """The index that `any_element` of the view speaks of."""
-    return tuple(_ZERO if extent == 1 else Term("name", f"at{k}") for k, extent in enumerate(view.dims or ()))
+    return tuple(ZERO if extent == 1 else Term("name", f"at{k}") for k, extent in enumerate(view.dims or ()))
 
 
 def _same(term: Term) -> Term:

@@ -22,14 +22,13 @@ from layoutproof.core.claim import Claim
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
-from layoutproof.core.term import Term
+from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, by_rule, undecided
 from layoutproof.pallas.rules.body_in_bounds import about
 
 TARGET = False
 BODY = True
-_ZERO = Term("int", 0)
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
@@ -51,7 +50,7 @@ def _divisible(kernel: Kernel, body: Body, number: Term, by: int, spot: Spot) ->
         return f"pl.multiple_of(.., {by}) is said of {value(number)}, which {by} does not divide"
 
     whole = Term("int", number.args[0] % by) if number.op == "int" else Term("%", number, Term("int", by))
-    missed = settled(Term("!=", whole, _ZERO))
+    missed = settled(Term("!=", whole, ZERO))
     if missed is FALSE:
         return Obligation(kernel.name, by_rule(""), source=spot.source)
     try:
