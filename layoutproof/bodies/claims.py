@@ -22,6 +22,7 @@ from layoutproof.core.result import Point
 from layoutproof.core.space import Space
 from layoutproof.core.term import Term, fixed
 from layoutproof.kernel.kernel import Kernel, Table
+from layoutproof.kernel.obligation import Obligation, undecided
 from layoutproof.kernel.read_consistency import consistent_reads, range_of
 
 LONGEST_LOOP = 1 << 31
@@ -102,6 +103,24 @@ def asked(
         lambda term, point, on: at([point[label] for label in spaces], on)(term),
         tuple(read for read, table in zip(reads, tables, strict=True) if table.name in prefetched),
     )
+
+
+def not_modelled(kernel: Kernel, body: Body) -> list[Obligation]:
+    """What a question about the body leaves unknown where something in it is not modelled; nothing where all is.
+
+    Of what is refused at one line the first is named: the others mostly follow from it.
+    """
+    first: dict[str, str] = {}
+    for what, at in body.unmodelled:
+        first.setdefault(at, what)
+    if not first:
+        return []
+    said = " and ".join(f"{what} at {_short(at)}" for at, what in first.items())
+    return [Obligation(kernel.name, undecided(f"not modelled: {said}"), source=next(iter(first)))]
+
+
+def _short(source: str) -> str:
+    return source.rpartition("/")[2]
 
 
 class Values:

@@ -24,6 +24,8 @@ from layoutproof.pallas.findings import Judged
 from layoutproof.registry.catalogue import kernel_properties
 
 _COMMENT = re.compile(r"#\s*layoutproof:\s*accept\[([^\]]*)\]\s*(.*?)\s*$")
+_LINE = re.compile(r"(?<=\.py):\d+|(?<=\bline )\d+")
+"""Where a reason says at which line something stands."""
 _MOST = 16 << 20
 WHOLE = "kernel"
 """The question of a call that could not be modelled at all."""
@@ -52,7 +54,7 @@ def accepted(call: Judged, baseline: Mapping[str, str]) -> Judged:
 
 def fingerprint(call: Judged, finding: Finding) -> str:
     """A name for one unknown that stays the same between runs, machines, and when lines are added above."""
-    parts = (call.call.name, finding.question, finding.subject, finding.reason)
+    parts = (call.call.name, finding.question, finding.subject, _LINE.sub("", finding.reason))
     return hashlib.sha256("\0".join(parts).encode(errors="backslashreplace")).hexdigest()[:16]
 
 

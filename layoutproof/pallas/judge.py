@@ -59,6 +59,9 @@ def judge(
     """
     chip = kernel_target(target, compiler) if isinstance(target, str) else target
     kernel = meant_for(kernel, chip)
+    if only == GRID:
+        # what is not asked about is not read either
+        kernel = replace(kernel, body_reader=None)
     symbols = sizes_of(kernel)
     condition = None if where is None else where_term(where, symbols)
     nothing = "" if where is None else unsatisfied(where, effort)
@@ -67,7 +70,7 @@ def judge(
     made: dict[tuple[str, Kernel], tuple[Obligation, ...]] = {}
     found: list[Finding] = []
     open_: list[Open] = []
-    for name in in_order(kernel.body_reader is not None and only != GRID) if names is None else names:
+    for name in by_default(kernel) if names is None else names:
         module = kernel_property(name)
         if module.TARGET and (chip is None or chip.platform != kernel.platform):
             if names is None:
@@ -107,6 +110,16 @@ def judge(
     for position, finding in answers.items():
         found[position] = finding
     return tuple(found)
+
+
+def by_default(kernel: Kernel) -> Sequence[str]:
+    """What is asked of a kernel where nobody says what, in order.
+
+    Where all of its body is modelled, the questions about it judge what it moves by manual DMA.
+    """
+    body = kernel.body_reader is not None
+    told = body and bool(kernel.manual_dma) and not kernel.body.unmodelled
+    return [name for name in in_order(body) if name != ANALYSABLE or not told]
 
 
 def in_order(body: bool = False) -> Sequence[str]:

@@ -43,7 +43,7 @@ def waiting(x: Any, o: Any) -> None:
     ("body", "said"),
     [
         (sorting, "the primitive sort (places that depend on data)"),
-        (waiting, "the primitive get_barrier_semaphore (what other devices do is not modelled): not modelled"),
+        (waiting, "not modelled: the primitive get_barrier_semaphore (what other devices do) at "),
     ],
 )
 def test_what_is_not_modelled_is_named_and_nothing_is_proved_of_it(body: Any, said: str) -> None:
@@ -62,7 +62,7 @@ def test_a_primitive_that_nobody_knows_is_named_with_the_version_of_jax(monkeypa
 
     found = lp.kernels(pl.pallas_call(body, out_shape=X), X, properties=["body_in_bounds"])
     assert found.exit_code == 3
-    assert f"the primitive swap of jax {jax.__version__}: not modelled" in str(found)
+    assert f"not modelled: the primitive swap of jax {jax.__version__} at test_primitives.py:" in str(found)
 
 
 def test_what_real_bodies_use_is_modelled_or_refused_with_a_reason() -> None:

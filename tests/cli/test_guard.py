@@ -114,9 +114,9 @@ def test_unused_outputs_are_no_error(mine: Any) -> None:
 
 
 def test_unknown_is_a_warning_and_never_silent(mine: Any) -> None:
-    """A kernel that moves its data by manual DMA, and one that reads a table of which nothing is known."""
+    """A kernel that waits for other devices, and one that reads a table of which nothing is known."""
     for traced in (
-        lambda: jax.eval_shape(mine.by_hand, zeros(8, 128)),
+        lambda: jax.eval_shape(mine.barrier, zeros(8, 128)),
         lambda: jax.eval_shape(mine.gather, jax.ShapeDtypeStruct((8,), jax.numpy.int32), zeros(64, 128)),
     ):
         with pytest.warns(layoutproof.KernelWarning, match="unknown"), layoutproof.guard() as seen:

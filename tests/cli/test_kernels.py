@@ -135,14 +135,15 @@ def test_one_property(run: Any) -> None:
 
 
 def test_nothing_asked_is_nothing_proved(run: Any) -> None:
-    """No Pallas call, and a kernel that moves all data by manual DMA, end with 3."""
+    """No Pallas call, and the grid alone of a kernel that moves all data by manual DMA, end with 3."""
     code, out, err = run("users_kernels:plain", "--arg", "f32[8]")
     assert (code, out) == (3, "")
     assert err == "imported\nusers_kernels:plain makes no Pallas call; there is nothing to prove\n"
     code, out, _ = run("users_kernels:plain", "--arg", "f32[8]", "--json")
     assert code == 3
     assert json.loads(out)["error"]["kind"] == "unknown"
-    code, out, _ = run("users_kernels:by_hand", "--arg", "f32[8,128]")
+    assert run("users_kernels:by_hand", "--arg", "f32[8,128]")[0] == 0
+    code, out, _ = run("users_kernels:by_hand", "--arg", "f32[8,128]", "--only", "grid")
     assert code == 3
     assert "unknown  analysable" in out
     assert "manual DMA" in out

@@ -25,6 +25,7 @@ kernels:
   mixed: {trace: "users_kernels:mixed", args: ["f32[1000,128]"]}
   named: {trace: "users_kernels:copy", args: ["f32[1024,128]"], kwargs: {block: 512}, call: body}
   hand: {trace: "users_kernels:by_hand", args: ["f32[8,128]"]}
+  barrier: {trace: "users_kernels:barrier", args: ["f32[8,128]"]}
   none: {trace: "users_kernels:plain", args: ["f32[8]"]}
   table: {trace: "users_kernels:gather", args: ["s32[8]", "f32[64,128]"]}
   assumed: {trace: "users_kernels:gather", args: ["s32[8]", "f32[64,128]"], assume: ["0 <= prefetch0 < 8"]}
@@ -70,7 +71,8 @@ def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         ("{kernel: mm, expect: refuted}", "wrong", "proved, but refuted was expected"),
         ("{outputs_covered: wrong, expect: refuted, counterexample: {block: [7, 0]}}", "as expected", ""),
         ("{kernel: wrong, expect: refuted, counterexample: {block: [6, 0]}}", "wrong", "block=(7, 0)"),
-        ("kernel: hand", "unknown", "manual DMA"),
+        ("kernel: hand", "as expected", ""),
+        ("kernel: barrier", "unknown", "manual DMA"),
         ("blocks_in_bounds: hand", "unknown", "manual DMA"),
         ("kernel: none", "unknown", "makes no Pallas call; there is nothing to prove"),
         ("kernel: table", "unknown", "0 <= prefetch0 < 8"),

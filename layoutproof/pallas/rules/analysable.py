@@ -1,11 +1,13 @@
 """Every array is moved by the pipeline, so that the grid and the BlockSpecs say what each program reads and writes.
 
 Why it matters: an operand in memory ANY or HBM has no blocks. The kernel copies parts of it by manual DMA, and which
-parts is in its body, which is not looked at: nothing that is proved of the other operands says anything of this one.
+parts is in its body: nothing that is proved of the other operands' blocks says anything of this one.
+Asked where the body is not: with `--only grid` or `--property`, of compiled and of stated kernels, and where something
+in the body is not modelled. Otherwise the questions about the body judge those copies.
 Refuted by: nothing. Where there are such operands, the answer is unknown and names each.
 An operand that `emit_pipeline` in the body moves as a whole does not count: a pipeline is judged as a call of its own.
 Example: paged attention, whose pages of keys and values stay in HBM and are copied page by page.
-Fix: none is needed. To have it proved, move the operand by a BlockSpec or by emit_pipeline.
+Fix: ask of the body too (`layoutproof kernels` without `--only`), or move the operand by a BlockSpec or emit_pipeline.
 """
 
 from __future__ import annotations
@@ -23,12 +25,19 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
         return ()
     names = ", ".join(operand.name for operand in held)
     memories = ", ".join(dict.fromkeys(operand.memory for operand in held))
-    why = (
-        f"{names} {'is' if len(held) == 1 else 'are'} moved by manual DMA (memory {memories}) in the body, which "
-        "is not looked at: what it reads and writes is unknown; a pipeline in the body is seen only where the "
-        "function is traced"
-    )
+    moved = f"{names} {'is' if len(held) == 1 else 'are'} moved by manual DMA (memory {memories}) in the body"
+    why = f"{moved}, {_why(kernel)}"
     return (Obligation(names, undecided(why), reads=False, source=kernel.source),)
+
+
+def _why(kernel: Kernel) -> str:
+    """Why that leaves open what is read and written."""
+    if kernel.body_reader is None:
+        return (
+            "which is not looked at: what it reads and writes is unknown; a pipeline in the body is seen only where "
+            "the function is traced"
+        )
+    return "which BlockSpecs say nothing of: the questions about the body judge it, if all of it is modelled"
 
 
 def _read(kernel: Kernel) -> bool:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from layoutproof.bodies.claims import Asked, asked
+from layoutproof.bodies.claims import Asked, asked, not_modelled
 from layoutproof.bodies.effects import Access, Body, Copy, Effect, Signal, Slice, Spot, Step, View, Wait
 from layoutproof.bodies.terms import Keys
 from layoutproof.bodies.values import FALSE, any_of, settled
@@ -61,7 +61,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     ]
     if accesses or body.effects:
         found.append(Obligation(kernel.name, by_rule(""), figures={"accesses": accesses}, source=kernel.source))
-    found += [Obligation(kernel.name, undecided(f"{what}: not modelled"), source=at) for what, at in body.unmodelled]
+    found += not_modelled(kernel, body)
     return tuple(found)
 
 

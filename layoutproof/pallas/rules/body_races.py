@@ -22,7 +22,7 @@ from dataclasses import replace
 from itertools import combinations_with_replacement
 from typing import Any
 
-from layoutproof.bodies.claims import Asked, Beside, asked, beside
+from layoutproof.bodies.claims import Asked, Beside, asked, beside, not_modelled
 from layoutproof.bodies.effects import Access, Body, Copy, Loop, Reference, Signal, View, Wait, places
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.terms import every, names_in, renaming, replaced
@@ -50,7 +50,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     parallel = [k for k in kernel.parallel() if kernel.grid[k] != 1]
     if not parallel:
         return (Obligation(kernel.name, by_rule(""), source=kernel.source),)
-    found = [Obligation(kernel.name, undecided(f"{what}: not modelled"), source=at) for what, at in body.unmodelled]
+    found = not_modelled(kernel, body)
     found += _elsewhere(body)
     pair = beside(kernel, body)
     touched = [touch for effect in body.effects for touch in touches(effect)]

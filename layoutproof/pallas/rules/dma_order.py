@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from layoutproof.bodies.claims import not_modelled
 from layoutproof.bodies.effects import Body, Copy, Signal, Wait
 from layoutproof.bodies.in_flight import Problem, Walk
 from layoutproof.core.errors import Undecided
@@ -37,7 +38,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     if body is None:
         return ()
     moving = [e for e in body.effects if isinstance(e, Copy | Wait | Signal)]
-    found = [Obligation(kernel.name, undecided(f"{what}: not modelled"), source=at) for what, at in body.unmodelled]
+    found = not_modelled(kernel, body)
     found += list(_elsewhere(moving, kernel))
     if found:
         return tuple(found)

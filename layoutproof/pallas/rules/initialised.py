@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from layoutproof.bodies.claims import not_modelled
 from layoutproof.bodies.effects import Access, Body, Copy, Effect, Index, Reference, Spot, View, places
 from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.order import operand_of
@@ -57,7 +58,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
             found.append(_open(effect, str(reason)))
     if not found:
         found.append(Obligation(kernel.name, by_rule(""), source=kernel.source))
-    found += [Obligation(kernel.name, undecided(f"{what}: not modelled"), source=at) for what, at in body.unmodelled]
+    found += not_modelled(kernel, body)
     return tuple(found)
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from math import gcd
 from typing import Any
 
-from layoutproof.bodies.claims import asked
+from layoutproof.bodies.claims import asked, not_modelled
 from layoutproof.bodies.effects import Body, Spot
 from layoutproof.bodies.values import FALSE, settled
 from layoutproof.core.claim import Claim
@@ -37,7 +37,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     if body is None:
         return ()
     found = [_divisible(kernel, body, number, by, spot) for number, by, spot in body.multiples]
-    found += [Obligation(kernel.name, undecided(f"{what}: not modelled"), source=at) for what, at in body.unmodelled]
+    found += not_modelled(kernel, body)
     return tuple(found) or (Obligation(kernel.name, by_rule(""), source=kernel.source),)
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from layoutproof.bodies.claims import not_modelled
 from layoutproof.bodies.effects import Access, Body, Copy, Reference
 from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.order import one_by_one, operand_of, other_block, outside, seen, start_of, valid
@@ -67,7 +68,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
             found.append(Obligation(reference.name, undecided(f"{_what(reference)}: {reason}"), source=kernel.source))
     if not found:
         found.append(Obligation(kernel.name, by_rule(""), source=kernel.source))
-    found += [Obligation(kernel.name, undecided(f"{what}: not modelled"), source=at) for what, at in body.unmodelled]
+    found += not_modelled(kernel, body)
     return tuple(found)
 
 
