@@ -173,7 +173,7 @@ def test_the_command_shows_the_reason(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "a.yaml").write_text(f"{HEAD}  - kernel: wrong\n")
     assert cli.run(["check", "a.yaml"]) == 1
     out = capsys.readouterr().out
-    assert out.startswith("refuted  kernel  wrong   a.yaml:14:5\n")
+    assert out.startswith("refuted  kernel  wrong   a.yaml:15:5\n")
     assert "users_kernels.py:copy" in out
 
 
