@@ -174,7 +174,8 @@ def test_a_kernel_over_a_mesh_is_seen(run: Any, tmp_path: Path, start: int, code
         "        x_ref, o_ref = refs\n"
         "        @pl.core_map(pltpu.create_tensorcore_mesh('core', num_cores=1))\n"
         "        def _():\n"
-        f"            pltpu.sync_copy(x_ref.at[pl.ds({start} + jax.lax.axis_index('core'), 8)], o_ref.at[pl.ds(0, 8)])\n"
+        "            i = jax.lax.axis_index('core')\n"
+        f"            pltpu.sync_copy(x_ref.at[pl.ds({start} + i, 8)], o_ref.at[pl.ds(0, 8)])\n"
         "    return broken.good(inner((x, jnp.zeros_like(x)))[1])\n"
     )
     found, out, _ = run(f"meshes_{start}.py:f", "--arg", "f32[64,128]")
