@@ -6,6 +6,7 @@ answer is no more than the best of those that were.
 Then the cheapest are judged first, by the properties of kernels and the target's memory, until enough are proved legal.
 What a kernel moves by manual DMA is not in its index maps: a cost of bytes or time is then unknown.
 What its body holds in VMEM is not there either: `confirm` has the real compiler take each candidate that is found.
+A candidate whose body is refuted is illegal; what stays unknown of a body refuses nothing, and the answer says it.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from math import prod
 from layoutproof.compiler.child import Answer
 from layoutproof.core.errors import LayoutError, Undecided, Unsupported
 from layoutproof.core.numbers import INTS
+from layoutproof.core.result import Verdict
 from layoutproof.core.term import Term, reads
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Unmodelled
-from layoutproof.pallas.judge import judge, kernel_target
+from layoutproof.pallas.judge import BODY, GRID, about_body, in_order, judge, kernel_target
 from layoutproof.tilings.branch import DIVIDES
 from layoutproof.tilings.cost import FIGURES, CostModel
 from layoutproof.tilings.legal import PARTIAL, against
@@ -77,6 +79,7 @@ class Traced:
     """One candidate. figures: sums over its kernels, but vmem of the largest.
 
     uncounted: operands that the cost rests on that are moved by manual DMA.  read: whether tables choose its blocks.
+    body: what stays unknown of its kernels' bodies; () before anybody asked.
     """
 
     values: Mapping[str, int]
@@ -85,6 +88,7 @@ class Traced:
     figures: Mapping[str, int]
     uncounted: tuple[str, ...]
     read: bool
+    body: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -148,8 +152,12 @@ def search_traced(problem: TracedProblem, best: int = 1, effort: int = 1) -> Tra
     waiting: list[Traced] = []
     for k, one in enumerate(result.ranked):
         why, sure = illegal(problem, one, target)
+        body: tuple[str, ...] = ()
         if not why:
-            waiting.append(one)
+            why, body = of_bodies(one, target)
+        if not why:
+            result.ranked[k] = replace(one, body=body)
+            waiting.append(result.ranked[k])
         else:
             _put_away(result, why, sure)
         enough = best - len(result.found) if not problem.confirmed else AT_ONCE
@@ -248,7 +256,7 @@ def illegal(problem: TracedProblem, one: Traced, target: KernelTarget) -> tuple[
                     return f"{memory.name} (more than {allowed} bytes)", True
         except Undecided as undecided:
             open_question = open_question or str(undecided)
-        found, proved = against(judge(kernel, target=target), problem.partial)
+        found, proved = against(judge(kernel, target=target, only=GRID), problem.partial)
         if found is not None and proved and found.question == PARTIAL:
             return f"{PARTIAL}: {found.subject} has blocks that reach over its edge", True
         if found is not None and proved:
@@ -256,6 +264,21 @@ def illegal(problem: TracedProblem, one: Traced, target: KernelTarget) -> tuple[
         if found is not None:
             open_question = open_question or f"{found.question} {found.subject}: {found.reason}"
     return open_question, not open_question
+
+
+def of_bodies(one: Traced, target: KernelTarget) -> tuple[str, tuple[str, ...]]:
+    """What a candidate's bodies do wrong, "" = nothing is refuted; and what stays unknown of them, a line each."""
+    unknown = []
+    for kernel in one.kernels:
+        if kernel.body_reader is None:
+            unknown.append(f"{kernel.name}: {BODY}")
+            continue
+        for found in judge(kernel, names=[name for name in in_order(True) if about_body(name)], target=target):
+            if found.verdict is Verdict.REFUTED and found.severity == "error":
+                return f"{found.question} {found.subject}", ()
+            if found.verdict is Verdict.UNKNOWN and found.severity == "error":
+                unknown.append(f"{found.question} {found.subject}: {found.reason}")
+    return "", tuple(unknown)
 
 
 def _broken(problem: TracedProblem, names: Mapping[str, int]) -> str:

@@ -16,6 +16,7 @@ from layoutproof.tilings.traced import Traced, TracedFound, TracedProblem
 
 BODY = "VMEM is that of windows and scratch; what a kernel's body holds besides is not counted, nor is its time"
 CONFIRMED = "{} compiled what was found, and refused what it says; the time of a kernel's body is not counted"
+UNKNOWN_BODY = "what the best one's body does is not part of this verdict; unknown: {}; `layoutproof kernels` judges it"
 STATED = "the cost is what the problem states; steps and bytes are those of the blocks"
 TABLES = "blocks that tables choose count as if no two entries were equal"
 
@@ -114,6 +115,9 @@ class TracedAnswer:
         if any(one.read for one in found):
             said.append(TABLES)
         for one in found[:1]:
+            if one.body:
+                more = f", and {len(one.body) - 1} more" if one.body[1:] else ""
+                said.append(UNKNOWN_BODY.format(shorten(one.body[0], 160) + more))
             numbers = machine(problem.target, one.kernels[0], problem.step_overhead)
             said += sources(numbers, problem.step_overhead is not None)
         return tuple(said)

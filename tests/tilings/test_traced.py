@@ -92,6 +92,28 @@ def test_what_is_moved_by_hand_is_not_counted() -> None:
     assert found(ask + "cost: bytes\n").verdict is Verdict.UNKNOWN
 
 
+def test_a_body_that_is_wrong_for_a_block_size_makes_it_illegal() -> None:
+    answered = found(problem("seventeenth_row", '"f32[512,128]"', "{rows: [8, 16, 32]}"))
+    assert answered.verdict is Verdict.PROVED
+    assert [one.values["rows"] for one in answered.result.found] == [32]
+    assert dict(answered.result.refused) == {"body_in_bounds args[0]": 2}
+    assert "part of this verdict" not in answered.text()
+
+
+def test_what_stays_unknown_of_a_body_refuses_nothing_and_is_said() -> None:
+    ask = problem("row_of_a_table", '"s32[64]", "f32[512,128]"', "{rows: [8, 16, 32]}")
+    answered = found(ask)
+    assert answered.verdict is Verdict.PROVED
+    assert [one.values["rows"] for one in answered.result.found] == [32, 16, 8]
+    assert "not part of this verdict; unknown: body_in_bounds" in answered.text()
+    assert any("body_in_bounds" in note for note in answered.as_json()["notes"])
+    sure = found(ask + 'assume: ["0 <= prefetch0 < rows"]\n')
+    assert sure.verdict is Verdict.PROVED
+    assert "part of this verdict" not in sure.text()
+    wrong = found(ask + 'assume: ["rows <= prefetch0 < 2 * rows"]\n')
+    assert (wrong.verdict, wrong.result.found) == (Verdict.REFUTED, [])
+
+
 @pytest.mark.parametrize(("name", "why"), [("for_a_gpu", "is for triton"), ("nothing", "makes no Pallas call")])
 def test_what_no_rule_speaks_of_is_unknown(name: str, why: str) -> None:
     answered = found(problem(name, '"f32[512,128]"', "{rows: [8, 16]}"))

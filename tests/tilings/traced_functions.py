@@ -45,18 +45,48 @@ def looked_up(table: Any, x: Any, *, rows: int) -> Any:
 
 
 def by_hand(x: Any, *, rows: int) -> Any:
-    """One operand stays where it is; the kernel would copy from it by hand."""
+    """One operand stays where it is; the kernel copies from it by hand."""
     import jax
     from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
 
     block = pl.BlockSpec((rows, 128), lambda i: (i, 0))
     return pl.pallas_call(
-        lambda a, b: b.__setitem__(..., b[...]),
+        lambda a, b: pltpu.sync_copy(a.at[pl.ds(pl.program_id(0) * rows, rows)], b),
         grid=(x.shape[0] // rows,),
         in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
         out_specs=block,
         out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
     )(x)
+
+
+def seventeenth_row(x: Any, *, rows: int) -> Any:
+    """Adds the row 16 of each block, which blocks of 8 and of 16 rows do not have."""
+    import jax
+    from jax.experimental import pallas as pl
+
+    def body(a: Any, b: Any) -> None:
+        b[...] = a[...] + a[pl.ds(16 + 0 * pl.program_id(0), 1), :]
+
+    block = pl.BlockSpec((rows, 128), lambda i: (i, 0))
+    shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    return pl.pallas_call(body, grid=(x.shape[0] // rows,), in_specs=[block], out_specs=block, out_shape=shape)(x)
+
+
+def row_of_a_table(table: Any, x: Any, *, rows: int) -> Any:
+    """Adds the row of each block that a table names: inside, if the table says so."""
+    import jax
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    def body(t: Any, a: Any, b: Any) -> None:
+        b[...] = a[...] + a[pl.ds(t[pl.program_id(0)], 1), :]
+
+    block = pl.BlockSpec((rows, 128), lambda i, t: (i, 0))
+    grid = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1, grid=(x.shape[0] // rows,), in_specs=[block], out_specs=block
+    )
+    return pl.pallas_call(body, grid_spec=grid, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype))(table, x)
 
 
 def summed(x: Any, *, rows: int) -> Any:
