@@ -13,10 +13,10 @@ from layoutproof.core.index_map import Index, IndexMap, Memory
 from layoutproof.core.result import Verdict
 from layoutproof.core.size import product
 from layoutproof.core.space import axis_names
-from layoutproof.questions.arrays import extents_of, places, values
 from layoutproof.questions.ask import ask
 from layoutproof.questions.images import array_dtype, check_widths, from_image, to_image
 from layoutproof.registry.read import map_of, read_layout
+from layoutproof.solvers.arrays import extents_of, places, values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

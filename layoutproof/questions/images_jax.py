@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import Index, IndexMap, Memory
-from layoutproof.questions.arrays import LARGEST, ArrayNumbers, extents_of, fits
+from layoutproof.solvers.arrays import LARGEST, ArrayNumbers, extents_of, fits
 
 if TYPE_CHECKING:
     import numpy as np

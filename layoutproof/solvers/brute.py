@@ -1,6 +1,7 @@
 """Trying every point on plain ints: slow, and simple enough to be read as the meaning of a claim.
 
-The other solvers are held against this one, and every refutation is replayed here.
+The other solvers are held against this one, and every refutation is replayed here. Where there are many points of
+constant extents, `tables` tries them on arrays.
 """
 
 from __future__ import annotations
@@ -29,12 +30,14 @@ from layoutproof.core.claim import (
     further_points,
     maps_of,
 )
-from layoutproof.core.errors import BudgetExceeded, Unsupported
+from layoutproof.core.errors import BudgetExceeded, Undecided, Unsupported
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent
 from layoutproof.core.space import Space
+from layoutproof.solvers import tables
+from layoutproof.solvers.sizes import assignments
 
 CAP = 2_000_000
 """Combinations of points tried at effort 1."""
@@ -48,11 +51,17 @@ KEPT = 10_000
 FEW = 3_000
 """Points and places that take some milliseconds."""
 
+FEW_ROWS = 60_000
+"""The same on arrays."""
+
 SOME = 100_000
 """Points and places that take less than a second."""
 
+QUICK = 1 << 22
+"""Points and places that arrays take some tenths of a second for."""
+
 FIRST = 20_000
-"""Indices looked at by `bounded_search` where there are more."""
+"""Indices looked at by `bounded_search` where there are more and arrays do not do."""
 
 LOOKED_AT = 100_000
 """Combinations of points of a claim within a claim."""
@@ -66,9 +75,9 @@ Ints = tuple[int, ...]
 def decide(claim: Claim, effort: int = 1) -> Point | None:
     """The smallest violation, or None when no choice of points violates the claim.
 
-    Raises Undecided where there are more than `CAP * effort` combinations and none of the first `CAP_SYMBOLIC * effort`
-    is a violation. So it does for every claim over size symbols that it cannot refute: no number of sizes tried proves
-    one for all sizes.
+    Many of them are tried on arrays, where the claim runs on those. Else raises Undecided where there are more than
+    `CAP * effort` combinations and none of the first `CAP_SYMBOLIC * effort` is a violation. So it does for every claim
+    over size symbols that it cannot refute: no number of sizes tried proves one for all sizes.
 
     >>> from layoutproof.core.space import Space
     >>> line = IndexMap(Space(("i",), (5,)), Space(("o",), (3,)), lambda x, c, on: (x[0] % 3,))
@@ -76,10 +85,19 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
     >>> decide(Claim(pair, And((LexLess("first", "second"), Same(At(line, "first"), At(line, "second"))))))
     {'first': (0,), 'second': (3,)}
     """
+    if FEW < _work(claim) < inf:
+        try:
+            return tables.decide(claim, tables.MOST * effort)
+        except Undecided:
+            pass  # one by one it may be
+    return _one_by_one(claim, effort)
+
+
+def _one_by_one(claim: Claim, effort: int) -> Point | None:
     names = claim.sizes()
     few = bool(names) or _count(claim) > CAP * effort
     cap = left = (min(CAP, CAP_SYMBOLIC) if few else CAP) * effort
-    for sizes in _assignments(len(names)):
+    for sizes in assignments(len(names)):
         trial = _Trial(claim, dict(zip(names, sizes, strict=True)), cap)
         for points in trial.points() if trial.counts() else ():
             left -= 1
@@ -101,25 +119,33 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
 
 
 def few(claim: Claim, effort: float = 1) -> Point | None:
-    """The same as `decide` where there are at most `FEW` points and places to try; else Undecided.
+    """The same as `decide` where there are at most `FEW` points and places to try, or `FEW_ROWS` on arrays; else
+    Undecided.
 
     >>> from layoutproof.core.space import Space
     >>> line = IndexMap(Space(("i",), (1000,)), Space(("o",), (1001,)), lambda x, c, on: (x[0] + x[0] // 7,))
     >>> few(Claim({"place": line.range}, Uncovered(line, "place")))
     {'place': (7,)}
     """
-    if _work(claim) > FEW:
-        raise BudgetExceeded(f"there are more than {FEW} points and places to try")
-    return decide(claim)
+    if _work(claim) <= FEW:
+        return decide(claim)
+    if tables.work(claim) <= FEW_ROWS:
+        return tables.decide(claim)
+    raise BudgetExceeded(f"there are more than {FEW} points and places to try")
 
 
 def bounded_search(claim: Claim, effort: float = 1) -> Point | None:
-    """The same up to `SOME` of them; of more the smallest violation, if it is among the first `FIRST` indices of a
-    claim about one point; else Undecided.
+    """The same up to `SOME` of them, or up to `QUICK` on arrays; of more the smallest violation, if it is among the
+    first indices of a claim about one point; else Undecided.
 
     Wrong layouts mostly go wrong early, and looking in order finds the smallest violation where a symbolic engine would
     labour over a large flattened space.
     """
+    if not claim.sizes():
+        try:
+            return tables.decide(claim, int(QUICK * effort))
+        except Undecided:
+            pass  # one by one it may be
     if _work(claim) <= SOME:
         return decide(claim)
     if len(claim.points) != 1 or claim.sizes() or isinstance(claim.violation, Uncovered):
@@ -169,27 +195,6 @@ def _work(claim: Claim) -> float:
         extents = [extent for space in points.values() for extent in space.extents]
         count *= 1 + prod(map(int, extents)) if all(type(e) is int for e in extents) else SOME
     return count + sum(prod(map(int, (*m.domain.extents, *m.replicas.extents))) for m in maps)
-
-
-def _assignments(count: int) -> Iterator[Ints]:
-    """Values for the size symbols: smallest maximum first, then lexicographic; one empty one for no symbols."""
-    if count == 0:
-        yield ()
-        return
-    for maximum in itertools.count(1):
-        yield from _reaching(count, maximum)
-
-
-def _reaching(count: int, maximum: int) -> Iterator[Ints]:
-    """Every choice of `count` numbers from 1 to `maximum`, the largest of them `maximum`, in lexicographic order."""
-    if count == 1:
-        yield (maximum,)
-        return
-    for first in range(1, maximum):
-        for rest in _reaching(count - 1, maximum):
-            yield (first, *rest)
-    for below in _box((maximum,) * (count - 1)):
-        yield (maximum, *(v + 1 for v in below))
 
 
 def _box(extents: Sequence[int]) -> Iterator[Ints]:

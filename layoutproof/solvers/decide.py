@@ -19,6 +19,8 @@ from layoutproof.core.term import Term
 ENGINES = ("digits", "bits", "isl", "smt", "brute")
 QUICK_BUDGET_DIVISOR = 30
 """The short try of isl has this part of its budget."""
+MORE_SIZES = 30
+"""How many times as many sizes are tried once smt has not decided."""
 NEAR = 1 << 20
 """Points of a violation up to which the other engines search for a smaller one, which takes them seconds."""
 ENUMERATED = 100_000
@@ -65,8 +67,8 @@ def decide(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = Fal
                 break
             continue
         except Undecided as undecided:
-            if function == "growing":
-                # what isl said itself is what counts
+            if function in ("growing", "sizes.smallest"):
+                # what the engine said itself is what counts
                 reasons.setdefault(name, str(undecided))
             else:
                 reasons[name] = str(undecided)
@@ -124,7 +126,8 @@ def _proved_easily(claim: Claim, effort: float) -> bool:
 
 
 def _run(name: str, function: str, claim: Claim, share: float) -> Point | None:
-    return getattr(_solver(name), function)(claim, share)  # type: ignore[no-any-return]
+    module, _, own = function.rpartition(".")
+    return getattr(_solver(module or name), own)(claim, share)  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=64)
@@ -132,10 +135,13 @@ def _attempts(engines: tuple[str, ...], effort: float) -> tuple[tuple[str, str, 
     """(solver, its function, effort) in order.
 
     Few points are tried before isl is asked: it may labour for seconds over what takes them milliseconds. Between a
-    short and a full try of isl comes a bounded search: of somewhat more points, or at the first elements.
+    short and a full try of isl comes a bounded search: of somewhat more points, or at the first elements. Before smt,
+    which may labour over products of sizes, the smallest sizes are tried.
     """
     attempts: list[tuple[str, str, float]] = []
     for name in engines:
+        if name == "smt" and "digits" in engines:
+            attempts.append(("digits", "sizes.smallest", effort))
         if name == "isl" and "brute" in engines:
             attempts += [
                 ("brute", "few", effort),
@@ -145,20 +151,23 @@ def _attempts(engines: tuple[str, ...], effort: float) -> tuple[tuple[str, str, 
         attempts.append((name, "decide", effort))
         if name == "isl":
             attempts.append((name, "growing", effort))
+        if name == "smt" and "digits" in engines:
+            attempts.append(("digits", "sizes.smallest", MORE_SIZES * effort))
     return tuple(attempts)
 
 
 def _replay(claim: Claim, point: Point, engine: str, effort: float) -> None:
     violation = claim.violation
     if isinstance(violation, Uncovered) and _product(_choices(violation.map), claim, point) > ENUMERATED:
-        # too many elements to look at each: that none of them is at the place is asked of another engine instead
+        # too many elements for plain ints: that none of them is at the place is asked of another engine instead
         target = point[violation.point]
         there = IndexMap(violation.map.domain, violation.map.range, lambda index, replica, on: target)
         replicas = {"replica": violation.map.replicas} if violation.map.replicas.extents else {}
         held = Same(At(violation.map, "element", "replica" if replicas else ""), At(there, "element"))
         nobody = Claim({"element": there.domain, **replicas}, held)
         fixed = replace(nobody, where=pinned(claim, point), symbols=claim.symbols)
-        others = tuple(name for name in ENGINES if name != engine)
+        # enumeration looks at each element once more, at this place alone; what it could sort it can look through
+        others = ("brute",) if engine == "brute" else tuple(name for name in ENGINES if name != engine)
         again = decide(fixed, others, False, effort)
         if again.reason:
             raise Unsupported(f"found a hole at {target} that no second engine confirms ({again.reason})")

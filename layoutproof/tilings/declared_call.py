@@ -11,7 +11,7 @@ from layoutproof.core.term import Term, reads, replace_reads
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Scratch
 from layoutproof.layouts.kernel import read
 from layoutproof.pallas.from_jax import user
-from layoutproof.questions.arrays import ArrayNumbers
+from layoutproof.solvers.arrays import ArrayNumbers
 
 
 def call(*arrays: Any, mapping: Mapping[str, Any], body: str, named: Mapping[str, int]) -> Any:

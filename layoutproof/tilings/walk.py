@@ -10,7 +10,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import product
 from layoutproof.core.term import reads
 from layoutproof.hardware.tpu_tiles import LANES, round_up
-from layoutproof.questions.arrays import ArrayNumbers
+from layoutproof.solvers.arrays import ArrayNumbers
 from layoutproof.tilings.traffic import Traffic
 
 MOST = 1 << 22

@@ -17,9 +17,9 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap, Memory
 from layoutproof.core.space import Space
 from layoutproof.layouts.xla.shape import XlaLayout
-from layoutproof.questions import arrays
 from layoutproof.questions.evaluate import locate, pack, table, unpack
 from layoutproof.registry.read import map_of, read_layout
+from layoutproof.solvers import arrays
 from tests.questions.layouts_at_random import xla_layouts
 from tests.questions.pad_reshape import pad_reshape_transpose
 from tests.recorded import rows
@@ -130,7 +130,7 @@ def test_tables_of_maps(text: Any) -> None:
 @pytest.mark.parametrize("run", [2, 5])
 def test_chunks_and_runs_do_not_show(monkeypatch: pytest.MonkeyPatch, chunk: int, run: int) -> None:
     """However the work is cut, the table is the same."""
-    monkeypatch.setattr(arrays, "_CHUNK", chunk)
+    monkeypatch.setattr(arrays, "CHUNK", chunk)
     monkeypatch.setattr(arrays, "_RUN", run)
     for text in (
         "f32[3,40,2]{2,1,0:T(3,2)(2)}",

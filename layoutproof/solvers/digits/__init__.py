@@ -38,12 +38,16 @@ from layoutproof.solvers.digits.number import (
     DigitNumbers,
     Sum,
     ascending,
+    bounds,
     decoded,
     ends,
     index_of,
     leaves_of,
     readable,
 )
+
+MOST_TURNING = 6
+"""Digits whose coefficients have a sign that depends on sizes; each doubles the corners that are looked at."""
 
 DIGITS = DigitNumbers()
 """Digits that know nothing of run-time sizes."""
@@ -180,7 +184,12 @@ def _outside(m: IndexMap, extents: tuple[Any, ...], on: DigitNumbers) -> tuple[i
     roots, coordinates = placed(m, on)
     beyond: list[tuple[Any, Any, Any, Any]] = []
     for coordinate, extent in zip(coordinates, extents, strict=True):
-        low, high = ends(coordinate)
+        try:
+            low, high = ends(coordinate)
+        except Unsupported:
+            if _corners_inside(coordinate, on.size(extent)):
+                continue
+            raise
         if type(extent) is int and type(low) is int and type(high) is int:
             if low >= 0 and high < extent:
                 continue
@@ -206,6 +215,27 @@ def _outside(m: IndexMap, extents: tuple[Any, ...], on: DigitNumbers) -> tuple[i
             flipped = {d: -c for d, c in form.items()}
             violations.append(_smallest_above(flipped, constant + 1, leaves))
     return index_of(len(box), roots, min(violations, key=lambda values: sets.order(values, leaves)))
+
+
+def _corners_inside(coordinate: Sum, extent: Any) -> bool:
+    """Whether 0 <= coordinate < extent for all sizes, where the sign of some coefficients depends on sizes.
+
+    What is linear in each digit is largest and smallest at corners of the box: each such digit is 0 or its last value.
+    """
+    form, constant = _form(coordinate)
+    fixed, turning = {}, []
+    for digit, coefficient in form.items():
+        if surely_less(-1, coefficient) or surely_less(coefficient, 1):
+            fixed[digit] = coefficient
+        else:
+            turning.append(coefficient * (digit.extent - 1))
+    if len(turning) > MOST_TURNING:
+        return False
+    low, high = bounds(fixed, constant)
+    corners: list[Any] = [0]
+    for reach in turning:
+        corners += [corner + reach for corner in corners]
+    return all(surely_less(-1, low + corner) and surely_less(high + corner, extent) for corner in corners)
 
 
 def _smallest_above(form: dict[Digit, int], bound: int, leaves: list[Digit]) -> sets.Values:

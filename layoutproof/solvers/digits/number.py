@@ -17,7 +17,7 @@ from typing import Any
 
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.size import ceil_div, divide, surely_less, symbol
+from layoutproof.core.size import ceil_div, divide, evaluate, surely_less, symbol
 
 
 class Digit:
@@ -36,7 +36,7 @@ class Digit:
 
     def split_by(self, by: Any) -> tuple[Digit, Digit]:
         """The digits `self // by` and `self % by`."""
-        high = Digit(self.dimension, ceil_div(self.extent, by), self.weight * by)
+        high = Digit(self.dimension, _pieces(self.extent, by), self.weight * by)
         low = Digit(self.dimension, by, self.weight)
         self.split = (by, high, low)
         return high, low
@@ -58,6 +58,23 @@ class Digit:
         if not surely_less(whole, self.extent):
             raise Unsupported("the smallest digits that violate the claim belong to padding")
         return whole
+
+
+def _pieces(extent: Any, by: Any) -> Any:
+    """How many pieces of `by` cover `extent`; a constant number of them where that many always do.
+
+    ceil(N/4) covers N in at most 4 pieces, and in 3 for N = 5: the box of digits may hold more than the valid indices.
+    """
+    pieces = ceil_div(extent, by)
+    if type(pieces) is int or type(by) is int:
+        return pieces
+    likely = -(-evaluate(extent, _large) // evaluate(by, _large))
+    return likely if surely_less(extent, by * likely + 1) else pieces
+
+
+def _large(name: str) -> int:
+    """A large size, one for all names: a quotient of sizes is then near what it tends to."""
+    return 1 << 40
 
 
 def leaves_of(roots: Sequence[Digit]) -> list[Digit]:
@@ -236,10 +253,12 @@ def bounds(form: Mapping[Digit, Any], constant: Any) -> tuple[Any, Any]:
     """The smallest and largest value of a linear form over its digits' box. Undecided when a sign is unknown."""
     low = high = constant
     for digit, coefficient in form.items():
-        if coefficient > 0 if type(coefficient) is int else surely_less(0, coefficient):
+        if coefficient > 0 if type(coefficient) is int else surely_less(-1, coefficient):
             high = high + coefficient * (digit.extent - 1)
+        elif type(coefficient) is int or surely_less(coefficient, 1):
+            low = low + coefficient * (digit.extent - 1)
         else:
-            low = low - magnitude(coefficient) * (digit.extent - 1)
+            raise Unsupported(f"digits cannot tell the sign of {coefficient}")
     return low, high
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LARGEST = 2**63 - 1
 """The largest number an int64 holds."""
 
-_CHUNK = 1 << 20
+CHUNK = 1 << 20
 """Elements evaluated at once where dimensions cannot be taken apart: few enough for the processor's cache."""
 
 _RUN = 1 << 11
@@ -62,11 +62,25 @@ def fits(m: IndexMap, replica: Sequence[int] = (), largest: int = LARGEST) -> bo
     False
     """
     try:
-        within, on = _within(largest)
-        m.place(tuple([within(0, max(0, extent - 1)) for extent in extents_of(m)]), tuple(replica), on)
+        bounded(m, replica, largest)
     except (OverflowError, Unsupported, ZeroDivisionError):
         return False
     return max((0, *map(abs, replica))) <= largest
+
+
+def bounded(m: IndexMap, replica: Sequence[int] = (), largest: int = LARGEST) -> list[tuple[int, int]]:
+    """The smallest and the largest value that each coordinate may have, over all indices.
+
+    Raises OverflowError where some step of `place` may exceed `largest` in magnitude, Undecided and ZeroDivisionError
+    where its bounds cannot be told.
+
+    >>> from layoutproof.layouts.map import read
+    >>> bounded(read("(i < 1000) -> (i // 8, i % 8 - 2)").index_map())
+    [(0, 124), (-2, 5)]
+    """
+    within, on = within_numbers(largest)
+    place = m.place(tuple([within(0, max(0, extent - 1)) for extent in extents_of(m)]), tuple(replica), on)
+    return [ends(entry) for entry in place]
 
 
 def values(m: IndexMap, replica: Sequence[int] = ()) -> list[NDArray[np.int64]]:
@@ -182,7 +196,7 @@ def _in_chunks(m: IndexMap, replica: Index) -> list[NDArray[np.int64]]:
 
     shape, on = extents_of(m), ArrayNumbers(np)
     columns: list[NDArray[np.int64]] = []
-    for box in _boxes(shape, _CHUNK):
+    for box in boxes(shape, CHUNK):
         index = tuple(np.ogrid[box]) if box else ()
         place = m.place(index, replica, on)
         columns = columns or [np.empty(shape, dtype=np.int64) for _ in place]
@@ -197,7 +211,7 @@ def _one_by_one(m: IndexMap, replica: Index) -> list[NDArray[np.int64]]:
 
     shape, on = extents_of(m), ArrayNumbers(np)
     columns: list[NDArray[np.int64]] = []
-    for box in _boxes(shape, _CHUNK):
+    for box in boxes(shape, CHUNK):
         index = tuple([axis.astype(object) for axis in np.ogrid[box]]) if box else ()
         place = m.place(index, replica, on)
         columns = columns or [np.empty(shape, dtype=np.int64) for _ in place]
@@ -206,7 +220,7 @@ def _one_by_one(m: IndexMap, replica: Index) -> list[NDArray[np.int64]]:
     return columns
 
 
-def _boxes(shape: tuple[int, ...], most: int) -> Iterator[tuple[slice, ...]]:
+def boxes(shape: tuple[int, ...], most: int) -> Iterator[tuple[slice, ...]]:
     """Boxes of at most `most` elements that together cover `shape` once."""
     if not shape:
         yield ()
@@ -216,7 +230,7 @@ def _boxes(shape: tuple[int, ...], most: int) -> Iterator[tuple[slice, ...]]:
         inner *= extent
     if inner > most:
         for row in range(shape[0]):
-            for rest in _boxes(shape[1:], most):
+            for rest in boxes(shape[1:], most):
                 yield (slice(row, row + 1), *rest)
         return
     step = max(1, most // inner)
@@ -225,7 +239,7 @@ def _boxes(shape: tuple[int, ...], most: int) -> Iterator[tuple[slice, ...]]:
 
 
 @cache
-def _within(largest: int) -> tuple[type[Interval], IntervalNumbers]:
+def within_numbers(largest: int) -> tuple[type[Interval], IntervalNumbers]:
     """Intervals, and their kind, to which a number beyond +-`largest` is an OverflowError."""
 
     def check(*numbers: Any) -> None:
