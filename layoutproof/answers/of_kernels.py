@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from layoutproof.pallas import report
 from layoutproof.pallas.accepted import accepted, read_baseline
 from layoutproof.pallas.findings import Judged, exit_code, judged
 from layoutproof.pallas.judge import GRID, conditions_on, kernel_target, sizes_of
+from layoutproof.pallas.replay import replays
 from layoutproof.registry.catalogue import kernel_property
 
 PROGRAMS = (*DUMP_ENDS, ".mlir", ".mlir.gz")
@@ -62,6 +63,7 @@ def kernels(
     baseline: str | Path | None = None,
     trace: bool = True,
     where: Sequence[str] = (),
+    replay: bool = False,
     **kwargs: Any,
 ) -> Kernels:
     """Judge every Pallas call that `function(*args, **kwargs)` makes. It is traced on shapes; nothing is computed.
@@ -79,6 +81,7 @@ def kernels(
         baseline: A file that `layoutproof kernels --write-baseline` wrote: the unknowns in it are accepted.
         trace: Whether code that a spec file names may be imported.
         where: Conditions on sizes of the running program, e.g. ["grid1 <= 7"]; each is for the calls that have them.
+        replay: Whether each TPU kernel is also run in JAX's interpreter, in a child process; that decides no verdict.
         **kwargs: Arguments of the function by name, as `args`.
 
     Returns:
@@ -88,8 +91,24 @@ def kernels(
         LayoutError: The input is wrong, or the function raises; with its file and line.
         Undecided: The function makes no Pallas call, so nothing is asked.
     """
+    if replay and not callable(function) and str(function).endswith((*PROGRAMS, *YAML_ENDS)):
+        raise LayoutError(f"a function is run, MODULE:FUNCTION or FILE.py:FUNCTION; {function} is a file without one")
     found = calls_of(function, args, kwargs, target, compiler, assume, properties, trace)
-    return judged_all(found, properties, target, compiler, effort, only, baseline, where)
+    answer = judged_all(found, properties, target, compiler, effort, only, baseline, where)
+    return replayed(answer, function, args, kwargs, target) if replay else answer
+
+
+def replayed(
+    answer: Kernels,
+    function: Callable[..., Any] | str | Path,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    target: str | None,
+) -> Kernels:
+    """The same answer, and of each kernel what came of running it. Arguments as of `kernels`, of which no file."""
+    place = function if callable(function) else str(function)
+    runs = replays(place, args, kwargs, target, [(call.call, call.findings) for call in answer.calls])
+    return Kernels(tuple(replace(call, replay=run) for call, run in zip(answer.calls, runs, strict=True)))
 
 
 def judged_all(

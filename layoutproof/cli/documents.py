@@ -275,6 +275,21 @@ class _Operand(_Part):
 
 class _KernelFinding(FindingEntry):
     asked: bool
+    replay: str = Field(description="of what is refuted, what running the kernel says of it; empty without --replay")
+
+
+class _Sign(_Part):
+    kind: Literal["nan", "differs", "race", "raised", "hang", "semaphore"]
+    text: str
+
+
+class _Replay(_Part):
+    """What came of running a kernel in JAX's interpreter; it decides no verdict."""
+
+    signs: list[_Sign] = Field(description="what the run showed")
+    problem: str = Field(description="why it was not run, or not to its end; empty where it was")
+    jax: str = Field(description="the version of JAX that ran it")
+    tables: dict[str, list[int]] = Field(description="what the tables held in that run, the first entries")
 
 
 class _Kernel(_Part):
@@ -293,6 +308,7 @@ class _Kernel(_Part):
     platform: str
     pipeline: str
     operands: list[_Operand]
+    replay: _Replay | None = Field(description="null without --replay")
     findings: list[_KernelFinding]
 
 

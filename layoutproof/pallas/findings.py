@@ -29,6 +29,7 @@ from layoutproof.pallas.judge import (
     unasked,
     with_parts,
 )
+from layoutproof.pallas.replay import Replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Judged:
     target, compiler: as the target spells them, "" where none was given.  foreign: why the target says nothing of
     this call, "" where it does.  asked: the properties that were asked for, () = all.
     only: "grid" where the body was not asked.  accepted: why a call that is unknown as a whole is accepted, "" = it is
-    not.
+    not.  replay: what came of running it, None where nobody asked for that; it decides nothing.
     """
 
     call: Kernel | Unmodelled
@@ -49,6 +50,7 @@ class Judged:
     asked: tuple[str, ...] = ()
     only: str = ""
     accepted: str = ""
+    replay: Replay | None = None
 
     @property
     def scope(self) -> str:

@@ -38,9 +38,11 @@ def one(call: Judged, everything: bool = False) -> str:
     """
     kernel = call.call
     lines = [f"{kernel.name}   {place(kernel.source)}".rstrip()]
+    run = [f"  run      {call.replay}"] if call.replay is not None else []
     if isinstance(kernel, Unmodelled):
         lines += ["  unknown  not modelled, so nothing of it is proved", f"  because  {kernel.reason}"]
         lines += [f"  {ACCEPTED} {call.accepted}"] if call.accepted else []
+        lines += run
         return "\n".join(map(visible, lines))
     lines.append(f"  grid     ({', '.join(map(str, kernel.grid))}){_semantics(kernel)}")
     if call.target:
@@ -63,17 +65,27 @@ def one(call: Judged, everything: bool = False) -> str:
     needed = advice(call.findings)
     if needed:
         lines.append(f'  assume   --assume "{needed}"')
+    lines += run
     left = call if everything else without_proved(call)
-    found = [finding_text(f, kernel, call.word(f)) for f in left.findings]
+    found = [finding_text(f, kernel, call.word(f), _run(call, f)) for f in left.findings]
     return "\n\n".join(["\n".join(map(visible, lines)), *found])
 
 
-def finding_text(finding: Finding, kernel: Kernel, said: str) -> str:
-    """One finding: what it counts as, the property, the operand, where; then why, at which program, and what to do."""
+def finding_text(finding: Finding, kernel: Kernel, said: str, run: str = "") -> str:
+    """One finding: what it counts as, the property, the operand, where; then why, at which program, and what to do.
+
+    run: what running the kernel says of it.
+    """
     undecided = finding.verdict is Verdict.UNKNOWN and said == finding.severity
     reason = f"unknown: {finding.reason}" if undecided else finding.reason
     page = "" if finding.verdict is Verdict.PROVED else f"layoutproof explain {finding.question}"
-    return text_of(replace(finding, subject=_subject(finding, kernel), reason=reason), [("explain", page)], said)
+    return text_of(
+        replace(finding, subject=_subject(finding, kernel), reason=reason), [("run", run), ("explain", page)], said
+    )
+
+
+def _run(call: Judged, finding: Finding) -> str:
+    return call.replay.of(finding) if call.replay is not None else ""
 
 
 def summary(calls: Sequence[Judged]) -> str:
@@ -167,7 +179,8 @@ def _call_json(call: Judged) -> dict[str, Any]:
             {"name": o.name, "role": o.role, "dtype": o.dtype, "dims": plain(o.dims), "block": list(map(str, o.block))}
             for o in (kernel.operands if isinstance(kernel, Kernel) else ())
         ],
-        "findings": [as_dict(finding) | {"asked": finding.asked} for finding in call.findings],
+        "replay": None if call.replay is None else call.replay.as_dict(),
+        "findings": [as_dict(f) | {"asked": f.asked, "replay": _run(call, f)} for f in call.findings],
     }
 
 

@@ -41,6 +41,7 @@ from layoutproof.kernel.kernel_parts import parts_of
 @click.option(
     "--effort", type=click.IntRange(1, 1000), default=1, show_default=True, help="Multiply the budgets of steps."
 )
+@click.option("--replay", is_flag=True, help="Also run each kernel in JAX's interpreter; that decides no verdict.")
 @click.option("--spec", is_flag=True, help="Print the calls as a spec file, to check and to gate without this code.")
 @click.option("--all", "everything", is_flag=True, help="Show what is proved one by one too.")
 @no_trace_flag
@@ -59,6 +60,7 @@ def command(
     write_baseline: Path | None,
     names: tuple[str, ...],
     effort: int,
+    replay: bool,
     spec: bool,
     everything: bool,
     no_trace: bool,
@@ -69,9 +71,10 @@ def command(
     The function is imported and traced with shapes on the CPU; nothing is computed. A function without arguments
     builds its own. A file is a program that was lowered, exported or compiled (.hlo, .txt, .mlir), or a spec file, of
     which every kernel is proved that it names. Exit code 3 also where a call cannot be modelled, and where there is no
-    call at all.
+    call at all. With --replay each TPU kernel is also run, on small numbers, in JAX's interpreter, by a child process
+    that is ended if it hangs: what that shows stands beside the verdicts and changes none.
     """
-    from layoutproof.answers.of_kernels import PROGRAMS, calls_of, judged_all
+    from layoutproof.answers.of_kernels import PROGRAMS, calls_of, judged_all, replayed
 
     is_file = place.endswith((*PROGRAMS, *YAML_ENDS))
     if compiler is not None and target is None:
@@ -84,6 +87,8 @@ def command(
     if place.endswith(YAML_ENDS) and assume:
         raise click.UsageError("--assume is for traced and compiled calls; a spec file says what its tables hold")
     named = dict(map(_named, kwargs))
+    if replay and (is_file or spec):
+        raise click.UsageError("--replay runs a function's kernels; a file and --spec run nothing")
     found = calls_of(place, given, named, target, compiler, assume, names, not no_trace)
     if spec:
         from layoutproof.pallas.spec_text import spec_text
@@ -94,6 +99,8 @@ def command(
         say(written)
         return 0
     answer = judged_all(found, names, target, compiler, effort, only or "", baseline, where)
+    if replay:
+        answer = replayed(answer, place, given, named, target)
     if write_baseline is not None:
         from layoutproof.pallas.accepted import baseline_text
 

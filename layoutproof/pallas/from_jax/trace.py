@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -41,15 +41,30 @@ def kernels_of(
     `layoutproof.assume` says in the code is added.
     Raises LayoutError where jax is missing, where the function raises (with its file and line), for bad assumptions.
     """
+    jaxpr, pipelines = traced(function, args, kwargs, target=target)
+    found: list[Found] = []
+    walk(jaxpr, [True] * len(jaxpr.outvars), found)
+    every = [*found, *pipelines.take()]
+    return tuple(with_assumptions(k, assume, strict=False) if isinstance(k, Kernel) else k for k in every)
+
+
+def traced(
+    function: Callable[..., Any],
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    target: str = "v5e",
+) -> tuple[Any, Pipelines]:
+    """The jaxpr of `function(*args, **kwargs)`, and the pipelines in it. Arguments and errors as of `kernels_of`."""
     jax = need_jax()
     pipelines = Pipelines()
     kept = dict(kwargs or {})
-    traced = [k for k, value in enumerate(args) if _is_array(value)]
-    named = [name for name, value in kept.items() if _is_array(value)]
+    arrays_at = [k for k, value in enumerate(args) if is_array(value)]
+    named = [name for name, value in kept.items() if is_array(value)]
 
     def call(arrays: Sequence[Any], more: Mapping[str, Any]) -> Any:
         given = list(args)
-        for k, value in zip(traced, arrays, strict=True):
+        for k, value in zip(arrays_at, arrays, strict=True):
             given[k] = value
         return function(*given, **{**kept, **more})
 
@@ -58,46 +73,50 @@ def kernels_of(
 
     with device_of(target), pipelines_traced(pipeline):
         try:
-            jaxpr = jax.make_jaxpr(call)([args[k] for k in traced], {name: kept[name] for name in named})
+            jaxpr = jax.make_jaxpr(call)([args[k] for k in arrays_at], {name: kept[name] for name in named})
         except LayoutError:
             raise
         except Exception as error:
             text = shorten(" ".join(str(error).split()), 300)
             raise LayoutError(f"tracing the function raised {type(error).__name__}: {text}{raised_at(error)}") from None
-    inner, _ = opened(jaxpr)
-    found: list[Found] = []
-    walk(inner, [True] * len(inner.outvars), found)
-    every = [*found, *pipelines.take()]
-    return tuple(with_assumptions(k, assume, strict=False) if isinstance(k, Kernel) else k for k in every)
+    return opened(jaxpr)[0], pipelines
 
 
 def walk(jaxpr: Any, live: Sequence[bool], found: list[Found], assumed: Sequence[str] = ()) -> None:
-    """The Pallas calls of a jaxpr and of every jaxpr inside of it.
+    """The Pallas calls of a jaxpr and of every jaxpr inside of it, one for each of its `sites`.
 
     live: which of its results somebody uses. assumed: what `layoutproof.assume` says around it.
+    """
+    for equation, needed, said in sites(jaxpr, live, assumed):
+        place = place_of(equation.source_info)
+        if is_pallas_call(equation.params):
+            call = attempt(partial(kernel_of, equation.params, place, needed, equation.invars), "pallas_call", place)
+            found.append(with_assumptions(call, said, strict=False) if isinstance(call, Kernel) else call)
+        else:
+            found.append(attempt(partial(mesh_kernel_of, equation, place, needed), equation.primitive.name, place))
+
+
+def sites(
+    jaxpr: Any, live: Sequence[bool], assumed: Sequence[str] = ()
+) -> Iterator[tuple[Any, list[bool], tuple[str, ...]]]:
+    """Each equation that runs a kernel, which of its results are used, what is assumed there; arguments as of `walk`.
+
+    Pipelines inside are seen where they are traced; loops and calls in a kernel's body hold no further call.
     """
     used = {id(v) for equation in jaxpr.eqns for v in equation.invars if not hasattr(v, "val")}
     used |= {id(v) for v, alive in zip(jaxpr.outvars, live, strict=True) if alive and not hasattr(v, "val")}
     for equation in jaxpr.eqns:
         needed = [id(v) in used and type(v).__name__ != "DropVar" for v in equation.outvars]
         said = (*assumed, *said_in(str(equation.source_info.name_stack)))
-        if is_pallas_call(equation.params):
-            place = place_of(equation.source_info)
-            call = attempt(partial(kernel_of, equation.params, place, needed, equation.invars), "pallas_call", place)
-            found.append(with_assumptions(call, said, strict=False) if isinstance(call, Kernel) else call)
-            # pipelines inside are seen where they are traced, loops and calls in a kernel's body hold no further call
-            continue
-        if equation.primitive.name in MESH_KERNELS:
-            place = place_of(equation.source_info)
-            found.append(attempt(partial(mesh_kernel_of, equation, place, needed), equation.primitive.name, place))
+        if is_pallas_call(equation.params) or equation.primitive.name in MESH_KERNELS:
+            yield equation, needed, said
             continue
         for _, closed in inner_jaxprs(equation.params):
             inner, _ = opened(closed)
             same = len(inner.outvars) == len(needed)
-            walk(
+            yield from sites(
                 inner,
                 needed if same and equation.primitive.name not in ("scan", "while") else [True] * len(inner.outvars),
-                found,
                 said,
             )
 
@@ -125,7 +144,7 @@ def raised_at(error: BaseException) -> str:
     return place
 
 
-def _is_array(value: Any) -> bool:
+def is_array(value: Any) -> bool:
     # a single number of NumPy's is a value that Python code may look at, and no array
     scalar = type(value).__module__ == "numpy" and type(value).__name__ != "ndarray"
     return hasattr(value, "shape") and hasattr(value, "dtype") and not scalar

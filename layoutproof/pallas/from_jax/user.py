@@ -44,19 +44,25 @@ def calls_of(
     itself.  kwargs: values.  target: the hardware it is traced for.  assume: what tables of scalar prefetch hold.
     Raises LayoutError for a place that is not there, arguments that do not fit, and whatever the user's code raises.
     """
-    where, colon, name = place.rpartition(":")
-    if not colon or not where or not name:
-        raise LayoutError(f"a function is written MODULE:FUNCTION or FILE.py:FUNCTION, not {shorten(place, 80)!r}")
     chip = "" if target is None else kernel_target(target).name
     values = [argument(value) if isinstance(value, str) else value for value in args]
-    # what user code prints is no result of ours
-    with contextlib.redirect_stdout(sys.stderr), _paths(where), _users_fault(place):
-        function = _function(_module(where), where, name)
-        named = dict(kwargs or {})
+    named = dict(kwargs or {})
+    with named_function(place) as function:
         _check_arity(function, place, values, named)
         found = _traced(function, values, named, chip, assume)
     _check_assumptions(assume, found)
     return found
+
+
+@contextlib.contextmanager
+def named_function(place: str) -> Iterator[Callable[..., Any]]:
+    """The function of a place as `calls_of` takes it. Within it user code runs: what it prints is no result of ours,
+    and what it raises is told with its line."""
+    where, colon, name = place.rpartition(":")
+    if not colon or not where or not name:
+        raise LayoutError(f"a function is written MODULE:FUNCTION or FILE.py:FUNCTION, not {shorten(place, 80)!r}")
+    with contextlib.redirect_stdout(sys.stderr), _paths(where), _users_fault(place):
+        yield _function(_module(where), where, name)
 
 
 def calls_in(
@@ -78,9 +84,12 @@ def _traced(
 ) -> tuple[Kernel | Unmodelled, ...]:
     from layoutproof.pallas.from_jax.trace import kernels_of
 
-    # a GPU is no device that tracing could pretend to be
-    options = {} if chip not in CHIPS else {"target": chip}
-    return tuple(kernels_of(function, tuple(args), kwargs, assume=tuple(assume), **options))
+    return tuple(kernels_of(function, tuple(args), kwargs, assume=tuple(assume), **device(chip)))
+
+
+def device(chip: str) -> dict[str, str]:
+    """The options that make tracing believe in a target; a GPU is no device that tracing could pretend to be."""
+    return {} if chip not in CHIPS else {"target": chip}
 
 
 def argument(text: str) -> Any:

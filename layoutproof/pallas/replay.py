@@ -1,0 +1,233 @@
+"""What a kernel does when it is run: in JAX's interpreter of TPU kernels (`pltpu.InterpretParams`), in a child process.
+
+A run is no proof, and what it shows or does not show changes no verdict: it sees one set of arguments, on a CPU, and
+has blind spots of its own (`BLIND`). Memory starts as NaN, copies happen when they are waited for, races are looked
+for; what comes to an end is run once more on zeros with copies that happen at once. Where the two differ, something was
+used that nobody wrote, or that was still on its way. Arguments are small numbers made from the shapes; tables hold what
+is assumed of them. The child ends by itself, or is ended: a wait for too much hangs for ever.
+"""
+
+from __future__ import annotations
+
+import base64
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from layoutproof.compiler.child import Answer, Child, ask
+from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.errors import shorten
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
+from layoutproof.core.visible import visible
+from layoutproof.kernel.kernel import Kernel, Table, Unmodelled
+from layoutproof.kernel.read_consistency import range_of
+from layoutproof.pallas.from_jax.run_call import as_shape, identity
+
+SECONDS = 120.0
+"""What one kernel may take, start and compilation of the interpreter included."""
+MEMORY = 16 << 30
+"""Bytes of address space of the child; JAX reserves several GiB that it never touches."""
+MOST_PROGRAMS = 4096
+"""Programs of a kernel that is run; each takes milliseconds."""
+MOST_BYTES = 256 << 20
+"""Bytes of the arguments, results and scratch of a kernel that is run."""
+MOST_TABLES = 4
+"""Contents of the tables that are tried, until one shows something."""
+MOST_ENTRIES = 1 << 16
+
+CHILD = Child("JAX's interpreter of TPU kernels", "layoutproof.pallas.from_jax.run_call", {}, SECONDS, MEMORY)
+
+_STORED = frozenset({"nan", "differs"})
+SIGNS: Mapping[str, frozenset[str]] = {
+    "body_in_bounds": frozenset({"raised"}),
+    "blocks_in_bounds": frozenset({"raised", *_STORED}),
+    "outputs_stored": _STORED,
+    "outputs_covered": _STORED,
+    "initialised": _STORED,
+    "undefined_values": _STORED,
+    "dma_order": frozenset({"hang", "semaphore", "race", "raised", *_STORED}),
+    "body_races": frozenset({"race", *_STORED}),
+    "parallel_writes": frozenset({"race"}),
+    "revisits": frozenset({"raised"}),
+}
+"""Which signs speak of which question; of any other question none does."""
+
+BLIND: Mapping[str, str] = {
+    "body_in_bounds": "a single index of -1 wraps around there, and only the arguments of the run are tried",
+    "outputs_stored": "a window that a program does not store keeps what the program before it left there",
+    "initialised": "scratch keeps what an earlier program left, and what is overwritten before it is used is lost",
+    "undefined_values": "XLA turns NaN * mask into a select on a CPU, and maxima and comparisons can lose a NaN",
+    "dma_order": "copies happen when they are waited for, the last one first, or at once",
+    "body_races": "two cores take turns by their own pace, and only the arguments of the run are tried",
+    "multiple_of": "the interpreter does not look at what multiple_of says",
+}
+"""Why a run may not show what is true, by question (jax 0.10.2 and 0.12.0.1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """One thing that a run showed. kind: nan, differs, race, raised, hang or semaphore.  text: in words."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What came of running one kernel.
+
+    signs: what it showed.  problem: why it was not run, or not to its end; "" where it was.  jax: the version.
+    tables: what the tables held, by name, in row-major order; the first entries.
+    """
+
+    signs: tuple[Sign, ...] = ()
+    problem: str = ""
+    jax: str = ""
+    tables: Mapping[str, tuple[int, ...]] | None = None
+
+    def __str__(self) -> str:
+        held = ", ".join(f"{name} = {shorten(str(list(row)), 40)}" for name, row in (self.tables or {}).items())
+        if self.problem:
+            return f"no: {self.problem}"
+        said = "; ".join(sign.text for sign in self.signs) or "it ended, and showed nothing"
+        return visible(f"{said}{f' (with {held})' if held else ''}, in InterpretParams of jax {self.jax}")
+
+    def of(self, finding: Finding) -> str:
+        """What the run says of one finding, in words; "" of what is no refuted error, or where nothing was run."""
+        if finding.verdict is not Verdict.REFUTED or finding.severity != "error" or self.problem:
+            return ""
+        speaking = [sign.text for sign in self.signs if sign.kind in SIGNS.get(finding.question, frozenset())]
+        if speaking:
+            return visible("; ".join(speaking))
+        blind = BLIND.get(finding.question, "no sign of a run speaks of this question")
+        return f"nothing of it; {blind}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same for programs."""
+        return {
+            "signs": [{"kind": sign.kind, "text": sign.text} for sign in self.signs],
+            "problem": self.problem,
+            "jax": self.jax,
+            "tables": {name: list(row) for name, row in (self.tables or {}).items()},
+        }
+
+
+def replays(
+    function: Callable[..., Any] | str,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    target: str | None,
+    calls: Sequence[tuple[Kernel | Unmodelled, Sequence[Finding]]],
+) -> tuple[Replay, ...]:
+    """Runs each Pallas call of a function by itself.
+
+    Args:
+        function: As `kernels` takes it: a function, or where it is.
+        args: Of the function, as `kernels` takes them; of arrays only the shapes count.
+        kwargs: The same by name.
+        target: The hardware that the function believes it runs on.
+        calls: All calls that were found, in the order in which they are made, each with what was found of it.
+
+    Returns:
+        What came of each, in their order.
+    """
+    problems = [_not_run(call) for call, _ in calls]
+    try:
+        code = _sent(function, args, kwargs) if not all(problems) else ""
+    except Exception as error:
+        why = shorten(f"{type(error).__name__}: {error}", 200)
+        code, problems = "", [p or f"the function cannot be sent to another process ({why})" for p in problems]
+    requests = [
+        {"code": code, "target": target or "", "call": k, "same": identity(call), "tables": contents(call, found)}
+        for k, (call, found) in enumerate(calls)
+        if isinstance(call, Kernel) and not problems[k]
+    ]
+    answers = ask(CHILD, requests, _read)
+    return tuple(_replay(next(answers)) if not problem else Replay(problem=problem) for problem in problems)
+
+
+def contents(call: Kernel, found: Sequence[Finding]) -> list[dict[str, list[int]]]:
+    """What the tables of a call hold, each within its assumptions: the values of counterexamples first.
+
+    >>> contents(Kernel("k", (1,), ("g0",), (), tables=(Table("t", (5,), low=0, high=9),)), ())
+    [{'t': [0, 2, 4, 6, 8]}, {'t': [8, 8, 8, 8, 8]}, {'t': [0, 0, 0, 0, 0]}]
+    """
+    if not call.tables:
+        return [{}]
+    wrong = [f.counterexample for f in found if f.verdict is Verdict.REFUTED and f.counterexample]
+    values = [v for point in wrong for v in point.get("values", ()) if isinstance(v, int)]
+    tried: list[dict[str, list[int]]] = []
+    for value in (*dict.fromkeys(values), None, 1 << 64, 0):
+        made = {table.name: _entries(table, value) for table in call.tables}
+        if made not in tried:
+            tried.append(made)
+    return tried[:MOST_TABLES]
+
+
+def _entries(table: Table, value: int | None) -> list[int]:
+    """Entries in row-major order: all the one value, or, where that may not be, spread over the range evenly.
+
+    The even ones never decrease, name no value twice where there are enough, and leave none out where there are not.
+    """
+    low, high = (int(end) for end in range_of(table))
+    if table.low is None and table.high is None:
+        # nothing is assumed: small numbers rather than the ends of the type
+        low, high = 0, 8
+    many, last = prod(int(n) for n in table.dims), high - low - 1
+    if value is not None and not table.injective and not table.onto:
+        return [min(max(value, low), high - 1)] * many
+    return [low + k * last // max(many - 1, 1) for k in range(many)]
+
+
+def _not_run(call: Kernel | Unmodelled) -> str:
+    """Why a call is not run, "" where it is."""
+    if isinstance(call, Unmodelled):
+        return "the call is not modelled"
+    if call.pipeline == "emit_pipeline":
+        return "a pipeline runs in the kernel around it"
+    if call.platform != "tpu":
+        return f"a kernel for {call.platform}"
+    numbers = [*call.grid, *(n for o in call.operands for n in o.dims)]
+    numbers += [e for t in call.tables for e in (*t.dims, *range_of(t))]
+    if any(type(n) is not int for n in numbers):
+        return "sizes that only the running program knows" + (f": {', '.join(call.runtime)}" if call.runtime else "")
+    if any(int(low) >= int(high) for low, high in map(range_of, call.tables)):
+        return "no table holds what is assumed"
+    programs = prod(int(n) for n in call.grid)
+    if programs > MOST_PROGRAMS:
+        return f"{programs:,} programs; at most {MOST_PROGRAMS:,} are run"
+    if any(prod(int(n) for n in t.dims) > MOST_ENTRIES for t in call.tables):
+        return f"a table of more than {MOST_ENTRIES:,} entries"
+    held = [(o.dtype, o.dims) for o in call.operands] + [(s.dtype, s.dims) for s in call.scratch]
+    size = sum(ELEMENT_BITS.get(dtype, 32) * prod(int(n) for n in dims) for dtype, dims in held) // 8
+    if size > MOST_BYTES:
+        return f"{size >> 20:,} MiB of arguments, results and scratch; at most {MOST_BYTES >> 20} MiB are run"
+    return ""
+
+
+def _sent(function: Callable[..., Any] | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """The function and its arguments as text; arrays as their shapes."""
+    # takes a quarter of a second to import; with it closures, and what a notebook defines, are sent as they are
+    from joblib import wrap_non_picklable_objects
+
+    shapes = [as_shape(value) for value in args]
+    named = {name: as_shape(value) for name, value in kwargs.items()}
+    sent = wrap_non_picklable_objects((function, shapes, named), keep_wrapper=False)
+    return base64.b64encode(pickle.dumps(sent)).decode("ascii")
+
+
+def _read(value: Any) -> Replay:
+    signs = tuple(Sign(str(sign["kind"]), str(sign["text"])) for sign in value["signs"])
+    tables = {str(name): tuple(map(int, row)) for name, row in value["tables"].items()}
+    return Replay(signs, str(value["problem"]), str(value["jax"]), tables)
+
+
+def _replay(answer: Answer[Replay]) -> Replay:
+    if answer.value is not None:
+        return answer.value
+    if answer.cause == "slow":
+        return Replay(problem=f"it had not come to an end after {SECONDS:g} s and was ended")
+    return Replay(problem=shorten(answer.problem, 300))

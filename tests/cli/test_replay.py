@@ -1,0 +1,253 @@
+"""`kernels --replay`: what running a kernel shows, beside verdicts that it does not change."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import layoutproof as lp
+from layoutproof.cli.documents import KernelsAnswer
+from layoutproof.cli.main import run
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
+from layoutproof.kernel.kernel import Kernel, Table
+from layoutproof.pallas.replay import Replay, Sign, contents
+
+MODULE = '''
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+ROWS = pl.BlockSpec((8, 128), lambda i, *tables: (i, 0))
+ANY = pl.BlockSpec(memory_space=pl.ANY)
+COPY = [pltpu.VMEM((8, 128), jnp.float32), pltpu.SemaphoreType.DMA]
+
+
+def call(body, name, n=4, out=ROWS, rows=32, spec=ROWS, scratch=(), how="arbitrary", tables=(), columns=128):
+    given = [*tables, jnp.zeros((rows if spec is ROWS else 32, columns))]
+    return pl.pallas_call(
+        body,
+        name=name,
+        grid_spec=pltpu.PrefetchScalarGridSpec(
+            num_scalar_prefetch=len(tables), grid=(n,), in_specs=[spec], out_specs=out, scratch_shapes=list(scratch)
+        ),
+        out_shape=jax.ShapeDtypeStruct((rows, 128), jnp.float32),
+        compiler_params=pltpu.CompilerParams(dimension_semantics=(how,)),
+    )(*given)
+
+
+def copied(x, o, buffer, semaphore, waits, row):
+    """The whole of x, through memory of its own, and so many waits."""
+    buffer[...] = x[...]
+    copy = pltpu.make_async_copy(buffer, o.at[pl.ds(row, 8)], semaphore)
+    copy.start()
+    for _ in range(waits):
+        copy.wait()
+
+
+def doubled(x, o):
+    o[...] = x[...] * 2
+
+
+def padded():
+    def body(x, o):
+        o[...] = jnp.broadcast_to(jnp.sum(x[...], axis=1, keepdims=True), (8, 128))
+
+    return call(body, "padded", n=1, rows=8, spec=pl.BlockSpec((8, 256), lambda i: (0, 0)), columns=200)
+
+
+def waits_twice():
+    def body(x, o, buffer, semaphore):
+        copied(x, o, buffer, semaphore, 2, 8 * pl.program_id(0))
+
+    return call(body, "waits_twice", out=ANY, scratch=COPY)
+
+
+def same_rows():
+    def body(x, o, buffer, semaphore):
+        copied(jnp.zeros((8, 128)), o, buffer, semaphore, 1, 0)
+
+    return call(body, "same_rows", out=ANY, rows=8, spec=ANY, scratch=COPY, how="parallel")
+
+
+def behind_the_end():
+    def body(x, o):
+        o[...] = x[pl.ds(8 * pl.program_id(0) + 8, 8), :]
+
+    return call(body, "behind_the_end", spec=pl.BlockSpec((32, 128), lambda i: (0, 0)))
+
+
+def by_table():
+    def body(t, x, o):
+        o[...] = x[pl.ds(t[pl.program_id(0)], 8), :]
+
+    whole = pl.BlockSpec((32, 128), lambda i, t: (0, 0))
+    return call(body, "by_table", spec=whole, tables=(jnp.zeros(4, jnp.int32),))
+
+
+def stale():
+    def body(x, o):
+        @pl.when(pl.program_id(0) % 2 == 0)
+        def _():
+            o[...] = x[...]
+
+    return call(body, "stale")
+
+
+def right():
+    return call(doubled, "right")
+
+
+def ends():
+    def body(x, o):
+        jax.debug.callback(lambda: __import__("os")._exit(7))
+        o[...] = x[...]
+
+    return call(body, "ends")
+
+
+def large():
+    return call(doubled, "large", n=8192, rows=8 * 8192)
+
+
+def dynamic(n):
+    return call(doubled, "dynamic", n=n)
+
+
+def every(n):
+    return (
+        padded(), waits_twice(), same_rows(), behind_the_end(), by_table(), stale(), ends(), right(), large(),
+        dynamic(n),
+    )
+'''
+SHOWN = {
+    "padded": ("refuted", ["nan"]),
+    "waits_twice": ("refuted", ["hang"]),
+    "same_rows": ("refuted", ["race"]),
+    "behind_the_end": ("refuted", ["raised"]),
+    "by_table": ("refuted", ["raised"]),
+    "stale": ("refuted", []),
+    "ends": ("proved", []),
+    "right": ("proved", []),
+    "large": ("proved", []),
+    "dynamic": ("unknown", []),
+}
+"""The verdict of each kernel, and the kinds of what its run shows."""
+
+
+def _command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    (folder / "users.py").write_text(MODULE)
+    command = [sys.executable, "-m", "layoutproof", "kernels", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+
+
+def test_what_runs_show_stands_beside_the_verdicts(tmp_path: Path) -> None:
+    """NaN, a hang, a race, an exception, nothing; what is too large or has no sizes is not run; no verdict changes.
+
+    What ends the process is said, and the kernel after it is run in a new one.
+    """
+    pytest.importorskip("jax", reason="JAX is not installed")
+    words = ["users.py:every", "--arg", "s32[]", "--assume", "0 <= prefetch0 <= 28", "--json"]
+    plain, done = _command(tmp_path, *words), _command(tmp_path, *words, "--replay")
+    without, answer = json.loads(plain.stdout), json.loads(done.stdout)
+    KernelsAnswer.model_validate(answer)
+    kernels = {kernel["subject"]: kernel for kernel in answer["kernels"]}
+    found = {name: (k["verdict"], [s["kind"] for s in k["replay"]["signs"]]) for name, k in kernels.items()}
+    assert found == SHOWN, done.stderr
+    assert plain.returncode == done.returncode == 1
+    assert [k["verdict"] for k in without["kernels"]] == [k["verdict"] for k in answer["kernels"]]
+    assert all(k["replay"] is None for k in without["kernels"])
+
+    def said(name: str, question: str) -> str:
+        (finding,) = (f for f in kernels[name]["findings"] if f["question"] == question and f["verdict"] == "refuted")
+        return str(finding["replay"])
+
+    assert said("padded", "undefined_values") == "NaN in outputs at (0, 0) (1,024 of 1,024 elements)"
+    assert "it waits and does nothing else, and was ended after 5 s" in said("waits_twice", "dma_order")
+    assert said("same_rows", "body_races").startswith("a race: a write at ")
+    assert "IndexError: Out-of-bounds read" in said("behind_the_end", "body_in_bounds")
+    assert kernels["by_table"]["replay"]["tables"]["prefetch0"][0] > 24
+    assert said("stale", "outputs_stored") == (
+        "nothing of it; a window that a program does not store keeps what the program before it left there"
+    )
+    problems = {name: kernel["replay"]["problem"] for name, kernel in kernels.items() if kernel["replay"]["problem"]}
+    assert problems == {
+        "ends": "JAX's interpreter of TPU kernels ended with exit code 7 on it",
+        "large": "8,192 programs; at most 4,096 are run",
+        "dynamic": "sizes that only the running program knows: grid0",
+    }
+
+
+def test_a_function_that_no_module_has(capfd: pytest.CaptureFixture[str]) -> None:
+    """A closure is run as well; the report says it at the call and at what is refuted; nothing else is printed."""
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    from jax.experimental import pallas as pl
+
+    scale = 3
+
+    def body(x: Any, o: Any) -> None:
+        o[...] = jax.numpy.broadcast_to(jax.numpy.sum(x[...] * scale, axis=1, keepdims=True), (8, 128))
+
+    def function(x: Any) -> Any:
+        wide = pl.BlockSpec((8, 256), lambda: (0, 0))
+        return pl.pallas_call(body, in_specs=[wide], out_shape=jax.ShapeDtypeStruct((8, 128), "float32"))(x)
+
+    answer = lp.kernels(function, jax.ShapeDtypeStruct((8, 200), "float32"), replay=True)
+    lines = str(answer).splitlines()
+    shown = f"NaN in outputs at (0, 0) (1,024 of 1,024 elements), in InterpretParams of jax {jax.__version__}"
+    assert f"  run      {shown}" in lines
+    assert "  run      NaN in outputs at (0, 0) (1,024 of 1,024 elements)" in lines
+    assert answer.exit_code == 1
+    assert capfd.readouterr().out == ""
+
+
+def test_a_file_and_a_spec_run_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """What holds no function is bad usage, in Python too."""
+    for words in (["a.hlo", "--replay"], ["users.py:right", "--replay", "--spec"]):
+        assert run(["kernels", *words]) == 2
+        assert "--replay runs a function's kernels" in capsys.readouterr().err
+    with pytest.raises(lp.LayoutError, match="a function is run"):
+        lp.kernels(tmp_path / "a.yaml", replay=True)
+
+
+def _refuted(question: str, severity: str = "error", **more: Any) -> Finding:
+    return Finding(question, "outputs", verdict=Verdict.REFUTED, severity=severity, **more)
+
+
+def test_a_sign_speaks_of_its_own_questions() -> None:
+    """NaN is no sign of a race; of what is proved, an info, or not run nothing is said; unknown questions say so."""
+    run = Replay((Sign("nan", "NaN in outputs at (0,)"),), jax="0.10.2")
+    assert run.of(_refuted("outputs_stored")) == "NaN in outputs at (0,)"
+    assert run.of(_refuted("parallel_writes")).startswith("nothing of it; ")
+    assert Replay(jax="0.10.2").of(_refuted("body_races")).startswith("nothing of it; two cores")
+    assert run.of(_refuted("grid_positive")) == "nothing of it; no sign of a run speaks of this question"
+    assert run.of(_refuted("inputs_read", "info")) == ""
+    assert run.of(Finding("outputs_stored", "outputs", verdict=Verdict.PROVED)) == ""
+    assert Replay(problem="too large").of(_refuted("outputs_stored")) == ""
+
+
+def test_tables_hold_what_is_assumed() -> None:
+    """In range, in order, no value twice, none left out, as each is assumed; counterexamples' values come first."""
+    tables = (
+        Table("any", (4,), low=2, high=9),
+        Table("up", (5,), low=0, high=3, monotone=True, onto=True),
+        Table("once", (3,), low=0, high=7, injective=True),
+        Table("free", (2,)),
+    )
+    wrong = _refuted("body_in_bounds", counterexample={"program": (0,), "values": (8,)})
+    found = contents(Kernel("k", (1,), ("g0",), (), tables=tables), [wrong])
+    assert found[0]["any"] == [8, 8, 8, 8]
+    assert any(len(set(each["any"])) > 1 for each in found)
+    for each in found:
+        assert all(2 <= v < 9 for v in each["any"])
+        assert each["up"] == sorted(each["up"])
+        assert set(each["up"]) == {0, 1, 2}
+        assert len(set(each["once"])) == 3
+        assert set(each["once"]) <= set(range(7))
+        assert len(each["free"]) == 2
