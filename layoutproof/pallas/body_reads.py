@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from layoutproof.bodies.claims import asked
-from layoutproof.bodies.effects import Access, Body, Copy, Reference, View
+from layoutproof.bodies.effects import Access, Body, Copy, Reference, Step, View
 from layoutproof.bodies.stored import Store, Visit, loads_from, unstored
 from layoutproof.bodies.terms import every
 from layoutproof.core.claim import Claim
@@ -32,6 +32,9 @@ def read_by_body(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     if reference is None or (operand.windowed and reference.dims != operand.dims):
         return
     views = [view for view in _read_views(body) if view.reference is reference]
+    if any(map(_of_a_part, views)):
+        # who cut the part out for a pipeline wants no more of the array
+        return
     cuts = _remainders(reference, views)
     if operand.windowed and not cuts:
         return
@@ -67,6 +70,16 @@ def _never_moves(operand: Operand) -> bool:
         block.kind == "blocked" and term.op == "int" and term.args[0] == 0
         for block, term in zip(operand.block, operand.index, strict=True)
     )
+
+
+def _of_a_part(view: View) -> bool:
+    """Whether a view cuts something out of a part of its reference."""
+    first, *others = [step for step in view.steps if step.kind == "slices"] or [None]
+    return bool(others) and first is not None and first.dims != _sizes(first)
+
+
+def _sizes(step: Step) -> tuple[int, ...]:
+    return tuple(int(p.size.args[0]) if p.size.op == "int" and not p.single else -1 for p in step.slices)
 
 
 def _read_views(body: Body) -> Iterator[View]:

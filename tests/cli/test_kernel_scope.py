@@ -172,8 +172,12 @@ def test_copies_by_hand_are_judged(run: Any) -> None:
     assert "body_in_bounds" not in out
 
 
-def test_only_the_grid(run: Any) -> None:
-    """The headline says that the body was not asked."""
+def test_only_the_grid(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The headline says that the body was not asked; and it is not read, by no question."""
+    from layoutproof.pallas.from_jax import bodies
+
+    monkeypatch.setattr(bodies, "_body", lambda *arguments: pytest.fail("the body was read"))
+    assert run("hands:by_table", "--arg", "s32[8]", "--arg", "f32[64,128]", "--only", "grid")[0] == 3
     code, out, _ = run("users_kernels:copy", "--arg", "f32[1024,128]", "--only", "grid")
     assert code == 0
     assert out.splitlines()[-1].endswith("; grid and BlockSpecs proved; body not asked (--only grid)")
