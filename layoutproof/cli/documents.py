@@ -66,6 +66,7 @@ class FindingEntry(_Part):
     scope: str = Field("", description="what was looked at, where that is not all there is")
     assumes: list[str] = Field([], description="assumptions about run-time values that the answer rests on")
     needs: list[str] = Field([], description="assumptions under which what is unknown is proved")
+    where: str = Field("", description="the condition on sizes of the running program under which it is, too")
     derivation: list[str] = Field([], description="how each layout given as an expression was computed and proved")
     relpath: str = Field("", description="of the gate: the file's name in both states")
     before: str = ""
@@ -303,7 +304,8 @@ class _Kernel(_Part):
     target: str
     compiler: str
     manual_dma: list[str] = Field(description="operands that the body copies itself")
-    assume: str = Field(description="the assumption that would settle what is unknown")
+    assume: str = Field(description="the assumptions that would settle what is unknown, for --assume")
+    where: str = Field("", description="the condition on sizes that would settle it with them, for --where")
     grid: list[int | str]
     platform: str
     pipeline: str

@@ -91,6 +91,7 @@ class Finding(Answer):
         scope: What was looked at, where that is not all there is: of a kernel never its body.
         assumes: The assumptions about run-time values that the answer rests on.
         needs: The assumptions under which what is unknown is proved.
+        where: The condition on sizes of the running program under which it is, too; "" = none is needed.
         derivation: How each layout that an expression stands for was computed, with what was proved of it.
         before: The text of the old state, "" where there is none.
         after: The text of the new state, "" where there is none.
@@ -116,6 +117,7 @@ class Finding(Answer):
     scope: str = ""
     assumes: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    where: str = ""
     derivation: tuple[str, ...] = ()
     before: str = ""
     after: str = ""
@@ -309,6 +311,7 @@ _SELDOM = (
     "scope",
     "assumes",
     "needs",
+    "where",
     "derivation",
     "relpath",
     "before",

@@ -91,7 +91,10 @@ def _rooms(kernel: Kernel, table: Table) -> Iterator[Any]:
         for extent, block, term, size in zip(fixed(operand.dims), operand.block, operand.index, sizes, strict=True):
             found = reads((term,))
             inside = {str(inner) for read in found for inner in reads(read.args[1:])}
-            if any(_is_of(read, table) and str(read) not in inside for read in found):
+            if term.op == "-" and _is_of(term.args[1], table):
+                # what is taken away from a number that may be 0
+                yield 1
+            elif any(_is_of(read, table) and str(read) not in inside for read in found):
                 with suppress(Undecided):
                     yield block_count(extent, block)
             if size is not None and any(_is_of(read, table) for read in reads((size,))):
@@ -126,7 +129,7 @@ def _in_body(kernel: Kernel, read: Term) -> str:
 
 
 def _is_of(read: Term, table: Table) -> bool:
-    return bool(read.args[0].args[0] == table.name)
+    return read.op == "read" and bool(read.args[0].args[0] == table.name)
 
 
 def worded(tables: dict[str, Table]) -> Iterator[dict[str, Table]]:

@@ -8,8 +8,7 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
-from layoutproof.core.claim import Claim
-from layoutproof.core.errors import LayoutError, Undecided, failure, unknown_name
+from layoutproof.core.errors import LayoutError, Undecided, failure, listed, unknown_name
 from layoutproof.core.expression import parse_condition
 from layoutproof.core.finding import Finding, split_place
 from layoutproof.core.result import Verdict
@@ -19,6 +18,7 @@ from layoutproof.kernel.kernel import Kernel, KernelTarget, Table
 from layoutproof.kernel.obligation import Obligation, Settled, undecided
 from layoutproof.pallas.assumptions import about, impossible, tables_of
 from layoutproof.pallas.settled import Open, depends, settled
+from layoutproof.pallas.settled import where as bounds_of_sizes
 from layoutproof.registry.catalogue import kernel_properties, kernel_property
 from layoutproof.registry.hardware import other_targets, target_modules
 from layoutproof.registry.read import read_layout
@@ -84,22 +84,28 @@ def judge(
             if nothing:
                 obligation = replace(obligation, claim=undecided(nothing))
             finding = _finding(name, kernel, obligation, condition, symbols, how)
-            verdict = finding.verdict
-            rests = verdict is Verdict.REFUTED or (verdict is Verdict.UNKNOWN and bool(obligation.leaves_open))
-            if rests and isinstance(obligation.claim, Claim) and obligation.reads:
+            about_it, sized, whole = _rests_on(kernel, name, obligation, finding, where)
+            if about_it or sized or whole:
 
                 def again(
-                    assumed: Kernel, module: ModuleType = module, name: str = name, k: int = position
+                    assumed: Kernel,
+                    sizes: str,
+                    module: ModuleType = module,
+                    name: str = name,
+                    k: int = position,
+                    of: str = obligation.subject,
                 ) -> Finding | None:
                     if (name, assumed) not in made:
                         # one kernel is asked many questions before the next
                         made.clear()
                         made[name, assumed] = _obligations(module, assumed, chip)
                     more = made[name, assumed]
-                    return _finding(name, assumed, more[k], condition, symbols, how) if k < len(more) else None
+                    if k >= len(more) or more[k].subject != of:
+                        return None
+                    within = where_term(sizes, symbols) if sizes else condition
+                    return _finding(name, assumed, more[k], within, symbols, how)
 
-                about_it = _tables(kernel, obligation)
-                open_.append(Open(len(found), again, about_it, bool(getattr(module, "BODY", False))))
+                open_.append(Open(len(found), again, about_it, about_body(name), sized, whole))
             found.append(finding)
     try:
         answers = settled(kernel, found, open_)
@@ -133,9 +139,16 @@ def about_body(name: str) -> bool:
     return name in kernel_properties() and bool(getattr(kernel_property(name), "BODY", False))
 
 
-def advice(findings: Sequence[Finding]) -> str:
-    """All that some findings of one call need, in one line that `--assume` takes; "" for nothing."""
-    return "; ".join(dict.fromkeys(text for finding in findings for text in finding.needs))
+def advice(findings: Sequence[Finding]) -> tuple[str, str]:
+    """All that some findings of one call need, in one line that `--assume` takes, and in one for `--where`.
+
+    "" for nothing. Each was tried; of a size the smallest bound is the one under which all of them hold.
+    """
+    needs = "; ".join(dict.fromkeys(text for finding in findings for text in finding.needs))
+    least: dict[str, int] = {}
+    for name, most in (part.split(" <= ") for f in findings if f.where for part in f.where.split(" and ")):
+        least[name] = min(int(most), least.get(name, int(most)))
+    return needs, bounds_of_sizes(least)
 
 
 def with_parts(names: Sequence[str]) -> tuple[str, ...]:
@@ -164,11 +177,11 @@ def scope(
     'body_in_bounds proved of the body'
     """
     if names and all(map(about_body, names)):
-        return f"{_listed(names)} proved of the body" if verdict is Verdict.PROVED else "of the body"
+        return f"{listed(names)} proved of the body" if verdict is Verdict.PROVED else "of the body"
     beside_ = f"of the body: {', '.join(body)}" if body else f"body not asked (--only {only})" if only else BODY
     if verdict is not Verdict.PROVED:
         return beside_
-    said = f"{_listed(names)} proved of the grid and BlockSpecs" if names else "grid and BlockSpecs proved"
+    said = f"{listed(names)} proved of the grid and BlockSpecs" if names else "grid and BlockSpecs proved"
     return f"{said}; {beside_}"
 
 
@@ -320,10 +333,6 @@ def _others_targets(name: str | None = None) -> tuple[Any, ...]:
     return tuple(module for module in other_targets(name) if hasattr(module, "KERNEL_TARGETS"))
 
 
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
 def _obligations(module: ModuleType, kernel: Kernel, target: KernelTarget | None) -> tuple[Obligation, ...]:
     try:
         return tuple(module.obligations(kernel, target) if module.TARGET else module.obligations(kernel))
@@ -369,26 +378,24 @@ def _answer(
     found = conclude(name, asked.subject, (claim,), how, asked.figures, **at)
     if found.verdict in asked.leaves_open:
         return left_open(found, asked.leaves_open[found.verdict])
-    if found.verdict is Verdict.REFUTED and symbols and not assumed:
+    if found.verdict is Verdict.REFUTED and symbols and not assumed and not kernel.runtime:
         found = replace(found, figures={**found.figures, **holds_when((claim,), where)})
-    if where is None and kernel.runtime and "sizes" in (found.counterexample or ()):
-        what = f"depends on {' and '.join(kernel.runtime)}, known at run time only; say what it may be with where"
-        enough = _enough(name, asked.subject, kernel, claim, found, how)
-        return left_open(found, f"{what}: {enough!r}, and it is proved" if enough else what)
     return found
 
 
-def _enough(question: str, subject: str, kernel: Kernel, claim: Claim, found: Finding, how: How) -> str:
-    """The condition on one size of the running program under which a claim is proved, below the one that refutes it."""
-    point: Any = found.counterexample or {}
-    for symbol in kernel.runtime:
-        most = int(point["sizes"].get(symbol, 1)) - 1
-        if most > 0:
-            text = f"{symbol} <= {most}"
-            below = replace(claim, where=where_term(text, claim.symbols))
-            if conclude(question, subject, (below,), how).verdict is Verdict.PROVED:
-                return text
-    return ""
+def _rests_on(
+    kernel: Kernel, name: str, asked: Obligation, found: Finding, where: str | None
+) -> tuple[tuple[Table, ...], bool, bool]:
+    """What an answer may want an assumption of: which tables, whether sizes, and whether no claim says the question."""
+    open_ = found.verdict is Verdict.UNKNOWN
+    sized = where is None and bool(kernel.runtime)
+    if isinstance(asked.claim, Settled):
+        told = kernel.tables or sized
+        whole = open_ and about_body(name) and bool(told) and not kernel.body.unmodelled
+        return (), sized and whole, whole
+    if found.verdict is not Verdict.REFUTED and not (open_ and asked.leaves_open):
+        return (), False, False
+    return (_tables(kernel, asked) if asked.reads else ()), sized, False
 
 
 def _tables(kernel: Kernel, asked: Obligation) -> tuple[Table, ...]:

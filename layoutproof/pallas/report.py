@@ -62,9 +62,9 @@ def one(call: Judged, everything: bool = False) -> str:
         lines.append(f"  unknown  what the hardware demands: {call.foreign}")
     elif not call.findings:
         lines.append("  unknown  there is nothing in it to ask about")
-    needed = advice(call.findings)
+    needed = _options(*advice(call.findings))
     if needed:
-        lines.append(f'  assume   --assume "{needed}"')
+        lines.append(f"  assume   {needed}")
     lines += run
     left = call if everything else without_proved(call)
     found = [finding_text(f, kernel, call.word(f), _run(call, f)) for f in left.findings]
@@ -160,6 +160,7 @@ def place(source: str) -> str:
 def _call_json(call: Judged) -> dict[str, Any]:
     kernel = call.call
     file, line, _ = split_place(kernel.source)
+    assume, where = advice(call.findings)
     return {
         "subject": kernel.name,
         "verdict": call.verdict.value,
@@ -171,7 +172,8 @@ def _call_json(call: Judged) -> dict[str, Any]:
         "target": call.target,
         "compiler": call.compiler,
         "manual_dma": list(call.manual_dma),
-        "assume": advice(call.findings),
+        "assume": assume,
+        "where": where,
         "grid": plain(kernel.grid) if isinstance(kernel, Kernel) else [],
         "platform": kernel.platform if isinstance(kernel, Kernel) else "",
         "pipeline": kernel.pipeline if isinstance(kernel, Kernel) else "",
@@ -182,6 +184,15 @@ def _call_json(call: Judged) -> dict[str, Any]:
         "replay": None if call.replay is None else call.replay.as_dict(),
         "findings": [as_dict(f) | {"asked": f.asked, "replay": _run(call, f)} for f in call.findings],
     }
+
+
+def _options(assume: str, where: str) -> str:
+    """What is advised of a call, as the command takes it.
+
+    >>> _options("0 <= t < 4", "grid1 <= 11")
+    '--assume "0 <= t < 4" --where "grid1 <= 11"'
+    """
+    return " ".join(f'--{name} "{text}"' for name, text in (("assume", assume), ("where", where)) if text)
 
 
 def _body(call: Judged, proved: Sequence[str]) -> str:

@@ -1,23 +1,29 @@
-"""What has to be assumed of tables so that an open question is settled: looked for, and really tried."""
+"""What has to be assumed so that an open question is settled, of tables and of sizes: looked for, and really tried."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from layoutproof.core.errors import listed
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.pallas.assumptions import bounded, together, worded
 from layoutproof.solvers.conclude import left_open
 
-Again = Callable[[Kernel], Finding | None]
-"""Asks a question of a kernel about which more is assumed."""
+Again = Callable[[Kernel, str], Finding | None]
+"""Asks a question of a kernel about which more is assumed, under a condition on its sizes ("" = none)."""
 
 MOST_TRIED = 8
 """Times that each open question of a call is asked anew, on average; and a hundred more."""
 MOST_WORDED = 8
 """Open questions up to which more than bounds is tried."""
+NOTHING_ASSUMED = "nothing is assumed of it"
+"""How the reason ends of what depends on a table of which nobody says anything."""
+AT_PLACES = frozenset({"table_reads", "body_in_bounds"})
+"""The questions that say how large a size may be although they read tables: those about where tables end."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,26 +31,35 @@ class Open:
     """A question that is refuted or unknown, perhaps for want of an assumption.
 
     position: among the findings.  again: asks it anew.  tables: that it reads.  body: whether it is about the body.
+    sized: whether it may rest on sizes of the running program.  whole: whether no claim says it, so that asking it anew
+    is asking all of its property.
     """
 
     position: int
     again: Again
     tables: tuple[Table, ...]
     body: bool = False
+    sized: bool = False
+    whole: bool = False
 
 
 def settled(kernel: Kernel, found: Sequence[Finding], open_: Sequence[Open]) -> dict[int, Finding]:
-    """What is refuted or unknown only for want of an assumption about a table: unknown, with what would settle it.
+    """What is refuted or unknown only for want of an assumption: unknown, with what would settle it.
 
     found: all findings.  open_: those that may be.  All that is advised of a call can be assumed at once. Each question
     is asked a bounded number of times, so that the work grows as their number.
     """
-    asked = [one for one in open_ if one.tables]
+    asked = [one for one in open_ if (one.tables or one.sized) and not one.whole]
     tries = _Tries(kernel, MOST_TRIED * len(asked) + 100)
+    # what settles a question by itself is advised of it alone
+    alone = {one.position: _sizes(one, found[one.position], tries) for one in asked if one.sized}
+    tries.sizes = _together(alone.values())
+    needs: dict[int, dict[str, Table]] = {position: {} for position, sizes in alone.items() if sizes}
+    asked = [one for one in asked if one.position not in needs]
     read = {table.name: table for one in asked for table in one.tables}
     best, held = _best(kernel, asked, read, tries)
     best = _tightened(asked, best, held, tries)
-    needs = {one.position: {t.name: best[t.name] for t in one.tables} for one in held if tries.proved(one, best)}
+    needs |= {one.position: {t.name: best[t.name] for t in one.tables} for one in held if tries.proved(one, best)}
     everything = dict(best)
     left = [one for one in asked if one.position not in needs]
     for one in left if len(left) <= MOST_WORDED else ():
@@ -54,31 +69,66 @@ def settled(kernel: Kernel, found: Sequence[Finding], open_: Sequence[Open]) -> 
                 needs[one.position] = more
                 everything |= {name: table for name, table in joint.items() if table is not None}
                 break
+    needs |= _of_wholes([one for one in open_ if one.whole], {**_own(kernel), **everything}, tries)
     answers: dict[int, Finding] = {}
-    for one in asked:
-        finding = found[one.position]
-        said = {text for table in one.tables for text in table.assumptions()}
-        new = [text for t in needs.get(one.position, {}).values() for text in t.assumptions() if text not in said]
-        unbounded = [t.name for t in one.tables if t.low is None or t.high is None]
-        if new:
-            what = f"assume {' and '.join(map(repr, new))} and it is proved"
-            answers[one.position] = replace(depends(finding, list(needs[one.position]), what), needs=tuple(new))
-        elif unbounded and finding.verdict is Verdict.REFUTED:
-            answers[one.position] = depends(finding, unbounded, "nothing is assumed of it")
+    for one in open_:
+        finding, sizes = found[one.position], alone.get(one.position) or (tries.sizes if one.sized else {})
+        if one.position in needs:
+            answers[one.position] = _advised(kernel, finding, needs[one.position], sizes)
+        elif "sizes" in (finding.counterexample or ()) and one.sized:
+            what = f"depends on {listed(kernel.runtime)}, known at run time only; say what it may be with where"
+            answers[one.position] = left_open(finding, what)
+        elif finding.verdict is Verdict.REFUTED:
+            unbounded = [t.name for t in one.tables if t.low is None or t.high is None]
+            if unbounded:
+                answers[one.position] = depends(finding, unbounded, NOTHING_ASSUMED)
     return answers
+
+
+def _advised(kernel: Kernel, finding: Finding, tables: Mapping[str, Table], sizes: Mapping[str, int]) -> Finding:
+    """The finding as unknown, with what would settle it, as it was tried."""
+    own = _own(kernel)
+    if finding.reason.endswith(NOTHING_ASSUMED):
+        finding = replace(finding, reason="")
+    more = {n: [text for text in t.assumptions() if text not in own[n].assumptions()] for n, t in tables.items()}
+    texts = [text for said in more.values() for text in said]
+    if not sizes:
+        what = f"assume {listed([repr(text) for text in texts])} and it is proved"
+        return replace(depends(finding, [n for n, said in more.items() if said], what), needs=tuple(texts))
+    condition = where(sizes)
+    why = f"depends on {listed(list(sizes))}, known at run time only"
+    if texts:
+        why += f", and on what {listed([n for n, said in more.items() if said])} holds; assume "
+        why += f"{listed([repr(text) for text in texts])}, say with where {condition!r}, and it is proved"
+    else:
+        why += f"; say what it may be with where: {condition!r}, and it is proved"
+    return replace(left_open(finding, why), needs=tuple(texts), where=condition)
+
+
+def where(sizes: Mapping[str, int]) -> str:
+    """The condition that sizes of the running program are not larger than these.
+
+    >>> where({"grid1": 11, "grid0": 4})
+    'grid0 <= 4 and grid1 <= 11'
+    """
+    return " and ".join(f"{name} <= {most}" for name, most in sorted(sizes.items()))
 
 
 def depends(finding: Finding, tables: Sequence[str], what: str) -> Finding:
     """The finding as unknown, because of what tables hold."""
-    return left_open(finding, f"depends on what {' and '.join(tables)} holds; {what}")
+    return left_open(finding, f"depends on what {listed(tables)} holds; {what}")
 
 
 @dataclass(slots=True)
 class _Tries:
-    """Questions asked anew, each once for what is assumed of the tables that it reads; `left`: how many more may be."""
+    """Questions asked anew, each once for what is assumed of the tables that it reads; `left`: how many more may be.
+
+    sizes: of the running program, how large each may be in what is asked.
+    """
 
     kernel: Kernel
     left: int
+    sizes: Mapping[str, int] = field(default_factory=dict)
     _known: dict[tuple[int, tuple[str, ...]], bool] = field(default_factory=dict)
     _kernels: dict[tuple[str, ...], Kernel] = field(default_factory=dict)
 
@@ -86,12 +136,18 @@ class _Tries:
         """Whether a question is proved for tables of which this is assumed."""
         key = (one.position, _said(more[table.name] for table in one.tables))
         if key not in self._known:
-            if self.left <= 0:
+            found = self.ask(one, more, self.sizes if one.sized else {})
+            if found is None:
                 return False
-            self.left -= 1
-            new = one.again(self._assumed(more))
-            self._known[key] = new is not None and new.verdict is Verdict.PROVED
+            self._known[key] = found.verdict is Verdict.PROVED
         return self._known[key]
+
+    def ask(self, one: Open, more: Mapping[str, Table], sizes: Mapping[str, int]) -> Finding | None:
+        """The answer for such tables and sizes; None where no more may be asked."""
+        if self.left <= 0:
+            return None
+        self.left -= 1
+        return one.again(self._assumed(more), where(sizes))
 
     def _assumed(self, more: Mapping[str, Table]) -> Kernel:
         tables = tuple(more.get(table.name, table) for table in self.kernel.tables)
@@ -100,6 +156,51 @@ class _Tries:
             self._kernels.clear()
             self._kernels[key] = replace(self.kernel, tables=tables)
         return self._kernels[key]
+
+
+def _own(kernel: Kernel) -> dict[str, Table]:
+    return {table.name: table for table in kernel.tables}
+
+
+def _sizes(one: Open, finding: Finding, tries: _Tries) -> dict[str, int]:
+    """How large sizes of the running program may be for a question to be proved: just below what refutes it.
+
+    {} where that is not known, or would be no advice: what a few programs cannot do wrong.
+    """
+    if one.tables and finding.question not in AT_PLACES:
+        return {}
+    bounds: dict[str, int] = {}
+    seen: Finding | None = finding
+    for _ in range(2 * len(tries.kernel.runtime)):
+        point: Any = {} if seen is None else seen.counterexample or {}
+        sizes = {name: int(n) for name, n in dict(point.get("sizes", {})).items() if name in tries.kernel.runtime}
+        over = [name for name, n in sizes.items() if n > 1]
+        if not over:
+            return {}
+        bounds[over[0]] = sizes[over[0]] - 1
+        seen = tries.ask(one, {}, bounds)
+        if seen is not None and seen.verdict is Verdict.PROVED:
+            return bounds
+    return {}
+
+
+def _together(all_: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """The smallest of some bounds, each size by itself."""
+    found: dict[str, int] = {}
+    for sizes in all_:
+        found |= {name: min(most, found.get(name, most)) for name, most in sizes.items()}
+    return found
+
+
+def _of_wholes(wholes: Sequence[Open], tables: Mapping[str, Table], tries: _Tries) -> dict[int, dict[str, Table]]:
+    """Of questions that no claim says, those that all advice together settles, with all tables of which it speaks."""
+    own = _own(tries.kernel)
+    told = {name: table for name, table in tables.items() if table.assumptions() != own[name].assumptions()}
+    if not told and not tries.sizes:
+        return {}
+    tries.left += len(wholes)
+    answers = {one.position: tries.ask(one, told, tries.sizes) for one in wholes}
+    return {k: told for k, found in answers.items() if found is not None and found.verdict is Verdict.PROVED}
 
 
 def _said(tables: Iterable[Table]) -> tuple[str, ...]:

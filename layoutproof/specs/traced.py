@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from layoutproof.compiler.tracing import permit
-from layoutproof.core.errors import LayoutError, Unsupported, shorten
+from layoutproof.core.errors import LayoutError, Unsupported, listed, shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel, Unmodelled
@@ -139,8 +139,9 @@ def _of_call(kind: str, call: Kernel | Unmodelled, options: Mapping[str, Any]) -
         figures: dict[str, object] = {"properties": asked}
         held: dict[str, Any] = {"verdict": Verdict.PROVED, "decided_by": worst.decided_by, "figures": figures}
         return Finding(kind, str(call), scope=scope(None, body=_of_body(findings)), **held)
-    needed = advice(findings)
-    settled = f"; to settle all: assume {needed!r}" if ";" in needed else ""
+    needed, sizes = advice(findings)
+    both = [f"{key} {text!r}" for key, text in (("assume", needed), ("where", sizes)) if text]
+    settled = f"; to settle all: {listed(both)}" if ";" in needed or len(both) > 1 else ""
     reason, more = f"{worst.question}: {worst.reason}{settled}", {**worst.figures, "properties": asked}
     return replace(
         worst, question=kind, reason=reason, figures=more, scope=scope(None, worst.verdict, _of_body(findings))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -163,27 +164,43 @@ def test_assumptions_about_prefetched_values(run: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "advised"),
+    ("name", "advised", "where"),
     [
-        ("scattered", {"0 <= prefetch0 < 8", "prefetch0 is monotone", "prefetch0 is onto"}),
-        ("shared", {"0 <= prefetch0 < 8"}),
-        ("nested", {"0 <= prefetch0 < 16", "0 <= prefetch1 < 512"}),
-        ("zeros", {"0 <= prefetch0 < 1"}),
+        ("scattered", {"0 <= prefetch0 < 8", "prefetch0 is monotone", "prefetch0 is onto"}, ""),
+        ("shared", {"0 <= prefetch0 < 8"}, ""),
+        ("nested", {"0 <= prefetch0 < 16", "0 <= prefetch1 < 512"}, ""),
+        ("zeros", {"0 <= prefetch0 < 1"}, ""),
+        ("taken_away", {"0 <= prefetch0 < 512", "0 <= prefetch1 < 1"}, ""),
+        ("masked", {"0 <= prefetch0 < 5"}, ""),
+        ("dynamic", {"0 <= prefetch0 < 512"}, "grid0 <= 8"),
+        ("sorted_dynamic", {"0 <= prefetch0 < 512", "prefetch0 is monotone"}, "grid0 <= 8"),
+        ("two_sizes", set(), "grid0 <= 512 and grid1 <= 8"),
     ],
 )
-def test_all_advice_can_be_pasted_at_once(name: str, advised: set[str], run: Any) -> None:
-    """One bound for each table, whoever asks; never all zeros where another place has room for more."""
+def test_all_advice_can_be_pasted_at_once(name: str, advised: set[str], where: str, run: Any) -> None:
+    """One bound for each table, whoever asks; never all zeros where another place has room for more.
+
+    Of sizes of the running program, too: never so few programs that they can do nothing wrong.
+    """
     Path("tables.py").write_text(TABLES)
     arguments = (f"tables.py:{name}",)
     code, out, _ = run(*arguments)
     assert code == 3
-    (line,) = (line for line in out.splitlines() if line.startswith("  assume   --assume "))
-    pasted = line.partition('--assume "')[2].rstrip('"')
-    assert set(pasted.split("; ")) == advised
+    (line,) = (line for line in out.splitlines() if line.startswith("  assume   --"))
+    options = shlex.split(line.removeprefix("  assume   "))
+    pasted = dict(zip(options[::2], options[1::2], strict=True))
+    assert set(filter(None, pasted.get("--assume", "").split("; "))) == advised
+    assert pasted.get("--where", "") == where
     assert all(f"'{one}'" in out for one in advised)
-    assert json.loads(run(*arguments, "--json")[1])["kernels"][0]["assume"] == pasted
-    code, out, _ = run(*arguments, "--assume", pasted)
+    found = json.loads(run(*arguments, "--json")[1])["kernels"][0]
+    assert (found["assume"], found["where"]) == (pasted.get("--assume", ""), where)
+    assert all("needs" in f or "where" in f for f in found["findings"] if said_of(f) == ("unknown", "error"))
+    code, out, _ = run(*arguments, *options)
     assert (code, "  assume   " in out) == (0, False)
+
+
+def said_of(finding: dict[str, Any]) -> tuple[str, str]:
+    return finding["verdict"], finding["severity"]
 
 
 TABLES = """
@@ -226,6 +243,51 @@ def nested():
 def zeros():
     # the one block there is
     return call([FEW], [pl.BlockSpec((4096, 128), lambda i, t: (t[i], 0))])
+
+
+def taken_away():
+    # what is taken away from a number that may be 0
+    return call([FEW, FEW], [pl.BlockSpec((8, 128), lambda i, t, u: (t[i] - u[0], 0))])
+
+
+def masked():
+    # a mask whose end a table says, which also says where to store 4 rows of 8; the last block has 4 rows
+    def body(t, x, o, s):
+        s[pl.ds(t[0], 4)] = jnp.zeros((4, 128))
+        o[...] = jnp.where(jax.lax.broadcasted_iota(jnp.int32, (8, 128), 0) < t[0], x[...], 0)
+
+    scratch = [pltpu.VMEM((8, 128), jnp.float32)]
+    specs = {"in_specs": [ROWS], "out_specs": ROWS, "scratch_shapes": scratch}
+    grid = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(4,), **specs)
+    return pl.pallas_call(body, grid_spec=grid, out_shape=jax.ShapeDtypeStruct((32, 128), jnp.float32))(FEW, X[:28])
+
+
+def grown(tables, sizes, spec, out):
+    # a grid that only the running program knows
+    def many(*sizes):
+        count = len(tables)
+        grid = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=count, grid=sizes, in_specs=[spec], out_specs=out)
+        shape = jax.ShapeDtypeStruct((8, 128) if out is FIRST else X.shape, jnp.float32)
+        return pl.pallas_call(fill, grid_spec=grid, out_shape=shape, **ALIAS[out is FIRST])(*tables, X)
+
+    return jax.jit(many)(*sizes)
+
+
+FIRST = pl.BlockSpec((8, 128), lambda *at: (0, 0))
+ALIAS = [{"input_output_aliases": {1: 0}}, {}]
+
+
+def dynamic():
+    return grown([FEW], [5], CHOSEN, FIRST)
+
+
+def sorted_dynamic():
+    # an output that is written where a table says, in order: two programs could do nothing wrong
+    return grown([FEW], [5], CHOSEN, pl.BlockSpec((8, 128), lambda i, t: (t[i], 0)))
+
+
+def two_sizes():
+    return grown([], [5, 3], pl.BlockSpec((8, 16), lambda i, j: (i, j)), FIRST)
 """
 
 
