@@ -74,8 +74,8 @@ def _never_moves(operand: Operand) -> bool:
 
 def _of_a_part(view: View) -> bool:
     """Whether a view cuts something out of a part of its reference."""
-    first, *others = [step for step in view.steps if step.kind == "slices"] or [None]
-    return bool(others) and first is not None and first.dims != _sizes(first)
+    cut = [step for step in view.steps if step.kind == "slices"]
+    return len(cut) > 1 and cut[0].dims != _sizes(cut[0])
 
 
 def _sizes(step: Step) -> tuple[int, ...]:
