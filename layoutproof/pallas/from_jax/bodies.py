@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache, partial
 from typing import Any
 
-from layoutproof.bodies.effects import Body, Reference
-from layoutproof.bodies.interpreter import body_of
-from layoutproof.bodies.values import dims_of
+from layoutproof.bodies.effects import Body
+from layoutproof.bodies.reading import read_body
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
-from layoutproof.core.errors import BudgetExceeded, failure
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.from_jax.adapter import in_pipeline, is_jaxs_own, memory_word, opened, place_of
 
@@ -63,49 +60,23 @@ class JaxReader:
         return is_jaxs_own(jaxpr)
 
 
+class TracedBody:
+    """Reads the body of a traced call where it is asked about, once: grids and BlockSpecs do not wait for it."""
+
+    def __init__(self, jaxpr: Any, kernel: Kernel) -> None:
+        self.jaxpr = jaxpr
+        self.kernel = kernel
+        self._body: Body | None = None
+
+    def __call__(self) -> Body:
+        """The body; what goes wrong is said in its `unmodelled`."""
+        if self._body is None:
+            import jax
+
+            self._body = read_body(JaxReader(), lambda: self.jaxpr, self.kernel, f"jax {jax.__version__}")
+        return self._body
+
+
 def with_body(jaxpr: Any, kernel: Kernel) -> Kernel:
-    """The kernel with its body, which is read where it is asked about: grids and BlockSpecs do not wait for it."""
-    return replace(kernel, body_reader=cache(partial(_body, jaxpr, kernel)))
-
-
-def _body(jaxpr: Any, kernel: Kernel) -> Body:
-    """The body of a call whose grid and operands `kernel` says. What goes wrong is said in `unmodelled`."""
-    reader = JaxReader()
-    inner, _ = opened(jaxpr)
-    tables = len(kernel.tables)
-    references = []
-    # the references of `core_map` are its constants
-    for position, variable in enumerate(inner.invars or inner.constvars):
-        aval = variable.aval
-        memory = reader.memory_of(aval)
-        k = position - tables
-        if position < tables:
-            name, role, number = kernel.tables[position].name, "prefetch", position
-            memory = "smem"
-        elif k < len(kernel.operands):
-            operand = kernel.operands[k]
-            name, role, number = operand.name, operand.role, k
-            memory = memory if operand.windowed else operand.memory
-        else:
-            number = k - len(kernel.operands)
-            name, role = f"scratch[{number}]", "semaphore" if memory == "semaphore" else "scratch"
-        dims = dims_of(aval)
-        dtype = reader.element_type(getattr(aval, "dtype", "f32"))
-        references.append(Reference(name, role, dims, dtype, memory, number))
-    import jax
-
-    try:
-        body = body_of(reader, jaxpr, references, kernel)
-    except BudgetExceeded as over:
-        return Body(tuple(references), unmodelled=((str(over), kernel.source),))
-    except Exception as error:
-        # mostly a parameter that another version of JAX stores in another form
-        return Body(
-            tuple(references),
-            unmodelled=((f"the body, as jax {jax.__version__} has it ({failure(error)})", kernel.source),),
-        )
-    named = tuple(
-        (f"{what} of jax {jax.__version__}" if what.startswith("the primitive ") and "(" not in what else what, at)
-        for what, at in body.unmodelled
-    )
-    return replace(body, unmodelled=named)
+    """The kernel with its body."""
+    return replace(kernel, body_reader=TracedBody(jaxpr, kernel))

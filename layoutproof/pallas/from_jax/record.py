@@ -1,0 +1,208 @@
+"""A traced call as a record, the form that `pallas/records.py` says: written here, read there without JAX."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.pallas.from_jax.adapter import opened
+from layoutproof.pallas.from_jax.bodies import JaxReader, TracedBody
+from layoutproof.pallas.records import FORM, plain
+
+
+def record_of(call: Kernel | Unmodelled, origin: Mapping[str, Any] | None = None) -> str:
+    """A line of JSON, with its line end. origin: where the call comes from, kept as it is."""
+    import jax
+
+    said: dict[str, Any] = {"record": FORM, "jax": jax.__version__}
+    if origin:
+        said["origin"] = dict(origin)
+    if isinstance(call, Unmodelled):
+        said["unmodelled"] = {"name": call.name, "source": _short(call.source), "reason": call.reason}
+    else:
+        said["kernel"] = _shortened(plain(call))
+        traced = call.body_reader
+        said["body"] = _Recorder().of(traced.jaxpr) if isinstance(traced, TracedBody) else None
+    return json.dumps(said, separators=(",", ":"), allow_nan=False) + "\n"
+
+
+def _shortened(data: dict[str, Any]) -> dict[str, Any]:
+    """A kernel's data whose places name no folder of this machine."""
+    for part in (data, *data["operands"]):
+        if "source" in part:
+            part["source"] = _short(part["source"])
+    return data
+
+
+def _short(place: str) -> str:
+    """`file:line` below the folder that Python imports the file from, or that is worked in; else the file's name.
+
+    >>> _short(""), _short("<string>:3")
+    ('', '<string>:3')
+    """
+    file, colon, line = place.rpartition(":")
+    if not colon or file.startswith("<"):
+        return place
+    path = Path(file).absolute()
+    folders = [Path(folder).absolute() for folder in {*sys.path, "."}]
+    inside = [path.relative_to(folder).as_posix() for folder in folders if path.is_relative_to(folder)]
+    return f"{min(inside, key=len, default=path.name)}:{line}"
+
+
+class _Recorder:
+    """One body. Equal types, variables and jaxprs are written once."""
+
+    def __init__(self) -> None:
+        self.reader = JaxReader()
+        self.types: dict[tuple[str, str, int], int] = {}
+        self.avals: dict[tuple[tuple[int, ...], int, str], int] = {}
+        self.jaxprs: list[dict[str, Any]] = []
+        # with the object, so that no other takes its identity
+        self.known: dict[int, tuple[int, Any]] = {}
+        self.places: dict[str, str] = {}
+
+    def of(self, jaxpr: Any) -> dict[str, Any]:
+        """The body as data."""
+        self.number(jaxpr)
+        return {"types": list(self.types), "avals": list(self.avals), "jaxprs": self.jaxprs}
+
+    def type(self, dtype: Any) -> int:
+        """The number of an element type."""
+        key = (str(dtype), str(getattr(dtype, "kind", "")), int(getattr(dtype, "itemsize", 4)))
+        return self.types.setdefault(key, len(self.types))
+
+    def aval(self, aval: Any) -> int:
+        """The number of what is known of a variable."""
+        shape = tuple(int(n) for n in getattr(aval, "shape", ()))
+        memory = self.reader.memory_of(aval) if hasattr(aval, "memory_space") else ""
+        key = (shape, self.type(getattr(aval, "dtype", "float32")), memory)
+        return self.avals.setdefault(key, len(self.avals))
+
+    def number(self, jaxpr: Any) -> int:
+        """The number of a jaxpr, which is written now if it was not."""
+        if id(jaxpr) in self.known:
+            return self.known[id(jaxpr)][0]
+        inner, consts = opened(jaxpr)
+        variables: dict[Any, int] = {}
+
+        def new(made: Sequence[Any]) -> list[int]:
+            for variable in made:
+                variables[variable] = len(variables)
+            return [self.aval(v.aval) for v in made]
+
+        def atom(given: Any) -> Any:
+            return [self.aval(given.aval), _number(given.val)] if hasattr(given, "val") else variables[given]
+
+        data: dict[str, Any] = {"in": new(inner.invars)}
+        if inner.constvars:
+            data["const"] = new(inner.constvars)
+        if consts:
+            data["consts"] = [[self.aval(_Shaped(value)), _number(value)] for value in consts]
+        data["eqns"] = [
+            [
+                equation.primitive.name,
+                self.parameters(equation),
+                [atom(given) for given in equation.invars],
+                new(equation.outvars),
+                self.place(equation),
+                int(self.reader.in_pipeline(equation)),
+            ]
+            for equation in inner.eqns
+        ]
+        data["out"] = [atom(given) for given in inner.outvars]
+        if self.reader.is_jaxs_own(jaxpr):
+            data["own"] = 1
+        self.jaxprs.append(data)
+        self.known[id(jaxpr)] = len(self.jaxprs) - 1, jaxpr
+        return len(self.jaxprs) - 1
+
+    def place(self, equation: Any) -> str:
+        """`file:line` of an equation, without the folders of this machine."""
+        place = self.reader.place_of(equation)
+        if place not in self.places:
+            self.places[place] = _short(place)
+        return self.places[place]
+
+    def parameters(self, equation: Any) -> dict[str, Any]:
+        """Those parameters of an equation that are data."""
+        found = {}
+        for name, value in equation.params.items():
+            if name in ("tree", "args_tree"):
+                leaves = [_Leaf(k) for k in range(len(equation.invars))]
+                start = {"get": 1, "swap": 2, "addupdate": 2}.get(equation.primitive.name, 0)
+                count = len(leaves) - start
+                found[name] = {"tree": self.value(self.reader.unflatten(value, leaves[:count]))}
+                continue
+            data = self.value(value)
+            if data is not _NONE:
+                found[name] = data
+        if equation.primitive.name == "scan":
+            found["num_consts"], found["num_carry"] = self.reader.scan_parts(equation)
+        return found
+
+    def value(self, value: Any) -> Any:
+        """A parameter as data, `_NONE` where it is none."""
+        if value is None or isinstance(value, bool | str):
+            return value
+        if isinstance(value, int) or (getattr(value, "shape", None) == () and value.dtype.kind in ("i", "u")):
+            return int(value)
+        if isinstance(value, float):
+            return value if math.isfinite(value) else _NONE
+        if isinstance(value, _Leaf):
+            return {"leaf": value.number}
+        if hasattr(value, "eqns") or hasattr(getattr(value, "jaxpr", None), "eqns"):
+            return {"jaxpr": self.number(value)}
+        if hasattr(value, "itemsize") and hasattr(value, "kind"):
+            return {"type": self.type(value)}
+        if isinstance(value, tuple | list):
+            entries = [self.value(entry) for entry in value]
+            return _NONE if _NONE in entries else {"list": entries}
+        if isinstance(value, slice):
+            return {"is": "slice", **{name: self.value(getattr(value, name)) for name in ("start", "stop", "step")}}
+        # the objects in trees: references with transforms, indexers, slices
+        if not dataclasses.is_dataclass(value) or not type(value).__module__.startswith("jax."):
+            return _NONE
+        parts = {entry.name: self.value(getattr(value, entry.name)) for entry in dataclasses.fields(value)}
+        return {"is": type(value).__name__, **{name: data for name, data in parts.items() if data is not _NONE}}
+
+
+def _number(value: Any) -> Any:
+    """A constant as data: a finite number; null for an array, of which only the shape is written."""
+    if getattr(value, "shape", ()) != ():
+        return None
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    if isinstance(value, bool) or kind == "b":
+        return bool(value)
+    if isinstance(value, int) or kind in ("i", "u"):
+        return int(value)
+    try:
+        number = float(value)
+    except TypeError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+class _Leaf:
+    """The place of an operand in a tree."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class _Shaped:
+    """A constant as a variable's aval has it."""
+
+    def __init__(self, value: Any) -> None:
+        self.shape = tuple(getattr(value, "shape", ()))
+        self.dtype = getattr(value, "dtype", None) or {bool: "bool", int: "int32"}.get(type(value), "float32")
+
+
+_NONE = object()
+"""What is no data: functions, meshes, shardings."""

@@ -1,0 +1,361 @@
+"""Traced calls kept as files: all that is read of a call, and nothing of the code that it came from.
+
+A record is a line of JSON: a `Kernel` field by field, and the jaxpr of its body as data: equations with their
+parameters, variables with shape, element type and memory, source lines. So a kernel is judged where JAX is not
+installed, whatever its version, and a mistake of ours is reported without the source. `from_jax/record.py` writes
+them, and this file, which needs no JAX, reads them.
+
+    {"record": 1, "jax": "0.10.2", "origin": {..}, "kernel": {..}, "body": {"types": [..], "avals": [..], "jaxprs": ..}}
+
+Of the body: `types` are [name, kind as NumPy says it, bytes]; `avals` are [shape, type, memory]; each of `jaxprs` has
+"in", "const", "eqns", "out", and "own" where JAX itself wrote it. An atom is the number of a variable, or
+[aval, value] of a constant. An equation is [primitive, parameters, atoms, aval of each result, place, in a pipeline].
+Variables are numbered as they are made: the arguments, the constants, then the results. Among parameters,
+{"jaxpr": k} is a nested jaxpr, {"type": k} an element type, {"tree": ..} what JAX's tree of operands makes, with
+{"leaf": k} for each, {"is": class, ..} an object with fields, {"list": [..]} a tuple or list.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, replace
+from functools import cache, partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from layoutproof.bodies.effects import Body
+from layoutproof.bodies.reading import read_body
+from layoutproof.core.element_types import ELEMENT_BITS, element_type
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.expression import parse_size
+from layoutproof.core.files import lines
+from layoutproof.core.size import Size
+from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import MEMORIES, SEMANTICS, Block, Kernel, Operand, Scratch, Table, Unmodelled
+
+RECORDS = (".jsonl", ".jsonl.gz")
+"""How the names of files of records end."""
+
+FORM = 1
+"""The version of the form; a record of another one is refused."""
+
+_NESTED = {"operands": Operand, "tables": Table, "scratch": Scratch, "scoped": Scratch, "block": Block}
+_LEFT_OUT = ("body_reader",)
+
+
+@dataclass(frozen=True, slots=True)
+class Dtype:
+    """An element type: its name, its kind as NumPy has it, its bytes."""
+
+    name: str
+    kind: str
+    itemsize: int
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Aval:
+    """What is known of a variable when tracing. memory: a word of `kernel.MEMORIES`, "" = a value and no reference."""
+
+    shape: tuple[int, ...]
+    dtype: Dtype
+    memory: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variable:
+    """A variable of a jaxpr; each is only equal to itself."""
+
+    aval: Aval
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """A constant among the operands of an equation; `val` is a number, or a `Values`."""
+
+    aval: Aval
+    val: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Values:
+    """An array, or a number of a type that NumPy has not, that was known when tracing: only what it looks like."""
+
+    shape: tuple[int, ...]
+    dtype: Dtype
+    number: int | float | bool | None = None
+
+    def __int__(self) -> int:
+        return int(self.number)  # type: ignore[arg-type]
+
+    def __bool__(self) -> bool:
+        return bool(self.number)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Equation:
+    """An equation of a jaxpr. place: `file:line`.  pipeline: whether it belongs to a pipeline's own machinery."""
+
+    primitive: SimpleNamespace
+    params: Mapping[str, Any]
+    invars: tuple[Any, ...]
+    outvars: tuple[Variable, ...]
+    place: str
+    pipeline: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Jaxpr:
+    """A jaxpr. own: whether a function of the jax package was traced."""
+
+    invars: tuple[Variable, ...]
+    constvars: tuple[Variable, ...]
+    consts: tuple[Any, ...]
+    eqns: tuple[Equation, ...]
+    outvars: tuple[Any, ...]
+    own: bool
+
+
+class RecordReader:
+    """A `bodies.interpreter.Reader` for bodies that were recorded."""
+
+    def opened(self, jaxpr: Any) -> tuple[Any, tuple[Any, ...]]:
+        """The jaxpr and the values of its constants."""
+        return jaxpr, jaxpr.consts
+
+    def unflatten(self, tree: Any, leaves: Sequence[Any]) -> Any:
+        """The object that a tree makes of leaves."""
+        return _planted(tree, leaves)
+
+    def place_of(self, equation: Any) -> str:
+        """`file:line` of the user's line of an equation."""
+        return str(equation.place)
+
+    def scan_parts(self, equation: Any) -> tuple[int, int]:
+        """Of a scan: how many constants, how many carried values."""
+        return int(equation.params["num_consts"]), int(equation.params["num_carry"])
+
+    def element_type(self, dtype: Any) -> str:
+        """XLA's name of an element type."""
+        return element_type(dtype)
+
+    def memory_of(self, aval: Any) -> str:
+        """The memory of a reference, a word of `kernel.MEMORIES`."""
+        return "semaphore" if element_type(aval.dtype) not in ELEMENT_BITS else aval.memory or "vmem"
+
+    def in_pipeline(self, equation: Any) -> bool:
+        """Whether an equation belongs to a pipeline's own machinery, and not to the body it runs."""
+        return bool(equation.pipeline)
+
+    def is_jaxs_own(self, jaxpr: Any) -> bool:
+        """Whether a nested jaxpr was traced from a function of the jax package."""
+        return bool(jaxpr.own)
+
+
+def read_records(path: Path) -> tuple[Kernel | Unmodelled, ...]:
+    """The calls of a file of records, in order.
+
+    Raises LayoutError, with the line, for what is no record, and for another version of the form.
+    """
+    with lines(path) as text:
+        found = tuple(_call(path, number, line) for number, line in enumerate(text, 1) if line.strip())
+    if not found:
+        raise LayoutError(f"{path} holds no record of a Pallas call")
+    return found
+
+
+def plain(value: Any) -> Any:
+    """A kernel, or a part of one, as JSON has it: fields that hold their default are left out."""
+    if isinstance(value, Term):
+        return {"term": _of_term(value)}
+    if isinstance(value, Size):
+        return {"size": str(value)}
+    if isinstance(value, tuple | list):
+        return [plain(entry) for entry in value]
+    if not hasattr(value, "__dataclass_fields__"):
+        return value
+    found = {}
+    for entry in fields(value):
+        held = getattr(value, entry.name)
+        usual = held is entry.default or (not isinstance(held, Term | tuple) and held == entry.default) or held == ()
+        if entry.name not in _LEFT_OUT and (entry.default is MISSING or not usual):
+            found[entry.name] = plain(held)
+    return found
+
+
+def _of_term(term: Term) -> Any:
+    if term.op in ("int", "name"):
+        return term.args[0]
+    return [term.op, *map(_of_term, term.args)]
+
+
+def _term_of(data: Any) -> Term:
+    match data:
+        case bool():
+            pass
+        case int():
+            return Term("int", data)
+        case str():
+            return Term("name", data)
+        case [str() as op, *args]:
+            return Term(op, *map(_term_of, args))
+    raise ValueError(f"{shorten(str(data), 40)} is no term")
+
+
+def _made(kind: type, data: Any) -> Any:
+    """The object that `plain` wrote."""
+    names = {entry.name for entry in fields(kind)} - set(_LEFT_OUT)
+    odd = [name for name in data if name not in names]
+    if odd:
+        raise ValueError(f"a {kind.__name__.lower()} has no {shorten(repr(odd[0]), 40)}")
+    return kind(**{name: _field(name, value) for name, value in data.items()})
+
+
+def _field(name: str, data: Any) -> Any:
+    if isinstance(data, list):
+        nested = _NESTED.get(name)
+        return tuple(_field("", entry) if nested is None else _made(nested, entry) for entry in data)
+    if isinstance(data, dict):
+        return _term_of(data["term"]) if "term" in data else parse_size(data["size"])
+    return data
+
+
+def _call(path: Path, number: int, line: str) -> Kernel | Unmodelled:
+    place = f"{path}:{number}"
+    try:
+        data = json.loads(line)
+        if data["record"] != FORM:
+            raise LayoutError(f"{place}: a record of form {shorten(repr(data['record']), 20)}, and this reads {FORM}")
+        if "unmodelled" in data:
+            return Unmodelled(*(str(data["unmodelled"][name]) for name in ("name", "source", "reason")))
+        kernel: Kernel = _made(Kernel, data["kernel"])
+        _check(kernel)
+    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise LayoutError(f"{place}: no record of a Pallas call: {shorten(said, 100)}") from None
+    if data.get("body") is None:
+        return kernel
+    return replace(kernel, body_reader=cache(partial(_body, kernel, data["body"], f"jax {data.get('jax', '')}")))
+
+
+def _check(kernel: Kernel) -> None:
+    """ValueError where parts do not belong together."""
+    ranks = [(len(o.dims), len(o.block), len(o.index), len(o.sizes or o.dims)) for o in kernel.operands]
+    if len(kernel.grid) != len(kernel.grid_names) or any(len(set(rank)) != 1 for rank in ranks):
+        raise ValueError("its dimensions, blocks and index maps are of different lengths")
+    memories = [part.memory for part in (*kernel.operands, *kernel.scratch, *kernel.scoped)]
+    if not set(memories) <= set(MEMORIES) or not set(kernel.semantics) <= set(SEMANTICS):
+        raise ValueError("a memory, or what a grid dimension may be, of another name")
+    amounts = [*kernel.grid, *(n for o in kernel.operands for n in (*o.dims, *(b.size for b in o.block)))]
+    amounts += [n for part in (*kernel.tables, *kernel.scratch, *kernel.scoped) for n in part.dims]
+    if any(type(n) is not int and not isinstance(n, Size) or (type(n) is int and n < 0) for n in amounts):
+        raise ValueError("an extent that is no size")
+    if {o.role for o in kernel.operands} - {"in", "out"} or any(type(o.dtype) is not str for o in kernel.operands):
+        raise ValueError("an operand without a role or an element type")
+
+
+def _body(kernel: Kernel, data: Any, version: str) -> Body:
+    return read_body(RecordReader(), lambda: _main(data), kernel, version)
+
+
+def _main(data: Any) -> Jaxpr:
+    types = [Dtype(str(name), str(kind), int(size)) for name, kind, size in data["types"]]
+    avals = [Aval(tuple(int(n) for n in shape), types[k], str(memory)) for shape, k, memory in data["avals"]]
+    jaxprs: list[Jaxpr] = []
+    for entry in data["jaxprs"]:
+        # an inner jaxpr is written before the one that it is in
+        jaxprs.append(_jaxpr(entry, types, avals, jaxprs))
+    return jaxprs[-1]
+
+
+def _jaxpr(data: Any, types: Sequence[Dtype], avals: Sequence[Aval], inner: Sequence[Jaxpr]) -> Jaxpr:
+    variables: list[Variable] = []
+
+    def new(kinds: Sequence[int]) -> tuple[Variable, ...]:
+        made = tuple(Variable(avals[k]) for k in kinds)
+        variables.extend(made)
+        return made
+
+    def atom(entry: Any) -> Any:
+        if isinstance(entry, int):
+            return variables[entry]
+        aval = avals[entry[0]]
+        return Known(aval, _value(aval, entry[1]))
+
+    invars, constvars = new(data["in"]), new(data.get("const", ()))
+    equations = []
+    for primitive, params, operands, results, place, pipeline in data["eqns"]:
+        given = tuple(map(atom, operands))
+        known = {name: _parameter(value, types, inner) for name, value in params.items()}
+        equations.append(
+            Equation(SimpleNamespace(name=str(primitive)), known, given, new(results), place, bool(pipeline))
+        )
+    consts = tuple(_value(avals[k], value) for k, value in data.get("consts", ()))
+    return Jaxpr(invars, constvars, consts, tuple(equations), tuple(map(atom, data["out"])), bool(data.get("own")))
+
+
+def _value(aval: Aval, value: Any) -> Any:
+    return Values(aval.shape, aval.dtype, None if isinstance(value, list | dict) else value)
+
+
+def _parameter(data: Any, types: Sequence[Dtype], inner: Sequence[Jaxpr]) -> Any:
+    if not isinstance(data, dict):
+        return data
+    match data:
+        case {"jaxpr": int() as k}:
+            return inner[k]
+        case {"type": int() as k}:
+            return types[k]
+        case {"list": entries}:
+            return tuple(_parameter(entry, types, inner) for entry in entries)
+        case {"tree": tree}:
+            return _parameter(tree, types, inner)
+        case {"leaf": k}:
+            return _Leaf(int(k))
+        case {"is": kind, **rest}:
+            return _Object(str(kind), {name: _parameter(value, types, inner) for name, value in rest.items()})
+    raise ValueError(f"a parameter of another form: {shorten(str(data), 40)}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """The place of an operand in a tree."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    """An object of JAX in a tree: the name of its class, and its fields."""
+
+    kind: str
+    parts: Mapping[str, Any]
+
+
+def _planted(tree: Any, leaves: Sequence[Any]) -> Any:
+    if isinstance(tree, _Leaf):
+        return leaves[tree.number]
+    if isinstance(tree, tuple):
+        return tuple(_planted(entry, leaves) for entry in tree)
+    if isinstance(tree, _Object) and tree.kind == "slice":
+        return slice(*(_planted(tree.parts[name], leaves) for name in ("start", "stop", "step")))
+    if isinstance(tree, _Object):
+        return _class(tree.kind)(**{name: _planted(value, leaves) for name, value in tree.parts.items()})
+    return tree
+
+
+@cache
+def _class(kind: str) -> type:
+    """A class of this name without anything in it: views are told apart by the names of theirs."""
+    return type(kind, (SimpleNamespace,), {})
+
+
+def origins(path: Path) -> Iterator[Mapping[str, Any]]:
+    """What each line of a file of records says of where it comes from."""
+    with lines(path) as text:
+        for line in text:
+            yield json.loads(line).get("origin") or {}
