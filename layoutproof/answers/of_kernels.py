@@ -12,10 +12,12 @@ from layoutproof.core.errors import LayoutError, Unsupported
 from layoutproof.core.files import DUMP_ENDS, YAML_ENDS, lines
 from layoutproof.core.finding import Answer, Finding
 from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.kernel.table_assumptions import with_assumptions
 from layoutproof.pallas import report
 from layoutproof.pallas.accepted import accepted, read_baseline
 from layoutproof.pallas.findings import Judged, exit_code, judged
 from layoutproof.pallas.judge import GRID, conditions_on, kernel_target, sizes_of
+from layoutproof.pallas.records import RECORDS, read_records
 from layoutproof.pallas.replay import replays
 from layoutproof.registry.catalogue import kernel_property
 
@@ -70,7 +72,8 @@ def kernels(
 
     Args:
         function: A function; `MODULE:FUNCTION` or `FILE.py:FUNCTION`, whose arguments may be texts such as bf16[8,128];
-            or a file with a compiled program (.hlo, .txt, .mlir) or a spec file, which have their arguments in them.
+            or a file with a compiled program (.hlo, .txt, .mlir), a spec file, or records of calls (.jsonl), which have
+            their arguments in them.
         *args: Arrays and `jax.ShapeDtypeStruct`s are traced; all else is passed as it is.
         target: Also ask what this hardware demands, e.g. "v5e".
         compiler: The version of its compiler, where rules differ between versions.
@@ -174,8 +177,11 @@ def _found(
         from layoutproof.pallas.from_jax.user import calls_in
 
         return calls_in(function, args, kwargs, target=target, assume=assume)
-    if function.endswith((*PROGRAMS, *YAML_ENDS)) and (args or kwargs):
+    if function.endswith((*PROGRAMS, *YAML_ENDS, *RECORDS)) and (args or kwargs):
         raise LayoutError(f"arguments are for a function; {function} has them in it")
+    if function.endswith(RECORDS):
+        calls = read_records(Path(function))
+        return tuple(with_assumptions(k, assume, strict=False) if isinstance(k, Kernel) else k for k in calls)
     if function.endswith(PROGRAMS):
         from layoutproof.pallas.from_mosaic.mosaic_module import kernels_in_hlo
 

@@ -15,6 +15,7 @@ from layoutproof.bodies.effects import Access, Body, Loop, Reference, Unknown
 from layoutproof.bodies.terms import Evaluation, Keys, every, replaced
 from layoutproof.bodies.values import all_of
 from layoutproof.core.claim import At, Claim, PlacePredicate
+from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
@@ -251,7 +252,8 @@ def beside(kernel: Kernel, body: Body) -> Beside:
 
 
 def _loaded(body: Body, table: Table) -> str:
-    of = next((r.name for r in (_reference(body, table.name),) if r is not None), "memory")
+    found = _reference(body, table.name) or next((r for r in body.references if r.name == table.name), None)
+    of = "memory" if found is None else found.name
     return f"what the body loads from {of}"
 
 
@@ -284,16 +286,28 @@ def table_of(kernel: Kernel, body: Body, read: Term, made: dict[str, Table]) -> 
     """The table that a read reads, of the kernel or of what the body loads. made: those of one claim, by name."""
     name = read.args[0].args[0]
     if name not in made:
-        made[name] = _bounded(kernel, body, name) if name in body.loads else kernel.table(name)
+        inputs = {r.name: r for r in body.references if r.role == "in"}
+        if name in body.loads:
+            made[name] = _bounded(kernel, body, name)
+        else:
+            made[name] = _of_input(inputs[name]) if name in inputs else kernel.table(name)
     return made[name]
+
+
+def _of_input(reference: Reference) -> Table:
+    """An input in scalar memory that nothing stores to: a table of which nothing is said."""
+    dtype, bits = reference.dtype, ELEMENT_BITS[reference.dtype]
+    low, high = (0, 2) if dtype == "pred" else (None, None)
+    return Table(reference.name, reference.dims or (1,), bits, low, high, signed=dtype[0] == "s", dtype=dtype)
 
 
 def _bounded(kernel: Kernel, body: Body, name: str) -> Table:
     """What a load gives, within what the body's stores keep of what the call fills in."""
     table, kept = body.loads[name], body.kept.get(name)
-    if kept is None or table.low is not None:
+    filled = None if kept is None else next((t for t in kernel.tables if t.name == kept.reference), None)
+    if kept is None or filled is None or table.low is not None:
         return table
-    low, high = range_of(kernel.table(kept.reference))
+    low, high = range_of(filled)
     if type(low) is not int or low < 0:
         return table
     inside = [most for most in kept.highs if type(high) is int and high <= most]

@@ -276,7 +276,7 @@ def body_of(reader: Reader, jaxpr: Any, references: Sequence[Reference], kernel:
 
     Raises BudgetExceeded for bodies that are too long.
     """
-    tables = frozenset(r.name for r in references if r.memory == "smem" and r.role in ("in", "prefetch"))
+    tables = frozenset(r.name for r in references if r.memory == "smem" and _same_for_all(kernel, r))
 
     def passed(constant: frozenset[str], induction: bool) -> Interpreter:
         on = Interpreter(reader, kernel, constant, induction)
@@ -304,3 +304,10 @@ def body_of(reader: Reader, jaxpr: Any, references: Sequence[Reference], kernel:
         handed=tuple(on.handed),
     )
     return replace(body, kept=invariants.kept_in_memory(kernel, body))
+
+
+def _same_for_all(kernel: Kernel, reference: Reference) -> bool:
+    """Whether every program is given the same of an argument: a table, or an input of which all see one block."""
+    if reference.role != "in":
+        return reference.role == "prefetch"
+    return all(term.op == "int" for term in kernel.operands[reference.position].terms())

@@ -18,7 +18,7 @@ Variables are numbered as they are made: the arguments, the constants, then the 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache, partial
 from pathlib import Path
@@ -247,12 +247,13 @@ def _check(kernel: Kernel) -> None:
     ranks = [(len(o.dims), len(o.block), len(o.index), len(o.sizes or o.dims)) for o in kernel.operands]
     if len(kernel.grid) != len(kernel.grid_names) or any(len(set(rank)) != 1 for rank in ranks):
         raise ValueError("its dimensions, blocks and index maps are of different lengths")
-    memories = [part.memory for part in (*kernel.operands, *kernel.scratch, *kernel.scoped)]
+    scratch = (*kernel.scratch, *kernel.scoped)
+    memories = [*(o.memory for o in kernel.operands), *(part.memory for part in scratch)]
     if not set(memories) <= set(MEMORIES) or not set(kernel.semantics) <= set(SEMANTICS):
         raise ValueError("a memory, or what a grid dimension may be, of another name")
     amounts = [*kernel.grid, *(n for o in kernel.operands for n in (*o.dims, *(b.size for b in o.block)))]
-    amounts += [n for part in (*kernel.tables, *kernel.scratch, *kernel.scoped) for n in part.dims]
-    if any(type(n) is not int and not isinstance(n, Size) or (type(n) is int and n < 0) for n in amounts):
+    amounts += [*(n for table in kernel.tables for n in table.dims), *(n for part in scratch for n in part.dims)]
+    if not all(isinstance(n, Size) or (type(n) is int and n >= 0) for n in amounts):
         raise ValueError("an extent that is no size")
     if {o.role for o in kernel.operands} - {"in", "out"} or any(type(o.dtype) is not str for o in kernel.operands):
         raise ValueError("an operand without a role or an element type")
@@ -352,10 +353,3 @@ def _planted(tree: Any, leaves: Sequence[Any]) -> Any:
 def _class(kind: str) -> type:
     """A class of this name without anything in it: views are told apart by the names of theirs."""
     return type(kind, (SimpleNamespace,), {})
-
-
-def origins(path: Path) -> Iterator[Mapping[str, Any]]:
-    """What each line of a file of records says of where it comes from."""
-    with lines(path) as text:
-        for line in text:
-            yield json.loads(line).get("origin") or {}

@@ -43,6 +43,11 @@ from layoutproof.kernel.kernel_parts import parts_of
 )
 @click.option("--replay", is_flag=True, help="Also run each kernel in JAX's interpreter; that decides no verdict.")
 @click.option("--spec", is_flag=True, help="Print the calls as a spec file, to check and to gate without this code.")
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path),
+    help="Write what is read of the calls to a file (.jsonl): no source code.",
+)
 @click.option("--all", "everything", is_flag=True, help="Show what is proved one by one too.")
 @no_trace_flag
 @json_flag
@@ -62,6 +67,7 @@ def command(
     effort: int,
     replay: bool,
     spec: bool,
+    record: Path | None,
     everything: bool,
     no_trace: bool,
     as_json: bool,
@@ -69,14 +75,16 @@ def command(
     """Prove every Pallas call that a function makes.
 
     The function is imported and traced with shapes on the CPU; nothing is computed. A function without arguments
-    builds its own. A file is a program that was lowered, exported or compiled (.hlo, .txt, .mlir), or a spec file, of
-    which every kernel is proved that it names. Exit code 3 also where a call cannot be modelled, and where there is no
-    call at all. With --replay each TPU kernel is also run, on small numbers, in JAX's interpreter, by a child process
-    that is ended if it hangs: what that shows stands beside the verdicts and changes none.
+    builds its own. A file is a program that was lowered, exported or compiled (.hlo, .txt, .mlir), a spec file, of
+    which every kernel is proved that it names, or records (.jsonl) that --record wrote, judged without JAX and without
+    the code. Exit code 3 also where a call cannot be modelled, and where there is no call at all. With --replay each
+    TPU kernel is also run, on small numbers, in JAX's interpreter, by a child process that is ended if it hangs: what
+    that shows stands beside the verdicts and changes none.
     """
     from layoutproof.answers.of_kernels import PROGRAMS, calls_of, judged_all, replayed
+    from layoutproof.pallas.records import RECORDS
 
-    is_file = place.endswith((*PROGRAMS, *YAML_ENDS))
+    is_file = place.endswith((*PROGRAMS, *YAML_ENDS, *RECORDS))
     if compiler is not None and target is None:
         raise click.UsageError("--compiler needs --target")
     given = args if together is None else (*parts_of(f"({together})"), *args)
@@ -90,6 +98,12 @@ def command(
     if replay and (is_file or spec):
         raise click.UsageError("--replay runs a function's kernels; a file and --spec run nothing")
     found = calls_of(place, given, named, target, compiler, assume, names, not no_trace)
+    if record is not None:
+        if is_file:
+            raise click.UsageError("--record is for a function: what JAX traces is recorded")
+        from layoutproof.pallas.from_jax.record import records_of
+
+        write_whole(record, records_of(found))
     if spec:
         from layoutproof.pallas.spec_text import spec_text
 

@@ -7,6 +7,7 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,22 @@ def record_of(call: Kernel | Unmodelled, origin: Mapping[str, Any] | None = None
         traced = call.body_reader
         said["body"] = _Recorder().of(traced.jaxpr) if isinstance(traced, TracedBody) else None
     return json.dumps(said, separators=(",", ":"), allow_nan=False) + "\n"
+
+
+def records_of(calls: Sequence[Kernel | Unmodelled]) -> bytes:
+    """A file of records of calls that were traced here.
+
+    Raises LayoutError where a call was not traced, but read from a file: such a call has no body to record.
+    """
+    odd = [call.name for call in calls if isinstance(call, Kernel) and not _traced(call)]
+    if odd:
+        raise LayoutError(f"{odd[0]} was read from a file; what JAX traces can be recorded")
+    return "".join(map(record_of, calls)).encode()
+
+
+def _traced(call: Kernel) -> bool:
+    # kernels of GPUs and pipelines have no body that is read
+    return call.body_reader is None or isinstance(call.body_reader, TracedBody)
 
 
 def _shortened(data: dict[str, Any]) -> dict[str, Any]:
@@ -132,7 +149,7 @@ class _Recorder:
 
     def parameters(self, equation: Any) -> dict[str, Any]:
         """Those parameters of an equation that are data."""
-        found = {}
+        found: dict[str, Any] = {}
         for name, value in equation.params.items():
             if name in ("tree", "args_tree"):
                 leaves = [_Leaf(k) for k in range(len(equation.invars))]
@@ -151,7 +168,7 @@ class _Recorder:
         """A parameter as data, `_NONE` where it is none."""
         if value is None or isinstance(value, bool | str):
             return value
-        if isinstance(value, int) or (getattr(value, "shape", None) == () and value.dtype.kind in ("i", "u")):
+        if isinstance(value, Integral):
             return int(value)
         if isinstance(value, float):
             return value if math.isfinite(value) else _NONE
