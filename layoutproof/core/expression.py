@@ -92,6 +92,8 @@ def parse_size(text: str) -> Extent:
         value = parse_expression(text).evaluate({}, SizeNumbers())
     except (Undecided, TypeError) as error:
         raise LayoutError(f"{text.strip()!r} is not a size: {error}") from None
+    except ZeroDivisionError:
+        raise LayoutError(f"{text.strip()!r} is not a size: it divides by zero", text=text) from None
     return check_size(value)
 
 

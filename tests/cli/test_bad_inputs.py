@@ -45,6 +45,7 @@ TOO_LARGE = {
         ["ask", "injective", f"f32[{'*'.join(['(N+M+K)'] * 12)}] strides (1)"],
         "too long when multiplied out",
     ),
+    "a size over zero": (["ask", "injective", "f32[8//(M-M)] strides (1)"], "is not a size: it divides by zero"),
     "a sharding": (["ask", "even", f"f32[8] {{devices=[{LONG}]<=[{LONG}]}}"], ""),
     "a map's names": (["ask", "injective", f"({','.join(f'i{k}<2' for k in range(80))}) -> (0)"], "more than 64 bits"),
     "a map's product": (["locate", f"(i < 8) -> ({'*'.join('i' * 100)})", "3"], "over 1024 bits"),

@@ -1,4 +1,4 @@
-"""A slice of `benchmarks/fuzz.py`: random questions of all languages against looking at every element."""
+"""A slice of `benchmarks/fuzz.py`: random questions of all languages, kernels and texts against their definitions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,73 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from layoutproof.core.result import Verdict
+from tests.properties import kernels_at_random
+from tests.questions import texts_at_random
 from tests.questions.questions_at_random import LANGUAGES, ask, disagreement
 
 ROOT = Path(__file__).resolve().parents[2]
 OTHER = {Verdict.PROVED: Verdict.REFUTED, Verdict.REFUTED: Verdict.PROVED}
+
+
+FOUND = (("expression", "(-((1) ^ (8))) // cdiv(M - M, 10000000000000000000)"),)
+"""(kind, text): texts that once were read wrongly. What the fuzz finds is kept here, or beside what it is about."""
+
+
+@pytest.mark.parametrize(("kind", "text"), FOUND)
+def test_what_was_found(kind: str, text: str) -> None:
+    texts_at_random.READERS.get(kind, texts_at_random.read_layout)(text)
+
+
+def test_a_slice_of_texts() -> None:
+    """All grammars are met, both read and refused, and nothing but a LayoutError comes of any."""
+    met: Counter[tuple[str, str]] = Counter()
+    for number in range(1500):
+        kind, verdict, wrong = texts_at_random.ask(20261122, number)
+        assert not wrong, (number, wrong)
+        met[kind, verdict] += 1
+    for kind in texts_at_random.KINDS:
+        assert met[kind, "proved"] > 3, kind
+
+
+def test_a_reader_that_fails_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of a library, a text that is printed as another one, and time that passes are each wrong."""
+
+    def fails(text: str) -> None:
+        raise KeyError(text)
+
+    for reader, word in ((fails, "KeyError"), (lambda text: None, "0.0 s")):
+        monkeypatch.setattr(texts_at_random, "READERS", dict.fromkeys(texts_at_random.READERS, reader))
+        monkeypatch.setattr(texts_at_random, "read_layout", reader)
+        monkeypatch.setattr(texts_at_random, "SECONDS", -1.0 if word == "0.0 s" else 5.0)
+        wrong = texts_at_random.ask(1, 1)[2]
+        assert word in wrong
+
+
+def test_a_slice_of_kernels() -> None:
+    """Nothing contradicts the walk, and every rule has proved and refuted."""
+    met: Counter[tuple[str, str]] = Counter()
+    for number in range(150):
+        name, verdict, wrong = kernels_at_random.ask(20261122, number)
+        assert not wrong, (number, wrong)
+        met[name, verdict] += 1
+    for name in kernels_at_random.PROPERTIES:
+        assert met[name, "proved"] > 3, name
+    assert sum(count for (_, verdict), count in met.items() if verdict == "refuted") > 15
+
+
+def test_a_wrong_verdict_of_a_kernel_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other verdict contradicts the walk."""
+    judge = kernels_at_random.judge
+
+    def other(k: object, names: list[str]) -> list[object]:
+        return [replace(f, verdict=OTHER.get(f.verdict, f.verdict)) for f in judge(k, names=names)]  # type: ignore[arg-type]
+
+    monkeypatch.setattr(kernels_at_random, "judge", other)
+    asked = [kernels_at_random.ask(20261122, number) for number in range(60)]
+    assert sum(bool(wrong) for _, _, wrong in asked) > 20
 
 
 def test_a_slice() -> None:
