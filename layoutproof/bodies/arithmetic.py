@@ -23,6 +23,7 @@ from layoutproof.bodies.values import (
     maybe,
     negation,
     settled,
+    simplified,
     takes,
 )
 from layoutproof.core.term import Term
@@ -46,7 +47,8 @@ def _elementwise(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
             raise Lost(f"the result of {name}")
         parts = [o.number(aligned(o, dims, index)) for o in operands]
         term: Term = settled(held(applied(name, parts, dtype), variable.aval))
-        return term
+        shorter = simplified(term)
+        return term if shorter is None else shorter
 
     return [Value(dims, variable.aval.dtype, number, undefined_in(operands, dims))]
 

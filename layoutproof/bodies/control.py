@@ -18,7 +18,7 @@ from layoutproof.bodies.claims import LONGEST_LOOP
 from layoutproof.bodies.effects import Carried, Freed, Handed, Loop, Unknown, View
 from layoutproof.bodies.integers import condition_of, number_of
 from layoutproof.bodies.memory import allocated
-from layoutproof.bodies.recurrence import closed_form, difference
+from layoutproof.bodies.recurrence import closed_form, difference, rounds
 from layoutproof.bodies.shapes import moved
 from layoutproof.bodies.terms import names_in, renaming, replaced
 from layoutproof.bodies.values import (
@@ -127,7 +127,7 @@ def _selected(condition: Term, yes: Term, no: Term) -> Term:
         return yes
     if yes.op in CONDITIONS or no.op in CONDITIONS:
         return any_of([all_of([condition, condition_of(yes)]), all_of([negation(condition), condition_of(no)])])
-    return Term("select", condition, yes, no)
+    return yes if condition is TRUE else no if condition is FALSE else Term("select", condition, yes, no)
 
 
 def _scan(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -207,6 +207,14 @@ def _close(
     nexts = [_number(result) for result in results]
     varying = frozenset(on.unknowns) - known
     forms = closed_form(loop, dict(zip(names, starts, strict=True)), dict(zip(names, nexts, strict=True)), varying)
+    if on.induction and len(forms) < sum(start is not None for start in starts):
+
+        def holds(claim: Term) -> bool:
+            before = [] if condition is None else [condition]
+            return invariants.never(on.kernel, on, [*on.path, *before, negation(claim)], (*on.loops, loop))
+
+        own = dict(zip(names, starts, strict=True)), dict(zip(names, nexts, strict=True))
+        forms |= rounds(loop, *own, forms, holds)
     for name, closed in forms.items():
         del on.unknowns[name]
         on.definitions[name] = closed

@@ -19,8 +19,9 @@ from layoutproof.kernel.kernel import Table
 
 Index = tuple[Term, ...]
 
-ROLES = ("in", "out", "scratch", "prefetch", "fresh", "semaphore")
-"""What a reference is: an operand's, memory of the call, a scalar-prefetch operand, or allocated by the body."""
+ROLES = ("in", "out", "scratch", "prefetch", "fresh", "semaphore", "around")
+"""What a reference is: an operand's, memory of the call, a scalar-prefetch operand, allocated by the body, or, of a
+pipeline's body, memory of the body around it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,13 +106,15 @@ class Spot:
     """When and where an effect happens.
 
     number: its position in program order.  path: conditions that all hold.  loops: around it, outermost first.
-    source: file:line.
+    source: file:line.  scope: "pipeline" for what a pipeline (`emit_pipeline`) does itself, "body" for what the body
+    does that it runs, "" outside of pipelines.
     """
 
     number: int
     path: tuple[Term, ...]
     loops: tuple[Loop, ...]
     source: str
+    scope: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -84,8 +84,8 @@ class Reader(Protocol):
     def memory_of(self, aval: Any) -> str:
         """The memory of a reference, a word of `kernel.MEMORIES`."""
 
-    def in_pipeline(self, equation: Any) -> bool:
-        """Whether an equation belongs to a pipeline's own machinery, and not to the body it runs."""
+    def scope_of(self, equation: Any) -> str:
+        """A `Spot.scope`; "" also where an equation does not say, and its scope is that of the equation around it."""
 
     def is_jaxs_own(self, jaxpr: Any) -> bool:
         """Whether a nested jaxpr was traced from a function of the jax package."""
@@ -124,6 +124,7 @@ class Interpreter:
         self.path: tuple[Term, ...] = ()
         self.loops: tuple[Loop, ...] = ()
         self.equation: Any = None
+        self.scope = ""
         self._used: frozenset[Any] = frozenset()
         self._made = 0
         self._seen = 0
@@ -137,7 +138,7 @@ class Interpreter:
 
     def spot(self) -> Spot:
         """Where the pass is."""
-        return Spot(len(self.effects), self.path, self.loops, self.source())
+        return Spot(len(self.effects), self.path, self.loops, self.source(), self.scope)
 
     def source(self) -> str:
         """`file:line` of the equation that is looked at."""
@@ -215,10 +216,10 @@ class Interpreter:
             self._seen += 1
             if self._seen > MOST_EQUATIONS:
                 raise BudgetExceeded(f"the body has more than {MOST_EQUATIONS} equations")
-            outer = self.equation, self._used
-            self.equation, self._used = equation, used
+            outer = self.equation, self._used, self.scope
+            self.equation, self._used, self.scope = equation, used, self.reader.scope_of(equation) or self.scope
             results = self._results(equation, [self._value(atom, values) for atom in equation.invars])
-            self.equation, self._used = outer
+            self.equation, self._used, self.scope = outer
             values.update(zip(equation.outvars, results, strict=True))
         return [self._value(atom, values) for atom in inner.outvars]
 
@@ -271,9 +272,12 @@ def lost(on: Interpreter, equation: Any, operands: Sequence[Any], why: str) -> l
     return [Value(dims_of(v.aval), v.aval.dtype, why, undefined) for v in equation.outvars]
 
 
-def body_of(reader: Reader, jaxpr: Any, references: Sequence[Reference], kernel: Kernel) -> Body:
+def body_of(
+    reader: Reader, jaxpr: Any, references: Sequence[Reference], kernel: Kernel, arguments: Sequence[Any] | None = None
+) -> Body:
     """The body of a kernel. references: its arguments, in order; kernel: its grid and its tables.
 
+    arguments: where they are not references alone, what the jaxpr is given: views of them, and values.
     Raises BudgetExceeded for bodies that are too long.
     """
     tables = frozenset(r.name for r in references if r.memory == "smem" and _same_for_all(kernel, r))
@@ -281,7 +285,7 @@ def body_of(reader: Reader, jaxpr: Any, references: Sequence[Reference], kernel:
     def passed(constant: frozenset[str], induction: bool) -> Interpreter:
         on = Interpreter(reader, kernel, constant, induction)
         on.references = list(references)
-        on.run(jaxpr, [View(reference) for reference in references])
+        on.run(jaxpr, [View(reference) for reference in references] if arguments is None else list(arguments))
         return on
 
     if tables:

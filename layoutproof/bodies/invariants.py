@@ -59,7 +59,7 @@ def kept(
                 asked_for += 1
                 if asked_for > MOST_ASKED:
                     return {}
-                if not _never(kernel, body, [*path, condition, *before, broken], loops):
+                if not never(kernel, body, [*path, condition, *before, broken], loops):
                     alive[name].remove(shape)
                     changed = True
     return {name: tuple(shapes) for name, shapes in alive.items()}
@@ -128,7 +128,7 @@ def _different(terms: Iterable[Term]) -> list[Term]:
     return list({str(term): term for term in terms}.values())
 
 
-def _never(kernel: Kernel, body: Any, violation: Sequence[Term], loops: Sequence[Loop]) -> bool:
+def never(kernel: Kernel, body: Any, violation: Sequence[Term], loops: Sequence[Loop]) -> bool:
     """Whether it is shown that nothing makes all of this true."""
     try:
         point, _, reason, _ = decide(asked(kernel, body, violation, loops).claim, ("isl", "smt"), effort=EFFORT)
@@ -213,6 +213,6 @@ def _keeps(
         broken = any_of(outside)
         if broken is TRUE and not effect.spot.path:
             return False
-        if broken is not FALSE and not _never(kernel, held, [all_of([*effect.spot.path, broken])], effect.spot.loops):
+        if broken is not FALSE and not never(kernel, held, [all_of([*effect.spot.path, broken])], effect.spot.loops):
             return False
     return True

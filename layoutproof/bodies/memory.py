@@ -195,8 +195,7 @@ def allocated(on: Any, aval: Any) -> View:
     role = "semaphore" if memory == "semaphore" else "fresh"
     name = on.named("scoped")
     dtype = reader.element_type(getattr(aval, "dtype", "f32"))
-    buffer = on.equation is not None and reader.in_pipeline(on.equation)
-    found = Reference(name, role, dims, dtype, memory, fresh_in=on.loops, pipeline=buffer)
+    found = Reference(name, role, dims, dtype, memory, fresh_in=on.loops, pipeline=on.scope == "pipeline")
     on.references.append(found)
     return View(found)
 

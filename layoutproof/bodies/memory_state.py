@@ -32,7 +32,19 @@ from layoutproof.bodies.order import (
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.shapes import reshaped
 from layoutproof.bodies.terms import every, names_in, renaming, replaced
-from layoutproof.bodies.values import FALSE, TRUE, Lost, Value, aligned, all_of, any_of, leaf, negation, settled
+from layoutproof.bodies.values import (
+    FALSE,
+    TRUE,
+    Lost,
+    Value,
+    aligned,
+    all_of,
+    any_of,
+    leaf,
+    negation,
+    settled,
+    simplified,
+)
 from layoutproof.core.errors import BudgetExceeded, Undecided
 from layoutproof.core.term import ONE, ZERO, Term
 from layoutproof.kernel.kernel import Kernel
@@ -171,7 +183,7 @@ class States:
         def change(part: Term) -> Term | None:
             if part.op == "leaf":
                 return self._leaf(str(part.args[0]), part.args[1:])
-            return _simplified(part)
+            return simplified(part)
 
         return self._small(replaced(condition, change))
 
@@ -212,7 +224,7 @@ class States:
         """The condition before anything was stored."""
         operand = operand_of(self.kernel, reference)
         if self.unwritten:
-            return FALSE if reference.role in ("in", "prefetch", "semaphore") else TRUE
+            return FALSE if reference.role in ("in", "prefetch", "semaphore", "around") else TRUE
         if operand is not None and reference.role == "in":
             return padding(operand, _at(reference.dims))
         return FALSE
@@ -423,7 +435,7 @@ class States:
         for condition, called in one.starts():
             if condition is FALSE:
                 continue
-            there = replaced(replaced(term, renaming(called)), _simplified)
+            there = replaced(replaced(term, renaming(called)), simplified)
             if there is TRUE:
                 continue
             try:
@@ -606,7 +618,7 @@ class States:
                 return new.get(part.args[0])
             if part.op == "read" and part.args[0].args[0] in tables:
                 return Term("read", tables[part.args[0].args[0]], *part.args[1:])
-            return _simplified(part)
+            return simplified(part)
 
         return self._small(replaced(state, change))
 
@@ -633,7 +645,7 @@ class States:
 
     def _asked(self, conditions: Sequence[Term], elements: Mapping[str, int]) -> Asked | None:
         """The claim that some conditions never hold together; None where that is plain."""
-        whole = upper(replaced(self._plain(all_of([*conditions])), _simplified))
+        whole = upper(replaced(self._plain(all_of([*conditions])), simplified))
         if whole is FALSE:
             return None
         names = names_in(whole)
@@ -769,36 +781,3 @@ def _same(term: Term) -> Callable[[], Term]:
 
 def _joined(make: Callable[[], Term], term: Term) -> Callable[[], Term]:
     return lambda: any_of([make(), term])
-
-
-def _simplified(part: Term) -> Term | None:
-    if part.op == "and":
-        return all_of(part.args)
-    if part.op == "or":
-        return any_of(part.args)
-    if part.op == "not":
-        return negation(part.args[0])
-    if part.op in ("==", "<", "<=", "!="):
-        return settled(part)
-    if part.op == "select" and (part.args[0] is TRUE or part.args[0] is FALSE):
-        chosen: Term = part.args[1 if part.args[0] is TRUE else 2]
-        return chosen
-    if part.op in ("+", "-", "*", "//", "%", "min", "max") and all(a.op == "int" for a in part.args):
-        return _folded(part)
-    return None
-
-
-def _folded(part: Term) -> Term | None:
-    left, right = (a.args[0] for a in part.args)
-    if part.op in ("//", "%") and right <= 0:
-        return None
-    found = {
-        "+": lambda: left + right,
-        "-": lambda: left - right,
-        "*": lambda: left * right,
-        "//": lambda: left // right,
-        "%": lambda: left % right,
-        "min": lambda: min(left, right),
-        "max": lambda: max(left, right),
-    }[part.op]()
-    return Term("int", found)

@@ -2,27 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from layoutproof.bodies.effects import Body, Reference
+from layoutproof.bodies.effects import Body, Reference, View
+from layoutproof.bodies.integers import condition_of
 from layoutproof.bodies.interpreter import Reader, body_of
-from layoutproof.bodies.values import dims_of
+from layoutproof.bodies.values import Value, dims_of, number
 from layoutproof.core.errors import BudgetExceeded, failure
+from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel
 
 
-def read_body(reader: Reader, jaxpr: Callable[[], Any], kernel: Kernel, version: str) -> Body:
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What the body of a pipeline takes from the body around it.
+
+    kind: "memory"; "table": scalar memory of integers, the table `name` of the kernel; "number": `term` says it;
+    "value": nothing is known of it, but that it is defined.
+    """
+
+    kind: str
+    name: str = ""
+    term: Term | None = None
+
+
+def refused_body(why: str, kernel: Kernel) -> Body:
+    """A body that cannot be read at all."""
+    return Body(unmodelled=((why, kernel.source),))
+
+
+def read_body(
+    reader: Reader, jaxpr: Callable[[], Any], kernel: Kernel, version: str, around: Sequence[Around] = ()
+) -> Body:
     """The body of a call whose grid and operands `kernel` says. What goes wrong is said in `unmodelled`.
 
-    jaxpr: gives what `reader` reads.  version: of JAX, for messages.
+    jaxpr: gives what `reader` reads.  version: of JAX, for messages.  around: of a pipeline's body, what the constants
+    of the jaxpr are; its inputs are the windows.
     """
     references: tuple[Reference, ...] = ()
     try:
         body = jaxpr()
-        references = references_of(reader, body, kernel)
-        found = body_of(reader, body, references, kernel)
+        if kernel.pipeline == "emit_pipeline":
+            given = _given(reader, body, kernel, around)
+            references = tuple(one.reference for one in given if isinstance(one, View))
+            found = body_of(reader, body, references, kernel, given)
+        else:
+            references = references_of(reader, body, kernel)
+            found = body_of(reader, body, references, kernel)
     except BudgetExceeded as over:
         return Body(references, unmodelled=((str(over), kernel.source),))
     except Exception as error:
@@ -59,3 +87,26 @@ def references_of(reader: Reader, jaxpr: Any, kernel: Kernel) -> tuple[Reference
         dtype = reader.element_type(getattr(aval, "dtype", "f32"))
         references.append(Reference(name, role, dims, dtype, memory, number))
     return tuple(references)
+
+
+def _given(reader: Reader, jaxpr: Any, kernel: Kernel, around: Sequence[Around]) -> list[View | Value]:
+    """What the body of a pipeline is given: what it takes from around it, and its windows."""
+    inner, _ = reader.opened(jaxpr)
+    given: list[View | Value] = []
+    for position, (variable, one) in enumerate(zip(inner.constvars, around, strict=True)):
+        aval = variable.aval
+        dims = dims_of(aval)
+        if one.kind in ("memory", "table"):
+            memory = reader.memory_of(aval)
+            role = "prefetch" if one.kind == "table" else "semaphore" if memory == "semaphore" else "around"
+            name = one.name or f"around[{position}]"
+            given.append(View(Reference(name, role, dims, reader.element_type(aval.dtype), memory, position)))
+        elif one.term is None:
+            given.append(Value(dims, aval.dtype, "a value of the body around the pipeline"))
+        else:
+            given.append(number(condition_of(one.term) if aval.dtype.kind == "b" else one.term, aval.dtype))
+    for position, (operand, variable) in enumerate(zip(kernel.operands, inner.invars, strict=True)):
+        memory = reader.memory_of(variable.aval) if operand.windowed else operand.memory
+        dims = dims_of(variable.aval)
+        given.append(View(Reference(operand.name, operand.role, dims, operand.dtype, memory, position)))
+    return given

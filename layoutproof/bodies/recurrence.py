@@ -9,7 +9,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from itertools import product
 from typing import Any
 
 from layoutproof.bodies.effects import Loop
@@ -17,6 +18,9 @@ from layoutproof.bodies.terms import every, names_in, renaming, replaced
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import SizeNumbers
 from layoutproof.core.term import ONE, ZERO, Term
+
+MOST_TRIES = 60
+"""Guesses that are tried for one loop."""
 
 
 def closed_form(
@@ -57,6 +61,75 @@ def closed_form(
                 found[name] = Term("select", Term("==", counter, ZERO), start, before)
                 progress = True
     return found
+
+
+def rounds(
+    loop: Loop,
+    starts: Mapping[str, Term | None],
+    nexts: Mapping[str, Term | None],
+    known: Mapping[str, Term],
+    holds: Callable[[Term], bool],
+) -> dict[str, Term]:
+    """Carried names that count how often others have gone round, as the ids of a grid that one loop runs through do.
+
+    What is guessed is proved: of a guess, the claim that a step keeps it. starts, nexts: as for `closed_form`.  known:
+    the terms of the names that have one.  holds: whether a condition on the loop's counter always holds.
+    """
+    counter = Term("name", loop.name)
+    found: dict[str, Term] = {}
+    periods = [f.args[1].args[0] for f in known.values() if f.op == "%" and f.args[1].op == "int"]
+    tries = 0
+    progress = True
+    while progress and periods and tries < MOST_TRIES:
+        progress = False
+        for name, start in starts.items():
+            following, all_known = nexts.get(name), {**known, **found}
+            if name in all_known or start is None or following is None or start.op != "int":
+                continue
+            needed = set(names_in(following)) & set(starts)
+            if not needed <= {*all_known, name} or any(part.op == "read" for part in every(following)):
+                continue
+            for period, (size, guess) in product(dict.fromkeys(periods), _guesses(name, following)):
+                form = guess(start, counter, period, loop.count)
+                tries += 1
+                ahead = replaced(form, renaming({loop.name: Term("+", counter, ONE)}))
+                step = replaced(following, renaming({**all_known, name: form}))
+                first = replaced(form, renaming({loop.name: ZERO}))
+                if difference(first, start) == 0 and holds(Term("==", step, ahead)):
+                    found[name] = form
+                    periods += [period * size] if size > 1 else []
+                    progress = True
+                    break
+    return found
+
+
+Guess = Callable[[Term, Term, int, Term | None], Term]
+
+
+def _guesses(name: str, following: Term) -> list[tuple[int, Guess]]:
+    """What a name may be that moves by one in some iterations: (after how many it is at its start again, the term)."""
+    own = Term("name", name)
+    if following.op != "select":
+        return []
+    condition, yes, no = following.args
+    size = difference(condition.args[1], ZERO) if condition.op == "==" else None
+    if size is not None and size > 0 and difference(yes, ZERO) == 0 and no.op == "select":
+        return [(size, lambda start, t, by, count: Term("%", _turned(start, t, by), Term("int", size)))]
+    steps = {difference(case.args[0] if case.op == "%" else case, own) for case in (yes, no)}
+    if steps != {0, 1}:
+        return []
+
+    def held(start: Term, t: Term, by: int, count: Term | None) -> Term:
+        # the last iteration fetches nothing more
+        last = t if count is None else Term("min", t, Term("-", count, ONE))
+        return _turned(start, last, by)
+
+    return [(1, lambda start, t, by, count: _turned(start, t, by)), (1, held)]
+
+
+def _turned(start: Term, t: Term, by: int) -> Term:
+    turns = Term("//", t, Term("int", by))
+    return turns if start.args[0] == 0 else Term("+", start, turns)
 
 
 def _alone(name: str, start: Term, following: Term, counter: Term) -> Term | None:

@@ -34,6 +34,14 @@ def touches(effect: Effect) -> Iterator[Touch]:
                 yield Touch(target, spot, True, "copies into", effect)
 
 
+def sizes_of(view: View) -> list[tuple[Term, int]]:
+    """Of each dimension of a view its size, and what that is at most."""
+    if view.dims is not None:
+        return [(Term("int", extent), extent) for extent in view.dims]
+    step = view.steps[-1]
+    return [(p.size, extent) for p, extent in zip(step.slices, step.dims, strict=True) if not p.single]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Element:
     """Any element of a view. names: of its index in the view, with their extents.  place: in the reference.
@@ -51,13 +59,7 @@ def any_element(view: View, prefix: str) -> Element:
     names: dict[str, int] = {}
     index: list[Term] = []
     conditions: list[Term] = [TRUE]
-    sizes: list[tuple[Term, int]] = []
-    if view.dims is not None:
-        sizes = [(Term("int", extent), extent) for extent in view.dims]
-    else:
-        step = view.steps[-1]
-        sizes = [(p.size, extent) for p, extent in zip(step.slices, step.dims, strict=True) if not p.single]
-    for k, (size, extent) in enumerate(sizes):
+    for k, (size, extent) in enumerate(sizes_of(view)):
         if size.op == "int" and size.args[0] == 1:
             index.append(ZERO)
             continue

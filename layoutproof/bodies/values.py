@@ -167,3 +167,47 @@ def settled(condition: Any) -> Term:
         held = {"==": left == right, "<": left < right, "<=": left <= right, "!=": left != right}[condition.op]
         return TRUE if held else FALSE
     return condition  # type: ignore[no-any-return]
+
+
+def simplified(part: Term) -> Term | None:
+    """A term of which the parts are simple already, said shorter; None where there is nothing to say shorter.
+
+    >>> str(simplified(Term("+", Term("name", "i"), Term("int", 0))))
+    'i'
+    """
+    if part.op == "and":
+        return all_of(part.args)
+    if part.op == "or":
+        return any_of(part.args)
+    if part.op == "not":
+        return negation(part.args[0])
+    if part.op in ("==", "<", "<=", "!="):
+        return settled(part)
+    if part.op == "select" and (part.args[0] is TRUE or part.args[0] is FALSE):
+        chosen: Term = part.args[1 if part.args[0] is TRUE else 2]
+        return chosen
+    if part.op in ("+", "-", "*", "//", "%", "min", "max"):
+        left, right = part.args
+        if left.op == right.op == "int":
+            return _folded(part.op, left.args[0], right.args[0])
+        neutral = {"+": 0, "-": 0, "*": 1, "//": 1}.get(part.op)
+        if right.op == "int" and right.args[0] == neutral:
+            return left  # type: ignore[no-any-return]
+        if part.op in ("+", "*") and left.op == "int" and left.args[0] == neutral:
+            return right  # type: ignore[no-any-return]
+    return None
+
+
+def _folded(op: str, left: int, right: int) -> Term | None:
+    if op in ("//", "%") and right <= 0:
+        return None
+    found = {
+        "+": lambda: left + right,
+        "-": lambda: left - right,
+        "*": lambda: left * right,
+        "//": lambda: left // right,
+        "%": lambda: left % right,
+        "min": lambda: min(left, right),
+        "max": lambda: max(left, right),
+    }[op]()
+    return Term("int", found)

@@ -220,7 +220,7 @@ class Walk:
         """What an element holds before anything was stored to it."""
         origin = Origin(reader, reference, program, element, _sorted(within), asker)
         if self.unwritten:
-            return (False, None) if reference.role in ("in", "prefetch", "semaphore") else (True, origin)
+            return (False, None) if reference.role in ("in", "prefetch", "semaphore", "around") else (True, origin)
         operand = operand_of(self.kernel, reference)
         if operand is None or reference.role != "in":
             return False, None

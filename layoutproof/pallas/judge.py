@@ -34,6 +34,8 @@ GRID = "grid"
 """What `only` may say: the grid and the BlockSpecs, and nothing of the body."""
 IDLE = "asked nothing: "
 """What the reason begins with where a property had nothing to ask."""
+PIPELINE = "emit_pipeline"
+"""What moves the windows of a pipeline in a body; of its own body, those properties are asked that say `PIPELINES`."""
 LAST = frozenset({"inputs_read"})
 """Asked after the others: what is not read has mostly the cause of something that is not written, which says more."""
 
@@ -72,6 +74,8 @@ def judge(
     open_: list[Open] = []
     for name in by_default(kernel) if names is None else names:
         module = kernel_property(name)
+        if _asked_around(name, kernel):
+            continue
         if module.TARGET and (chip is None or chip.platform != kernel.platform):
             if names is None:
                 continue
@@ -231,10 +235,22 @@ def foreign(kernel: Kernel, chip: KernelTarget) -> str:
 def unasked(name: str, kernel: Kernel) -> Finding:
     """The answer of a property that has nothing to ask of a kernel: what it says of that itself, or else unknown."""
     settled = getattr(kernel_property(name), "unasked", None)
+    if _asked_around(name, kernel):
+        return Finding(
+            name,
+            str(kernel),
+            f"{IDLE}the body around the pipeline is, where it is written out",
+            verdict=Verdict.UNKNOWN,
+        )
     said = undecided("there is nothing in the kernel that it asks about") if settled is None else settled(kernel)
     if said.verdict is not Verdict.PROVED:
         said = replace(said, reason=f"{IDLE}{said.reason}")
     return Finding(name, str(kernel), said.reason, verdict=said.verdict, decided_by=said.by, fix=said.fix)
+
+
+def _asked_around(name: str, kernel: Kernel) -> bool:
+    """Whether a question is asked of the body around a pipeline, in which it is written out, and not of its own."""
+    return kernel.pipeline == PIPELINE and about_body(name) and not getattr(kernel_property(name), "PIPELINES", False)
 
 
 def summary(name: str, kernel: Kernel, findings: Sequence[Finding]) -> Finding:

@@ -9,10 +9,11 @@ them, and this file, which needs no JAX, reads them.
 
 Of the body: `types` are [name, kind as NumPy says it, bytes]; `avals` are [shape, type, memory]; each of `jaxprs` has
 "in", "const", "eqns", "out", and "own" where JAX itself wrote it. An atom is the number of a variable, or
-[aval, value] of a constant. An equation is [primitive, parameters, atoms, aval of each result, place, in a pipeline].
+[aval, value] of a constant. An equation is [primitive, parameters, atoms, aval of each result, place, which of `SCOPES`].
 Variables are numbered as they are made: the arguments, the constants, then the results. Among parameters,
 {"jaxpr": k} is a nested jaxpr, {"type": k} an element type, {"tree": ..} what JAX's tree of operands makes, with
-{"leaf": k} for each, {"is": class, ..} an object with fields, {"list": [..]} a tuple or list.
+{"leaf": k} for each, {"is": class, ..} an object with fields, {"list": [..]} a tuple or list. Of a pipeline's body,
+"around" says what its constants are (`bodies.reading.Around`); {"refused": why} stands for a body that cannot be traced.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from layoutproof.bodies.effects import Body
-from layoutproof.bodies.reading import read_body
+from layoutproof.bodies.reading import Around, read_body, refused_body
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
@@ -40,6 +41,9 @@ RECORDS = (".jsonl", ".jsonl.gz")
 
 FORM = 1
 """The version of the form; a record of another one is refused."""
+
+SCOPES = ("", "pipeline", "body")
+"""What an equation belongs to, as `effects.Spot.scope` says it."""
 
 _NESTED = {"operands": Operand, "tables": Table, "scratch": Scratch, "scoped": Scratch, "block": Block}
 _LEFT_OUT = ("body_reader",)
@@ -98,14 +102,14 @@ class Values:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Equation:
-    """An equation of a jaxpr. place: `file:line`.  pipeline: whether it belongs to a pipeline's own machinery."""
+    """An equation of a jaxpr. place: `file:line`.  scope: one of `SCOPES`."""
 
     primitive: SimpleNamespace
     params: Mapping[str, Any]
     invars: tuple[Any, ...]
     outvars: tuple[Variable, ...]
     place: str
-    pipeline: bool
+    scope: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,9 +151,9 @@ class RecordReader:
         """The memory of a reference, a word of `kernel.MEMORIES`."""
         return "semaphore" if element_type(aval.dtype) not in ELEMENT_BITS else aval.memory or "vmem"
 
-    def in_pipeline(self, equation: Any) -> bool:
-        """Whether an equation belongs to a pipeline's own machinery, and not to the body it runs."""
-        return bool(equation.pipeline)
+    def scope_of(self, equation: Any) -> str:
+        """A `Spot.scope`; "" also where an equation does not say, and its scope is that of the equation around it."""
+        return str(equation.scope)
 
     def is_jaxs_own(self, jaxpr: Any) -> bool:
         """Whether a nested jaxpr was traced from a function of the jax package."""
@@ -260,7 +264,10 @@ def _check(kernel: Kernel) -> None:
 
 
 def _body(kernel: Kernel, data: Any, version: str) -> Body:
-    return read_body(RecordReader(), lambda: _main(data), kernel, version)
+    if "refused" in data:
+        return refused_body(str(data["refused"]), kernel)
+    around = [_made(Around, one) for one in data.get("around", ())]
+    return read_body(RecordReader(), lambda: _main(data), kernel, version, around)
 
 
 def _main(data: Any) -> Jaxpr:
@@ -289,11 +296,11 @@ def _jaxpr(data: Any, types: Sequence[Dtype], avals: Sequence[Aval], inner: Sequ
 
     invars, constvars = new(data["in"]), new(data.get("const", ()))
     equations = []
-    for primitive, params, operands, results, place, pipeline in data["eqns"]:
+    for primitive, params, operands, results, place, scope in data["eqns"]:
         given = tuple(map(atom, operands))
         known = {name: _parameter(value, types, inner) for name, value in params.items()}
         equations.append(
-            Equation(SimpleNamespace(name=str(primitive)), known, given, new(results), place, bool(pipeline))
+            Equation(SimpleNamespace(name=str(primitive)), known, given, new(results), place, SCOPES[scope])
         )
     consts = tuple(_value(avals[k], value) for k, value in data.get("consts", ()))
     return Jaxpr(invars, constvars, consts, tuple(equations), tuple(map(atom, data["out"])), bool(data.get("own")))

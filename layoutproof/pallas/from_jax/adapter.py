@@ -212,10 +212,23 @@ def _module(name: str) -> ModuleType | None:
 def pipelines_traced(callback: Callable[[Mapping[str, Any], tuple[Any, ...]], None]) -> Iterator[None]:
     """Within it `callback(arguments of emit_pipeline, references it is called with)` sees every pipeline traced.
 
-    Of the arguments, `platform` is ours: "tpu" or "mosaic_gpu"; and `allocations` what the call was given as such.
+    Of the arguments, `platform` is ours: "tpu" or "mosaic_gpu"; `body` is what the pipeline runs; others, such as
+    `allocations` and `scratches`, are those of the call.
     The pipeline's equations carry the scope `MARK` or `PARTS`, those of its body `BODY`.
     """
     jax = need_jax()
+    looking = False
+
+    def seen(options: Mapping[str, Any], refs: tuple[Any, ...]) -> None:
+        nonlocal looking
+        if looking:
+            # what looks at a pipeline traces its body, and the pipelines in it will be traced again
+            return
+        looking = True
+        try:
+            callback(options, refs)
+        finally:
+            looking = False
 
     def watching(platform: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -229,7 +242,7 @@ def pipelines_traced(callback: Callable[[Mapping[str, Any], tuple[Any, ...]], No
 
                 def called(*refs: Any, **more: Any) -> Any:
                     # a pipeline calls itself again once its buffers are there; seen is seen
-                    callback({**options, "platform": platform, "allocations": more.get("allocations")}, refs)
+                    seen({**options, **more, "platform": platform, "body": body}, refs)
                     cut = any(is_view(ref) for ref in jax.tree.leaves(list(refs), is_leaf=is_view))
                     with jax.named_scope(PARTS if cut else MARK):
                         return pipeline(*refs, **more)
@@ -277,9 +290,9 @@ def pipelined(jaxpr: Any) -> frozenset[int]:
     return frozenset(k for k, v in enumerate(inner.invars) if id(v) in whole and id(v) not in touched)
 
 
-def in_pipeline(equation: Any) -> bool:
-    """Whether an equation belongs to a pipeline seen by `pipelines_traced`, and not to the body that it runs."""
-    return _scope(equation) in (MARK, PARTS)
+def scope_of(equation: Any) -> str:
+    """ "pipeline" or "body" for an equation of a pipeline seen by `pipelines_traced`, or of the body that it runs."""
+    return {BODY: "body", MARK: "pipeline", PARTS: "pipeline"}.get(_scope(equation), "")
 
 
 def _scope(equation: Any) -> str:

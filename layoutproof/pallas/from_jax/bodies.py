@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import Any
 
 from layoutproof.bodies.effects import Body
-from layoutproof.bodies.reading import read_body
+from layoutproof.bodies.reading import Around, read_body, refused_body
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.kernel.kernel import Kernel
-from layoutproof.pallas.from_jax.adapter import in_pipeline, is_jaxs_own, memory_word, opened, place_of
+from layoutproof.pallas.from_jax.adapter import is_jaxs_own, memory_word, opened, place_of, scope_of
 
 
 class JaxReader:
@@ -51,9 +51,9 @@ class JaxReader:
         dtype = element_type(getattr(aval, "dtype", "f32"))
         return "semaphore" if dtype not in ELEMENT_BITS else memory_word(getattr(aval, "memory_space", None))
 
-    def in_pipeline(self, equation: Any) -> bool:
-        """Whether an equation belongs to a pipeline's own machinery, and not to the body it runs."""
-        return in_pipeline(equation)
+    def scope_of(self, equation: Any) -> str:
+        """A `Spot.scope`; "" also where an equation does not say, and its scope is that of the equation around it."""
+        return scope_of(equation)
 
     def is_jaxs_own(self, jaxpr: Any) -> bool:
         """Whether a nested jaxpr was traced from a function of the jax package."""
@@ -63,17 +63,23 @@ class JaxReader:
 class TracedBody:
     """Reads the body of a traced call where it is asked about, once: grids and BlockSpecs do not wait for it."""
 
-    def __init__(self, jaxpr: Any, kernel: Kernel) -> None:
+    def __init__(self, jaxpr: Any, kernel: Kernel, around: Sequence[Around] = (), refused: str = "") -> None:
+        """around: of a pipeline's body, what its constants are.  refused: why there is no jaxpr, "" where there is."""
         self.jaxpr = jaxpr
         self.kernel = kernel
+        self.around = tuple(around)
+        self.refused = refused
         self._body: Body | None = None
 
     def __call__(self) -> Body:
         """The body; what goes wrong is said in its `unmodelled`."""
+        if self._body is None and self.refused:
+            self._body = refused_body(self.refused, self.kernel)
         if self._body is None:
             import jax
 
-            self._body = read_body(JaxReader(), lambda: self.jaxpr, self.kernel, f"jax {jax.__version__}")
+            version = f"jax {jax.__version__}"
+            self._body = read_body(JaxReader(), lambda: self.jaxpr, self.kernel, version, self.around)
         return self._body
 
 

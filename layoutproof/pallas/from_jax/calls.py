@@ -15,9 +15,8 @@ from layoutproof.core.errors import failure
 from layoutproof.core.size import symbol
 from layoutproof.core.term import ZERO, Term, reads
 from layoutproof.hardware.tpu_tiles import vmem_bytes
-from layoutproof.kernel.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Table, Unmodelled
+from layoutproof.kernel.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Unmodelled
 from layoutproof.pallas.from_jax.adapter import (
-    enclosing_extent,
     inner_jaxprs,
     is_literal,
     is_view,
@@ -28,6 +27,7 @@ from layoutproof.pallas.from_jax.adapter import (
 )
 from layoutproof.pallas.from_jax.bodies import with_body
 from layoutproof.pallas.from_jax.jaxpr_terms import Reference, table_of, terms_of
+from layoutproof.pallas.from_jax.pipeline_bodies import captured_table, with_pipeline_body
 
 Found = Kernel | Unmodelled
 
@@ -202,12 +202,14 @@ def pipeline_of(options: Mapping[str, Any], refs: Sequence[Any], source: str) ->
                 part="a view that the body cut out of an array" if is_view(ref) else "",
             )
         )  # fmt: skip
-    tables = tuple(_captured(n, ref) for n, ref in captured.values())
+    tables = tuple(captured_table(n, ref) for n, ref in captured.values())
     ids = {table.name for table in tables if table.high is not None}
     operands = [_of_all_programs(operand, ids) for operand in operands]
     said = options.get("dimension_semantics") or ()
-    semantics = tuple(_word(w) for w in said)
-    return Kernel(
+    # without cores to share it, all of the grid is a loop of one core
+    cores = options.get("core_axis") is not None or options.get("core_axis_name") is not None
+    semantics = tuple(_word(w) for w in said) if cores else ()
+    kernel = Kernel(
         "emit_pipeline",
         grid,
         names,
@@ -219,13 +221,8 @@ def pipeline_of(options: Mapping[str, Any], refs: Sequence[Any], source: str) ->
         platform=str(options.get("platform", "tpu")),
         runtime=tuple(f"grid{k}" for k, n in enumerate(grid_given) if type(n) is not int),
     )
-
-
-def _captured(name: str, value: Any) -> Table:
-    """What a pipeline's index map takes from the body around it; an id of the enclosing grid is below its extent."""
-    extent = enclosing_extent(value)
-    table = table_of(name, value)
-    return table if extent is None else replace(table, low=0, high=extent)
+    specs = [(role, spec, ref) for role, _, spec, ref in pairs]
+    return with_pipeline_body(kernel, options, specs, captured) if kernel.platform == "tpu" else kernel
 
 
 def _of_all_programs(operand: Operand, ids: set[str]) -> Operand:

@@ -15,7 +15,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.pallas.from_jax.adapter import opened
 from layoutproof.pallas.from_jax.bodies import JaxReader, TracedBody
-from layoutproof.pallas.records import FORM, plain
+from layoutproof.pallas.records import FORM, SCOPES, plain
 
 
 def record_of(call: Kernel | Unmodelled, origin: Mapping[str, Any] | None = None) -> str:
@@ -30,7 +30,7 @@ def record_of(call: Kernel | Unmodelled, origin: Mapping[str, Any] | None = None
     else:
         said["kernel"] = _shortened(plain(call))
         traced = call.body_reader
-        said["body"] = _Recorder().of(traced.jaxpr) if isinstance(traced, TracedBody) else None
+        said["body"] = _body(traced) if isinstance(traced, TracedBody) else None
     return json.dumps(said, separators=(",", ":"), allow_nan=False) + "\n"
 
 
@@ -45,8 +45,15 @@ def records_of(calls: Sequence[Kernel | Unmodelled]) -> bytes:
     return "".join(map(record_of, calls)).encode()
 
 
+def _body(traced: TracedBody) -> dict[str, Any]:
+    if traced.refused:
+        return {"refused": traced.refused}
+    body = _Recorder().of(traced.jaxpr)
+    return {**body, "around": [plain(one) for one in traced.around]} if traced.around else body
+
+
 def _traced(call: Kernel) -> bool:
-    # kernels of GPUs and pipelines have no body that is read
+    # kernels of GPUs have no body that is read
     return call.body_reader is None or isinstance(call.body_reader, TracedBody)
 
 
@@ -129,7 +136,7 @@ class _Recorder:
                 [atom(given) for given in equation.invars],
                 new(equation.outvars),
                 self.place(equation),
-                int(self.reader.in_pipeline(equation)),
+                SCOPES.index(self.reader.scope_of(equation)),
             ]
             for equation in inner.eqns
         ]

@@ -8,7 +8,7 @@ programs that have the same block; for scratch, all that one core runs: of a par
 given, so that what is carried over such a dimension counts as not written; for `run_scoped`, one call of it. The window
 of an output that shares its buffer with an input is not filled from it. Asked for each load; elements that a mask drops
 before anything is stored of them are fine. A copy counts as written when it starts; `dma_order` asks if it is done.
-Not asked of the buffers of `emit_pipeline`, which fills and empties them itself.
+Not asked of the buffers of `emit_pipeline`, which fills and empties them itself; asked of what its body sees of them.
 Example: `acc += x` with acc zeroed under `program_id(0) == 0`, and the sum over program_id(1): program (1, 0) adds to
 what (0, 1) left, which another core has.
 Source: JAX's pages on grids and pipelining; `interpret_pallas_call.py` (jax 0.10.2) for what interpreters hide.
@@ -25,6 +25,7 @@ from layoutproof.bodies.claims import not_modelled
 from layoutproof.bodies.effects import Access, Body, Copy, Effect, Index, Reference, Spot, View, places
 from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.order import operand_of
+from layoutproof.bodies.touched import sizes_of
 from layoutproof.bodies.values import TRUE, Lost
 from layoutproof.bodies.walk import Origin, Walk
 from layoutproof.core.errors import Undecided
@@ -36,6 +37,7 @@ from layoutproof.pallas.body_memory import Deciding, named, replayed, tables_at,
 
 TARGET = False
 BODY = True
+PIPELINES = True
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
@@ -74,15 +76,15 @@ def _open(load: Access | Copy, why: str) -> Obligation:
 
 def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: Access | Copy) -> Obligation:
     view, reference = _read(load), _read(load).reference
-    dims = view.dims
-    if dims is None:
-        return _open(load, "a size that depends on data")
+    sizes = sizes_of(view)
+    dims = [most for _, most in sizes]
     index = tuple(Term("name", f"at{k}") for k in range(len(dims)))
+    there = [Term("<", k, size) for k, (size, _) in zip(index, sizes, strict=True) if size.op != "int"]
     at = places(view, index)
     if at is None:
         return _open(load, f"a view of {reference.name} in another element type")
     elements = {f"at{k}": n for k, n in enumerate(dims)}
-    claim, proved = states.impossible(lambda: _unwritten(states, load, at, index), elements)
+    claim, proved = states.impossible(lambda: [*there, *_unwritten(states, load, at, index)], elements)
     kept = isinstance(load, Access) and load.kind == "read"
     if not proved and isinstance(load, Access) and kept:
         proved = _dropped(kernel, body, deciding, load)

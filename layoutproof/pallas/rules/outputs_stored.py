@@ -28,6 +28,7 @@ from layoutproof.kernel.obligation import Obligation, for_each_operand
 
 TARGET = False
 BODY = True
+PIPELINES = True
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:

@@ -17,11 +17,14 @@ Fix: x = jnp.where(column < N, x, 0) with column = program_id * block + iota, on
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from layoutproof.bodies.claims import not_modelled
 from layoutproof.bodies.effects import Access, Body, Copy, Reference
+from layoutproof.bodies.memory import stored_names
 from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.order import one_by_one, operand_of, other_block, outside, seen, start_of, valid
+from layoutproof.bodies.touched import sizes_of
 from layoutproof.bodies.values import any_of, negation
 from layoutproof.bodies.walk import Origin, Walk
 from layoutproof.core.errors import Undecided
@@ -44,6 +47,7 @@ from layoutproof.pallas.body_memory import (
 
 TARGET = False
 BODY = True
+PIPELINES = True
 Place = tuple[int, ...]
 
 
@@ -69,7 +73,39 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     if not found:
         found.append(Obligation(kernel.name, by_rule(""), source=kernel.source))
     found += not_modelled(kernel, body)
-    return tuple(found)
+    return (*found, *_handed_over(body))
+
+
+def _handed_over(body: Body) -> Iterator[Obligation]:
+    """What the bodies of pipelines leave in memory that is used outside of them, where a window of theirs has padding.
+
+    The body of a pipeline is asked for itself, with its windows; where what it leaves in other memory goes is not.
+    """
+    if not any(isinstance(e, Copy) and e.spot.scope == "pipeline" and _cut_short(e) for e in body.effects):
+        return
+    stored = {name for e in body.effects if e.spot.scope == "body" for name in stored_names([e])}
+    used: dict[str, str] = {}
+    for effect in body.effects:
+        if effect.spot.scope:
+            continue
+        if isinstance(effect, Access) and effect.kind != "write":
+            used.setdefault(effect.view.reference.name, effect.spot.source)
+        elif isinstance(effect, Copy):
+            used.setdefault(effect.source.reference.name, effect.spot.source)
+    for reference in body.references:
+        if reference.name in stored and (reference.name in used or reference.role == "out"):
+            what = f"what the body of a pipeline leaves in {reference.name} may come from padding of its windows"
+            source = used.get(reference.name, "")
+            yield Obligation(
+                reference.name, undecided(f"{what}, and is used outside of it: not followed"), source=source
+            )
+
+
+def _cut_short(copy: Copy) -> bool:
+    """Whether a pipeline's copy into a window may leave a part of it as it was. Each slot has a semaphore."""
+    window, slots = copy.target.reference, copy.semaphore.reference.dims
+    dims = copy.target.dims
+    return window.pipeline and (dims is None or prod(dims) * prod(slots) != prod(window.dims))
 
 
 def _what(reference: Reference) -> str:
@@ -176,15 +212,13 @@ def _copied(
         or (isinstance(e, Access) and e.kind != "read" and e.view.reference is reference)
     ]
     for store in stores:
-        dims = (store.target if isinstance(store, Copy) else store.view).dims
-        if dims is None:
-            what = f"{_what(reference)}: a copy of a size that depends on data"
-            yield Obligation(reference.name, undecided(what), source=store.spot.source)
-            continue
+        sizes = sizes_of(store.target if isinstance(store, Copy) else store.view)
+        dims = tuple(most for _, most in sizes)
         index = tuple(Term("name", f"at{k}") for k in range(len(dims)))
         elements = {f"at{k}": n for k, n in enumerate(dims)}
+        there = [Term("<", at, size) for at, (size, _) in zip(index, sizes, strict=True) if size.op != "int"]
         claim, proved = states.impossible(
-            lambda store=store, index=index: [states.copied(store, index)],  # type: ignore[misc]
+            lambda store=store, index=index, there=there: [*there, states.copied(store, index)],  # type: ignore[misc]
             elements,
         )
         if proved:
@@ -206,8 +240,8 @@ def _copied(
             if origin is not None and not unbounded(kernel, claim):
                 reason = f"element {list(element)} of what is copied to {reference.name} is {_named(kernel, origin)}"
                 found = {"program": program, "element": element}
-                settled = Settled(Verdict.REFUTED, reason, _fix(kernel, origin), deciding.names(), found)
-                yield Obligation(reference.name, settled, source=source_of(origin, body) or store.spot.source)
+                said = Settled(Verdict.REFUTED, reason, _fix(kernel, origin), deciding.names(), found)
+                yield Obligation(reference.name, said, source=source_of(origin, body) or store.spot.source)
                 continue
         yield Obligation(
             reference.name,

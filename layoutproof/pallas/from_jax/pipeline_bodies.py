@@ -1,0 +1,145 @@
+"""The body that `emit_pipeline` runs, as that of a kernel of its own: a grid of windows.
+
+JAX writes a pipeline out while it traces: copies into slots, waits, a loop that counts. What its body does is asked of
+the windows that it sees, as of a pallas_call: at every step, the part of a window past the end of its array holds
+nothing that is known, and an output's window what was left in it. So the body is traced once more, on references of
+the windows' shapes; what it takes from the body around the pipeline (scratch, arrays, numbers) is given.
+Read from jax/_src/pallas/mosaic/pipeline.py, jax 0.10.2 and 0.12.0.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.integers import literal
+from layoutproof.bodies.reading import Around
+from layoutproof.bodies.values import settled
+from layoutproof.core.errors import shorten
+from layoutproof.core.term import Term, size_term
+from layoutproof.kernel.kernel import Kernel, Table
+from layoutproof.pallas.from_jax.adapter import enclosing_extent, is_literal, opened
+from layoutproof.pallas.from_jax.bodies import JaxReader, TracedBody
+from layoutproof.pallas.from_jax.jaxpr_terms import table_of
+
+Captured = dict[int, tuple[str, Any]]
+
+
+def with_pipeline_body(kernel: Kernel, options: Mapping[str, Any], specs: Sequence[Any], captured: Captured) -> Kernel:
+    """The pipeline with its body. What cannot be traced or read is said in the body, and leaves what is asked unknown.
+
+    options: the arguments of emit_pipeline and of its call.  specs: (role, BlockSpec, reference) of each operand.
+    captured: what index maps take from around the pipeline, by identity; what the body takes is added.
+    """
+    try:
+        jaxpr, constants = _traced(kernel, options, specs)
+    except Exception as error:
+        raised = f"traced alone it raises {type(error).__name__}: {shorten(' '.join(str(error).split()), 200)}"
+        what = str(error) if isinstance(error, UnsupportedOp) else raised
+        return replace(kernel, body_reader=TracedBody(None, kernel, refused=f"the body that a pipeline runs ({what})"))
+    extents = {id(n): extent for n, extent in zip(options["grid"], kernel.grid, strict=True) if type(n) is not int}
+    around, tables = _around(jaxpr, constants, captured, extents)
+    known = {one.name for one in kernel.tables}
+    kernel = replace(kernel, tables=(*kernel.tables, *(one for one in tables if one.name not in known)))
+    return replace(kernel, body_reader=TracedBody(jaxpr, kernel, around))
+
+
+def _traced(kernel: Kernel, options: Mapping[str, Any], specs: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """The jaxpr of the body, and what its constants are: ids of the grid as terms, and captured values.
+
+    Its inputs are the windows.
+    """
+    import jax
+    from jax._src.pallas import core
+    from jax.experimental import pallas as pl
+    from jax.tree_util import tree_flatten, tree_unflatten
+
+    if options.get("_explicit_indices"):
+        raise UnsupportedOp("its indices are given to it as arguments")
+    for buffer in jax.tree.leaves(options.get("allocations"), is_leaf=lambda a: hasattr(a, "buffer_type")):
+        kind = str(getattr(buffer, "buffer_type", "")).rpartition(".")[2].lower()
+        if kind not in ("input", "output", ""):
+            raise UnsupportedOp(f"a buffer of the kind {kind}")
+    sizes = list(options["grid"])
+    windows = [_window(spec, reference) for _, spec, reference in specs]
+
+    def run(*index: Any) -> None:
+        def body(*given: Any) -> None:
+            left = list(given)
+            sides = []
+            for role in ("in", "out"):
+                side = options.get(f"{role}_specs") or ()
+                side = tuple(side) if isinstance(side, list | tuple) else (side,)
+                leaves, structure = tree_flatten(side, is_leaf=lambda s: hasattr(s, "index_map"))
+                sides += tree_unflatten(structure, left[: len(leaves)])
+                del left[: len(leaves)]
+            if options.get("body_prologue") is not None:
+                options["body_prologue"]()
+            options["body"](*sides, *(options.get("scratches") or ()))
+
+        with core.grid_env([core.GridAxis(i, n) for i, n in zip(index, sizes, strict=True)]):
+            pl.run_scoped(body, *windows)
+
+    traced = jax.make_jaxpr(run)(*[jax.ShapeDtypeStruct((), "int32")] * len(sizes))
+    outer, consts = opened(traced)
+    if [e.primitive.name for e in outer.eqns] != ["run_scoped"]:
+        raise UnsupportedOp("something that is computed around it")
+    (scoped,) = outer.eqns
+    known: dict[Any, Any] = dict(zip(outer.constvars, consts, strict=True))
+    known |= {variable: Term("name", name) for variable, name in zip(outer.invars, kernel.grid_names, strict=True)}
+    return scoped.params["jaxpr"], [atom.val if is_literal(atom) else known[atom] for atom in scoped.invars]
+
+
+def _window(spec: Any, reference: Any) -> Any:
+    """What the body sees of an operand: memory of the block's shape, without squeezed dimensions."""
+    from jax.experimental.pallas import tpu as pltpu
+
+    given = spec.block_shape if spec.block_shape is not None else reference.shape
+    sizes = [getattr(n, "block_size", n) for n in given if n is not None and type(n).__name__ != "Squeezed"]
+    space = spec.memory_space if spec.memory_space is not None else pltpu.VMEM
+    return space(tuple(map(int, sizes)), reference.dtype)
+
+
+def _around(
+    jaxpr: Any, constants: Sequence[Any], captured: Captured, extents: Mapping[int, Any]
+) -> tuple[list[Around], list[Table]]:
+    """What the constants of the body are, and the tables that some of them are.
+
+    extents: of the grid where they are no plain numbers, by the identity of what the pipeline was given.
+    """
+    import jax
+
+    reader = JaxReader()
+    tables: dict[str, Table] = {}
+
+    def table(value: Any) -> str:
+        name, _ = captured.setdefault(id(value), (f"captured{len(captured)}", value))
+        tables[name] = captured_table(name, value)
+        return name
+
+    def of(aval: Any, value: Any) -> Around:
+        whole = getattr(aval.dtype, "kind", "") in "iub"
+        if hasattr(aval, "inner_aval"):
+            words = whole and reader.memory_of(aval) == "smem"
+            return Around("table", table(value)) if words else Around("memory")
+        if isinstance(value, Term):
+            return Around("number", term=value)
+        if id(value) in extents:
+            return Around("number", term=size_term(extents[id(value)]))
+        if getattr(aval, "shape", ()) or not whole:
+            return Around("value")
+        if not isinstance(value, jax.core.Tracer):
+            return Around("number", term=settled(literal(value)))
+        # one number that only the running kernel has is a table of one entry
+        return Around("number", term=Term("read", Term("name", table(value)), Term("int", 0)))
+
+    return [of(v.aval, value) for v, value in zip(jaxpr.constvars, constants, strict=True)], [*tables.values()]
+
+
+def captured_table(name: str, value: Any) -> Table:
+    """What stands for what a pipeline takes from around it; an id of the enclosing grid is below its extent."""
+    extent = enclosing_extent(value)
+    table = table_of(name, value)
+    return table if extent is None else replace(table, low=0, high=extent)

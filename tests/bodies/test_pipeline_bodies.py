@@ -1,0 +1,195 @@
+"""The body that a pipeline (`emit_pipeline`) runs is asked of its windows, like a kernel's: wrong ones and twins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+import layoutproof as lp
+from layoutproof.core.result import Verdict
+
+HBM = pl.BlockSpec(memory_space=pl.ANY)
+ROWS = pl.BlockSpec((32, 128), lambda i: (i, 0))
+
+
+def _array(rows: int) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct((rows, 128), jnp.float32)
+
+
+def _of(body: Callable[..., None], rows: int, out: int, *properties: str, scratch: Any = ()) -> Any:
+    call = pl.pallas_call(body, in_specs=[HBM], out_specs=HBM, out_shape=_array(out), scratch_shapes=scratch)
+    return lp.kernels(call, _array(rows), properties=properties)
+
+
+def _masked(x: Any, rows: int) -> Any:
+    row = jax.lax.broadcasted_iota(jnp.int32, x.shape, 0) + pl.program_id(0) * x.shape[0]
+    return jnp.where(row < rows, x, 0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "mask", "exit_code"), [(96, False, 0), (104, True, 0), (104, False, 1), (100, True, 0), (100, False, 1)]
+)
+def test_a_sum_over_a_window_that_is_cut_short(rows: int, mask: bool, exit_code: int) -> None:
+    # the pipeline copies what is left of the array up to its last tile; the rest of the window is of an earlier block
+    def total(x: Any, o: Any) -> None:
+        value = _masked(x[...], rows) if mask else x[...]
+        o[...] = jnp.zeros((8, 128)) + jnp.sum(value, axis=0, keepdims=True)
+
+    def body(x: Any, o: Any) -> None:
+        grid = (pl.cdiv(rows, 32),)
+        out = pl.BlockSpec((8, 128), lambda i: (i, 0))
+        pltpu.emit_pipeline(total, grid=grid, in_specs=[ROWS], out_specs=[out])(x, o)
+
+    found = _of(body, rows, 8 * pl.cdiv(rows, 32), "undefined_values")
+    assert found.exit_code == exit_code
+    if exit_code:
+        (refuted,) = (f for f in found.findings if f.verdict is Verdict.REFUTED)
+        assert f"padding of in[0]: dimension 0 ends at {rows}, and place 127 is read" in refuted.reason
+        assert refuted.counterexample == {"program": (3,), "element": (24, 0)}
+        assert "jnp.where(pl.program_id(0) * 32 + " in refuted.fix
+
+
+def test_a_block_that_is_cut_short_is_copied_up_to_its_last_tile() -> None:
+    # rows 96 to 103 of an array of 100: its last tile, which is there
+    def double(x: Any, o: Any) -> None:
+        o[...] = x[...] * 2
+
+    def body(x: Any, o: Any) -> None:
+        pltpu.emit_pipeline(double, grid=(4,), in_specs=[ROWS], out_specs=[ROWS])(x, o)
+
+    assert _of(body, 100, 100).exit_code == 0
+
+
+@pytest.mark.parametrize("stores", [True, False])
+def test_a_pipeline_whose_body_stores_nothing_is_refuted(stores: bool) -> None:
+    def copy(x: Any, o: Any) -> None:
+        if stores:
+            o[...] = x[...]
+
+    def body(x: Any, o: Any) -> None:
+        pltpu.emit_pipeline(copy, grid=(4,), in_specs=[ROWS], out_specs=[ROWS])(x, o)
+
+    found = _of(body, 128, 128)
+    assert found.exit_code == (0 if stores else 1)
+    if not stores:
+        assert any("the body never stores into out[0]" in f.reason for f in found.findings)
+
+
+@pytest.mark.parametrize("first", [0, 1, None])
+def test_a_sum_in_an_outputs_window_starts_in_each_visit(first: int | None) -> None:
+    def add(x: Any, o: Any) -> None:
+        if first is not None:
+
+            @pl.when(pl.program_id(1) == first)
+            def _() -> None:
+                o[...] = jnp.zeros_like(o)
+
+        o[...] += x[...]
+
+    def body(x: Any, o: Any) -> None:
+        take = pl.BlockSpec((32, 128), lambda i, j: (i * 2 + j, 0))
+        give = pl.BlockSpec((32, 128), lambda i, j: (i, 0))
+        # the grid of a pipeline is a loop of one core, whatever is said of its dimensions
+        said = (pltpu.PARALLEL, pltpu.PARALLEL)
+        pltpu.emit_pipeline(add, grid=(2, 2), in_specs=[take], out_specs=[give], dimension_semantics=said)(x, o)
+
+    found = _of(body, 128, 64, "initialised")
+    assert found.exit_code == (0 if first == 0 else 1)
+    if first != 0:
+        assert any("nothing has written in this visit to its block" in f.reason for f in found.findings)
+
+
+def test_ids_of_a_pipelines_grid_are_terms_of_the_loop_that_runs_it() -> None:
+    # 2 x 2 x 2 steps are one loop; each output block is stored in the last step of two
+    def add(x: Any, o: Any, acc: Any) -> None:
+        @pl.when(pl.program_id(2) == 0)
+        def _() -> None:
+            acc[...] = jnp.zeros_like(acc)
+
+        acc[...] += x[...]
+
+        @pl.when(pl.program_id(2) == 1)
+        def _() -> None:
+            o[...] = acc[...]
+
+    def body(x: Any, o: Any, acc: Any) -> None:
+        take = pl.BlockSpec((8, 128), lambda i, j, k: ((i * 2 + j) * 2 + k, 0))
+        give = pl.BlockSpec((8, 128), lambda i, j, k: (i * 2 + j, 0))
+        run = pltpu.emit_pipeline(lambda x, o: add(x, o, acc), grid=(2, 2, 2), in_specs=[take], out_specs=[give])
+        run(x, o)
+
+    found = _of(body, 64, 32, "outputs_stored", scratch=[pltpu.VMEM((8, 128), jnp.float32)])
+    assert found.exit_code == 0
+    found = _of(body, 64, 40, "outputs_stored", scratch=[pltpu.VMEM((8, 128), jnp.float32)])
+    assert found.exit_code == 1
+    assert any((f.counterexample or {}).get("element") == (32, 0) for f in found.findings)
+
+
+@pytest.mark.parametrize(("rows", "used", "exit_code"), [(96, True, 0), (100, True, 3), (100, False, 0)])
+def test_what_a_pipeline_leaves_in_scratch_is_not_followed_where_windows_are_cut_short(
+    rows: int, used: bool, exit_code: int
+) -> None:
+    def body(x: Any, o: Any, s: Any) -> None:
+        def add(window: Any) -> None:
+            s[...] += window[...]
+
+        s[...] = jnp.zeros_like(s)
+        pltpu.emit_pipeline(add, grid=(pl.cdiv(rows, 32),), in_specs=[ROWS])(x)
+        pltpu.sync_copy(s if used else x.at[pl.ds(0, 32)], o)
+
+    found = _of(body, rows, 32, "undefined_values", scratch=[pltpu.VMEM((32, 128), jnp.float32)])
+    assert found.exit_code == exit_code
+    if exit_code:
+        assert any("leaves in scratch[0] may come from padding of its windows" in f.reason for f in found.findings)
+
+
+def test_numbers_and_tables_from_around_a_pipeline_are_known_in_it() -> None:
+    def made(wrong: bool) -> Any:
+        def body(table: Any, x: Any, o: Any) -> None:
+            start = pl.program_id(0) * 32
+
+            def total(window: Any, out: Any) -> None:
+                row = jax.lax.broadcasted_iota(jnp.int32, (32, 128), 0) + pl.program_id(0) * 32
+                value = jnp.where(row < (128 if wrong else 100), window[...], 0)
+                out[...] = jnp.zeros((8, 128)) + jnp.sum(value, axis=0, keepdims=True)
+                out[...] += (start + table[0]).astype(jnp.float32)
+
+            out = pl.BlockSpec((8, 128), lambda i: (i, 0))
+            pltpu.emit_pipeline(total, grid=(4,), in_specs=[ROWS], out_specs=[out])(x, o)
+
+        spec = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(2,), in_specs=[HBM], out_specs=HBM)
+        return pl.pallas_call(body, grid_spec=spec, out_shape=_array(32))
+
+    table = jax.ShapeDtypeStruct((4,), jnp.int32)
+    for wrong in (False, True):
+        found = lp.kernels(made(wrong), table, _array(100), properties=["undefined_values", "initialised"])
+        assert found.exit_code == int(wrong)
+
+
+def test_a_pipeline_whose_body_cannot_be_traced_by_itself_is_unknown() -> None:
+    calls = []
+
+    def body(x: Any, o: Any) -> None:
+        def double(x: Any, o: Any) -> None:
+            calls.append(0)
+            if len(calls) == 1:
+                raise ValueError("not twice")
+            o[...] = x[...] * 2
+
+        pltpu.emit_pipeline(double, grid=(4,), in_specs=[ROWS], out_specs=[ROWS])(x, o)
+
+    found = _of(body, 128, 128, "undefined_values")
+    assert found.exit_code == 3
+    assert any(
+        "the body that a pipeline runs (traced alone it raises ValueError: not twice" in f.reason
+        for f in found.findings
+    )
