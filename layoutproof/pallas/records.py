@@ -9,11 +9,11 @@ them, and this file, which needs no JAX, reads them.
 
 Of the body: `types` are [name, kind as NumPy says it, bytes]; `avals` are [shape, type, memory]; each of `jaxprs` has
 "in", "const", "eqns", "out", and "own" where JAX itself wrote it. An atom is the number of a variable, or
-[aval, value] of a constant. An equation is [primitive, parameters, atoms, aval of each result, place, which of `SCOPES`].
+[aval, value] of a constant. An equation is [primitive, parameters, atoms, aval of each result, place, k in `SCOPES`].
 Variables are numbered as they are made: the arguments, the constants, then the results. Among parameters,
 {"jaxpr": k} is a nested jaxpr, {"type": k} an element type, {"tree": ..} what JAX's tree of operands makes, with
 {"leaf": k} for each, {"is": class, ..} an object with fields, {"list": [..]} a tuple or list. Of a pipeline's body,
-"around" says what its constants are (`bodies.reading.Around`); {"refused": why} stands for a body that cannot be traced.
+"around" says what its constants are (`bodies.reading.Around`); {"refused": why} stands for one that cannot be traced.
 """
 
 from __future__ import annotations
@@ -185,7 +185,11 @@ def plain(value: Any) -> Any:
     found = {}
     for entry in fields(value):
         held = getattr(value, entry.name)
-        usual = held is entry.default or (not isinstance(held, Term | tuple) and held == entry.default) or held == ()
+        usual = (
+            held is entry.default
+            or (not isinstance(held, Term | tuple) and held == entry.default)
+            or (isinstance(held, tuple) and not held)
+        )
         if entry.name not in _LEFT_OUT and (entry.default is MISSING or not usual):
             found[entry.name] = plain(held)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,11 @@ from jax.experimental.pallas import tpu as pltpu
 
 import layoutproof as lp
 from layoutproof.core.result import Verdict
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.pallas.from_jax.record import records_of
+from layoutproof.pallas.from_jax.trace import kernels_of
+from layoutproof.pallas.judge import judge
+from layoutproof.pallas.records import read_records
 
 HBM = pl.BlockSpec(memory_space=pl.ANY)
 ROWS = pl.BlockSpec((32, 128), lambda i: (i, 0))
@@ -193,3 +199,31 @@ def test_a_pipeline_whose_body_cannot_be_traced_by_itself_is_unknown() -> None:
         "the body that a pipeline runs (traced alone it raises ValueError: not twice" in f.reason
         for f in found.findings
     )
+
+
+@pytest.mark.parametrize("rows", [96, 100])
+def test_the_body_of_a_pipeline_is_recorded_with_what_it_takes_from_around_it(tmp_path: Path, rows: int) -> None:
+    def body(table: Any, x: Any, o: Any, s: Any) -> None:
+        factor = pl.program_id(0) + table[1]
+
+        def total(window: Any, out: Any) -> None:
+            s[...] = jnp.sum(window[...], axis=0, keepdims=True) * factor.astype(jnp.float32) + table[0]
+            out[...] = jnp.zeros((8, 128)) + s[...]
+
+        out = pl.BlockSpec((8, 128), lambda i: (i, 0))
+        pltpu.emit_pipeline(total, grid=(pl.cdiv(rows, 32),), in_specs=[ROWS], out_specs=[out])(x, o)
+
+    spec = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1, grid=(2,), in_specs=[HBM], out_specs=HBM, scratch_shapes=[pltpu.VMEM((1, 128), "f4")]
+    )
+    call = pl.pallas_call(body, grid_spec=spec, out_shape=_array(8 * pl.cdiv(rows, 32)))
+    calls = kernels_of(call, (jax.ShapeDtypeStruct((4,), jnp.int32), _array(rows)))
+    file = tmp_path / "calls.jsonl"
+    file.write_bytes(records_of(calls))
+    said = []
+    for kernel in (calls[1], read_records(file)[1]):
+        assert isinstance(kernel, Kernel)
+        found = judge(kernel, names=["undefined_values", "initialised", "outputs_stored"])
+        said.append([(f.question, f.verdict, f.reason) for f in found])
+    assert said[0] == said[1]
+    assert any(verdict is Verdict.REFUTED for _, verdict, _ in said[0]) == (rows == 100)
