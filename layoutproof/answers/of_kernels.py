@@ -110,7 +110,8 @@ def replayed(
 ) -> Kernels:
     """The same answer, and of each kernel what came of running it. Arguments as of `kernels`, of which no file."""
     place = function if callable(function) else str(function)
-    runs = replays(place, args, kwargs, target, [(call.call, call.findings) for call in answer.calls])
+    chip = "" if target is None else kernel_target(target).name
+    runs = replays(place, args, kwargs, chip, [(call.call, call.findings) for call in answer.calls])
     return Kernels(tuple(replace(call, replay=run) for call, run in zip(answer.calls, runs, strict=True)))
 
 

@@ -119,7 +119,7 @@ def replays(
     function: Callable[..., Any] | str,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
-    target: str | None,
+    target: str,
     calls: Sequence[tuple[Kernel | Unmodelled, Sequence[Finding]]],
 ) -> tuple[Replay, ...]:
     """Runs each Pallas call of a function by itself.
@@ -128,7 +128,7 @@ def replays(
         function: As `kernels` takes it: a function, or where it is.
         args: Of the function, as `kernels` takes them; of arrays only the shapes count.
         kwargs: The same by name.
-        target: The hardware that the function believes it runs on.
+        target: The hardware that the function believes it runs on, "" where none was given.
         calls: All calls that were found, in the order in which they are made, each with what was found of it.
 
     Returns:
@@ -141,7 +141,7 @@ def replays(
         why = shorten(f"{type(error).__name__}: {error}", 200)
         code, problems = "", [p or f"the function cannot be sent to another process ({why})" for p in problems]
     requests = [
-        {"code": code, "target": target or "", "call": k, "same": identity(call), "tables": contents(call, found)}
+        {"code": code, "target": target, "call": k, "same": identity(call), "tables": contents(call, found)}
         for k, (call, found) in enumerate(calls)
         if isinstance(call, Kernel) and not problems[k]
     ]

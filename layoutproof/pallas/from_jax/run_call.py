@@ -10,6 +10,7 @@ import base64
 import contextlib
 import io
 import logging
+import math
 import os
 import pickle
 import re
@@ -21,7 +22,7 @@ from typing import Any
 
 from layoutproof.compiler.serve import Tell, serve
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.kernel import Kernel, Unmodelled
 
 STILL = 5.0
 """Seconds without any work after which a kernel waits for ever. A waiting thread looks ten times a second."""
@@ -70,9 +71,7 @@ def run(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
 
 def _call(request: Mapping[str, Any]) -> tuple[Any, list[str]]:
     """The equation of a request, and the names of its results."""
-    from layoutproof.pallas.from_jax.adapter import is_pallas_call
-    from layoutproof.pallas.from_jax.calls import kernel_of
-    from layoutproof.pallas.from_jax.trace import sites, traced
+    from layoutproof.pallas.from_jax.trace import sites, traced, walk
     from layoutproof.pallas.from_jax.user import argument, device, named_function
 
     sys.path.insert(0, os.getcwd())
@@ -82,16 +81,15 @@ def _call(request: Mapping[str, Any]) -> tuple[Any, list[str]]:
             function = stack.enter_context(named_function(function))
             args = [argument(value) if isinstance(value, str) else value for value in args]
         jaxpr, _ = traced(function, args, kwargs, **device(request["target"]))
-    every = [equation for equation, _, _ in sites(jaxpr, [True] * len(jaxpr.outvars))]
-    equation = every[request["call"]] if request["call"] < len(every) else None
-    if equation is None:
-        raise LayoutError("the function made other calls in another process")
-    if not is_pallas_call(equation.params):
-        raise LayoutError(f"{equation.primitive.name} is not run by itself; only a pallas_call is")
-    kernel = kernel_of(equation.params, "", [True] * len(equation.outvars), equation.invars)
-    if not isinstance(kernel, Kernel) or identity(kernel) != request["same"]:
-        raise LayoutError("the function made other calls in another process")
-    return equation, [o.name for o in kernel.operands if o.role == "out"]
+    live = [True] * len(jaxpr.outvars)
+    kernels: list[Kernel | Unmodelled] = []
+    walk(jaxpr, live, kernels)
+    for k, (kernel, (equation, _, _)) in enumerate(zip(kernels, sites(jaxpr, live), strict=True)):
+        if k == request["call"] and isinstance(kernel, Kernel) and identity(kernel) == request["same"]:
+            if equation.primitive.name == "core_map":
+                raise LayoutError("a core_map works on references that the code around it holds")
+            return equation, [o.name for o in kernel.operands if o.role == "out"]
+    raise LayoutError("the function made other calls in another process")
 
 
 def _arguments(jax: Any, equation: Any, tables: Sequence[Sequence[int]]) -> list[Any]:
@@ -209,7 +207,9 @@ def _interpreted(
 
 
 def _cores(equation: Any) -> int:
-    """Two where programs may run at once, else one."""
+    """As many as a mesh has; else two where programs may run at once, or one."""
+    if meshes := equation.params.get("meshes"):
+        return math.prod(dict(meshes[0].shape).values())
     words = getattr(equation.params.get("compiler_params"), "dimension_semantics", None) or ()
     return 2 if any("parallel" in str(getattr(word, "name", word)).lower() for word in words) else 1
 
