@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from layoutproof.cli.main import run
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel, Table
+from layoutproof.pallas import replay
 from layoutproof.pallas.replay import Replay, Sign, contents
 
 MODULE = '''
@@ -245,6 +247,24 @@ def test_a_sign_speaks_of_its_own_questions() -> None:
     assert run.of(_refuted("inputs_read", "info")) == ""
     assert run.of(Finding("outputs_stored", "outputs", verdict=Verdict.PROVED)) == ""
     assert Replay(problem="too large").of(_refuted("outputs_stored")) == ""
+
+
+@pytest.mark.parametrize(
+    ("function", "problem"),
+    [
+        ("every", "JAX's interpreter of TPU kernels did not come to an end within 0.5 s on it"),
+        ("gone", "has no 'gone'"),
+    ],
+)
+def test_no_answer_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str, problem: str) -> None:
+    """A child that takes too long is ended; what it cannot find is said. Neither is a sign."""
+    pytest.importorskip("jax", reason="JAX is not installed")
+    (tmp_path / "users.py").write_text(MODULE)
+    monkeypatch.setattr(replay, "CHILD", dataclasses.replace(replay.CHILD, seconds=0.5 if function == "every" else 60))
+    kernel = Kernel("right", (4,), ("g0",), ())
+    (run,) = replay.replays(f"{tmp_path / 'users.py'}:{function}", [3], {}, "", [(kernel, ())])
+    assert problem in run.problem
+    assert (run.signs, str(run).startswith("no: ")) == ((), True)
 
 
 def test_tables_hold_what_is_assumed() -> None:

@@ -257,5 +257,4 @@ def _good(answer: Any) -> bool:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("JAX_PLATFORMS", "cpu")
     serve(run, _good)
