@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from layoutproof.compiler.serve import Tell, serve
@@ -29,6 +30,7 @@ STILL = 5.0
 _WORK = 0.01
 """Processor time, as a part of the time, that is no work."""
 
+OTHER = "the function makes other calls in another process"
 Sign = dict[str, str]
 
 _RACE = re.compile(r"RACE DETECTED\s+(read|write) of .*? (\S+:\d+)\S*.*?\s(read|write)\s+of .*? (\S+:\d+)", re.DOTALL)
@@ -71,25 +73,34 @@ def run(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
 
 def _call(request: Mapping[str, Any]) -> tuple[Any, list[str]]:
     """The equation of a request, and the names of its results."""
+    calls = _calls(request["code"], request["target"])
+    if request["call"] >= len(calls):
+        raise LayoutError(OTHER)
+    kernel, equation = calls[request["call"]]
+    if not isinstance(kernel, Kernel) or identity(kernel) != request["same"]:
+        raise LayoutError(OTHER)
+    if equation.primitive.name == "core_map":
+        raise LayoutError("a core_map works on references that the code around it holds")
+    return equation, [o.name for o in kernel.operands if o.role == "out"]
+
+
+@cache
+def _calls(code: str, target: str) -> list[tuple[Kernel | Unmodelled, Any]]:
+    """Every call of the function that a text holds, as kernel and equation: traced once for all requests."""
     from layoutproof.pallas.from_jax.trace import sites, traced, walk
     from layoutproof.pallas.from_jax.user import argument, device, named_function
 
     sys.path.insert(0, os.getcwd())
-    function, args, kwargs = pickle.loads(base64.b64decode(request["code"]))
+    function, args, kwargs = pickle.loads(base64.b64decode(code))
     with contextlib.ExitStack() as stack:
         if isinstance(function, str):
             function = stack.enter_context(named_function(function))
             args = [argument(value) if isinstance(value, str) else value for value in args]
-        jaxpr, _ = traced(function, args, kwargs, **device(request["target"]))
+        jaxpr, _ = traced(function, args, kwargs, **device(target))
     live = [True] * len(jaxpr.outvars)
     kernels: list[Kernel | Unmodelled] = []
     walk(jaxpr, live, kernels)
-    for k, (kernel, (equation, _, _)) in enumerate(zip(kernels, sites(jaxpr, live), strict=True)):
-        if k == request["call"] and isinstance(kernel, Kernel) and identity(kernel) == request["same"]:
-            if equation.primitive.name == "core_map":
-                raise LayoutError("a core_map works on references that the code around it holds")
-            return equation, [o.name for o in kernel.operands if o.role == "out"]
-    raise LayoutError("the function made other calls in another process")
+    return [(kernel, site[0]) for kernel, site in zip(kernels, sites(jaxpr, live), strict=True)]
 
 
 def _arguments(jax: Any, equation: Any, tables: Sequence[Sequence[int]]) -> list[Any]:
