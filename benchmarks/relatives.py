@@ -9,12 +9,14 @@ from __future__ import annotations
 import argparse
 import random
 from collections.abc import Callable
+from typing import Any
 
 from table import median_us, show
 
 import layoutproof as lp
 from layoutproof.algebra.cute.algebra import complement, composition, left_inverse
 from layoutproof.algebra.cute.tiling import logical_divide, logical_product
+from layoutproof.core.claim import Claim
 from layoutproof.layouts.cute.layout import CuteLayout, _index_map
 from layoutproof.layouts.linear import _index_map as _linear_map
 from layoutproof.questions.convert import convert
@@ -82,6 +84,63 @@ def question_rows() -> list[Row]:
     return rows
 
 
+def matrix_rows() -> list[Row]:
+    """A question about bit matrices of 2**30 elements: ours with the matrix made for it, with it known, and Triton's.
+
+    Triton's layouts are matrices from the start: making one, as ours from a text's data, is in its first row, and the
+    question alone in its second. Its rows are there where its package is installed.
+    """
+    from layoutproof.properties import covers, in_bounds, injective, same_map
+    from layoutproof.registry.read import map_of
+    from layoutproof.solvers import bits
+
+    rows: list[Row] = []
+    permutation = [[1 << 7 * k % 30] for k in range(30)]
+    crossed = [[1 << k ^ (1 << k - 9 if k > 20 else 0)] for k in range(30)]
+    for what, bases in (("a permutation", permutation), ("9 bases of two bits", crossed)):
+        group = f"bit matrix, 2^30 elements, {what}"
+        inputs = {"register": bases[:8], "lane": bases[8:13], "warp": bases[13:]}
+        value = {"linear": {"in": inputs, "out": ["offset"]}}
+        m, other = map_of(lp.read_layout(value)), map_of(lp.read_layout(value))
+        for name, claims in (
+            ("injective", injective.claims(m)),
+            ("covers", covers.claims(m)),
+            ("in_bounds", in_bounds.claims(m)),
+            ("same_map", same_map.claims(m, other)),
+        ):
+
+            def decided(claim: Claim = claims[0]) -> None:
+                assert bits.decide(claim) is None
+
+            def first(claim: Claim = claims[0]) -> None:
+                bits._placed.cache_clear()
+                bits._independent.cache_clear()
+                assert bits.decide(claim) is None
+
+            rows.append((group, f"{name}, matrix made", best_us(first)))
+            rows.append((group, f"{name}, matrix known", best_us(decided)))
+        rows += triton_rows(group, inputs)
+    return rows
+
+
+def triton_rows(group: str, inputs: dict[str, list[list[int]]]) -> list[Row]:
+    """The same of Triton's bindings; nothing where they are not installed."""
+    try:
+        from triton._C.libtriton.linear_layout import LinearLayout
+    except ImportError:
+        return []
+
+    def made() -> Any:
+        return LinearLayout.from_bases(list(inputs.items()), ["offset"])
+
+    known, other = made(), made()
+    return [
+        (group, "Triton: is_invertible, made", best_us(lambda: made().is_invertible())),
+        (group, "Triton: is_invertible, known", best_us(lambda: known.is_invertible())),
+        (group, "Triton: == of two, known", best_us(lambda: known == other)),
+    ]
+
+
 def algebra_rows() -> list[Row]:
     """Each result is checked against its law before it is returned; that is in the time."""
     a, b = CuteLayout((2**20, 2**20, 2**20), (2**40, 1, 2**20)), CuteLayout((2**30, 2**30), (2**30, 1))
@@ -114,7 +173,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    rows = [*question_rows(), *algebra_rows(), *conversion_rows()]
+    rows = [*matrix_rows(), *question_rows(), *algebra_rows(), *conversion_rows()]
     show(rows, options.json)
 
 

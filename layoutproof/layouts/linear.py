@@ -71,19 +71,37 @@ class LinearLayout(Shown):
         return _index_map(self)
 
 
-@lru_cache(maxsize=1024)
-def _index_map(layout: LinearLayout) -> IndexMap:
-    steps = [_steps(layout.inputs, output) for output in range(len(layout.outputs))]
-
-    def place(index: Index, replica: Index, on: Numbers) -> Index:
-        return tuple([_combined(index, some, on) for some in steps])
-
-    domain = Space(tuple([name for name, _ in layout.inputs]), tuple([1 << len(b) for _, b in layout.inputs]))
-    return IndexMap(domain, Space(*zip(*layout.outputs, strict=True)), place)
-
-
 Step = tuple[int, int, int, int, bool]
 """Input, its first bit, how many bits, what they are multiplied by, whether some of it is there already (xor)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Place:
+    """The function of the layout; it is a matrix of bits already, which saves the engine of bits working it out.
+
+    steps: of each output, the terms that it is combined of.  bit_columns: of each output, what each bit of the index
+    adds to it, the least significant bit of the last input first, for the box of indices with the extents `bit_box`.
+    """
+
+    steps: tuple[list[Step], ...]
+    bit_columns: tuple[list[int], ...]
+    bit_box: tuple[int, ...]
+
+    def __call__(self, index: Index, replica: Index, on: Numbers) -> Index:
+        return tuple([_combined(index, some, on) for some in self.steps])
+
+
+@lru_cache(maxsize=1024)
+def _index_map(layout: LinearLayout) -> IndexMap:
+    outputs = range(len(layout.outputs))
+    all_bases = [basis for _, bases in reversed(layout.inputs) for basis in bases]
+    place = _Place(
+        tuple([_steps(layout.inputs, output) for output in outputs]),
+        tuple([[basis[output] for basis in all_bases] for output in outputs]),
+        tuple([1 << len(bases) for _, bases in layout.inputs]),
+    )
+    domain = Space(tuple([name for name, _ in layout.inputs]), place.bit_box)
+    return IndexMap(domain, Space(*zip(*layout.outputs, strict=True)), place)
 
 
 def _steps(inputs: tuple[tuple[str, tuple[tuple[int, ...], ...]], ...], output: int) -> list[Step]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import layoutproof as lp
 from layoutproof.core.claim import At, Claim, Differ, Same
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import IndexMap
@@ -199,7 +202,7 @@ def test_extents_that_are_no_powers_of_two_are_rounded_up() -> None:
 
 def test_numbers_know_their_rows() -> None:
     """A sum that carries only through equal or opposite bits stays affine: x + x is 2x, x + (7 - x) is 7."""
-    x = BitSum({0: 1, 1: 2, 2: 4})
+    x = BitSum([1, 2, 4])
     assert rows_of(x + x) == rows_of(x * 2)
     assert x + (7 - x) == 7
     assert rows_of(x - x // 4 * 4) == rows_of(x % 4)
@@ -218,3 +221,23 @@ def test_a_part_of_the_domain_is_another_engines_business() -> None:
     with pytest.raises(Undecided, match="whole domains"):
         bits.decide(part)
     assert decide(part).point is None
+
+
+def test_a_matrix_that_is_given_is_what_its_place_says() -> None:
+    """A linear layout's bases are the columns that running its place gives; of another box of indices they are not."""
+    rng = random.Random(20261122)
+    for _ in range(200):
+        outputs = rng.randint(1, 3)
+        inputs = {
+            f"in{k}": [[rng.randrange(16) for _ in range(outputs)] for _ in range(rng.randint(0, 3))]
+            for k in range(rng.randint(1, 3))
+        }
+        m = lp.read_layout({"linear": {"in": inputs, "out": {f"o{k}": 16 for k in range(outputs)}}}).index_map()
+        plain = replace(m, place=lambda index, replica, on, m=m: m.place(index, replica, on))
+        given, worked_out = bits._places(m)[0], bits._places(plain)[0]
+        assert [rows_of(value) for value in given] == [rows_of(value) for value in worked_out]
+        for claims in (injective(m), covers(m)):
+            assert bits.decide(claims) == brute.decide(claims)
+    m = lp.read_layout({"linear": {"in": {"a": [[1], [2], [4]], "b": [[8]]}, "out": ["o"]}}).index_map()
+    other = replace(m, domain=box(4, 4))
+    assert bits.decide(injective(other)) == brute.decide(injective(other)) == {"first": (0, 0), "second": (0, 2)}

@@ -83,20 +83,43 @@ def _places(*maps: IndexMap) -> list[tuple[Any, ...]]:
     if 0 in domain.extents:
         raise Unsupported("there are no indices")
     index: list[Any] = []
-    bit = sum(_widths(domain))
-    for width in _widths(domain):
+    widths = _widths(domain)
+    bit = all_ = sum(widths)
+    for width in widths:
         bit -= width
-        index.append(BitSum({bit + k: 1 << k for k in range(width)}) if width else 0)
+        columns = [0] * bit + [1 << k for k in range(width)] + [0] * (all_ - bit - width)
+        index.append(BitSum(columns, 0, (1 << width) - 1) if width else 0)
     try:
-        return [m.place(tuple(index), (), _NUMBERS) for m in maps]
+        return [_given(m) or m.place(tuple(index), (), _NUMBERS) for m in maps]
     except ZeroDivisionError:
         raise Unsupported("the map divides by zero") from None
+
+
+def _given(m: IndexMap) -> tuple[Any, ...]:
+    """The coordinates of a map whose place is a matrix of bits already; () for others."""
+    place: Any = m.place
+    given = place.bit_columns if getattr(place, "bit_box", None) == m.domain.extents else ()
+    return tuple([BitSum(columns) if any(columns) else 0 for columns in given])
 
 
 @lru_cache(maxsize=8)
 def _placed(m: IndexMap) -> tuple[Any, ...]:
     """The coordinates of one map; kept, because claims come in groups about one map."""
     return _places(m)[0]
+
+
+def _placed_alike(left: IndexMap, right: IndexMap) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The coordinates of two maps on indices of one box."""
+    if left.domain.extents != right.domain.extents:
+        raise Unsupported("the two maps have indices of different boxes")
+    return _placed(left), _placed(right)
+
+
+@lru_cache(maxsize=8)
+def _independent(m: IndexMap) -> bool:
+    """Whether its columns are surely independent: no two have the same highest bit, and none is 0."""
+    highest = {column.bit_length() for column in _columns(_placed(m), sum(_widths(m.domain)))}
+    return len(highest) == sum(_widths(m.domain)) and 0 not in highest
 
 
 def _widths(space: Space) -> list[int]:
@@ -115,27 +138,28 @@ def _inside(space: Space, number: int) -> tuple[int, ...]:
     return tuple(index)
 
 
-def _columns(coordinates: tuple[Any, ...]) -> dict[int, int]:
+def _columns(coordinates: tuple[Any, ...], inputs: int) -> list[int]:
     """The columns of all coordinates side by side as one number."""
-    columns: dict[int, int] = {}
-    start = 0
+    if len(coordinates) == 1 and type(coordinates[0]) is BitSum:
+        return coordinates[0].columns
+    columns, start = [0] * inputs, 0
     for coordinate in coordinates:
         if type(coordinate) is BitSum:
-            for v, column in coordinate.columns.items():
-                columns[v] = columns.get(v, 0) | column << start
+            columns = [a | c << start for a, c in zip(columns, coordinate.columns, strict=True)]
             start += coordinate.support.bit_length()
     return columns
 
 
 def _shared(m: IndexMap) -> tuple[int, ...] | None:
     """The smallest index besides 0 that has the place of index 0: the smallest element of the kernel."""
-    coordinates = _placed(m)
-    columns = _columns(coordinates)
+    if _independent(m):
+        return None
+    columns = _columns(_placed(m), sum(_widths(m.domain)))
     leading: dict[int, tuple[int, int]] = {}
-    for v in range(sum(_widths(m.domain))):
+    for v, column in enumerate(columns):
         # less significant bits first: the first dependent column has the smallest leading bit, and only one kernel
         # element has it
-        column, inputs = columns.get(v, 0), 1 << v
+        inputs = 1 << v
         while column:
             high = column.bit_length()
             known = leading.get(high)
@@ -150,9 +174,11 @@ def _shared(m: IndexMap) -> tuple[int, ...] | None:
 
 
 def _differ(left: IndexMap, right: IndexMap) -> tuple[int, ...] | None:
-    one, other = _places(left, right)
+    one, other = _placed_alike(left, right)
     lowest = -1
     for a, b in zip(one, other, strict=True):
+        if type(a) is BitSum and type(b) is BitSum and a.columns == b.columns and a.constant == b.constant:
+            continue
         if type(a) is int and type(b) is int:
             difference: Any = 0 if a == b else 1
         else:
@@ -161,14 +187,14 @@ def _differ(left: IndexMap, right: IndexMap) -> tuple[int, ...] | None:
         if constant:
             return _inside(left.domain, 0)
         if type(difference) is not int:
-            first = min(difference.columns)
+            first = next(v for v, column in enumerate(difference.columns) if column)
             lowest = first if lowest < 0 else min(lowest, first)
     # all smaller indices have only bits that no difference depends on
     return None if lowest < 0 else _inside(left.domain, 1 << lowest)
 
 
 def _same(left: IndexMap, right: IndexMap) -> tuple[int, ...] | None:
-    one, other = _places(left, right)
+    one, other = _placed_alike(left, right)
     system = _System()
     for a, b in zip(one, other, strict=True):
         if type(a) is int and type(b) is int:
@@ -215,19 +241,24 @@ def _unreached(m: IndexMap) -> tuple[int, ...] | None:
         raise Unsupported("bits count places of boxes of powers of two only")
     coordinates = _placed(m)
     widths = _widths(m.range)
-    start = sum(widths)
-    columns: dict[int, int] = {}
+    start, inputs = sum(widths), sum(_widths(m.domain))
+    inside = all(
+        (c >= 0 if type(c) is int else True) and not (c if type(c) is int else c.support) >> width
+        for c, width in zip(coordinates, widths, strict=True)
+    )
+    if inside and start == inputs and _independent(m):
+        return None
+    columns = [0] * inputs
     constant = 0
     for coordinate, width in zip(coordinates, widths, strict=True):
         start -= width
-        value = coordinate if type(coordinate) is BitSum else BitSum({}, coordinate)
+        value = coordinate if type(coordinate) is BitSum else BitSum([0] * len(columns), coordinate)
         if value.constant < 0 or value.support >> width:
             raise Unsupported("bits do not look for holes of a map that may leave its range")
-        for v, column in value.columns.items():
-            columns[v] = columns.get(v, 0) | column << start
+        columns = [a | c << start for a, c in zip(columns, value.columns, strict=True)]
         constant |= value.constant << start
     leading: dict[int, int] = {}
-    for column in columns.values():
+    for column in columns:
         if rest := _reduce(column, leading):
             leading[rest.bit_length()] = rest
     if _reduce(constant, leading):
