@@ -142,8 +142,8 @@ class Range(Model):
     )
 
     def plain(self) -> dict[str, Any]:
-        """As the file has it."""
-        return self.model_dump(by_alias=True, exclude_unset=True)
+        """As the file has it; a key with nothing behind it says nothing."""
+        return self.model_dump(by_alias=True, exclude_none=True)
 
 
 def _values(entry: Any, info: ValidationInfo) -> tuple[int, ...]:

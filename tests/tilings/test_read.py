@@ -74,6 +74,8 @@ def test_wrong_files(old: str, new: str, place: str, why: str, tmp_path: Path) -
     [
         ("{from: 8, to: 40, multiple_of: 16}", (16, 32)),
         ("{to: 24, multiple_of: 8}", (8, 16, 24)),
+        ("{from: , to: 24, multiple_of: 8}", (8, 16, 24)),
+        ("{from: 8, to: 24, multiple_of: 8, powers_of: , divides: }", (8, 16, 24)),
         ("{from: 100, multiple_of: 512}", (512, 1024)),
         ("{powers_of: 2, from: 100}", (128, 256, 512, 1024)),
         ("{powers_of: 4, multiple_of: 16, to: 300}", (16, 64, 256)),
