@@ -263,7 +263,13 @@ def _largest(one: Open, best: Mapping[str, Table], name: str, tries: _Tries) -> 
 
     if not holds(2):
         return 0
+    # mostly it is of the size of some array: from below that takes half the tries of halving all integers
     low, high = 2, 1 << (table.bits - 1) if table.high is None else int(table.high)
+    while 4 * low < high:
+        if not holds(4 * low):
+            high = 4 * low
+            break
+        low *= 4
     while high - low > 1:
         middle = (low + high) // 2
         if holds(middle):

@@ -1,0 +1,64 @@
+"""The target's compiler takes every load and store of the body: numbers from and to SMEM, arrays from and to VMEM.
+
+Why it matters: interpret mode takes them all, and the compiler refuses them late: JAX's own first example, an iota,
+stores a number into its window and does not compile for a TPU.
+Refuted by: the first such load or store, with its line. On a TPU a number is stored to SMEM only, SMEM is loaded and
+stored number by number, and an array in ANY or HBM is reached by copies only. A number may be loaded from VMEM.
+Example: `o_ref[i] = i` with an output in VMEM: `Cannot store scalars to VMEM` (JAX lowering).
+Source: jax/_src/pallas/mosaic/lowering.py of jax 0.10.2 and 0.12.0.1; asked of libtpu 0.0.52 for v5e.
+Fix: put the operand into SMEM (`pl.BlockSpec(memory_space=pltpu.SMEM)`), or store an array, `o_ref[...] = ..`. Copy
+from ANY and HBM by `pltpu.sync_copy`.
+"""
+
+from __future__ import annotations
+
+from layoutproof.bodies.claims import not_modelled
+from layoutproof.bodies.effects import Access, Body
+from layoutproof.kernel.kernel import Kernel, KernelTarget
+from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+
+TARGET = True
+BODY = True
+
+
+def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
+    """One per reference and line that is refused; one for all where none is."""
+    body: Body | None = kernel.body
+    if body is None or target.platform != "tpu":
+        return ()
+    refused: dict[tuple[str, str], Obligation] = {}
+    for access in body.effects:
+        if not isinstance(access, Access) or access.view.dims is None:
+            continue
+        why, fix = _refused(access)
+        name = access.view.reference.name
+        if why and (name, access.spot.source) not in refused:
+            found = Obligation(name, by_rule(f"{why} (JAX lowering)", fix), reads=False, source=access.spot.source)
+            refused[name, access.spot.source] = found
+    held = Obligation(kernel.name, by_rule(""), reads=False, source=kernel.source)
+    return (*refused.values(), *not_modelled(kernel, body)) or (held,)
+
+
+def _refused(access: Access) -> tuple[str, str]:
+    """Why JAX refuses a load or store for a TPU, and what to write; "" where it takes it."""
+    reference, number = access.view.reference, access.view.dims == ()
+    what = f"{'a number' if number else 'an array'} is {'loaded from' if access.kind == 'read' else 'stored into'}"
+    match reference.memory:
+        case "vmem" if number and access.kind == "write":
+            smem = f"give {reference.name} memory_space=pltpu.SMEM, or store an array"
+            return f"{what} {reference.name} in VMEM, which takes arrays only", smem
+        case "smem" if not number:
+            return (
+                f"{what} {reference.name} in SMEM, which is read and written number by number",
+                "index every dimension",
+            )
+        case "any" | "hbm":
+            return f"{what} {reference.name} in memory {reference.memory}, which is reached by copies only", (
+                "copy it by pltpu.sync_copy into VMEM, or give it a BlockSpec"
+            )
+    return "", ""
+
+
+def unasked(kernel: Kernel) -> Settled:
+    """Where there is no body to look at, or its target is no TPU."""
+    return undecided("the body is not known" if kernel.body is None else "only TPUs are asked")

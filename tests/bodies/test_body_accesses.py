@@ -1,0 +1,58 @@
+"""What JAX's lowering for TPUs refuses of loads and stores, as it was asked of the real compiler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+import layoutproof as lp
+
+X = jax.ShapeDtypeStruct((16, 128), jnp.float32)
+VMEM = pl.BlockSpec((8, 128), lambda i: (i, 0))
+SMEM = pl.BlockSpec(memory_space=pltpu.SMEM)
+HBM = pl.BlockSpec(memory_space=pl.ANY)
+
+
+def store_number(x: Any, o: Any) -> None:
+    o[0, 0] = x[0, 0]
+
+
+def load_number(x: Any, o: Any) -> None:
+    o[...] = jnp.full((8, 128), x[0, 0])
+
+
+def arrays(x: Any, o: Any) -> None:
+    o[pl.ds(0, 8), :] = x[pl.ds(0, 8), :]
+
+
+# what libtpu 0.0.52 says of each for v5e (jax 0.10.2)
+@pytest.mark.parametrize(
+    ("body", "given", "out", "said"),
+    [
+        (store_number, VMEM, VMEM, "a number is stored into outputs in VMEM"),
+        (store_number, SMEM, SMEM, ""),
+        (load_number, VMEM, VMEM, ""),
+        (load_number, SMEM, VMEM, ""),
+        (arrays, VMEM, VMEM, ""),
+        (arrays, SMEM, VMEM, "an array is loaded from args[0] in SMEM"),
+        (arrays, VMEM, SMEM, "an array is stored into outputs in SMEM"),
+        (arrays, HBM, VMEM, "an array is loaded from args[0] in memory any, which is reached by copies only"),
+        (arrays, VMEM, HBM, "an array is stored into outputs in memory any"),
+    ],
+)
+def test_loads_and_stores(body: Any, given: pl.BlockSpec, out: pl.BlockSpec, said: str) -> None:
+    call = pl.pallas_call(body, grid=(2,), in_specs=[given], out_specs=out, out_shape=X)
+    found = lp.kernels(call, X, properties=["body_accesses"], target="v5e")
+    assert found.exit_code == bool(said)
+    (one,) = found.findings
+    assert one.reason.startswith(said)
+    assert bool(one.fix) is bool(said)
+    assert (one.line > 0) is True

@@ -1,0 +1,141 @@
+"""Real kernels as a user asks about them: the Pallas page's first example and the jax wheel's, wrong and right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.user_code import kernels_command
+
+CODE = '''
+import importlib
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+
+def iota(size, grid, smem=False):
+    """The first example of JAX's page on Pallas."""
+
+    def iota_kernel(o_ref):
+        i = pl.program_id(0)
+        o_ref[i] = i
+
+    more = {"out_specs": pl.BlockSpec(memory_space=pltpu.SMEM)} if smem else {}
+    return pl.pallas_call(iota_kernel, out_shape=jax.ShapeDtypeStruct((size,), jnp.int32), grid=(grid,), **more)()
+
+
+def matmul(x, y):
+    from jax.experimental.pallas.ops.tpu.matmul import matmul
+
+    return matmul(x, y, block_shape=(256, 256), block_k=256)
+
+
+def flash(q, k, v):
+    from jax.experimental.pallas.ops.tpu.flash_attention import flash_attention
+
+    return flash_attention(q, k, v, causal=True)
+
+
+def splash(q, k, v):
+    from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_kernel as kernels
+    from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask as masks
+
+    mask = masks.MultiHeadMask([masks.CausalMask((q.shape[1], q.shape[1])) for _ in range(q.shape[0])])
+    sizes = kernels.BlockSizes(block_q=128, block_kv=128, block_kv_compute=128)
+    return kernels.make_splash_mha_single_device(mask, block_sizes=sizes)(q, k, v)
+
+
+def gmm(lhs, rhs, sizes):
+    return importlib.import_module("jax.experimental.pallas.ops.tpu.megablox.gmm").gmm(lhs, rhs, sizes)
+
+
+def paged(q, k, v, lengths, pages):
+    from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention_kernel as kernels
+
+    return kernels.paged_attention(q, k, v, lengths, pages, pages_per_compute_block=4, inline_seq_dim=False)
+'''
+SQUARE = "f32[1000,1000], f32[1000,1000]"
+HEADS = "bf16[2,512,128], bf16[2,512,128], bf16[2,512,128]"
+GROUPS = "bf16[512,1000], bf16[4,1000,1000], s32[4]"
+PAGES = "bf16[3,32,128], bf16[16,64,16,128], bf16[16,64,16,128], s32[3], s32[3,20]"
+TABLES = "0 <= prefetch1 < 64; 0 <= prefetch2 < 2"
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """One `kernels` command in a folder with that code: exit code, stdout and stderr."""
+    pytest.importorskip("jax", reason="JAX is not installed")
+    (tmp_path / "real_kernels.py").write_text(CODE)
+    return kernels_command(capsys, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "options", "code", "said"),
+    [
+        ("iota", "8, 8", [], 0, ["1 proved"]),
+        (
+            "iota",
+            "8, 9",
+            [],
+            1,
+            ["refuted  body_in_bounds", "the body writes element 8 of dimension 0 of outputs, which"],
+        ),
+        ("iota", "8, 7", [], 1, ["refuted  outputs_stored", "stores element [7] of outputs"]),
+        ("iota", "8, 8", ["--target", "v5e"], 1, ["refuted  body_accesses", "a number is stored into outputs in VMEM"]),
+        ("iota", "8, 8", ["--target", "v5e", "--kwarg", "smem=True"], 0, ["1 proved"]),
+        (
+            "matmul",
+            SQUARE,
+            [],
+            1,
+            ["no program reads elements 768:1000 of dimension 1 of args[0]", "pl.cdiv(1000, 256)"],
+        ),
+        ("matmul", "f32[1024,1024], f32[1024,1024]", [], 0, ["1 proved"]),
+        ("flash", "bf16[1,2,256,128], bf16[1,2,256,128], bf16[1,2,256,128]", [], 0, ["1 proved"]),
+        ("splash", HEADS, [], 3, ['--assume "0 <= prefetch0 < 4"']),
+        ("splash", HEADS, ["--assume", "0 <= prefetch0 < 4"], 0, ["1 proved"]),
+        # it masks what is behind 1000 itself
+        ("gmm", GROUPS, ["--property", "undefined_values"], 0, ["undefined_values proved of the body"]),
+        ("gmm", GROUPS, ["--property", "body_in_bounds"], 3, ['--assume "0 <= prefetch1 < 4" --where "grid1 <= 7"']),
+        (
+            "gmm",
+            GROUPS,
+            ["--property", "body_in_bounds", "--assume", "0 <= prefetch1 < 4", "--where", "grid1 <= 7"],
+            0,
+            ["body_in_bounds proved of the body"],
+        ),
+        (
+            "paged",
+            PAGES,
+            ["--property", "outputs_stored", "--assume", f"0 <= prefetch0 < 321; {TABLES}"],
+            1,
+            ["no program of the visit of program (0, 0, 0, 0) stores element [0, 0, 0, 0] of outputs[0]"],
+        ),
+        (
+            "paged",
+            PAGES,
+            ["--property", "outputs_stored", "--assume", f"1 <= prefetch0 < 321; {TABLES}"],
+            0,
+            ["outputs_stored proved of the body"],
+        ),
+        (
+            "paged",
+            PAGES,
+            ["--property", "body_in_bounds", "--assume", f"0 <= prefetch0 < 321; {TABLES}"],
+            0,
+            ["proved"],
+        ),
+        ("paged", PAGES, ["--only", "grid"], 3, ["args[5], args[7] are moved by manual DMA (memory any)"]),
+    ],
+)
+def test_what_is_said_of_real_kernels(
+    run: Any, name: str, args: str, options: list[str], code: int, said: list[str]
+) -> None:
+    found, out, _ = run(f"real_kernels:{name}", "--args", args, *options)
+    assert found == code, out
+    assert [text for text in said if text not in out] == []
