@@ -20,7 +20,7 @@ from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.pallas.findings import Judged, exit_code, judged, without_proved
 from layoutproof.pallas.judge import kernel_of, kernel_target
 from layoutproof.pallas.report import as_json, place, summary, text, why_unknown
-from tests.cli.user_code import ABOUT_BODIES, CALL_LINE, SPEC_LINE, kernels_command
+from tests.cli.user_code import ABOUT_BODIES, CALL_LINE, SPEC_LINE, WITH_TARGET, kernels_command
 
 ROOT = Path(layoutproof.__file__).parents[1]
 
@@ -44,7 +44,7 @@ def test_a_proof(run: Any) -> None:
     ]
     assert lines[3].startswith("  proved   ")
     counted = "1 Pallas call: 1 proved, 0 refuted, 0 unknown; 1 not asked"
-    assert lines[-1] == f"{counted}; grid and BlockSpecs proved; {ABOUT_BODIES}"
+    assert lines[-1] == f"{counted}; grid and BlockSpecs proved; {WITH_TARGET}"
     assert "refuted" not in "\n".join(lines[:-1])
 
 

@@ -12,10 +12,11 @@ from layoutproof.cli import main as cli
 from layoutproof.pallas.judge import about_body, in_order
 from layoutproof.registry.catalogue import kernel_property
 
-ABOUT_BODIES = (
-    f"of the body: {', '.join(n for n in in_order(body=True) if about_body(n) and not kernel_property(n).TARGET)}"
-)
-"""What a headline says of the bodies of calls that are proved."""
+_ASKED = [name for name in in_order(body=True) if about_body(name)]
+WITH_TARGET = f"of the body: {', '.join(_ASKED)}"
+"""What a headline says of the bodies of calls that are proved, with a target."""
+ABOUT_BODIES = f"of the body: {', '.join(name for name in _ASKED if not kernel_property(name).TARGET)}"
+"""The same without one."""
 
 KERNELS = '''
 print("imported")
