@@ -68,6 +68,7 @@ BLIND: Mapping[str, str] = {
     "undefined_values": "XLA turns NaN * mask into a select on a CPU, and maxima and comparisons can lose a NaN",
     "dma_order": "copies happen when they are waited for, the last one first, or at once",
     "body_races": "two cores take turns by their own pace, and only the arguments of the run are tried",
+    "inputs_read": "what nobody reads leaves no sign in a result",
     "multiple_of": "the interpreter does not look at what multiple_of says",
 }
 """Why a run may not show what is true, by question (jax 0.10.2 and 0.12.0.1)."""
