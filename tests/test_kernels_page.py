@@ -31,6 +31,9 @@ def test_a_command_prints_what_stands_below_it(block: str, tmp_path: Path) -> No
     pytest.importorskip("jax", reason="finding Pallas calls needs the extra [jax]")
     (module,) = _blocks("python")
     (tmp_path / "mm.py").write_text(module)
+    if "mm.mlir" in block:
+        (dump,) = _blocks("py")
+        subprocess.run([sys.executable, "-c", dump], cwd=tmp_path, check=True, capture_output=True, timeout=300)
     command, *lines = block.splitlines()
     words = shlex.split(command.removeprefix("$ layoutproof "))
     done = subprocess.run(

@@ -75,7 +75,7 @@ class Reader(Protocol):
     def place_of(self, equation: Any) -> str:
         """`file:line` of the user's line of an equation."""
 
-    def scan_parts(self, params: Mapping[str, Any]) -> tuple[int, int]:
+    def scan_parts(self, equation: Any) -> tuple[int, int]:
         """Of a scan: how many constants, how many carried values."""
 
     def element_type(self, dtype: Any) -> str:

@@ -200,7 +200,12 @@ def allocated(on: Any, aval: Any) -> View:
     return View(found)
 
 
+def _fresh(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    return [allocated(on, equation.outvars[0].aval)]
+
+
 PRIMITIVES = {
+    "empty_ref": _fresh,
     "get": _get,
     "swap": _swap,
     "addupdate": _added,

@@ -44,7 +44,13 @@ def _nothing(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [Value(dims_of(v.aval), v.aval.dtype, why) for v in equation.outvars]
 
 
+def _unmodelled(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    """What whoever made the equations found no primitive for; it says why."""
+    raise UnsupportedOp(str(equation.params["why"]))
+
+
 PRIMITIVES = {
+    "unmodelled": _unmodelled,
     "program_id": _program_id,
     "num_programs": _num_programs,
     "axis_index": _axis_index,

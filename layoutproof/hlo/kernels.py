@@ -37,9 +37,10 @@ def check(instruction: Instruction, file: str, target: str | None) -> list[Findi
 def _judged(call: Call, target: str | None) -> tuple[Finding, ...]:
     from layoutproof.pallas.findings import judged
     from layoutproof.pallas.from_mosaic.mosaic_module import kernels_of_calls
+    from layoutproof.pallas.judge import GRID
 
     try:
-        return tuple(_worst(judged(found, target=target)) for found in kernels_of_calls([call]))
+        return tuple(_worst(judged(found, target=target, only=GRID)) for found in kernels_of_calls([call]))
     except (LayoutError, Undecided) as error:
         return (_unknown(f"not checked: {error}"),)
 

@@ -176,7 +176,7 @@ def test_only_the_grid(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The headline says that the body was not asked; and it is not read, by no question."""
     from layoutproof.pallas.from_jax import bodies
 
-    monkeypatch.setattr(bodies, "_body", lambda *arguments: pytest.fail("the body was read"))
+    monkeypatch.setattr(bodies, "read_body", lambda *arguments: pytest.fail("the body was read"))
     assert run("hands:by_table", "--arg", "s32[8]", "--arg", "f32[64,128]", "--only", "grid")[0] == 3
     code, out, _ = run("users_kernels:copy", "--arg", "f32[1024,128]", "--only", "grid")
     assert code == 0

@@ -27,9 +27,21 @@ def read_modules(
     new child.
     Raises LayoutError where jaxlib, or what is needed of it, is not installed.
     """
+    return _answers(bodies, patience, worker)
+
+
+def read_bodies(modules: Sequence[tuple[str, str]]) -> tuple[dict[str, Any], ...]:
+    """One answer for each module and its locations: its functions with all that they do, or `{"error": words}`.
+
+    As `read_modules`. locations: base64 of a module that tells them, "" for none.
+    """
+    return _answers([{"module": module, "locations": where} for module, where in modules], PATIENCE, _WORKER)
+
+
+def _answers(requests: Sequence[Any], patience: float, worker: str | Path) -> tuple[dict[str, Any], ...]:
     child = Child("jaxlib's reader of Mosaic modules", worker, seconds=patience, memory=MEMORY)
     found = []
-    for answer in ask(child, bodies, dict):
+    for answer in ask(child, requests, dict):
         if isinstance(answer.error, LayoutError):
             raise answer.error
         found.append({"error": answer.problem} if answer.value is None else answer.value)

@@ -26,7 +26,6 @@ _NO_MEANING = frozenset(
         "needs_hlo_passes",
         "cost_estimate",
         "shape_invariant_numerics",
-        "debug_locations",
         # how programs on several chips, or one after another, wait for each other
         "has_communication",
         "collective_id",
@@ -47,18 +46,20 @@ _NO_MEANING = frozenset(
 @dataclass(frozen=True, slots=True)
 class Config:
     """body: base64 of the module.  vmem_limit: bytes the call asks for, None = the default.  scratch: bytes of VMEM
-    that its compiler needs besides."""
+    that its compiler needs besides.  locations: base64 of where its operations come from, "" where the module has that.
+    """
 
     body: str
     vmem_limit: int | None = None
     scratch: int = 0
+    locations: str = ""
 
 
 def config_of(text: str) -> Config:
     """The backend_config that a text starts with, JSON or a string that holds JSON.
 
     >>> config_of('{"custom_call_config": {"body": "TUzvUg=="}, "scoped_memory_configs": []}')
-    Config(body='TUzvUg==', vmem_limit=None, scratch=0)
+    Config(body='TUzvUg==', vmem_limit=None, scratch=0, locations='')
 
     Raises LayoutError for text that is no JSON, and for a field that is not modelled.
     """
@@ -67,10 +68,10 @@ def config_of(text: str) -> Config:
         given = _json(given)
     if not isinstance(given, Mapping):
         raise LayoutError(f"its backend_config is no JSON object, but {shorten(text, 40)!r}")
-    limit, scratch, body = None, 0, ""
+    limit, scratch, body, locations = None, 0, "", ""
     for name, value in given.items():
         if name == "custom_call_config" and isinstance(value, Mapping):
-            body, scratch = _custom(value)
+            body, scratch, locations = _custom(value)
         elif name == "scoped_memory_configs":
             limit = _limit(value)
         else:
@@ -81,21 +82,23 @@ def config_of(text: str) -> Config:
         base64.b64decode(body, validate=True)
     except ValueError as error:
         raise LayoutError(f"its body is no base64 ({error}): cut short?") from None
-    return Config(body, limit, scratch)
+    return Config(body, limit, scratch, locations)
 
 
-def _custom(given: Mapping[str, Any]) -> tuple[str, int]:
-    body, scratch = "", 0
+def _custom(given: Mapping[str, Any]) -> tuple[str, int, str]:
+    body, scratch, locations = "", 0, ""
     for name, value in given.items():
         if name == "body" and isinstance(value, str):
             body = value
+        elif name == "debug_locations" and isinstance(value, str):
+            locations = value
         elif name == "internal_scratch_in_bytes":
             scratch = _number(value, name)
         elif name in ("input_memory_space_colors", "output_memory_space_colors", "output_memory_colors"):
             _colors(name, value)
         else:
             _refuse(name, value)
-    return body, scratch
+    return body, scratch, locations
 
 
 def _colors(name: str, value: Any) -> None:

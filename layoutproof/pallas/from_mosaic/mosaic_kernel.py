@@ -6,7 +6,8 @@ inputs. Arguments of the kernel: program indices, tables, windows of inputs and 
 
 What a module does not say: names (operands are `args[0]`, `outputs[0]`, tables `prefetch0`), which grid dimensions
 vmap added, squeezed dimensions (they are blocks of 1, which start at the same places), booleans (32-bit integers by
-then), pipelines that the body itself runs. Where it has no line of an index map, the line of the call stands for it.
+then), that some copies of the body are a pipeline's. Where it has no line of an index map, the line of the call stands
+for it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from layoutproof.kernel.kernel import SEMANTICS, Block, Kernel, Operand, Scratch
 from layoutproof.pallas.from_jax.calls import bytes_of
 from layoutproof.pallas.from_mosaic.mosaic_calls import Array, Call
 from layoutproof.pallas.from_mosaic.mosaic_config import Config
-from layoutproof.pallas.from_mosaic.mosaic_terms import PREFIX, index_terms
+from layoutproof.pallas.from_mosaic.mosaic_terms import index_terms
 from layoutproof.pallas.from_mosaic.mosaic_types import Reference, padding_of, reference_of, whole_numbers, word_of
 
 DYNAMIC = -(1 << 63)
@@ -40,24 +41,17 @@ _MODULE = frozenset({"stable_mosaic.version", "sym_name"})
 _BUFFERS = {"synchronous": 1, "double_buffered": 2}
 
 
-def kernels_of(call: Call, config: Config, module: Mapping[str, Any]) -> tuple[Kernel | Unmodelled, ...]:
-    """The kernel of a call, and one more entry, Unmodelled, where its body moves data besides its windows.
+def kernel_in(call: Call, config: Config, module: Mapping[str, Any]) -> Kernel | Unmodelled:
+    """The kernel of a call, but for its body; Unmodelled names what is not modelled.
 
-    module: as `mosaic_worker` writes it. What is not modelled is named.
+    module: as `mosaic_worker` writes it.
     """
     try:
-        kernel = _kernel(call, config, module)
+        return _kernel(call, config, module)
     except (LayoutError, UnsupportedOp) as error:
-        return (Unmodelled(call.name, call.source, str(error)),)
+        return Unmodelled(call.name, call.source, str(error))
     except Exception as error:
-        return (Unmodelled(call.name, call.source, failure(error)),)
-    moved = [name.removeprefix(PREFIX) for name in module["transfers"]]
-    if not moved or not any(operand.windowed for operand in kernel.operands):
-        return (kernel,)
-    reason = (
-        f"the body moves data itself ({', '.join(moved)}): pipelines in it are seen only where the function is traced"
-    )
-    return kernel, Unmodelled(f"{kernel.name}, inside", kernel.source, reason)
+        return Unmodelled(call.name, call.source, failure(error))
 
 
 def _kernel(call: Call, config: Config, module: Mapping[str, Any]) -> Kernel:

@@ -1,5 +1,6 @@
 """Pallas kernels for TPU in programs that JAX lowered, exported or compiled: the call says the arrays, the Mosaic
-module inside of it the grid and the windows. Nothing of the program that made it is needed, jaxlib reads the module.
+module inside of it the grid, the windows and the body. Nothing of the program that made it is needed, jaxlib reads
+the module.
 
 Read: HLO text (`compiled.as_text()`, dumps of XLA) and StableHLO text (`lowered.as_text()`, `exported.mlir_module()`)
 of jax 0.10.2 and 0.12.0.1, of libtpu 0.0.42.1, and of whoever writes the same custom calls.
@@ -17,10 +18,11 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.hlotext.lines import STARTS, read_hlo
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.kernel.table_assumptions import conditions, with_assumptions
+from layoutproof.pallas.from_mosaic.mosaic_bodies import with_body
 from layoutproof.pallas.from_mosaic.mosaic_calls import Call, calls_in_module, calls_in_stablehlo
 from layoutproof.pallas.from_mosaic.mosaic_child import read_modules
 from layoutproof.pallas.from_mosaic.mosaic_config import Config, config_of
-from layoutproof.pallas.from_mosaic.mosaic_kernel import kernels_of
+from layoutproof.pallas.from_mosaic.mosaic_kernel import kernel_in
 
 Found = Kernel | Unmodelled
 
@@ -78,6 +80,7 @@ def read_calls(calls: Iterable[Call]) -> tuple[Read, ...]:
     known = [_configured(call) for call in calls]
     bodies = tuple(dict.fromkeys(config.body for _, config in known if config is not None))
     modules = dict(zip(bodies, _modules(bodies), strict=True)) if bodies else {}
+    together = tuple(dict.fromkeys((config.body, config.locations) for _, config in known if config is not None))
     found = []
     for call, config in known:
         module = {} if config is None else modules[config.body]
@@ -87,7 +90,10 @@ def read_calls(calls: Iterable[Call]) -> tuple[Read, ...]:
             reason = f"the module in it cannot be read: {module['error']}"
             found.append(Read((Unmodelled(call.name or "a custom call", call.source, reason),)))
         else:
-            found.append(Read(kernels_of(call, config, module), module.get("digest", "")))
+            kernel = kernel_in(call, config, module)
+            if isinstance(kernel, Kernel):
+                kernel = with_body(kernel, (config.body, config.locations), together)
+            found.append(Read((kernel,), module.get("digest", "")))
     return tuple(found)
 
 

@@ -10,6 +10,7 @@ from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, shorten
 
 _MEMREF = re.compile(r"memref<((?:\d+x)*)(!tpu\.\w+|[a-zA-Z]\w*)((?:, .*)?)>")
+_SHAPED = re.compile(r"(?:memref|vector)<((?:(?:\d+|\?)x)*)(!tpu\.\w+|[a-zA-Z]\w*)((?:, .*)?)>")
 _SPACE = re.compile(r"#tpu\.memory_space<(\w+)>")
 _SPACES = {"semaphore_mem": "semaphore", "any": "any", "hbm": "hbm", "vmem": "vmem", "smem": "smem", "host": "host"}
 _SPACES |= {"vmem_shared": "vmem_shared", "cmem": "cmem"}
@@ -42,6 +43,24 @@ def reference_of(text: str) -> Reference:
         raise LayoutError(f"an argument of type {shorten(text, 80)}, which is not modelled")
     dims = tuple(int(n) for n in found[1].split("x") if n)
     return Reference(dims, element_type(found[2]), _SPACES[space[1]])
+
+
+def shaped(text: str) -> tuple[tuple[int | None, ...], str, str]:
+    """Extents, None where they are known at run time only, element type and memory of an MLIR type; "" for no memory.
+
+    >>> shaped("memref<?x128xf32, #tpu.memory_space<any>>"), shaped("i32")
+    (((None, 128), 'f32', 'any'), ((), 'i32', ''))
+
+    Raises LayoutError for memories that are not known.
+    """
+    found = _SHAPED.fullmatch(text)
+    if found is None:
+        return (), text, ""
+    space = _SPACE.search(found[3])
+    if text.startswith("memref<") and (space is None or space[1] not in _SPACES):
+        raise LayoutError(f"memory of type {shorten(text, 80)}, which is not modelled")
+    dims = tuple(None if n == "?" else int(n) for n in found[1].split("x") if n)
+    return dims, found[2], _SPACES[space[1]] if space is not None else ""
 
 
 def element_type(name: str) -> str:

@@ -1,8 +1,9 @@
 """Mosaic modules as plain data, in a process of its own, because jaxlib's reader can abort it on bad bytes.
 
-A request is one module, base64 of MLIR bytecode or of MLIR text; its answer `{"attributes", "functions", "transfers",
-"digest"}`, or `{"error"}`, after which the process ends. Nothing here knows what index maps mean; of jaxlib it takes
-only what jaxlib 0.10.2 and 0.12.0 both have.
+A request is one module, base64 of MLIR bytecode or of MLIR text; its answer `{"attributes", "functions", "digest"}`, or
+`{"error"}`, after which the process ends. A request `{"module", "locations"}` has the answer `{"functions"}`, the
+kernel's own body in it. Nothing here knows what index maps and bodies mean; of jaxlib it takes only what jaxlib 0.10.2
+and 0.12.0 both have.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from layoutproof.compiler.serve import Tell, serve
@@ -18,14 +20,77 @@ from layoutproof.core.errors import LayoutError, shorten
 MOST = 2000
 """Operations of one function that are written out; index maps have a few dozen."""
 
+MOST_BODY = 200_000
+"""Operations of a kernel's body that are written out."""
+
 MARKS = ("window_params", "iteration_bounds", "scratch_operands", "dimension_semantics")
-"""Attributes of the function that is the kernel; its body is not written out."""
+"""Attributes of the function that is the kernel; its body is written out only for who asks for it."""
 
 _PLACE = re.compile(r'"([^"]*)":([1-9]\d*):')
+_LOCATION = re.compile(r"(?:^\[|, )loc\(")
 
 
 def described(text: str) -> dict[str, Any]:
     """One module. Its errors are jaxlib's own words."""
+    with _context():
+        module = _parsed(text)
+        functions = [function(operation.operation) for operation in module.body.operations]
+        # where its lines stand in the user's program is no part of what a module does
+        plain_text = module.operation.get_asm(enable_debug_info=False, print_generic_op_form=True)
+        digest = hashlib.sha256(plain_text.encode()).hexdigest()[:32]
+        own = attributes(module.operation)
+        return {"attributes": own, "functions": functions, "digest": digest}
+
+
+def bodies(module: str, locations: str = "") -> dict[str, Any]:
+    """All functions of one module with their bodies, and where each operation stands in the user's program.
+
+    locations: base64 of another module, where the first one does not say that itself.
+    """
+    with _context():
+        parsed = _parsed(module)
+        entries = _entries(parsed.operation)
+        told = _told(locations) if locations else []
+        if len(told) != len(entries):
+            told = [place([entry]) if entry is not None else "" for entry in entries]
+        places = iter(told[1:])
+        functions = [_with_body(operation.operation, places) for operation in parsed.body.operations]
+        return {"functions": functions, "marks": MARKS}
+
+
+def _entries(operation: Any) -> list[Any]:
+    """An operation, and all that is in it, in order; None for an argument of a block."""
+    found = [operation]
+    for region in operation.regions:
+        for block in region.blocks:
+            found += [None] * len(block.arguments)
+            for entry in block.operations:
+                found += _entries(entry.operation)
+    return found
+
+
+def _told(locations: str) -> list[str]:
+    """`file:line` of each entry of a module, as another one tells it in `tpu.locs` (jax 0.12: debug_locations)."""
+    try:
+        said = str(_parsed(locations).operation.attributes["tpu.locs"])
+    except Exception:
+        # without them there are no lines, and everything else is as it was
+        return []
+    return [_first(text) for text in _LOCATION.split(said)[1:]]
+
+
+def _with_body(operation: Any, places: Iterator[str]) -> dict[str, Any]:
+    blocks = [block for region in operation.regions for block in region.blocks]
+    next(places)
+    numbers = ValueNumbers(MOST_BODY, places)
+    return {
+        "attributes": attributes(operation),
+        "arguments": [str(a.type) for block in blocks[:1] for a in block.arguments],
+        "body": [body(block, numbers) for block in blocks],
+    }
+
+
+def _context() -> Any:
     from jaxlib.mlir import ir
     from jaxlib.mlir._mlir_libs import _jax_mlir_ext as dialects
     from jaxlib.mosaic.python import tpu
@@ -38,31 +103,13 @@ def described(text: str) -> dict[str, Any]:
     tpu.register_dialect(context)
     context.load_all_available_dialects()
     context.allow_unregistered_dialects = True
-    with context:
-        module = ir.Module.parse(base64.b64decode(text, validate=True))
-        functions = [function(operation.operation) for operation in module.body.operations]
-        moved = transfers(module.operation)
-        # where its lines stand in the user's program is no part of what a module does
-        plain_text = module.operation.get_asm(enable_debug_info=False, print_generic_op_form=True)
-        digest = hashlib.sha256(plain_text.encode()).hexdigest()[:32]
-        own = attributes(module.operation)
-        return {"attributes": own, "functions": functions, "transfers": moved, "digest": digest}
+    return context
 
 
-def transfers(operation: Any) -> list[str]:
-    """Names of the operations in it, at any depth, that copy memory: `enqueue_dma` and others like it."""
-    found: set[str] = set()
-    left = [operation]
-    while left:
-        for region in left.pop().regions:
-            for block in region.blocks:
-                for entry in block.operations:
-                    inner = entry.operation
-                    if "enqueue" in inner.name:
-                        found.add(inner.name)
-                    if len(inner.regions):
-                        left.append(inner)
-    return sorted(found)
+def _parsed(text: str) -> Any:
+    from jaxlib.mlir import ir
+
+    return ir.Module.parse(base64.b64decode(text, validate=True))
 
 
 def allocated(operation: Any) -> list[Any]:
@@ -83,12 +130,13 @@ def allocated(operation: Any) -> list[Any]:
 
 def place(operations: list[Any]) -> str:
     """`file:line` that the first operation with a location tells, its innermost frame; "" where none tells any."""
-    for operation in operations:
-        found = _PLACE.search(str(operation.location))
-        # MLIR calls a text that it was given "-"
-        if found is not None and found[1] not in ("", "-"):
-            return f"{found[1]}:{found[2]}"
-    return ""
+    return next(filter(None, (_first(str(operation.location)) for operation in operations)), "")
+
+
+def _first(location: str) -> str:
+    found = _PLACE.search(location)
+    # MLIR calls a text that it was given "-"
+    return f"{found[1]}:{found[2]}" if found is not None and found[1] not in ("", "-") else ""
 
 
 def function(operation: Any) -> dict[str, Any]:
@@ -109,11 +157,17 @@ def function(operation: Any) -> dict[str, Any]:
 
 
 class ValueNumbers:
-    """Values of one function by number, in the order in which they are met."""
+    """Values of one function by number, in the order in which they are met.
 
-    def __init__(self) -> None:
+    most: operations that are written out.  places: where each argument and operation stands in the user's program, ""
+    for not known; None = that is not written.
+    """
+
+    def __init__(self, most: int = MOST, places: Iterator[str] | None = None) -> None:
         self.known: dict[Any, int] = {}
         self.operations = 0
+        self.most = most
+        self.places = places
 
     def of(self, value: Any) -> int:
         """The number of a value."""
@@ -124,13 +178,19 @@ def body(block: Any, numbers: ValueNumbers) -> dict[str, Any]:
     """A block: numbers of its arguments, and its operations."""
     arguments = [numbers.of(a) for a in block.arguments]
     operations = []
+    places = numbers.places
+    if places is not None:
+        for _ in arguments:
+            next(places)
     for entry in block.operations:
         operation = entry.operation
         numbers.operations += 1
-        if numbers.operations > MOST:
+        if numbers.operations > numbers.most:
             break
+        stands = {} if places is None else {"place": next(places)}
         operations.append(
             {
+                **stands,
                 "name": operation.name,
                 "operands": [numbers.of(v) for v in operation.operands],
                 "operand_types": [str(v.type) for v in operation.operands],
@@ -140,7 +200,7 @@ def body(block: Any, numbers: ValueNumbers) -> dict[str, Any]:
                 "regions": [[body(inner, numbers) for inner in region.blocks] for region in operation.regions],
             }
         )
-    return {"arguments": arguments, "operations": operations, "cut": numbers.operations > MOST}
+    return {"arguments": arguments, "operations": operations, "cut": numbers.operations > numbers.most}
 
 
 def attributes(operation: Any) -> dict[str, Any]:
@@ -165,10 +225,10 @@ def plain(attribute: Any) -> Any:
     return str(attribute)
 
 
-def answer(text: str, tell: Tell) -> dict[str, Any]:
-    """What one module is. LayoutError where jaxlib is not there."""
+def answer(asked: str | dict[str, str], tell: Tell) -> dict[str, Any]:
+    """What one module is, or what is in it. LayoutError where jaxlib is not there."""
     try:
-        return described(text)
+        return described(asked) if isinstance(asked, str) else bodies(**asked)
     except ImportError as error:
         why = shorten(str(error) or "jaxlib", 200)
         raise LayoutError(f"reading Mosaic kernels needs jax: pip install jax ({why})") from None

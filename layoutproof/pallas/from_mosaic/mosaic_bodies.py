@@ -1,0 +1,78 @@
+"""What one program of a compiled kernel does: the Mosaic module's own operations, read by the interpreter of bodies.
+
+Read when somebody asks (`Kernel.body`): grids and windows do not wait for it. The modules of one text are read together
+by one child process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache, lru_cache, partial
+from typing import Any
+
+from layoutproof.bodies.effects import Body, Reference
+from layoutproof.bodies.equations import EquationReader, Program
+from layoutproof.bodies.reading import read_body
+from layoutproof.core.errors import BudgetExceeded, LayoutError
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.pallas.from_mosaic.mosaic_child import read_bodies
+from layoutproof.pallas.from_mosaic.mosaic_equations import Block, Operation, program_of
+from layoutproof.pallas.from_mosaic.mosaic_primitives import meaning
+from layoutproof.pallas.from_mosaic.mosaic_terms import PREFIX
+
+Module = tuple[str, str]
+"""A module, and another one that tells its locations, "" for none: base64 of MLIR bytecode or text."""
+
+
+def with_body(kernel: Kernel, module: Module, beside: tuple[Module, ...]) -> Kernel:
+    """The kernel with its body. beside: the modules of the same text."""
+    return replace(kernel, body_reader=cache(partial(_body, kernel, module, beside)))
+
+
+def _body(kernel: Kernel, module: Module, beside: tuple[Module, ...]) -> Body:
+    body = read_body(EquationReader(), partial(_program, kernel, module, beside), kernel, "its Mosaic module")
+    return body if body.references else replace(body, references=_windows(kernel))
+
+
+@lru_cache(maxsize=4)
+def _written(modules: tuple[Module, ...]) -> dict[Module, Mapping[str, Any]]:
+    return dict(zip(modules, read_bodies(modules), strict=True))
+
+
+def _program(kernel: Kernel, module: Module, beside: tuple[Module, ...]) -> Program:
+    """The equations of a kernel's body. LayoutError where its module cannot be read, BudgetExceeded if long."""
+    found = _written(beside)[module]
+    if "error" in found:
+        raise LayoutError(str(found["error"]))
+    functions = found["functions"]
+    (main,) = (f for f in functions if any(mark in f["attributes"] for mark in found["marks"]))
+    blocks = {str(f["attributes"].get("sym_name", "")): _block(f["body"][0]) for f in functions if len(f["body"]) == 1}
+    return program_of(meaning, blocks, _block(main["body"][0]), main["arguments"], len(kernel.grid))
+
+
+def _windows(kernel: Kernel) -> tuple[Reference, ...]:
+    """The operands of a body that cannot be read, as far as the windows say them."""
+    return tuple(
+        Reference(o.name, o.role, tuple(b.size if type(b.size) is int else 1 for b in o.block), o.dtype, o.memory, k)
+        for k, o in enumerate(kernel.operands)
+    )
+
+
+def _block(given: Mapping[str, Any]) -> Block:
+    if given["cut"]:
+        raise BudgetExceeded("the body has too many operations")
+    return Block(tuple(given["arguments"]), tuple(map(_operation, given["operations"])))
+
+
+def _operation(given: Mapping[str, Any]) -> Operation:
+    return Operation(
+        given["name"].removeprefix(PREFIX),
+        tuple(given["operands"]),
+        tuple(given["results"]),
+        given["attributes"],
+        tuple(tuple(map(_block, region)) for region in given["regions"]),
+        tuple(given["operand_types"]),
+        tuple(given["types"]),
+        given["place"],
+    )

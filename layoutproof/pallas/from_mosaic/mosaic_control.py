@@ -1,0 +1,217 @@
+"""Branches, loops, regions and calls: MLIR's scf and func dialects.
+
+Meaning: https://mlir.llvm.org/docs/Dialects/SCFDialect. A loop has the form that JAX gives it, so that one rule
+finds what its counter is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.equations import (
+    Array,
+    Atom,
+    Equation,
+    Primitive,
+    Program,
+    Variable,
+    kind_of,
+)
+from layoutproof.pallas.from_mosaic.mosaic_equations import (
+    Block,
+    Found,
+    Make,
+    Operation,
+    Seen,
+    Writer,
+    literal,
+    result,
+    whole,
+)
+
+MOST_NESTED = 100
+"""Regions and calls inside of each other."""
+
+_BOOL = kind_of("pred")
+
+
+def _only(region: Sequence[Block]) -> Block:
+    if len(region) != 1:
+        raise UnsupportedOp("a region of several blocks")
+    return region[0]
+
+
+def _programs_of(
+    *written: tuple[Writer, Sequence[Variable], Sequence[Atom]],
+) -> tuple[list[Variable], list[Program]]:
+    """What writers of branches or of a loop wrote, as programs that begin with the same inputs: what any of them uses.
+
+    written: (writer, further inputs, results).
+    """
+    outer = list(dict.fromkeys(v for below, _, _ in written for v in below.inputs))
+    made = []
+    for below, own, out in written:
+        inputs = tuple(below.inputs.get(v) or Variable(v.aval) for v in outer)
+        made.append(Program((*inputs, *own), tuple(below.equations), tuple(out)))
+    return outer, made
+
+
+def _numbers(found: Sequence[Atom | Seen]) -> list[Atom]:
+    if any(isinstance(part, Seen) for part in found):
+        raise UnsupportedOp("a reference that a branch or a loop hands on")
+    return [part for part in found if not isinstance(part, Seen)]
+
+
+def _if(on: Writer, operation: Operation) -> Found:
+    which = on.value(operation.operands[0])
+    yes, no = operation.regions[0], operation.regions[1]
+    known = whole(which)
+    if known is not None:
+        region = yes if known else no
+        return on.inline(_only(region), ()) if region else []
+    written = []
+    for region in (no, yes):
+        if region:
+            below, _, out = on.inner(_only(region), ())
+            written.append((below, list[Variable](), _numbers(out)))
+        else:
+            written.append((on.below(), [], []))
+    outer, branches = _programs_of(*written)
+    return _several(on, operation, "cond", [which, *outer], branches=tuple(branches))
+
+
+def _several(on: Writer, operation: Operation, name: str, operands: Sequence[Atom], **params: Any) -> Found:
+    made = [Variable(result(operation, k)) for k in range(len(operation.types))]
+    on.equations.append(Equation(Primitive(name), tuple(operands), tuple(made), params, on.place))
+    return list(made)
+
+
+def _switch(on: Writer, operation: Operation) -> Found:
+    """The branch that a number picks; the first region is for every other number."""
+    which = on.value(operation.operands[0])
+    cases = operation.numbers("cases")
+    other, *regions = map(_only, operation.regions)
+    if cases != tuple(range(len(regions))):
+        raise UnsupportedOp("a switch whose cases are not counted from 0")
+    known = whole(which)
+    if known is not None:
+        return on.inline(regions[known] if 0 <= known < len(regions) else other, ())
+    below = on.emit("lt", [which, literal(0, which.aval.dtype)], Array((), _BOOL))
+    index = on.emit("select_n", [below, which, literal(len(regions), which.aval.dtype)], Array((), which.aval.dtype))
+    written = []
+    for block in (*regions, other):
+        inner, _, out = on.inner(block, ())
+        written.append((inner, list[Variable](), _numbers(out)))
+    outer, branches = _programs_of(*written)
+    return _several(on, operation, "cond", [index, *outer], branches=tuple(branches))
+
+
+def _for(on: Writer, operation: Operation) -> Found:
+    """A loop from a number to another one, as JAX has it: `scan` where both are known, `while` elsewhere."""
+    first, last, step = (on.value(n) for n in operation.operands[:3])
+    inits = _numbers([on.known(n) for n in operation.operands[3:]])
+    block = _only(operation.regions[0])
+    start, end, by = whole(first), whole(last), whole(step)
+    if by is not None and by <= 0:
+        raise UnsupportedOp("a loop whose step is not positive")
+    length = None if start is None or end is None or by is None else max(0, -(-(end - start) // by))
+    if length == 0:
+        return list(inits)
+    counter, carried = Variable(first.aval), [Variable(i.aval) for i in inits]
+    below, _, out = on.inner(block, [counter, *carried])
+    assert isinstance(counter.aval, Array)
+    following = below.emit("add", [counter, _given(below, step)], counter.aval)
+    results = [following, *_numbers(out)]
+    if length is not None:
+        outer, (program,) = _programs_of((below, [counter, *carried], results))
+        params: dict[str, Any] = {
+            "jaxpr": program,
+            "length": length,
+            "num_consts": len(outer),
+            "num_carry": 1 + len(inits),
+        }
+        return _looped(on, operation, "scan", [*outer, first, *inits], counter.aval, params)
+    # the bound is carried, as JAX does
+    bound, within, limit = Variable(last.aval), Variable(last.aval), Variable(first.aval)
+    go_on = Variable(Array((), _BOOL))
+    asked = Equation(Primitive("lt"), (limit, within), (go_on,), {}, on.place)
+    unused = [Variable(v.aval) for v in carried]
+    condition = Program((limit, within, *unused), (asked,), (go_on,))
+    outer, (program,) = _programs_of((below, [counter, bound, *carried], [following, bound, *results[1:]]))
+    params = {"cond_jaxpr": condition, "cond_nconsts": 0, "body_jaxpr": program, "body_nconsts": len(outer)}
+    return _looped(on, operation, "while", [*outer, first, last, *inits], counter.aval, params, last.aval)
+
+
+def _given(below: Writer, outer: Atom) -> Atom:
+    found = below.brought(outer)
+    assert not isinstance(found, Seen)
+    return found
+
+
+def _looped(
+    on: Writer,
+    operation: Operation,
+    name: str,
+    operands: Sequence[Atom],
+    counter: Array,
+    params: Mapping[str, Any],
+    *more: Any,
+) -> Found:
+    """A loop's equation; what it gives besides the operation's results nobody looks at."""
+    made = [Variable(result(operation, k)) for k in range(len(operation.types))]
+    hidden = [Variable(aval) for aval in (counter, *more)]
+    on.equations.append(Equation(Primitive(name), tuple(operands), (*hidden, *made), params, on.place))
+    return list(made)
+
+
+def _while(on: Writer, operation: Operation) -> Found:
+    inits = _numbers([on.known(n) for n in operation.operands])
+    before, after = (_only(region) for region in operation.regions)
+    tested = [Variable(i.aval) for i in inits]
+    asking, end, out = on.inner(before, tested)
+    if end.name != "scf.condition" or [*out[1:]] != tested:
+        raise UnsupportedOp("a loop that hands on what its condition computes")
+    carried = [Variable(i.aval) for i in inits]
+    doing, _, results = on.inner(after, carried)
+    of_condition, (condition,) = _programs_of((asking, tested, _numbers(out[:1])))
+    of_body, (program,) = _programs_of((doing, carried, _numbers(results)))
+    return _several(
+        on,
+        operation,
+        "while",
+        [*of_condition, *of_body, *inits],
+        cond_jaxpr=condition,
+        cond_nconsts=len(of_condition),
+        body_jaxpr=program,
+        body_nconsts=len(of_body),
+    )
+
+
+def _inlined(on: Writer, operation: Operation) -> Found:
+    return on.inline(_only(operation.regions[0]), ())
+
+
+def _called(on: Writer, operation: Operation) -> Found:
+    name = str(operation.attributes.get("callee", "")).removeprefix("@")
+    if name not in on.functions or on.depth > MOST_NESTED:
+        raise UnsupportedOp(f"a call of {name[:60]}, which the module does not have")
+    # the same function may be called again: its values are its own each time
+    below = on.below()
+    given = [below.brought(on.known(n)) for n in operation.operands]
+    end = below.block(on.functions[name], given)
+    outer = list(below.inputs)
+    out = _numbers([below.known(n) for n in end.operands])
+    program = Program(tuple(below.inputs.values()), tuple(below.equations), tuple(out))
+    return _several(on, operation, "jit", outer, jaxpr=program)
+
+
+OPERATIONS: Mapping[str, Make] = {
+    "scf.if": _if,
+    "scf.index_switch": _switch,
+    "scf.for": _for,
+    "scf.while": _while,
+    **dict.fromkeys(("tpu.region", "tpu.trace"), _inlined),
+    "func.call": _called,
+}

@@ -1,0 +1,386 @@
+"""The body of a Mosaic kernel as a program of equations, which `bodies.interpreter` reads as it reads a jaxpr.
+
+An operation becomes what JAX would have written: a slice of a reference is part of the address of what loads, stores or
+copies there, a branch is `cond`, a loop `scan` where its length is known and `while` elsewhere, a region sees what it
+uses from around it as inputs. What one operation means is in `mosaic_primitives`; one that has no meaning there is an
+equation all the same, which the interpreter refuses by name.
+Integers of a module have no sign: they are read as signed ones, and what an unsigned operation is given wraps first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.equations import (
+    Array,
+    Atom,
+    Equation,
+    Indexed,
+    Kind,
+    Literal,
+    Memory,
+    Number,
+    Primitive,
+    Program,
+    Span,
+    Transformed,
+    Variable,
+    kind_of,
+)
+from layoutproof.core.errors import LayoutError
+from layoutproof.pallas.from_mosaic.mosaic_types import element_type, shaped
+
+ENDS = frozenset({"scf.yield", "tpu.yield", "func.return", "scf.condition", "cf.br"})
+"""Operations that end a block."""
+
+_STORES = {"tpu.vector_store": 1, "vector.store": 1, "memref.store": 1, "tpu.strided_store": 1}
+"""Stores, and which operand is the reference; its indices follow."""
+_LOADS = frozenset({"vector.load", "memref.load", "tpu.strided_load", "tpu.vector_load"})
+_PURE = ("arith.", "vector.", "math.")
+_INDEX = Kind("s64", "i", 8)
+
+Part = Callable[[Sequence[Any]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation of a module, as `mosaic_worker` writes it."""
+
+    name: str
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+    attributes: Mapping[str, Any]
+    regions: tuple[tuple[Block, ...], ...]
+    operand_types: tuple[str, ...]
+    types: tuple[str, ...]
+    place: str = ""
+
+    def parts(self, many: int) -> list[tuple[int, ...]]:
+        """The operands by the segments that the operation says; UnsupportedOp where there are other than `many`.
+
+        Some versions leave optional segments at the end out.
+        """
+        said = str(self.attributes.get("operandSegmentSizes", ""))
+        sizes = [int(n) for n in said.partition(":")[2].strip(" >").split(",") if n.strip()]
+        if len(sizes) > many or sum(sizes) != len(self.operands):
+            raise UnsupportedOp(f"the operation {self.name} of a form that is not known")
+        found, at = [], 0
+        for size in (*sizes, *([0] * (many - len(sizes)))):
+            found.append(self.operands[at : at + size])
+            at += size
+        return found
+
+    def number(self, name: str) -> int:
+        """An attribute that is a whole number. UnsupportedOp for another."""
+        value = self.attributes.get(name)
+        text = str(value).partition(" : ")[0]
+        if not text.lstrip("-").isdecimal():
+            raise UnsupportedOp(f"the operation {self.name} with {name} {text[:40]}")
+        return int(text)
+
+    def numbers(self, name: str) -> tuple[int, ...]:
+        """An attribute that is a list of whole numbers, () where it is not there."""
+        value = self.attributes.get(name)
+        if isinstance(value, list):
+            return tuple(int(n) for n in value)
+        text = str(value or "").partition(":")[2].strip(" >") if "array<" in str(value) else str(value or "")
+        return tuple(int(n) for n in text.strip("[]").split(",") if n.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A list of operations. arguments: numbers of the values that it is given."""
+
+    arguments: tuple[int, ...]
+    operations: tuple[Operation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A reference through views. steps: `Indexed` (of atoms and ints), `Reshaped` or `Bitcast`.
+
+    dims: None for an extent that is known at run time only.
+    """
+
+    base: Variable
+    dims: tuple[int | None, ...]
+    steps: tuple[Any, ...] = ()
+
+
+Found = list[Atom | Seen]
+Make = Callable[["Writer", Operation], Found]
+
+
+class Operands:
+    """The operands of one equation, and functions that make parts of its tree of them."""
+
+    def __init__(self, *first: Atom) -> None:
+        self.atoms = list(first)
+        self.skipped = len(first)
+
+    def value(self, atom: Atom | int) -> Part:
+        """A number."""
+        if isinstance(atom, int):
+            return lambda leaves: atom
+        if isinstance(atom, Literal) and atom.val.dtype.kind in "iu" and not atom.val.shape:
+            return lambda leaves: int(atom.val)
+        k = len(self.atoms) - self.skipped
+        self.atoms.append(atom)
+        return lambda leaves: leaves[k]
+
+    def steps(self, steps: Sequence[Any]) -> Part:
+        """Views, as a tuple."""
+        made = [self._step(step) for step in steps]
+        return lambda leaves: tuple(make(leaves) for make in made)
+
+    def reference(self, seen: Seen | None) -> Part:
+        """A reference through its views."""
+        if seen is None:
+            return lambda leaves: None
+        base, steps = self.value(seen.base), self.steps(seen.steps)
+        return lambda leaves: Transformed(base(leaves), steps(leaves))
+
+    def _step(self, step: Any) -> Part:
+        if not isinstance(step, Indexed):
+            return lambda leaves: step
+        made = [self._entry(entry) for entry in step.indices]
+        return lambda leaves: Indexed(tuple(make(leaves) for make in made))
+
+    def _entry(self, entry: Any) -> Part:
+        if not isinstance(entry, Span):
+            return self.value(entry)
+        start, size = self.value(entry.start), self.value(entry.size)
+        return lambda leaves: Span(start(leaves), size(leaves), entry.stride)
+
+
+class Writer:
+    """Writes the equations of one block, and of what is inlined into it.
+
+    meaning: gives the results of an operation; UnsupportedOp says why there are none.  functions: of the module, for
+    calls.  around: who writes the program that this one is a part of; what is used from there becomes an input.
+    """
+
+    def __init__(self, meaning: Make, functions: Mapping[str, Block], around: Writer | None = None) -> None:
+        self.meaning = meaning
+        self.functions = functions
+        self.around = around
+        self.values: dict[int, Atom | Seen] = {}
+        self.inputs: dict[Variable, Variable] = {}
+        self.equations: list[Equation] = []
+        self.truths: dict[Variable, Atom] = {} if around is None else around.truths
+        self.place: str = "" if around is None else around.place
+        self.depth: int = 0 if around is None else around.depth + 1
+
+    # what operations ask for
+
+    def value(self, number: int) -> Atom:
+        """A number or an array."""
+        found = self.known(number)
+        if isinstance(found, Seen):
+            raise UnsupportedOp("a reference where a number is expected")
+        return found
+
+    def reference(self, number: int) -> Seen:
+        """A reference with its views."""
+        found = self.known(number)
+        if not isinstance(found, Seen):
+            raise UnsupportedOp("an address that is no reference")
+        return found
+
+    def emit(self, name: str, operands: Sequence[Atom], aval: Array | Memory | None = None, **params: Any) -> Variable:
+        """One equation with one result, or with none that anybody looks at."""
+        made = Variable(aval if aval is not None else Array((), _INDEX))
+        self.equations.append(
+            Equation(Primitive(name), tuple(operands), (made,) if aval is not None else (), params, self.place)
+        )
+        return made
+
+    def below(self) -> Writer:
+        """Who writes a program that is a part of this one."""
+        return Writer(self.meaning, self.functions, self)
+
+    def inner(self, block: Block, given: Sequence[Atom | Seen]) -> tuple[Writer, Operation, list[Atom | Seen]]:
+        """A block of a region written: by whom, the operation that ends it, and what that hands on."""
+        below = self.below()
+        end = below.block(block, given)
+        return below, end, [below.known(n) for n in end.operands]
+
+    def inline(self, block: Block, given: Sequence[Atom | Seen]) -> list[Atom | Seen]:
+        """What a block gives that is written here."""
+        end = self.block(block, given)
+        return [self.known(n) for n in end.operands]
+
+    # the walk
+
+    def block(self, block: Block, given: Sequence[Atom | Seen]) -> Operation:
+        """All operations of a block; the one that ends it."""
+        if len(given) != len(block.arguments):
+            raise UnsupportedOp("a region with other arguments than it is given")
+        self.values.update(zip(block.arguments, given, strict=True))
+        unread = _before_stores(block)
+        # what JAX makes of its own accord has no line; the operation around it has
+        around = self.place
+        for operation in block.operations:
+            if operation.name in ENDS:
+                self.place = around
+                return operation
+            if operation.results and operation.results[0] in unread:
+                continue
+            self.place = operation.place or around
+            self.values.update(zip(operation.results, self._results(operation), strict=True))
+        raise UnsupportedOp("a block without an end")
+
+    def _results(self, operation: Operation) -> list[Atom | Seen]:
+        before = len(self.equations)
+        try:
+            return self.meaning(self, operation)
+        except (UnsupportedOp, LayoutError) as problem:
+            del self.equations[before:]
+            return self._refused(operation, str(problem))
+
+    def _refused(self, operation: Operation, why: str) -> list[Atom | Seen]:
+        """An equation that the interpreter refuses: with everything that the operation could touch."""
+        touched: dict[Atom, None] = {}
+        for number in sorted(_used(operation)):
+            if self._has(number):
+                found = self.known(number)
+                touched.setdefault(found.base if isinstance(found, Seen) else found)
+        made = tuple(Variable(aval_of(text)) for text in operation.types)
+        params = {"why": why}
+        self.equations.append(Equation(Primitive("unmodelled"), tuple(touched), made, params, self.place))
+        return [Seen(v, v.aval.shape) if isinstance(v.aval, Memory) else v for v in made]
+
+    def _has(self, number: int) -> bool:
+        return number in self.values or (self.around is not None and self.around._has(number))
+
+    def known(self, number: int) -> Atom | Seen:
+        """A value or a reference, of this program or of one around it."""
+        if number not in self.values:
+            if self.around is None:
+                raise UnsupportedOp("a value that is not there yet")
+            self.values[number] = self.brought(self.around.known(number))
+        return self.values[number]
+
+    def brought(self, outer: Atom | Seen) -> Atom | Seen:
+        """A value of the program around as a value of this one."""
+        if isinstance(outer, Literal):
+            return outer
+        if isinstance(outer, Variable):
+            return self._input(outer)
+        return Seen(self._input(outer.base), outer.dims, tuple(map(self._brought_step, outer.steps)))
+
+    def _input(self, outer: Variable) -> Variable:
+        if outer not in self.inputs:
+            made = self.inputs[outer] = Variable(outer.aval)
+            if outer in self.truths:
+                # what it is the number of is brought as well
+                truth = self.brought(self.truths[outer])
+                assert not isinstance(truth, Seen)
+                self.truths[made] = truth
+        return self.inputs[outer]
+
+    def _brought_step(self, step: Any) -> Any:
+        if not isinstance(step, Indexed):
+            return step
+        return Indexed(tuple(map(self._brought_entry, step.indices)))
+
+    def _brought_entry(self, entry: Any) -> Any:
+        if isinstance(entry, Span):
+            return replace(entry, start=self._brought_entry(entry.start), size=self._brought_entry(entry.size))
+        return entry if isinstance(entry, int) else self.brought(entry)
+
+
+def _before_stores(block: Block) -> frozenset[int]:
+    """Results of loads that nobody looks at, and of which a store to the same place follows: JAX writes both for one
+    store, as a swap."""
+    uses: dict[int, int] = {}
+    for operation in block.operations:
+        for number in (*operation.operands, *_used_within(operation)):
+            uses[number] = uses.get(number, 0) + 1
+    loads: dict[tuple[int, ...], list[int]] = {}
+    found: set[int] = set()
+    for operation in reversed(block.operations):
+        if operation.name in _STORES:
+            at = _STORES[operation.name]
+            rank = len(shaped(operation.operand_types[at])[0])
+            loads.setdefault(operation.operands[at : at + 1 + rank], [])
+        free = bool(operation.results) and not any(uses.get(n) for n in operation.results)
+        if free and (operation.name in _LOADS or operation.name.startswith(_PURE)) and not operation.regions:
+            if operation.name in _LOADS and operation.operands not in loads:
+                continue
+            if operation.name in _LOADS:
+                found.add(operation.results[0])
+            for number in operation.operands:
+                uses[number] -= 1
+    return frozenset(found)
+
+
+def _used(operation: Operation) -> set[int]:
+    """All that an operation uses, in its regions too."""
+    return {*operation.operands, *_used_within(operation)}
+
+
+def _used_within(operation: Operation) -> set[int]:
+    return {n for region in operation.regions for block in region for inner in block.operations for n in _used(inner)}
+
+
+def aval_of(text: str) -> Array | Memory:
+    """What a value of an MLIR type is. LayoutError for types that are not known.
+
+    >>> aval_of("vector<8x128xbf16>").shape, aval_of("i1").dtype.kind, aval_of("index").dtype.name
+    ((8, 128), 'b', 's64')
+    """
+    dims, element, memory = shaped(text)
+    dtype = _INDEX if element == "index" else kind_of(element_type(element))
+    if text.startswith("memref<"):
+        # extents that are known at run time only are in the views
+        return Memory(tuple(n or 1 for n in dims), dtype, memory)
+    if None in dims:
+        raise LayoutError(f"an array of type {text[:80]}, whose extents are not known")
+    return Array(tuple(n or 0 for n in dims), dtype)
+
+
+def result(operation: Operation, k: int = 0) -> Array:
+    """What a result is. UnsupportedOp where it is a reference."""
+    found = aval_of(operation.types[k])
+    if isinstance(found, Memory):
+        raise UnsupportedOp(f"the operation {operation.name}, which gives a reference")
+    return found
+
+
+def operands_of(on: Writer, operation: Operation) -> list[Atom]:
+    """All operands as numbers or arrays."""
+    return [on.value(number) for number in operation.operands]
+
+
+def whole(atom: Atom) -> int | None:
+    """The value of a number that is written in the program, else None."""
+    return int(atom.val) if isinstance(atom, Literal) and not atom.val.shape and atom.val.dtype.kind in "biu" else None
+
+
+def literal(value: int | float, dtype: Kind) -> Literal:
+    """A number."""
+    return Literal(Number(value, dtype))
+
+
+def program_of(meaning: Make, functions: Mapping[str, Block], main: Block, types: Sequence[str], grid: int) -> Program:
+    """The kernel `main` of a module. meaning, functions: as of `Writer`.  types: of its arguments.  grid: how many of
+    them are program indices; the others are references.
+
+    Raises UnsupportedOp where it is of a form that no kernel has, and LayoutError for types that are not known.
+    """
+    writer = Writer(meaning, functions)
+    given: list[Atom | Seen] = []
+    references = []
+    for axis, text in enumerate(types):
+        aval = aval_of(text)
+        if axis < grid and isinstance(aval, Array):
+            given.append(writer.emit("program_id", [], aval, axis=axis))
+        else:
+            references.append(Variable(aval))
+            given.append(Seen(references[-1], aval.shape))
+    writer.block(main, given)
+    return Program(tuple(references), tuple(writer.equations), ())
