@@ -196,9 +196,9 @@ class EquationReader:
         """The memory of a reference."""
         return aval.memory
 
-    def in_pipeline(self, equation: Equation) -> bool:
-        """Whether an equation belongs to a pipeline's machinery: nobody knows any more."""
-        return False
+    def scope_of(self, equation: Equation) -> str:
+        """What of a pipeline an equation belongs to: nobody knows any more, so it is the body's own."""
+        return ""
 
     def is_jaxs_own(self, program: Program) -> bool:
         """Whether a nested program was made from a function of the jax package: nobody knows any more."""

@@ -20,12 +20,14 @@ from layoutproof.bodies.equations import (
     kind_of,
 )
 from layoutproof.pallas.from_mosaic.mosaic_equations import (
+    ALLOCATIONS,
     Block,
     Found,
     Make,
     Operation,
     Seen,
     Writer,
+    aval_of,
     literal,
     result,
     whole,
@@ -189,8 +191,20 @@ def _while(on: Writer, operation: Operation) -> Found:
     )
 
 
-def _inlined(on: Writer, operation: Operation) -> Found:
-    return on.inline(_only(operation.regions[0]), ())
+def _region(on: Writer, operation: Operation) -> Found:
+    """What memory is allocated at its begin ends with it, as `run_scoped` has it; without such memory it is inlined."""
+    block = _only(operation.regions[0])
+    fresh = [each for each in block.operations if each.name in ALLOCATIONS]
+    if not fresh:
+        return on.inline(block, ())
+    below = on.below()
+    memory = [Variable(aval_of(each.types[0])) for each in fresh]
+    left = tuple(each for each in block.operations if each.name not in ALLOCATIONS)
+    inner = Block((*block.arguments, *(each.results[0] for each in fresh)), left)
+    end = below.block(inner, [Seen(variable, variable.aval.shape) for variable in memory])
+    out = _numbers([below.known(n) for n in end.operands])
+    program = Program(tuple(memory), tuple(below.equations), tuple(out), tuple(below.inputs.values()))
+    return _several(on, operation, "run_scoped", list(below.inputs), jaxpr=program)
 
 
 def _called(on: Writer, operation: Operation) -> Found:
@@ -212,6 +226,6 @@ OPERATIONS: Mapping[str, Make] = {
     "scf.index_switch": _switch,
     "scf.for": _for,
     "scf.while": _while,
-    **dict.fromkeys(("tpu.region", "tpu.trace"), _inlined),
+    **dict.fromkeys(("tpu.region", "tpu.trace"), _region),
     "func.call": _called,
 }

@@ -36,6 +36,9 @@ from layoutproof.pallas.from_mosaic.mosaic_types import element_type, shaped
 ENDS = frozenset({"scf.yield", "tpu.yield", "func.return", "scf.condition", "cf.br"})
 """Operations that end a block."""
 
+ALLOCATIONS = frozenset({"memref.alloca", "memref.alloc", "tpu.sem_alloc"})
+"""Operations that give fresh memory."""
+
 _STORES = {"tpu.vector_store": 1, "vector.store": 1, "memref.store": 1, "tpu.strided_store": 1}
 """Stores, and which operand is the reference; its indices follow."""
 _LOADS = frozenset({"vector.load", "memref.load", "tpu.strided_load", "tpu.vector_load"})

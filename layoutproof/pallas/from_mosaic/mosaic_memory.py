@@ -21,6 +21,7 @@ from layoutproof.bodies.equations import (
     Span,
 )
 from layoutproof.pallas.from_mosaic.mosaic_equations import (
+    ALLOCATIONS,
     Found,
     Make,
     Operands,
@@ -245,7 +246,7 @@ OPERATIONS: Mapping[str, Make] = {
         ),
         _same_reference,
     ),
-    **dict.fromkeys(("memref.alloca", "memref.alloc", "tpu.sem_alloc"), _allocated),
+    **dict.fromkeys(ALLOCATIONS, _allocated),
     **dict.fromkeys(("vector.load", "memref.load", "tpu.vector_load", "tpu.strided_load"), _loaded),
     **dict.fromkeys(("vector.store", "memref.store", "tpu.vector_store", "tpu.strided_store"), _stored),
     "tpu.enqueue_dma": _copy,
