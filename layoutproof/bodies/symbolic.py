@@ -28,8 +28,8 @@ class Sum:
     parts: tuple[tuple[Name, int], ...]
 
     def __str__(self) -> str:
-        shown = [_shown(name) if k == 1 else f"{k} * {_shown(name)}" for name, k in self.parts]
-        return " + ".join([*shown, *([str(self.constant)] if self.constant else [])])
+        parts = [shown(name) if k == 1 else f"{k} * {shown(name)}" for name, k in self.parts]
+        return " + ".join([*parts, *([str(self.constant)] if self.constant else [])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,28 +43,37 @@ class Open:
         """The name of one condition that it rests on."""
         return self.args[0] if self.op == "is" else next(a for a in self.args if isinstance(a, Open)).first()
 
+    def __str__(self) -> str:
+        if self.op == "is":
+            return shown(self.args[0])
+        parts = [str(a) for a in self.args]
+        return f"not ({parts[0]})" if self.op == "not" else f" {self.op} ".join(f"({part})" for part in parts)
+
 
 Number = int | Sum
 Condition = bool | Open
 
 
-def _shown(name: Any) -> str:
-    if isinstance(name, tuple) and name and name[0] == "name":
-        return str(name[1])
-    if isinstance(name, tuple) and name and name[0] == "read":
-        return f"{name[1]}[{', '.join(map(str, name[2:]))}]"
-    if isinstance(name, tuple):
-        return f"{name[0]}({', '.join(map(_shown, name[1:]))})"
+def shown(name: Any) -> str:
+    """A named number or condition, or a part of its name, as people read it.
+
+    >>> shown(("select", Open("not", (Open("is", (("<", 3, ("name", "g0")),)),)), ("read", "t", 0), 8))
+    'select(not (3 < g0), t[0], 8)'
+    >>> str(Sum(1, ((("name", "g0"), 2),)))
+    '2 * g0 + 1'
+    """
+    match name:
+        case ("name", said):
+            return str(said)
+        case ("<", left, right):
+            return f"{shown(left)} < {shown(right)}"
+        case ("==", number):
+            return f"{shown(number)} == 0"
+        case ("read", table, *at):
+            return f"{table}[{', '.join(map(str, at))}]"
+        case (op, *parts):
+            return f"{op}({', '.join(map(shown, parts))})"
     return str(name)
-
-
-def shown(name: Name) -> str:
-    """A named number or condition as people read it."""
-    if len(name) == 3 and name[0] == "<":
-        return f"{_shown(name[1])} < {_shown(name[2])}"
-    if len(name) == 2 and name[0] == "==":
-        return f"{_shown(name[1])} == 0"
-    return _shown(name)
 
 
 def plus(left: Number, right: Number, times: int = 1) -> Number:
