@@ -365,7 +365,8 @@ def _finding(
     try:
         found = _answer(name, kernel, asked, where, symbols, how)
     except Exception as error:
-        unknown = replace(asked, claim=undecided(failure(error)), figures={}, graver=())
+        why = str(error) if isinstance(error, Undecided) else failure(error)
+        unknown = replace(asked, claim=undecided(why), figures={}, graver=())
         found = _answer(name, kernel, unknown, None, (), how)
     if found.verdict is Verdict.PROVED:
         return found

@@ -199,6 +199,20 @@ def test_all_advice_can_be_pasted_at_once(name: str, advised: set[str], where: s
     assert (code, "  assume   " in out) == (0, False)
 
 
+def test_what_an_engine_leaves_open_is_no_bug_to_report(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hole that no second engine confirms is an unknown with that reason."""
+    from layoutproof.core.errors import Unsupported
+    from layoutproof.pallas import judge
+
+    def conclude(*arguments: Any, **more: Any) -> Finding:
+        raise Unsupported("found a hole that no second engine confirms")
+
+    monkeypatch.setattr(judge, "conclude", conclude)
+    code, out, _ = run("users_kernels:copy", "--arg", "f32[1024,128]", "--property", "outputs_covered")
+    assert code == 3
+    assert "because  found a hole that no second engine confirms" in out
+
+
 def said_of(finding: dict[str, Any]) -> tuple[str, str]:
     return finding["verdict"], finding["severity"]
 

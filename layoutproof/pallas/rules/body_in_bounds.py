@@ -14,6 +14,7 @@ Fix: index from the start of the window (or the reference), stop at `pl.cdiv`, g
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from layoutproof.bodies.claims import Asked, asked, not_modelled
@@ -140,13 +141,26 @@ def _inside(kernel: Kernel, body: Body, members: list[tuple[Spot, View, str, Ste
                 return f"the body {what} {which} of dimension {k} of {name}, which has {extent}"
         return f"the body {what} {name} outside"
 
+    def fix(at: Point, on: Numbers) -> str:
+        for k, piece, extent in pieces:
+            start, reach = (found.value(term, at, on) for term in (piece.start, piece.size))
+            last = extent - 1 - (reach - 1) * piece.stride
+            if reach > 0 and not 0 <= start <= last:
+                which = "index" if piece.single else "start"
+                within = (
+                    f"keep the {which} in dimension {k} within 0 to {last}" if last >= 0 else f"slice at most {extent}"
+                )
+                return f"{within}: end the loop or the grid before, guard the access with pl.when, or clamp it"
+        return ""
+
     extra = [term for _, piece, _ in pieces for term in (piece.start, piece.size)]
     try:
         found = asked(kernel, body, [*spot.path, outside], spot.loops, explain=explain, extra=extra)
     except Undecided as lost:
         reason = f"where the body {what} {name} depends on {lost}"
         return Obligation(name, undecided(reason), source=spot.source)
-    return about(name, found, spot.source, f"where the body {what} {name}")
+    told = replace(found, claim=replace(found.claim, fix=fix))
+    return about(name, told, spot.source, f"where the body {what} {name}")
 
 
 def about(subject: str, found: Asked, source: str, what: str) -> Obligation:

@@ -198,7 +198,8 @@ def _fix(kernel: Kernel, origin: Origin) -> str:
     iota = f"jax.lax.broadcasted_iota(jnp.int32, ({dims}{',' if len(seen(operand)) == 1 else ''}), {axis})"
     start = program_ids(kernel, start_of(operand, k))
     place = iota if start == "0" else f"{start} + {iota}"
-    return f"x = jnp.where({place} < {operand.dims[k]}, x, 0) on what is loaded of {operand.name}, before it is used"
+    masked = f"x = jnp.where({place} < {operand.dims[k]}, x, 0) on what is loaded of {operand.name}, before it is used"
+    return f"{masked} (in a maximum -jnp.inf for 0, in a minimum jnp.inf)"
 
 
 def _copied(
