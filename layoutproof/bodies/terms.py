@@ -110,6 +110,28 @@ class Evaluation:
                 self._known[id(part)] = (part, self._value(part))
         return self._known[id(term)][1]
 
+    def on_ints(self, term: Term) -> Any:
+        """The value of a term on plain ints; what "and", "or" and "select" do not need is not computed."""
+        if id(term) in self._known:
+            return self._known[id(term)][1]
+        op = term.op
+        if op in ("and", "or"):
+            value: Any = op == "and"
+            for part in term.args:
+                if bool(self.on_ints(part)) is not value:
+                    value = not value
+                    break
+        elif op == "select":
+            value = self.on_ints(term.args[1 if self.on_ints(term.args[0]) else 2])
+        elif op in ("int", "name", "leaf", "maybe"):
+            value = self._value(term)
+        elif op == "read":
+            value = self(term)
+        else:
+            value = apply(op, self.on, [self.on_ints(part) for part in term.args])
+        self._known[id(term)] = (term, value)
+        return value
+
     def _value(self, part: Term) -> Any:
         if part.op == "int":
             return part.args[0]

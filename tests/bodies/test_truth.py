@@ -1,0 +1,74 @@
+"""Random kernels: no verdict is wrong against a literal walk, and the walk sees what JAX's interpreter shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
+
+from tests.bodies.truth.compare import Compared, compared
+from tests.bodies.truth.description import shown
+from tests.bodies.truth.generate import kernel
+from tests.bodies.truth.literal import QUESTIONS, truth
+from tests.bodies.truth.oracles import MODES, one_run, verdict_of_runs
+
+EACH = 6
+"""Kernels of one test."""
+
+
+def _wrong(first: int, many: int) -> list[str]:
+    found = []
+    for seed in range(first, first + many):
+        for question, kind in compared(seed).disagreements():
+            found.append(f"{kind}: {question} of {shown(kernel(seed))}")
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_verdict_on_a_random_kernel_is_wrong(seed: int) -> None:
+    assert _wrong(seed * EACH, EACH) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(1, 11))
+def test_no_verdict_on_many_random_kernels_is_wrong(seed: int) -> None:
+    assert _wrong(seed * 1000, 50) == []
+
+
+WRONG = {
+    "body_in_bounds": 27,
+    "outputs_stored": 5,
+    "initialised": 6,
+    "undefined_values": 7,
+    "dma_order": 11,
+    "body_races": 12,
+    "inputs_read": 17,
+    "multiple_of": 81,
+}
+"""A seed whose kernel is wrong in a question."""
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_walk_finds_what_is_wrong(question: str) -> None:
+    """Else no verdict could be wrong."""
+    found = truth(kernel(WRONG[question]))
+    assert question in found.wrong
+    assert found.why[question]
+
+
+def test_a_wrong_verdict_is_told() -> None:
+    sound = compared(WRONG["initialised"])
+    assert "initialised" in sound.wrong
+    assert "body_in_bounds" in sound.right
+    assert sound.disagreements() == []
+    said = {**sound.verdicts, "initialised": "proved", "body_in_bounds": "refuted"}
+    told: Compared = replace(sound, verdicts=said)
+    assert set(told.disagreements()) == {("initialised", "wrong proved"), ("body_in_bounds", "wrong refuted")}
+
+
+@pytest.mark.parametrize("seed", [20003, 20005, 20008])
+def test_the_interpreter_shows_what_the_walk_finds(seed: int) -> None:
+    conflicts, _ = verdict_of_runs(seed, {mode: one_run(seed, mode) for mode in MODES})
+    assert conflicts == []

@@ -1,0 +1,329 @@
+"""What others say of random kernels: JAX's interpreter, and the linter of the TPU compiler. Both in child processes.
+
+The interpreter can wait for ever, and the compiler can abort. `Child` asks one, with a time limit, and starts another
+where it has to. What the literal walk of the same run says is held against what they show. They do not show all; where
+they show less, a rule says why (`BLIND`). What no rule explains is a conflict.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.bodies.truth.compare import compared
+from tests.bodies.truth.description import Description, E, Slice, Wait, parts
+from tests.bodies.truth.generate import kernel
+from tests.bodies.truth.literal import FOREIGN, Run, Seen, arrays, contents, races, shares
+
+MODES = {
+    "nan": {"uninitialized_memory": "nan", "dma_execution_mode": "on_wait"},
+    "zero": {"uninitialized_memory": "zero", "dma_execution_mode": "eager"},
+}
+"""How the interpreter is asked: what new memory holds, and when copies happen."""
+
+LINTS = ("bounds_check", "dma_race", "vmem_poison_use")
+HANG = "waits for ever"
+ABORT = "aborts"
+
+TPU = {
+    "TPU_SKIP_MDS_QUERY": "1",
+    "TPU_ACCELERATOR_TYPE": "v5litepod-4",
+    "TPU_WORKER_HOSTNAMES": "localhost",
+    "TPU_LOG_DIR": "disabled",
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+}
+
+# in the child
+
+
+def interpreted(made: Description, mode: str) -> tuple[str, list[Any]]:
+    """What the interpreter says, in a few words, and the outputs."""
+    import jax.numpy as jnp
+    from jax._src.pallas.mosaic.interpret import interpret_pallas_call
+    from jax.experimental.pallas import tpu as pltpu
+
+    from tests.bodies.truth.pallas import function
+
+    given = [*contents(made, made.seed)[0][0], *arrays(made, made.seed)]
+    params = pltpu.InterpretParams(detect_races=True, num_cores_or_threads=2 if made.parallel else 1, **MODES[mode])
+    said, outputs, text = "", [], io.StringIO()
+    try:
+        with contextlib.redirect_stdout(text):
+            outputs = [np.asarray(x) for x in function(made)(*map(jnp.asarray, given), interpret=params)]
+    except Exception as error:
+        # its state is not usable after an error
+        pltpu.reset_tpu_interpret_mode_state()
+        said = f"{type(error).__name__}: {error}"
+    said += text.getvalue()
+    found = getattr(interpret_pallas_call, "races", None)
+    if found is not None and getattr(found, "races_found", False):
+        said += " RACE"
+        found.races_found = False
+    return _words(said), outputs
+
+
+def _words(said: str) -> str:
+    lowered = said.lower()
+    for sign, word in (
+        ("race", "race"),
+        ("out-of-bounds", "out of bounds"),
+        ("out of bound", "out of bounds"),
+        ("assertionerror", "out of bounds"),
+        ("non-zero count", "semaphore left"),
+        ("notimplementederror", "not implemented"),
+    ):
+        if sign in lowered:
+            return word
+    return " ".join(said.split())[:300]
+
+
+def literal_run(made: Description) -> Seen:
+    """The run that the interpreter is given."""
+    run = Run(made, arrays(made, made.seed), contents(made, made.seed)[0][0], shares(made)[0])
+    seen = run.run()
+    races(run, seen.found)
+    return seen
+
+
+def one_run(seed: int, mode: str) -> dict[str, Any]:
+    """One run of the literal walk and of the interpreter: what is found, where they differ, what garbage became."""
+    made = kernel(seed)
+    seen = literal_run(made)
+    said, outputs = interpreted(made, mode)
+    differs, garbage = "", []
+    for ref, literal, output in zip(made.outputs, seen.outputs, outputs, strict=bool(outputs)):
+        clean = (literal.bits & ~np.uint8(FOREIGN)) == 0
+        v, other = (np.asarray(x, np.float64) for x in (literal.v, output))
+        bad = clean & ~np.isclose(v, other, rtol=2e-2, atol=1e-2)
+        if bad.any():
+            at = tuple(int(n) for n in np.argwhere(bad)[0])
+            differs = f"{ref.name}{at} is {v[at]}, {other[at]} there"
+        garbage += [None if np.isnan(x) else x for x in other[~clean].tolist()]
+    return {"said": said, "differs": differs, "garbage": garbage, "ran": bool(outputs)}
+
+
+def linted(seed: int, target: str) -> dict[str, Any]:
+    """What the compiler's linter says of a kernel; `lowered`: whether the compiler takes it at all."""
+    import jax
+    from jax.experimental import topologies
+    from jax.sharding import Mesh, SingleDeviceSharding
+
+    from tests.bodies.truth.pallas import function, shapes
+
+    made = kernel(seed)
+    desc = topologies.get_topology_desc(platform="tpu", topology_name="v5e:1x1", chips_per_host_bounds=(1, 1, 1))
+    device = desc.devices[0]
+    placed = [jax.ShapeDtypeStruct(s.shape, s.dtype, sharding=SingleDeviceSharding(device)) for s in shapes(made)]
+    try:
+        with jax.sharding.use_abstract_mesh(Mesh([device], ("d",)).abstract_mesh):
+            low = jax.jit(function(made)).lower(*placed)
+        if target == LINTS[0]:
+            low.compile()
+    except Exception as error:
+        return {"lowered": False, "said": f"{type(error).__name__}: {error}"[:200]}
+    options = {
+        "xla_tpu_enable_llo_linter": "true",
+        "xla_tpu_llo_linter_targets": target,
+        "xla_tpu_llo_linter_analyze_tpu_custom_calls": "true",
+        "xla_tpu_llo_linter_fail_fast": "true",
+        "xla_tpu_llo_linter_crash_on_error": "true",
+    }
+    try:
+        low.compile(compiler_options=options)
+    except Exception as error:
+        return {"lowered": True, "said": " ".join(str(error).split())[:400]}
+    return {"lowered": True, "said": ""}
+
+
+def judged(seed: int, _: str) -> dict[str, Any]:
+    """The verdicts on a kernel, with the truth, in the child's version of JAX."""
+    return compared(seed).as_dict()
+
+
+def version(_: int, word: str) -> dict[str, Any]:
+    """Which JAX this is."""
+    import jax
+
+    return {"said": jax.__version__}
+
+
+def serve() -> None:
+    """One answer in JSON for each line of standard input: the name of a function here, a seed, and a word."""
+    for line in sys.stdin:
+        name, seed, word = json.loads(line)
+        try:
+            found = {"one_run": one_run, "linted": linted, "judged": judged, "version": version}[name](seed, word)
+        except Exception as error:
+            found = {"failed": f"{type(error).__name__}: {error}"[:400]}
+        print("\n@@" + json.dumps(found), file=sys.__stdout__, flush=True)
+
+
+# in the parent
+
+
+class Child:
+    """A process that answers; another one is started where it is stopped or ends."""
+
+    def __init__(self, python: str, more: Mapping[str, str] | None = None) -> None:
+        root = str(Path(__file__).parents[3])
+        self.command = [python, "-m", "tests.bodies.truth.oracles"]
+        self.environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": root, **(more or {})}
+        self.root = root
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def ask(self, name: str, seed: int, word: str, limit: float) -> dict[str, Any]:
+        """An answer; {"said": HANG} after `limit` seconds, {"said": ABORT} where the process ends."""
+        if self.process is None:
+            self.process = subprocess.Popen(
+                self.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd=self.root,
+                env=self.environment,
+            )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write((json.dumps([name, seed, word]) + "\n").encode())
+        self.process.stdin.flush()
+        held, out = b"", self.process.stdout.fileno()
+        while True:
+            ready, _, _ = select.select([out], [], [], limit)
+            piece = os.read(out, 1 << 16) if ready else b""
+            if not piece:
+                self.close()
+                return {"said": ABORT if ready else HANG}
+            held += piece
+            start = held.find(b"\n@@")
+            if start >= 0 and held.endswith(b"\n"):
+                return dict(json.loads(held[start + 3 :]))
+
+    def close(self) -> None:
+        """Ends the process."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.communicate()
+            self.process = None
+
+
+# what the interpreter hides, and why
+
+
+def verdict_of_runs(seed: int, answers: Mapping[str, Mapping[str, Any]]) -> tuple[list[str], list[str]]:
+    """(conflicts, blind spots) of the interpreter's runs of one kernel, one per mode, against the literal walk."""
+    made = kernel(seed)
+    conflicts, blind = [], []
+    found = literal_run(made).found
+    said = {mode: a.get("said", a.get("failed", "")) for mode, a in answers.items()}
+    if any(word == "not implemented" for word in said.values()):
+        return [], ["masked loads and stores are not implemented there"]
+    outside = "out of bounds" in found
+    moving = bool({"dma", "race", "uses foreign", "reads foreign", "window in flight"} & set(found))
+    for mode, word in said.items():
+        expected = {
+            "out of bounds": outside,
+            "race": moving or outside,
+            "semaphore left": moving or outside,
+            HANG: moving or outside,
+            "": True,
+        }
+        if not expected.get(word, False):
+            rule = _why_more(made, word)
+            (blind if rule else conflicts).append(rule or f"{mode}: {word}")
+        differs = answers[mode].get("differs", "")
+        if differs and not moving and not outside:
+            if any(ref.low for ref in made.inputs):
+                blind.append("padding in front of Element windows is left out")
+            else:
+                conflicts.append(f"{mode}: {differs}")
+    if outside:
+        hidden = "out of bounds" not in said.values()
+        return conflicts, blind + ([_why_inside(found["out of bounds"])] if hidden else [])
+    shown = [w for w in said.values() if w] + [a["differs"] for a in answers.values() if a.get("differs")]
+    if moving and not shown:
+        blind.append(_why_still(found))
+    runs = [a for a in answers.values() if a.get("ran")]
+    if len(runs) == 2 and runs[0]["garbage"]:
+        kept = [a for a, b in zip(runs[0]["garbage"], runs[1]["garbage"], strict=True) if a is not None and a == b]
+        if len(kept) == len(runs[0]["garbage"]):
+            blind.append(_why_kept(made, found))
+    elif len(runs) == 2 and {"uses unwritten", "not stored", "padding"} & set(found):
+        blind.append("what is undefined reaches no output")
+    return conflicts, sorted(set(blind))
+
+
+def _operations(made: Description) -> set[str]:
+    return {p.op for p in parts(made) if isinstance(p, E)}
+
+
+def _why_more(made: Description, word: str) -> str:
+    """Why the interpreter reports what is not there; "" where nothing explains it."""
+    if word == "race" and any(isinstance(p, Slice) and p.stride > 1 for p in parts(made.body)):
+        return "strided slices race by their hulls"
+    if word == "out of bounds" and any(isinstance(p, Wait) for p in parts(made.body)):
+        return "the place that a wait's descriptor names is looked at"
+    return ""
+
+
+def _why_inside(where: str) -> str:
+    start = int(where.split(": ")[1].split("..")[0])
+    if start < 0:
+        return "a negative index wraps"
+    return "an access out of bounds is not seen: something else comes first"
+
+
+def _why_still(found: Mapping[str, str]) -> str:
+    if "dma" in found:
+        return "a copy in flight: it ends before and after with the same numbers"
+    if "race" in found:
+        return "a race of two programs that one core ran"
+    return "scratch of another core"
+
+
+def _why_kept(made: Description, found: Mapping[str, str]) -> str:
+    if "not stored" in found or "uses unwritten" in found:
+        return "a stale window or scratch: what an earlier program left"
+    if {"select", "min", "max", "amax", "amin", "<", "<="} & _operations(made):
+        return "a choice or comparison takes NaN and 0 alike"
+    return "NaN and 0 give one number"
+
+
+def verdict_of_lints(seed: int, answers: Mapping[str, Mapping[str, Any]]) -> tuple[list[str], list[str]]:
+    """(conflicts, what was said and was true) of the linter's answers, one per target, against the literal walk."""
+    made = kernel(seed)
+    found: dict[str, str] = {}
+    for tables in contents(made, made.seed)[0]:
+        for programs in shares(made)[:1]:
+            run = Run(made, arrays(made, made.seed), tables, programs)
+            found = run.run().found | found
+    reasons = {
+        "bounds_check": {"out of bounds"},
+        "dma_race": {"dma", "out of bounds", "window in flight"},
+        "vmem_poison_use": {"reads unwritten", "copies unwritten", "uses unwritten", "out of bounds", "dma"},
+    }
+    # every partial block is poison to it, masked or not
+    padded = any(any(n % size for n, (_, size) in zip(r.shape, r.block, strict=False)) for r in made.inputs)
+    conflicts, words = [], []
+    for target, answer in answers.items():
+        flagged, true = bool(answer.get("said")), bool(reasons[target] & set(found))
+        if flagged and not true and not (target == "vmem_poison_use" and padded):
+            conflicts.append(f"{target}: {answer['said']}")
+        elif flagged:
+            words.append(f"{target}: {'flagged, and true' if true else 'flags a partial block'}")
+        else:
+            words.append(f"{target}: silent, {'though it is true' if true else 'nothing to say'}")
+    return conflicts, words
+
+
+if __name__ == "__main__":
+    serve()
