@@ -12,7 +12,7 @@ from tests.bodies.truth.compare import Compared, compared
 from tests.bodies.truth.description import shown
 from tests.bodies.truth.generate import kernel
 from tests.bodies.truth.literal import QUESTIONS, truth
-from tests.bodies.truth.oracles import MODES, one_run, verdict_of_runs
+from tests.bodies.truth.oracles import HANG, MODES, one_run, verdict_of_runs
 
 EACH = 6
 """Kernels of one test."""
@@ -72,3 +72,10 @@ def test_a_wrong_verdict_is_told() -> None:
 def test_the_interpreter_shows_what_the_walk_finds(seed: int) -> None:
     conflicts, _ = verdict_of_runs(seed, {mode: one_run(seed, mode) for mode in MODES})
     assert conflicts == []
+
+
+def test_only_a_blind_spot_with_a_rule_is_no_conflict() -> None:
+    """Two cores and a signal that names none: the interpreter never ends. A kernel without copies has no excuse."""
+    hangs = {mode: {"said": HANG} for mode in MODES}
+    assert verdict_of_runs(20036, hangs)[0] == []
+    assert len(verdict_of_runs(20003, hangs)[0]) == len(MODES)

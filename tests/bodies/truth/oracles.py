@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from tests.bodies.truth.compare import compared
-from tests.bodies.truth.description import Description, E, Slice, Wait, parts
+from tests.bodies.truth.description import Description, E, Signal, Slice, Wait, parts
 from tests.bodies.truth.generate import kernel
 from tests.bodies.truth.literal import FOREIGN, Run, Seen, arrays, contents, races, shares
 
@@ -268,6 +268,8 @@ def _operations(made: Description) -> set[str]:
 
 def _why_more(made: Description, word: str) -> str:
     """Why the interpreter reports what is not there; "" where nothing explains it."""
+    if word == HANG and made.parallel and any(isinstance(p, Signal) for p in parts(made.body)):
+        return "on two cores a signal that names no core goes to the first one, and the other waits for ever"
     if word == "race" and any(isinstance(p, Slice) and p.stride > 1 for p in parts(made.body)):
         return "strided slices race by their hulls"
     if word == "out of bounds" and any(isinstance(p, Wait) for p in parts(made.body)):
