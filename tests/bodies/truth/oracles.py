@@ -313,15 +313,17 @@ def verdict_of_lints(seed: int, answers: Mapping[str, Mapping[str, Any]]) -> tup
         "dma_race": {"dma", "out of bounds", "window in flight"},
         "vmem_poison_use": {"reads unwritten", "copies unwritten", "uses unwritten", "out of bounds", "dma"},
     }
-    # every partial block is poison to it, masked or not
+    # every partial block is poison to it, masked or not; and what is left of a tile that a window does not fill
     padded = any(any(n % size for n, (_, size) in zip(r.shape, r.block, strict=False)) for r in made.inputs)
+    seen = [ref.seen for ref in (*made.inputs, *made.outputs, *made.scratch) if len(ref.seen) > 1]
+    torn = any(dims[-1] % 128 or dims[-2] % 8 for dims in seen)
     conflicts, words = [], []
     for target, answer in answers.items():
         flagged, true = bool(answer.get("said")), bool(reasons[target] & set(found))
-        if flagged and not true and not (target == "vmem_poison_use" and padded):
+        if flagged and not true and not (target == "vmem_poison_use" and (padded or torn)):
             conflicts.append(f"{target}: {answer['said']}")
         elif flagged:
-            words.append(f"{target}: {'flagged, and true' if true else 'flags a partial block'}")
+            words.append(f"{target}: {'flagged, and true' if true else 'flags what fills up a block or a tile'}")
         else:
             words.append(f"{target}: silent, {'though it is true' if true else 'nothing to say'}")
     return conflicts, words
