@@ -246,8 +246,8 @@ def _close(
             last = replaced(form, renaming({loop.name: trips})) if loop.name in names_in(form) else form
         else:
             held = shapes.get(name, ())
-            own, last = Term("name", name), Term("name", after)
-            on.any_number(name, _HANDED_ON, init.dtype, loop.source, [shape(own, counter) for shape in held])
+            given, last = Term("name", name), Term("name", after)
+            on.any_number(name, _HANDED_ON, init.dtype, loop.source, [shape(given, counter) for shape in held])
             on.any_number(after, _HANDED_ON, init.dtype, loop.source, [shape(last, trips) for shape in held])
             first, following = _number(init), _number(result)
             if first is not None and following is not None:
