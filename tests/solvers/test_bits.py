@@ -206,6 +206,9 @@ def test_numbers_know_their_rows() -> None:
     assert rows_of(x + x) == rows_of(x * 2)
     assert x + (7 - x) == 7
     assert rows_of(x - x // 4 * 4) == rows_of(x % 4)
+    # one bit of the value that depends on two bits of the index
+    both = BitSum([1, 1])
+    assert rows_of(both + both) == rows_of(both * 2)
     assert BitNumbers().less(x, 8) is True
     assert BitNumbers().equal(x, 9) is False
     assert box(2).count() == 2
