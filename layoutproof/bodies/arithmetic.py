@@ -31,8 +31,8 @@ from layoutproof.core.term import Term
 FLOATS = (
     "exp", "exp2", "expm1", "log", "log1p", "log2", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
     "asinh", "acosh", "atanh", "atan2", "logistic", "sqrt", "rsqrt", "cbrt", "pow", "erf", "erfc", "erf_inv", "floor",
-    "ceil", "round", "is_finite", "nextafter", "lgamma", "digamma", "real", "imag", "bitcast_convert_type",
-    "population_count", "clz", "approx_tanh", "fma", "reciprocal",
+    "ceil", "round", "is_finite", "nextafter", "lgamma", "digamma", "real", "imag",
+    "population_count", "clz", "stochastic_round", "approx_tanh", "fma", "reciprocal",
 )  # fmt: skip
 """Elementwise operations whose results are no terms."""
 
@@ -154,5 +154,7 @@ PRIMITIVES = {
     "select_n": _select,
     "convert_element_type": _converted,
     "integer_pow": _power,
-    **dict.fromkeys(("stop_gradient", "optimization_barrier", "copy", "copy_p", "reduce_precision"), _same),
+    **dict.fromkeys(
+        ("stop_gradient", "optimization_barrier", "copy", "copy_p", "reduce_precision", "name", "pvary"), _same
+    ),
 }

@@ -10,7 +10,7 @@ Names in terms: a dimension of the grid by its name in the kernel; a loop's coun
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -282,12 +282,13 @@ def views_of(body: Body | None) -> tuple[View, ...]:
     return tuple(found)
 
 
-def places(view: View, index: Index) -> Index | None:
-    """Where an element of a view lies in its reference; None where a step has no such map (a bitcast).
+def places(view: View, index: Index, some: Callable[[int], Term] | None = None) -> Index | None:
+    """Where an element of a view lies in its reference; None where it is no single one (a bitcast to wider elements).
 
-    index: one term per dimension of the view.
+    index: one term per dimension of the view.  some: gives a name for "some k below a number": then of several
+    elements it is some one.
     """
-    from layoutproof.bodies.shapes import reshaped  # the one rule of row-major order
+    from layoutproof.bodies.shapes import quotient, reshaped  # the one rule of row-major order
 
     for step in reversed(view.steps):
         if step.kind == "slices":
@@ -302,6 +303,12 @@ def places(view: View, index: Index) -> Index | None:
             for k, d in enumerate(step.permutation):
                 back[d] = index[k]
             index = tuple(back)
+        elif step.kind == "bitcast" and step.after is not None and step.after[-2] > step.dims[-2]:
+            # narrower elements: each is a part of one
+            index = (*index[:-2], quotient("//", index[-2], step.after[-2] // step.dims[-2]), index[-1])
+        elif step.kind == "bitcast" and step.after is not None and some is not None:
+            count = step.dims[-2] // step.after[-2]
+            index = (*index[:-2], _sum(some(count), index[-2], count), index[-1])
         else:
             return None
     return index

@@ -13,13 +13,24 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
 
-from layoutproof.bodies import arithmetic, control, copies, invariants, memory, programs, reductions, shapes
+from layoutproof.bodies import (
+    arithmetic,
+    choosing,
+    control,
+    copies,
+    invariants,
+    memory,
+    packing,
+    programs,
+    reductions,
+    shapes,
+)
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.effects import Body, Carried, Effect, Handed, Kept, Loop, Reference, Spot, Unknown, View
 from layoutproof.bodies.integers import literal
 from layoutproof.bodies.values import TRUE, Index, Lost, Value, all_of, any_of, dims_of, maybe, settled
 from layoutproof.core.element_types import integer_range
-from layoutproof.core.errors import BudgetExceeded
+from layoutproof.core.errors import BudgetExceeded, shorten
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel, Table
 
@@ -34,6 +45,8 @@ PRIMITIVES: Mapping[str, Callable[[Any, Any, list[Any]], list[Any]]] = {
     **control.PRIMITIVES,
     **copies.PRIMITIVES,
     **programs.PRIMITIVES,
+    **packing.PRIMITIVES,
+    **choosing.PRIMITIVES,
 }
 """Primitive -> (interpreter, equation, operands) -> results."""
 
@@ -45,15 +58,18 @@ REFUSED: Mapping[str, str] = {
     "pipeline_body": "a pipeline that is lowered later",
     "get_global": "memory that outlives the kernel",
     "threefry2x32": "random numbers",
+    "random_bits": "random numbers",
+    "random_seed": "random numbers",
+    "random_split": "random numbers",
+    "random_fold_in": "random numbers",
+    "random_wrap": "random numbers",
+    "random_unwrap": "random numbers",
+    "jaxpr_call": "a call of a kernel in a kernel",
+    "ragged_dot_general": "a product of matrices with groups",
     "prng_split": "random numbers",
     "prng_join": "random numbers",
-    "stochastic_round": "random numbers",
-    "bitcast": "rows packed into words of another width",
-    "pack_elementwise": "numbers packed into words",
-    "unpack_elementwise": "numbers packed into words",
-    "gather": "places that depend on data",
     "scatter": "places that depend on data",
-    "sort": "places that depend on data",
+    "scatter-add": "places that depend on data",
     "conv": "a convolution",
     "conv_general_dilated": "a convolution",
     "matmul_push_rhs": "the matrix unit used directly",
@@ -95,13 +111,19 @@ class Interpreter:
     """The state of one pass.
 
     kernel: whose body it is.  constant: names of references that nothing stores to.  induction: whether invariants of
-    loops are looked for.
+    loops are looked for.  version: of JAX, for what is not known of it.
     """
 
     def __init__(
-        self, reader: Reader, kernel: Kernel, constant: frozenset[str] = frozenset(), induction: bool = True
+        self,
+        reader: Reader,
+        kernel: Kernel,
+        constant: frozenset[str] = frozenset(),
+        induction: bool = True,
+        version: str = "",
     ) -> None:
         self.reader = reader
+        self.version = version
         self.induction = induction
         self.kernel = kernel
         self.grid = kernel.grid
@@ -240,15 +262,25 @@ class Interpreter:
         make = PRIMITIVES.get(name)
         try:
             if make is None:
-                why = REFUSED.get(name)
-                raise UnsupportedOp(f"the primitive {name}" + (f" ({why})" if why else ""))
-            return make(self, equation, operands)
+                why = REFUSED.get(name, "")
+                of = f" of {self.version}" if self.version and not why else ""
+                raise UnsupportedOp(f"the primitive {name}" + (f" ({why})" if why else of))
+            return self._made_by(make, equation, operands)
         except UnsupportedOp as problem:
             addressed = any(isinstance(o, View) for o in operands)
             made = any(hasattr(v.aval, "inner_aval") for v in equation.outvars)
             if addressed or made or getattr(equation, "effects", None):
                 self.refuse(str(problem))
             return lost(self, equation, operands, str(problem))
+
+    def _made_by(self, make: Callable[..., list[Any]], equation: Any, operands: list[Any]) -> list[Any]:
+        try:
+            return make(self, equation, operands)
+        except (KeyError, AttributeError, TypeError, ValueError, IndexError) as error:
+            # a parameter that this version of JAX has in another form: this equation is unknown, and no other
+            said = f"{type(error).__name__}: {shorten(' '.join(str(error).split()), 80)}"
+            known = f"{self.version} has it" if self.version else "it is here"
+            raise UnsupportedOp(f"the primitive {equation.primitive.name} in the form that {known}, {said}") from None
 
 
 class _Kind:
@@ -273,17 +305,23 @@ def lost(on: Interpreter, equation: Any, operands: Sequence[Any], why: str) -> l
 
 
 def body_of(
-    reader: Reader, jaxpr: Any, references: Sequence[Reference], kernel: Kernel, arguments: Sequence[Any] | None = None
+    reader: Reader,
+    jaxpr: Any,
+    references: Sequence[Reference],
+    kernel: Kernel,
+    arguments: Sequence[Any] | None = None,
+    version: str = "",
 ) -> Body:
     """The body of a kernel. references: its arguments, in order; kernel: its grid and its tables.
 
-    arguments: where they are not references alone, what the jaxpr is given: views of them, and values.
+    arguments: where they are not references alone, what the jaxpr is given: views of them, and values.  version: of
+    JAX, for messages.
     Raises BudgetExceeded for bodies that are too long.
     """
     tables = frozenset(r.name for r in references if r.memory == "smem" and _same_for_all(kernel, r))
 
     def passed(constant: frozenset[str], induction: bool) -> Interpreter:
-        on = Interpreter(reader, kernel, constant, induction)
+        on = Interpreter(reader, kernel, constant, induction, version)
         on.references = list(references)
         on.run(jaxpr, [View(reference) for reference in references] if arguments is None else list(arguments))
         return on

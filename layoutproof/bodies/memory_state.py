@@ -30,7 +30,7 @@ from layoutproof.bodies.order import (
     seen,
 )
 from layoutproof.bodies.recurrence import difference
-from layoutproof.bodies.shapes import reshaped
+from layoutproof.bodies.shapes import quotient, reshaped
 from layoutproof.bodies.terms import every, names_in, renaming, replaced
 from layoutproof.bodies.values import (
     FALSE,
@@ -257,7 +257,7 @@ class States:
         if self.unwritten:
             return FALSE
         if isinstance(store, Copy):
-            at = places(store.source, index)
+            at = places(store.source, index, self._some)
             source = store.source.reference
             before = self.before(source, store.spot.number, store.spot.loops)
             if at is None:
@@ -358,7 +358,7 @@ class States:
         reference = effect.view.reference
         if self.only >= 0 and effect.spot.number != self.only:
             return FALSE
-        at = places(effect.view, index)
+        at = places(effect.view, index, self._some)
         state = self.before(reference, effect.spot.number, effect.spot.loops)
         if at is None:
             at = tuple(self._some(n) for n in reference.dims)
@@ -689,7 +689,7 @@ def reasons(condition: Term) -> tuple[str, ...]:
 
 
 def inside(view: View, at: Index) -> tuple[list[Term], Index] | None:
-    """The conditions that a place of a reference is in a view, and the element of the view; None for a bitcast."""
+    """The conditions that a place of a reference is in a view, and the element of the view; None for narrower ones."""
     conditions: list[Term] = []
     for step in view.steps:
         if step.kind == "slices":
@@ -710,6 +710,9 @@ def inside(view: View, at: Index) -> tuple[list[Term], Index] | None:
             at = reshaped(at, step.dims, step.after)
         elif step.kind == "transpose":
             at = tuple(at[d] for d in step.permutation)
+        elif step.kind == "bitcast" and step.after is not None and step.after[-2] < step.dims[-2]:
+            # wider elements: each holds all of some
+            at = (*at[:-2], quotient("//", at[-2], step.dims[-2] // step.after[-2]), at[-1])
         else:
             return None
     return [c for c in conditions if c is not TRUE], at

@@ -57,7 +57,8 @@ PRIMITIVES = {
     "multiple_of": _multiple,
     **dict.fromkeys(
         (
-            "debug_callback", "debug_print", "delay", "trace_start", "trace_stop", "trace_value", "check", "prng_seed",
+            "add_dependency", "debug_callback",
+            "debug_print", "delay", "trace_start", "trace_stop", "trace_value", "check", "prng_seed",
             "prng_random_bits",
         ),
         _nothing,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from layoutproof.bodies.effects import Body, Reference, View
@@ -47,20 +47,16 @@ def read_body(
         if kernel.pipeline == "emit_pipeline":
             given = _given(reader, body, kernel, around)
             references = tuple(one.reference for one in given if isinstance(one, View))
-            found = body_of(reader, body, references, kernel, given)
+            found = body_of(reader, body, references, kernel, given, version)
         else:
             references = references_of(reader, body, kernel)
-            found = body_of(reader, body, references, kernel)
+            found = body_of(reader, body, references, kernel, version=version)
     except BudgetExceeded as over:
         return Body(references, unmodelled=((str(over), kernel.source),))
     except Exception as error:
         # mostly a parameter that another version of JAX stores in another form
         return Body(references, unmodelled=((f"the body, as {version} has it ({failure(error)})", kernel.source),))
-    named = tuple(
-        (f"{what} of {version}" if what.startswith("the primitive ") and "(" not in what else what, at)
-        for what, at in found.unmodelled
-    )
-    return replace(found, unmodelled=named)
+    return found
 
 
 def references_of(reader: Reader, jaxpr: Any, kernel: Kernel) -> tuple[Reference, ...]:

@@ -43,7 +43,8 @@ def times(term: Term, by: int) -> Term:
     return Term("int", term.args[0] * by) if term.op == "int" else Term("*", term, Term("int", by))
 
 
-def _quotient(op: str, term: Term, by: int) -> Term:
+def quotient(op: str, term: Term, by: int) -> Term:
+    """term // by, or term % by, as `op` says; by > 0."""
     if by == 1:
         return term if op == "//" else ZERO
     if term.op == "int":
@@ -97,9 +98,9 @@ def _run(index: Index, dims: Sequence[int], before: Sequence[int]) -> list[Term]
         if n == 1:
             found.append(ZERO)
             continue
-        part = _quotient("//", flat, inner)
+        part = quotient("//", flat, inner)
         # the first dimension's quotient is below its extent already
-        found.append(part if all(m == 1 for m in before[:k]) else _quotient("%", part, n))
+        found.append(part if all(m == 1 for m in before[:k]) else quotient("%", part, n))
     return found
 
 
@@ -261,7 +262,7 @@ def _tile(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
             operand,
             dims,
             lambda index: tuple(
-                _quotient("%", t, n) if n != m else t for t, n, m in zip(index, operand.dims, dims, strict=True)
+                quotient("%", t, n) if n != m else t for t, n, m in zip(index, operand.dims, dims, strict=True)
             ),
         )
     ]
@@ -275,19 +276,22 @@ def _repeat(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     extent = operand.dims[axis]
     if dims[axis] != extent * times_:
         raise UnsupportedOp("a repeat of another shape")
-    return [moved(operand, dims, lambda i: (*i[:axis], _quotient("%", i[axis], extent), *i[axis + 1 :]))]
+    return [moved(operand, dims, lambda i: (*i[:axis], quotient("%", i[axis], extent), *i[axis + 1 :]))]
 
 
 def _rolled(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     operand, params = operands[0], equation.params
-    if params.get("stride") is not None:
-        raise UnsupportedOp("a roll with a stride")
     axis = int(params["axis"])
     shift = on.scalar(operands[1]) if len(operands) > 1 else Term("int", int(params["shift"]))
-    extent = operand.dims[axis]
+    extent, stride = operand.dims[axis], params.get("stride")
 
     def source(index: Index) -> Index:
-        return (*index[:axis], Term("%", Term("-", index[axis], shift), Term("int", extent)), *index[axis + 1 :])
+        # with a stride, each row along `stride_axis` is rolled by that much more than the one before
+        more = () if stride is None else (times(index[int(params["stride_axis"])], int(stride)),)
+        back = index[axis]
+        for by in (shift, *more):
+            back = Term("-", back, by)
+        return (*index[:axis], Term("%", back, Term("int", extent)), *index[axis + 1 :])
 
     return [moved(operand, operand.dims, source)]
 
@@ -295,13 +299,13 @@ def _rolled(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 def _dynamic_slice(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     operand, *starts = operands
     dims = shape_of(equation)
-    at = [_clamped(on.scalar(s), n - m) for s, n, m in zip(starts, operand.dims, dims, strict=True)]
+    at = [clamped(on.scalar(s), n - m) for s, n, m in zip(starts, operand.dims, dims, strict=True)]
     return [moved(operand, dims, lambda index: tuple(_added(t, s) for t, s in zip(index, at, strict=True)))]
 
 
 def _dynamic_update_slice(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     operand, update, *starts = operands
-    at = [_clamped(on.scalar(s), n - m) for s, n, m in zip(starts, operand.dims, update.dims, strict=True)]
+    at = [clamped(on.scalar(s), n - m) for s, n, m in zip(starts, operand.dims, update.dims, strict=True)]
 
     def within(index: Index) -> Term:
         parts = []
@@ -326,7 +330,8 @@ def _dynamic_update_slice(on: Any, equation: Any, operands: list[Any]) -> list[A
     return [Value(operand.dims, operand.dtype, number, None if operand.defined and update.defined else undefined)]
 
 
-def _clamped(start: Term, most: int) -> Term:
+def clamped(start: Term, most: int) -> Term:
+    """A start moved to 0 .. most."""
     if most == 0:
         return ZERO
     if start.op == "int":

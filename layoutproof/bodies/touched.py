@@ -67,7 +67,12 @@ def any_element(view: View, prefix: str) -> Element:
         index.append(Term("name", f"{prefix}{k}"))
         if size.op != "int":
             conditions.append(settled(Term("<", index[-1], size)))
-    place = places(view, tuple(index))
+
+    def part(count: int) -> Term:
+        names[f"{prefix}{len(sizes_of(view))}"] = count
+        return Term("name", f"{prefix}{len(sizes_of(view))}")
+
+    place = places(view, tuple(index), part)
     if place is None:
         raise Unsupported(f"which elements of {view.reference.name} a view through a bitcast shows")
     return Element(names, place, all_of(conditions))

@@ -80,10 +80,15 @@ def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: 
     dims = [most for _, most in sizes]
     index = tuple(Term("name", f"at{k}") for k in range(len(dims)))
     there = [Term("<", k, size) for k, (size, _) in zip(index, sizes, strict=True) if size.op != "int"]
-    at = places(view, index)
+    elements = {f"at{k}": n for k, n in enumerate(dims)}
+
+    def part(count: int) -> Term:
+        elements[f"part{len(elements)}"] = count
+        return Term("name", list(elements)[-1])
+
+    at = places(view, index, part)
     if at is None:
         return _open(load, f"a view of {reference.name} in another element type")
-    elements = {f"at{k}": n for k, n in enumerate(dims)}
     claim, proved = states.impossible(lambda: [*there, *_unwritten(states, load, at, index)], elements)
     kept = isinstance(load, Access) and load.kind == "read"
     if not proved and isinstance(load, Access) and kept:

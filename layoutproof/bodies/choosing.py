@@ -1,0 +1,102 @@
+"""Elements at places that numbers say: gathers, and what is ordered by its values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.shapes import clamped, plus, shape_of
+from layoutproof.bodies.values import FALSE, Index, Lost, Value, all_of, any_of, maybe, settled
+from layoutproof.core.term import ZERO, Term
+
+
+def _gather(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    """Slices of the operand, where the last dimension of `indices` says; a place outside is moved inside, or filled."""
+    operand, indices = operands
+    params = equation.params
+    numbers, sizes = params["dimension_numbers"], [int(n) for n in params["slice_sizes"]]
+    dims = shape_of(equation)
+    offsets = [int(d) for d in numbers.offset_dims]
+    moved = [int(d) for d in numbers.start_index_map]
+    batching = {
+        int(d): int(s) for d, s in zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True)
+    }
+    fills = "FILL" in str(params.get("mode"))
+    gone = {int(d) for d in numbers.collapsed_slice_dims} | set(batching)
+    if len(indices.dims) != len(dims) - len(offsets) + 1:
+        raise UnsupportedOp("a gather whose indices have another shape")
+
+    def batch(index: Index) -> Index:
+        return tuple(term for k, term in enumerate(index) if k not in offsets)
+
+    def place(index: Index, some: bool) -> Index:
+        inner = iter([index[d] for d in offsets])
+        found = []
+        for d, extent in enumerate(operand.dims):
+            offset = ZERO if d in gone else next(inner)
+            if d in batching:
+                found.append(batch(index)[batching[d]])
+            elif d not in moved:
+                found.append(offset)
+            elif some:
+                found.append(on.witness(extent))
+            else:
+                start = clamped(indices.number((*batch(index), Term("int", moved.index(d)))), extent - sizes[d])
+                found.append(start if d in gone else _sum(start, offset))
+        return tuple(found)
+
+    def within(index: Index) -> list[Term]:
+        # a fill is defined
+        found = []
+        for k, d in enumerate(moved if fills else ()):
+            start = indices.number((*batch(index), Term("int", k)))
+            found += [Term("<=", ZERO, start), Term("<=", start, Term("int", operand.dims[d] - sizes[d]))]
+        return list(map(settled, found))
+
+    def undefined(index: Index) -> Term:
+        which = [indices.undefined((*batch(index), Term("int", k))) for k in range(len(moved))]
+        try:
+            taken = all_of([*within(index), operand.undefined(place(index, False))])
+        except Lost as lost:
+            taken = operand.undefined(place(index, True))
+            taken = taken if taken is FALSE else all_of([taken, maybe(str(lost))])
+        return any_of([*which, taken])
+
+    defined = operand.defined and indices.defined
+    dtype = equation.outvars[0].aval.dtype
+    number = "what a gather takes or fills in" if fills else lambda index: operand.number(place(index, False))
+    return [Value(dims, dtype, number, None if defined else undefined)]
+
+
+def _sum(start: Term, offset: Term) -> Term:
+    return plus(offset, start.args[0]) if start.op == "int" else Term("+", start, offset)
+
+
+def _sorted(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    """Where one is undefined that orders, any may stand anywhere along the dimension."""
+    params = equation.params
+    keys = int(params.get("num_keys", 1))
+    axis = int(params["dimension"])
+    return [_along(on, [*operands[:keys], one], axis, one.dims, one.dtype, "what a sort moves") for one in operands]
+
+
+def _top(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    (operand,) = operands
+    axis = int(equation.params.get("axis", len(operand.dims) - 1)) % len(operand.dims)
+    why = "the largest of many"
+    return [
+        _along(on, [operand], axis, shape_of(equation, k), variable.aval.dtype, why)
+        for k, variable in enumerate(equation.outvars)
+    ]
+
+
+def _along(on: Any, parts: list[Value], axis: int, dims: tuple[int, ...], dtype: Any, why: str) -> Value:
+    open_ = [part for part in parts if not part.defined]
+
+    def undefined(index: Index) -> Term:
+        return any_of([p.undefined((*index[:axis], on.witness(p.dims[axis]), *index[axis + 1 :])) for p in open_])
+
+    return Value(dims, dtype, why, undefined if open_ else None)
+
+
+PRIMITIVES = {"gather": _gather, "sort": _sorted, "top_k": _top}

@@ -1,0 +1,103 @@
+"""Elements that share words: bitcasts, numbers packed into words and taken out again.
+
+Rows are packed along the dimension before the last: of two bf16 rows, the words of row i hold rows 2 i and 2 i + 1. A
+word of which all parts are undefined is undefined; of one with some such parts nobody knows here what is used.
+Source: `_bitcast_lowering_rule` and `pack_elementwise` in jax/_src/pallas/mosaic/primitives.py, jax 0.10.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
+from layoutproof.bodies.shapes import plus, quotient, shape_of, times
+from layoutproof.bodies.values import FALSE, Index, Lost, Value, aligned, all_of, any_of, maybe
+from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.term import Term
+
+PARTLY = "which part of a packed word is used"
+
+
+def part_of_word(conditions: Sequence[Term]) -> Term:
+    """The condition that a word is undefined, from those of its parts."""
+    if all(condition is conditions[0] for condition in conditions):
+        return conditions[0]
+    whole, some = all_of(conditions), any_of(conditions)
+    return whole if some is FALSE else any_of([whole, all_of([some, maybe(PARTLY)])])
+
+
+def _bits(on: Any, dtype: Any) -> int:
+    bits = ELEMENT_BITS.get(on.reader.element_type(dtype))
+    if bits is None:
+        raise UnsupportedOp(f"the width of {dtype}")
+    return bits
+
+
+def _bitcast(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    """Of rows (`pltpu.bitcast`): the dimension before the last grows or shrinks."""
+    (operand,) = operands
+    variable = equation.outvars[0]
+    dims, new = shape_of(equation), variable.aval.dtype
+    old_bits, new_bits = _bits(on, operand.dtype), _bits(on, new)
+    if old_bits == new_bits:
+        return [_same_width(operand, new)]
+
+    def undefined(index: Index) -> Term:
+        row = index[-2]
+        if new_bits < old_bits:
+            return operand.undefined((*index[:-2], quotient("//", row, old_bits // new_bits), index[-1]))
+        count = new_bits // old_bits
+        return part_of_word(
+            [operand.undefined((*index[:-2], plus(times(row, count), k), index[-1])) for k in range(count)]
+        )
+
+    return [Value(dims, new, "numbers that were read as another type", None if operand.defined else undefined)]
+
+
+def _same_width(operand: Value, new: Any) -> Value:
+    def number(index: Index) -> Term:
+        if getattr(new, "kind", "") not in "iu" or operand.dtype.kind not in "iu":
+            raise Lost("numbers that were read as another type")
+        return wrapped(operand.number(index), 8 * int(new.itemsize), new.kind == "i")
+
+    return Value(operand.dims, new, number, None if operand.defined else operand.undefined)
+
+
+def _bitcast_convert(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    """Of elements (`lax.bitcast_convert_type`): another last dimension comes or goes."""
+    (operand,) = operands
+    dims, new = shape_of(equation), equation.outvars[0].aval.dtype
+    if len(dims) == len(operand.dims):
+        return [_same_width(operand, new)]
+
+    def undefined(index: Index) -> Term:
+        if len(dims) > len(operand.dims):
+            return operand.undefined(index[:-1])
+        return part_of_word([operand.undefined((*index, Term("int", k))) for k in range(operand.dims[-1])])
+
+    return [Value(dims, new, "numbers that were read as another type", None if operand.defined else undefined)]
+
+
+def _packed(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    dims = shape_of(equation)
+
+    def undefined(index: Index) -> Term:
+        return part_of_word([o.undefined(aligned(o, dims, index)) for o in operands])
+
+    defined = all(o.defined for o in operands)
+    return [Value(dims, equation.outvars[0].aval.dtype, "packed numbers", None if defined else undefined)]
+
+
+def _unpacked(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    (operand,) = operands
+    dtype = equation.outvars[0].aval.dtype
+    return [Value(operand.dims, dtype, "numbers out of words", None if operand.defined else operand.undefined)]
+
+
+PRIMITIVES = {
+    "bitcast": _bitcast,
+    "bitcast_convert_type": _bitcast_convert,
+    "pack_elementwise": _packed,
+    "unpack_elementwise": _unpacked,
+}

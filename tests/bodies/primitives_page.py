@@ -1,0 +1,60 @@
+"""`docs/primitives.md`: what the tool knows of each primitive of a kernel's body. `python -m` prints the page."""
+
+from __future__ import annotations
+
+from layoutproof.bodies import (
+    arithmetic,
+    choosing,
+    control,
+    copies,
+    memory,
+    packing,
+    programs,
+    reductions,
+    shapes,
+)
+from layoutproof.bodies.interpreter import REFUSED
+
+FAMILIES = (memory, copies, control, programs, arithmetic, shapes, reductions, choosing, packing)
+
+TESTED = {"0.10.2": "3.11", "0.12.0.1": "3.12"}
+"""Versions of JAX with which the tests of bodies run, and Python's."""
+
+
+def page() -> str:
+    """The page."""
+    lines = [
+        "# Primitives of a kernel's body",
+        "",
+        "Every primitive that JAX may put into a body is modelled, or refused with the reason. What is in neither",
+        "table, and a parameter in a form that nobody read, is an unknown that names the primitive and JAX's version.",
+        "`python -m tests.bodies.primitives_page` prints this page; `tests/bodies/test_primitives.py` holds it against",
+        "the code.",
+        "",
+        "| jax | Python |",
+        "|---|---|",
+        *(f"| {jax} | {python} |" for jax, python in TESTED.items()),
+        "",
+        "## Modelled",
+        "",
+        "| what they do | primitives |",
+        "|---|---|",
+    ]
+    for family in FAMILIES:
+        says = (family.__doc__ or "").partition("\n")[0].rstrip(".")
+        lines.append(f"| {says} | {', '.join(f'`{name}`' for name in sorted(family.PRIMITIVES))} |")
+    lines += [
+        "",
+        "## Refused",
+        "",
+        "What these compute is lost, and undefined where an operand may be; of memory that they touch nothing is proved.",
+        "",
+        "| primitive | why |",
+        "|---|---|",
+        *(f"| `{name}` | {why} |" for name, why in sorted(REFUSED.items())),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(page(), end="")
