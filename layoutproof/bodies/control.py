@@ -213,8 +213,8 @@ def _close(
             before = [] if condition is None else [condition]
             return invariants.never(on.kernel, on, [*on.path, *before, negation(claim)], (*on.loops, loop))
 
-        first, then = dict(zip(names, starts, strict=True)), dict(zip(names, nexts, strict=True))
-        forms |= rounds(loop, first, then, forms, holds)
+        begin, step = dict(zip(names, starts, strict=True)), dict(zip(names, nexts, strict=True))
+        forms |= rounds(loop, begin, step, forms, holds)
     for name, closed in forms.items():
         del on.unknowns[name]
         on.definitions[name] = closed

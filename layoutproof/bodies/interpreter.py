@@ -250,7 +250,11 @@ class Interpreter:
         dims = dims_of(value)
         dtype = getattr(value, "dtype", None) or _Kind(type(value))
         if not dims and getattr(dtype, "kind", "") in "iub":
-            term = settled(literal(value))
+            try:
+                term = settled(literal(value))
+            except TypeError:
+                # what a pipeline's body takes from around it may stand in an inner function as a constant
+                return Value(dims, dtype, "a value of the body around the pipeline")
             return Value(dims, dtype, lambda index: term)
         return Value(dims, dtype, "a number of the code that is no integer" if not dims else "an array of the code")
 

@@ -36,7 +36,7 @@ def _bits(on: Any, dtype: Any) -> int:
 
 def _bitcast(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     """Of rows (`pltpu.bitcast`): the dimension before the last grows or shrinks."""
-    (operand,) = operands
+    operand: Value = operands[0]
     variable = equation.outvars[0]
     dims, new = shape_of(equation), variable.aval.dtype
     old_bits, new_bits = _bits(on, operand.dtype), _bits(on, new)
@@ -66,7 +66,7 @@ def _same_width(operand: Value, new: Any) -> Value:
 
 def _bitcast_convert(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     """Of elements (`lax.bitcast_convert_type`): another last dimension comes or goes."""
-    (operand,) = operands
+    operand: Value = operands[0]
     dims, new = shape_of(equation), equation.outvars[0].aval.dtype
     if len(dims) == len(operand.dims):
         return [_same_width(operand, new)]
@@ -90,7 +90,7 @@ def _packed(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 
 def _unpacked(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
-    (operand,) = operands
+    operand: Value = operands[0]
     dtype = equation.outvars[0].aval.dtype
     return [Value(operand.dims, dtype, "numbers out of words", None if operand.defined else operand.undefined)]
 

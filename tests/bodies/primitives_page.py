@@ -47,7 +47,7 @@ def page() -> str:
         "",
         "## Refused",
         "",
-        "What these compute is lost, and undefined where an operand may be; of memory that they touch nothing is proved.",
+        "What these compute is lost, and undefined where an operand is; of memory that they touch nothing is known.",
         "",
         "| primitive | why |",
         "|---|---|",

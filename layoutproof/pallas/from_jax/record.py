@@ -202,11 +202,11 @@ def _number(value: Any) -> Any:
     if getattr(value, "shape", ()) != ():
         return None
     kind = getattr(getattr(value, "dtype", None), "kind", "")
-    if isinstance(value, bool) or kind == "b":
-        return bool(value)
-    if isinstance(value, int) or kind in ("i", "u"):
-        return int(value)
     try:
+        if isinstance(value, bool) or kind == "b":
+            return bool(value)
+        if isinstance(value, int) or kind in ("i", "u"):
+            return int(value)
         number = float(value)
     except TypeError:
         return None
