@@ -103,7 +103,8 @@ def test_a_number_of_each_iteration_is_not_that_of_the_one_before() -> None:
 def test_what_is_advised_is_all_that_is_needed_and_in_one_line() -> None:
     (op,) = (op for op in ops() if op.name == "tpu.paged_attention h64 megacore None inline False")
     function, args = op.build()
-    advised = advice(asked(function, *args))
+    advised, sizes = advice(asked(function, *args))
+    assert not sizes
     assert advised.split("; ") == ["0 <= prefetch0 < 2049", "0 <= prefetch1 < 2048", "0 <= prefetch2 < 2"]
     assert worst(asked(function, *args, assume=[advised])) is Verdict.PROVED
 
