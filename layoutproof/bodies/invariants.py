@@ -20,7 +20,7 @@ from layoutproof.bodies.values import FALSE, TRUE, Lost, all_of, any_of, negatio
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.term import ONE, ZERO, Term
 from layoutproof.kernel.kernel import Kernel, Table
-from layoutproof.solvers.decide import decide
+from layoutproof.solvers.decide import proves
 
 EFFORT = 1 / 30
 """Of the engines' step budgets, for each step of an induction."""
@@ -131,10 +131,9 @@ def _different(terms: Iterable[Term]) -> list[Term]:
 def never(kernel: Kernel, body: Any, violation: Sequence[Term], loops: Sequence[Loop]) -> bool:
     """Whether it is shown that nothing makes all of this true."""
     try:
-        point, _, reason, _ = decide(asked(kernel, body, violation, loops).claim, ("isl", "smt"), effort=EFFORT)
+        return proves(asked(kernel, body, violation, loops).claim, ("isl", "smt"), effort=EFFORT)
     except (Undecided, LayoutError):
         return False
-    return point is None and not reason
 
 
 def kept_in_memory(kernel: Kernel, body: Body) -> dict[str, Kept]:

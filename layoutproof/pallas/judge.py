@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
+from layoutproof.core.claim import Claim
 from layoutproof.core.errors import LayoutError, Undecided, failure, listed, unknown_name
 from layoutproof.core.expression import parse_condition
 from layoutproof.core.finding import Finding, split_place
@@ -23,7 +24,7 @@ from layoutproof.registry.catalogue import kernel_properties, kernel_property
 from layoutproof.registry.hardware import other_targets, target_modules
 from layoutproof.registry.read import read_layout
 from layoutproof.solvers.conclude import How, conclude, left_open
-from layoutproof.solvers.decide import ENGINES
+from layoutproof.solvers.decide import ENGINES, proves
 from layoutproof.solvers.guards import holds_when
 from layoutproof.solvers.vacuity import unsatisfied, where_term
 
@@ -91,25 +92,39 @@ def judge(
             about_it, sized, whole = _rests_on(kernel, name, obligation, finding, where)
             if about_it or sized or whole:
 
-                def again(
+                def posed(
                     assumed: Kernel,
-                    sizes: str,
                     module: ModuleType = module,
                     name: str = name,
                     k: int = position,
                     of: str = obligation.subject,
-                ) -> Finding | None:
+                ) -> Obligation | None:
                     if (name, assumed) not in made:
                         # one kernel is asked many questions before the next
                         made.clear()
                         made[name, assumed] = _obligations(module, assumed, chip)
                     more = made[name, assumed]
-                    if k >= len(more) or more[k].subject != of:
-                        return None
-                    within = where_term(sizes, symbols) if sizes else condition
-                    return _finding(name, assumed, more[k], within, symbols, how)
+                    return more[k] if k < len(more) and more[k].subject == of else None
 
-                open_.append(Open(len(found), again, about_it, about_body(name), sized, whole))
+                def within(sizes: str) -> Term | None:
+                    return where_term(sizes, symbols) if sizes else condition
+
+                def again(
+                    assumed: Kernel,
+                    sizes: str,
+                    name: str = name,
+                    posed: Callable[[Kernel], Obligation | None] = posed,
+                ) -> Finding | None:
+                    asked = posed(assumed)
+                    return None if asked is None else _finding(name, assumed, asked, within(sizes), symbols, how)
+
+                def holds(
+                    assumed: Kernel, sizes: str, posed: Callable[[Kernel], Obligation | None] = posed
+                ) -> bool:
+                    asked = posed(assumed)
+                    return asked is not None and _proved(asked, within(sizes), symbols, how)
+
+                open_.append(Open(len(found), again, holds, about_it, about_body(name), sized, whole))
             found.append(finding)
     try:
         answers = settled(kernel, found, open_)
@@ -375,6 +390,24 @@ def _finding(
     return found if worst.verdict is Verdict.PROVED else worst
 
 
+def _proved(asked: Obligation, where: Term | None, symbols: tuple[str, ...], how: How) -> bool:
+    """Whether the answer to one obligation is that it is proved."""
+    claim = asked.claim
+    if Verdict.PROVED in asked.leaves_open or _empty(claim):
+        return False
+    if isinstance(claim, Settled):
+        return claim.verdict is Verdict.PROVED
+    try:
+        return proves(replace(claim, where=where, symbols=symbols) if symbols else claim, *how)
+    except Exception:
+        return False
+
+
+def _empty(claim: Claim | Settled) -> bool:
+    """Whether a claim speaks of no program, or of no element."""
+    return any(type(e) is int and e <= 0 for space in getattr(claim, "points", {}).values() for e in space.extents)
+
+
 def _answer(
     name: str, kernel: Kernel, asked: Obligation, where: Term | None, symbols: tuple[str, ...], how: How
 ) -> Finding:
@@ -383,7 +416,7 @@ def _answer(
     file, line, column = split_place(asked.source or kernel.source)
     at: dict[str, Any] = {"severity": asked.severity, "file": file, "line": line, "column": column, "assumes": assumed}
     claim = asked.claim
-    if any(type(e) is int and e <= 0 for space in getattr(claim, "points", {}).values() for e in space.extents):
+    if _empty(claim):
         # no program, nothing read or written: `grid_positive` says what is wrong with that
         claim = undecided("vacuous: there is no program, or no element")
     if isinstance(claim, Settled):

@@ -18,7 +18,7 @@ from layoutproof.core.term import Term
 
 ENGINES = ("digits", "bits", "isl", "smt", "brute")
 QUICK_BUDGET_DIVISOR = 30
-"""The short try of isl has this part of its budget."""
+"""The short tries of isl and z3 have this part of their budgets."""
 MORE_SIZES = 30
 """How many times as many sizes are tried once smt has not decided."""
 NEAR = 1 << 20
@@ -51,7 +51,7 @@ def decide(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = Fal
     answers: dict[str, Point | None] = {}
     reasons: dict[str, str] = {}
     best: tuple[Point, str] | tuple[()] = ()
-    for name, function, share in _attempts(engines, effort):
+    for name, function, share in _attempts(engines, effort, bool(claim.sizes())):
         if name in answers or name in broken:
             continue
         try:
@@ -100,6 +100,25 @@ def decide(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = Fal
     return Decision(None, "", said)
 
 
+def proves(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = False, effort: float = 1) -> bool:
+    """Whether `decide` proves a claim. A violation ends it: which one is the smallest is not asked, nor replayed."""
+    if confirm:
+        decision = decide(claim, engines, confirm, effort)
+        return decision.point is None and not decision.reason
+    if claim.implied_by is not None and engines == ENGINES and _proved_easily(claim, effort):
+        return True
+    for name, function, share in _attempts(engines, effort, bool(claim.sizes())):
+        try:
+            if name == "smt":
+                return bool(_solver(name).proves(claim, share))
+            return _run(name, function, claim, share) is None
+        except NotSmallest:
+            return False
+        except (Undecided, ZeroDivisionError, InternalError):
+            continue
+    return False
+
+
 def _smaller(point: Point, other: Point) -> bool:
     """Whether a violation is the smaller one: by its largest size, then by all that it has, in order."""
     rows = [(max(at.get("sizes", ()), default=0), *at.get("sizes", ()), *at.values()) for at in (point, other)]
@@ -131,12 +150,13 @@ def _run(name: str, function: str, claim: Claim, share: float) -> Point | None:
 
 
 @lru_cache(maxsize=64)
-def _attempts(engines: tuple[str, ...], effort: float) -> tuple[tuple[str, str, float], ...]:
-    """(solver, its function, effort) in order.
+def _attempts(engines: tuple[str, ...], effort: float, sizes: bool) -> tuple[tuple[str, str, float], ...]:
+    """(solver, its function, effort) in order. sizes: whether the claim has size symbols.
 
     Few points are tried before isl is asked: it may labour for seconds over what takes them milliseconds. Between a
-    short and a full try of isl comes a bounded search: of somewhat more points, or at the first elements. Before smt,
-    which may labour over products of sizes, the smallest sizes are tried.
+    short and a full try of isl comes a bounded search: of somewhat more points, or at the first elements; and, where
+    no size is a symbol, a short try of z3, which takes choices and reads of tables more lightly. Before a full one of
+    smt, which may labour over products of sizes, the smallest sizes are tried.
     """
     attempts: list[tuple[str, str, float]] = []
     for name in engines:
@@ -148,6 +168,8 @@ def _attempts(engines: tuple[str, ...], effort: float) -> tuple[tuple[str, str, 
                 (name, "decide", effort / QUICK_BUDGET_DIVISOR),
                 ("brute", "bounded_search", effort),
             ]
+            if "smt" in engines and not sizes:
+                attempts.append(("smt", "decide", effort / QUICK_BUDGET_DIVISOR))
         attempts.append((name, "decide", effort))
         if name == "isl":
             attempts.append((name, "growing", effort))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
-from typing import Any
+from typing import Any, TypeVar
 
 import z3
 
@@ -28,6 +28,8 @@ BUDGET = 10_000_000
 SMALL = (16, 256)
 """Sizes up to which violations are sought as bit-vectors: z3 finds them far more surely than among integers."""
 
+Answer = TypeVar("Answer")
+
 RESTARTS = 8
 """Attempts at a proof over integers. Most take few steps, some never end, and which do changes with the seed."""
 
@@ -47,17 +49,32 @@ def decide(claim: Claim, effort: float = 1) -> Point | None:
     >>> decide(Claim(pair, And((LexLess("first", "second"), Same(At(swap, "first"), At(swap, "second"))))))
     {'first': (0,), 'second': (9,)}
     """
-    budget = int(BUDGET * effort)
+    return _alone(lambda session, budget: _answer(session, claim, budget), effort)
+
+
+def proves(claim: Claim, effort: float = 1) -> bool:
+    """Whether there is no violation. As `decide`, which alone looks for one, and the smallest."""
+    if claim.sizes() or isinstance(claim.violation, Uncovered):
+        return decide(claim, effort) is None
+    return _alone(lambda session, budget: _proved(session, claim, budget), effort)
+
+
+def _alone(ask: Callable[[Session, int], Answer], effort: float) -> Answer:
+    """What a question gives that has a context and a budget to itself."""
     try:
         # one question at a time: z3 counts memory over the whole process, and two would spend each other's
         with NATIVE, closing(Session()) as session:
-            if isinstance(claim.violation, Uncovered):
-                return unreached(session, claim, budget, _decided, _proved)
-            return _decided(session, claim, budget)
+            return ask(session, int(BUDGET * effort))
     except z3.Z3Exception as error:
         if "memory" in str(error):
             raise BudgetExceeded(f"the {MEMORY} megabytes for z3 are spent") from None
         raise Unsupported(f"z3 cannot: {error}") from None
+
+
+def _answer(session: Session, claim: Claim, budget: int) -> Point | None:
+    if isinstance(claim.violation, Uncovered):
+        return unreached(session, claim, budget, _decided, _proved)
+    return _decided(session, claim, budget)
 
 
 def _decided(session: Session, claim: Claim, budget: int) -> Point | None:

@@ -76,14 +76,19 @@ class Search:
         return values
 
     def _least(self, terms: Sequence[Any], best: list[int], at_most: Callable[[Any, int], Any]) -> list[int]:
-        """The solution with the smallest first term: doubling steps up from 0 first, as it is mostly near."""
-        low = step = 0
+        """The solution with the smallest first term, which is mostly near 0, or has few bits that are not 0."""
+        low = 0
         while low < best[0]:
-            probe = min(low + step, (low + best[0]) // 2)
-            if self.possible(at_most(terms[0], probe)):
-                best = [self.value(term) for term in terms]
-            else:
-                low, step = probe + 1, 2 * step + 1
+            # by turns the least number that is left, and all below the highest bit that is open
+            if self.possible(at_most(terms[0], low)):
+                return [self.value(term) for term in terms]
+            bit = (best[0] ^ low).bit_length() - 1
+            low, middle = low + 1, best[0] >> bit << bit
+            if low < middle:
+                if self.possible(at_most(terms[0], middle - 1)):
+                    best = [self.value(term) for term in terms]
+                else:
+                    low = middle
         return best
 
 
