@@ -13,7 +13,7 @@ Where they are not enough, all that hold are used together.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,7 +31,7 @@ from layoutproof.bodies.order import (
 )
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.shapes import quotient, reshaped
-from layoutproof.bodies.terms import every, names_in, renaming, replaced
+from layoutproof.bodies.terms import Keys, every, names_in, renaming, replaced
 from layoutproof.bodies.values import (
     FALSE,
     TRUE,
@@ -102,6 +102,7 @@ class States:
     _end: dict[str, int] = field(default_factory=dict)
     _invariants: dict[tuple[str, str], _Invariant] = field(default_factory=dict)
     _known: dict[Any, Term] = field(default_factory=dict)
+    _keys: Keys = field(default_factory=Keys)
     _made: int = 0
     _generation: int = 0
     _checks: int = 0
@@ -269,22 +270,25 @@ class States:
         """The condition that something undefined decides whether or where an effect happens."""
         if self.unwritten and self.only < 0:
             return FALSE
-        terms = [*spot.path]
-        for step in view.steps if view is not None else ():
-            terms += [term for piece in step.slices for term in (piece.start, piece.size)]
-        parts: list[Term] = []
-        for term in terms:
-            for part in every(self._plain(term)):
-                if part.op == "name" and part.args[0] in self.body.doubts:
-                    parts.append(self.resolved(self.body.doubts[part.args[0]].undefined()))
-                elif part.op == "name" and part.args[0] in self.body.carried:
-                    parts.append(self.resolved(leaf(part.args[0], ())))
-                elif part.op == "read" and part.args[0].args[0] in self.body.loads:
-                    name = part.args[0].args[0]
-                    load = self.body.effects[int(name[4:])]
-                    single = isinstance(load, Access) and load.view.dims == ()
-                    parts.append(self.resolved(leaf(name, () if single else part.args[1:])))
-        return any_of(parts)
+        return any_of([self.resolved(doubt) for doubt in self.doubts(conditions_of(spot, view))])
+
+    def doubts(self, terms: Iterable[Term]) -> list[Term]:
+        """The conditions, each once, that a number in some terms is undefined."""
+        found: dict[int, Term] = {}
+        for part in (part for term in terms for part in every(self._plain(term))):
+            doubt = None
+            if part.op == "name" and part.args[0] in self.body.doubts:
+                doubt = self.body.doubts[part.args[0]].undefined()
+            elif part.op == "name" and part.args[0] in self.body.carried:
+                doubt = leaf(part.args[0], ())
+            elif part.op == "read" and part.args[0].args[0] in self.body.loads:
+                name = part.args[0].args[0]
+                load = self.body.effects[int(name[4:])]
+                single = isinstance(load, Access) and load.view.dims == ()
+                doubt = leaf(name, () if single else part.args[1:])
+            if doubt is not None:
+                found.setdefault(self._keys.of(doubt), doubt)
+        return list(found.values())
 
     def _after_loop(self, group: Sequence[Store], depth: int, at: Index, state: Term) -> Term:
         left = []
@@ -657,6 +661,12 @@ class States:
         counts = [_below(loop) for loop in loops]
         plain = [loop if loop.count is None or loop.count.op == "int" else Loop(loop.name, None) for loop in loops]
         return asked(self.kernel, body, [*counts, whole], plain, {**elements, **extents})
+
+
+def conditions_of(spot: Spot, view: View | None = None) -> list[Term]:
+    """The numbers and conditions that say whether and where an effect happens."""
+    steps = view.steps if view is not None else ()
+    return [*spot.path, *(term for step in steps for piece in step.slices for term in (piece.start, piece.size))]
 
 
 def upper(condition: Term) -> Term:

@@ -5,6 +5,7 @@ Terms of a body are graphs: a mask that is used twice doubles with every use whe
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,20 +13,27 @@ from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.term import Term, apply
 
+_LEAVES = frozenset({"int", "name", "maybe"})
+_NAMED = frozenset({"read", "leaf"})
+"""Operations whose first argument is the name of a table or of a leaf, and no part."""
+
 
 def every(term: Term) -> list[Term]:
     """Every part of a term once, parts before wholes; the name of a table or of a leaf is no part."""
     found: dict[int, Term] = {}
-    todo = [(term, False)]
+    todo: list[Term | tuple[Term]] = [term]
     while todo:
-        part, opened = todo.pop()
-        if id(part) in found:
-            continue
-        if opened or part.op in ("int", "name", "maybe"):
-            found[id(part)] = part
-            continue
-        todo.append((part, True))
-        todo += [(a, False) for a in part.args[part.op in ("read", "leaf") :]]
+        part = todo.pop()
+        if type(part) is tuple:
+            # all that it is made of was found
+            found[id(part[0])] = part[0]
+        elif id(part) not in found:
+            op = part.op
+            if op in _LEAVES:
+                found[id(part)] = part
+                continue
+            todo.append((part,))
+            todo += part.args[1:] if op in _NAMED else part.args
     return list(found.values())
 
 
@@ -42,12 +50,13 @@ def replaced(term: Term, change: Callable[[Term], Term | None]) -> Term:
     """
     new: dict[int, Term] = {}
     for part in every(term):
-        keep = part.op in ("read", "leaf")
-        if part.op in ("int", "name", "maybe"):
+        if part.op in _LEAVES:
             made = part
         else:
-            inner = (*part.args[:keep], *(new[id(a)] for a in part.args[keep:]))
-            same = all(a is b for a, b in zip(inner, part.args, strict=True))
+            keep = part.op in _NAMED
+            inner = [*part.args[:keep], *[new[id(a)] for a in part.args[keep:]]]
+            # what is equal is what is the same: terms have no truth of ==
+            same = all(map(operator.is_, inner, part.args))
             made = part if same else Term(part.op, *inner)
         other = change(made)
         new[id(part)] = made if other is None else other
@@ -71,8 +80,8 @@ class Keys:
         for part in every(term):
             if id(part) in self._known:
                 continue
-            keep = part.op in ("read", "leaf")
-            if part.op in ("int", "name", "maybe"):
+            keep = part.op in _NAMED
+            if part.op in _LEAVES:
                 key: tuple[Any, ...] = (part.op, *part.args)
             else:
                 table = tuple(str(a) for a in part.args[:keep])

@@ -87,6 +87,10 @@ class Obligation:
     tables: tuple[str, ...] = ()
 
 
+Due = Obligation | Callable[[], Obligation]
+"""An obligation, or what makes it, where a rule has many and a caller may want one."""
+
+
 def for_each_operand(
     operands: Iterable[Operand], make: Callable[[Operand], Iterable[Obligation]]
 ) -> tuple[Obligation, ...]:

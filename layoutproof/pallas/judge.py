@@ -16,7 +16,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.core.size import symbols_of
 from layoutproof.core.term import Amount, Term, fixed
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Table
-from layoutproof.kernel.obligation import Obligation, Settled, undecided
+from layoutproof.kernel.obligation import Due, Obligation, Settled, undecided
 from layoutproof.pallas.assumptions import about, impossible, tables_of
 from layoutproof.pallas.settled import Open, depends, settled
 from layoutproof.pallas.settled import where as bounds_of_sizes
@@ -70,7 +70,7 @@ def judge(
     nothing = "" if where is None else unsatisfied(where, effort)
     nothing = nothing or next((f"vacuous: {why}" for why in map(impossible, kernel.tables) if why), "")
     how = (ENGINES if engine is None else (engine,), confirm, effort)
-    made: dict[tuple[str, Kernel], tuple[Obligation, ...]] = {}
+    made: dict[tuple[str, Kernel], tuple[Due, ...]] = {}
     found: list[Finding] = []
     open_: list[Open] = []
     for name in by_default(kernel) if names is None else names:
@@ -85,7 +85,8 @@ def judge(
                 raise LayoutError(f"{name} is about a hardware target; give one: {known}")
             found.append(Finding(name, kernel.name, foreign(kernel, chip), verdict=Verdict.UNKNOWN))
             continue
-        for position, obligation in enumerate(_obligations(module, kernel, chip)):
+        for position, due in enumerate(_obligations(module, kernel, chip)):
+            obligation = _made(due, kernel)
             if nothing:
                 obligation = replace(obligation, claim=undecided(nothing))
             finding = _finding(name, kernel, obligation, condition, symbols, how)
@@ -104,7 +105,10 @@ def judge(
                         made.clear()
                         made[name, assumed] = _obligations(module, assumed, chip)
                     more = made[name, assumed]
-                    return more[k] if k < len(more) and more[k].subject == of else None
+                    if k >= len(more):
+                        return None
+                    new = _made(more[k], assumed)
+                    return new if new.subject == of else None
 
                 def within(sizes: str) -> Term | None:
                     return where_term(sizes, symbols) if sizes else condition
@@ -118,9 +122,7 @@ def judge(
                     asked = posed(assumed)
                     return None if asked is None else _finding(name, assumed, asked, within(sizes), symbols, how)
 
-                def holds(
-                    assumed: Kernel, sizes: str, posed: Callable[[Kernel], Obligation | None] = posed
-                ) -> bool:
+                def holds(assumed: Kernel, sizes: str, posed: Callable[[Kernel], Obligation | None] = posed) -> bool:
                     asked = posed(assumed)
                     return asked is not None and _proved(asked, within(sizes), symbols, how)
 
@@ -364,13 +366,20 @@ def _others_targets(name: str | None = None) -> tuple[Any, ...]:
     return tuple(module for module in other_targets(name) if hasattr(module, "KERNEL_TARGETS"))
 
 
-def _obligations(module: ModuleType, kernel: Kernel, target: KernelTarget | None) -> tuple[Obligation, ...]:
+def _obligations(module: ModuleType, kernel: Kernel, target: KernelTarget | None) -> tuple[Due, ...]:
     try:
         return tuple(module.obligations(kernel, target) if module.TARGET else module.obligations(kernel))
     except Undecided as reason:
         return (Obligation(kernel.name, undecided(str(reason)), source=kernel.source),)
     except Exception as error:
         return (Obligation(kernel.name, undecided(failure(error)), source=kernel.source),)
+
+
+def _made(due: Due, kernel: Kernel) -> Obligation:
+    try:
+        return due if isinstance(due, Obligation) else due()
+    except Exception as error:
+        return Obligation(kernel.name, undecided(failure(error)), source=kernel.source)
 
 
 def _finding(

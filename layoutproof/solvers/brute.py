@@ -63,7 +63,7 @@ QUICK = 1 << 22
 FIRST = 20_000
 """Indices looked at by `bounded_search` where there are more and arrays do not do."""
 
-LOOKED_AT = 100_000
+LOOKED_AT = 10_000
 """Combinations of points of a claim within a claim."""
 
 FURTHER = 10_000

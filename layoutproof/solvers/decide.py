@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
-from layoutproof.core.claim import And, At, Claim, Formula, NotExists, PlacePredicate, Same, Uncovered
+from layoutproof.core.claim import And, At, Claim, Formula, Kept, NotExists, PlacePredicate, Same, Uncovered
 from layoutproof.core.errors import BudgetExceeded, InternalError, NotSmallest, Undecided, Unsupported
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Point
@@ -208,14 +208,21 @@ def _replay(claim: Claim, point: Point, engine: str, effort: float) -> None:
 def _nobody_else(claim: Claim, point: Point, engine: str, effort: float) -> bool:
     """As a replay, where there are too many further points to look at: that there is none is asked of another engine.
 
-    Raises Undecided where that does not know.
+    So is that another claim is kept at these sizes. Raises Undecided where that does not know.
     """
     parts = claim.violation.parts if isinstance(claim.violation, And) else (claim.violation,)
-    rest = tuple(part for part in parts if not isinstance(part, NotExists))
+    rest = tuple(part for part in parts if not isinstance(part, NotExists | Kept))
     if not _solver("brute").violates(replace(claim, violation=And(rest)), point):
         return False
     sizes = pinned(claim, point)
     for part in parts:
+        if isinstance(part, Kept):
+            there = replace(part.claim, where=sizes, symbols=claim.symbols)
+            kept = decide(there, tuple(name for name in ENGINES if name != engine), False, effort)
+            if kept.reason:
+                raise Unsupported(f"found {point}, where no second engine says that the claim is kept ({kept.reason})")
+            if kept.point is not None:
+                return False
         if isinstance(part, NotExists):
             nobody = Claim(
                 {"pinned": Space(), **part.points}, _at(part.formula, point), where=sizes, symbols=claim.symbols

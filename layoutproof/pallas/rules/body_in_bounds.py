@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from layoutproof.bodies.claims import Asked, asked, not_modelled
@@ -26,7 +27,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point, Verdict
 from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.kernel import Kernel
-from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
 
 TARGET = False
 BODY = True
@@ -34,7 +35,7 @@ MOST_COPIES = 8
 """Slices of one line that are asked about at once."""
 
 
-def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
+def obligations(kernel: Kernel) -> tuple[Due, ...]:
     """One per line and reference with slices that are not inside for all to see; one for all that are.
 
     What an unrolled loop does in many copies is one question: a violation is one of any copy.
@@ -55,8 +56,8 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
                     path = tuple(map(id, spot.path))
                     key = (spot.source, view.reference.name, what, place, path, spot.loops)
                     groups.setdefault(key, []).append((spot, view, what, step))
-    found = [
-        _inside(kernel, body, members[k : k + MOST_COPIES])
+    found: list[Due] = [
+        partial(_inside, kernel, body, members[k : k + MOST_COPIES])
         for members in groups.values()
         for k in range(0, len(members), MOST_COPIES)
     ]

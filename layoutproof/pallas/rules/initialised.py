@@ -22,8 +22,8 @@ from contextlib import suppress
 from typing import Any
 
 from layoutproof.bodies.claims import not_modelled
-from layoutproof.bodies.effects import Access, Body, Copy, Effect, Index, Reference, Spot, View, places
-from layoutproof.bodies.memory_state import States
+from layoutproof.bodies.effects import Access, Body, Copy, Index, Reference, Spot, View, places
+from layoutproof.bodies.memory_state import States, conditions_of
 from layoutproof.bodies.order import operand_of
 from layoutproof.bodies.touched import sizes_of
 from layoutproof.bodies.values import TRUE, Lost
@@ -140,14 +140,11 @@ def _handed_out(kernel: Kernel, copy: Copy) -> bool:
 def _dropped(kernel: Kernel, body: Body, deciding: Deciding, load: Access) -> bool:
     """Whether no store stores anything that is made of an unwritten element of a load."""
     states = States(kernel, body, deciding.holds, deciding.holds, unwritten=True, only=load.spot.number)
-    for effect in body.effects:
-        # what decides whether and where something happens is used, too
-        seen = effect.view if isinstance(effect, Access) else None
-
-        def decides(effect: Effect = effect, seen: View | None = seen) -> Sequence[Term]:
-            return [states.doubted(effect.spot, seen)]
-
-        if not states.impossible(decides, {})[1]:
+    # what decides whether and where something happens is used, too
+    seen = ((e.spot, e.view if isinstance(e, Access) else None) for e in body.effects)
+    used = {id(term): term for spot, view in seen for term in conditions_of(spot, view)}
+    for doubt in states.doubts(used.values()):
+        if not states.impossible(lambda doubt=doubt: [states.resolved(doubt)], {})[1]:  # type: ignore[misc]
             return False
     for store in _stores(body):
         dims = store.view.dims
