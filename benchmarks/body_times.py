@@ -75,8 +75,9 @@ def child(group: str, questions: bool) -> None:
             judge(call, names=[question])
             by_question[question] = time.process_time() - begun
         answers = [
-            [f.question, f.subject, f.verdict.value, f.severity, f.reason, f.fix, f"{Path(f.file).name}:{f.line}"]
-            + [json.loads(json.dumps(f.counterexample, default=str)), list(f.needs)]
+            [*map(str, (f.question, f.subject, f.verdict.value, f.severity, f.reason, f.fix, f.line))]
+            + [f"{name} {value}" for name, value in (f.counterexample or {}).items()]
+            + [*f.needs]
             for f in found
         ]
         row = {"kernel": name, "seconds": seconds, "body": body, "memory": memory, "by_question": by_question}
