@@ -20,8 +20,6 @@ from layoutproof.kernel.read_consistency import range_of, restricted
 from layoutproof.solvers.decide import ENGINES, Decision, decide, proves
 
 Place = tuple[int, ...]
-EFFORT = 1 / 30
-"""Of the step budget of isl, for what is tried first, and for a candidate: what they take is mostly far below."""
 MOST_TRIED = 200
 """Programs and elements that are looked at one by one where the smallest candidate turns out to be none."""
 
@@ -43,7 +41,7 @@ class Deciding:
 
     def holds(self, claim: Asked) -> bool:
         """Whether one engine, the quickest at it, proves a claim: of many that are tried, most fail."""
-        held = proves(claim.claim, ("isl",), effort=EFFORT)
+        held = proves(claim.claim, ("isl",))
         if held:
             self.by.setdefault("isl")
         return held
