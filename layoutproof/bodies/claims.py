@@ -74,7 +74,7 @@ def asked(
     known = {loop.name for loop in inner}
     more = {name: extent for name, extent in (elements or {}).items() if name in names}
     more |= {name: extent for name, extent in body.witnesses.items() if name in names}
-    unknowns = [body.unknowns[name] for name in names if name in body.unknowns]
+    unknowns = [body.unknowns[name] for name in sorted(names) if name in body.unknowns]
     stray = names - own - known - set(more) - {u.name for u in unknowns} - set(body.definitions)
     sizes = {name for extent in kernel.grid for name in _symbols(extent)}
     if stray - sizes:

@@ -29,11 +29,14 @@ from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.effects import Body, Carried, Effect, Handed, Kept, Loop, Reference, Spot, Unknown, View
 from layoutproof.bodies.integers import literal
 from layoutproof.bodies.values import TRUE, Index, Lost, Value, all_of, any_of, dims_of, maybe, settled
+from layoutproof.core.budget import budget, spend
 from layoutproof.core.element_types import integer_range
 from layoutproof.core.errors import BudgetExceeded, shorten
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel, Table
 
+STEPS, PER_EQUATION = 1_000_000, 20
+"""The budget for reading one body, with the invariants of its loops, and what an equation takes of it."""
 MOST_EQUATIONS = 400_000
 """Equations that are looked at, loops once each; then the body is over budget."""
 
@@ -236,6 +239,7 @@ class Interpreter:
         used = frozenset(atom for atom in uses if not hasattr(atom, "val"))
         for equation in inner.eqns:
             self._seen += 1
+            spend(PER_EQUATION)
             if self._seen > MOST_EQUATIONS:
                 raise BudgetExceeded(f"the body has more than {MOST_EQUATIONS} equations")
             outer = self.equation, self._used, self.scope
@@ -322,6 +326,18 @@ def body_of(
     JAX, for messages.
     Raises BudgetExceeded for bodies that are too long.
     """
+    with budget(STEPS):
+        return _read(reader, jaxpr, references, kernel, arguments, version)
+
+
+def _read(
+    reader: Reader,
+    jaxpr: Any,
+    references: Sequence[Reference],
+    kernel: Kernel,
+    arguments: Sequence[Any] | None,
+    version: str,
+) -> Body:
     tables = frozenset(r.name for r in references if r.memory == "smem" and _same_for_all(kernel, r))
 
     def passed(constant: frozenset[str], induction: bool) -> Interpreter:

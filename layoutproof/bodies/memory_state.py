@@ -31,7 +31,7 @@ from layoutproof.bodies.order import (
 )
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.shapes import quotient, reshaped
-from layoutproof.bodies.terms import Keys, every, names_in, renaming, replaced
+from layoutproof.bodies.terms import PARTS, Keys, every, names_in, renaming, replaced
 from layoutproof.bodies.values import (
     FALSE,
     TRUE,
@@ -45,6 +45,7 @@ from layoutproof.bodies.values import (
     settled,
     simplified,
 )
+from layoutproof.core.budget import spend
 from layoutproof.core.errors import BudgetExceeded, Undecided
 from layoutproof.core.term import ONE, ZERO, Term
 from layoutproof.kernel.kernel import Kernel
@@ -643,7 +644,9 @@ class States:
         return other
 
     def _small(self, term: Term) -> Term:
-        if len(every(term)) > MOST_PARTS:
+        parts = len(every(term))
+        spend(1 + parts // PARTS)
+        if parts > MOST_PARTS:
             raise BudgetExceeded(f"a condition on memory has more than {MOST_PARTS} parts")
         return term
 

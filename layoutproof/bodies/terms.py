@@ -9,10 +9,13 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from layoutproof.core.budget import spend
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.term import Term, apply
 
+PARTS = 32
+"""Parts of a term that one step of a budget looks at."""
 _LEAVES = frozenset({"int", "name", "maybe"})
 _NAMED = frozenset({"read", "leaf"})
 """Operations whose first argument is the name of a table or of a leaf, and no part."""
@@ -114,7 +117,9 @@ class Evaluation:
 
     def __call__(self, term: Term) -> Any:
         """The value of a term."""
-        for part in every(term):
+        parts = every(term)
+        spend(1 + len(parts) // PARTS)
+        for part in parts:
             if id(part) not in self._known:
                 self._known[id(part)] = (part, self._value(part))
         return self._known[id(term)][1]

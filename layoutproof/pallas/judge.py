@@ -8,6 +8,7 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
+from layoutproof.core.budget import budget
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import LayoutError, Undecided, failure, listed, unknown_name
 from layoutproof.core.expression import parse_condition
@@ -35,6 +36,8 @@ GRID = "grid"
 """What `only` may say: the grid and the BlockSpecs, and nothing of the body."""
 IDLE = "asked nothing: "
 """What the reason begins with where a property had nothing to ask."""
+STEPS = 1_000_000
+"""The budget of one property for all that it asks of a kernel, at effort 1: some ten seconds of a machine of 2025."""
 PIPELINE = "emit_pipeline"
 """What moves the windows of a pipeline in a body; of its own body, those properties are asked that say `PIPELINES`."""
 LAST = frozenset({"inputs_read"})
@@ -85,11 +88,12 @@ def judge(
                 raise LayoutError(f"{name} is about a hardware target; give one: {known}")
             found.append(Finding(name, kernel.name, foreign(kernel, chip), verdict=Verdict.UNKNOWN))
             continue
-        for position, due in enumerate(_obligations(module, kernel, chip)):
-            obligation = _made(due, kernel)
+        with budget(STEPS * effort):
+            obligations = [_made(due, kernel) for due in _obligations(module, kernel, chip)]
             if nothing:
-                obligation = replace(obligation, claim=undecided(nothing))
-            finding = _finding(name, kernel, obligation, condition, symbols, how)
+                obligations = [replace(obligation, claim=undecided(nothing)) for obligation in obligations]
+            told = [_finding(name, kernel, obligation, condition, symbols, how) for obligation in obligations]
+        for position, (obligation, finding) in enumerate(zip(obligations, told, strict=True)):
             about_it, sized, whole = _rests_on(kernel, name, obligation, finding, where)
             if about_it or sized or whole:
 
@@ -129,7 +133,8 @@ def judge(
                 open_.append(Open(len(found), again, holds, about_it, about_body(name), sized, whole))
             found.append(finding)
     try:
-        answers = settled(kernel, found, open_)
+        with budget(STEPS * effort):
+            answers = settled(kernel, found, open_)
     except Exception as error:
         answers = {
             o.position: depends(found[o.position], [t.name for t in kernel.tables], failure(error)) for o in open_
@@ -378,6 +383,8 @@ def _obligations(module: ModuleType, kernel: Kernel, target: KernelTarget | None
 def _made(due: Due, kernel: Kernel) -> Obligation:
     try:
         return due if isinstance(due, Obligation) else due()
+    except Undecided as reason:
+        return Obligation(kernel.name, undecided(str(reason)), source=kernel.source)
     except Exception as error:
         return Obligation(kernel.name, undecided(failure(error)), source=kernel.source)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from layoutproof.core.budget import spent
 from layoutproof.core.errors import listed
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
@@ -139,7 +140,7 @@ class _Tries:
         """Whether a question is proved for tables of which this is assumed."""
         key = (one.position, _said(more[table.name] for table in one.tables))
         if key not in self._known:
-            if self.left <= 0:
+            if self.left <= 0 or spent():
                 return False
             self.left -= 1
             found = one.holds(self._assumed(more), where(self.sizes if one.sized else {}))
@@ -148,7 +149,7 @@ class _Tries:
 
     def ask(self, one: Open, more: Mapping[str, Table], sizes: Mapping[str, int]) -> Finding | None:
         """The answer for such tables and sizes; None where no more may be asked."""
-        if self.left <= 0:
+        if self.left <= 0 or spent():
             return None
         self.left -= 1
         return one.again(self._assumed(more), where(sizes))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf, prod
 from typing import Any
 
+from layoutproof.core.budget import spend
 from layoutproof.core.claim import (
     And,
     At,
@@ -286,6 +287,7 @@ class _Trial:
         key = (id(index_map), index, replica)
         if key in self.known:
             return self.known[key]
+        spend(1)
         place = tuple(_on_ints(index_map.place, index, replica, self.on))
         if len(self.known) < KEPT:
             self.known[key] = place

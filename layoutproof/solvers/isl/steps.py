@@ -7,7 +7,11 @@ from typing import Any
 
 import islpy as isl
 
+from layoutproof.core.budget import spend
 from layoutproof.core.errors import BudgetExceeded
+
+PER_CALL, PER_OPERATION = 5, 20
+"""Steps of a budget around it: for a call, and operations for one of them."""
 
 
 class Steps:
@@ -23,6 +27,7 @@ class Steps:
         self._extend()
 
     def __call__(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        spend(PER_CALL)
         for again in (False, True):
             try:
                 return function(*arguments)
@@ -32,6 +37,7 @@ class Steps:
             # isl's counter stands at the limit now
             if self.limit >= self.budget:
                 break
+            spend(self.call // PER_OPERATION)
             if again:
                 raise BudgetExceeded(f"one call of isl needs more than {self.call} operations")
             self._extend()

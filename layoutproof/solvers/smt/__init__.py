@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import z3
 
+from layoutproof.core.budget import spend
 from layoutproof.core.claim import Claim, Uncovered
 from layoutproof.core.errors import BudgetExceeded, InternalError, NotSmallest, Undecided, Unsupported
 from layoutproof.core.forks import NATIVE
@@ -27,6 +28,9 @@ BUDGET = 10_000_000
 
 SMALL = (16, 256)
 """Sizes up to which violations are sought as bit-vectors: z3 finds them far more surely than among integers."""
+
+PER_QUESTION = 500
+"""Steps of a budget around it that a context takes."""
 
 Answer = TypeVar("Answer")
 
@@ -64,6 +68,7 @@ def _alone(ask: Callable[[Session, int], Answer], effort: float) -> Answer:
     try:
         # one question at a time: z3 counts memory over the whole process, and two would spend each other's
         with NATIVE, closing(Session()) as session:
+            spend(PER_QUESTION)
             return ask(session, int(BUDGET * effort))
     except z3.Z3Exception as error:
         if "memory" in str(error):

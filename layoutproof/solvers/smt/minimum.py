@@ -7,8 +7,12 @@ from typing import Any
 
 import z3
 
+from layoutproof.core.budget import most, spend
 from layoutproof.core.errors import BudgetExceeded, Undecided, Unsupported
 from layoutproof.solvers.smt.session import MEMORY, Session
+
+PER_CHECK, Z3_STEPS = 100, 30
+"""Steps of a budget around it: for a check, and z3's own for one of them."""
 
 _OVER = ("canceled", "max. resource limit exceeded")
 
@@ -35,12 +39,14 @@ class Search:
         """Whether all that was added, and `more`, can hold. Raises Undecided when the budget is spent."""
         # the counter runs over the whole process, the limit over one check; a limit of 0 would be none
         before = self._spent()
-        self.solver.set("rlimit", max(1, self.left))
+        self.solver.set("rlimit", max(1, min(self.left, Z3_STEPS * most(self.left))))
         if more:
             self.solver.push()
             self.solver.add(*more)
         answer = self.session.check(self.solver)
-        self.left -= self._spent() - before
+        used = self._spent() - before
+        self.left -= used
+        spend(PER_CHECK + used // Z3_STEPS)
         reason = self.solver.reason_unknown() if answer == z3.unknown else ""
         self.solution = self.solver.model() if answer == z3.sat else None
         if more:

@@ -1,0 +1,64 @@
+"""A budget of steps for everything that is done within a `with`, however many claims and engines that takes.
+
+Each engine has a budget of its own for each claim; a question about a kernel may ask a thousand claims. Steps are
+counted, never seconds: one is about ten microseconds of a machine of 2025, whoever does it, and each of those who work
+says what it has done (`spend`). Without a budget around it nothing is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from layoutproof.core.errors import BudgetExceeded
+
+
+@dataclass(slots=True)
+class Budget:
+    """Steps of which `left` are not spent."""
+
+    steps: int
+    left: int
+
+
+_NOW: ContextVar[Budget | None] = ContextVar("budget", default=None)
+
+
+@contextmanager
+def budget(steps: int) -> Iterator[Budget]:
+    """Within it as many steps may be done; a budget around this one is not touched.
+
+    >>> with budget(100) as mine:
+    ...     spend(30)
+    >>> mine.left
+    70
+    """
+    mine = Budget(steps, steps)
+    token = _NOW.set(mine)
+    try:
+        yield mine
+    finally:
+        _NOW.reset(token)
+
+
+def spend(steps: int) -> None:
+    """Steps that were done. Raises BudgetExceeded where there were not as many left."""
+    mine = _NOW.get()
+    if mine is not None:
+        mine.left -= steps
+        if mine.left < 0:
+            raise BudgetExceeded(spent())
+
+
+def spent() -> str:
+    """That the budget is spent, in words; "" where it is not."""
+    mine = _NOW.get()
+    return "" if mine is None or mine.left >= 0 else f"the budget of {mine.steps} steps for one question is spent"
+
+
+def most(steps: int) -> int:
+    """As many of some steps as are left, one at least."""
+    mine = _NOW.get()
+    return steps if mine is None else max(1, min(steps, mine.left))

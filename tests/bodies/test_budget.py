@@ -1,0 +1,85 @@
+"""A question about a body ends at a budget of steps, and costs no more where there are more programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+jax = pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
+
+import jax.numpy as jnp  # noqa: E402
+from jax.experimental import pallas as pl  # noqa: E402
+
+from layoutproof.core.budget import Budget, budget, most, spend  # noqa: E402
+from layoutproof.core.errors import BudgetExceeded  # noqa: E402
+from layoutproof.core.result import Verdict  # noqa: E402
+from layoutproof.kernel.kernel import Kernel  # noqa: E402
+from layoutproof.pallas import judge as judging  # noqa: E402
+from layoutproof.pallas.from_jax.trace import kernels_of  # noqa: E402
+from layoutproof.pallas.judge import judge  # noqa: E402
+
+
+def masked_rows(programs: int) -> Kernel:
+    """A kernel that masks the columns behind 200 and moves row after row in a loop; ten blocks of eight rows."""
+
+    def body(x: Any, o: Any) -> None:
+        def step(r: Any, carry: Any) -> Any:
+            row = x[pl.ds(r, 1), :]
+            o[pl.ds(r, 1), :] = jnp.where(jax.lax.broadcasted_iota(jnp.int32, (1, 256), 1) < 200, row, 0)
+            return carry
+
+        jax.lax.fori_loop(0, 8, step, 0)
+
+    spec = pl.BlockSpec((8, 256), lambda i: (i // (programs // 10), 0))
+    shape = jax.ShapeDtypeStruct((80, 200), jnp.float32)
+    function = pl.pallas_call(body, grid=(programs,), in_specs=[spec], out_specs=spec, out_shape=shape)
+    (call,) = kernels_of(function, (shape,))
+    assert isinstance(call, Kernel)
+    return call
+
+
+def test_what_is_spent_is_spent_within_and_not_around() -> None:
+    with budget(100) as outer:
+        spend(60)
+        assert most(70) == 40
+        with budget(10), pytest.raises(BudgetExceeded, match="the budget of 10 steps"):
+            spend(11)
+        spend(40)
+    assert outer.left == 0
+    spend(1_000_000)
+
+
+def test_a_question_over_budget_is_unknown_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    call = masked_rows(10)
+    names = ["body_in_bounds", "outputs_stored", "undefined_values"]
+    assert {f.verdict for f in judge(call, names=names)} == {Verdict.PROVED}
+    monkeypatch.setattr(judging, "STEPS", 10)
+    found = [f for f in judge(call, names=names) if f.verdict is not Verdict.PROVED]
+    assert {f.question for f in found} >= {"outputs_stored", "undefined_values"}
+    assert {f.verdict for f in found} == {Verdict.UNKNOWN}
+    assert all("the budget of 10 steps" in f.reason and "report" not in f.reason for f in found)
+    # more effort is more steps
+    monkeypatch.setattr(judging, "STEPS", 100_000)
+    assert {f.verdict for f in judge(call, names=names, effort=2)} == {Verdict.PROVED}
+
+
+def test_a_thousand_million_programs_cost_as_much_as_ten(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Budget] = []
+
+    @contextmanager
+    def noted(steps: int) -> Iterator[Budget]:
+        with budget(steps) as one:
+            opened.append(one)
+            yield one
+
+    monkeypatch.setattr(judging, "budget", noted)
+    spent = []
+    for programs in (10, 10**9):
+        opened.clear()
+        assert {f.verdict for f in judge(masked_rows(programs)) if f.severity == "error"} == {Verdict.PROVED}
+        spent.append(sum(one.steps - one.left for one in opened))
+    ten, many = spent
+    assert 0 < many < 2 * ten + 1_000
