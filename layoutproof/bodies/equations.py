@@ -105,13 +105,14 @@ class Primitive:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Equation:
-    """One step. source: `file:line` that it was made from, "" where nobody knows."""
+    """One step. source: `file:line` that it was made from, "" where nobody knows.  scope: as of `effects.Spot`."""
 
     primitive: Primitive
     invars: tuple[Atom, ...]
     outvars: tuple[Variable, ...]
     params: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""
+    scope: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,7 +171,10 @@ class Transformed:
 
 
 class EquationReader:
-    """An `interpreter.Reader` of programs."""
+    """An `interpreter.Reader` of programs. scoped: whether what a pipeline copies is told from other copies."""
+
+    def __init__(self, scoped: bool = True) -> None:
+        self.scoped = scoped
 
     def opened(self, program: Program) -> tuple[Program, tuple[Any, ...]]:
         """The program; it has no constants."""
@@ -197,8 +201,8 @@ class EquationReader:
         return aval.memory
 
     def scope_of(self, equation: Equation) -> str:
-        """What of a pipeline an equation belongs to: nobody knows any more, so it is the body's own."""
-        return ""
+        """What of a pipeline an equation belongs to."""
+        return equation.scope if self.scoped else ""
 
     def is_jaxs_own(self, program: Program) -> bool:
         """Whether a nested program was made from a function of the jax package: nobody knows any more."""

@@ -218,3 +218,25 @@ def test_a_pipeline_in_a_body_is_judged_by_the_copies_that_it_makes(shift: int, 
         # which slot of its buffers a pipeline reads is a number that its loop hands on
         assert {f.question for f in bad if f.verdict.value == "unknown"} == {"initialised"}
         assert exit_code([found]) == (1 if wrong else 3)
+
+
+def test_a_pipeline_over_a_partial_tile_is_no_error_and_not_proved() -> None:
+    """Its last block is copied up to its last tile, rows 24:32 of 28: right, and a module does not say the block."""
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    x = jax.ShapeDtypeStruct((28, 128), "float32")
+    block = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    still = pl.BlockSpec(memory_space=pl.ANY)
+
+    def copy(a: Any, b: Any) -> None:
+        b[...] = a[...]
+
+    def kernel(a: Any, b: Any) -> None:
+        pltpu.emit_pipeline(copy, grid=(4,), in_specs=[block], out_specs=[block])(a, b)
+
+    call = pl.pallas_call(kernel, grid=(1,), in_specs=[still], out_specs=still, out_shape=x)
+    (read,) = kernels_in_hlo(lowered((call, (x,))))
+    found = judged(read)
+    assert found.verdict.value == "unknown"
+    assert any("partial" in f.reason for f in found.of("body_in_bounds"))

@@ -11,9 +11,10 @@ from dataclasses import replace
 from functools import cache, lru_cache, partial
 from typing import Any
 
-from layoutproof.bodies.effects import Body, Reference
+from layoutproof.bodies.effects import Body, Copy, Reference
 from layoutproof.bodies.equations import EquationReader, Program
 from layoutproof.bodies.reading import read_body
+from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import BudgetExceeded, LayoutError
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.from_mosaic.mosaic_child import read_bodies
@@ -31,8 +32,25 @@ def with_body(kernel: Kernel, module: Module, beside: tuple[Module, ...]) -> Ker
 
 
 def _body(kernel: Kernel, module: Module, beside: tuple[Module, ...]) -> Body:
-    body = read_body(EquationReader(), partial(_program, kernel, module, beside), kernel, "its Mosaic module")
+    body = read_body(
+        EquationReader(_partial(kernel)), partial(_program, kernel, module, beside), kernel, "its Mosaic module"
+    )
+    copies = [e.spot.source for e in body.effects if isinstance(e, Copy) and e.spot.scope == "pipeline"]
+    if copies:
+        # it copies a partial last block up to its last tile, and which block that is no module says
+        why = "a pipeline (emit_pipeline) over arrays whose last tile is partial, which is seen where it is traced"
+        body = replace(body, unmodelled=(*body.unmodelled, (why, copies[0] or kernel.source)))
     return body if body.references else replace(body, references=_windows(kernel))
+
+
+def _partial(kernel: Kernel) -> bool:
+    """Whether the last tile of an array that is copied by hand is partial, for some tile that its element type has."""
+    for operand in kernel.manual_dma:
+        rows = 8 * max(1, 32 // ELEMENT_BITS.get(operand.dtype, 32))
+        for extent, tile in zip(reversed(operand.dims), (128, rows), strict=False):
+            if type(extent) is not int or extent % tile:
+                return True
+    return False
 
 
 @lru_cache(maxsize=4)

@@ -36,6 +36,9 @@ from layoutproof.pallas.from_mosaic.mosaic_types import element_type, shaped
 ENDS = frozenset({"scf.yield", "tpu.yield", "func.return", "scf.condition", "cf.br"})
 """Operations that end a block."""
 
+PIPELINE = "ep_"
+"""How the names of a pipeline's steps begin; `ep_run_kernel` is the body that it runs."""
+
 ALLOCATIONS = frozenset({"memref.alloca", "memref.alloc", "tpu.sem_alloc"})
 """Operations that give fresh memory."""
 
@@ -176,8 +179,15 @@ class Writer:
         self.truths: dict[Variable, Atom] = {} if around is None else around.truths
         self.place: str = "" if around is None else around.place
         self.depth: int = 0 if around is None else around.depth + 1
+        self.traces: list[str] = [] if around is None else list(around.traces)
 
     # what operations ask for
+
+    @property
+    def scope(self) -> str:
+        """ "pipeline" within what `emit_pipeline` does by itself, by the names that it gives its steps."""
+        last = self.traces[-1] if self.traces else ""
+        return "pipeline" if last.startswith(PIPELINE) and not last.startswith(f"{PIPELINE}run_kernel") else ""
 
     def value(self, number: int) -> Atom:
         """A number or an array."""
@@ -197,7 +207,14 @@ class Writer:
         """One equation with one result, or with none that anybody looks at."""
         made = Variable(aval if aval is not None else Array((), _INDEX))
         self.equations.append(
-            Equation(Primitive(name), tuple(operands), (made,) if aval is not None else (), params, self.place)
+            Equation(
+                Primitive(name),
+                tuple(operands),
+                (made,) if aval is not None else (),
+                params,
+                self.place,
+                self.scope if name in ("dma_start", "dma_wait") else "",
+            )
         )
         return made
 
@@ -233,6 +250,10 @@ class Writer:
             if operation.results and operation.results[0] in unread:
                 continue
             self.place = operation.place or around
+            if operation.name == "tpu.trace_start":
+                self.traces.append(str(operation.attributes.get("message", "")))
+            elif operation.name == "tpu.trace_stop" and self.traces:
+                self.traces.pop()
             self.values.update(zip(operation.results, self._results(operation), strict=True))
         raise UnsupportedOp("a block without an end")
 
