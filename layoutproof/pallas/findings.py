@@ -175,9 +175,9 @@ def _open(call: Kernel | Unmodelled, why: str) -> Finding:
 def key_of(call: Kernel | Unmodelled) -> str:
     """A text that is equal for calls of which the same things hold, wherever they were traced.
 
-    The names of size symbols and where the source lies count: a report says both.
+    The names of size symbols, where the source lies, and the body count: a report says all of them.
     """
-    return repr(call)
+    return f"{call!r} {call.body_reader}" if isinstance(call, Kernel) else repr(call)
 
 
 def without_proved(call: Judged) -> Judged:

@@ -9,16 +9,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 _CHILD = """
-import contextlib, io, json, resource, sys
+import contextlib, io, json, pathlib, resource, sys
 from layoutproof.cli.main import run
+def peak():
+    # Linux lets a child's ru_maxrss begin at its parent's peak
+    status = pathlib.Path("/proc/self/status")
+    if status.exists():
+        return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 answers = []
 for arguments in json.loads(sys.argv[1]):
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = run(arguments)
     answers.append([code, out.getvalue(), err.getvalue()])
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(json.dumps([answers, peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)]))
+print(json.dumps([answers, peak()]))
 """
 
 

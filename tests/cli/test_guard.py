@@ -274,3 +274,23 @@ def test_no_warning_escapes_a_right_suite(mine: Any) -> None:
         warnings.simplefilter("error")
         with layoutproof.guard():
             jax.eval_shape(mine.two, zeros(1024, 128))
+
+
+def test_calls_that_differ_in_their_bodies_alone_are_judged_each() -> None:
+    """Equal grids, blocks and source lines: the second body, which reads past its block, is not taken for the first."""
+    from jax.experimental import pallas as pl
+
+    block = pl.BlockSpec((8, 128), lambda i: (i, 0))
+
+    def call(x: Any, first: int) -> Any:
+        def body(a: Any, b: Any) -> None:
+            b[...] = a[pl.ds(first + 0 * pl.program_id(0), 8), :]
+
+        return pl.pallas_call(body, grid=(2,), in_specs=[block], out_specs=block, out_shape=zeros(16, 128))(x)
+
+    with layoutproof.guard() as right:
+        jax.eval_shape(lambda x: (call(x, 0), call(x, 0)), zeros(16, 128))
+    assert [judged.verdict for judged in right.calls] == [Verdict.PROVED]
+    with pytest.raises(layoutproof.KernelError, match="body_in_bounds") as caught, layoutproof.guard():
+        jax.eval_shape(lambda x: (call(x, 0), call(x, 8)), zeros(16, 128))
+    assert [judged.verdict for judged in caught.value.calls] == [Verdict.REFUTED]

@@ -71,6 +71,10 @@ class TracedBody:
         self.refused = refused
         self._body: Body | None = None
 
+    def __str__(self) -> str:
+        """The jaxpr's text, which says no source lines: calls with equal texts have bodies that do the same."""
+        return f"{self.refused} {self.jaxpr} {self.around}"
+
     def __call__(self) -> Body:
         """The body; what goes wrong is said in its `unmodelled`."""
         if self._body is None and self.refused:
