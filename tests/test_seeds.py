@@ -36,8 +36,9 @@ def lacking(command: str, lines: list[str], capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
-def test_a_statement_is_shown(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each has a command, and each line below it is printed."""
+def test_a_statement_is_shown(name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has a command, and each line below it is printed, on a terminal as wide as the page."""
+    monkeypatch.setenv("COLUMNS", "150")
     shown = commands(STATEMENTS[name])
     assert shown
     for command, lines in shown:

@@ -24,18 +24,21 @@ _NAMED = frozenset({"read", "leaf"})
 def every(term: Term) -> list[Term]:
     """Every part of a term once, parts before wholes; the name of a table or of a leaf is no part."""
     found: dict[int, Term] = {}
-    todo: list[Term | tuple[Term]] = [term]
+    todo: list[Term | None] = [term]
+    whole: list[Term] = []
     while todo:
         part = todo.pop()
-        if type(part) is tuple:
+        if part is None:
             # all that it is made of was found
-            found[id(part[0])] = part[0]
+            made = whole.pop()
+            found[id(made)] = made
         elif id(part) not in found:
             op = part.op
             if op in _LEAVES:
                 found[id(part)] = part
                 continue
-            todo.append((part,))
+            whole.append(part)
+            todo.append(None)
             todo += part.args[1:] if op in _NAMED else part.args
     return list(found.values())
 

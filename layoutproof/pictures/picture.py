@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from layoutproof.pictures.grid import Cell, Grid, grid_of
 from layoutproof.pictures.svg import png_bytes as png_bytes
 from layoutproof.pictures.svg import svg_picture as svg_picture
@@ -36,7 +38,7 @@ def text_picture(layout: object, width: int = 100, color: bool = False) -> str:
     lead = len(grid.axes[0]) + 1 + max([len(label) for label in grid.row_labels], default=0)
     lead = max(lead, len(grid.axes[1]) + 1) + 2
     grid, cell_width = _fitting(grid, width - lead)
-    lines = [_short(line, width) for line in (grid.title, *grid.facts)]
+    lines = [part for line in (grid.title, *grid.facts) for part in _wrapped(line, width)]
     more = " …" if grid.column_gaps else ""
     lines.append("")
     if any(grid.column_labels):
@@ -52,12 +54,12 @@ def text_picture(layout: object, width: int = 100, color: bool = False) -> str:
     if grid.row_gaps:
         lines.append(" " * lead + " …")
     if grid.remark():
-        lines += ["", _short(grid.remark(), width)]
+        lines += ["", *_wrapped(grid.remark(), width)]
     return "\n".join([line.rstrip() for line in lines])
 
 
-def _short(line: str, width: int) -> str:
-    return line if len(line) <= width else line[: max(0, width - 1)] + "…"
+def _wrapped(line: str, width: int) -> list[str]:
+    return textwrap.wrap(line, max(8, width), subsequent_indent="  ")
 
 
 def _fitting(grid: Grid, room: int) -> tuple[Grid, int]:
