@@ -168,7 +168,7 @@ def main() -> None:
             before = known.get(row["kernel"])
             ratio = ""
             if before is not None and "seconds" in before and "seconds" in row:
-                ratio = f" {before['seconds']:.2f} s there: x {row['seconds'] / before['seconds']:.2f}"
+                ratio = f" {before['seconds']:.2f} s there: x {row['seconds'] / max(before['seconds'], 1e-6):.2f}"
             print(shown(row) + ratio, *(differences(before, row) if before else ()), sep="\n", flush=True)
         every[part] += new
         others[part] += old
