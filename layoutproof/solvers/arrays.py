@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 LARGEST = 2**63 - 1
 """The largest number an int64 holds."""
 
+DIMENSIONS = 32
+"""The most dimensions of an array, of every NumPy; 2.0 has 64."""
+
 CHUNK = 1 << 20
 """Elements evaluated at once where dimensions cannot be taken apart: few enough for the processor's cache."""
 
@@ -221,7 +224,9 @@ def _one_by_one(m: IndexMap, replica: Index) -> list[NDArray[np.int64]]:
 
 
 def boxes(shape: tuple[int, ...], most: int) -> Iterator[tuple[slice, ...]]:
-    """Boxes of at most `most` elements that together cover `shape` once."""
+    """Boxes of at most `most` elements that together cover `shape` once. Unsupported beyond NumPy's dimensions."""
+    if len(shape) > DIMENSIONS:
+        raise Unsupported(f"arrays have at most {DIMENSIONS} dimensions, not {len(shape)}")
     if not shape:
         yield ()
         return

@@ -117,6 +117,14 @@ def test_what_is_no_question_for_arrays() -> None:
     assert tables.decide(in_bounds(many, extents=(5000,))) == {"index": (64, 904)}
 
 
+def test_more_dimensions_than_arrays_have() -> None:
+    """Claims about bodies name many numbers: whoever cannot look at them says so, and the next way is asked."""
+    claim = in_bounds(mapping((1,) * 70, lambda _, *index: (sum(index),)), extents=(1,))
+    with pytest.raises(Unsupported, match="at most 32 dimensions, not 70"):
+        tables.decide(claim, 1000)
+    assert brute.bounded_search(claim) is None
+
+
 def test_sizes_that_the_condition_excludes() -> None:
     """A condition over constants that does not hold leaves nothing to violate."""
     from layoutproof.core.expression import parse_condition
