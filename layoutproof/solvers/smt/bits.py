@@ -9,10 +9,10 @@ import z3
 from layoutproof.core.errors import Unsupported
 from layoutproof.solvers.interval import Bound
 from layoutproof.solvers.smt.bounded import Bounded, term_of
-from layoutproof.solvers.smt.connectives import Connectives
+from layoutproof.solvers.smt.operators import Operators
 
 
-class Bits(Connectives):
+class Bits(Operators):
     """Terms are two's complement bit-vectors of one width, in one z3 context; see `Dialect`.
 
     `divisors_known`: somebody else has shown every divisor to be positive.
@@ -35,15 +35,6 @@ class Bits(Connectives):
     def constant(self, value: int) -> Any:
         return z3.BitVecVal(value, self.width, self.context)
 
-    def add(self, left: Any, right: Any) -> Any:
-        return left + right
-
-    def subtract(self, left: Any, right: Any) -> Any:
-        return left - right
-
-    def multiply(self, left: Any, right: Any) -> Any:
-        return left * right
-
     def quotient(self, value: Bounded | int, by: Bounded | int) -> Any:
         if type(by) is int and by & (by - 1) == 0:
             # the arithmetic shift rounds down, negative values too
@@ -64,15 +55,6 @@ class Bits(Connectives):
 
     def below(self, value: Any, bound: Any) -> Any:
         return z3.ULT(value, bound)
-
-    def less(self, left: Any, right: Any) -> Any:
-        return left < right
-
-    def equal(self, left: Any, right: Any) -> Any:
-        return left == right
-
-    def choose(self, condition: Any, left: Any, right: Any, low: Bound) -> Any:
-        return z3.If(condition, left, right)
 
 
 class Widths(Bits):

@@ -17,7 +17,7 @@ import z3
 from layoutproof.core.errors import Unsupported
 from layoutproof.solvers.interval import Bound
 from layoutproof.solvers.smt.bounded import Bounded, bounds, term_of
-from layoutproof.solvers.smt.connectives import Connectives
+from layoutproof.solvers.smt.operators import Operators
 
 Monomial = tuple[str, ...]
 Polynomial = Mapping[Monomial, int]
@@ -26,7 +26,7 @@ MOST_PRODUCTS = 60
 """Products beyond which their monotony is no longer spelled out pair by pair."""
 
 
-class Integers(Connectives):
+class Integers(Operators):
     """Terms are polynomials; quotient and remainder are unknowns with value == quotient * by + remainder.
 
     z3's own `x / 0` may be anything, so every divisor must be shown positive before its lemma counts: `assumed` is

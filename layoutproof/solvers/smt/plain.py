@@ -10,13 +10,13 @@ import z3
 from layoutproof.core.errors import Unsupported
 from layoutproof.solvers.interval import Bound
 from layoutproof.solvers.smt.bounded import Bounded, term_of
-from layoutproof.solvers.smt.connectives import Connectives
+from layoutproof.solvers.smt.operators import Operators
 
 WIDTH = 128
 """Bits in which an xor is taken: no number of a layout of known sizes needs more."""
 
 
-class Plain(Connectives):
+class Plain(Operators):
     """z3's own integer operations in one context; None is the one that everybody shares. See `Dialect`.
 
     Quotient and remainder are Python's where the divisor is positive, and every divisor in doubt is assumed to be:
@@ -41,15 +41,6 @@ class Plain(Connectives):
     def constant(self, value: int) -> Any:
         return z3.IntVal(value, self.context)
 
-    def add(self, left: Any, right: Any) -> Any:
-        return left + right
-
-    def subtract(self, left: Any, right: Any) -> Any:
-        return left - right
-
-    def multiply(self, left: Any, right: Any) -> Any:
-        return left * right
-
     def quotient(self, value: Bounded | int, by: Bounded | int) -> Any:
         return term_of(self, value) / term_of(self, by)
 
@@ -67,15 +58,6 @@ class Plain(Connectives):
 
     def below(self, value: Any, bound: Any) -> Any:
         return z3.And(value >= 0, value < bound)
-
-    def less(self, left: Any, right: Any) -> Any:
-        return left < right
-
-    def equal(self, left: Any, right: Any) -> Any:
-        return left == right
-
-    def choose(self, condition: Any, left: Any, right: Any, low: Bound) -> Any:
-        return z3.If(condition, left, right)
 
     def conjunction(self, conditions: list[Any]) -> Any:
         """Whether all of them hold."""
