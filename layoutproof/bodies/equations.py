@@ -1,4 +1,4 @@
-"""Equations as data: what the interpreter reads where no jax is at hand, of bodies that never were jaxprs.
+"""Equations as data: what the interpreter reads where no jax is at hand, of recorded jaxprs and of what never was one.
 
 A `Program` has inputs, equations in order and results, as a jaxpr has; an equation applies a primitive by its name
 (`interpreter.PRIMITIVES`) to variables and numbers. Where a primitive's parameters hold a tree of operands, it is a
@@ -68,14 +68,14 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number that is written in the program, or (`shape`) an array that is and whose entries are not kept."""
+    """A number that is written in the program. value: None of an array, whose entries are not kept."""
 
-    value: int | float
+    value: int | float | None
     dtype: Kind
     shape: tuple[int, ...] = ()
 
     def __int__(self) -> int:
-        return int(self.value)
+        return int(self.value)  # type: ignore[arg-type]
 
     def __bool__(self) -> bool:
         return bool(self.value)
@@ -117,12 +117,17 @@ class Equation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    """A body, or the body of a loop or a branch; it sees nothing but its inputs."""
+    """A body, or the body of a loop or a branch; it sees nothing but its inputs and constants.
+
+    consts: what `constvars` are; () where the caller says it.  own: whether a function of the jax package was traced.
+    """
 
     invars: tuple[Variable, ...]
     eqns: tuple[Equation, ...]
     outvars: tuple[Atom, ...]
     constvars: tuple[Variable, ...] = ()
+    consts: tuple[Number, ...] = ()
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +182,8 @@ class EquationReader:
         self.scoped = scoped
 
     def opened(self, program: Program) -> tuple[Program, tuple[Any, ...]]:
-        """The program; it has no constants."""
-        return program, ()
+        """The program, and the values of its constants."""
+        return program, program.consts
 
     def unflatten(self, tree: Callable[[Sequence[Any]], Any], leaves: Sequence[Any]) -> Any:
         """What a tree makes of operands."""
@@ -205,5 +210,5 @@ class EquationReader:
         return equation.scope if self.scoped else ""
 
     def is_jaxs_own(self, program: Program) -> bool:
-        """Whether a nested program was made from a function of the jax package: nobody knows any more."""
-        return False
+        """Whether a nested program was made from a function of the jax package."""
+        return program.own

@@ -27,8 +27,21 @@ from types import SimpleNamespace
 from typing import Any
 
 from layoutproof.bodies.effects import Body
+from layoutproof.bodies.equations import (
+    Array,
+    Atom,
+    Equation,
+    EquationReader,
+    Kind,
+    Literal,
+    Memory,
+    Number,
+    Primitive,
+    Program,
+    Variable,
+)
 from layoutproof.bodies.reading import Around, read_body, refused_body
-from layoutproof.core.element_types import ELEMENT_BITS, element_type
+from layoutproof.core.element_types import element_type
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
 from layoutproof.core.files import lines
@@ -49,115 +62,12 @@ _NESTED = {"operands": Operand, "tables": Table, "scratch": Scratch, "scoped": S
 _LEFT_OUT = ("body_reader",)
 
 
-@dataclass(frozen=True, slots=True)
-class Dtype:
-    """An element type: its name, its kind as NumPy has it, its bytes."""
-
-    name: str
-    kind: str
-    itemsize: int
-
-    def __str__(self) -> str:
-        return self.name
-
-
-@dataclass(frozen=True, slots=True)
-class Aval:
-    """What is known of a variable when tracing. memory: a word of `kernel.MEMORIES`, "" = a value and no reference."""
-
-    shape: tuple[int, ...]
-    dtype: Dtype
-    memory: str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Variable:
-    """A variable of a jaxpr; each is only equal to itself."""
-
-    aval: Aval
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Known:
-    """A constant among the operands of an equation; `val` is a number, or a `Values`."""
-
-    aval: Aval
-    val: Any
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Values:
-    """An array, or a number of a type that NumPy has not, that was known when tracing: only what it looks like."""
-
-    shape: tuple[int, ...]
-    dtype: Dtype
-    number: int | float | bool | None = None
-
-    def __int__(self) -> int:
-        return int(self.number)  # type: ignore[arg-type]
-
-    def __bool__(self) -> bool:
-        return bool(self.number)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Equation:
-    """An equation of a jaxpr. place: `file:line`.  scope: one of `SCOPES`."""
-
-    primitive: SimpleNamespace
-    params: Mapping[str, Any]
-    invars: tuple[Any, ...]
-    outvars: tuple[Variable, ...]
-    place: str
-    scope: str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Jaxpr:
-    """A jaxpr. own: whether a function of the jax package was traced."""
-
-    invars: tuple[Variable, ...]
-    constvars: tuple[Variable, ...]
-    consts: tuple[Any, ...]
-    eqns: tuple[Equation, ...]
-    outvars: tuple[Any, ...]
-    own: bool
-
-
-class RecordReader:
-    """A `bodies.interpreter.Reader` for bodies that were recorded."""
-
-    def opened(self, jaxpr: Any) -> tuple[Any, tuple[Any, ...]]:
-        """The jaxpr and the values of its constants."""
-        return jaxpr, jaxpr.consts
+class RecordReader(EquationReader):
+    """A `bodies.interpreter.Reader` for bodies that were recorded: their trees of operands are data, too."""
 
     def unflatten(self, tree: Any, leaves: Sequence[Any]) -> Any:
         """The object that a tree makes of leaves."""
         return _planted(tree, leaves)
-
-    def place_of(self, equation: Any) -> str:
-        """`file:line` of the user's line of an equation."""
-        return str(equation.place)
-
-    def scan_parts(self, equation: Any) -> tuple[int, int]:
-        """Of a scan: how many constants, how many carried values."""
-        return int(equation.params["num_consts"]), int(equation.params["num_carry"])
-
-    def element_type(self, dtype: Any) -> str:
-        """XLA's name of an element type."""
-        return element_type(dtype)
-
-    def memory_of(self, aval: Any) -> str:
-        """The memory of a reference, a word of `kernel.MEMORIES`."""
-        return "semaphore" if element_type(aval.dtype) not in ELEMENT_BITS else aval.memory or "vmem"
-
-    def scope_of(self, equation: Any) -> str:
-        """A `Spot.scope`; "" also where an equation does not say, and its scope is that of the equation around it."""
-        return str(equation.scope)
-
-    def is_jaxs_own(self, jaxpr: Any) -> bool:
-        """Whether a nested jaxpr was traced from a function of the jax package."""
-        return bool(jaxpr.own)
 
 
 def read_records(path: Path) -> tuple[Kernel | Unmodelled, ...]:
@@ -274,62 +184,62 @@ def _body(kernel: Kernel, data: Any, version: str) -> Body:
     return read_body(RecordReader(), lambda: _main(data), kernel, version, around)
 
 
-def _main(data: Any) -> Jaxpr:
-    types = [Dtype(str(name), str(kind), int(size)) for name, kind, size in data["types"]]
-    avals = [Aval(tuple(int(n) for n in shape), types[k], str(memory)) for shape, k, memory in data["avals"]]
-    jaxprs: list[Jaxpr] = []
+def _main(data: Any) -> Program:
+    kinds = [Kind(element_type(name), str(kind), int(size)) for name, kind, size in data["types"]]
+    avals = [_aval(tuple(int(n) for n in shape), kinds[k], str(memory)) for shape, k, memory in data["avals"]]
+    programs: list[Program] = []
     for entry in data["jaxprs"]:
         # an inner jaxpr is written before the one that it is in
-        jaxprs.append(_jaxpr(entry, types, avals, jaxprs))
-    return jaxprs[-1]
+        programs.append(_program(entry, kinds, avals, programs))
+    return programs[-1]
 
 
-def _jaxpr(data: Any, types: Sequence[Dtype], avals: Sequence[Aval], inner: Sequence[Jaxpr]) -> Jaxpr:
+def _aval(shape: tuple[int, ...], kind: Kind, memory: str) -> Array | Memory:
+    return Memory(shape, kind, memory) if memory else Array(shape, kind)
+
+
+def _program(data: Any, kinds: Sequence[Kind], avals: Sequence[Array | Memory], inner: Sequence[Program]) -> Program:
     variables: list[Variable] = []
 
-    def new(kinds: Sequence[int]) -> tuple[Variable, ...]:
-        made = tuple(Variable(avals[k]) for k in kinds)
+    def new(of: Sequence[int]) -> tuple[Variable, ...]:
+        made = tuple(Variable(avals[k]) for k in of)
         variables.extend(made)
         return made
 
-    def atom(entry: Any) -> Any:
-        if isinstance(entry, int):
-            return variables[entry]
-        aval = avals[entry[0]]
-        return Known(aval, _value(aval, entry[1]))
+    def atom(entry: Any) -> Atom:
+        return variables[entry] if isinstance(entry, int) else Literal(_number(avals[entry[0]], entry[1]))
 
     invars, constvars = new(data["in"]), new(data.get("const", ()))
     equations = []
     for primitive, params, operands, results, place, scope in data["eqns"]:
         given = tuple(map(atom, operands))
-        known = {name: _parameter(value, types, inner) for name, value in params.items()}
-        equations.append(
-            Equation(SimpleNamespace(name=str(primitive)), known, given, new(results), place, SCOPES[scope])
-        )
-    consts = tuple(_value(avals[k], value) for k, value in data.get("consts", ()))
-    return Jaxpr(invars, constvars, consts, tuple(equations), tuple(map(atom, data["out"])), bool(data.get("own")))
+        known = {name: _parameter(value, kinds, inner) for name, value in params.items()}
+        equations.append(Equation(Primitive(str(primitive)), given, new(results), known, str(place), SCOPES[scope]))
+    consts = tuple(_number(avals[k], value) for k, value in data.get("consts", ()))
+    outvars = tuple(map(atom, data["out"]))
+    return Program(invars, tuple(equations), outvars, constvars, consts, bool(data.get("own")))
 
 
-def _value(aval: Aval, value: Any) -> Any:
-    return Values(aval.shape, aval.dtype, None if isinstance(value, list | dict) else value)
+def _number(aval: Array | Memory, value: Any) -> Number:
+    return Number(None if isinstance(value, list | dict) else value, aval.dtype, aval.shape)
 
 
-def _parameter(data: Any, types: Sequence[Dtype], inner: Sequence[Jaxpr]) -> Any:
+def _parameter(data: Any, kinds: Sequence[Kind], inner: Sequence[Program]) -> Any:
     if not isinstance(data, dict):
         return data
     match data:
         case {"jaxpr": int() as k}:
             return inner[k]
         case {"type": int() as k}:
-            return types[k]
+            return kinds[k]
         case {"list": entries}:
-            return tuple(_parameter(entry, types, inner) for entry in entries)
+            return tuple(_parameter(entry, kinds, inner) for entry in entries)
         case {"tree": tree}:
-            return _parameter(tree, types, inner)
+            return _parameter(tree, kinds, inner)
         case {"leaf": k}:
             return _Leaf(int(k))
         case {"is": kind, **rest}:
-            return _Object(str(kind), {name: _parameter(value, types, inner) for name, value in rest.items()})
+            return _Object(str(kind), {name: _parameter(value, kinds, inner) for name, value in rest.items()})
     raise ValueError(f"a parameter of another form: {shorten(str(data), 40)}")
 
 
