@@ -18,4 +18,6 @@ from tests.properties.kernels_at_random import PROPERTIES, any_kernel, disagreem
 def test_every_property_against_a_walk(seed: int) -> None:
     k = any_kernel(random.Random(seed))
     for name in PROPERTIES:
-        disagreements(k, name, judge(k, names=[name]))
+        findings = judge(k, names=[name])
+        assert {finding.question for finding in findings} <= {name}
+        disagreements(k, name, findings)

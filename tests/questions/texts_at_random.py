@@ -167,6 +167,11 @@ def peak() -> float:
 def ask(seed: int, number: int) -> tuple[str, str, str]:
     """Read the text with this number of this seed: (kind, "read" or "refused", what is wrong or "")."""
     kind, text = make(seed, number)
+    return kind, *answer(kind, text)
+
+
+def answer(kind: str, text: str) -> tuple[str, str]:
+    """Read a text of some kind: ("proved" where it is read or "refuted" or "error", what is wrong with that or "")."""
     before, start, what, wrong = peak(), time.process_time(), "proved", ""
     try:
         READERS.get(kind, read_layout)(text)
@@ -179,7 +184,7 @@ def ask(seed: int, number: int) -> tuple[str, str, str]:
         what, wrong = "error", f"{type(error).__name__}: {str(error)[:200]}"
     seconds, grown = time.process_time() - start, peak() - before
     wrong = wrong or (f"{seconds:.1f} s" if seconds > SECONDS else f"{grown:.0f} MB" if grown > MEGABYTES else "")
-    return kind, what, f"{kind} {text[:500]!r}: {wrong}" if wrong else ""
+    return what, f"{kind} {text[:500]!r}: {wrong}" if wrong else ""
 
 
 KINDS = (*LANGUAGES, *READERS)
