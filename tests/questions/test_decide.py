@@ -115,6 +115,8 @@ def test_ctrl_c_ends_z3_and_the_next_question_is_answered() -> None:
     done = _python(
         """
         import os, signal, threading
+        # a job in the background of a shell ignores it, and so do its children
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         import layoutproof as lp
         # libraries that are being imported may swallow it
         lp.ask("injective", "f32[N,M] strides (M-1,1)", engine="smt")
