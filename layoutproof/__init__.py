@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from layoutproof import algebra as algebra
+    from layoutproof.answers.of_crosscheck import crosscheck as crosscheck
     from layoutproof.answers.of_dumps import audit as audit
     from layoutproof.answers.of_kernels import kernels as kernels
     from layoutproof.answers.of_layout import show as show
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from layoutproof.registry.read import read_layout as read_layout
 
 _WHERE = {
+    "answers.of_crosscheck": ("crosscheck",),
     "answers.of_dumps": ("audit",),
     "answers.of_kernels": ("kernels",),
     "answers.of_layout": ("show",),

@@ -31,6 +31,7 @@ PACKAGES: dict[str, set[str]] = {
     "formats": {"core", "pictures", "questions", "registry"},
     "hlo": {"core", "hlotext", "kernel", "layouts", "pallas", "questions"},
     "specs": {"compiler", "core", "kernel", "layouts", "pallas", "questions", "registry", "solvers"},
+    "crosschecks": {"core", "layouts", "questions", "registry", "specs"},
     "tilings": {
         "compiler", "core", "hardware", "kernel", "layouts", "pallas", "questions", "registry", "solvers", "specs",
     },
@@ -39,8 +40,8 @@ PACKAGES: dict[str, set[str]] = {
         "specs",
     },
     "answers": {
-        "changes", "compiler", "core", "formats", "hardware", "hlo", "hlotext", "kernel", "layouts", "pallas",
-        "pictures", "questions", "registry", "specs", "tilings",
+        "changes", "compiler", "core", "crosschecks", "formats", "hardware", "hlo", "hlotext", "kernel", "layouts",
+        "pallas", "pictures", "questions", "registry", "specs", "tilings",
     },
     "cli": {
         "answers", "changes", "compiler", "core", "formats", "hlo", "kernel", "pallas", "questions", "registry",

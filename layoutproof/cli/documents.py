@@ -127,6 +127,26 @@ class Convert(Document):
     proof: FindingEntry
 
 
+class _Source(_Part):
+    source: str
+    version: str
+    cases: int
+    agree: int
+    compared: int = Field(description="numbers that were compared in the cases that agree")
+    disagree: int
+    skipped: dict[str, int] = Field(description="why a case was not compared, and how often")
+    missing: str = Field(description="why the source was not asked at all; empty where it was")
+
+
+class Crosscheck(Document):
+    """What sources say that share nothing with this package, compared with what is said here."""
+
+    title: str
+    seconds: float
+    sources: list[_Source]
+    findings: list[FindingEntry] = Field(description="disagreements, each kind once, on the smallest case")
+
+
 class ExplainAll(Document):
     """The first line of every page, by kind and name."""
 

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap, Memory
 from layoutproof.core.space import Space
+from layoutproof.crosschecks.pad_reshape import pad_reshape_transpose
 from layoutproof.layouts.xla.shape import XlaLayout
 from layoutproof.questions.evaluate import locate, pack, table, unpack
 from layoutproof.registry.read import map_of, read_layout
 from layoutproof.solvers import arrays
 from tests.questions.layouts_at_random import xla_layouts
-from tests.questions.pad_reshape import pad_reshape_transpose
 from tests.recorded import rows
 
 REPLICATED = IndexMap(

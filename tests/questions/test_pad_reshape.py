@@ -7,11 +7,11 @@ import pytest
 from hypothesis import example, given, settings
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.crosschecks.pad_reshape import pad_reshape_transpose
 from layoutproof.layouts.xla import parse
 from layoutproof.layouts.xla.shape import COMBINE, XlaLayout
 from layoutproof.questions.evaluate import table
 from tests.questions.layouts_at_random import xla_layouts
-from tests.questions.pad_reshape import pad_reshape_transpose
 from tests.recorded import rows
 
 

@@ -1,0 +1,64 @@
+"""Puts cases to sources, counts what they say, and makes what they disagree on as small as it gets."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.crosschecks.case import Case
+from layoutproof.crosschecks.smaller import smallest
+from layoutproof.crosschecks.source import Agree, Disagree, Skipped, Source, source, sources
+from layoutproof.crosschecks.table import Found, Row, Table
+
+MOST_SHOWN = 3
+"""Disagreements of one source that are made small and shown; all are counted."""
+
+
+def run(
+    title: str,
+    cases: Sequence[Case],
+    names: Sequence[str] = (),
+    progress: Callable[[str, int, int], None] = lambda name, done, of: None,
+) -> Table:
+    """A row for each source, in the order of their names.
+
+    title: what is put to them.  names: of the sources that are asked; all by default.
+    progress: called with (source, done, of how many).  Raises LayoutError for an unknown source.
+    """
+    start = time.monotonic()
+    asked = {name: source(name) for name in names or sources()}
+    rows = [_row(name, module, cases, progress) for name, module in asked.items()]
+    return Table(title, tuple(rows), time.monotonic() - start)
+
+
+def _row(name: str, module: Source, cases: Sequence[Case], progress: Callable[[str, int, int], None]) -> Row:
+    missing = module.missing()
+    if missing:
+        return Row(name, missing=missing)
+    agree = compared = 0
+    skipped: Counter[str] = Counter()
+    wrong: list[tuple[Case, Disagree]] = []
+    try:
+        for done, (case, outcome) in enumerate(zip(cases, module.compare(cases), strict=True)):
+            match outcome:
+                case Agree(numbers):
+                    agree, compared = agree + 1, compared + numbers
+                case Disagree():
+                    wrong.append((case, outcome))
+                case Skipped(reason):
+                    skipped[reason] += 1
+            progress(name, done + 1, len(cases))
+    except LayoutError as error:
+        return Row(name, version=module.version(), missing=str(error))
+    found: list[Found] = []
+    kinds: set[str] = set()
+    for case, disagree in wrong:
+        if disagree.what not in kinds and len(found) < MOST_SHOWN:
+            kinds.add(disagree.what)
+            least, still = smallest(module, case, disagree)
+            found.append(Found(least, case, still))
+    return Row(
+        name, module.version(), len(cases), agree, compared, len(wrong), tuple(found), dict(skipped.most_common())
+    )

@@ -1,0 +1,87 @@
+"""A source: who is asked what we say too. One module of `sources` each; nothing is registered.
+
+    NAME        is the file's name
+    version()   the source with its version, as the table shows it: "jax 0.10.2, cpu"
+    missing()   what has to be installed or plugged in before it can be asked, and how; "" for nothing
+    compare()   one outcome for each case, in their order, each as soon as it is there
+
+What can abort, hang or use up the memory answers from a process of its own (`compiler.child`); then `compare` sends the
+cases in batches, and a case on which the process ends is skipped with the words of its end, like one that is out of its
+reach. A source never says Agree of something that it did not look at.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+from layoutproof.core.errors import unknown_name
+from layoutproof.crosschecks.case import Case
+
+
+@dataclass(frozen=True, slots=True)
+class Agree:
+    """Both say the same. compared: how many numbers were compared: offsets, bytes, elements, verdicts."""
+
+    compared: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Disagree:
+    """The two say something else.
+
+    what: what was compared, e.g. "offset", "packed byte", "shard of device", "program that wrote it last".
+    ours, theirs: the two values, as text.  index: the smallest place where they differ; () where there is none.
+    """
+
+    what: str
+    ours: str
+    theirs: str
+    index: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Nothing was compared. reason: why, without names and numbers of the case, so that the table can count it."""
+
+    reason: str
+
+
+Outcome = Agree | Disagree | Skipped
+
+
+class Source(Protocol):
+    """What a module of `sources` has."""
+
+    def version(self) -> str:
+        """The source with its version."""
+
+    def missing(self) -> str:
+        """What has to be there before it can be asked; "" for nothing."""
+
+    def compare(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        """One outcome for each case, in their order."""
+
+
+def sources() -> tuple[str, ...]:
+    """The names of all sources: the modules of `layoutproof.crosschecks.sources`."""
+    return _names()
+
+
+@lru_cache(maxsize=1)
+def _names() -> tuple[str, ...]:
+    import layoutproof.crosschecks.sources as package
+
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(package.__path__)))
+
+
+def source(name: str) -> Source:
+    """One source by its name; LayoutError lists the known ones."""
+    if name not in sources():
+        raise unknown_name("source", name, sources())
+    module: Source = importlib.import_module(f"layoutproof.crosschecks.sources.{name}")
+    return module
