@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import layoutproof as lp
-from layoutproof.core.claim import Claim
+from layoutproof.core.claim import And, At, Claim, LexLess, Same
 from layoutproof.core.errors import Undecided
 from layoutproof.core.size import ceil_div
-from layoutproof.solvers import brute, sizes
+from layoutproof.solvers import brute, digits, sizes
 from tests.solvers.claims import M, N, in_bounds, injective, mapping, same
 
 
@@ -122,3 +122,74 @@ def test_what_only_just_leaves(question: tuple[str, ...], sizes_: dict[str, int]
     assert found.verdict.value == "refuted", found.reason
     assert found.counterexample is not None
     assert found.counterexample["sizes"] == sizes_
+
+
+def joined(rng: random.Random) -> Any:
+    """A claim about tile numbers of constant counts, made one number in mixed radix that is then divided."""
+    rows, columns, copies = rng.randrange(2, 5), rng.randrange(2, 5), rng.choice((1, 1, 2, 3))
+    step, start, by = rng.choice((1, 1, 1, 2)), rng.choice((0, 0, 0, 1)), rng.randrange(2, 7)
+    weights = rng.choice(((columns * copies, copies, 1), (columns * copies, copies, 1), (2, 3, 1)))
+    alone, whole = rng.random() < 0.2, rng.random() < 0.7
+
+    def place(on: Any, i: Any, j: Any, *replica: Any) -> Any:
+        row, column = on.size(ceil_div(N, rows)), on.size(ceil_div(M, columns))
+        tile = (i // row, j // column, *replica)
+        number = start + step * sum((w * t for w, t in zip(weights, tile, strict=False)), 0)
+        return (number % by if whole else 0, number // by, i % row, *((tile[0],) if alone else ()), j % column)
+
+    most = rows * columns * copies * step + start
+    box_ = (by, -(-most // by), ceil_div(N, rows), *((rows,) if alone else ()), ceil_div(M, columns))
+    m = mapping((N, M), place, box_, (copies,) if copies > 1 else ())
+    kind = rng.randrange(4)
+    if kind == 0:
+        return injective(m)
+    if kind == 1:
+        return in_bounds(m, extents=tuple(extent - rng.choice((0, 0, 0, 1)) for extent in box_))
+    if kind == 2 and copies > 1:
+        one, other = At(m, "element", "replica1"), At(m, "element", "replica2")
+        points = {"element": m.domain, "replica1": m.replicas, "replica2": m.replicas}
+        return Claim(points, And((LexLess("replica1", "replica2"), Same(one, other))))
+    if copies > 1:
+        return injective(m)
+    return same(m, mapping((N, M), lambda on, i, j: (*m.place((i, j), (), on)[:-1], j % on.size(ceil_div(M, 4))), box_))
+
+
+def test_digits_of_constant_extent_are_joined() -> None:
+    """Whatever is proved so holds at every size that is tried, one element after the other."""
+    rng, proved = random.Random(20261122), 0
+    for number in range(250):
+        claim = joined(rng)
+        try:
+            assert digits.decide(claim) is None
+        except Undecided:
+            continue
+        proved += 1
+        for values in ((1, 2), (3, 2), (5, 3)):
+            trial = brute._Trial(claim, dict(zip(("N", "M"), values, strict=True)), 1)
+            assert not any(map(trial.violates, trial.points())), (number, values)
+    assert proved > 50
+
+
+@pytest.mark.parametrize(
+    ("question", "verdict"),
+    [
+        (("owned", "f32[N,M] sharded {devices=[2,3]<=[2,3]T(1,0)}"), "proved"),
+        (("injective", "f32[N,M] sharded {devices=[3,4,2]<=[4,6]T(1,0) last_tile_dim_replicate}"), "proved"),
+        (("in_bounds", "f32[N,M,K] sharded {devices=[2,3,5]<=[5,3,2]T(1,2,0)}"), "proved"),
+        (
+            ("injective", "(i < N, j < M) -> ((i % 2 * 3 + j % 3) // 2, (i % 2 * 3 + j % 3) % 2, i // 2, j // 3)"),
+            "proved",
+        ),
+    ],
+)
+def test_devices_in_another_order_than_their_tiles(question: tuple[str, str], verdict: str) -> None:
+    """A device number that cuts across tile numbers needs no other engine."""
+    found = lp.ask(*question)
+    assert (found.verdict.value, found.decided_by) == (verdict, "digits"), found.reason
+
+
+def test_joined_digits_that_collide() -> None:
+    """The twin: a number of which a part is lost is never proved, and its smallest sizes are shown."""
+    found = lp.ask("injective", "(i < N, j < M) -> ((i % 2 * 3 + j % 3) // 2, i // 2, j // 3)")
+    assert found.verdict.value == "refuted", found.reason
+    assert found.counterexample == {"sizes": {"N": 1, "M": 2}, "first": (0, 0), "second": (0, 1)}

@@ -52,20 +52,34 @@ MOST_TURNING = 6
 DIGITS = DigitNumbers()
 """Digits that know nothing of run-time sizes."""
 
+JOINING = DigitNumbers(joins=True)
+"""The same; those of constant extents may be joined."""
+
 
 def decide(claim: Claim, effort: int = 1) -> Point | None:
     """None when no violation exists, else the smallest one; Undecided when digits do not settle it."""
     if not over_domains(claim):
         raise Unsupported("digits decide claims about whole domains")
-    if claim.where is None:
-        point = _violation(claim, DIGITS)
-    else:
-        # sizes that satisfy one alternative or the other: proved when it is proved under each
-        found = [_violation(claim, DigitNumbers(substitution(case))) for case in alternatives(claim.where)]
-        point = next((p for p in found if p is not None), None)
-    if point is not None and claim.sizes():
+    if not claim.sizes():
+        return _each_violation(claim, False)
+    try:
+        point = _each_violation(claim, False)
+    except Unsupported as unsupported:
+        try:
+            point = _each_violation(claim, True)
+        except Undecided:
+            raise unsupported from None
+    if point is not None:
         raise Unsupported("digits do not look for the smallest sizes")
     return point
+
+
+def _each_violation(claim: Claim, joins: bool) -> Point | None:
+    if claim.where is None:
+        return _violation(claim, JOINING if joins else DIGITS)
+    # sizes that satisfy one alternative or the other: proved when it is proved under each
+    found = [_violation(claim, DigitNumbers(substitution(case), joins)) for case in alternatives(claim.where)]
+    return next((p for p in found if p is not None), None)
 
 
 def violation(claim: Claim, sizes: Mapping[str, int]) -> Point | None:
@@ -121,7 +135,7 @@ def _digits(extents: Iterable[Any], first: int, on: DigitNumbers) -> tuple[list[
         if type(size) is int and size == 1:
             point.append(Sum(()))
             continue
-        digit = Digit(dimension, size, 1)
+        digit = Digit(dimension, size, 1, on.joins)
         roots.append(digit)
         point.append(Sum(((1, digit),)))
     return roots, tuple(point)
@@ -168,7 +182,7 @@ def _repeated(m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
     """An index and two replicas of it with one place."""
     roots, coordinates = placed(m, on)
     rank, more = len(m.domain.extents), len(m.replicas.extents)
-    moving = [leaf for leaf in leaves_of(roots) if leaf.dimension >= rank]
+    moving = leaves_of([root for root in roots if root.dimension >= rank])
     # the index is the same on both sides, so its digits cancel
     forms = [{d: c for d, c in _form(part)[0].items() if d.dimension >= rank} for part in coordinates]
     if decoded(set(), forms)[0].issuperset(moving):

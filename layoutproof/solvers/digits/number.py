@@ -5,6 +5,10 @@ number that mentions the old digit then reads as the sum over the new ones. As l
 every coordinate of a layout becomes a linear form over independent digits, whatever the size of the array. Where
 they do not nest, `Undecided` says so and another engine is asked.
 
+Digits of constant extents that a division cuts across may be joined into one where they are asked to (`Digit.joins`):
+3*a + b with a < 2 and b < 3 is one digit below 6, which splits by 2. A number that mentions some of them otherwise is
+then undecided, and so is which index has certain digits: this is for proofs about sizes that are not known.
+
 Extents and coefficients are ints, or `Size`s for arrays of run-time size; then every step that is taken holds for all
 sizes, and one that would not is not taken.
 """
@@ -23,21 +27,23 @@ from layoutproof.core.size import ceil_div, divide, evaluate, surely_less, symbo
 class Digit:
     """One digit, 0 <= digit < extent, of the index `dimension`, counting `weight` each; perhaps split further.
 
-    When extent does not divide evenly, the digits it splits into form a larger box than the valid indices.
+    When extent does not divide evenly, the digits it splits into form a larger box than the valid indices. One that was
+    joined with others is split by None into the digit of all of them, twice. `joins`: whether it may be.
     """
 
-    __slots__ = ("dimension", "extent", "split", "weight")
+    __slots__ = ("dimension", "extent", "joins", "split", "weight")
 
-    def __init__(self, dimension: int, extent: Any, weight: Any) -> None:
+    def __init__(self, dimension: int, extent: Any, weight: Any, joins: bool = False) -> None:
         self.dimension = dimension
         self.extent = extent
         self.weight = weight
-        self.split: tuple[Any, Digit, Digit] | None = None
+        self.joins = joins
+        self.split: tuple[Any, Any, Any] | None = None
 
     def split_by(self, by: Any) -> tuple[Digit, Digit]:
         """The digits `self // by` and `self % by`."""
-        high = Digit(self.dimension, _pieces(self.extent, by), self.weight * by)
-        low = Digit(self.dimension, by, self.weight)
+        high = Digit(self.dimension, _pieces(self.extent, by), self.weight * by, self.joins)
+        low = Digit(self.dimension, by, self.weight, self.joins)
         self.split = (by, high, low)
         return high, low
 
@@ -54,10 +60,25 @@ class Digit:
         if self.split is None:
             return values.get(self, 0)
         by, high, low = self.split
+        if by is None:
+            raise Unsupported("digits do not tell which index joined digits make")
         whole: int = by * high.value(values) + low.value(values)
         if not surely_less(whole, self.extent):
             raise Unsupported("the smallest digits that violate the claim belong to padding")
         return whole
+
+
+class Joint(Digit):
+    """Digits joined into one: the sum of weight * digit over its parts, a number in mixed radix."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: Sequence[tuple[int, Digit]]) -> None:
+        # an index counts before a replica: a digit of both moves with the index
+        super().__init__(min(d.dimension for _, d in parts), parts[-1][0] * parts[-1][1].extent, 1, True)
+        self.parts = tuple(parts)
+        for _, digit in parts:
+            digit.split = (None, self, self)
 
 
 def _pieces(extent: Any, by: Any) -> Any:
@@ -78,17 +99,29 @@ def _large(name: str) -> int:
 
 
 def leaves_of(roots: Sequence[Digit]) -> list[Digit]:
-    """All digits that these were split into, in lexicographic order of the indices they make."""
+    """All digits that these were split into, in lexicographic order of the indices they make.
+
+    Joined digits stand where the first of them would, in no such order. Undecided where some of them are of other roots.
+    """
     found: list[Digit] = []
+    joined: dict[Joint, int] = {}
     todo = [*roots]
     todo.reverse()
     while todo:
         digit = todo.pop()
         if digit.split is None:
             found.append(digit)
+            continue
+        by, high, low = digit.split
+        if by is None:
+            joined[high] = joined.get(high, 0) + 1
+            if joined[high] == 1:
+                todo.append(high)
         else:
-            todo.append(digit.split[2])
-            todo.append(digit.split[1])
+            todo.append(low)
+            todo.append(high)
+    if any(count != len(joint.parts) for joint, count in joined.items()):
+        raise Unsupported("digits of an index are joined with others")
     return found
 
 
@@ -107,11 +140,18 @@ class Sum:
         if len(self.terms) == 1 and self.terms[0][1].split is None:
             return {self.terms[0][1]: self.terms[0][0]}
         total: dict[Digit, Any] = {}
+        joined: dict[Joint, dict[Digit, Any]] = {}
         todo = list(self.terms)
-        while todo:
+        while todo or joined:
+            if not todo:
+                todo.append(_whole(joined))
             coefficient, digit = todo.pop()
             if digit.split is not None:
                 by, high, low = digit.split
+                if by is None:
+                    parts = joined.setdefault(high, {})
+                    parts[digit] = parts.get(digit, 0) + coefficient
+                    continue
                 todo.append((coefficient * by, high))
                 todo.append((coefficient, low))
             elif digit in total:
@@ -180,8 +220,8 @@ class Sum:
                     divided: tuple[Any, Any, Any] = (by, 0, self)
                 else:
                     if digit.split is None:
-                        high = Digit(digit.dimension, (extent + (by - 1)) // by, digit.weight * by)
-                        digit.split = (by, high, Digit(digit.dimension, by, digit.weight))
+                        high = Digit(digit.dimension, (extent + (by - 1)) // by, digit.weight * by, digit.joins)
+                        digit.split = (by, high, Digit(digit.dimension, by, digit.weight, digit.joins))
                     divided = (by, Sum(((1, digit.split[1]),)), Sum(((1, digit.split[2]),)))
                 self._divided = divided
                 return divided
@@ -199,30 +239,67 @@ class Sum:
         if type(by) is int and by <= 0:
             raise Unsupported(f"digits divide by positive numbers only, not {by}")
         whole, left = divide(self.constant, by)
+        form, most = self.over_leaves(), left
+        cut: list[tuple[Digit, Any, Any, Any]] = []
+        for digit, coefficient in form.items():
+            q, r = divide(coefficient, by)
+            pieces, over = divide(by, r) if r != 0 else (0, 1)
+            splits = over == 0 and not surely_less(digit.extent, pieces + 1)
+            most = most + r * ((pieces if splits else digit.extent) - 1)
+            cut.append((digit, q, r, pieces if splits else 0))
+        if not surely_less(most, by) or not surely_less(-1, left):
+            if _join(form, by):
+                return self._divide_any(by)
+            raise Unsupported(f"digits: a division by {by} cuts across digits")
         quotient: list[tuple[Any, Digit]] = []
         rest: list[tuple[Any, Digit]] = []
-        most = left
-        for digit, coefficient in self.over_leaves().items():
-            q, r = divide(coefficient, by)
+        for digit, q, r, pieces in cut:
             if q != 0:
                 quotient.append((q, digit))
-            if r == 0:
-                continue
-            pieces, over = divide(by, r)
-            if over == 0 and not surely_less(digit.extent, pieces + 1):
-                high, low = digit.split_by(pieces)
+            if pieces != 0:
+                high, digit = digit.split_by(pieces)
                 quotient.append((1, high))
-                digit = low
-            rest.append((r, digit))
-            most = most + r * (digit.extent - 1)
-        if not surely_less(most, by) or not surely_less(-1, left):
-            raise Unsupported(f"digits: a division by {by} cuts across digits")
+            if r != 0:
+                rest.append((r, digit))
         self._divided = (by, Sum(tuple(quotient), whole), Sum(tuple(rest), left))
         return self._divided
 
 
+def _join(form: Mapping[Digit, Any], by: Any) -> bool:
+    """Joins the digits that a division cuts across, where they are one number in mixed radix; whether it did."""
+    if type(by) is not int or not all(type(c) is int for c in form.values()):
+        return False
+    steps = sorted([(c, d) for d, c in form.items() if c % by], key=lambda step: step[0])
+    if len(steps) < 2 or not all(d.joins and type(d.extent) is int for _, d in steps):
+        return False
+    least = expected = steps[0][0]
+    for step, digit in steps:
+        if step != expected or step <= 0:
+            return False
+        expected = step * digit.extent
+    Joint([(step // least, digit) for step, digit in steps])
+    return True
+
+
+def _whole(joined: dict[Joint, dict[Digit, Any]]) -> tuple[Any, Joint]:
+    """Takes out joined digits whose sum is a multiple of their number, and gives that. Undecided where none is."""
+    for joint, coefficients in joined.items():
+        first = coefficients.get(joint.parts[0][1], 0)
+        if all(coefficients.get(digit, 0) == first * weight for weight, digit in joint.parts):
+            del joined[joint]
+            return first, joint
+    raise Unsupported("digits that were joined are taken apart")
+
+
 class DigitNumbers(Numbers):
-    """Places on digits; run-time sizes become polynomials, rewritten by what is assumed of them."""
+    """Places on digits; run-time sizes become polynomials, rewritten by what is assumed of them.
+
+    joins: whether digits of constant extents may be joined.
+    """
+
+    def __init__(self, sizes: Mapping[str, Any] | None = None, joins: bool = False) -> None:
+        super().__init__(sizes or {})
+        self.joins = joins
 
     def symbol(self, name: str) -> Any:
         value = self.sizes.get(name)
