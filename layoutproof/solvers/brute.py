@@ -136,15 +136,16 @@ def few(claim: Claim, effort: float = 1) -> Point | None:
 
 
 def bounded_search(claim: Claim, effort: float = 1) -> Point | None:
-    """The same up to `SOME` of them, or up to `QUICK` on arrays; of more the smallest violation, if it is among the
-    first indices of a claim about one point; else Undecided.
+    """The same up to `SOME` of them, or up to `QUICK` on arrays, and as many as `decide` where places are sorted or
+    marked; of more the smallest violation, if it is among the first indices of a claim about one point; else Undecided.
 
     Wrong layouts mostly go wrong early, and looking in order finds the smallest violation where a symbolic engine would
     labour over a large flattened space.
     """
     if not claim.sizes():
         try:
-            return tables.decide(claim, int(QUICK * effort))
+            # pairs and holes beyond QUICK: sorting them takes a second, z3 takes longer to give up
+            return tables.decide(claim, int((tables.MOST if tables.sorts(claim) else QUICK) * effort))
         except Undecided:
             pass  # one by one it may be
     if _work(claim) <= SOME:

@@ -93,6 +93,11 @@ def work(claim: Claim) -> float:
     return prod(_extents(claim, tuple(claim.points)))
 
 
+def sorts(claim: Claim) -> bool:
+    """Whether `decide` sorts or marks places, and has no smallest violation before it has seen all of them."""
+    return isinstance(claim.violation, Uncovered) or _pair(claim) is not None
+
+
 def _decide(claim: Claim, most: int) -> Point | None:
     pair = _pair(claim)
     if pair is not None:

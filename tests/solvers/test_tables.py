@@ -172,3 +172,12 @@ def test_a_hole_is_looked_for_once_more() -> None:
     assert found is not None
     assert brute.violates(claim, found)
     assert all(not brute.violates(claim, {"place": (k,)}) for k in range(found["place"][0]))
+
+
+def test_pairs_and_holes_are_sorted_before_z3_is_asked() -> None:
+    """Up to the most that is ever sorted, a bounded search decides; a claim about one index is cut off before that."""
+    squares = mapping((6_000_000,), lambda _, i: i * i, (36 * 10**12,))
+    assert brute.bounded_search(injective(squares)) is None
+    assert brute.bounded_search(covers(squares)) == {"place": (2,)}
+    with pytest.raises(Undecided, match="first 20000"):
+        brute.bounded_search(in_bounds(squares))

@@ -101,7 +101,7 @@ def _large(name: str) -> int:
 def leaves_of(roots: Sequence[Digit]) -> list[Digit]:
     """All digits that these were split into, in lexicographic order of the indices they make.
 
-    Joined digits stand where the first of them would, in no such order. Undecided where some of them are of other roots.
+    Joined digits stand where the first of them would, in no such order. Undecided where some belong to other roots.
     """
     found: list[Digit] = []
     joined: dict[Joint, int] = {}
