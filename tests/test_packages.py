@@ -31,7 +31,9 @@ PACKAGES: dict[str, set[str]] = {
     "formats": {"core", "pictures", "questions", "registry"},
     "hlo": {"core", "hlotext", "kernel", "layouts", "pallas", "questions"},
     "specs": {"compiler", "core", "kernel", "layouts", "pallas", "questions", "registry", "solvers"},
-    "crosschecks": {"core", "layouts", "questions", "registry", "specs"},
+    "crosschecks": {
+        "compiler", "core", "hardware", "kernel", "layouts", "pallas", "questions", "registry", "specs",
+    },
     "tilings": {
         "compiler", "core", "hardware", "kernel", "layouts", "pallas", "questions", "registry", "solvers", "specs",
     },

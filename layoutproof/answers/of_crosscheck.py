@@ -12,7 +12,6 @@ from layoutproof.core.finding import Answer, Finding, as_dict, split_place
 from layoutproof.core.result import Verdict
 from layoutproof.crosschecks import run, table
 from layoutproof.crosschecks.given import given_cases
-from layoutproof.crosschecks.random_cases import random_cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +81,8 @@ def crosscheck(
     >>> crosscheck("f32[3,5]{1,0:T(2,2)}", sources=["numpy"]).exit_code
     0
     """
-    cases = [*given_cases(given), *random_cases(random, seed)]
-    if not cases:
+    cases = given_cases(given)
+    if not cases and not random:
         raise LayoutError("nothing to compare: name spec files or layouts, or ask for random cases")
-    title = f"{len(cases)} cases" + (f", {random} of them random with seed {seed}" if random else "")
-    return CrossChecked(run.run(title, cases, sources, progress or (lambda name, done, of: None)))
+    title = f"{len(cases) + random} cases" + (f", {random} of them random with seed {seed}" if random else "")
+    return CrossChecked(run.run(title, cases, sources, progress or (lambda name, done, of: None), random, seed))

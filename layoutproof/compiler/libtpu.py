@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+from layoutproof.core.errors import LayoutError, shorten
 
 WHAT = "the TPU compiler"
 
@@ -28,18 +32,50 @@ ENVIRONMENT: Mapping[str, str] = MappingProxyType(
 """What a process has to have in its environment for that."""
 
 
-def missing() -> str:
-    """What has to be installed before it can be asked, and how; "" for nothing."""
-    names = [name for name in ("jax", "libtpu") if importlib.util.find_spec(name) is None]
+LIBRARY = "TPU_LIBRARY_PATH"
+"""JAX's variable with the path of a libtpu.so other than the installed one."""
+
+
+def environment(library: str = "") -> Mapping[str, str]:
+    """What a process has to have in its environment to ask the compiler. library: as `library_at` gives it."""
+    return MappingProxyType({**ENVIRONMENT, LIBRARY: library}) if library else ENVIRONMENT
+
+
+def library_at(path: str | Path) -> str:
+    """The path of the compiler in a file, a folder, or a folder into which pip installed it (`pip install --target`).
+
+    Raises LayoutError where there is none.
+    """
+    given = Path(path)
+    for found in (given, given / "libtpu.so", given / "libtpu" / "libtpu.so"):
+        if found.is_file():
+            return str(found.resolve())
+    where = shorten(str(path), 200)
+    raise LayoutError(f"no libtpu.so at {where}; pip install --no-deps --target FOLDER libtpu==VERSION makes a folder")
+
+
+def missing(library: str = "") -> str:
+    """What has to be installed before it can be asked, and how; "" for nothing. library: as `library_at` gives it."""
+    needed = ("jax",) if library or os.environ.get(LIBRARY) else ("jax", "libtpu")
+    names = [name for name in needed if importlib.util.find_spec(name) is None]
     return f"no {', '.join(names)} (pip install {' '.join(names)})" if names else ""
 
 
-def version() -> str:
-    """The installed compiler with its version."""
+def number(library: str = "") -> str:
+    """The version of the compiler, "" where nobody knows it. library: as `library_at` gives it, "" = the one in use."""
+    used = library or os.environ.get(LIBRARY, "")
     try:
-        return f"libtpu {importlib.metadata.version('libtpu')}"
+        if not used:
+            return importlib.metadata.version("libtpu")
+        beside = [str(Path(used).resolve().parent.parent)]
+        return next((d.version for d in importlib.metadata.distributions(name="libtpu", path=beside)), "")
     except importlib.metadata.PackageNotFoundError:
-        return "libtpu"
+        return ""
+
+
+def version(library: str = "") -> str:
+    """The compiler with its version. library: as for `number`."""
+    return f"libtpu {number(library)}".strip()
 
 
 def device(topology: str, **options: Any) -> Any:

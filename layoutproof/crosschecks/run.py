@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.crosschecks.case import Case
+from layoutproof.crosschecks.random_cases import random_cases
 from layoutproof.crosschecks.smaller import smallest
 from layoutproof.crosschecks.source import Agree, Disagree, Skipped, Source, source, sources
 from layoutproof.crosschecks.table import Found, Row, Table
@@ -21,16 +23,25 @@ def run(
     cases: Sequence[Case],
     names: Sequence[str] = (),
     progress: Callable[[str, int, int], None] = lambda name, done, of: None,
+    random: int = 0,
+    seed: int = 0,
 ) -> Table:
     """A row for each source, in the order of their names.
 
     title: what is put to them.  names: of the sources that are asked; all by default.
-    progress: called with (source, done, of how many).  Raises LayoutError for an unknown source.
+    progress: called with (source, done, of how many).  random, seed: so many random cases besides, of the source's own
+    kind where it has one.  Raises LayoutError for an unknown source.
     """
     start = time.monotonic()
     asked = {name: source(name) for name in names or sources()}
-    rows = [_row(name, module, cases, progress) for name, module in asked.items()]
+    made = partial(_with_random, cases, random, seed)
+    rows = [_row(name, module, made(module), progress) for name, module in asked.items()]
     return Table(title, tuple(rows), time.monotonic() - start)
+
+
+def _with_random(cases: Sequence[Case], random: int, seed: int, module: Source) -> list[Case]:
+    make = getattr(module, "random_cases", random_cases)
+    return [*cases, *(make(random, seed) if random and not module.missing() else ())]
 
 
 def _row(name: str, module: Source, cases: Sequence[Case], progress: Callable[[str, int, int], None]) -> Row:
@@ -57,7 +68,8 @@ def _row(name: str, module: Source, cases: Sequence[Case], progress: Callable[[s
     for case, disagree in wrong:
         if disagree.what not in kinds and len(found) < MOST_SHOWN:
             kinds.add(disagree.what)
-            least, still = smallest(module, case, disagree)
+            small = getattr(module, "SMALLER", True)
+            least, still = smallest(module, case, disagree) if small else (case, disagree)
             found.append(Found(least, case, still))
     return Row(
         name, module.version(), len(cases), agree, compared, len(wrong), tuple(found), dict(skipped.most_common())

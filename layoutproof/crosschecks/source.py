@@ -4,6 +4,8 @@
     version()   the source with its version, as the table shows it: "jax 0.10.2, cpu"
     missing()   what has to be installed or plugged in before it can be asked, and how; "" for nothing
     compare()   one outcome for each case, in their order, each as soon as it is there
+    random_cases()  of a number and a seed, where it is asked about cases of its own kind; most have none
+    SMALLER     False where a case takes so long that none is made smaller; most have none
 
 What can abort, hang or use up the memory answers from a process of its own (`compiler.child`); then `compare` sends the
 cases in batches, and a case on which the process ends is skipped with the words of its end, like one that is out of its

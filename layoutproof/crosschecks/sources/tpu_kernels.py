@@ -1,0 +1,138 @@
+"""The TPU compiler, ahead of time: which kernels it takes, and how much VMEM their windows need.
+
+Of each kernel its grid and blocks, with a body that writes zeros: JAX lowers it, and the compiler compiles it, for one
+generation in turn (for all where the cases are few). Ours is what our rules of the same version of the compiler say. A
+compiler that refuses what our rules take is right, and so is one that takes what they refuse: it is shown as our bug.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from layoutproof.compiler import libtpu
+from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.crosschecks.asking import Failed, answers
+from layoutproof.crosschecks.case import Case
+from layoutproof.crosschecks.source import Agree, Disagree, Outcome, Skipped
+from layoutproof.crosschecks.tpu_cases import kernels as random_cases
+from layoutproof.hardware.tpu_chips import CHIPS
+from layoutproof.hardware.tpu_kernels import kernel_target
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.kernel_print import mapping_of
+from layoutproof.layouts.kernel.layout import KernelLayout
+
+SMALLER = False
+__all__ = ["SMALLER", "compare", "missing", "random_cases", "version"]
+
+FEW = 8
+"""Up to so many cases are compiled for every generation."""
+
+_OF_THE_BODY = re.compile(
+    r"asking is (only supported for TPU v5\+|currently implemented in)|Invalid vector type for (load|store)"
+    r"|infer-vector-layout|apply-vector-layout|Unsupported (input|target) type|Not [Ii]mplemented: .*(store|mask)"
+)
+"""What is said of the zeros that the body writes, whatever the blocks are."""
+_MEMORY = ("vmem", "smem", "any", "hbm")
+
+
+def version() -> str:
+    """The compiler's."""
+    return libtpu.version()
+
+
+def missing() -> str:
+    """What has to be installed for it."""
+    return libtpu.missing()
+
+
+def compare(cases: Sequence[Case]) -> Iterator[Outcome]:
+    """Taken or refused, and the bytes of VMEM of what is taken."""
+    generations = tuple(CHIPS)
+    every = len(cases) <= FEW
+    asked: list[tuple[int, str, Kernel]] = []
+    for k, case in enumerate(cases):
+        kernel = kernel_of(case)
+        if kernel is not None:
+            names = generations if every else (generations[k % len(generations)],)
+            asked += [(k, name, kernel) for name in names]
+    said = answers([["kernel", name, {"kernel": mapping_of(kernel)}] for _, name, kernel in asked])
+    left = iter(zip(asked, said, strict=True))
+    row = next(left, None)
+    for k in range(len(cases)):
+        outcomes = []
+        while row is not None and row[0][0] == k:
+            outcomes.append(outcome(row[0][2], row[0][1], row[1]))
+            row = next(left, None)
+        yield _worst(outcomes)
+
+
+def kernel_of(case: Case) -> Kernel | None:
+    """The kernel of a case that can be compiled without its body; None where there is none."""
+    kernel = case.parsed.kernel if isinstance(case.parsed, KernelLayout) else case.parsed
+    if not isinstance(kernel, Kernel) or kernel.pipeline != "pallas_call" or kernel.platform != "tpu":
+        return None
+    memories = [*(o.memory for o in kernel.operands), *(s.memory for s in kernel.scratch)]
+    numbers = [*kernel.grid, *(n for o in kernel.operands for n in (*o.dims, *(b.size for b in o.block)))]
+    numbers += [n for t in kernel.tables for n in t.dims] + [n for s in kernel.scratch for n in s.dims]
+    kinds = {b.kind for o in kernel.operands for b in o.block}
+    if not kernel.outputs or not set(memories) <= set(_MEMORY) or any(type(n) is not int for n in numbers):
+        return None
+    if kernel.vmapped or not kinds <= {"blocked", "squeezed", "element"} or any(o.unmodelled for o in kernel.operands):
+        return None
+    # the body that is compiled is ours: it stores what it writes, and allocates nothing
+    stored = tuple(o.dtype for o in kernel.outputs if o.memory == "vmem")
+    operands = tuple(replace(o, lookahead=False, revisit="immediate") for o in kernel.operands)
+    return replace(kernel, operands=operands, touched=stored, scoped=(), body_reader=None, aliases=())
+
+
+def outcome(kernel: Kernel, generation: str, said: Any) -> Outcome:
+    """What came of one kernel on one generation."""
+    if isinstance(said, Failed) and said.aborted:
+        return Skipped(str(said))
+    if isinstance(said, Failed) and _OF_THE_BODY.search(said.words):
+        return Skipped("the compiler refuses zeros in such blocks")
+    number = libtpu.number() or None
+    try:
+        why, vmem = ours(kernel, generation, number)
+    except Undecided as error:
+        return Skipped(f"our rules leave it unknown: {error}")
+    except LayoutError as error:
+        return Skipped(f"our rules have no answer: {error.problem}")
+    taken = not isinstance(said, Failed)
+    if taken != (why == ""):
+        mine = f"refused: {why}" if why else "taken"
+        wrong = "and the compiler is right: this is a bug of our rules"
+        return Disagree(f"kernel on {generation}", mine, f"{'taken' if taken else said}, {wrong}")
+    if taken and said["vmem"] is not None and vmem is not None and said["vmem"] != vmem:
+        return Disagree(f"bytes of VMEM on {generation}", str(vmem), str(said["vmem"]))
+    return Agree(1 + (taken and said["vmem"] is not None and vmem is not None))
+
+
+def ours(kernel: Kernel, generation: str, number: str | None) -> tuple[str, int | None]:
+    """(why our rules refuse the kernel or "", the bytes of VMEM that it takes or None where scratch may be dropped).
+
+    number: of the compiler's version, None = the newest measured. Raises Undecided.
+    """
+    target = kernel_target(generation, number)
+    refused = [f"{o.name}: {why}" for o in kernel.operands if (why := target.refuses_block(o, kernel.grid))]
+    refused += target.refuses_kernel(kernel)
+    refused += [f"{o.name}: {why}" for o in kernel.operands if not refused and (why := target.refuses_index(o))]
+    if refused:
+        return refused[0], None
+    memory = target.memory(kernel)
+    over = [f"{m.name}: {m.used} of {m.limit} bytes" for m in memory if m.used > m.limit]
+    return "; ".join(over), None if kernel.scratch else memory[0].used
+
+
+def _worst(outcomes: Sequence[Outcome]) -> Outcome:
+    """A disagreement where there is one, else what agrees, else why nothing was compared."""
+    for one in outcomes:
+        if isinstance(one, Disagree):
+            return one
+    agreed = [one.compared for one in outcomes if isinstance(one, Agree)]
+    if agreed:
+        return Agree(sum(agreed))
+    return outcomes[0] if outcomes else Skipped("no kernel with blocks of known sizes, compiled as a Pallas call")
