@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from layoutproof.core.document import VERSION
+from layoutproof.programs.record import Record
 
 VerdictWord = Literal["proved", "refuted", "unknown"]
 Point = dict[str, list[int] | dict[str, int]]
@@ -115,6 +116,13 @@ class CheckAnswer(Document):
 
 
 Check = CheckAnswer | Written
+
+
+class Compile(Document):
+    """The records of compiled programs."""
+
+    records: list[Record]
+    findings: list[FindingEntry] = Field(description="why there is no record of the rest")
 
 
 class Convert(Document):

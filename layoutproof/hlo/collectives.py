@@ -60,31 +60,58 @@ def collective(of: Instruction, header: Header, bodies: Mapping[str, str]) -> Co
 _ALONG = ("dimensions", "split_dimension", "slice_sizes", "is_host_transfer")
 
 
-def _over(of: Instruction, kind: str, header: Header) -> str:
+def groups_of(of: Instruction, kind: str, header: Header) -> groups.Groups:
+    """Which devices talk to each other; of a collective-permute (from, to) each; none of send and recv.
+
+    kind: the opcode without `-start`. Raises LayoutError for groups of a form that is not read.
+    """
     linked = bool(of.attribute("channel_id"))
     if kind in ("send", "recv"):
-        return ""
+        return ()
     if kind == "collective-permute":
         mode = "partition" if linked else "replica"
         given = groups.pairs(of.attribute("source_target_pairs"))
         spread = [groups.devices([pair], header.replicas, header.partitions, mode) for pair in given]
-        return groups.words(tuple(sorted(pair for many in spread for pair in many)))
-    text = groups.groups_text(of.said)
-    if not linked:
-        mode, whole = "replica", header.replicas
-    elif of.attribute("use_global_device_ids") == "true":
-        mode, whole = "device", header.replicas * header.partitions
-    elif kind in ("all-to-all", "ragged-all-to-all", "collective-broadcast"):
-        mode, whole = "partition", header.partitions
-    else:
-        mode, whole = "all partitions", header.replicas
+        return tuple(sorted(pair for many in spread for pair in many))
+    text, (mode, whole) = groups.groups_text(of.said), _mode(of, kind, header)
+    if not text and of.attribute("replica_groups"):
+        raise LayoutError("groups of a form that is not read")
+    found = groups.devices(groups.read_groups(text or "{}", whole), header.replicas, header.partitions, mode)
+    return tuple(sorted(tuple(sorted(group)) for group in found)) if kind in _UNORDERED else found
+
+
+def _mode(of: Instruction, kind: str, header: Header) -> tuple[str, int]:
+    """(what a number in the groups counts, how many there are)."""
+    if not of.attribute("channel_id"):
+        return "replica", header.replicas
+    if of.attribute("use_global_device_ids") == "true":
+        return "device", header.replicas * header.partitions
+    if kind in ("all-to-all", "ragged-all-to-all", "collective-broadcast"):
+        return "partition", header.partitions
+    return "all partitions", header.replicas
+
+
+def _over(of: Instruction, kind: str, header: Header) -> str:
     try:
-        if not text and of.attribute("replica_groups"):
-            raise LayoutError("groups of a form that is not read")
-        found = groups.read_groups(text or "{}", whole)
-        found = groups.devices(found, header.replicas, header.partitions, mode)
+        return groups.words(groups_of(of, kind, header))
     except LayoutError:
-        return f"{mode}s {text or shorten(of.said, 400)}"
-    if kind in _UNORDERED:
-        found = tuple(sorted(tuple(sorted(group)) for group in found))
-    return groups.words(found)
+        return f"{_mode(of, kind, header)[0]}s {groups.groups_text(of.said) or shorten(of.said, 400)}"
+
+
+def moved(kind: str, size: int, operands: int, results: int) -> int | None:
+    """Bytes that each device of a group has to receive from the others, at the least; None where its text does not say.
+
+    size: devices in a group.  operands, results: bytes of them on one device.  An all-reduce is a reduce-scatter and an
+    all-gather. Source: Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms, JPDC 69 (2009), section 2.
+
+    >>> moved("all-gather", 4, 256, 1024), moved("all-reduce", 4, 1024, 1024), moved("all-reduce", 1, 8, 8)
+    (768, 1536, 0)
+    """
+    if kind == "ragged-all-to-all" or kind in ("send", "recv"):
+        return None
+    if kind in ("collective-permute", "collective-broadcast"):
+        return operands
+    if size <= 1:
+        return 0
+    whole = {"all-gather": results, "all-reduce": 2 * operands}.get(kind, operands)
+    return whole * (size - 1) // size

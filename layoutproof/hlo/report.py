@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from layoutproof.core.amounts import size
 from layoutproof.core.document import document
 from layoutproof.core.errors import shorten
 from layoutproof.core.finding import Finding, as_dict, exit_code, text, word
@@ -103,18 +104,6 @@ def spaces(audit: Audit) -> Counter[int]:
     for b in audit.buffers.values():
         found[b.array.space] += b.array.padded * b.count
     return found
-
-
-def size(count: int) -> str:
-    """Bytes for people.
-
-    >>> size(900), size(5242880)
-    ('900 B', '5.0 MiB')
-    """
-    if count < 10_000:
-        return f"{count} B"
-    power = min(4, (count.bit_length() - 1) // 10)
-    return f"{count / 1024**power:.1f} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
 
 
 def _head(audit: Audit) -> Iterator[str]:

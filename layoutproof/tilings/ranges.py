@@ -17,8 +17,6 @@ LARGEST_DOMAIN = 1 << 20
 """Values that one tile variable may take."""
 LARGEST_POWER = 1024
 """Bits of a power written `2**20`."""
-_BYTES = re.compile(r"([0-9]{1,40}(?:\.[0-9]{1,40})?)\s*(KiB|MiB|GiB|B)?")
-_UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
 def domain(entry: int | Sequence[int] | Mapping[str, Any], shapes: Sequence[Shape]) -> tuple[int, ...]:
@@ -93,15 +91,3 @@ def _powers(text: str) -> str:
         return str(value)
 
     return re.sub(r"\b(\d{1,40})\s*\*\*\s*(\d{1,3})\b", power, text)
-
-
-def amount(value: Any) -> int:
-    """Bytes of memory: a number, or a text such as 16MiB. LayoutError for anything else."""
-    if type(value) is int and value > 0:
-        return value
-    found = _BYTES.fullmatch(value.strip()) if isinstance(value, str) else None
-    if found is None or float(found[1]) * _UNITS[found[2] or "B"] < 1:
-        raise LayoutError(
-            f"an amount of memory is a number of bytes or a text such as 16MiB, not {shorten(repr(value), 40)}"
-        )
-    return int(float(found[1]) * _UNITS[found[2] or "B"])

@@ -26,6 +26,7 @@ from pydantic import (
 from pydantic_core import CoreSchema
 from pydantic_core.core_schema import with_info_plain_validator_function
 
+from layoutproof.core.amounts import amount
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.term import Term
 from layoutproof.hardware.tpu_chips import chip_of
@@ -38,7 +39,7 @@ from layoutproof.specs.validation import Model
 from layoutproof.tilings.cost import FIGURES
 from layoutproof.tilings.machines import BODIES, Headroom, headroom, picoseconds
 from layoutproof.tilings.problem import Constraint, Shape
-from layoutproof.tilings.ranges import amount, condition_of, domain, expression
+from layoutproof.tilings.ranges import condition_of, domain, expression
 from layoutproof.tilings.shardings import REQUIRED, RESTRICTIONS
 
 LARGEST = 2**63 - 1

@@ -1,0 +1,39 @@
+"""Amounts of memory and shares, as people write them and as reports show them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from layoutproof.core.errors import LayoutError, shorten
+
+_BYTES = re.compile(r"([0-9]{1,40}(?:\.[0-9]{1,40})?)\s*(KiB|MiB|GiB|TiB|bytes|byte|B)?")
+_UNITS = {"B": 1, "byte": 1, "bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+
+
+def amount(value: Any, least: int = 1) -> int:
+    """Bytes of memory: a number, or a text such as 16MiB or 0 bytes. LayoutError for anything else, and below `least`.
+
+    >>> amount("1.5 KiB"), amount("0 bytes", least=0)
+    (1536, 0)
+    """
+    if type(value) is int and value >= least:
+        return value
+    found = _BYTES.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None or float(found[1]) * _UNITS[found[2] or "B"] < least:
+        raise LayoutError(
+            f"an amount of memory is a number of bytes or a text such as 16MiB, not {shorten(repr(value), 40)}"
+        )
+    return int(float(found[1]) * _UNITS[found[2] or "B"])
+
+
+def size(count: int) -> str:
+    """Bytes for people.
+
+    >>> size(900), size(5242880)
+    ('900 B', '5.0 MiB')
+    """
+    if count < 10_000:
+        return f"{count} B"
+    power = min(4, (count.bit_length() - 1) // 10)
+    return f"{count / 1024**power:.1f} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"

@@ -1,0 +1,295 @@
+"""The record of one compiled program: what its compiler made of it, as plain data.
+
+A record comes from the text of the compiled program (`reading`), and from what only the compiler can say (`Compiled`).
+None stands for what nobody knows: it is never 0. All bytes are bytes on one device, padding included.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from layoutproof.core.errors import LayoutError, shorten
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+VERSION = 1
+"""Of the form of a record. Later ones add keys and never rename; a record of a later one is not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands. instruction: its name.  line: in the compiled text.  op_name, source: of the user's
+    program, "" where the text does not say."""
+
+    instruction: str
+    line: int = 0
+    op_name: str = ""
+    source: str = ""
+
+    def __str__(self) -> str:
+        return self.instruction + (f" ({self.source})" if self.source else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Often:
+    """How often something runs each time the program does.
+
+    times: None where a loop's trip count is unknown; `why` says which loop.  sometimes: it stands in a branch, so that
+    it may run less often, or never.
+    """
+
+    times: int | None = 1
+    sometimes: bool = False
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes of one device's memory, by the compiler's own figures. peak: the most at one time, arguments included."""
+
+    arguments: int | None = None
+    outputs: int | None = None
+    aliased: int | None = None
+    temporaries: int | None = None
+    generated_code: int | None = None
+    peak: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A parameter or a result of the program.
+
+    number: its position.  name: as the user's program has it (`params['w']`, `result[0]`), "" where nobody says.
+    shape: on one device, layout included.  bytes, unpadded: allotted, and what the elements alone take; None where
+    unknown.  whole: the global shape, without layout.  sharding: as JAX or the compiler prints it.
+    devices: how many hold each element, None where unknown.  donated: of a parameter, what becomes of its buffer.
+    alias: of a result, the parameter whose buffer it has.
+    """
+
+    number: int
+    name: str
+    shape: str
+    bytes: int | None
+    unpadded: int | None
+    whole: str = ""
+    sharding: str = ""
+    devices: int | None = None
+    donated: str = ""
+    alias: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Collective:
+    """Devices that exchange data.
+
+    kind: the opcode without `-start`.  does: its words in full, groups by device.  groups: how many devices talk to
+    each other, None where the groups are not read.  axes: of the program's mesh, None where they are not whole axes or
+    no mesh is known.  operands, results: shapes.  bytes: the larger side, on each device, each time.  moved: what each
+    device has to receive at the least, each time.  None: unknown.
+    """
+
+    place: Place
+    kind: str
+    does: str
+    groups: int | None
+    axes: tuple[str, ...] | None
+    operands: tuple[str, ...]
+    results: tuple[str, ...]
+    bytes: int | None
+    moved: int | None
+    often: Often
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """All copies, transposes and reshapes between two layouts that run equally often.
+
+    kind: `relayout` (elements move), `space` (to another memory space), `same` (a second array like the first),
+    `unknown`.  boundary: `parameter 3` or `result 0` where it is one of these that is copied, else "".
+    bytes: read and written together, each time.  count: how many there are; `place` is the first.  reason: why unknown.
+    """
+
+    place: Place
+    opcode: str
+    kind: str
+    source: str
+    target: str
+    bytes: int | None
+    count: int
+    often: Often
+    boundary: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One Pallas kernel. vmem: bytes of VMEM as the compiler counted them.  digest: of its whole text.  communicates:
+    whether it may talk to other devices itself."""
+
+    place: Place
+    name: str
+    vmem: int | None
+    digest: str
+    often: Often
+    communicates: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An instruction that the compiler has priced. cycles: each time it runs."""
+
+    place: Place
+    opcode: str
+    cycles: int
+    often: Often
+
+
+@dataclass(frozen=True, slots=True)
+class Custom:
+    """All custom calls of one target that is no Pallas kernel. effect: whether one of them says it has side effects."""
+
+    target: str
+    count: int
+    place: Place
+    effect: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Padding:
+    """Arrays of one layout that take memory. bytes, unpadded: of all `count` of them; `place` is the first."""
+
+    shape: str
+    count: int
+    bytes: int
+    unpadded: int
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What the text of a compiled program does not say.
+
+    target, topology: as asked for, "v5e" and "2x2".  compiler: name and version.  jax: its version.  flags: the
+    compiler's options.  mesh: axis -> size, in the order of the devices.  lowered: digest of the program before it was
+    compiled.  command: what makes this record again.
+    """
+
+    function: str = ""
+    target: str = ""
+    topology: str = ""
+    compiler: str = ""
+    jax: str = ""
+    flags: Mapping[str, str] = field(default_factory=dict)
+    mesh: Mapping[str, int] = field(default_factory=dict)
+    lowered: str = ""
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One compiled program.
+
+    Attributes:
+        version: Of this form.
+        name: The program's name, as its module has it.
+        made: Where it comes from: function, target, compiler, mesh.
+        devices: How many devices run it together.
+        memory: The compiler's own figures.
+        flops, bytes_accessed: Of one run on one device, by the compiler's cost analysis; None where it says nothing.
+        cycles: The sum of what the compiler has priced, loops by their trips; None without prices, or where a trip
+            count is unknown.
+        parameters, results: Of the program, in order.
+        collectives, kernels: Each one, in the order of the text.
+        copies: By layouts, the most bytes first.
+        operations: Of all `priced` ones the most expensive, loops by their trips.
+        padded, unpadded: Bytes of all arrays that take memory, each counted once, and what their elements take.
+        padding: The layouts with most bytes without an element.
+        customs: Custom calls that are no Pallas kernels, by target.
+        unknown: What could not be told, each with its reason.
+        digest: Of the compiled text.
+    """
+
+    name: str
+    made: Compiled = Compiled()
+    devices: int = 1
+    memory: Memory = Memory()
+    flops: float | None = None
+    bytes_accessed: float | None = None
+    cycles: int | None = None
+    priced: int = 0
+    parameters: tuple[Value, ...] = ()
+    results: tuple[Value, ...] = ()
+    collectives: tuple[Collective, ...] = ()
+    copies: tuple[Copy, ...] = ()
+    kernels: tuple[Kernel, ...] = ()
+    operations: tuple[Operation, ...] = ()
+    padded: int = 0
+    unpadded: int = 0
+    padding: tuple[Padding, ...] = ()
+    customs: tuple[Custom, ...] = ()
+    unknown: tuple[str, ...] = ()
+    digest: str = ""
+    version: int = VERSION
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data: dicts, lists, text and numbers, as `read_record` takes it."""
+        found: dict[str, Any] = _plain(asdict(self))
+        return found
+
+    def to_json(self) -> str:
+        """The same as text, one JSON object."""
+        return json.dumps(self.as_dict(), ensure_ascii=False)
+
+    @property
+    def entry_bytes(self) -> int | None:
+        """Bytes of all parameters together, from their layouts; None where one of them is unknown."""
+        sizes = [value.bytes for value in self.parameters]
+        return None if None in sizes else sum(sizes)  # type: ignore[arg-type]
+
+
+def read_record(data: Any, file: str = "") -> Record:
+    """A record from plain data, as JSON has it.
+
+    Raises LayoutError for what is no record, with the key, and for a record of a later version.
+    """
+    from pydantic import ValidationError
+
+    version = data.get("version") if isinstance(data, Mapping) else None
+    if type(version) is not int:
+        raise LayoutError("not the record of a program: it has no version", file=file)
+    if version > VERSION:
+        raise LayoutError(f"a record of version {version}; this layoutproof reads up to {VERSION}", file=file)
+    known = Record.__dataclass_fields__
+    given = {key: value for key, value in data.items() if key in known}
+    try:
+        return _adapter().validate_python(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise LayoutError(f"not the record of a program: {shorten(where, 60)}: {first['msg']}", file=file) from None
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a record."""
+    schema = _adapter().json_schema()
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "layoutproof program record"
+    return schema
+
+
+@lru_cache(maxsize=1)
+def _adapter() -> TypeAdapter[Record]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Record)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value

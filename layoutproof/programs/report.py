@@ -1,0 +1,93 @@
+"""A record for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from layoutproof.core.amounts import size
+from layoutproof.core.errors import shorten
+from layoutproof.core.visible import visible
+from layoutproof.programs.record import Collective, Copy, Often, Place, Record
+
+
+def text(record: Record, top: int = 5) -> str:
+    """A record as the command prints it. top: lines of each list."""
+    return "\n".join(map(visible, [head(record), *_lines(record, top)]))
+
+
+def head(record: Record) -> str:
+    """One line that says which program, and what compiled it."""
+    made = record.made
+    where = " ".join(filter(None, (made.target, made.topology)))
+    many = f"{record.devices} device{'' if record.devices == 1 else 's'}"
+    said = (made.function or record.name, where, made.compiler, many)
+    return "program  " + ", ".join(filter(None, said))
+
+
+def _lines(record: Record, top: int) -> Iterator[str]:
+    memory = record.memory
+    parts = [
+        f"{name} {size(value)}"
+        for name, value in (
+            ("arguments", memory.arguments if memory.arguments is not None else record.entry_bytes),
+            ("outputs", memory.outputs),
+            ("aliased", memory.aliased),
+            ("temporaries", memory.temporaries),
+            ("code", memory.generated_code),
+        )
+        if value is not None
+    ]
+    peak = "" if memory.peak is None else f"peak {size(memory.peak)}: "
+    yield f"  memory   {peak}{', '.join(parts)}"
+    work = [] if record.flops is None else [f"{record.flops:,.0f} flops"]
+    work += [] if record.bytes_accessed is None else [f"{size(int(record.bytes_accessed))} accessed"]
+    if record.priced:
+        cycles = "an unknown number of" if record.cycles is None else f"{record.cycles:,}"
+        work.append(f"{cycles} cycles estimated for {record.priced} operation{'' if record.priced == 1 else 's'}")
+    if work:
+        yield f"  work     {', '.join(work)}"
+    if record.padded:
+        waste = record.padded - record.unpadded
+        yield f"  padding  {size(waste)} of {size(record.padded)} ({100 * waste / record.padded:.1f} %)"
+    yield from _listed("sends", [_collective(each) for each in record.collectives], top)
+    yield from _listed("copies", [_copy(each) for each in record.copies if each.kind in ("relayout", "unknown")], top)
+    kernels = [
+        f"{each.name}: {'VMEM unknown' if each.vmem is None else f'{size(each.vmem)} of VMEM'}{_often(each.often)}"
+        f"{_at(each.place)}"
+        for each in record.kernels
+    ]
+    yield from _listed("kernels", kernels, top)
+    donated = [f"{each.name or each.number} -> {each.donated}" for each in record.parameters if each.donated]
+    yield from _listed("donated", donated, top)
+    yield from _listed("unknown", list(record.unknown), top)
+
+
+def _listed(name: str, rows: list[str], top: int) -> Iterator[str]:
+    for k, row in enumerate(rows[:top]):
+        yield f"  {name if k == 0 else '':<8} {shorten(row, 200)}"
+    if len(rows) > top:
+        yield f"           and {len(rows) - top} more"
+
+
+def _collective(of: Collective) -> str:
+    over = of.does.partition(" over ")[2] if of.axes is None else ", ".join(of.axes) or "no axis"
+    amount = "an unknown number of bytes" if of.bytes is None else size(of.bytes)
+    return f"{of.kind} over {shorten(over, 60)}: {amount}{_often(of.often)}{_at(of.place)}"
+
+
+def _copy(of: Copy) -> str:
+    amount = "an unknown number of bytes" if of.bytes is None else size(of.bytes * of.count)
+    many = f" in {of.count}" if of.count > 1 else ""
+    boundary = f", of {of.boundary}" if of.boundary else ""
+    return f"{of.opcode} {of.source} -> {of.target}: {amount}{many}{_often(of.often)}{boundary}{_at(of.place)}"
+
+
+def _often(often: Often) -> str:
+    if often.times is None:
+        return ", an unknown number of times"
+    times = "" if often.times == 1 else f", {often.times} times"
+    return f"{times}, in a branch" if often.sometimes else times
+
+
+def _at(place: Place) -> str:
+    return f"   {' '.join(filter(None, (place.instruction, place.source)))}"

@@ -1,0 +1,92 @@
+"""Meshes and partition specs as text: `data=2,model=2`, `P('data', None)`. Parsed, never evaluated."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from layoutproof.core.errors import LayoutError, closest, shorten
+
+Spec = tuple[str | tuple[str, ...] | None, ...]
+"""What each dimension is split over: an axis, several, or none."""
+
+_AXIS = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*([1-9]\d{0,5})\s*")
+
+
+def read_mesh(text: str) -> dict[str, int]:
+    """Axis -> size, in order; {} of an empty text.
+
+    >>> read_mesh("data=2, model=4")
+    {'data': 2, 'model': 4}
+
+    Raises LayoutError for what is no mesh, and for an axis named twice.
+    """
+    found: dict[str, int] = {}
+    for part in text.split(",") if text.strip() else ():
+        axis = _AXIS.fullmatch(part)
+        if axis is None:
+            raise LayoutError(f"a mesh is written data=2,model=4; {shorten(part, 40)!r} is no axis", text=text[:200])
+        if axis[1] in found:
+            raise LayoutError(f"the mesh has the axis {axis[1]!r} twice", text=text[:200])
+        found[axis[1]] = int(axis[2])
+    return found
+
+
+def read_specs(text: str, mesh: Mapping[str, int]) -> Any:
+    """One argument's partition spec, or a dict, list or tuple of them for its parts, each as `("P", Spec)`.
+
+    >>> read_specs("P(('data', 'model'), None)", {"data": 2, "model": 2})
+    ('P', (('data', 'model'), None))
+    >>> read_specs("{'w': P(None, 'data'), 'b': P()}", {"data": 2})
+    {'w': ('P', (None, 'data')), 'b': ('P', ())}
+
+    Raises LayoutError for anything else, and for an axis that the mesh does not have, or that is used twice.
+    """
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        raise _wrong(text) from None
+    return _read(tree, text, mesh)
+
+
+def _read(node: ast.expr, text: str, mesh: Mapping[str, int]) -> Any:
+    match node:
+        case ast.Call(func=ast.Name(id="P" | "PartitionSpec"), args=args, keywords=[]):
+            return ("P", _spec(args, text, mesh))
+        case ast.Dict(keys=keys, values=values):
+            names = [key.value if isinstance(key, ast.Constant) else None for key in keys]
+            if all(isinstance(name, str | int) for name in names):
+                return {name: _read(value, text, mesh) for name, value in zip(names, values, strict=True)}
+        case ast.List(elts=elements):
+            return [_read(each, text, mesh) for each in elements]
+        case ast.Tuple(elts=elements):
+            return tuple(_read(each, text, mesh) for each in elements)
+    raise _wrong(text)
+
+
+def _spec(args: list[ast.expr], text: str, mesh: Mapping[str, int]) -> Spec:
+    found: list[str | tuple[str, ...] | None] = []
+    for arg in args:
+        try:
+            value = ast.literal_eval(arg)
+        except (ValueError, SyntaxError):
+            raise _wrong(text) from None
+        axes = value if isinstance(value, tuple) else (value,)
+        if value is not None and not all(isinstance(axis, str) for axis in axes):
+            raise _wrong(text)
+        found.append(value)
+    used = [axis for entry in found for axis in (entry if isinstance(entry, tuple) else (entry,)) if axis is not None]
+    for axis in used:
+        if axis not in mesh:
+            have = f"its axes are {', '.join(mesh)}" if mesh else "there is no mesh"
+            raise LayoutError(f"the mesh has no axis {axis!r}{closest(axis, mesh)}; {have}", text=text[:200])
+        if used.count(axis) > 1:
+            raise LayoutError(f"the axis {axis!r} splits two dimensions", text=text[:200])
+    return tuple(found)
+
+
+def _wrong(text: str) -> LayoutError:
+    example = "P('data', None), or a dict, list or tuple of such"
+    return LayoutError(f"a sharding is written {example}; {shorten(text, 60)!r} is none", text=text[:200])
