@@ -13,6 +13,13 @@ TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 _MODULE = re.compile(r"HloModule ([^\s,]+)(?:, (.*))?")
 _COMPUTATION = re.compile(r"(ENTRY )?%?([\w.\-]+) (?:\(.*\) -> .* )?\{")
 _ATTRIBUTE = re.compile(r'([A-Za-z_]\w*)=(?:(?=\{)|"(?:[^"\\]|\\.)*"|[^\s,{}"]+)')
+_INDEX = r"\{[\d,\s]*\}"
+_ALIAS = rf"{_INDEX}\s*:\s*\(\s*\d+\s*,\s*{_INDEX}\s*(?:,\s*(?:may|must)-alias\s*)?\)"
+_DONOR = rf"\(\s*\d+\s*,\s*{_INDEX}\s*\)"
+_FORMS = {
+    "input_output_alias": re.compile(rf"\{{\s*(?:{_ALIAS}(?:\s*,\s*{_ALIAS})*)?\s*\}}"),
+    "buffer_donor": re.compile(rf"\{{\s*(?:{_DONOR}(?:\s*,\s*{_DONOR})*)?\s*\}}"),
+}
 _FILE = re.compile(r'(\d+) "(.*)"')
 _FIELD = re.compile(r"(\w+)=(\d+)")
 
@@ -48,6 +55,10 @@ def _wrong_attributes(text: str) -> str:
         if found[1] in seen:
             return f"the line HloModule says {shorten(found[1], 40)} twice: lines mixed?"
         seen.add(found[1])
+        form = _FORMS.get(found[1])
+        if form is not None and form.fullmatch(text, found.end(), end) is None:
+            shown = shorten(text[found.end() : end], 60)
+            return f"the line HloModule has no {found[1]} of the form that XLA writes: {shown}"
         at = end + 2
     return ""
 

@@ -3,21 +3,36 @@
 One pass, one line at a time; what is kept is the names of one computation. What is wrong comes as a LayoutError with
 its line, in the stream; reading goes on with the next module, and what came before it stays good.
 Source: `hlo_module.cc`, `hlo_computation.cc`, `hlo_instruction.cc` (Print), `buffer_assignment.cc` (ToString) of
-openxla/xla at 183fa00cb5 (2026-08-22). An instruction that is spread over several lines, which XLA reads and never
-prints, is refused.
+openxla/xla at 183fa00cb5 (2026-08-22). What XLA prints has an instruction per line; what it reads besides, as people
+write it, is put on such lines by `statements`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import lines as text_of
 from layoutproof.hlotext.events import Allocation, Begin, End, Event, ModuleEnd, Value
 from layoutproof.hlotext.header import TABLES, computation_line, gaps, module_line, table_line
+from layoutproof.hlotext.literals import wrong_literal
 from layoutproof.hlotext.module import Computation, Header, Instruction, Module
+from layoutproof.hlotext.opcodes import OPCODES
+from layoutproof.hlotext.statements import (
+    MOST_LINES,
+    Statement,
+    goes_on,
+    header_of,
+    inferred,
+    is_open,
+    is_quoted,
+    joined,
+    nested,
+    statements,
+)
 from layoutproof.hlotext.texts import balanced, element_of, operand_names
 
 _SHAPE = r"(?:[a-z]\w*\[[^\]]*\](?:\{[^}]*\})?|b?\(.*?\))"
@@ -25,10 +40,18 @@ _INSTRUCTION = re.compile(rf"\s*(ROOT )?%?([\w.\-]+) = ({_SHAPE}) ([a-z][\w\-]*)
 _ALLOCATION = re.compile(r"allocation (\d+): size (\d+)(.*?):?\s*")
 _VALUE = re.compile(r"\s*value: <(\d+) (.*?)(?: @(\d+))?> \(size=(\d+),offset=(\d+)\): (.*?)\s*")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+MOST_TRIES = 20
+"""How often a text is looked at as instructions, each time with a line more."""
+MOST_HEAD = 1000
+"""Lines between a computation's name and its first bracket."""
 _NEEDS = {"fusion": "calls=", "call": "to_apply=", "while": "body="}
 """What says which computation an instruction runs, without which XLA's own parser refuses it."""
 STARTS = ("HloModule", "BufferAssignment")
 """What the first line of a module, or of a buffer assignment, starts with."""
+_SIGNATURE = re.compile(
+    r"\s*(ENTRY\s+)?%?([\w.\-]+)\s*(?:\((?:[^{}]|\{[^}]*\})*?\)\s*->(?:[^{}]|\{[^}]*\}(?=\s*[,){]))*)?\{"
+)
+_AFTER = re.compile(r"\A\s*\}(?:\s*,\s*\w+=(?:\"[^\"]*\"|\{[^}]*\}|[^\s,]+))*")
 _TOTAL = re.compile(r"\s*Total bytes used: \d+")
 
 
@@ -36,9 +59,9 @@ def events(lines: Iterable[str], file: str = "") -> Iterator[Event]:
     """What a text says, in its order. A module is Header, then (Begin, Instruction.., End).., then ModuleEnd."""
     reader = _Reader(iter(lines), file)
     while reader.line:
-        if reader.line.startswith("HloModule"):
+        if _starts(reader.line, "HloModule"):
             yield from reader.module()
-        elif reader.line.startswith("BufferAssignment"):
+        elif _starts(reader.line, "BufferAssignment"):
             yield from reader.buffers()
         elif _is_nothing(reader.line):
             reader.step()
@@ -82,15 +105,32 @@ def read_hlo(source: Path | str | Iterable[str], file: str = "") -> Iterator[Mod
         yield Module(header, (), tuple(errors))
 
 
+class _Lines(Iterator[str]):
+    """Lines, some of which were looked at already."""
+
+    __slots__ = ("given", "seen")
+
+    def __init__(self, given: Iterator[str]) -> None:
+        self.given, self.seen = given, list[str]()
+
+    def __next__(self) -> str:
+        return self.seen.pop() if self.seen else next(self.given)
+
+    def back(self, lines: list[str]) -> None:
+        """These lines come next."""
+        self.seen += reversed(lines)
+
+
 class _Reader:
     """Where the text is: `line` with its `number`; an empty line is the end."""
 
-    __slots__ = ("broken", "cut", "file", "found", "line", "lines", "number")
+    __slots__ = ("broken", "cut", "file", "found", "line", "lines", "number", "printed", "roots")
 
     def __init__(self, lines: Iterator[str], file: str) -> None:
-        self.lines, self.file = self._until_broken(lines), file
+        self.lines, self.file = _Lines(self._until_broken(lines)), file
         self.broken: LayoutError | None = None
         self.line, self.number, self.found, self.cut = "", 0, False, False
+        self.printed, self.roots = False, dict[str, str]()
         self.step()
 
     def _until_broken(self, lines: Iterator[str]) -> Iterator[str]:
@@ -116,39 +156,67 @@ class _Reader:
     def skip(self) -> None:
         """To the next module or buffer assignment."""
         self.step()
-        while self.line and not self.line.startswith(STARTS):
+        while self.line and not _starts(self.line):
             self.step()
 
     def module(self) -> Iterator[Event]:
         """One module, up to the line after it."""
         self.found = True
         whole = True
-        for event in self._module():
-            if isinstance(event, LayoutError):
-                whole = False
-            yield event
-        if not whole and self.line and not self.line.startswith(STARTS):
+        number = self.number
+        header = self._header()
+        if isinstance(header, Header):
+            yield header
+            # XLA never prints a module without it: where it is missing, somebody wrote the text, and it is small
+            self.printed = "entry_computation_layout=" in header.attributes
+            for event in self._computations(header) if self.printed else _completed([*self._computations(header)]):
+                if isinstance(event, LayoutError):
+                    whole = False
+                yield event
+        else:
+            whole = False
+            yield header.at(self.file, header.line or number)
+        if not whole and self.line and not _starts(self.line):
             self.skip()
         yield ModuleEnd(whole, self.number)
 
-    def _module(self) -> Iterator[Event]:
+    def _header(self) -> Header | LayoutError:
+        """The module's first line, which people write over several, and the tables after it."""
         first, number = self.line, self.number
         # always past the first line: whoever reads on after an error looks for the next one like it
         self.step()
+        text, many, quoted = joined([first]), 1, False
+        while self.line and many < MOST_LINES and goes_on(text):
+            # a string in this table is a module of its own
+            if not (quoted and "origin_recovery_table=" in text) and (
+                _starts(self.line) or computation_line(self.line)
+            ):
+                break
+            text, many = joined([text, self.line]), many + 1
+            quoted = is_quoted(text)
+            self.step()
         try:
-            header = module_line(first, number, self.file)
+            written, rest = header_of(text)
+            if rest:
+                self.lines.back([self.line])
+                self.line, self.number = rest, self.number - 1
+            header = module_line(written, number, self.file)
             self._tables(header)
         except LayoutError as error:
-            yield error
-            return
-        yield header
+            return error
+        return header
+
+    def _computations(self, header: Header) -> Iterator[Event]:
+        """The computations of a module."""
         seen: dict[str, int] = {}
+        self.roots = {}
         entry = 0
-        while self.line and not self.line.startswith(STARTS):
+        while self.line and not _starts(self.line):
             if _is_nothing(self.line):
                 self.step()
                 continue
-            begins = computation_line(self.line)
+            number = self.number
+            begins = computation_line(self.line) or self._beginning()
             if begins is None:
                 yield self.wrong(f"neither a computation nor a table of this format: {shorten(self.line, 60)!r}")
                 return
@@ -161,14 +229,14 @@ class _Reader:
             if is_entry and entry:
                 yield self.wrong(f"a second ENTRY computation in one module; the first is on line {entry}")
                 return
-            seen[name] = self.number
-            entry = self.number if is_entry else entry
-            yield Begin(name, is_entry, self.number)
+            seen[name] = number
+            entry = number if is_entry else entry
+            yield Begin(name, is_entry, number)
             for event in self._computation(name):
                 yield event
                 if isinstance(event, LayoutError):
                     return
-        if not entry:
+        if not entry and (self.printed or not seen):
             yield self.wrong(f"the module {shorten(header.name, 60)} ends without an ENTRY computation: cut short?")
 
     def _tables(self, header: Header) -> None:
@@ -190,55 +258,99 @@ class _Reader:
         for table, key in gaps(header, sizes):
             raise self.wrong(f"{table} is without the {key} that another table names: are lines missing?")
 
+    def _beginning(self) -> tuple[str, bool] | None:
+        """As `computation_line`, of a line that people wrote: over several lines, or with instructions after it."""
+        text, more = joined([self.line]), list[str]()
+        head = _SIGNATURE.match(text)
+        while head is None and len(more) < MOST_HEAD:
+            line = next(self.lines, None)
+            if line is None:
+                break
+            more.append(line)
+            text = joined([text, line])
+            head = _SIGNATURE.match(text)
+        if head is None:
+            self.lines.back(more)
+            return None
+        self.number += len(more)
+        if text[head.end() :].strip():
+            self.lines.back([text[head.end() :]])
+            self.number -= 1
+        return head[2], bool(head[1])
+
     def _computation(self, name: str) -> Iterator[Event]:
         """The instructions after the line that begins a computation, and its End."""
         first, file = self.number, self.file
         defined: dict[str, int] = {}
+        shapes: dict[str, str] = {}
         missing: dict[str, int] = {}
         rooted = False
         match, number = _INSTRUCTION.match, self.number
+        result = ""
         for line in self.lines:
             number += 1
             found = match(line)
-            if found is None:
+            pieces: list[Statement] = []
+            ended = False
+            if found is not None:
+                root, own, shape, opcode = found.groups()
+                start = found.end()
+                end = line.find(")", start)
+                if end < 0 or line.find("(", start, end) >= 0 or line.find('"', start, end) >= 0:
+                    end = start + len(balanced(line, start - 1)) - 2
+                inside, attributes = line[start:end], line[end + 1 :].rstrip()
+                problem = "" if not attributes else _wrong_attributes(attributes)
+                if attributes.endswith((",", "=")):
+                    problem = f"the attributes of {shorten(own, 60)} end in the middle: cut short?"
+                if "(" in inside and opcode != "constant" and nested(inside):
+                    problem = f"an operand of {shorten(own, 60)} is an instruction itself"
+                if end < start:
+                    problem = f"the line ends inside the operands of {shorten(own, 60)}: cut short?"
+                if not problem:
+                    pieces = [Statement(root is not None, own, shape, opcode, inside, attributes, number)]
+            elif line.lstrip().startswith("}"):
                 self.line, self.number = line, number
-                if line.lstrip().startswith("}"):
-                    break
-                if _is_nothing(line):
-                    continue
-                yield self._no_instruction(line, name, first)
-                return
-            root, own, shape, opcode = found.groups()
-            start = found.end()
-            end = line.find(")", start)
-            if end < 0 or line.find("(", start, end) >= 0 or line.find('"', start, end) >= 0:
-                inner = balanced(line, start - 1)
-                if not inner:
+                break
+            elif _is_nothing(line):
+                continue
+            else:
+                problem = ""
+            if not pieces:
+                here = number
+                number, pieces, rest = self._gathered(line, number)
+                ended = rest.startswith("}")
+                if not pieces and not ended:
+                    self.line, self.number = line, here
+                    yield self.wrong(problem) if problem else self._no_instruction(line, name, first)
+                    self._past(line, number)
+                    return
+                if ended:
+                    self.line, self.number = rest, number
+            for root_, own, shape, opcode, inside, attributes, where in pieces:
+                operands = () if opcode in ("constant", "parameter") else operand_names(inside)
+                piece = Statement(root_, own, shape, opcode, inside, attributes, where)
+                problem = self._problem(piece, defined, rooted)
+                if not shape and not problem:
+                    shape = inferred(piece, operands, shapes, self.roots)
+                    if not shape:
+                        problem = (
+                            f"the text has no shape for {shorten(own, 60)}, and that of a {opcode} is not inferred"
+                        )
+                if problem:
+                    self.number = where
+                    yield self.wrong(problem)
                     self.number = number
-                    yield self.wrong(f"the line ends inside the operands of {shorten(own, 60)}: cut short?")
                     self.step()
                     return
-                end = start + len(inner) - 2
-            inside, attributes = line[start:end], line[end + 1 :].rstrip()
-            problem = "" if not attributes else _wrong_attributes(attributes)
-            if own in defined:
-                problem = (
-                    f"{shorten(own, 60)} is defined a second time; first on line {defined[own]}: two texts in one?"
-                )
-            if opcode in _NEEDS and _NEEDS[opcode] not in attributes:
-                problem = f"the {opcode} {shorten(own, 60)} says no {_NEEDS[opcode]}: is text missing?"
-            if problem:
-                self.number = number
-                yield self.wrong(problem)
-                self.step()
-                return
-            defined[own] = number
-            operands = () if opcode in ("constant", "parameter") else operand_names(inside)
-            for operand in operands:
-                if operand not in defined and (whole := element_of(operand)[0]) not in defined:
-                    missing.setdefault(whole, number)
-            rooted = rooted or root is not None
-            yield Instruction(own, shape, opcode, inside, attributes[2:], number, root is not None, operands)
+                defined[own], shapes[own] = where, shape
+                for operand in operands:
+                    if operand not in defined and (whole := element_of(operand)[0]) not in defined:
+                        missing.setdefault(whole, where)
+                rooted = rooted or root_
+                result = shape if root_ or not rooted else result
+                yield Instruction(own, shape, opcode, inside, attributes[2:], where, root_, operands)
+            if ended:
+                break
         else:
             self.line, self.number = "", number
             yield self.wrong(f"the text ends inside the computation {shorten(name, 60)}, which begins on line {first}")
@@ -251,14 +363,60 @@ class _Reader:
                 why = f"is defined after it, on line {defined[operand]}: are lines out of order?"
             yield LayoutError(f"{shown} {why}", file=file, line=where)
             return
-        if not rooted:
+        if not defined or not (rooted or not self.printed):
             yield self.wrong(f"the computation {shorten(name, 60)} has no ROOT: are lines missing?")
             return
+        self.roots[name] = result
         yield End(number)
-        self.step()
+        rest = _AFTER.sub("", joined([self.line]))
+        if rest.strip():
+            self.line = rest
+        else:
+            self.step()
+
+    def _gathered(self, line: str, number: int) -> tuple[int, list[Statement], str]:
+        """(number of the last line taken, instructions, what follows the computation's end) from a line on.
+
+        Lines are added until what is open is closed. Nothing comes, and no line is lost, where what is added begins an
+        instruction or a module of its own: then the first of them was cut short.
+        """
+        taken, text, tries = [line], joined([line]), 0
+        while True:
+            if not is_open(text):
+                found, rest, wrong = statements(text, number)
+                if not wrong:
+                    return number + len(taken) - 1, found, rest
+                tries += 1
+            more = next(self.lines, None) if tries < MOST_TRIES and len(taken) < MOST_LINES else None
+            if more is None or _starts(more) or _INSTRUCTION.match(more) or computation_line(more):
+                self.lines.back([*taken[1:], *([] if more is None else [more])])
+                return number, [], ""
+            taken.append(more)
+            text = joined([text, more]) if '"' in text or "*" in more else text + joined([more])
+
+    def _past(self, line: str, number: int) -> None:
+        """To the line after a wrong one; a line that begins a module is not passed over."""
+        if _starts(line):
+            self.line, self.number = line, number
+        else:
+            self.step()
+
+    def _problem(self, of: Statement, defined: dict[str, int], rooted: bool) -> str:
+        """What is wrong with an instruction as it stands in its computation; "" for nothing."""
+        own, opcode = of.name, of.opcode
+        if own in defined:
+            return f"{shorten(own, 60)} is defined a second time; first on line {defined[own]}: two texts in one?"
+        if opcode in _NEEDS and _NEEDS[opcode] not in of.attributes:
+            return f"the {opcode} {shorten(own, 60)} says no {_NEEDS[opcode]}: is text missing?"
+        if of.root and rooted:
+            return f"a second ROOT in one computation, {shorten(own, 60)}: two texts in one?"
+        if opcode not in OPCODES:
+            return f"unknown opcode {shorten(opcode, 40)!r} of {shorten(own, 60)}"
+        wrong = wrong_literal(of.shape, of.inside) if opcode == "constant" else ""
+        return f"the constant {shorten(own, 60)}: {wrong}" if wrong else ""
 
     def _no_instruction(self, line: str, name: str, first: int) -> LayoutError:
-        if line.startswith(STARTS):
+        if _starts(line):
             return self.wrong(
                 f"a new module starts inside the computation {shorten(name, 60)}, which begins on line {first}: "
                 "cut short, or two texts mixed"
@@ -270,7 +428,7 @@ class _Reader:
         self.found = True
         allocation, size = -1, 0
         self.step()
-        while self.line and not self.line.startswith(STARTS):
+        while self.line and not _starts(self.line):
             found = _ALLOCATION.fullmatch(self.line)
             value = _VALUE.fullmatch(self.line) if found is None else None
             if found:
@@ -290,6 +448,28 @@ class _Reader:
             self.step()
         if self.cut:
             yield self.wrong("the last line of the buffer assignment has no end: cut short?")
+
+
+def _starts(line: str, words: str | tuple[str, ...] = STARTS) -> bool:
+    """Whether a line begins a module or a buffer assignment; people indent it."""
+    return line.startswith(words) or (line[:1].isspace() and line.lstrip().startswith(words))
+
+
+def _completed(events: list[Event]) -> list[Event]:
+    """What XLA's parser takes for granted: the last computation is the entry, the last instruction the result."""
+    begins = [(k, event) for k, event in enumerate(events) if isinstance(event, Begin)]
+    if begins and not any(event.entry for _, event in begins):
+        k, last = begins[-1]
+        events[k] = last._replace(entry=True)
+    inside: list[int] = []
+    for k, event in enumerate(events):
+        if isinstance(event, Begin):
+            inside = []
+        elif isinstance(event, Instruction):
+            inside.append(k)
+        elif isinstance(event, End) and not any(events[each].root for each in inside):  # type: ignore[union-attr]
+            events[inside[-1]] = replace(events[inside[-1]], root=True)  # type: ignore[type-var]
+    return events
 
 
 def _is_nothing(line: str) -> bool:

@@ -1,0 +1,167 @@
+"""HLO as people write it, and as XLA prints it over several lines; what XLA's parser rejects is an error here too.
+
+The forms are those of XLA's own tests; `benchmarks/xla_texts.py` counts over all of these.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from layoutproof.hlotext.lines import read_hlo
+from layoutproof.hlotext.module import Module
+from tests.hlo.dumps import SMALL
+
+CHECK = """
+import json, sys
+from jaxlib import _hlo
+for text in json.load(sys.stdin):
+    try:
+        _hlo.hlo_module_from_text(text)
+        print("read")
+    except Exception:
+        print("rejected")
+"""
+
+HEAD = "HloModule m\n"
+
+
+def entry(*lines: str, head: str = HEAD) -> str:
+    """A module with these lines in its entry."""
+    return head + "ENTRY e {\n" + "".join(f"  {line}\n" for line in lines) + "}\n"
+
+
+ADD = "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b)\n}\n"
+
+READ = {
+    "indented, and no ENTRY": "\n    HloModule m\n\n    e {\n      ROOT a = s4[2] constant({0,1})\n    }\n",
+    "no ROOT": entry("a = f32[2] parameter(0)", "b = f32[2] negate(a)"),
+    "a tuple without its shape": entry("a = f32[2] parameter(0)", "ROOT t = tuple(a, a)"),
+    "an element of it": entry("a = (f32[2], s32[]) parameter(0)", "ROOT t = get-tuple-element(a), index=1"),
+    "attributes over several lines": entry(
+        "a = f32[4] parameter(0)",
+        "z = f32[] constant(0)",
+        "ROOT r = f32[] reduce(a, z), dimensions={0},",
+        "  to_apply=add",
+        head=HEAD + ADD,
+    ),
+    "a value on the next line": entry(
+        "a = f32[4] parameter(0)",
+        "z = f32[] constant(0)",
+        "ROOT r = f32[] reduce(a, z), dimensions={0}, to_apply=",
+        "  add",
+        head=HEAD + ADD,
+    ),
+    "operands over several lines": entry(
+        "a = f32[4] parameter(0)", "ROOT r = (f32[4], f32[4]) tuple(", "  a, // the first", "  a)"
+    ),
+    "a shape on a line of its own": entry(
+        "a = f32[4] parameter(0)", "ROOT r =", "  (f32[4],", "   f32[4])", "  tuple(a, a)"
+    ),
+    "a backend_config over several lines": (
+        SMALL.replace("calls=%double,", 'calls=%double, backend_config={\n  "a": {\n    "b": ["1"]\n  }\n},')
+    ),
+    "a header over several lines": SMALL.replace("is_scheduled=true, ", "\n  is_scheduled=true,\n  ", 1),
+    "a module on one line": "HloModule m ENTRY e { a = f32[2] parameter(0) ROOT b = f32[2] negate(a) }\n",
+    "comments": f"{HEAD}// one\nENTRY e {{ // two\n  /* three */ ROOT a = f32[2] parameter(0) // four\n}}\n",
+    "no space before the parameters": f"{HEAD}ENTRY %e(a: f32[2]) -> f32[2] {{\n  ROOT %a = f32[2] parameter(0)\n}}\n",
+    "an instruction among the operands": entry("ROOT n = f32[2] negate(f32[2] parameter(0))"),
+    "a buffer": entry(
+        "a = f32[2] parameter(0)",
+        'p = b(f32[2]) custom-call(a), custom_call_target="Pin",',
+        "  output_to_operand_aliasing={{}: (0, {})}",
+        'ROOT u = f32[2] custom-call(p), custom_call_target="Unpin",',
+        "  output_to_operand_aliasing={{}: (0, {})}",
+    ),
+    "a constant written out": entry("ROOT c = s32[2,3] constant({ {1, 2, 3}, { /*i0=1*/ 4, 5, 6} })"),
+    "an opcode that is started": entry(
+        "a = f32[8] parameter(0)",
+        "s = ((f32[8]), f32[4], s32[]) slice-start(a), slice={[0:4]}",
+        "ROOT d = f32[4] slice-done(s)",
+    ),
+}
+REJECTED = {
+    "two roots": entry("ROOT a = f32[2] parameter(0)", "ROOT b = f32[2] negate(a)"),
+    "too many elements": entry("ROOT a = s32[2] constant({1, 2, 3})"),
+    "nested too little": entry("ROOT a = s32[2,2] constant({1, 2})"),
+    "a number that does not fit": entry("ROOT a = u8[1] constant({256})"),
+    "no number": entry("ROOT a = s32[] constant(one)"),
+    "an unknown opcode": entry("ROOT a = f32[2] parametre(0)"),
+    "an alias without a number": entry(
+        "ROOT a = f32[2] parameter(0)", head="HloModule m, input_output_alias={ {0}: (zero, {0}) }\n"
+    ),
+    "a donor without a number": entry("ROOT a = f32[2] parameter(0)", head="HloModule m, buffer_donor={ (0, {a}) }\n"),
+    "attributes that end in a comma": entry("a = f32[2] parameter(0)", "ROOT b = f32[2] reverse(a), dimensions={0},"),
+    "operands that do not end": entry("a = f32[2] parameter(0)", "ROOT b = f32[2] add(a,"),
+    "one instruction within another": entry(
+        "a = f32[2] parameter(0)", "b = f32[2] add(a,", "c = f32[2] add(a, a)", "ROOT d = f32[2] negate(a)"
+    ),
+}
+
+
+def modules(text: str) -> list[Module]:
+    return list(read_hlo(text.splitlines(keepends=True), "dump.txt"))
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("name", READ)
+def test_what_people_write_is_read(name: str) -> None:
+    (module,) = modules(READ[name])
+    assert not module.errors
+    assert module.entry is not None
+    assert module.entry.root is not None
+    assert all(each.shape for each in module.entry.instructions)
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("name", REJECTED)
+def test_what_is_no_module_is_an_error(name: str) -> None:
+    (module,) = modules(REJECTED[name])
+    assert module.errors
+    assert module.errors[0].line
+
+
+def test_xla_agrees() -> None:
+    pytest.importorskip("jaxlib", reason="the extra jax is not installed")
+    texts = [*READ.values(), *REJECTED.values()]
+    done = subprocess.run(
+        [sys.executable, "-c", CHECK], input=json.dumps(texts), capture_output=True, text=True, check=True
+    )
+    wanted = ["read"] * len(READ) + ["rejected"] * len(REJECTED)
+    assert dict(zip([*READ, *REJECTED], done.stdout.split(), strict=True)) == dict(
+        zip([*READ, *REJECTED], wanted, strict=True)
+    )
+
+
+@pytest.mark.fast
+def test_instructions_keep_their_lines_and_fields() -> None:
+    (module,) = modules(READ["attributes over several lines"])
+    assert module.entry is not None
+    (root,) = [each for each in module.entry.instructions if each.root]
+    assert (root.line, root.attributes, root.operands) == (10, "dimensions={0}, to_apply=add", ("a", "z"))
+    (module,) = modules(READ["a tuple without its shape"])
+    assert module.entry is not None
+    assert module.entry.root is not None
+    assert module.entry.root.shape == "(f32[2], f32[2])"
+
+
+@pytest.mark.fast
+def test_a_printed_dump_that_was_cut_is_no_text_of_a_person() -> None:
+    """XLA prints entry_computation_layout, ENTRY and ROOT always; where the first is, the others must be."""
+    cut = SMALL[: SMALL.index("ENTRY")]
+    assert modules(cut)[0].errors
+    assert modules(SMALL.replace("ROOT %copy", "%copy"))[0].errors
+
+
+def test_the_command_reads_a_file_of_that_kind(tmp_path: Path) -> None:
+    path = tmp_path / "written.txt"
+    path.write_text(READ["attributes over several lines"])
+    done = subprocess.run([sys.executable, "-m", "layoutproof", "hlo", str(path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    path.write_text(REJECTED["operands that do not end"])
+    done = subprocess.run([sys.executable, "-m", "layoutproof", "hlo", str(path)], capture_output=True, text=True)
+    assert done.returncode == 2
