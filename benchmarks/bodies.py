@@ -5,13 +5,16 @@ JAX and judged. What is true of them is found by running their description on Nu
 contents of small tables and the ways to give programs to cores. A verdict is wrong where
   it is proved, and a run shows a violation;
   it is refuted, and no run shows one, where all runs were looked at.
-Prints every disagreement with the kernel, counts of verdicts, and the reasons of what is unknown. `--out` keeps one
-line of JSON per kernel. A kernel that takes more than `--seconds` of CPU is left out, and counted.
+Prints every disagreement with the kernel, counts of verdicts, and the reasons of what is unknown. A kernel that takes
+more than `--seconds` of CPU is left out, and counted. `--out` adds one line of JSON per kernel to a file; a kernel that
+the file has is not looked at again, so that a run that was stopped goes on.
 `--interpret N` runs as many kernels from the same seed in `pltpu.InterpretParams`: memory that starts as NaN, copies
 on wait, memory that starts as 0 with eager copies, races detected, in child processes of `--python` (this one; give it
-once per version of JAX). Each run is held against the literal walk; what the interpreter hides is counted by the rule
-that explains it (`tests/bodies/truth/oracles.py`), and what no rule explains is a conflict. `--lint N` asks libtpu's
-linter of as many kernels that the compiler takes, likewise. Exits 1 where a verdict is wrong, or a conflict is met.
+once per version of JAX). A child that does nothing but wait is ended at once, one that takes `--limit` seconds of CPU
+for a run is, and is counted. Each run is held against the literal walk; what the interpreter hides is counted by the
+rule that explains it (`tests/bodies/truth/oracles.py`), and what no rule explains is a conflict. `--lint N` asks
+libtpu's linter of as many kernels that the compiler takes, likewise. Exits 1 where a verdict is wrong, or a conflict is
+met.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -37,9 +41,29 @@ def _late(*_: object) -> None:
     raise Late
 
 
+class Kept:
+    """One line of JSON per kernel, in a file where one is given. what: who was asked."""
+
+    def __init__(self, out: Path | None, what: str) -> None:
+        self.what, self.lines = what, None
+        self.before: dict[int, dict[str, Any]] = {}
+        if out is not None:
+            text = out.read_text() if out.exists() else ""
+            for line in map(json.loads, filter(None, text.split("\n"))):
+                if line["what"] == what:
+                    self.before[line["seed"]] = line["found"]
+            self.lines = out.open("a")
+
+    def add(self, seed: int, found: dict[str, Any]) -> dict[str, Any]:
+        """The same, kept."""
+        if self.lines is not None:
+            print(json.dumps({"what": self.what, "seed": seed, "found": found}), file=self.lines, flush=True)
+        return found
+
+
 def judged(first: int, many: int, seconds: float, out: Path | None) -> int:
     """Judges kernels and compares with what is true; how many verdicts are wrong."""
-    from tests.bodies.truth.compare import compared
+    from tests.bodies.truth.compare import Compared, compared
     from tests.bodies.truth.description import shown
     from tests.bodies.truth.generate import kernel
 
@@ -47,18 +71,21 @@ def judged(first: int, many: int, seconds: float, out: Path | None) -> int:
     unknown: Counter[tuple[str, str]] = Counter()
     wrong = refused = late = 0
     signal.signal(signal.SIGVTALRM, _late)
-    start = time.perf_counter()
-    lines = out.open("w") if out else None
+    start, kept = time.perf_counter(), Kept(out, "judged")
     for seed in range(first, first + many):
-        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-        try:
-            found = compared(seed)
-        except Late:
-            late += 1
-            print(f"over {seconds:g} s: seed {seed}", flush=True)
-            continue
-        finally:
-            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        if seed in kept.before:
+            found = Compared(**kept.before[seed])
+        else:
+            signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+            try:
+                found = compared(seed)
+            except Late:
+                late += 1
+                print(f"over {seconds:g} s: seed {seed}", flush=True)
+                continue
+            finally:
+                signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+            kept.add(seed, found.as_dict())
         refused += bool(found.refused)
         for question, verdict in found.verdicts.items():
             counts[question, verdict, found.truth(question)] += 1
@@ -68,8 +95,6 @@ def judged(first: int, many: int, seconds: float, out: Path | None) -> int:
             wrong += 1
             print(f"{kind}: {question} of seed {seed}: {found.why.get(question)}; said {found.reasons.get(question)}")
             print(shown(kernel(seed)), flush=True)
-        if lines:
-            print(json.dumps(found.as_dict()), file=lines, flush=True)
     for (question, verdict, truth), count in sorted(counts.items()):
         print(f"{count:6} {question:18} {verdict:9} truth: {truth}")
     for (question, reason), count in unknown.most_common(40):
@@ -79,16 +104,27 @@ def judged(first: int, many: int, seconds: float, out: Path | None) -> int:
     return wrong
 
 
-def interpreted(python: str, first: int, many: int, limit: float) -> int:
-    """Runs kernels in the interpreter of a Python; how many conflicts there are."""
-    from tests.bodies.truth.oracles import MODES, Child, verdict_of_runs
+BATCH = 50
+"""Kernels of one child: what JAX keeps of each stays small."""
 
-    child, blind, conflicts = Child(python), Counter[str](), 0
+
+def interpreted(python: str, first: int, many: int, limit: float, out: Path | None) -> int:
+    """Runs kernels in the interpreter of a Python; how many conflicts there are."""
+    from tests.bodies.truth.oracles import MODES, QUICK, Child, verdict_of_runs
+
+    child, blind, conflicts, asked = Child(python, QUICK), Counter[str](), 0, 0
     start = time.perf_counter()
     try:
         version = child.ask("version", 0, "", limit).get("said")
+        kept = Kept(out, f"interpreted by jax {version}")
         for seed in range(first, first + many):
-            found, hidden = verdict_of_runs(seed, {mode: child.ask("one_run", seed, mode, limit) for mode in MODES})
+            runs = kept.before.get(seed)
+            if runs is None:
+                runs = kept.add(seed, {mode: child.ask("one_run", seed, mode, limit) for mode in MODES})
+                asked += 1
+                if asked % BATCH == 0:
+                    child.renew()
+            found, hidden = verdict_of_runs(seed, runs)
             blind.update(hidden or ["all is seen" if not found else "a conflict"])
             conflicts += bool(found)
             for text in found:
@@ -102,20 +138,23 @@ def interpreted(python: str, first: int, many: int, limit: float) -> int:
     return conflicts
 
 
-def linted(first: int, many: int, limit: float) -> int:
+def linted(first: int, many: int, limit: float, out: Path | None) -> int:
     """Asks the compiler's linter of the kernels that it takes; how many conflicts there are."""
     from tests.bodies.truth.oracles import LINTS, TPU, Child, verdict_of_lints
 
     child, said, conflicts, taken, seed = Child(sys.executable, TPU), Counter[str](), 0, 0, first
-    start = time.perf_counter()
+    start, kept = time.perf_counter(), Kept(out, "linted")
     try:
         while taken < many:
-            answers = {}
-            for target in LINTS:
-                answers[target] = child.ask("linted", seed, target, limit)
-                if not answers[target].get("lowered"):
-                    break
-            else:
+            answers = kept.before.get(seed)
+            if answers is None:
+                answers = {}
+                for target in LINTS:
+                    answers[target] = child.ask("linted", seed, target, limit)
+                    if not answers[target].get("lowered"):
+                        break
+                kept.add(seed, answers)
+            if all(answers.get(target, {}).get("lowered") for target in LINTS):
                 taken += 1
                 found, words = verdict_of_lints(seed, answers)
                 said.update(words)
@@ -123,6 +162,8 @@ def linted(first: int, many: int, limit: float) -> int:
                 for text in found:
                     print(f"conflict: seed {seed}: {text}", flush=True)
             seed += 1
+            if (seed - first) % BATCH == 0:
+                child.renew()
     finally:
         child.close()
     for rule, count in said.most_common():
@@ -137,13 +178,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--random", type=int, default=0, metavar="N", help="kernels to judge")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the first one")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="one line of JSON per judged kernel")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="one line of JSON per kernel, to go on from")
     parser.add_argument("--seconds", type=float, default=60, metavar="T", help="of CPU for one kernel at most")
     parser.add_argument("--interpret", type=int, default=0, metavar="N", help="kernels to run in the interpreter")
     parser.add_argument("--python", action="append", default=[], metavar="PATH", help="whose JAX interprets")
     parser.add_argument("--lint", type=int, default=0, metavar="N", help="kernels to show to the compiler's linter")
     parser.add_argument(
-        "--limit", type=float, default=60, metavar="T", help="seconds that a child may take for one run"
+        "--limit", type=float, default=60, metavar="T", help="seconds of CPU that a child may take for one run"
     )
     given = parser.parse_args()
     wrong = 0
@@ -151,9 +192,9 @@ def main() -> int:
         wrong += judged(given.seed, given.random or 200, given.seconds, given.out)
     if given.interpret:
         for python in given.python or [sys.executable]:
-            wrong += interpreted(python, given.seed, given.interpret, given.limit)
+            wrong += interpreted(python, given.seed, given.interpret, given.limit, given.out)
     if given.lint:
-        wrong += linted(given.seed, given.lint, given.limit)
+        wrong += linted(given.seed, given.lint, given.limit, given.out)
     return 1 if wrong else 0
 
 

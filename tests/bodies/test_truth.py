@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,7 @@ from tests.bodies.truth.compare import Compared, compared
 from tests.bodies.truth.description import shown
 from tests.bodies.truth.generate import kernel
 from tests.bodies.truth.literal import QUESTIONS, truth
-from tests.bodies.truth.oracles import HANG, MODES, one_run, verdict_of_runs
+from tests.bodies.truth.oracles import GOES_ON, HANG, MODES, Child, one_run, verdict_of_runs
 
 EACH = 6
 """Kernels of one test."""
@@ -79,3 +80,20 @@ def test_only_a_blind_spot_with_a_rule_is_no_conflict() -> None:
     hangs = {mode: {"said": HANG} for mode in MODES}
     assert verdict_of_runs(20036, hangs)[0] == []
     assert len(verdict_of_runs(20003, hangs)[0]) == len(MODES)
+
+
+def test_what_follows_garbage_is_the_interpreters_own() -> None:
+    """A place that nothing wrote: the walk ends there, and is right to; a race that comes later says nothing of it."""
+    assert "initialised" in truth(kernel(30004)).wrong
+    races = {mode: {"said": "race"} for mode in MODES}
+    assert verdict_of_runs(30004, races) == ([], [GOES_ON])
+    assert len(verdict_of_runs(20003, races)[0]) == len(MODES)
+
+
+def test_a_run_that_waits_for_ever_ends_nothing_else() -> None:
+    child = Child(sys.executable)
+    try:
+        assert child.ask("one_run", 20036, "nan", limit=60) == {"said": HANG}
+        assert child.ask("one_run", 20003, "nan", limit=60)["said"] == ""
+    finally:
+        child.close()

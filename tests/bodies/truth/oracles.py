@@ -1,6 +1,6 @@
 """What others say of random kernels: JAX's interpreter, and the linter of the TPU compiler. Both in child processes.
 
-The interpreter can wait for ever, and the compiler can abort. `Child` asks one, with a time limit, and starts another
+The interpreter can wait for ever, and the compiler can abort. `Child` asks one, watches it, and goes on with another
 where it has to. What the literal walk of the same run says is held against what they show. They do not show all; where
 they show less, a rule says why (`BLIND`). What no rule explains is a conflict.
 """
@@ -8,12 +8,14 @@ they show less, a rule says why (`BLIND`). What no rule explains is a conflict.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import io
 import json
 import os
 import select
+import signal
 import subprocess
-import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,10 @@ MODES = {
 LINTS = ("bounds_check", "dma_race", "vmem_poison_use")
 HANG = "waits for ever"
 ABORT = "aborts"
+LATE = "takes too long"
+
+QUICK = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
+"""For what runs once: LLVM takes longer than the run. XLA's own passes are the same."""
 
 TPU = {
     "TPU_SKIP_MDS_QUERY": "1",
@@ -158,21 +164,56 @@ def version(_: int, word: str) -> dict[str, Any]:
 
 
 def serve() -> None:
+    """Answers lines of standard input in a fork of this process, and in another one where that one is killed.
+
+    What takes long to import is imported once; nothing here starts threads of JAX, so that forks can use it.
+    """
+    import jax  # noqa: F401
+    from jax._src.pallas.mosaic.interpret import interpret_pallas_call  # noqa: F401
+
+    import tests.bodies.truth.pallas  # noqa: F401
+
+    _end_with_parent()
+    while True:
+        worker = os.fork()
+        if worker == 0:
+            _end_with_parent()
+            _answers()
+            os._exit(0)
+        _send({"worker": worker})
+        if os.waitpid(worker, 0)[1] == 0:
+            # nothing more is asked
+            return
+
+
+def _end_with_parent() -> None:
+    """Linux ends this process when the one that started it ends: what waits for ever is not left behind."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def _answers() -> None:
     """One answer in JSON for each line of standard input: the name of a function here, a seed, and a word."""
-    for line in sys.stdin:
-        name, seed, word = json.loads(line)
-        try:
-            found = {"one_run": one_run, "linted": linted, "judged": judged, "version": version}[name](seed, word)
-        except Exception as error:
-            found = {"failed": f"{type(error).__name__}: {error}"[:400]}
-        print("\n@@" + json.dumps(found), file=sys.__stdout__, flush=True)
+    known = {"one_run": one_run, "linted": linted, "judged": judged, "version": version}
+    # unbuffered: the next fork reads on where this one ends
+    with os.fdopen(0, "rb", buffering=0) as lines:
+        for line in lines:
+            name, seed, word = json.loads(line)
+            try:
+                found = known[name](seed, word)
+            except Exception as error:
+                found = {"failed": f"{type(error).__name__}: {error}"[:400]}
+            _send(found)
+
+
+def _send(found: Mapping[str, Any]) -> None:
+    os.write(1, b"\n@@" + json.dumps(found).encode() + b"\n")
 
 
 # in the parent
 
 
 class Child:
-    """A process that answers; another one is started where it is stopped or ends."""
+    """A process that answers. Its work is done by forks of it, which are cheap to end: one that hangs, or is old."""
 
     def __init__(self, python: str, more: Mapping[str, str] | None = None) -> None:
         root = str(Path(__file__).parents[3])
@@ -180,9 +221,14 @@ class Child:
         self.environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": root, **(more or {})}
         self.root = root
         self.process: subprocess.Popen[bytes] | None = None
+        self.worker = 0
+        self.held = b""
 
     def ask(self, name: str, seed: int, word: str, limit: float) -> dict[str, Any]:
-        """An answer; {"said": HANG} after `limit` seconds, {"said": ABORT} where the process ends."""
+        """An answer; {"said": HANG} where all its threads only wait; {"said": ABORT} where it ends by itself.
+
+        limit: seconds of CPU that it may take; {"said": LATE} after them.
+        """
         if self.process is None:
             self.process = subprocess.Popen(
                 self.command,
@@ -192,31 +238,102 @@ class Child:
                 cwd=self.root,
                 env=self.environment,
             )
+        while not self.worker:
+            self.worker = (self._message() or {"worker": 0})["worker"]
         assert self.process.stdin is not None
-        assert self.process.stdout is not None
         self.process.stdin.write((json.dumps([name, seed, word]) + "\n").encode())
         self.process.stdin.flush()
-        held, out = b"", self.process.stdout.fileno()
+        watch, began = Watch(self.worker), used(self.worker)
         while True:
-            ready, _, _ = select.select([out], [], [], limit)
-            piece = os.read(out, 1 << 16) if ready else b""
+            found = self._message(LOOK)
+            if found is not None:
+                if "worker" in found:
+                    self.worker = found["worker"]
+                    return {"said": ABORT}
+                return found
+            if watch.idle():
+                self.renew()
+                return {"said": HANG}
+            if used(self.worker) - began > limit:
+                self.renew()
+                return {"said": LATE}
+
+    def _message(self, seconds: float | None = None) -> dict[str, Any] | None:
+        """The next message, None where none comes in time."""
+        assert self.process is not None
+        assert self.process.stdout is not None
+        out = self.process.stdout.fileno()
+        while True:
+            line, end, rest = self.held.partition(b"\n")
+            if end:
+                self.held = rest
+                # what a library prints is no message
+                if line.startswith(b"@@"):
+                    return dict(json.loads(line[2:]))
+                continue
+            if not select.select([out], [], [], seconds)[0]:
+                return None
+            piece = os.read(out, 1 << 16)
             if not piece:
-                self.close()
-                return {"said": ABORT if ready else HANG}
-            held += piece
-            start = held.find(b"\n@@")
-            if start >= 0 and held.endswith(b"\n"):
-                return dict(json.loads(held[start + 3 :]))
+                raise RuntimeError(f"{' '.join(self.command)} ended")
+            self.held += piece
+
+    def renew(self) -> None:
+        """Ends the fork that answers; the next question goes to a new one."""
+        if self.worker:
+            os.kill(self.worker, signal.SIGKILL)
+            self.worker = 0
 
     def close(self) -> None:
         """Ends the process."""
+        self.renew()
         if self.process is not None:
             self.process.kill()
             self.process.communicate()
-            self.process = None
+            self.process, self.held = None, b""
+
+
+LOOK = 0.25
+"""Seconds between two looks at a process that answers."""
+IDLE = 3.0
+"""Seconds of sleep of all threads, with no time of a processor used, after which a process waits for ever."""
+
+
+class Watch:
+    """Whether a process does nothing but wait. A busy machine does not look like that: its threads want to run."""
+
+    def __init__(self, process: int) -> None:
+        self.process, self.used, self.since = process, used(process), time.monotonic()
+
+    def idle(self) -> bool:
+        """Whether all threads have slept for `IDLE` seconds."""
+        now, states = used(self.process), _states(self.process)
+        if now != self.used or states != {"S"}:
+            self.used, self.since = now, time.monotonic()
+        return time.monotonic() - self.since > IDLE
+
+
+def used(process: int) -> float:
+    """Seconds of a processor that a process has used."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _states(process: int) -> set[str]:
+    found = set()
+    for stat in Path(f"/proc/{process}/task").glob("*/stat"):
+        with contextlib.suppress(OSError):
+            found.add(stat.read_text().rpartition(")")[2].split()[0])
+    return found
 
 
 # what the interpreter hides, and why
+
+
+GOES_ON = "a place or a condition is garbage: the walk ends there, the interpreter goes on with some number"
 
 
 def verdict_of_runs(seed: int, answers: Mapping[str, Mapping[str, Any]]) -> tuple[list[str], list[str]]:
@@ -227,8 +344,11 @@ def verdict_of_runs(seed: int, answers: Mapping[str, Mapping[str, Any]]) -> tupl
     said = {mode: a.get("said", a.get("failed", "")) for mode, a in answers.items()}
     if any(word == "not implemented" for word in said.values()):
         return [], ["masked loads and stores are not implemented there"]
+    if LATE in said.values():
+        return [], [LATE]
     outside = "out of bounds" in found
     moving = bool({"dma", "race", "uses foreign", "reads foreign", "window in flight"} & set(found))
+    stopped = "garbage" in found.get("stopped", "")
     for mode, word in said.items():
         expected = {
             "out of bounds": outside,
@@ -238,11 +358,13 @@ def verdict_of_runs(seed: int, answers: Mapping[str, Mapping[str, Any]]) -> tupl
             "": True,
         }
         if not expected.get(word, False):
-            rule = _why_more(made, word)
+            rule = GOES_ON if stopped else _why_more(made, word)
             (blind if rule else conflicts).append(rule or f"{mode}: {word}")
         differs = answers[mode].get("differs", "")
         if differs and not moving and not outside:
-            if any(ref.low for ref in made.inputs):
+            if stopped:
+                blind.append(GOES_ON)
+            elif any(ref.low for ref in made.inputs):
                 blind.append("padding in front of Element windows is left out")
             else:
                 conflicts.append(f"{mode}: {differs}")
