@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from layoutproof.answers.of_dumps import audit as audit
     from layoutproof.answers.of_kernels import kernels as kernels
     from layoutproof.answers.of_layout import show as show
+    from layoutproof.answers.of_messages import why as why
     from layoutproof.answers.of_programs import compile as compile
     from layoutproof.answers.of_search import search as search
     from layoutproof.answers.of_specs import check as check
@@ -61,6 +62,7 @@ _WHERE = {
     "answers.of_kernels": ("kernels",),
     "answers.of_layout": ("show",),
     "answers.of_programs": ("compile",),
+    "answers.of_messages": ("why",),
     "answers.of_search": ("search",),
     "answers.of_specs": ("check",),
     "answers.of_states": ("gate",),

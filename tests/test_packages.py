@@ -35,6 +35,7 @@ PACKAGES: dict[str, set[str]] = {
     "crosschecks": {
         "compiler", "core", "hardware", "kernel", "layouts", "pallas", "questions", "registry", "specs",
     },
+    "messages": {"core", "hardware", "hlo", "layouts", "questions", "registry"},
     "tilings": {
         "compiler", "core", "hardware", "kernel", "layouts", "pallas", "questions", "registry", "solvers", "specs",
     },
@@ -44,7 +45,7 @@ PACKAGES: dict[str, set[str]] = {
     },
     "answers": {
         "changes", "compiler", "core", "crosschecks", "formats", "hardware", "hlo", "hlotext", "kernel", "layouts",
-        "pallas", "pictures", "programs", "questions", "registry", "specs", "tilings",
+        "messages", "pallas", "pictures", "programs", "questions", "registry", "specs", "tilings",
     },
     "cli": {
         "answers", "changes", "compiler", "core", "formats", "hlo", "kernel", "pallas", "programs", "questions",

@@ -502,6 +502,38 @@ class Show(Document):
     written: list[str]
 
 
+class _MessageArray(_Part):
+    shape: str
+    printed: str = Field(description="its size in the message's own words")
+    bytes: int = Field(description="as computed here, -1 where it cannot be")
+    unpadded: int
+    agrees: bool | None = Field(description="whether the computed size is the printed one; null where none is printed")
+    count: int
+    padded: list[str]
+    made_by: str
+    kind: str
+    fixes: list[str]
+    note: str
+
+
+class _Message(_Part):
+    kind: str
+    line: int
+    said: str
+    cause: str = Field(description="empty where it is not known")
+    reason: str = Field(description="why the cause is not known")
+    arrays: list[_MessageArray]
+    fixes: list[str]
+    notes: list[str]
+    source: str
+
+
+class Why(Document):
+    """What the messages of a pasted text mean."""
+
+    messages: list[_Message]
+
+
 def adapter(command: str) -> TypeAdapter[Any]:
     """What a command prints, answers and failures: the model of its name. KeyError where it has none."""
     return TypeAdapter(globals()[command.capitalize()] | Failure)

@@ -66,7 +66,10 @@ def events(lines: Iterable[str], file: str = "") -> Iterator[Event]:
         elif _is_nothing(reader.line):
             reader.step()
         else:
-            yield reader.wrong(f"not HLO text, which starts with HloModule: {shorten(reader.line, 60)!r}")
+            yield reader.wrong(
+                f"not HLO text, which starts with HloModule: {shorten(reader.line, 60)!r}; a compiler's message is for "
+                "layoutproof why"
+            )
             reader.skip()
     if reader.broken is not None:
         yield reader.broken

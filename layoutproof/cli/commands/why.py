@@ -1,0 +1,50 @@
+"""`layoutproof why TEXT|FILE|-`: what a pasted message means."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from layoutproof.cli.arguments import json_flag, print_json, say
+
+_STYLES = (
+    (r"(?m)^line [0-9]+: .*$", "bold"),
+    (r"(?m)^  cause ", "bold red"),
+    (r"(?m)^  unknown ", "bold magenta"),
+    (r"(?m)^  fix ", "green"),
+    (r"(?m)^  (said|note) ", "dim"),
+)
+
+
+@click.command()
+@click.argument("given", metavar="TEXT|FILE|-")
+@click.option("--target", metavar="NAME", help="The TPU generation that fixes are for; default v4 and later.")
+@json_flag
+def command(given: str, target: str | None, as_json: bool) -> int:
+    """Explain a message: the text itself, a file with a log, or - for standard input.
+
+    Reads XLA:TPU's out-of-memory reports, the partitioner's warnings of full rematerialization, errors of Pallas
+    kernels (shape casts, alignment, block shapes, layouts), lines of HLO and MLIR, bare shapes. Sizes are computed
+    anew and compared with the printed ones; each fix is computed, too.
+
+    Exit codes: 0 every cause is known, 1 a printed size is not the computed one, 2 nothing is known of the text, 3 a
+    cause is not known; 1 over 2 over 3.
+    """
+    from layoutproof.answers.of_messages import why
+
+    answer = why(_text(given), target=target)
+    if as_json:
+        return print_json(answer.as_dict())
+    say(str(answer), _STYLES)
+    return answer.exit_code
+
+
+def _text(given: str) -> str:
+    """The text, or what a file holds that is named so."""
+    from layoutproof.core.files import lines
+
+    if given == "-" or (len(given) < 4096 and "\n" not in given and "\0" not in given and os.path.isfile(given)):
+        with lines(given) as found:
+            return "".join(found)
+    return given

@@ -1,0 +1,271 @@
+"""Reports that memory ran out: HBM and VMEM of a TPU with their allocations, scoped VMEM, a GPU's shared memory.
+
+Source of the form: XLA:TPU's own messages, 2019 to 2026 (`tests/cases/messages`); the list is cut by XLA, so what is
+said of it is said of what it lists.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from layoutproof.core.errors import shorten
+from layoutproof.hardware.tpu_chips import CHIPS
+from layoutproof.messages.arrays import array
+from layoutproof.messages.explanation import Array, Explanation, human, joined
+from layoutproof.messages.pasted import Line, search
+from layoutproof.messages.sizes_text import SIZE, size_of
+
+_HEAD = re.compile(r"Ran out of memory in memory space (\w+)")
+_STACK = re.compile(r"while allocating on stack for (%?[\w.\-]+)(?: = (.*?))?(?: with backend|\. |$)")
+_USED = re.compile(rf"Used {SIZE} of {SIZE} \w+\.?\s+(?:Exceeded \w+ capacity by {SIZE})?")
+_SCOPED = re.compile(rf"Scoped allocation with size {SIZE} and limit {SIZE} exceeded scoped vmem limit by {SIZE}")
+_TOTAL = re.compile(rf"Total (\w+) usage >= {SIZE}")
+_PART = re.compile(rf"\s+(reserved|program|arguments|global|scoped|HLO temp)\s+{SIZE}\b(.*)")
+_NEEDS = re.compile(rf"Program (\w+) requirement {SIZE}")
+_UNPADDED = re.compile(rf"Unpadded \({SIZE}\) Padded \({SIZE}\)")
+_LOST = re.compile(rf"% fragmentation \({SIZE}\)")
+_ENTRY = re.compile(rf"\s*(\d+)\. Size: {SIZE}\s*$")
+_STARTS = (_TOTAL, _NEEDS, _UNPADDED, _ENTRY)
+_FIELD = re.compile(r"\s*(Operator|Shape|Unpadded size|Extra memory due to padding|XLA label|Allocation type): ?(.*)")
+_NAME = re.compile(r'op_name="([^"]*)"?')
+_WHERE = re.compile(r'source_file="([^"]*)" source_line=(\d+)')
+_COPY = re.compile(r"= (?:\S+ )?copy\((\w+\[[^\]]*\](?:\{[^}]*\})?)")
+_SHARED = re.compile(r"Shared memory size limit exceeded: requested (\d+), available: (\d+)")
+_OWN = re.compile(r"%?(?:[a-z_]*fusion|reduce|copy|convolution|dot|sort|scatter|gather|transpose)[\w\-]*(?:\.\d+)*$")
+"""Names that XLA gives its own operations; a kernel has the name of its function."""
+_SPILL = "register allocator spill slots"
+
+MOST_ARRAYS = 8
+"""Shapes of a report that are explained; the largest come first."""
+
+
+@dataclass(slots=True)
+class _Allocation:
+    printed: str
+    fields: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        return size_of(self.printed)
+
+    @property
+    def extra(self) -> int:
+        """Bytes of padding as XLA prints them."""
+        return max(0, size_of(self.fields.get("Extra memory due to padding", "").split(" (")[0]))
+
+    @property
+    def spill(self) -> bool:
+        return _SPILL in self.fields.get("XLA label", "")
+
+
+@dataclass(slots=True)
+class _Report:
+    """One report as it is printed. Sizes in bytes, -1 where they are not printed."""
+
+    line: int
+    said: str = ""
+    space: str = ""
+    used: int = -1
+    limit: int = -1
+    over: int = -1
+    kernel: str = ""
+    parts: dict[str, int] = field(default_factory=dict)
+    unpadded: int = -1
+    padded: int = -1
+    lost: int = -1
+    allocations: list[_Allocation] = field(default_factory=list)
+
+    @property
+    def spills(self) -> int:
+        return sum(each.size for each in self.allocations if each.spill)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What a repetition of the same report repeats."""
+        return (self.space, self.used, self.limit, self.kernel, tuple(each.printed for each in self.allocations))
+
+
+def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
+    """The reports in a text, each once.
+
+    lines: of the text.  target: the generation that fixes are for, None for v4 and later.
+    """
+    seen = set()
+    for report in _reports(lines):
+        if report.key not in seen:
+            seen.add(report.key)
+            yield _explained(report, target)
+    for line in lines:
+        if match := _SHARED.search(line.text):
+            yield _shared_memory(line, int(match[1]), int(match[2]))
+
+
+def _reports(lines: Sequence[Line]) -> list[_Report]:
+    found: list[_Report] = []
+    for at, line in enumerate(lines):
+        text = line.text
+        if head := search(_HEAD, lines, at):
+            if not found or found[-1].space or found[-1].allocations:
+                found.append(_Report(line.number))
+            found[-1].space = head[1]
+            found[-1].said = shorten(text[head.start() :], 160)
+            if stack := search(_STACK, lines, at):
+                found[-1].kernel = stack[1]
+        elif not found and (search(_SCOPED, lines, at) or any(start.search(text) for start in _STARTS)):
+            found.append(_Report(line.number, shorten(text.strip(), 160)))
+        if found:
+            _take(found[-1], lines, at)
+    return found
+
+
+def _take(report: _Report, lines: Sequence[Line], at: int) -> None:
+    """What one line says, into the report."""
+    text = lines[at].text
+    if used := search(_USED, lines, at):
+        report.used, report.limit = size_of(used[1] + used[2]), size_of(used[3] + used[4])
+        report.over = size_of(used[5] + used[6]) if used[5] else report.used - report.limit
+    if scoped := search(_SCOPED, lines, at):
+        report.space = "vmem"
+        report.used, report.limit, report.over = (size_of(scoped[i] + scoped[i + 1]) for i in (1, 3, 5))
+    if total := _TOTAL.search(text):
+        report.space = report.space or total[1]
+        report.used = report.used if report.used >= 0 else size_of(total[2] + total[3])
+    if needs := _NEEDS.search(text):
+        report.space = report.space or needs[1]
+        report.parts.setdefault("program", size_of(needs[2] + needs[3]))
+    if part := _PART.match(text):
+        report.parts.setdefault(part[1], size_of(part[2] + part[3]))
+    if both := _UNPADDED.search(text):
+        report.unpadded, report.padded = size_of(both[1] + both[2]), size_of(both[3] + both[4])
+    if lost := _LOST.search(text):
+        report.lost = size_of(lost[1] + lost[2])
+    if entry := _ENTRY.match(text):
+        report.allocations.append(_Allocation(entry[2] + entry[3]))
+    elif report.allocations and (named := _FIELD.match(text)):
+        report.allocations[-1].fields.setdefault(named[1], named[2])
+
+
+def _explained(report: _Report, target: str | None) -> Explanation:
+    space = {"hbm": "HBM", "vmem": "VMEM", "smem": "SMEM"}.get(report.space.lower(), report.space or "memory")
+    arrays, cut = _arrays(report.allocations, target)
+    notes = [f"{cut} more shapes are listed"] * bool(cut)
+    if space == "HBM" and report.limit > 0 and (chips := _chips_of(report.limit)):
+        notes.append(f"{human(report.limit)} is the HBM of {joined(chips)}")
+    cause, fixes = (_vmem if space == "VMEM" else _hbm)(report, arrays)
+    if cause:
+        return Explanation(f"out of {space}", report.line, report.said, cause, "", arrays, fixes, tuple(notes))
+    reason = "the message lists no allocation"
+    needs = "paste what follows it, from 'Largest program allocations' on"
+    kind = f"out of {space}"
+    return Explanation(kind, report.line, report.said, "", f"{reason}; {needs}", arrays, fixes, tuple(notes))
+
+
+def _hbm(report: _Report, arrays: tuple[Array, ...]) -> tuple[str, tuple[str, ...]]:
+    """The cause and what to do."""
+    extra, listed = sum(each.extra for each in report.allocations), sum(each.size for each in report.allocations)
+    over, most = report.over, report.limit
+    if not extra and report.padded > 0 and not listed:
+        extra, listed = report.padded - report.unpadded, report.padded
+    share = f"{human(extra)} of {human(listed)} listed are padding"
+    fits = ""
+    if over > 0:
+        left = "the program would fit" if extra >= over else f"{human(over - extra)} would still be too many"
+        fits = f"; {human(over)} are too many, without the padding {left}"
+    steps = tuple(f"{each.shape}: {way}" for each in arrays for way in each.fixes)
+    if extra and (0 < over <= extra or 2 * extra >= listed):
+        return f"padding: {share}{fits}", steps
+    arguments = report.parts.get("arguments", -1)
+    if 0 < most <= arguments or (most < 0 and 2 * arguments > report.used > 0):
+        how = "shard or quantise the parameters; what is donated counts once"
+        return f"the arguments alone take {human(arguments)}", (*steps, how)
+    if 0 < over <= report.lost:
+        return f"fragmentation: {human(report.lost)} lie between allocations, {human(over)} are too many", steps
+    if listed:
+        worst = max(arrays, key=lambda each: each.size * each.count, default=None)
+        kinds = sorted({each.kind for each in arrays if each.kind})
+        what = (
+            f"{worst.count} x {worst.shape} take {human(worst.size * worst.count)}" if worst else "no shape is printed"
+        )
+        more = f"; {share}" if extra else "; none of it is padding"
+        way = {"HLO temp": "temporaries: rematerialise, split the batch, or shard the dimension that is largest"}
+        return f"the listed arrays themselves ({joined(kinds) or 'allocations'}): {what}{more}", (
+            *steps, *[way[kind] for kind in kinds if kind in way],
+        )  # fmt: skip
+    return "", ()
+
+
+def _vmem(report: _Report, arrays: tuple[Array, ...]) -> tuple[str, tuple[str, ...]]:
+    """The cause and what to do."""
+    spills, extra = report.spills, sum(each.extra for each in report.allocations)
+    who = f" by {report.kernel}" if report.kernel else ""
+    steps = []
+    room = [f"{chip.name} {human(chip.vmem)}" for chip in CHIPS.values() if chip.vmem >= report.used > 0]
+    if report.used > 0 and room:
+        more = f"a kernel of yours may ask for more: pltpu.CompilerParams(vmem_limit_bytes={_round_up(report.used)})"
+        if _OWN.match(report.kernel):
+            more = f"give XLA more: LIBTPU_INIT_ARGS=--xla_tpu_scoped_vmem_limit_kib={_round_up(report.used) >> 10}"
+        steps.append(f"{more}; it is there on {joined(room)}")
+    if report.limit > 0 and not _OWN.match(report.kernel):
+        steps.append("layoutproof kernels MODULE:FUNCTION lists its windows and scratch; halve the largest block")
+    if spills and 2 * spills >= sum(each.size for each in report.allocations):
+        return (
+            f"register spills{who}: {human(spills)} of {human(max(report.used, spills))} are values that did not fit "
+            "into vector registers",
+            ("compute in smaller pieces: fewer rows of a block at a time, or a loop over it", *steps[:1]),
+        )
+    if extra and 2 * extra >= max(report.over, sum(each.size for each in report.allocations)):
+        ways = tuple(f"{each.shape}: {way}" for each in arrays for way in each.fixes)
+        return f"padding: {human(extra)} of what is listed hold no element", (*ways, *steps)
+    if report.used > 0 and report.limit > 0:
+        given = joined([chip.name for chip in CHIPS.values() if chip.vmem_scoped == report.limit])
+        default = f", the default on {given}" if given else ""
+        return (
+            f"windows, scratch and spills{who} take {human(report.used)} of {human(report.limit)}{default}: "
+            f"{human(report.over)} too many",
+            tuple(steps),
+        )
+    return "", ()
+
+
+def _round_up(size: int) -> int:
+    """Bytes up to the next MiB."""
+    return -(-size // (1 << 20)) << 20
+
+
+def _chips_of(limit: int) -> list[str]:
+    """The generations whose HBM this is, to the hundredth of a GiB that is printed."""
+    return [name for name, chip in CHIPS.items() if abs(chip.hbm - limit) <= 0.011 * (1 << 30)]
+
+
+def _arrays(allocations: Iterable[_Allocation], target: str | None) -> tuple[tuple[Array, ...], int]:
+    """The shapes of a list, the largest sum first, each once with how many there are; and how many were cut off."""
+    groups: dict[tuple[str, str], list[_Allocation]] = {}
+    for each in allocations:
+        if "Shape" in each.fields:
+            groups.setdefault((each.fields["Shape"].strip(), each.printed), []).append(each)
+    ordered = sorted(groups.items(), key=lambda item: -sum(each.size for each in item[1]))
+    found = []
+    for (shape, printed), same in ordered[:MOST_ARRAYS]:
+        fields = same[0].fields
+        name, where = _NAME.search(fields.get("Operator", "")), _WHERE.search(fields.get("Operator", ""))
+        label = fields.get("XLA label", "")
+        by = [shorten(name[1], 120)] if name else []
+        by += [f"{where[1]}:{where[2]}"] if where else []
+        by += [shorten(label.split(", metadata=")[0], 120)] if label and not name else []
+        if copied := _COPY.search(label):
+            by.append(f"a copy of {copied[1]}: the compiler turns it for the operation that comes next")
+        kind = re.sub(r"[^\w ].*", "", fields.get("Allocation type", "")).strip()
+        found.append(array(shape, printed, target, made_by="; ".join(by), kind=kind, count=len(same)))
+    return tuple(found), max(0, len(ordered) - MOST_ARRAYS)
+
+
+def _shared_memory(line: Line, asked: int, there: int) -> Explanation:
+    return Explanation(
+        "out of shared memory",
+        line.number,
+        shorten(line.text.strip(), 160),
+        f"the blocks of one program take {asked} bytes of a GPU's shared memory, which has {there}",
+        fixes=(f"blocks of at most {there} bytes together: {-(-asked // there)} times smaller",),
+    )

@@ -1,0 +1,87 @@
+"""Shapes in a text that is no message: lines of HLO, types of MLIR, bare shapes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.hlo.fixes import DEFAULT_TARGET
+from layoutproof.messages.arrays import WORTH, array
+from layoutproof.messages.explanation import Array, Explanation, human
+from layoutproof.messages.pasted import Line
+from layoutproof.registry.defaults import tpu_default
+
+_SHAPE = re.compile(r"\b([a-z]+\d*\w*)\[((?:<=)?\d[\d,<=]*|)\](\{[^}\s]*\})?")
+_MLIR = re.compile(r"\b(?:tensor|memref|vector)<((?:\d+x)*)([a-z]+\d*\w*)((?:,[^<>]*(?:<[^<>]*>[^<>]*)*)?)>")
+_TILED = re.compile(r"#tpu\.tiled<\((\d+(?:,\s*\d+)*)\)((?:\(\d+(?:,\s*\d+)*\))*)")
+_ELEMENTS = {"i": "s", "ui": "u", "si": "s", "index": "s32", "i1": "pred"}
+
+MOST = 20
+"""Shapes of a text that are explained."""
+
+
+def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
+    """One explanation for each line that names a shape; each shape once.
+
+    lines: of the text.  target: the generation whose default layout a bare shape gets, None for v5e.
+    """
+    seen: set[str] = set()
+    for line in lines:
+        found = []
+        for text in _texts(line.text):
+            if text not in seen and len(seen) < MOST:
+                seen.add(text)
+                found.append(_array(text, target))
+        if found:
+            yield _explained(line, tuple(found))
+
+
+def _texts(line: str) -> list[str]:
+    """The shapes in a line as XLA writes them, in order."""
+    found = [(m.start(), m[0]) for m in _SHAPE.finditer(line) if m[1] in ELEMENT_BITS]
+    for match in _MLIR.finditer(line):
+        name = _ELEMENTS.get(match[2]) or re.sub("^(ui|si|i)(?=[0-9])", lambda m: _ELEMENTS[m[1]], match[2])
+        if name not in ELEMENT_BITS:
+            continue
+        dims = match[1].rstrip("x").split("x") if match[1] else []
+        order = ",".join(str(d) for d in range(len(dims) - 1, -1, -1))
+        tile = _TILED.search(match[3])
+        layout = f"{{{order}:T({tile[1]}){tile[2]}}}".replace(" ", "") if tile else ""
+        found.append((match.start(), f"{name}[{','.join(dims)}]{layout}"))
+    return [text for _, text in sorted(found)]
+
+
+def _array(text: str, target: str | None) -> Array:
+    """One shape; the default layout of the target where it names none."""
+    if "{" in text:
+        return array(text, target=target)
+    name = target or DEFAULT_TARGET
+    try:
+        given = str(tpu_default(text, name))
+    except LayoutError as error:
+        return Array(text, note=f"its size is not computed: {error.problem}")
+    found = array(given, target=name)
+    return Array(
+        found.shape, "", found.size, found.unpadded, None, 1, found.padded, "", "", found.fixes,
+        f"{text} names no layout; this is the default of {name}",
+    )  # fmt: skip
+
+
+def _explained(line: Line, arrays: tuple[Array, ...]) -> Explanation:
+    known = [each for each in arrays if each.size >= 0]
+    said = shorten(line.text.strip(), 160)
+    if not known:
+        return Explanation("shape", line.number, said, "", "no size of it is known", arrays)
+    worst = max(known, key=lambda each: each.size - each.unpadded)
+    if worst.size >= WORTH * max(1, worst.unpadded):
+        why = "; ".join(worst.padded) or worst.note
+        cause = f"{human(worst.size)} for {human(worst.unpadded)} of elements, {_times(worst)}: {why}"
+    else:
+        cause = f"{human(worst.size)}, of which {human(worst.size - worst.unpadded)} are padding"
+    return Explanation("shape", line.number, said, cause, "", arrays)
+
+
+def _times(one: Array) -> str:
+    return f"{one.size / max(1, one.unpadded):.1f} times"
