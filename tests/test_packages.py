@@ -30,7 +30,7 @@ PACKAGES: dict[str, set[str]] = {
     "pictures": {"core", "layouts", "properties", "questions", "registry"},
     "formats": {"core", "pictures", "questions", "registry"},
     "hlo": {"core", "hlotext", "kernel", "layouts", "pallas", "questions"},
-    "programs": {"core", "hlo", "hlotext", "layouts", "pallas"},
+    "programs": {"compiler", "core", "hardware", "hlo", "hlotext", "layouts", "pallas"},
     "specs": {"compiler", "core", "kernel", "layouts", "pallas", "questions", "registry", "solvers"},
     "crosschecks": {
         "compiler", "core", "hardware", "kernel", "layouts", "pallas", "questions", "registry", "specs",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -10,19 +10,22 @@ from typing import Any
 
 from layoutproof.core.document import document
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.files import DUMP_ENDS
 from layoutproof.core.finding import Answer, Finding, as_dict, exit_code, text
 from layoutproof.programs import report
-from layoutproof.programs.reading import record_of
+from layoutproof.programs.compile import CPU, LONGEST, Asked, Made, completed, made
+from layoutproof.programs.reading import read_program, record_of
 from layoutproof.programs.record import Compiled, Record
 
 
 @dataclass(frozen=True, slots=True)
 class Programs(Answer):
-    """records: of what was compiled, in the order in which it was asked for.  problems: why there is no record of the
-    rest."""
+    """records: of what was compiled, in the order in which it was asked for.  texts: the compiled program of each.
+    problems: why there is no record of the rest.  top: lines of each list of the report."""
 
     records: tuple[Record, ...]
     problems: tuple[Finding, ...] = ()
+    texts: tuple[str, ...] = ()
     top: int = 5
 
     @property
@@ -47,32 +50,118 @@ class Programs(Answer):
         )
 
 
-def compile(program: Any, *, mesh: Mapping[str, int] | None = None, top: int = 5) -> Programs:
-    """Read the record of a compiled program: memory, collectives, copies, kernels, cycles.
+def compile(
+    program: Any,
+    *args: Any,
+    target: str | Sequence[str] = (),
+    topology: str = "",
+    mesh: Mapping[str, int] | None = None,
+    in_specs: Sequence[str] = (),
+    out_specs: Sequence[str] = (),
+    donate: Sequence[int] = (),
+    flags: Mapping[str, str] | None = None,
+    libtpu: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
+    seconds: float = LONGEST,
+    top: int = 5,
+    **kwargs: Any,
+) -> Programs:
+    """Compile a program ahead of time, for a TPU that is not there or for the CPU, and keep what its compiler says.
+
+    A function is traced and compiled in a process of its own. What is compiled already is read.
 
     Args:
-        program: A dump's path, the text itself (several lines), or what has it as `as_text()`, such as
-            `jax.jit(f).lower(x).compile()`.
-        mesh: Axis to size, in the order of the devices: collectives are then named by axes.
+        program: `package.module:function` or `file.py:function`; the path of a file of `jax.export`; a dump's path, its
+            text (several lines), or what has it as `as_text()`, such as `jax.jit(f).lower(x).compile()`.
+        args: Of a function: shapes such as "bf16[8,128]", Python literals as text, dicts and lists of them.
+        target: A TPU generation, or several; "cpu", the default, needs JAX alone.
+        topology: Chips, such as "2x2"; one chip by default.
+        mesh: Axis to size, in the order of the devices. Of a dump it names the axes of collectives.
+        in_specs: For each argument "P('data', None)"; replicated where there is none.
+        out_specs: The same for each result; the compiler chooses by default.
+        donate: Arguments, by number, whose buffers the program may take.
+        flags: Options of the compiler.
+        libtpu: Where another libtpu is, or several; the installed one by default.
+        seconds: That one program may take.
         top: Lines of each list of the report.
+        kwargs: Of a function, as args.
 
     Returns:
-        The records: `records`, `findings`, `exit_code`, `str` the report.
+        The records: `records`, with the `texts` they were read from; `findings` say why one is missing; `exit_code`;
+        `str` the report.
 
     Raises:
-        LayoutError: There is no program. What is wrong with its text is a finding.
+        LayoutError: There is no program. What is wrong with one of several is a finding.
 
     >>> compile("HloModule m\\nENTRY e {\\n  ROOT p = f32[8,128]{1,0} parameter(0)\\n}").records[0].entry_bytes
     4096
     """
-    made = Compiled(mesh=dict(mesh or {}))
-    text = program.as_text() if hasattr(program, "as_text") else program
-    if isinstance(text, str) and "\n" in text:
-        return Programs((record_of(text.splitlines(keepends=True), "the text", made),), (), top)
-    if not isinstance(text, str | PathLike):
-        raise LayoutError(
-            f"a program is a dump's path, its text, or a compiled program, not {shorten(repr(program), 60)}"
-        )
-    from layoutproof.programs.reading import read_program
+    if not is_function(program):
+        return of_compiled(program, mesh or {}, top)
+    asked = asked_for(
+        str(program),
+        [target] if isinstance(target, str) else target,
+        [libtpu] if isinstance(libtpu, str | PathLike) else libtpu,
+        args=args,
+        kwargs=kwargs,
+        topology=topology,
+        mesh=dict(mesh or {}),
+        ins=tuple(in_specs),
+        outs=tuple(out_specs),
+        donate=tuple(donate),
+        flags=dict(flags or {}),
+    )
+    return gathered(made(asked, seconds), top)
 
-    return Programs((read_program(Path(text), made),), (), top)
+
+def asked_for(
+    program: str, targets: Sequence[str], libraries: Sequence[str | PathLike[str]], **about: Any
+) -> list[Asked]:
+    """One program for each target and each compiler."""
+    several = len(targets) > 1
+    return [
+        # beside TPUs, the CPU has the mesh alone
+        Asked(
+            program,
+            target=target,
+            libtpu=str(library),
+            **(about | ({"topology": ""} if several and target == CPU else {})),
+        )
+        for target in targets or (CPU,)
+        for library in (libraries if target != CPU else ()) or ("",)
+    ]
+
+
+def gathered(found: Iterator[Made], top: int = 5) -> Programs:
+    """One answer of what came of each."""
+    records, texts, problems = [], [], []
+    for each in found:
+        if each.record is not None:
+            records.append(each.record)
+            texts.append(each.text)
+        if each.problem is not None:
+            problems.append(each.problem)
+    return Programs(tuple(records), tuple(problems), tuple(texts), top)
+
+
+def is_function(program: Any) -> bool:
+    """Whether it has to be compiled: a place `module:function`, or a file that is no dump."""
+    if not isinstance(program, str | PathLike):
+        return False
+    name = str(program)
+    return "\n" not in name and not name.endswith(DUMP_ENDS) and name != "-"
+
+
+def of_compiled(program: Any, mesh: Mapping[str, int], top: int = 5) -> Programs:
+    """The record of what is compiled already."""
+    about = Compiled(mesh=dict(mesh))
+    found = program.as_text() if hasattr(program, "as_text") else program
+    if isinstance(found, str) and "\n" in found:
+        record = record_of(found.splitlines(keepends=True), "the text", about)
+        if hasattr(program, "memory_analysis"):
+            from layoutproof.programs.compiling import compiled
+
+            record = completed(record, compiled(program))
+        return Programs((record,), (), (found,), top)
+    if isinstance(found, str | PathLike):
+        return Programs((read_program(Path(found), about),), (), (), top)
+    raise LayoutError(f"a program is a place, a dump, or compiled, not {shorten(repr(program), 60)}")

@@ -123,6 +123,7 @@ class Compile(Document):
 
     records: list[Record]
     findings: list[FindingEntry] = Field(description="why there is no record of the rest")
+    written: list[str] = Field([], description="files of the records; the compiled text lies beside each as .hlo")
 
 
 class Convert(Document):

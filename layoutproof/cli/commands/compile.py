@@ -1,27 +1,149 @@
-"""`layoutproof compile FILE`: the record of a compiled program."""
+"""`layoutproof compile MODULE:FUNCTION`: compile a program ahead of time, and keep its record."""
 
 from __future__ import annotations
 
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
-from layoutproof.cli.arguments import json_flag, print_json, say
+from layoutproof.cli.arguments import json_flag, print_json, say, write_whole
+from layoutproof.core.document import document
+from layoutproof.core.errors import LayoutError, shorten
+
+if TYPE_CHECKING:
+    from layoutproof.answers.of_programs import Programs
+    from layoutproof.programs.compile import Asked, Made
+
+_STYLES = (
+    (r"(?m)^(refuted|error) ", "bold red"),
+    (r"(?m)^unknown ", "bold magenta"),
+    (r"(?m)^  [a-z]+ ", "bold"),
+)
 
 
 @click.command(name="compile")
-@click.argument("program", metavar="FILE")
-@click.option("--mesh", metavar="AXIS=SIZE,..", help="The mesh, in the order of the devices, e.g. data=2,model=2.")
+@click.argument("program", metavar="MODULE:FUNCTION|FILE.py:FUNCTION|FILE")
+@click.option("--arg", "args", metavar="VALUE", multiple=True, help="bf16[8,128], {'w': bf16[8,128]}, a literal.")
+@click.option("--kwarg", "kwargs", metavar="NAME=VALUE", multiple=True, help="The same, by name, e.g. steps=4.")
+@click.option("--target", "targets", metavar="NAME", multiple=True, help="v5e, 7x, .. or cpu, the default; repeatable.")
+@click.option("--topology", metavar="AxB[xC]", default="", help="Chips, such as 2x2; default one.")
+@click.option(
+    "--mesh", metavar="AXIS=SIZE,..", default="", help="The mesh, in the order of the devices: data=2,model=2."
+)
+@click.option("--in", "ins", metavar="SHARDING", multiple=True, help="P('data', None), for each argument in order.")
+@click.option("--out", "outs", metavar="SHARDING", multiple=True, help="The same for each result.")
+@click.option("--donate", "donated", metavar="NUMBER", type=int, multiple=True, help="An argument that is given away.")
+@click.option("--flag", "flags", metavar="NAME=VALUE", multiple=True, help="An option of the compiler.")
+@click.option("--libtpu", "libraries", metavar="PATH", multiple=True, help="Another libtpu; repeatable.")
+@click.option("--seconds", type=click.FloatRange(min=1), default=600, show_default=True, help="For one program.")
+@click.option("--memory", metavar="SIZE", help="Address space that the compiler may use, e.g. 32GiB.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="A folder for records and compiled texts.")
 @click.option("--top", type=click.IntRange(min=1), default=5, show_default=True, help="Lines of each list.")
 @json_flag
-def command(program: str, mesh: str | None, top: int, as_json: bool) -> int:
-    """Read the record of a compiled program from its dump: memory, collectives, copies, kernels, cycles.
+def command(
+    program: str,
+    args: tuple[str, ...],
+    kwargs: tuple[str, ...],
+    targets: tuple[str, ...],
+    topology: str,
+    mesh: str,
+    ins: tuple[str, ...],
+    outs: tuple[str, ...],
+    donated: tuple[int, ...],
+    flags: tuple[str, ...],
+    libraries: tuple[str, ...],
+    seconds: float,
+    memory: str | None,
+    output: Path | None,
+    top: int,
+    as_json: bool,
+) -> int:
+    """Compile a program ahead of time, for a TPU that is not there or for the CPU, and keep its record.
 
-    Exit codes: 0 there is a record, 2 the text is wrong or cut short.
+    The record says what the compiler made of it: memory, collectives by mesh axes, relayout copies, kernels with their
+    VMEM, estimated cycles, parameters and results by name. PROGRAM is a function, a file that jax.export made, or the
+    dump of a program that is compiled already (.hlo, .txt). A function is imported, traced and compiled in a process
+    of its own; nothing is computed.
+
+    Exit codes: 0 compiled, 1 a compiler refused it, 2 bad input, 3 not installed, time limit or abort.
     """
-    from layoutproof.answers.of_programs import compile
+    from layoutproof.answers.of_programs import asked_for, gathered, is_function, of_compiled
+    from layoutproof.core.amounts import amount
+    from layoutproof.programs.compile import made
     from layoutproof.programs.shardings import read_mesh
 
-    answer = compile(program, mesh=read_mesh(mesh or ""), top=top)
+    axes = read_mesh(mesh)
+    if not is_function(program):
+        if args or kwargs or targets or libraries:
+            raise click.UsageError(
+                "--arg, --kwarg, --target and --libtpu are for a function; a dump is compiled already"
+            )
+        answer = of_compiled(program, axes, top)
+    else:
+        asked = asked_for(
+            program,
+            targets,
+            libraries,
+            args=args,
+            kwargs=dict(map(_named, kwargs)),
+            topology=topology,
+            mesh=axes,
+            ins=ins,
+            outs=outs,
+            donate=donated,
+            flags=dict(map(_named, flags)),
+        )
+        bound = None if memory is None else amount(memory)
+        answer = gathered(_told(made(asked, seconds, bound, _progress), len(asked)), top)
+    written = [] if output is None else _write(output, answer)
     if as_json:
-        return print_json(answer.as_dict())
-    say(str(answer))
+        return print_json(document(answer.exit_code, {**answer.as_dict(), "written": written}))
+    say(str(answer), _STYLES)
+    if written:
+        say(f"\nwritten: {', '.join(written)}")
     return answer.exit_code
+
+
+def _progress(asked: Asked, what: str) -> None:
+    if sys.stderr.isatty():
+        say(f"{asked.title}: {what}", err=True)
+
+
+def _told(found: Iterator[Made], many: int) -> Iterator[Made]:
+    """Each as it comes; of several one line says that it is there, for who waits."""
+    for number, each in enumerate(found, 1):
+        if many > 1 and sys.stderr.isatty():
+            say(f"{number} of {many}: {each.asked.title}", err=True)
+        yield each
+
+
+def _write(folder: Path, answer: Programs) -> list[str]:
+    """The record of each program, and its compiled text where there is one. The names of the files."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LayoutError(f"{folder}: {error.strerror}") from None
+    names: list[str] = []
+    for number, record in enumerate(answer.records):
+        made = record.made
+        version = made.compiler.rpartition(" ")[2]
+        parts = [made.function.rpartition(":")[2] or record.name, made.target, made.topology, version]
+        name = "-".join(re.sub(r"[^\w.]+", "_", part) for part in parts if part)
+        if name in names:
+            name = f"{name}-{number}"
+        names.append(name)
+        write_whole(folder / f"{name}.json", f"{record.to_json()}\n".encode())
+        if number < len(answer.texts):
+            write_whole(folder / f"{name}.hlo", answer.texts[number].encode(errors="backslashreplace"))
+    return [(folder / name).as_posix() + ".json" for name in names]
+
+
+def _named(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise LayoutError(f"written name=value, not {shorten(text, 60)!r}")
+    return name.strip(), value

@@ -1,0 +1,274 @@
+"""A function compiled ahead of time for a target that is not there, and the record of what came of it.
+
+Tracing runs the user's code and compiling can abort, so both happen in a process of their own (`compiling`), one for
+each compiler. What cannot be compiled is a problem beside the records of what can.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from layoutproof.compiler import libtpu
+from layoutproof.compiler.child import Answer, Child, ask
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.finding import Finding, wrong_input
+from layoutproof.core.result import Verdict
+from layoutproof.hardware.tpu_chips import generation
+from layoutproof.programs.reading import holders, record_of
+from layoutproof.programs.record import Compiled, Memory, Record, Value
+
+CPU = "cpu"
+LONGEST = 600.0
+"""Seconds that one program may take, by default."""
+QUESTION = "compile"
+_TOPOLOGY = re.compile(r"[1-9]\d{0,3}(x[1-9]\d{0,3}){1,2}")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One program for one target.
+
+    program: `package.module:function` or `file.py:function`, or the path of a file that `jax.export` made.
+    args, kwargs: shapes such as `bf16[8,128]`, Python literals, dicts and lists of them.  target: a TPU generation, or
+    `cpu`.  topology: `2x2`, "" for one chip.  mesh: axis -> size.  ins, outs: `P('data', None)` for each argument and
+    result.  donate: arguments by number.  flags: options of the compiler.
+    libtpu: the path of a libtpu, "" for the installed one.  name: in reports, by default the program's.
+    """
+
+    program: str
+    args: Sequence[Any] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    target: str = CPU
+    topology: str = ""
+    mesh: Mapping[str, int] = field(default_factory=dict)
+    ins: Sequence[str] = ()
+    outs: Sequence[str] = ()
+    donate: Sequence[int] = ()
+    flags: Mapping[str, str] = field(default_factory=dict)
+    libtpu: str = ""
+    name: str = ""
+
+    @property
+    def title(self) -> str:
+        """What it is called in reports."""
+        where = " ".join(filter(None, (self.target, self.topology)))
+        return f"{self.name or self.program} for {where}"
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file of an exported program, and no function."""
+        return ":" not in os.path.basename(self.program)
+
+    def command(self) -> str:
+        """The command that compiles it again."""
+        words = ["layoutproof", "compile", self.program]
+        words += [word for value in self.args for word in ("--arg", str(value))]
+        words += [word for name, value in self.kwargs.items() for word in ("--kwarg", f"{name}={value}")]
+        words += ["--target", self.target]
+        words += ["--topology", self.topology] if self.topology else []
+        words += ["--mesh", ",".join(f"{k}={v}" for k, v in self.mesh.items())] if self.mesh else []
+        words += [word for text in self.ins for word in ("--in", text)]
+        words += [word for text in self.outs for word in ("--out", text)]
+        words += [word for number in self.donate for word in ("--donate", str(number))]
+        words += [word for name, value in self.flags.items() for word in ("--flag", f"{name}={value}")]
+        return shlex.join(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What came of one: a record with the compiled text, or the problem."""
+
+    asked: Asked
+    record: Record | None = None
+    text: str = ""
+    problem: Finding | None = None
+    seconds: float = 0.0
+
+
+def checked(asked: Asked) -> Asked:
+    """The same with the names of its target as they are spelled here. LayoutError for what is no target or topology."""
+    target = asked.target if asked.target == CPU else generation(asked.target)
+    if asked.topology and not _TOPOLOGY.fullmatch(asked.topology):
+        raise LayoutError(f"a topology is written 2x2 or 2x2x1, not {shorten(asked.topology, 40)!r}")
+    if asked.topology and target == CPU:
+        raise LayoutError("the CPU has no topology; a mesh alone says how many devices there are")
+    if any(number < 0 or number >= len(asked.args) for number in asked.donate) and not asked.is_file:
+        raise LayoutError(f"donated are arguments by number, 0 to {len(asked.args) - 1}, not {list(asked.donate)}")
+    return replace(asked, target=target)
+
+
+def made(
+    given: Sequence[Asked],
+    seconds: float = LONGEST,
+    memory: int | None = None,
+    progress: Callable[[Asked, str], None] = lambda asked, what: None,
+) -> Iterator[Made]:
+    """What comes of each, in their order, each as soon as it is there.
+
+    seconds, memory: that one program may take, in a process of its own.  progress: called with what is done now.
+    """
+    waiting: list[tuple[Asked, Made | Child]] = []
+    for asked in given:
+        try:
+            sound = checked(asked)
+            missing = _missing(sound)
+            if missing:
+                problem = _problem(sound, f"not compiled: {missing}", Verdict.UNKNOWN)
+                waiting.append((sound, Made(sound, problem=problem)))
+            else:
+                waiting.append((sound, _child(sound, seconds, memory)))
+        except LayoutError as error:
+            waiting.append((asked, Made(asked, problem=_bad(asked, error))))
+    for known, group in groupby(waiting, key=lambda pair: pair[1]):
+        alike = [asked for asked, _ in group]
+        if isinstance(known, Made):
+            yield known
+            continue
+        # programs for one compiler share its process: JAX is imported once
+        now = iter(alike)
+        current = alike[:1]
+
+        def requests(now: Iterator[Asked] = now, current: list[Asked] = current) -> Iterator[dict[str, Any]]:
+            for asked in now:
+                current[:] = [asked]
+                yield _request(asked)
+
+        def tell(what: object, current: list[Asked] = current) -> None:
+            progress(current[0], str(what))
+
+        for asked, answer in zip(alike, ask(known, requests(), dict, tell), strict=True):
+            yield _read(asked, answer, progress)
+
+
+def _read(asked: Asked, answer: Answer[dict[str, Any]], progress: Callable[[Asked, str], None]) -> Made:
+    if isinstance(answer.error, LayoutError):
+        return Made(asked, problem=_bad(asked, answer.error))
+    said = answer.value
+    if said is None:
+        return Made(asked, problem=_problem(asked, answer.problem, Verdict.UNKNOWN))
+    if "refused" in said:
+        words = " ".join(str(said["refused"]).split())
+        return Made(asked, problem=_problem(asked, f"{said['compiler']} refuses it: {shorten(words, 1000)}"))
+    progress(asked, "reading")
+    about = Compiled(
+        function=asked.program,
+        target=asked.target,
+        topology=asked.topology,
+        compiler=said["compiler"],
+        jax=said["jax"],
+        flags=dict(asked.flags),
+        mesh=dict(asked.mesh),
+        lowered=said["lowered"],
+        command=asked.command(),
+    )
+    try:
+        record = completed(record_of(said["text"].splitlines(keepends=True), asked.title, about), said)
+    except LayoutError as error:
+        return Made(
+            asked, text=said["text"], problem=_problem(asked, f"its text is not read: {error}", Verdict.UNKNOWN)
+        )
+    return Made(asked, record, said["text"], seconds=float(said.get("seconds", 0.0)))
+
+
+def completed(record: Record, said: Mapping[str, Any]) -> Record:
+    """A record with what only the compiler says: memory, cost, and the shardings that its text may leave out."""
+    cost, shardings = said["cost"], said["shardings"]
+    parameters = _with(record.parameters, shardings["parameters"], [], record.devices)
+    results = _with(record.results, shardings["results"], said["results"], record.devices)
+    return replace(
+        record,
+        memory=Memory(**said["memory"]),
+        flops=cost.get("flops"),
+        bytes_accessed=cost.get("bytes_accessed"),
+        parameters=parameters,
+        results=results,
+    )
+
+
+def _with(values: tuple[Value, ...], shardings: Sequence[str], names: Sequence[str], devices: int) -> tuple[Value, ...]:
+    """Values with their shardings and names, where there are as many of these; else as they are."""
+    said = list(shardings) if len(shardings) == len(values) else [""] * len(values)
+    named = list(names) if len(names) == len(values) else [""] * len(values)
+    return tuple(
+        replace(
+            value,
+            name=value.name or name,
+            sharding=value.sharding or text,
+            devices=value.devices if value.devices is not None else holders(text, devices),
+        )
+        for value, text, name in zip(values, said, named, strict=True)
+    )
+
+
+def _request(asked: Asked) -> dict[str, Any]:
+    return {
+        "program": asked.program,
+        "exported": asked.is_file,
+        "args": list(asked.args),
+        "kwargs": dict(asked.kwargs),
+        "target": asked.target,
+        "topology": asked.topology,
+        "mesh": dict(asked.mesh),
+        "in": list(asked.ins),
+        "out": list(asked.outs),
+        "donate": list(asked.donate),
+        "flags": dict(asked.flags),
+        "libtpu": asked.libtpu and _version_of(library(asked.libtpu)),
+    }
+
+
+def _missing(asked: Asked) -> str:
+    if asked.target == CPU or asked.libtpu:
+        import importlib.util
+
+        return "" if importlib.util.find_spec("jax") else "no jax (pip install jax)"
+    return libtpu.missing()
+
+
+def _child(asked: Asked, seconds: float, memory: int | None) -> Child:
+    if asked.target == CPU:
+        count = 1
+        for size in asked.mesh.values():
+            count *= size
+        flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={count}".strip()
+        what, environment = "XLA:CPU", {"JAX_PLATFORMS": CPU, "XLA_FLAGS": flags}
+    else:
+        what, environment = libtpu.WHAT, dict(libtpu.ENVIRONMENT)
+        if asked.libtpu:
+            environment["TPU_LIBRARY_PATH"] = str(library(asked.libtpu))
+    return Child(what, "layoutproof.programs.compiling", environment, seconds, memory)
+
+
+def library(given: str) -> Path:
+    """The library of a libtpu: itself, in the package's folder, or in the folder where packages are installed.
+
+    Raises LayoutError where it is in none of them.
+    """
+    path = Path(given)
+    for candidate in (path, path / "libtpu.so", path / "libtpu" / "libtpu.so"):
+        if candidate.is_file():
+            return candidate.resolve()
+    raise LayoutError(f"{given}: there is no libtpu.so here", text=given[:200])
+
+
+def _version_of(path: Path) -> str:
+    """The version of a libtpu, by the folder of its distribution; its path where there is none."""
+    found = sorted(path.parent.parent.glob("libtpu-*.dist-info"))
+    return found[-1].name.removeprefix("libtpu-").removesuffix(".dist-info") if found else str(path)
+
+
+def _problem(asked: Asked, reason: str, verdict: Verdict = Verdict.REFUTED) -> Finding:
+    return Finding(QUESTION, asked.title, reason, verdict=verdict)
+
+
+def _bad(asked: Asked, error: LayoutError) -> Finding:
+    at = {"line": error.line or 0, "column": error.column or 0}
+    words = f"{error.problem}; in {shorten(error.text)}" if error.text else error.problem
+    return replace(wrong_input(asked.title, words, "", error.file or "", **at), question=QUESTION)

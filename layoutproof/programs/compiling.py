@@ -1,0 +1,324 @@
+"""The answering side of `compile`: traces one function and has it compiled, in a process of its own.
+
+What it needs of JAX is asked of the user's own: `jax.jit(f).lower(..).compile()`, ahead of time. A topology's devices
+are not there; nothing is computed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from layoutproof.compiler import cache, libtpu
+from layoutproof.compiler.serve import Tell, serve
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.hardware.tpu_chips import CHIPS
+from layoutproof.pallas.from_jax import user
+from layoutproof.pallas.from_jax.adapter import device_of, need_jax
+from layoutproof.programs.shardings import read_specs
+
+CPU = "cpu"
+_MEMORY = {
+    "arguments": "argument_size_in_bytes",
+    "outputs": "output_size_in_bytes",
+    "aliased": "alias_size_in_bytes",
+    "temporaries": "temp_size_in_bytes",
+    "generated_code": "generated_code_size_in_bytes",
+    "peak": "peak_memory_in_bytes",
+}
+_KEPT = "program 1"
+"""Of answers in the cache; another number where what `compiled` gives is of another form."""
+
+
+def answered(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+    """One program for one target: `compiled`, or `refused` with the compiler's words."""
+    start = time.perf_counter()
+    tell("tracing")
+    lowered, results = _lowered(request)
+    text = lowered.as_text(debug_info=True)
+    digest = hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:32]
+    jax = need_jax()
+    about = {"jax": jax.__version__, "compiler": _compiler(request), "lowered": digest}
+    key = [_KEPT, about, request["target"], request["topology"], request["flags"]]
+    kept = cache.get(key)
+    traced = time.perf_counter() - start
+    if kept is None:
+        tell("compiling")
+        try:
+            made = lowered.compile(compiler_options=dict(request["flags"]) or None)
+        except Exception as error:
+            # whatever the compiler raises is its answer; what the user's code raises came before
+            return {**about, "refused": shorten(f"{error}".strip() or type(error).__name__, 4000)}
+        kept = compiled(made, results)
+        cache.put(key, kept)
+        kept = {**kept, "seconds": time.perf_counter() - start - traced}
+    return {**about, "traced": traced, **kept}
+
+
+def compiled(made: Any, results: Sequence[str] = ()) -> dict[str, Any]:
+    """What JAX's compiled program says of itself, as plain data. results: their names, () where unknown."""
+    memory: dict[str, int] = {}
+    with contextlib.suppress(Exception):
+        stats = made.memory_analysis()
+        memory = {name: int(getattr(stats, key)) for name, key in _MEMORY.items() if hasattr(stats, key)}
+        if not memory.get("peak"):
+            memory.pop("peak", None)
+    cost: dict[str, float] = {}
+    with contextlib.suppress(Exception):
+        found = made.cost_analysis()
+        found = found[0] if isinstance(found, list) else found
+        for name, key in (("flops", "flops"), ("bytes_accessed", "bytes accessed")):
+            # the compiler gives negative numbers for what it does not count
+            if found is not None and found.get(key, -1.0) >= 0:
+                cost[name] = float(found[key])
+    shardings: dict[str, list[str]] = {"parameters": [], "results": []}
+    with contextlib.suppress(Exception):
+        from jax._src.lib import xla_client
+
+        run = made.runtime_executable()
+        for name, given in (
+            ("parameters", run.get_parameter_shardings()),
+            ("results", run.get_output_shardings()),
+        ):
+            shardings[name] = [str(xla_client.HloSharding.from_proto(each)) for each in given or ()]
+    return {
+        "text": made.as_text(),
+        "memory": memory,
+        "cost": cost,
+        "shardings": shardings,
+        "results": list(results),
+    }
+
+
+def _compiler(request: Mapping[str, Any]) -> str:
+    """Which compiler this process has, with its version."""
+    if request["target"] == CPU:
+        import jaxlib
+
+        return f"XLA:CPU of jaxlib {jaxlib.__version__}"
+    if request["libtpu"]:
+        return f"libtpu {request['libtpu']}"
+    return libtpu.version()
+
+
+def _lowered(request: Mapping[str, Any]) -> tuple[Any, list[str]]:
+    """(the program before it is compiled, the names of its results)."""
+    jax = need_jax()
+    target, mesh = request["target"], _mesh(request)
+    place = request["program"]
+    with contextlib.ExitStack() as stack:
+        if request["exported"]:
+            function, args, kwargs = _exported(Path(place), mesh)
+        else:
+            function = stack.enter_context(user.named_function(place))
+            given = [_tree(value) for value in request["args"]]
+            kwargs = {name: _tree(value) for name, value in request["kwargs"].items()}
+            user._check_arity(function, place, given, kwargs)
+            args = _placed(given, request, mesh)
+        options: dict[str, Any] = {}
+        if request["donate"]:
+            options["donate_argnums"] = tuple(request["donate"])
+        if request["out"]:
+            options["out_shardings"] = _out(request, mesh)
+        fixed = [k for k, value in enumerate(args) if _is_fixed(value)]
+        if fixed and not hasattr(function, "lower"):
+            options["static_argnums"] = tuple(fixed)
+        jitted = jax.jit(function, **options) if options or not hasattr(function, "lower") else function
+        if target != CPU:
+            # rules of lowering ask which chip they are for
+            stack.enter_context(device_of(target))
+        if mesh.axis_names:
+            # bare partition specs in the function mean this mesh
+            stack.enter_context(jax.set_mesh(mesh) if hasattr(jax, "set_mesh") else mesh)
+        lowered = jitted.lower(*args, **kwargs)
+        return lowered, _names(jax, lowered)
+
+
+def _names(jax: Any, lowered: Any) -> list[str]:
+    with contextlib.suppress(Exception):
+        leaves, _ = jax.tree_util.tree_flatten_with_path(lowered.out_info)
+        return [f"result{jax.tree_util.keystr(path)}" for path, _ in leaves]
+    return []
+
+
+def _mesh(request: Mapping[str, Any]) -> Any:
+    """The mesh of a request over the topology's devices; of one device without axes where it names none."""
+    import numpy as np
+
+    jax = need_jax()
+    target, topology, axes = request["target"], request["topology"], request["mesh"]
+    if target == CPU:
+        devices: list[Any] = list(jax.devices("cpu"))
+        wanted = int(np.prod(list(axes.values()))) if axes else 1
+        if len(devices) < wanted:
+            raise LayoutError(f"the mesh has {wanted} devices, and this process {len(devices)} of the CPU")
+        devices = devices[:wanted]
+    else:
+        devices = _devices(target, topology)
+    sizes, names = tuple(axes.values()), tuple(axes)
+    if not axes:
+        if len(devices) > 1 and topology:
+            raise LayoutError(f"the topology {topology} has {len(devices)} devices: say how they form a mesh")
+        devices, sizes = devices[:1], ()
+    if int(np.prod(sizes or (1,))) != len(devices):
+        many = int(np.prod(sizes))
+        raise LayoutError(
+            f"the mesh has {many} devices, and the topology {topology or 'of one chip'} has {len(devices)}"
+        )
+    grid = np.array(devices).reshape(sizes)
+    if axes and target != CPU:
+        from jax.experimental import mesh_utils
+
+        with contextlib.suppress(Exception):
+            grid = mesh_utils.create_device_mesh(sizes, devices)
+    return jax.sharding.Mesh(grid, names)
+
+
+def _devices(target: str, topology: str) -> list[Any]:
+    from jax.experimental.topologies import get_topology_desc
+
+    chip = CHIPS[target].topology
+    if not topology:
+        return [libtpu.device(chip)]
+    kind, _, single = chip.partition(":")
+    extents = topology.split("x") + ["1"] * (single.count("x") - topology.count("x"))
+    try:
+        name = f"{kind}:{'x'.join(extents)}"
+        try:
+            return list(get_topology_desc(platform="tpu", topology_name=name).devices)
+        except Exception:
+            # less than a host, or no multiple of one: as if the whole were one host
+            bounds = (*map(int, extents), 1, 1)[:3]
+            return list(get_topology_desc(platform="tpu", topology_name=name, chips_per_host_bounds=bounds).devices)
+    except Exception as error:
+        raise LayoutError(f"no topology {topology} of {target}: {shorten(str(error), 200)}") from None
+
+
+def _tree(value: Any) -> Any:
+    """An argument: arrays where a text writes a shape, also inside of dicts and lists; else itself."""
+    if isinstance(value, str):
+        try:
+            found = user.argument(value)
+        except LayoutError:
+            if value.strip().startswith(("{", "[", "(")):
+                raise
+            return value
+        return found if not isinstance(found, dict | list | tuple) else _inner(found)
+    return _inner(value)
+
+
+def _inner(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _inner(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_inner(part) for part in value)
+    if isinstance(value, str) and user._SHAPE.fullmatch(value):
+        return user.argument(value)
+    return value
+
+
+def _is_fixed(value: Any) -> bool:
+    """Whether an argument is no array nor a tree with arrays: Python's own, for which the program is made."""
+    jax = need_jax()
+    leaves = jax.tree_util.tree_leaves(value)
+    return not any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in leaves)
+
+
+def _placed(given: Sequence[Any], request: Mapping[str, Any], mesh: Any) -> list[Any]:
+    """The arguments with their shardings; replicated over the mesh where none is said."""
+    jax = need_jax()
+    specs = [read_specs(text, request["mesh"]) for text in request["in"]]
+    if len(specs) > len(given):
+        raise LayoutError(f"{len(specs)} shardings for {len(given)} arguments")
+    whole = ("P", ())
+    return [
+        _sharded(jax, mesh, value, spec, f"argument {k}")
+        for k, (value, spec) in enumerate(zip(given, [*specs, *[whole] * (len(given) - len(specs))], strict=True))
+    ]
+
+
+def _sharded(jax: Any, mesh: Any, value: Any, spec: Any, what: str) -> Any:
+    if isinstance(value, jax.ShapeDtypeStruct):
+        if not (isinstance(spec, tuple) and len(spec) == 2 and spec[0] == "P"):
+            raise LayoutError(f"{what} is one array, and its sharding is no P(..)")
+        if len(spec[1]) > len(value.shape):
+            raise LayoutError(f"{what} has {len(value.shape)} dimensions, and its sharding {len(spec[1])}")
+        for size, entry in zip(value.shape, spec[1], strict=False):
+            axes = entry if isinstance(entry, tuple) else () if entry is None else (entry,)
+            many = 1
+            for axis in axes:
+                many *= mesh.shape[axis]
+            if size % many:
+                raise LayoutError(f"{what}: {many} devices do not divide a dimension of {size}")
+        sharding = (
+            jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*spec[1]))
+            if mesh.axis_names
+            else jax.sharding.SingleDeviceSharding(mesh.devices.flat[0])
+        )
+        return jax.ShapeDtypeStruct(value.shape, value.dtype, sharding=sharding)
+    one = isinstance(spec, tuple) and len(spec) == 2 and spec[0] == "P"
+    if isinstance(value, dict):
+        if not one and (not isinstance(spec, dict) or set(spec) - set(value)):
+            raise LayoutError(f"{what} is a dict of {', '.join(map(str, value))}, and its sharding has other keys")
+        parts = dict.fromkeys(value, spec) if one else {name: spec.get(name, ("P", ())) for name in value}
+        return {name: _sharded(jax, mesh, each, parts[name], f"{what}[{name!r}]") for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        if not one and (not isinstance(spec, list | tuple) or len(spec) != len(value)):
+            raise LayoutError(f"{what} has {len(value)} parts, and its sharding another number")
+        specs = [spec] * len(value) if one else spec
+        return type(value)(
+            _sharded(jax, mesh, each, part, f"{what}[{k}]")
+            for k, (each, part) in enumerate(zip(value, specs, strict=True))
+        )
+    return value
+
+
+def _out(request: Mapping[str, Any], mesh: Any) -> Any:
+    jax = need_jax()
+
+    def made(spec: Any) -> Any:
+        if isinstance(spec, tuple) and len(spec) == 2 and spec[0] == "P":
+            return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*spec[1]))
+        if isinstance(spec, dict):
+            return {name: made(part) for name, part in spec.items()}
+        return type(spec)(made(part) for part in spec)
+
+    found = [made(read_specs(text, request["mesh"])) for text in request["out"]]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _exported(path: Path, mesh: Any) -> tuple[Any, list[Any], dict[str, Any]]:
+    """The function of a `jax.export` file, with the arguments that it says it takes."""
+    jax = need_jax()
+    from jax import export
+
+    from layoutproof.core.files import MAX_TEXT, read
+
+    try:
+        found = export.deserialize(bytearray(read(path, MAX_TEXT)))
+    except LayoutError:
+        raise
+    except Exception as error:
+        raise LayoutError(f"no exported program of JAX: {shorten(str(error), 200)}", file=str(path)) from None
+    if found.nr_devices != mesh.devices.size:
+        raise LayoutError(
+            f"it was exported for {found.nr_devices} devices, and there are {mesh.devices.size}", file=str(path)
+        )
+    if found.nr_devices > 1:
+        shardings = found.in_shardings_jax(mesh)
+    else:
+        shardings = [jax.sharding.SingleDeviceSharding(mesh.devices.flat[0])] * len(found.in_avals)
+    leaves = [
+        jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding)
+        for aval, sharding in zip(found.in_avals, shardings, strict=True)
+    ]
+    args, kwargs = jax.tree_util.tree_unflatten(found.in_tree, leaves)
+    return found.call, list(args), dict(kwargs)
+
+
+if __name__ == "__main__":
+    serve(answered)

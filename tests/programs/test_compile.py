@@ -1,0 +1,183 @@
+"""`layoutproof compile`: functions traced and compiled in a process of their own, on CPU and by the TPU compiler."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import layoutproof as lp
+from layoutproof.programs.record import read_record
+from tests.cli.in_one_process import commands
+
+pytest.importorskip("jax", reason="the extra jax is not installed")
+NEEDS_TPU = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="the TPU compiler is not installed")
+
+MODEL = """
+import jax
+import jax.numpy as jnp
+from jax.sharding import PartitionSpec as P
+
+print("noise of the user's module")
+
+def step(params, x):
+    def body(h, w):
+        return jax.lax.with_sharding_constraint(jnp.tanh(h @ w), P("data", None)), ()
+    h, _ = jax.lax.scan(body, x, params["w"])
+    return {"loss": h.sum(), "h": h}
+
+def plain(x, scale=2.0):
+    return (x * scale).T
+
+def broken(x):
+    return jnp.dot(x, x[:, :1])
+
+def ends(x):
+    import os
+    os.abort()
+
+def large(x):
+    return jnp.zeros((1 << 20, 1 << 14), "float32") + x[0, 0]
+"""
+SHARDED = [
+    *("--arg", "{'w': 'bf16[4,256,256]'}", "--arg", "bf16[64,256]"),
+    *("--mesh", "data=2,model=2", "--in", "{'w': P(None, None, 'model')}", "--in", "P('data', None)", "--donate", "1"),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A module of the user's."""
+    at = tmp_path_factory.mktemp("compile")
+    (at / "model.py").write_text(MODEL)
+    return at
+
+
+def one(folder: Path, *words: str) -> tuple[int, dict[str, object]]:
+    """The exit code and the JSON of one command line."""
+    (answer,), _ = commands(folder, ["compile", *words, "--json"], seconds=300)
+    return answer.code, json.loads(answer.out)
+
+
+def test_on_the_cpu(folder: Path) -> None:
+    """Parameters and results by name, the loop's collective with its trips, the donation, the files."""
+    code, answer = one(folder, "model:step", *SHARDED, "-o", "out")
+    assert (code, answer["findings"]) == (0, [])
+    (name,) = answer["written"]
+    record = read_record(json.loads((folder / name).read_text()))
+    assert [each.name for each in record.parameters] == ["params['w']", "x"]
+    assert [each.name for each in record.results] == ["result['h']", "result['loss']"]
+    assert [each.devices for each in record.parameters] == [2, 2]
+    (gather,) = [each for each in record.collectives if each.kind == "all-gather"]
+    assert (gather.axes, gather.often.times, gather.place.source.rpartition("/")[2]) == (("model",), 4, "model.py:10")
+    # float32 inside: the CPU has no bfloat16 products
+    assert gather.bytes in (32 * 256 * 2, 32 * 256 * 4)
+    assert record.parameters[1].donated.startswith("result {0}")
+    assert record.memory.arguments == record.entry_bytes
+    text = (folder / name.replace(".json", ".hlo")).read_text()
+    assert lp.compile(text, mesh={"data": 2, "model": 2}).records[0].collectives == record.collectives
+
+
+@NEEDS_TPU
+def test_for_tpus(folder: Path) -> None:
+    """Two generations in one call, one of them refused its topology: it hides nothing of the other."""
+    code, answer = one(folder, "model:step", *SHARDED, "--target", "v5e", "--target", "v5p", "--topology", "2x2")
+    kinds = [(each["made"]["target"], each["devices"]) for each in answer["records"]]
+    assert ("v5e", 4) in kinds
+    record = read_record(answer["records"][0])
+    assert record.made.compiler.startswith("libtpu ")
+    assert record.memory.peak is not None
+    assert record.memory.peak >= record.memory.arguments == record.entry_bytes
+    (gather,) = [each for each in record.collectives if each.kind == "all-gather"]
+    assert (gather.axes, gather.often.times, gather.bytes, gather.moved) == (("model",), 4, 16384, 8192)
+    assert record.cycles is not None
+    assert code in (0, 2)
+
+
+BAD: list[tuple[list[str], int, str]] = [
+    (["model:nothing"], 2, "has no 'nothing'"),
+    (["model:broken", "--arg", "f32[8,4]"], 2, "model.py:18"),
+    (["model:plain", "--arg", "f32[8,4]", "--target", "v9"], 2, "unknown TPU generation 'v9'"),
+    (["model:plain", "--arg", "f32[8,4]", "--mesh", "x=2", "--in", "P('y')"], 2, "the mesh has no axis 'y'"),
+    (["model:plain", "--arg", "f32[7,4]", "--mesh", "x=2", "--in", "P('x')"], 2, "2 devices do not divide"),
+    (["model:plain", "--arg", "f32[8,4]", "--in", "__import__('os').abort()"], 2, "a sharding is written"),
+    (["model:plain", "--arg", "f32[8,4]", "--donate", "3"], 2, "donated are arguments by number"),
+    (["model:ends", "--arg", "f32[8,4]"], 3, "gave up by itself"),
+    (["model:plain"], 2, "takes (x, scale=2.0) and was given 0 arguments"),
+    (["no.such:function"], 2, "there is no module"),
+]
+
+
+@pytest.fixture(scope="module")
+def refused(folder: Path) -> list[tuple[int, str]]:
+    """What came of each of `BAD`."""
+    lines = [["compile", *words, "--json"] for words, _, _ in BAD]
+    return [(answer.code, answer.out) for answer in commands(folder, *lines, seconds=300)[0]]
+
+
+@pytest.mark.parametrize("number", range(len(BAD)), ids=[words[0] for words, _, _ in BAD])
+def test_what_cannot_be_compiled(refused: list[tuple[int, str]], number: int) -> None:
+    """Words and an exit code, whatever happens; nothing of a library's own."""
+    _, wanted, why = BAD[number]
+    code, out = refused[number]
+    answer = json.loads(out)
+    (problem,) = answer["findings"]
+    assert (code, answer["records"]) == (wanted, [])
+    said = f"{problem['file']}:{problem['line']} {problem['reason']}"
+    assert why in said
+    assert "Traceback" not in said
+
+
+@NEEDS_TPU
+def test_a_program_that_its_compiler_refuses_is_refuted(folder: Path) -> None:
+    """64 GiB do not fit; the same program fits where they do not count."""
+    code, answer = one(folder, "model:large", "--arg", "f32[8,128]", "--target", "v5e")
+    (problem,) = answer["findings"]
+    assert (code, problem["verdict"]) == (1, "refuted")
+    assert "RESOURCE_EXHAUSTED" in problem["reason"]
+
+
+def test_another_compiler_is_asked_for_by_its_path(folder: Path) -> None:
+    """One that is not there is bad input, with the path."""
+    code, answer = one(folder, "model:plain", "--arg", "f32[8,4]", "--target", "v5e", "--libtpu", "nowhere")
+    assert code == 2
+    assert "nowhere: there is no libtpu.so here" in answer["findings"][0]["reason"]
+
+
+EXPORT = """
+import jax, sys
+from jax import export
+def f(x, y):
+    return x @ y
+a = jax.ShapeDtypeStruct((8, 16), "float32"), jax.ShapeDtypeStruct((16, 4), "float32")
+open("f.jax", "wb").write(export.export(jax.jit(f), platforms=["cpu", "tpu"])(*a).serialize())
+"""
+
+
+def test_an_exported_program(folder: Path) -> None:
+    """A file of `jax.export`, without the code that made it; what is none is bad input."""
+    pytest.importorskip("flatbuffers", reason="JAX writes no exported programs without it")
+    environment = {"JAX_PLATFORMS": "cpu", "PATH": "", "HOME": str(folder)}
+    subprocess.run([sys.executable, "-c", EXPORT], cwd=folder, env=environment, check=True)
+    code, answer = one(folder, "f.jax")
+    assert code == 0
+    record = read_record(answer["records"][0])
+    assert [each.shape for each in record.parameters] == ["f32[8,16]{1,0}", "f32[16,4]{1,0}"]
+    (folder / "g.jax").write_bytes(b"no program")
+    code, answer = one(folder, "g.jax")
+    assert (code, "no exported program" in answer["findings"][0]["reason"]) == (2, True)
+
+
+def test_what_jax_has_compiled_is_read_with_its_memory() -> None:
+    """A jitted function of JAX on the CPU, compiled here."""
+    import jax
+
+    shape = jax.ShapeDtypeStruct((16, 33), "float32")
+    (record,) = lp.compile(jax.jit(lambda x: (x @ x.T).sum()).lower(shape).compile()).records
+    assert record.memory.arguments == record.entry_bytes == 16 * 33 * 4
+    assert record.flops is not None
+    assert record.flops >= 2 * 16 * 16 * 33
