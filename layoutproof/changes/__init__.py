@@ -1,6 +1,8 @@
 """What changed between two states of layouts, each change with its class, its proof and its place.
 
 states     reads two states: files, folders, a git revision, the lock file
+parameters which parameter of one program is which of the other
+causes     what comes from a change, under it
 matching   which thing of one state is which of the other
 classes    the classes of a change of one layout, proved
 specs      what changed between two spec files

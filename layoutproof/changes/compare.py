@@ -142,7 +142,9 @@ def _compare_pair(pair: Pair) -> Compared:
         return Compared(tuple(lock_programs.drift(pair.program, new, pair.relpath)))
     from layoutproof.changes import program_changes
 
-    return Compared(with_heuristic(program_changes.compare(old, new, pair.relpath), pair.match_heuristic))
+    return Compared(
+        with_heuristic(program_changes.compare(old, new, pair.relpath, by_cause=True), pair.match_heuristic)
+    )
 
 
 def _with_lock(pair: Pair, lock: Lock) -> Pair:

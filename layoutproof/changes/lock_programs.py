@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from layoutproof.changes.causes import under_causes
 from layoutproof.changes.custom_calls import Inside, seen
 from layoutproof.changes.program import Custom, Exchange, Instruction, Program, read
 from layoutproof.changes.program_changes import bitcast_pairs, changes, gone_or_new, placed, read_and_audited, relayouts
@@ -151,7 +152,7 @@ def drift(old: Program | None, file: File | None, relpath: str) -> list[Finding]
     if file is None:
         return placed([gone_or_new(False, relpath)], relpath, relpath)
     after, errors = read_and_audited(file)
-    found = [gone_or_new(True, relpath)] if old is None else changes(old, after, whole=False)
+    found = [gone_or_new(True, relpath)] if old is None else under_causes(changes(old, after, whole=False), after)
     return placed([*errors, *found], relpath, file.path)
 
 

@@ -165,7 +165,7 @@ def judge(
         mine = [a for a in policy.approvals if a.fingerprint == finding.fingerprint]
         good = [a for a in mine if 0 <= (a.until - today).days <= MOST_DAYS]
         used.update(a.fingerprint for a in mine)
-        if good and severity != "allow":
+        if good and (severity != "allow" or finding.follows):
             severity, said = "allow", str(good[0])
         elif mine and severity != "allow":
             idle[finding.fingerprint] = _why_idle(mine[0], today)

@@ -65,6 +65,7 @@ class Instruction:
     entry: bool = False
     sharding: str = ""
     said: str = ""
+    root: bool = False
 
     @property
     def base(self) -> str:
@@ -116,7 +117,8 @@ class Program:
 
     parameters, results: shapes of the entry, in order.  errors: what is wrong.  shapes: instructions by computation
     and name.  replicas, partitions, scheduled, donations: of the header.  exchanges: collectives.  customs: custom
-    calls.  unsaid: an old lock file says nothing of these.
+    calls.  unsaid: an old lock file says nothing of these.  gone, positions: of parameters that the other program
+    lacks their names, and the old position of each, by their number in it (`parameters.aligned`).
     """
 
     name: str = ""
@@ -128,6 +130,8 @@ class Program:
     exchanges: list[Exchange] = field(default_factory=list)
     customs: list[Custom] = field(default_factory=list)
     unsaid: bool = False
+    gone: dict[int, str] = field(default_factory=dict)
+    positions: dict[int, int] = field(default_factory=dict)
     parameters: list[str] = field(default_factory=list)
     results: list[str] = field(default_factory=list)
     instructions: list[Instruction] = field(default_factory=list)
@@ -329,5 +333,6 @@ def _placed(of: module.Instruction, computation: str, entry: bool, said: str) ->
         opcode = "concat-bitcast"
     sharding = of.sharding if entry and number >= 0 else ""
     return Instruction(
-        of.name, opcode, of.shape, computation, of.line, of.operands, of.op_name, number, called, entry, sharding, said
+        *(of.name, opcode, of.shape, computation, of.line, of.operands, of.op_name),
+        *(number, called, entry, sharding, said, of.root),
     )

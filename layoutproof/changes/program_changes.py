@@ -12,12 +12,15 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from layoutproof.changes.causes import under_causes
 from layoutproof.changes.classes import layouts
 from layoutproof.changes.custom_calls import customs
 from layoutproof.changes.exchanges import exchanges
 from layoutproof.changes.global_shape import resharded
 from layoutproof.changes.interface import interface
 from layoutproof.changes.matching import Match, Round, match
+from layoutproof.changes.parameters import aligned, moved_parameters
+from layoutproof.changes.parameters import shifted as _shifted
 from layoutproof.changes.program import (
     MOVERS,
     Instruction,
@@ -61,8 +64,8 @@ class Copy:
     parameter: int
 
 
-def compare(old: File | None, new: File | None, relpath: str) -> list[Finding]:
-    """The findings of one dump; None where a state lacks the file."""
+def compare(old: File | None, new: File | None, relpath: str, by_cause: bool = False) -> list[Finding]:
+    """The findings of one dump; None where a state lacks the file. by_cause: each under the one that it comes from."""
     with gc_disabled():
         before = Program() if old is None else read(old.data, old.path)
         after, broken = (Program(), []) if new is None else read_and_audited(new)
@@ -71,7 +74,8 @@ def compare(old: File | None, new: File | None, relpath: str) -> list[Finding]:
             return placed([*broken, gone_or_new(old is None, after.name or before.name)], relpath, path)
         if before.errors and not after.errors:
             broken.append(unknown("dump", f"the old dump is broken: {before.errors[0]}"))
-        return placed([*broken, *changes(before, after)], relpath, path)
+        found = changes(before, after)
+        return placed([*broken, *(under_causes(found, after) if by_cause else found)], relpath, path)
 
 
 def read_and_audited(file: File) -> tuple[Program, list[Finding]]:
@@ -90,7 +94,14 @@ def read_and_audited(file: File) -> tuple[Program, list[Finding]]:
 
 def changes(before: Program, after: Program, whole: bool = True) -> list[Finding]:
     """Everything that changed between two programs. whole: whether every instruction of both is known."""
-    found = [*_entry(before, after), *_shardings(before, after), *_copies(before, after), *_bitcasts(before, after)]
+    before = aligned(before, after)
+    found = [
+        *moved_parameters(before, after),
+        *_entry(before, after),
+        *_shardings(before, after),
+        *_copies(before, after),
+        *_bitcasts(before, after),
+    ]
     if before.unsaid:
         why = "the lock file was written by an earlier version, and says nothing of donation, devices, collectives, "
         why += "custom calls and kernels: write it anew with --lock"
@@ -109,7 +120,10 @@ def gone_or_new(new: bool, name: str) -> Finding:
 
 def placed(findings: Sequence[Finding], relpath: str, path: str) -> list[Finding]:
     """Findings with their path within the state and the file."""
-    return [replace(f, relpath=relpath, file=f.file or path) for f in findings]
+    return [
+        replace(f, relpath=relpath, file=f.file or path, follows=tuple(placed(f.follows, relpath, path)))
+        for f in findings
+    ]
 
 
 def _mistake(error: LayoutError) -> Finding:
@@ -119,18 +133,29 @@ def _mistake(error: LayoutError) -> Finding:
 def _entry(before: Program, after: Program) -> list[Finding]:
     """The program's ABI: each parameter and result by its position."""
     found: list[Finding] = []
-    names = {i.number: (i.op_name or i.base, i.line) for i in after.instructions if i.entry and i.number >= 0}
+    names = {
+        i.number: (i.op_name or i.base, i.line)
+        for program in (before, after)  # what both have is called as it is now
+        for i in program.instructions
+        if i.entry and i.number >= 0
+    }
     for what, olds, news in (
         ("parameter", before.parameters, after.parameters),
         ("result", before.results, after.results),
     ):
+        many = [len([*filter(None, each)]) for each in (olds, news)]
         for k in range(max(len(olds), len(news))):
             name, line = names.get(k, ("", 1)) if what == "parameter" else ("", 1)
+            if k >= len(news) and what == "parameter":
+                name = before.gone.get(k) or name
             subject = f"{what} {k}" + (f" ({name})" if name else "")
-            if k >= len(olds) or k >= len(news):
+            if k >= len(olds) or k >= len(news) or not olds[k]:
                 gone = k >= len(news)
                 sides = {"before": olds[k]} if gone else {"after": news[k]}
-                why = f"the program has {len(news)} {what}s now, {len(olds)} before"
+                why = f"it is {'gone' if gone else 'new'}: the program has {many[1]} {what}s now, {many[0]} before"
+                if what == "parameter":
+                    why += _shifted(before, after, k, gone)
+                    subject = f"parameter {before.positions.get(k, k) if gone else k}" + (f" ({name})" if name else "")
                 found.append(Finding("abi", subject, why, line=1 if gone else line, **sides))  # type: ignore[arg-type]
                 continue
             found += [replace(f, subject=subject, line=line) for f in _abi(olds[k], news[k])]

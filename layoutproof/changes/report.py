@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from layoutproof.changes import policy
+from layoutproof.changes.causes import refolded, unfolded, with_classes
 from layoutproof.changes.rules import PYPROJECT, Rules
 from layoutproof.compiler.workers import Workers, spread
 from layoutproof.core.errors import LayoutError
@@ -99,7 +100,8 @@ def judged(title: str, work: Work, files: int, judges: Judges, new_only: bool) -
             sides.append(
                 (relpath, relpath, own.get(relpath, policy.Policy()).over(general), _new(one.rules, relpath, general))
             )
-    findings = [replace(f, reason=_ONE.sub(r"(\1)", f.reason)) for f in _found(work.relpaths, done, own, general)]
+    causes = _found(work.relpaths, done, own, general)
+    findings = [replace(f, reason=_ONE.sub(r"(\1)", f.reason)) for f in unfolded(causes)]
     changes = [(relpath, file, then, now) for relpath, file, then, now in sides if isinstance(now, policy.Policy)]
     findings = named(
         [
@@ -109,6 +111,7 @@ def judged(title: str, work: Work, files: int, judges: Judges, new_only: bool) -
             *findings,
         ]
     )
+    findings = [with_classes(f) for f in findings]
     known = {f.fingerprint: f for f in findings}
     for relpath, file, then, now in changes:
         added, found = policy.approvals_added(then, now, known, file, judges.today)
@@ -122,6 +125,7 @@ def judged(title: str, work: Work, files: int, judges: Judges, new_only: bool) -
     if partial:
         # an approval of what was not reached is not an idle one
         notes = [f"interrupted after {len(done)} of {len(work.items)} changed files"]
+    result = refolded(result)
     shown = [f for f in result if f.severity != "allow"] if new_only else result
     return Report(title, tuple(shown), files, tuple(notes), len(result) - len(shown), partial)
 

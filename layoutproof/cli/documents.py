@@ -76,6 +76,7 @@ class FindingEntry(_Part):
     policy: str = Field("", description="which rule or approval set the severity")
     fingerprint: str = Field("", description="a name that stays the same between runs, for approvals")
     bad_input: bool = Field(False, description="there is no verdict, because the input is wrong")
+    follows: list[FindingEntry] = Field([], description="of a difference, the others that come from it")
 
 
 class Written(Document):

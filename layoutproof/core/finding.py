@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NoReturn
@@ -99,6 +100,7 @@ class Finding(Answer):
         policy: Which rule or approval set the severity.
         fingerprint: A name that stays the same between runs.
         bad_input: There is no verdict, because the input is wrong.
+        follows: Of a difference, the other differences that come from it; each keeps its own severity.
     """
 
     question: str
@@ -125,6 +127,7 @@ class Finding(Answer):
     policy: str = ""
     fingerprint: str = ""
     bad_input: bool = False
+    follows: tuple[Finding, ...] = ()
 
     @property
     def asked(self) -> bool:
@@ -280,7 +283,30 @@ def rows(finding: Finding) -> list[tuple[str, object]]:
         ("matched", finding.match_heuristic),
         ("policy", finding.policy),
         ("fingerprint", finding.fingerprint if finding.severity == "deny" and not finding.bad_input else ""),
+        ("follows", following(finding)),
+        *(("", f"{word(f)} {f.question}  {f.subject}{f'   {f.place}' if f.file else ''}") for f in worst(finding)),
     ]
+
+
+MOST_FOLLOWING = 3
+"""Differences that come from another one and are shown with it; all are in the JSON form."""
+
+
+def worst(finding: Finding, most: int = MOST_FOLLOWING) -> list[Finding]:
+    """The first of what comes from a difference, the worst first."""
+    return sorted(finding.follows, key=rank)[:most]
+
+
+def following(finding: Finding) -> str:
+    """What comes from a difference, counted by class; "" where nothing does.
+
+    >>> following(Finding("abi", "parameter 0", follows=(Finding("moved", "add"), Finding("moved", "copy"))))
+    '2 more come from it: 2 moved'
+    """
+    counts = Counter(f.question for f in sorted(finding.follows, key=rank))
+    many = sum(counts.values())
+    shown = ", ".join(f"{count} {name}" for name, count in counts.items())
+    return f"{many} more {'come' if many > 1 else 'comes'} from it: {shown}" if many else ""
 
 
 def as_dict(finding: Finding) -> dict[str, Any]:
@@ -304,6 +330,7 @@ def as_dict(finding: Finding) -> dict[str, Any]:
         "decided_by": finding.decided_by,
     }
     more = {name: plain(getattr(finding, name)) for name in _SELDOM}
+    more["follows"] = [as_dict(each) for each in finding.follows]
     return entry | {name: value for name, value in more.items() if value}
 
 
@@ -372,10 +399,10 @@ def harmless(report: Report) -> Report:
 
 
 def _harmless(finding: Finding) -> Finding:
-    given = {f.name: getattr(finding, f.name) for f in fields(finding)}
+    given = {f.name: getattr(finding, f.name) for f in fields(finding) if f.name != "follows"}
     # a layout or a reason on several lines is one on one line
     given |= {name: " ".join(given[name].split()) for name in ("reason", "before", "after", "match_heuristic")}
-    return Finding(**visible_data(given))
+    return Finding(**visible_data(given), follows=tuple(map(_harmless, finding.follows)))
 
 
 def summary(report: Report) -> str:

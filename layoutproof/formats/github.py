@@ -6,14 +6,16 @@ in a message `%`, carriage return and line feed are escaped, in a property also 
 
 from __future__ import annotations
 
-from layoutproof.core.finding import Finding, Report, level, summary
+from layoutproof.core.finding import Finding, Report, following, level, rank, summary
 
+MOST = 10
+"""Annotations of one step that GitHub shows, of each kind; the rest is counted."""
 _NAMES = {"error": "error", "warning": "warning", "note": "notice"}
 """GitHub's names of levels."""
 
 
 def render(report: Report) -> str:
-    """One annotation per finding and note, then the line that counts, which is no annotation.
+    """An annotation per finding and note, ten at most, the worst first; then the line that counts, which is none.
 
     Args:
         report: The findings with what they are about.
@@ -22,7 +24,13 @@ def render(report: Report) -> str:
         The whole text of this form.
     """
     notes = [f"::notice::{_message(note)}" for note in report.notes]
-    return "\n".join([*map(_one, report.findings), *notes, _message(summary(report))])
+    many = len(report.findings) + len(notes) > MOST
+    found = sorted(report.findings, key=rank) if many else report.findings
+    said = [*map(_one, found), *notes]
+    if many:
+        rest = len(said) - MOST + 1
+        said = [*said[: MOST - 1], f"::notice::{rest} more are in the other forms of this report, e.g. markdown"]
+    return "\n".join([*said, _message(summary(report))])
 
 
 def _one(finding: Finding) -> str:
@@ -31,6 +39,7 @@ def _one(finding: Finding) -> str:
     properties = ",".join(f"{name}={_property(str(value))}" for name, value in where if value)
     lines = [finding.reason]
     lines += [f"{name}: {text}" for name, text in (("before", finding.before), ("after", finding.after)) if text]
+    lines += [following(finding)] if finding.follows else []
     lines += [f"matched: {finding.match_heuristic}"] if finding.match_heuristic else []
     lines += [f"fingerprint: {finding.fingerprint}"] if finding.fingerprint else []
     return f"::{_NAMES[level(finding)]} {properties}::{_message(chr(10).join(lines))}"

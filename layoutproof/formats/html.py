@@ -10,9 +10,11 @@ import re
 from html import escape
 
 from layoutproof.core.errors import LayoutError, Undecided
-from layoutproof.core.finding import Finding, Report, level, summary, word
+from layoutproof.core.finding import Finding, Report, following, level, summary, word, worst
 from layoutproof.core.result import Counterexample, show_point
 
+MOST_FOLLOWS = 200
+"""Rows of what comes from one difference."""
 MOST_PICTURES = 60
 """Findings with pictures; of more, only the texts are shown."""
 
@@ -130,7 +132,26 @@ def _entry(finding: Finding, number: int, opened: bool) -> str:
         f'<span class="badge {severity}">{severity}</span>'
         f" <strong>{escape(finding.question)}</strong> {escape(finding.subject)}"
         f' <span class="place mono">{escape(finding.place)}</span></summary>\n'
-        f"<div><dl>{listed}</dl>\n{pictures}</div>\n</details>"
+        f"<div><dl>{listed}</dl>\n{pictures}{_follows(finding)}</div>\n</details>"
+    )
+
+
+def _follows(finding: Finding) -> str:
+    """What comes from a difference, a row each, to be opened."""
+    if not finding.follows:
+        return ""
+    rows = "\n".join(
+        f"<tr><td>{word(f)}</td><td>{escape(f.question)}</td><td>{_code(f.subject)}</td>"
+        f'<td class="mono">{escape(f.place)}</td></tr>'
+        for f in worst(finding, MOST_FOLLOWS)
+    )
+    rest = len(finding.follows) - MOST_FOLLOWS
+    more = f"<p>and {rest} more</p>" if rest > 0 else ""
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("severity", "what", "of", "place"))
+    return (
+        f"<details>\n<summary>{escape(following(finding))}</summary>\n"
+        f'<div class="scroll-x"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table></div>'
+        f"\n{more}</details>"
     )
 
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 
-from layoutproof.core.finding import Finding, Report, rank, summary, word
+from layoutproof.core.finding import Finding, Report, following, rank, summary, word, worst
 from layoutproof.core.result import show_point
 
 MOST = 50
 """Findings in full; a comment has at most 65,536 characters. The rest is counted."""
+MOST_FOLLOWS = 50
+"""Rows of what comes from one difference."""
 MOST_HELD = 500
 """Rows of what is as stated."""
 
@@ -55,7 +57,19 @@ def _finding(finding: Finding) -> list[str]:
         ("fingerprint", _code(finding.fingerprint)),
     )
     head = f"**{word(finding)}** {_code(finding.question)} {_code(finding.subject)} {_code(finding.place)}"
-    return [head, "", *(f"- {name}: {value}" for name, value in rows if value)]
+    return [head, "", *(f"- {name}: {value}" for name, value in rows if value), *_follows(finding)]
+
+
+def _follows(finding: Finding) -> list[str]:
+    """What comes from a difference, to be opened."""
+    if not finding.follows:
+        return []
+    lines = ["", f"<details><summary>{_plain(following(finding))}</summary>", "", "| | what | of | place |"]
+    lines.append("|---|---|---|---|")
+    shown = worst(finding, MOST_FOLLOWS)
+    lines += [f"| {word(f)} | {_code(f.question)} | {_code(f.subject)} | {_code(f.place)} |" for f in shown]
+    rest = len(finding.follows) - len(shown)
+    return [*lines, *(["", f"and {rest} more"] if rest else []), "", "</details>"]
 
 
 def _plain(text: str) -> str:

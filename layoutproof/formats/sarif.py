@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from layoutproof import __version__
-from layoutproof.core.finding import Finding, Report, level
+from layoutproof.core.finding import Finding, Report, following, level
 from layoutproof.core.finding_kinds import KINDS
 from layoutproof.core.result import plain
 from layoutproof.core.visible import json_text, visible_lines
@@ -69,6 +69,7 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
         "decided_by": finding.decided_by,
         "match_heuristic": finding.match_heuristic,
         "counterexample": plain(finding.counterexample),
+        "follows": following(finding),
     }
     more["figures"] = plain(finding.figures)
     result["properties"] = {name: value for name, value in more.items() if value}

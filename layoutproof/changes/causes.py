@@ -1,0 +1,187 @@
+"""One cause, one finding: what comes from a change stands under it.
+
+A changed argument is seen again in everything that is computed from it. A difference comes from another one where its
+instruction has an operand that changed, directly or through what only hands it on. Differences that a rule allows and
+that say the same of many arrays, such as one layout written otherwise, stand under the first of them.
+
+What is unknown, wrong, or changes what is computed never stands under something else. Each difference keeps its own
+severity, and a cause has the worst of all that comes from it; an approval of a cause is of the classes of what comes
+from it too, and is worth nothing once another class does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from layoutproof.changes.policy import DEFAULTS
+from layoutproof.changes.program import MOVERS, Instruction, Program
+from layoutproof.core.finding import SEVERITIES, Finding
+from layoutproof.core.result import Verdict
+from layoutproof.hlotext.texts import element_of
+
+_OWN = frozenset(
+    (
+        *("constant", "operation", "kernel", "kernel_body", "custom_call", "contradiction", "devices", "unscheduled"),
+        *("lost_exchange", "regrouped", "operands"),
+    )
+)
+"""Classes that say that something else is computed, or by others: no layout is the cause of that."""
+_HANDS_ON = frozenset((*MOVERS, "bitcast", "get-tuple-element", "tuple", "parameter", "fusion", "opt-barrier", "while"))
+"""Opcodes through which a change is seen although they did not change themselves."""
+_LAYOUT = re.compile(r"\{[^}]*\}")
+_RESULT = re.compile(r"result (\d+)")
+MOST_STEPS = 50
+"""Instructions that hand a change on without a difference of their own."""
+
+
+def under_causes(found: Sequence[Finding], after: Program) -> list[Finding]:
+    """The findings between two programs, each under its cause, in the order of the causes.
+
+    after: the new program, by whose operands it is told what comes from what.
+    """
+    cause = _by_operands(found, after)
+    alike: dict[tuple[str, ...], int] = {}
+    for k, each in enumerate(found):
+        if cause[k] == k and DEFAULTS.get(each.question) == "allow" and each.verdict is not Verdict.UNKNOWN:
+            sides = [" ".join(_LAYOUT.findall(side)) for side in (each.before, each.after)]
+            if all(sides):
+                cause[k] = alike.setdefault((each.question, *sides), k)
+    under: dict[int, list[Finding]] = defaultdict(list)
+    for k, each in enumerate(found):
+        head = k
+        while cause[head] != head:
+            head = cause[head]
+        if head != k:
+            under[head].append(each)
+    return [replace(f, follows=tuple(under[k])) if under[k] else f for k, f in enumerate(found) if cause[k] == k]
+
+
+def _by_operands(found: Sequence[Finding], after: Program) -> list[int]:
+    """For each finding the one that it comes from; itself where it comes from none."""
+    by_line = {each.line: each for each in after.instructions}
+    callers = {each.calls: each for each in after.instructions if each.calls}
+    roots = {each.computation: each for each in after.instructions if each.root}
+    changed: dict[int, list[int]] = defaultdict(list)
+    at: list[Instruction | None] = []
+    for k, each in enumerate(found):
+        where = by_line.get(each.line) if each.line else None
+        result = _RESULT.match(each.subject)
+        if result is not None and each.question == "abi":
+            where = _returned(after, int(result[1]))
+        at.append(where)
+        if where is not None and _joins(each) and result is None:
+            changed[id(where)].append(k)
+    cause = list(range(len(found)))
+    for k, where in enumerate(at):
+        if where is None or not _joins(found[k]):
+            continue
+        first = changed.get(id(where), [k])[0]
+        if first != k and _RESULT.match(found[k].subject) is None:
+            cause[k] = first  # two things are said of one instruction
+            continue
+        above = _above(where, after, changed, callers, roots, own=_RESULT.match(found[k].subject) is not None)
+        if above is not None and changed[above][0] != k:
+            cause[k] = changed[above][0]
+    for k in range(len(found)):
+        seen = {k}
+        head = k
+        while cause[head] != head:  # a loop's body can be its own operand
+            head = cause[head]
+            if head in seen:
+                cause[head] = head
+                break
+            seen.add(head)
+    return cause
+
+
+def _joins(each: Finding) -> bool:
+    unknown = each.verdict is Verdict.UNKNOWN or each.bad_input
+    return not unknown and each.question not in _OWN
+
+
+def _returned(program: Program, number: int) -> Instruction | None:
+    """The instruction that is an element of the entry's result."""
+    root = next((each for each in program.instructions if each.root and each.entry), None)
+    if root is not None and root.opcode == "tuple" and number < len(root.operands):
+        return program.shapes.get((root.computation, element_of(root.operands[number])[0]))
+    return root
+
+
+def _above(
+    where: Instruction,
+    program: Program,
+    changed: dict[int, list[int]],
+    callers: dict[str, Instruction],
+    roots: dict[str, Instruction],
+    own: bool,
+) -> int | None:
+    """The nearest changed instruction that this one is computed from; None for none. own: itself counts too."""
+    if own and id(where) in changed:
+        return id(where)
+    todo, seen = _operands(where, program, callers, roots), {id(where)}
+    for _ in range(MOST_STEPS):
+        if not todo:
+            return None
+        each = todo.pop(0)
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if id(each) in changed:
+            return id(each)
+        if each.opcode in _HANDS_ON:
+            todo += _operands(each, program, callers, roots)
+    return None
+
+
+def _operands(
+    of: Instruction, program: Program, callers: dict[str, Instruction], roots: dict[str, Instruction]
+) -> list[Instruction]:
+    """What an instruction is computed from: a fusion from its own result within, a parameter within from an operand."""
+    if of.opcode == "parameter":
+        caller = callers.get(of.computation)
+        names = caller.operands[of.number : of.number + 1] if caller is not None and of.number >= 0 else ()
+        inside = caller.computation if caller is not None else ""
+    else:
+        names, inside = of.operands, of.computation
+    found = [program.shapes.get((inside, element_of(name)[0])) for name in names]
+    root = roots.get(of.calls) if of.calls else None
+    return [each for each in (*found, root) if each is not None]
+
+
+def unfolded(causes: Sequence[Finding]) -> list[Finding]:
+    """Each cause, and after it what comes from it, so that each can be judged on its own."""
+    return [each for cause in causes for each in (cause, *cause.follows)]
+
+
+def refolded(judged: Sequence[Finding]) -> list[Finding]:
+    """What `unfolded` gave, judged, in its order: each cause with what comes from it, as severe as the worst of it."""
+    found: list[Finding] = []
+    k = 0
+    while k < len(judged):
+        cause, count = judged[k], len(judged[k].follows)
+        follows = [*judged[k + 1 : k + 1 + count]]
+        k += 1 + count
+        if not follows:
+            found.append(cause)
+            continue
+        if cause.policy.startswith("approved until"):
+            follows = [replace(f, severity="allow", policy=f"{cause.policy} (with its cause)") for f in follows]
+        worst = max([cause, *follows], key=lambda f: SEVERITIES.index(f.severity))
+        if worst is not cause and worst.severity != cause.severity:
+            why = f"{worst.severity}: {worst.question} comes from it" + (f"; {cause.policy}" if cause.policy else "")
+            cause = replace(cause, severity=worst.severity, policy=why)
+        found.append(replace(cause, follows=tuple(follows)))
+    return found
+
+
+def with_classes(cause: Finding) -> Finding:
+    """The finding, its fingerprint of the classes too of what comes from it and is not allowed by itself."""
+    classes = sorted({f.question for f in cause.follows if DEFAULTS.get(f.question) != "allow"} - {cause.question})
+    if not classes:
+        return cause
+    digest = hashlib.sha256("\0".join([cause.fingerprint, *classes]).encode()).hexdigest()
+    return replace(cause, fingerprint=digest[:16])
