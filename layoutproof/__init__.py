@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from layoutproof import algebra as algebra
     from layoutproof.answers.of_crosscheck import crosscheck as crosscheck
     from layoutproof.answers.of_dumps import audit as audit
+    from layoutproof.answers.of_facts import drift as drift
     from layoutproof.answers.of_kernels import kernels as kernels
     from layoutproof.answers.of_layout import show as show
     from layoutproof.answers.of_messages import why as why
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 _WHERE = {
     "answers.of_crosscheck": ("crosscheck",),
     "answers.of_dumps": ("audit",),
+    "answers.of_facts": ("drift",),
     "answers.of_kernels": ("kernels",),
     "answers.of_layout": ("show",),
     "answers.of_programs": ("compile",),

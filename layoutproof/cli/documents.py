@@ -148,13 +148,36 @@ class _Source(_Part):
     missing: str = Field(description="why the source was not asked at all; empty where it was")
 
 
-class Crosscheck(Document):
+class CrosscheckTable(Document):
     """What sources say that share nothing with this package, compared with what is said here."""
 
     title: str
     seconds: float
     sources: list[_Source]
     findings: list[FindingEntry] = Field(description="disagreements, each kind once, on the smallest case")
+
+
+class _Fact(_Part):
+    name: str
+    target: str = Field(description="empty where it is of all that the compiler knows")
+    state: Literal["same", "moved", "unanswered", "not asked"]
+    recorded: str
+    recorded_by: str = Field(description="who said so, with the version")
+    source: str = Field(description="how it was found")
+    now: str = Field(description="empty where nothing was found")
+    now_by: str
+    reason: str = Field(description="why nothing was found")
+
+
+class CrosscheckFacts(Document):
+    """With --facts: what rules about targets rest on, found again with what is installed."""
+
+    compiler: str
+    facts: list[_Fact]
+    findings: list[FindingEntry] = Field(description="the facts that have moved")
+
+
+Crosscheck = CrosscheckTable | CrosscheckFacts
 
 
 class ExplainAll(Document):

@@ -8,6 +8,7 @@ is about: an abort is what came of that question, and no other is lost.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -85,3 +86,21 @@ def of_programs(
                 again += [(k, a, middle), (k, middle, b)]
         parts = again
     return found
+
+
+@contextmanager
+def session(library: str = "") -> Iterator[Callable[[list[Any]], Any]]:
+    """Within it one request after the other, each of which may depend on what was said before."""
+    asked: list[Any] = []
+
+    def requests() -> Iterator[Any]:
+        while True:
+            yield asked.pop()
+
+    with closing(ask(child(library), requests(), dict)) as found:
+
+        def one(request: list[Any]) -> Any:
+            asked.append(request)
+            return told(next(found))
+
+        yield one

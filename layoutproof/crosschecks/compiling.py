@@ -132,16 +132,19 @@ def kernel(generation: str, mapping: Mapping[str, Any], limit: int | None = None
     return {"vmem": None if any("S(1)" in array for array in arrays) else vmem}
 
 
-def chip(generation: str) -> dict[str, Any]:
-    """What JAX and the compiler say of a generation themselves."""
+def kind(generation: str) -> str:
+    """What the compiler calls a generation's device."""
+    return str(_device(generation).device_kind)
+
+
+def published(generation: str) -> dict[str, int]:
+    """What the installed JAX has in its table of chips."""
     from jax._src.pallas.mosaic import tpu_info
 
-    entry = CHIPS[generation]
-    device = _device(generation)
-    info: Any = tpu_info
-    said = info._get_tpu_info_impl(info.chip_version_from_device_kind(device.device_kind), entry.cores)
+    chip, info = CHIPS[generation], tpu_info
+    said: Any = info._get_tpu_info_impl(info.chip_version_from_device_kind(chip.kind), chip.cores)
     return {
-        "kind": device.device_kind, "cores": int(said.num_cores), "smem": int(said.smem_capacity_bytes),
+        "cores": int(said.num_cores), "smem": int(said.smem_capacity_bytes),
         "bandwidth": int(said.mem_bw_bytes_per_second), "bf16": int(said.bf16_ops_per_second),
         "int8": int(said.int8_ops_per_second), "fp8": int(said.fp8_ops_per_second),
     }  # fmt: skip
@@ -349,7 +352,8 @@ JOBS: Mapping[str, Callable[..., Any]] = {
     "unused": unused,
     "moved": moved,
     "kernel": kernel,
-    "chip": chip,
+    "kind": kind,
+    "published": published,
 }
 
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from layoutproof.hardware.facts import Fact
+
 _CUDA = {
     "lane": 32,
     "laneid": 32,
@@ -36,3 +38,9 @@ EXTENTS: Mapping[str, Mapping[str, int]] = MappingProxyType({"cuda": MappingProx
 
 MEMORY_AXES: Mapping[str, tuple[str, ...]] = MappingProxyType({"cuda": ("m", "reg", "TLane", "TCol", "Lane", "Col")})
 """Per target: the axes that are places within a memory; the others number who owns it."""
+
+FACTS = tuple(
+    Fact(f"extent of {axis}", str(extent), "apache/tvm, CUDA C++ Programming Guide, PTX ISA", "documents", "cuda")
+    for axis, extent in _CUDA.items()
+)
+"""What the hardware bounds."""

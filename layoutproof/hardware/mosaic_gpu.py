@@ -9,11 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from layoutproof.core.term import Amount
+from layoutproof.hardware.facts import AS_THE_RULE, Fact
 from layoutproof.hardware.gpu_kernels import COMPILER, GpuKernels, only_target, page_of
 from layoutproof.kernel.kernel import Operand
 
 KERNEL_TARGETS = ("mosaic_gpu",)
 OTHER_NAMES: dict[str, str] = {}
+FACTS = (Fact("blocks of calls", AS_THE_RULE, COMPILER, "jax/_src/pallas/mosaic_gpu/lowering.py, read", "mosaic_gpu"),)
+"""What the rules rest on."""
 
 
 def kernel_target(name: str, compiler: str | None = None) -> MosaicGpuKernels:

@@ -15,6 +15,7 @@ from math import prod
 from operator import index
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.hardware.facts import AS_THE_RULE, Fact
 from layoutproof.hardware.tpu_chips import Chip, chip_of
 from layoutproof.hardware.tpu_tiles import LANES, SUBLANES, packing_of, round_up, tile_extent
 
@@ -23,6 +24,13 @@ WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128)
 
 MOST_ELEMENTS = 1 << 48
 """Above it padded bytes may pass 2**63 - 1: the compiler's own arithmetic overflows, it answers oddly or aborts."""
+
+
+FACTS = (
+    Fact("default layouts", AS_THE_RULE, "libtpu 0.0.52", "2,760,000 random arrays of ranks 0 to 12, 30 types"),
+    Fact("layouts of 6 bits", "refused", "libtpu 0.0.52", "f6e2m3fn and f6e3m2fn"),
+)
+"""What the rule for default layouts rests on."""
 
 
 @dataclass(frozen=True, slots=True)

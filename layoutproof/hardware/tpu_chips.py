@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from layoutproof.core.errors import unknown_name
+from layoutproof.hardware.facts import Fact
 
 KIB, MIB = 1 << 10, 1 << 20
 _GIGA, _TERA = 10**9, 10**12
@@ -25,22 +26,23 @@ class Chip:
     aliases: other names that are accepted, in lower case: those of the compiler, and device kinds less `TPU`.
     nicknames: names in use that are not accepted, with this chip as what they most likely mean: marketing names, and
         Cloud's accelerator types.
-    kind: the device kind as JAX spells it. Source: jax/_src/pallas/mosaic/tpu_info.py, jax 0.10.2.
-    topology: one chip, as `jax.experimental.topologies.get_topology_desc` takes it. Measured on libtpu 0.0.42.1.
+    kind: the device kind as JAX spells it.
+    topology: one chip, as `jax.experimental.topologies.get_topology_desc` takes it.
 
     packed_rows: the fewest rows of a tile, in rows of 32 bits.
     sub_byte: whether elements narrower than 8 bits are stored packed; if not, each takes a byte.
     large_tiles: widths in bits whose tile grows to 8 rows of 32 bits where the extent divides evenly.
-        These three are measured on libtpu 0.0.42.1; see `hardware/tpu`.
 
-    cores: TensorCores that one Pallas call may use. Source: tpu_info.py as above.
-    hbm: bytes of the largest array accepted as a program's only argument, found to 1 MiB (the compiler's own text says
-        0.01 GiB at most above it); one chip. A v4 in megacore mode has 31484 MiB instead.
-    vmem: bytes that the windows of one Pallas kernel may take together when it raises its own limit, to 16 KiB.
-    vmem_scoped: the same for a kernel that asks for no limit. All three are measured on libtpu 0.0.42.1.
-    smem: bytes of scalar memory. Source: tpu_info.py as above; confirmed on v5e with libtpu 0.0.42.1.
+    cores: TensorCores that one Pallas call may use.
+    hbm: bytes of the largest array accepted as a program's only argument; one chip. A v4 in megacore mode has 31484 MiB
+        instead (libtpu 0.0.42.1).
+    vmem: bytes that the windows of one Pallas kernel may take together when it raises its own limit.
+    vmem_scoped: the same for a kernel that asks for no limit.
+    smem: bytes of scalar memory.
     bandwidth: of HBM, bytes a second.  bf16, int8, fp8: operations a second on elements of this type, 0 = the chip has
-        no unit for them. Source: tpu_info.py as above.
+        no unit for them.
+
+    `_SOURCES` says for each of them where it comes from.
     """
 
     name: str
@@ -71,44 +73,93 @@ class Chip:
         return bits if self.sub_byte else max(bits, 8)
 
 
+def _shown(value: object) -> str:
+    return ", ".join(map(str, sorted(value))) or "none" if isinstance(value, frozenset) else str(value)
+
+
 _TABLE = (
     Chip(
         name="v2", kind="TPU v2", topology="v2:1x1",
         packed_rows=2, sub_byte=False, large_tiles=frozenset(),
-        hbm=7661 * MIB, vmem=16 * MIB, smem=16 * KIB, bandwidth=358 * _GIGA, bf16=23 * _TERA,
+        hbm=7660 * MIB, vmem=16 * MIB, smem=16 * KIB, bandwidth=358 * _GIGA, bf16=23 * _TERA,
     ),
     Chip(
         name="v3", kind="TPU v3", topology="v3:1x1",
         packed_rows=2, sub_byte=False, large_tiles=frozenset(),
-        hbm=15853 * MIB, vmem=16 * MIB, smem=16 * KIB, bandwidth=412_500_000_000, bf16=70 * _TERA,
+        hbm=15852 * MIB, vmem=16 * MIB, smem=16 * KIB, bandwidth=412_500_000_000, bf16=70 * _TERA,
     ),
     Chip(
         name="v4", aliases=("v4megacore",), kind="TPU v4", topology="v4:1x1x1", cores=2,
-        hbm=15614 * MIB, vmem=16 * MIB, bandwidth=615 * _GIGA, bf16=137_500_000_000_000,
+        hbm=15613 * MIB, vmem=16 * MIB, bandwidth=615 * _GIGA, bf16=137_500_000_000_000,
     ),
     Chip(
         name="v4lite", aliases=("v4i",), kind="TPU v4 lite", topology="v4 lite:1x1", large_tiles=_PACKED,
-        hbm=7933 * MIB, vmem=16 * MIB, bandwidth=614 * _GIGA, bf16=137 * _TERA,
+        hbm=7932 * MIB, vmem=16 * MIB, bandwidth=614 * _GIGA, bf16=137 * _TERA,
     ),
     Chip(
         name="v5e", aliases=("v5lite",), nicknames=("v5litepod",), kind="TPU v5 lite", topology="v5e:1x1",
-        hbm=16125 * MIB, vmem=128 * MIB, bandwidth=820 * _GIGA, bf16=197 * _TERA, int8=394 * _TERA,
+        hbm=16124 * MIB, vmem=128 * MIB, bandwidth=820 * _GIGA, bf16=197 * _TERA, int8=394 * _TERA,
     ),
     Chip(
         name="v5p", aliases=("v5",), kind="TPU v5", topology="v5p:1x1x1", cores=2,
-        hbm=98040 * MIB, vmem=65472 * KIB, bandwidth=1230 * _GIGA, bf16=229_500_000_000_000, int8=459 * _TERA,
+        hbm=98022 * MIB, vmem=65472 * KIB, bandwidth=1230 * _GIGA, bf16=229_500_000_000_000, int8=459 * _TERA,
     ),
     Chip(
         name="v6e", aliases=("v6lite",), nicknames=("trillium", "v6"), kind="TPU v6 lite", topology="v6e:1x1",
-        hbm=31995 * MIB, vmem=131008 * KIB, vmem_scoped=32 * MIB,
+        hbm=31990 * MIB, vmem=131008 * KIB, vmem_scoped=32 * MIB,
         bandwidth=1640 * _GIGA, bf16=920 * _TERA, int8=1840 * _TERA, fp8=920 * _TERA,
     ),
     Chip(
         name="7x", nicknames=("v7x", "v7", "ironwood"), kind="TPU7x", topology="tpu7x:1x1x1",
-        hbm=97019 * MIB, vmem=64 * MIB, vmem_scoped=32 * MIB,
+        hbm=97010 * MIB, vmem=65472 * KIB, vmem_scoped=32 * MIB,
         bandwidth=3700 * _GIGA, bf16=1155 * _TERA, fp8=2300 * _TERA,
     ),
 )  # fmt: skip
+
+_TPU_INFO = ("jax 0.10.2", "jax/_src/pallas/mosaic/tpu_info.py")
+_SOURCES: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "kind": ("libtpu 0.0.52", "the device of a described topology, as tpu_info.py of jax 0.10.2 spells it"),
+        "topology": ("libtpu 0.0.52", "the name is taken"),
+        "packed_rows": ("libtpu 0.0.52", "the default layout of f32[1,128]"),
+        "sub_byte": ("libtpu 0.0.52", "the default layout of s4[64,256]"),
+        "large_tiles": ("libtpu 0.0.52", "default layouts of 256 rows, and of 257"),
+        "cores": _TPU_INFO,
+        "hbm": ("libtpu 0.0.52", "arrays as the only argument of a program, to 1 MiB"),
+        "vmem": ("libtpu 0.0.52", "windows of a kernel that asks for 1 GiB, to 16 KiB"),
+        "vmem_scoped": ("libtpu 0.0.52", "windows of a kernel that asks for nothing, to 16 KiB"),
+        **dict.fromkeys(("smem", "bandwidth", "bf16", "int8", "fp8"), _TPU_INFO),
+    }
+)
+"""Field of `Chip` -> (who said its values, how they were found). All but those of JAX are the same of libtpu 0.0.42.1,
+but for `_EARLIER`."""
+
+_EARLIER: Mapping[str, Mapping[str, int]] = MappingProxyType(
+    {
+        "hbm": MappingProxyType(
+            {
+                "v2": 7661 * MIB, "v3": 15853 * MIB, "v4": 15614 * MIB, "v4lite": 7933 * MIB, "v5e": 16125 * MIB,
+                "v5p": 98040 * MIB, "v6e": 31995 * MIB, "7x": 97019 * MIB,
+            }
+        ),
+        "vmem": MappingProxyType({"7x": 64 * MIB}),
+    }
+)  # fmt: skip
+"""Field -> chip -> what libtpu 0.0.42.1 said, which later versions do not."""
+
+FACTS = (
+    *(
+        Fact(name, str(value), "libtpu 0.0.42.1", _SOURCES[name][1], chip)
+        for name, values in _EARLIER.items()
+        for chip, value in values.items()
+    ),
+    *(
+        Fact(name, _shown(getattr(chip, name)), version, source, chip.name)
+        for chip in _TABLE
+        for name, (version, source) in _SOURCES.items()
+    ),
+)
+"""Each number of the table as a fact."""
 
 CHIPS: Mapping[str, Chip] = MappingProxyType({chip.name: chip for chip in _TABLE})
 """Every generation that the compiler knows, by canonical name."""

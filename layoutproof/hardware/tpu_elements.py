@@ -21,6 +21,7 @@ from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import Unsupported
+from layoutproof.hardware.facts import Fact
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.kernel.kernel import Kernel
 
@@ -29,6 +30,16 @@ NO_VECTORS = frozenset({"f16", "f8e4m3", "f8e3m4", "f8e4m3fnuz", "f8e5m2fnuz"})
 
 NO_ARRAYS = frozenset({"s1", "u1", "f6e2m3fn", "f6e3m2fn"})
 """Widths that Mosaic has no memory for, besides all above 32 bits."""
+
+
+REFUSED = frozenset(name for name, bits in ELEMENT_BITS.items() if bits > 32) | NO_VECTORS | NO_ARRAYS
+"""Element types that no input of a kernel may have, on any generation."""
+
+FACTS = (
+    Fact("refused inputs", ", ".join(sorted(REFUSED)), "libtpu 0.0.52", "each element type as a window on v5e"),
+    Fact("inputs without elements", "refused", "libtpu 0.0.52", "s32[0] on v5e"),
+)
+"""What the compiler takes into a kernel."""
 
 
 def refused_arrays(kernel: Kernel, target: str) -> Iterator[str]:

@@ -16,12 +16,17 @@ from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.size import Size
 from layoutproof.core.term import Amount
+from layoutproof.hardware.facts import Fact
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.hardware.tpu_tiles import LANES, round_up, vmem_bytes
 from layoutproof.kernel.kernel import Kernel, MemoryUse, Operand, Scratch
 
 SPILLS = (2.18, "jax's flash attention with blocks of 1024 on v5e, libtpu 0.0.52")
 """The largest measured ratio of what a compiled kernel takes to its windows and scratch, and whose it is."""
+
+
+FACTS = (Fact("spills", str(SPILLS[0]), "libtpu 0.0.52", SPILLS[1]),)
+"""What a body takes besides its windows."""
 
 
 def memory(kernel: Kernel, target: str) -> tuple[MemoryUse, ...]:

@@ -16,9 +16,15 @@ from typing import Any
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.size import as_size, divide
+from layoutproof.hardware.facts import AS_THE_RULE, Fact
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.hardware.tpu_tiles import LANES, SUBLANES, packing_of, tile_extent
 from layoutproof.kernel.kernel import Operand
+
+FACTS = (
+    Fact("blocks of pipelines", AS_THE_RULE, "libtpu 0.0.52", "270 random blocks of emit_pipeline on v5e and on v6e"),
+)
+"""What `refuses_copies` rests on."""
 
 
 def refuses_slices(operand: Operand, target: str) -> str:

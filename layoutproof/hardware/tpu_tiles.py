@@ -17,12 +17,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from layoutproof.core.numbers import INTS, Numbers
+from layoutproof.hardware.facts import AS_THE_RULE, Fact
 
 LANES = 128
 """Extent of the minor axis of every tile, on every generation."""
 
 SUBLANES = 8
 """Rows of 32 bits in one vector register: the tile's row count unless the elements are packed more tightly."""
+
+
+FACTS = (
+    Fact("lanes", str(LANES), "libtpu 0.0.52", "the tile of f32[1024,1024]"),
+    Fact("sublanes", str(SUBLANES), "libtpu 0.0.52", "the tile of f32[1024,1024]"),
+    Fact("window bytes", AS_THE_RULE, "libtpu 0.0.52", "what the compiler says that windows take"),
+)
+"""What a tile rests on."""
 
 
 def packing_of(bits: int) -> int:

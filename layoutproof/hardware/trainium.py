@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from layoutproof.hardware.facts import Fact
+
 EXTENTS: Mapping[str, Mapping[str, int]] = MappingProxyType(
     {
         "trainium": MappingProxyType({"P": 128, "Bank": 8}),
@@ -20,3 +22,10 @@ EXTENTS: Mapping[str, Mapping[str, int]] = MappingProxyType(
 
 MEMORY_AXES: Mapping[str, tuple[str, ...]] = MappingProxyType({"trainium": ("m", "P", "F", "Bank")})
 """Per target: the axes that are places within a memory; the others number who owns it."""
+
+FACTS = tuple(
+    Fact(f"extent of {axis}", str(extent), "apache/tvm", "src/tirx/ir/layout/axis_registry.cc, TileLayout", target)
+    for target, extents in EXTENTS.items()
+    for axis, extent in extents.items()
+)
+"""What the hardware bounds."""

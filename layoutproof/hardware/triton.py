@@ -8,11 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from layoutproof.core.term import Amount
+from layoutproof.hardware.facts import AS_THE_RULE, Fact
 from layoutproof.hardware.gpu_kernels import COMPILER, GpuKernels, only_target, page_of
 from layoutproof.kernel.kernel import Kernel, Operand
 
 KERNEL_TARGETS = ("triton",)
 OTHER_NAMES: dict[str, str] = {}
+FACTS = (Fact("blocks of calls", AS_THE_RULE, COMPILER, "jax/_src/pallas/triton/lowering.py, read", "triton"),)
+"""What the rules rest on."""
 
 
 def kernel_target(name: str, compiler: str | None = None) -> TritonKernels:

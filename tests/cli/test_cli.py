@@ -414,7 +414,7 @@ def test_files_are_written_whole(tmp_path: Path) -> None:
         ("moved", "An element is stored elsewhere."),
         ("approval_added", "--accept-approvals"),
         ("search", "`tune`"),
-        ("7x", "64 MiB of VMEM"),
+        ("7x", "63.9375 MiB of VMEM"),
         ("triton", "GPU"),
         ("refuted", "replayed on plain integers"),
         ("unknown", "Exit code 3"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from layoutproof.cli.arguments import json_flag, print_json, say
+from layoutproof.core.errors import LayoutError
 
 
 @click.command()
@@ -12,17 +13,37 @@ from layoutproof.cli.arguments import json_flag, print_json, say
 @click.option("--random", type=click.IntRange(min=0), default=0, metavar="N", help="Also so many random cases.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random cases.")
 @click.option("--source", "sources", metavar="NAME", multiple=True, help="Ask this one only; may be repeated.")
+@click.option("--facts", is_flag=True, help="Find the recorded facts about targets again, and show what has moved.")
+@click.option("--libtpu", metavar="PATH", default="", help="With --facts: another compiler than the installed one.")
 @json_flag
-def command(given: tuple[str, ...], random: int, seed: int, sources: tuple[str, ...], as_json: bool) -> int:
+def command(
+    given: tuple[str, ...],
+    random: int,
+    seed: int,
+    sources: tuple[str, ...],
+    facts: bool,
+    libtpu: str,
+    as_json: bool,
+) -> int:
     """Put layouts and kernels to sources that share nothing with this package, and compare what they say.
 
     What is not installed is skipped, and decides nothing.
 
-    Exit codes: 0 whoever was asked agrees, 1 somebody disagrees, 2 bad input, 3 nobody compared anything.
+    With --facts, what rules about targets rest on is found again with the TPU compiler and the JAX that are installed,
+    or with the libtpu.so of --libtpu: a new version that behaves in another way is seen on the day it is installed.
+
+    Exit codes: 0 whoever was asked agrees, 1 somebody disagrees or a fact has moved, 2 bad input, 3 nobody compared
+    anything, or a fact is unanswered.
     """
     from layoutproof.answers.of_crosscheck import crosscheck
+    from layoutproof.answers.of_facts import drift
+    from layoutproof.core.finding import Answer
 
-    answer = crosscheck(*given, random=random, seed=seed, sources=sources)
+    if facts and (given or random or sources):
+        raise LayoutError("--facts is about compilers: it takes no layouts, sources or random cases")
+    if libtpu and not facts:
+        raise LayoutError(f"--libtpu goes with --facts; for sources set TPU_LIBRARY_PATH={libtpu}")
+    answer: Answer = drift(libtpu) if facts else crosscheck(*given, random=random, seed=seed, sources=sources)
     if as_json:
         return print_json(answer.as_dict())
     say(str(answer))

@@ -60,11 +60,12 @@ def compare(cases: Sequence[Case]) -> Iterator[Outcome]:
             asked += [(k, name, kernel) for name in names]
     said = answers([["kernel", name, {"kernel": mapping_of(kernel)}] for _, name, kernel in asked])
     left = iter(zip(asked, said, strict=True))
+    number = libtpu.number()
     row = next(left, None)
     for k in range(len(cases)):
         outcomes = []
         while row is not None and row[0][0] == k:
-            outcomes.append(outcome(row[0][2], row[0][1], row[1]))
+            outcomes.append(outcome(row[0][2], row[0][1], row[1], number))
             row = next(left, None)
         yield _worst(outcomes)
 
@@ -88,15 +89,14 @@ def kernel_of(case: Case) -> Kernel | None:
     return replace(kernel, operands=operands, touched=stored, scoped=(), body_reader=None, aliases=())
 
 
-def outcome(kernel: Kernel, generation: str, said: Any) -> Outcome:
-    """What came of one kernel on one generation."""
+def outcome(kernel: Kernel, generation: str, said: Any, number: str) -> Outcome:
+    """What came of one kernel on one generation. said: by the compiler.  number: of its version, "" = not known."""
     if isinstance(said, Failed) and said.aborted:
         return Skipped(str(said))
     if isinstance(said, Failed) and _OF_THE_BODY.search(said.words):
         return Skipped("the compiler refuses zeros in such blocks")
-    number = libtpu.number() or None
     try:
-        why, vmem = ours(kernel, generation, number)
+        why, vmem = ours(kernel, generation, number or None)
     except Undecided as error:
         return Skipped(f"our rules leave it unknown: {error}")
     except LayoutError as error:
