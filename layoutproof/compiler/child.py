@@ -57,7 +57,8 @@ class Child:
 
     what: who that is, in errors, e.g. "the TPU compiler".  program: a module, as for `python -m`, or a script's path.
     environment: variables besides those of this process.  seconds: that one answer may take, start included; then the
-    process is killed.  memory: bytes of address space that it may use, None = no limit.
+    process is killed.  memory: bytes of address space that it may use, None = no limit.  python: another interpreter,
+    as that of a virtual environment; `paths` are then the folders in which it looks for modules before its own.
 
     It runs in the current folder and finds the modules that this process finds, but for those of the folder itself:
     they must not shadow installed ones.
@@ -68,6 +69,8 @@ class Child:
     environment: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 60.0
     memory: int | None = None
+    python: Path | None = None
+    paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,10 +211,10 @@ class _Process:
 
     def __init__(self, child: Child) -> None:
         run = ["-m", child.program] if isinstance(child.program, str) else [str(child.program)]
-        paths = os.pathsep.join(filter(None, sys.path))
+        paths = os.pathsep.join(filter(None, sys.path if child.python is None else child.paths))
         try:
             self.popen = subprocess.Popen(
-                [sys.executable, "-P", *run],
+                [child.python or sys.executable, "-P", *run],
                 env={**os.environ, **child.environment, "PYTHONPATH": paths},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

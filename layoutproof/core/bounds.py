@@ -73,8 +73,11 @@ def check_data(value: Any, what: str) -> None:
         seen += 1
         if seen > MOST_VALUES:
             raise LayoutError(f"{what}: more than {MOST_VALUES} values")
-        if type(each) is int and abs(each) > LARGEST:
-            raise LayoutError(f"{what}: {_number(_shown(each))}")
+        if type(each) is int:
+            # most values are these
+            if abs(each) > LARGEST:
+                raise LayoutError(f"{what}: {_number(_shown(each))}")
+            continue
         inner = list(each.values()) if isinstance(each, Mapping) else each
         if isinstance(inner, list | tuple):
             if depth == DEEPEST:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from layoutproof.core.index_map import Index, IndexMap
@@ -209,13 +210,19 @@ class Claim:
         Returns:
             `symbols` first, then the others in order of first appearance.
         """
-        names = [*self.symbols, *symbols_of([e for space in self.points.values() for e in space.extents])]
-        for m in maps_of(self.violation):
-            names += symbols_of(m.range.extents)
-            names += m.symbols
-        names += names_of(self.violation)
-        names += self.where.names() if self.where is not None else ()
-        return tuple(dict.fromkeys(names)) if names else ()
+        return _sizes(self)
+
+
+@lru_cache(maxsize=16)
+def _sizes(claim: Claim) -> tuple[str, ...]:
+    """As `Claim.sizes`; kept, because every engine asks it of the same claim."""
+    names = [*claim.symbols, *symbols_of([e for space in claim.points.values() for e in space.extents])]
+    for m in dict.fromkeys(maps_of(claim.violation)):
+        names += symbols_of(m.range.extents)
+        names += m.symbols
+    names += names_of(claim.violation)
+    names += claim.where.names() if claim.where is not None else ()
+    return tuple(dict.fromkeys(names)) if names else ()
 
 
 def maps_of(formula: Formula) -> tuple[IndexMap, ...]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from layoutproof.core.cursor import Span
@@ -75,17 +75,22 @@ Step = tuple[int, int, int, int, bool]
 """Input, its first bit, how many bits, what they are multiplied by, whether some of it is there already (xor)."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class _Place:
     """The function of the layout; it is a matrix of bits already, which saves the engine of bits working it out.
 
-    steps: of each output, the terms that it is combined of.  bit_columns: of each output, what each bit of the index
-    adds to it, the least significant bit of the last input first, for the box of indices with the extents `bit_box`.
+    bit_columns: of each output, what each bit of the index adds to it, the least significant bit of the last input
+    first, for the box of indices with the extents `bit_box`.
     """
 
-    steps: tuple[list[Step], ...]
+    inputs: tuple[tuple[str, tuple[tuple[int, ...], ...]], ...]
     bit_columns: tuple[list[int], ...]
     bit_box: tuple[int, ...]
+
+    @cached_property
+    def steps(self) -> tuple[list[Step], ...]:
+        """Of each output, the terms that it is combined of. The engine of bits never asks."""
+        return tuple([_steps(self.inputs, output) for output in range(len(self.bit_columns))])
 
     def __call__(self, index: Index, replica: Index, on: Numbers) -> Index:
         return tuple([_combined(index, some, on) for some in self.steps])
@@ -96,7 +101,7 @@ def _index_map(layout: LinearLayout) -> IndexMap:
     outputs = range(len(layout.outputs))
     all_bases = [basis for _, bases in reversed(layout.inputs) for basis in bases]
     place = _Place(
-        tuple([_steps(layout.inputs, output) for output in outputs]),
+        layout.inputs,
         tuple([[basis[output] for basis in all_bases] for output in outputs]),
         tuple([1 << len(bases) for _, bases in layout.inputs]),
     )
@@ -209,7 +214,7 @@ def _listed(name: object, bases: object) -> list[tuple[int, ...]]:
     if not isinstance(bases, list | tuple):
         raise LayoutError(f"the bases of {name} are a list such as [[0, 1], [1, 0]], not {shorten(repr(bases), 60)}")
     for basis in bases:
-        if not isinstance(basis, list | tuple) or not all(type(entry) is int for entry in basis):
+        if not isinstance(basis, list | tuple) or not {int}.issuperset(map(type, basis)):
             raise LayoutError(
                 f"a basis of {name} is a list of integers, one per output; got {shorten(repr(basis), 60)}"
             )
@@ -275,12 +280,16 @@ def _checked(inputs: Mapping[str, Sequence[tuple[int, ...]]], outputs: Mapping[s
             if len(basis) != len(outputs):
                 problem = f"{name}={1 << k} has {len(basis)} coordinates for {len(outputs)} output dimensions"
                 raise LayoutError(problem, text=text)
-            for (out, size), entry in zip(outputs.items(), basis, strict=True):
+        for (out, size), column in zip(outputs.items(), zip(*bases, strict=True), strict=bool(bases)):
+            largest = max(column)
+            limit = size if type(size) is int else 1 << MOST_BITS
+            if min(column) < 0 or largest >= min(limit, 1 << MOST_BITS):
+                k, entry = next((k, e) for k, e in enumerate(column) if not 0 <= e < min(limit, 1 << MOST_BITS))
+                said = f"{name}={1 << k} has the base {entry}"
                 if entry < 0 or entry.bit_length() > MOST_BITS:
-                    raise LayoutError(f"{name}={1 << k} has the base {entry}; bases are 0 .. 2**62 - 1", text=text)
-                if type(size) is int and entry >= size:
-                    raise LayoutError(f"{name}={1 << k} has the base {entry}, outside {out} of size {size}", text=text)
-                sizes[out] = max(sizes[out], 1 << entry.bit_length())
+                    raise LayoutError(f"{said}; bases are 0 .. 2**62 - 1", text=text)
+                raise LayoutError(f"{said}, outside {out} of size {size}", text=text)
+            sizes[out] = max(sizes[out], 1 << largest.bit_length())
     for out, size in outputs.items():
         if size is not None and (type(size) is not int or size < 1 or size & (size - 1)):
             raise LayoutError(f"the size of {out} must be a power of two, not {size!r}", text=text)

@@ -1,7 +1,8 @@
-"""Counting places: by structure where that is possible, one by one where there are few."""
+"""Counting places: by structure or rank where that is possible, one by one where there are few."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections import defaultdict
 from math import prod
@@ -9,6 +10,7 @@ from math import prod
 from layoutproof.core.counting import Tally
 from layoutproof.core.errors import BudgetExceeded, Undecided, Unsupported
 from layoutproof.core.index_map import IndexMap
+from layoutproof.solvers import bits
 from layoutproof.solvers.digits.counts import tally as by_digits
 
 MOST = 100_000
@@ -27,6 +29,8 @@ def count(m: IndexMap) -> Tally:
     try:
         return by_digits(m)
     except Undecided as undecided:
+        with contextlib.suppress(Undecided):
+            return bits.tally(m)
         boxes: list[tuple[int, ...]] = [m.domain.extents, m.replicas.extents]  # type: ignore[list-item]
         if prod(boxes[0]) * prod(boxes[1]) > MOST:
             raise BudgetExceeded(f"{undecided}; and there are more than {MOST} places to count one by one") from None

@@ -9,7 +9,7 @@ from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
 from layoutproof.core.budget import spent
-from layoutproof.core.claim import And, At, Claim, Formula, Kept, NotExists, PlacePredicate, Same, Uncovered
+from layoutproof.core.claim import And, At, Claim, Formula, Kept, NotExists, PlacePredicate, Same, Uncovered, maps_of
 from layoutproof.core.errors import BudgetExceeded, InternalError, NotSmallest, Undecided, Unsupported
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Point
@@ -18,6 +18,7 @@ from layoutproof.core.space import Space
 from layoutproof.core.term import Term
 
 ENGINES = ("digits", "bits", "isl", "smt", "brute")
+BITS_FIRST = ("bits", "digits", "isl", "smt", "brute")
 QUICK_BUDGET_DIVISOR = 30
 """The short tries of isl and z3 have this part of their budgets."""
 MORE_SIZES = 30
@@ -54,7 +55,7 @@ def decide(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = Fal
     answers: dict[str, Point | None] = {}
     reasons: dict[str, str] = {}
     best: tuple[Point, str] | tuple[()] = ()
-    for name, function, share in _attempts(engines, effort, bool(claim.sizes())):
+    for name, function, share in _attempts(_in_order(engines, claim), effort, bool(claim.sizes())):
         if name in answers or name in broken:
             continue
         try:
@@ -110,7 +111,7 @@ def proves(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = Fal
         return decision.point is None and not decision.reason
     if claim.implied_by is not None and engines == ENGINES and _proved_easily(claim, effort):
         return True
-    for name, function, share in _attempts(engines, effort, bool(claim.sizes())):
+    for name, function, share in _attempts(_in_order(engines, claim), effort, bool(claim.sizes())):
         if function == "bounded_search":
             # it looks for violations
             continue
@@ -153,6 +154,14 @@ def _proved_easily(claim: Claim, effort: float) -> bool:
 def _run(name: str, function: str, claim: Claim, share: float) -> Point | None:
     module, _, own = function.rpartition(".")
     return getattr(_solver(module or name), own)(claim, share)  # type: ignore[no-any-return]
+
+
+def _in_order(engines: tuple[str, ...], claim: Claim) -> tuple[str, ...]:
+    """The engines, bits first where every map is a matrix of bits as it is: nobody else is faster then."""
+    if engines is not ENGINES:
+        return engines
+    maps = maps_of(claim.violation)
+    return BITS_FIRST if maps and all(_solver("bits").is_matrix(m) for m in maps) else engines
 
 
 @lru_cache(maxsize=64)

@@ -402,6 +402,12 @@ def test_operands_that_are_refused(call: Any, message: str) -> None:
             "no left inverse of (4,8,2):(8,1,33) is known: its strides [1, 8, 33] do not divide one another",
         ),
         (
+            # it has one, (2,4):(2,1): that no complement exists must not sound like "none exists"
+            left_inverse(parse("(3,2):(2,3)")),
+            "no left inverse of (3,2):(2,3) is known: (3,2):(2,3) overlaps or interleaves: its stride 3 lies within "
+            "the 5 places of smaller modes",
+        ),
+        (
             logical_product(parse("(2,2):(1,1)"), 2),
             "(2,2):(1,1) overlaps or interleaves: its stride 1 lies within the 2 places of smaller modes",
         ),

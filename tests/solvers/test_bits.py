@@ -16,8 +16,10 @@ from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.term import Term
+from layoutproof.registry.read import map_of
 from layoutproof.solvers import bits, brute, smt
 from layoutproof.solvers.bits.number import BitNumbers, BitSum, rows_of
+from layoutproof.solvers.count import one_by_one
 from layoutproof.solvers.decide import decide
 from tests.solvers.claims import N, answer_or_reason, box, covers, in_bounds, injective, mapping, same
 
@@ -244,3 +246,62 @@ def test_a_matrix_that_is_given_is_what_its_place_says() -> None:
     m = lp.read_layout({"linear": {"in": {"a": [[1], [2], [4]], "b": [[8]]}, "out": ["o"]}}).index_map()
     other = replace(m, domain=box(4, 4))
     assert bits.decide(injective(other)) == brute.decide(injective(other)) == {"first": (0, 0), "second": (0, 2)}
+
+
+@PROFILE
+@given(linear_maps())
+def test_places_are_counted_by_rank_as_one_by_one(m: IndexMap) -> None:
+    """How many, their bounds, how many elements at each; where some leave the range it is left to others."""
+    try:
+        found = bits.tally(m)
+    except Undecided:
+        assert decide(in_bounds(m), ("brute",)).point is not None
+        return
+    assert found == one_by_one(m)
+
+
+def test_holes_of_2_to_the_30_elements_are_counted() -> None:
+    """By a user's question: it was too many to look at, and the figure was left out."""
+    found = lp.ask("covers", "Sw<3,4,3> o 0 o (32768,32768):(32768,1)")
+    assert (found.verdict, dict(found.figures)) == (lp.Verdict.PROVED, {"holes": 0})
+    folded = {"linear": {"in": {"a": [[1], [2], [1]], "b": [[8]]}, "out": {"o": 16}}}
+    assert lp.ask("covers", folded).figures["holes"] == 8
+
+
+@pytest.mark.parametrize(
+    ("text", "by"),
+    [
+        ("register=1 -> (2); register=2 -> (1); lane=1 -> (4)", "bits"),
+        ("Sw<3,3,3> o 0 o (8,64):(64,1)", "bits"),
+        ("(8,64):(64,1)", "digits"),
+    ],
+)
+def test_matrices_are_asked_of_bits_first(text: str, by: str) -> None:
+    """What is a matrix as it is needs no digits; what is not has none made for it."""
+    assert lp.ask("injective", text).decided_by == by
+
+
+@pytest.mark.parametrize(
+    "text", ["Sw<3,3,3> o 0 o ((4,2),64):((64,256),1)", "Sw<2,1,-3> o 0 o (2,4,(2,2)):(1,8,(2,4))"]
+)
+def test_a_swizzle_states_its_matrix(text: str) -> None:
+    """The matrix that a layout gives is the one that its place works out to."""
+    m = map_of(lp.read_layout(text))
+    assert bits.is_matrix(m)
+    worked_out = IndexMap(m.domain, m.range, lambda index, replica, on: m.place(index, replica, on))
+    assert not bits.is_matrix(worked_out)
+    assert bits.decide(same(m, worked_out)) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["Sw<3,3,3> o 8 o (8,64):(64,1)", "Sw<3,3,3> o 0 o (8,48):(48,1)", "Sw<1,0,1> o 0 o (4,4):(1,1)"]
+)
+def test_a_swizzle_of_sums_that_carry_states_none(text: str) -> None:
+    """An offset, other extents than powers of two, strides whose digits meet: verdicts are those of enumeration."""
+    m = map_of(lp.read_layout(text))
+    assert not bits.is_matrix(m)
+    found = lp.ask("injective", text)
+    assert (found.verdict, found.counterexample) == (
+        lp.ask("injective", text, engine="brute").verdict,
+        lp.ask("injective", text, engine="brute").counterexample,
+    )

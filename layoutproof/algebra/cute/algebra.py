@@ -229,20 +229,21 @@ def left_inverse(a: CuteLayout) -> Answer:
     """A layout R with R(a(i)) == i for every i < size(a).
 
     Requires: constants; a(i) all different, else a Reason.  ensures: the equation. CuTe's own construction is taken
-    where it satisfies it; where gaps do not divide (there CuTe's is wrong) one with an extent per gap.
+    where it satisfies it; where gaps do not divide (there CuTe's is wrong) one with an extent per gap. Both are for
+    modes that do not interleave; `(3,2):(2,3)` has the left inverse `(2,4):(2,1)`, which neither finds.
 
     Args:
         a: A CuTe layout.
 
     Returns:
-        The layout, or the reason why there is none.
+        The layout, or the reason why there is none, or none is known.
 
     >>> str(left_inverse(CuteLayout((4, 2, 2), (4, 2, 32)))), str(left_inverse(CuteLayout((2, 2), (1, 5))))
     ('(2,2,4,2,2):(16,4,1,32,8)', '(5,2):(1,2)')
     """
     rest = complement(a)
     if isinstance(rest, Reason):
-        return rest
+        return Reason(f"no left inverse of {a} is known: {rest}")
     size = int(a.size())
     if size > 1 and 0 in [stride for extent, stride in constants(a) if extent > 1]:
         return Reason(f"{a} stores several elements at one offset, so it has no left inverse")

@@ -111,22 +111,52 @@ class CuteLayout(Shown):
 def _index_map(layout: CuteLayout) -> IndexMap:
     shapes, strides = modes_of(layout.shape), modes_of(layout.stride)
     modes = [tuple(zip(leaves(e), leaves(s), strict=True)) for e, s in zip(shapes, strides, strict=True)]
-    offset, swizzle = layout.offset, layout.swizzle
-
-    def place(index: Index, replica: Index, on: Numbers) -> Index:
-        terms = [] if offset == 0 else [on.size(offset)]
-        for entry, digits in zip(index, modes, strict=True):
-            terms += linear_terms(digits, entry, on)
-        total = sum(terms[1:], terms[0]) if terms else 0
-        return (total if swizzle is None else swizzle.apply(total, on),)
-
+    columns = None if layout.swizzle is None or layout.offset != 0 else _columns(modes, layout.swizzle)
+    extents = tuple([size_of(entry) for entry in shapes])
+    place = _Place(modes, layout.offset, layout.swizzle, (columns or [],), None if columns is None else extents)
     rank, cosize = len(modes), layout.cosize()
     names = tuple("ijklmnop"[:rank]) if rank <= 8 else tuple(f"i{k}" for k in range(rank))
     bits = element_bits(layout.element_type) if layout.element_type else 0
     memory = Memory(bits, max(8, bits), cosize) if bits else None
-    return IndexMap(
-        Space(names, tuple([size_of(entry) for entry in shapes])), Space(("offset",), (cosize,)), place, memory=memory
-    )
+    return IndexMap(Space(names, extents), Space(("offset",), (cosize,)), place, memory=memory)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Place:
+    """The function of the layout.
+
+    bit_columns: what each bit of the index adds by xor, the least significant bit of the last mode first, for the box
+    `bit_box`; None where sums carry, or extents are no powers of two: then the engine of bits works it out, or cannot.
+    """
+
+    modes: list[tuple[tuple[Extent, Extent], ...]]
+    offset: Extent
+    swizzle: Swizzle | None
+    bit_columns: tuple[list[int], ...]
+    bit_box: tuple[Extent, ...] | None
+
+    def __call__(self, index: Index, replica: Index, on: Numbers) -> Index:
+        terms = [] if self.offset == 0 else [on.size(self.offset)]
+        for entry, digits in zip(index, self.modes, strict=True):
+            terms += linear_terms(digits, entry, on)
+        total = sum(terms[1:], terms[0]) if terms else 0
+        return (total if self.swizzle is None else self.swizzle.apply(total, on),)
+
+
+def _columns(modes: list[tuple[tuple[Extent, Extent], ...]], swizzle: Swizzle) -> list[int] | None:
+    """The swizzled offset of each power of two of the index; None where the offsets are no sums without carries."""
+    taken, columns = 0, []
+    for digits in reversed(modes):
+        for extent, stride in digits:
+            if type(extent) is not int or type(stride) is not int or stride < 0 or extent & (extent - 1):
+                return None
+            reached = (extent - 1) * stride
+            if stride & (stride - 1) or taken & reached:
+                return None
+            taken |= reached
+            # a swizzle moves bits by xor, so it may be applied to each of them alone
+            columns += [swizzle.apply(stride << bit, INTS) for bit in range(extent.bit_length() - 1)]
+    return columns
 
 
 def linear_offset(modes: tuple[tuple[Extent, Extent], ...], position: int) -> int:

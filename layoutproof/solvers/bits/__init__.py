@@ -9,7 +9,7 @@ when it is an index of the array.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -25,6 +25,7 @@ from layoutproof.core.claim import (
     Uncovered,
     over_domains,
 )
+from layoutproof.core.counting import Tally
 from layoutproof.core.errors import BudgetExceeded, Unsupported
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import INTS
@@ -82,6 +83,9 @@ def _places(*maps: IndexMap) -> list[tuple[Any, ...]]:
         raise Unsupported("bits do not combine replicas")
     if 0 in domain.extents:
         raise Unsupported("there are no indices")
+    given = [_given(m) for m in maps]
+    if all(given):
+        return given
     index: list[Any] = []
     widths = _widths(domain)
     bit = all_ = sum(widths)
@@ -90,16 +94,27 @@ def _places(*maps: IndexMap) -> list[tuple[Any, ...]]:
         columns = [0] * bit + [1 << k for k in range(width)] + [0] * (all_ - bit - width)
         index.append(BitSum(columns, 0, (1 << width) - 1) if width else 0)
     try:
-        return [_given(m) or m.place(tuple(index), (), _NUMBERS) for m in maps]
+        return [known or m.place(tuple(index), (), _NUMBERS) for known, m in zip(given, maps, strict=True)]
     except ZeroDivisionError:
         raise Unsupported("the map divides by zero") from None
 
 
 def _given(m: IndexMap) -> tuple[Any, ...]:
     """The coordinates of a map whose place is a matrix of bits already; () for others."""
+    if not is_matrix(m):
+        return ()
     place: Any = m.place
-    given = place.bit_columns if getattr(place, "bit_box", None) == m.domain.extents else ()
-    return tuple([BitSum(columns) if any(columns) else 0 for columns in given])
+    return tuple([BitSum(columns) if any(columns) else 0 for columns in place.bit_columns])
+
+
+def is_matrix(m: IndexMap) -> bool:
+    """Whether the place of a map is a matrix of bits, by its attributes `bit_columns` and `bit_box`.
+
+    `bit_columns` has for each coordinate what each bit of an index adds to it by xor, the least significant bit of the
+    last entry first; it holds for indices of the box with the extents `bit_box`.
+    """
+    box = getattr(m.place, "bit_box", None)
+    return box is not None and box == m.domain.extents
 
 
 @lru_cache(maxsize=8)
@@ -118,8 +133,9 @@ def _placed_alike(left: IndexMap, right: IndexMap) -> tuple[tuple[Any, ...], tup
 @lru_cache(maxsize=8)
 def _independent(m: IndexMap) -> bool:
     """Whether its columns are surely independent: no two have the same highest bit, and none is 0."""
-    highest = {column.bit_length() for column in _columns(_placed(m), sum(_widths(m.domain)))}
-    return len(highest) == sum(_widths(m.domain)) and 0 not in highest
+    inputs = sum(_widths(m.domain))
+    highest = set(map(int.bit_length, _columns(_placed(m), inputs)))
+    return len(highest) == inputs and 0 not in highest
 
 
 def _widths(space: Space) -> list[int]:
@@ -237,11 +253,12 @@ def _at_least(rows: list[int], extent: int) -> list[int]:
 
 
 def _unreached(m: IndexMap) -> tuple[int, ...] | None:
-    if any(extent & (extent - 1) or not extent for extent in m.domain.extents):  # type: ignore[operator]
+    own = _widths(m.domain)
+    if tuple([1 << width for width in own]) != m.domain.extents:
         raise Unsupported("bits count places of boxes of powers of two only")
     coordinates = _placed(m)
     widths = _widths(m.range)
-    start, inputs = sum(widths), sum(_widths(m.domain))
+    start, inputs = sum(widths), sum(own)
     inside = all(
         (c >= 0 if type(c) is int else True) and not (c if type(c) is int else c.support) >> width
         for c, width in zip(coordinates, widths, strict=True)
@@ -257,10 +274,7 @@ def _unreached(m: IndexMap) -> tuple[int, ...] | None:
             raise Unsupported("bits do not look for holes of a map that may leave its range")
         columns = [a | c << start for a, c in zip(columns, value.columns, strict=True)]
         constant |= value.constant << start
-    leading: dict[int, int] = {}
-    for column in columns:
-        if rest := _reduce(column, leading):
-            leading[rest.bit_length()] = rest
+    leading = _leading(columns)
     if _reduce(constant, leading):
         return _inside(m.range, 0)
     for bit in range(sum(widths)):
@@ -316,6 +330,46 @@ def preimage(m: IndexMap, wanted: Mapping[int, int], most: int) -> tuple[list[tu
         if exact and len(found) == most:
             break
     return found, 1 << len(free) if exact else many
+
+
+def tally(m: IndexMap) -> Tally:
+    """The numbers of a map by rank; Undecided where it is not affine over bits, or some places leave the range.
+
+    >>> from layoutproof.core.space import Space
+    >>> fold = IndexMap(Space(("i",), (16,)), Space(("o",), (8,)), lambda x, c, on: (on.xor(x[0] % 8, x[0] // 8),))
+    >>> tally(fold)
+    Tally(places=8, inside=8, low=(0,), high=(7,), fewest=2, most=2)
+    """
+    own = _widths(m.domain)
+    if tuple([1 << width for width in own]) != m.domain.extents:
+        raise Unsupported("bits count places of boxes of powers of two only")
+    coordinates = _placed(m)
+    low, high = zip(*[_least_and_most(coordinate) for coordinate in coordinates], strict=True)
+    if any(most >= extent for most, extent in zip(high, m.range.extents, strict=bool(m.range.extents))):
+        raise Unsupported("bits do not count the places within a range that some leave")
+    inputs = sum(own)
+    places = 1 << len(_leading(_columns(coordinates, inputs)))
+    elements = (1 << inputs) // places
+    return Tally(places, places, low, high, elements, elements)
+
+
+def _least_and_most(coordinate: Any) -> tuple[int, int]:
+    if type(coordinate) is int:
+        return coordinate, coordinate
+    low = high = coordinate.constant
+    for width, row in sorted(_leading(coordinate.columns).items(), reverse=True):
+        bit = 1 << width - 1
+        low, high = low ^ row if low & bit else low, high if high & bit else high ^ row
+    return low, high
+
+
+def _leading(columns: Iterable[int]) -> dict[int, int]:
+    """Independent sums of columns that span all of them, by the length of each in bits, no two alike."""
+    leading: dict[int, int] = {}
+    for column in columns:
+        if rest := _reduce(column, leading):
+            leading[rest.bit_length()] = rest
+    return leading
 
 
 class _System:

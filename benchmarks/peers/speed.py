@@ -1,4 +1,4 @@
-"""CuTe and linear layouts: how fast questions, compositions and conversions are: `python benchmarks/relatives.py`.
+"""CuTe and linear layouts: how fast questions, compositions and conversions are: `python benchmarks/peers --speed`.
 
 As in `run.py`, the column `x` is the ratio to the first row of its group, measured in the same run. Nothing is asserted
 but the verdicts.
@@ -6,20 +6,24 @@ but the verdicts.
 
 from __future__ import annotations
 
-import argparse
 import random
 from collections.abc import Callable
-from typing import Any
-
-from table import median_us, show
 
 import layoutproof as lp
+from benchmarks.peers.__main__ import Peer
+from benchmarks.peers.questions import linear, question
+from benchmarks.table import median_us, show
 from layoutproof.algebra.cute.algebra import complement, composition, left_inverse
 from layoutproof.algebra.cute.tiling import logical_divide, logical_product
+from layoutproof.compiler.child import ask
 from layoutproof.core.claim import Claim
+from layoutproof.core.index_map import IndexMap
 from layoutproof.layouts.cute.layout import CuteLayout, _index_map
 from layoutproof.layouts.linear import _index_map as _linear_map
+from layoutproof.properties import covers, in_bounds, injective, same_map
 from layoutproof.questions.convert import convert
+from layoutproof.registry.read import map_of
+from layoutproof.solvers import bits
 
 SIDE = 2**15
 Row = tuple[str, str, float]
@@ -84,61 +88,56 @@ def question_rows() -> list[Row]:
     return rows
 
 
-def matrix_rows() -> list[Row]:
+PERMUTATION = [1 << 7 * k % 30 for k in range(30)]
+CROSSED = [1 << k ^ (1 << k - 9 if k > 20 else 0) for k in range(30)]
+
+
+def matrix_rows(triton: Peer) -> list[Row]:
     """A question about bit matrices of 2**30 elements: ours with the matrix made for it, with it known, and Triton's.
 
     Triton's layouts are matrices from the start: making one, as ours from a text's data, is in its first row, and the
     question alone in its second. Its rows are there where its package is installed.
     """
-    from layoutproof.properties import covers, in_bounds, injective, same_map
-    from layoutproof.registry.read import map_of
-    from layoutproof.solvers import bits
-
     rows: list[Row] = []
-    permutation = [[1 << 7 * k % 30] for k in range(30)]
-    crossed = [[1 << k ^ (1 << k - 9 if k > 20 else 0)] for k in range(30)]
-    for what, bases in (("a permutation", permutation), ("9 bases of two bits", crossed)):
+    for what, bases in (("a permutation", PERMUTATION), ("9 bases of two bits", CROSSED)):
         group = f"bit matrix, 2^30 elements, {what}"
-        inputs = {"register": bases[:8], "lane": bases[8:13], "warp": bases[13:]}
-        value = {"linear": {"in": inputs, "out": ["offset"]}}
-        m, other = map_of(lp.read_layout(value)), map_of(lp.read_layout(value))
-        for name, claims in (
-            ("injective", injective.claims(m)),
-            ("covers", covers.claims(m)),
-            ("in_bounds", in_bounds.claims(m)),
-            ("same_map", same_map.claims(m, other)),
-        ):
+        one = linear({"register": bases[:8], "lane": bases[8:13], "warp": bases[13:]}, 1 << 30)
+        rows += engine_rows(group, map_of(lp.read_layout(one["ours"])), map_of(lp.read_layout(one["ours"])))
+        if triton.installed:
+            asked = [question(group, kind, one, name=what) for kind in ("injective", "covers")]
+            asked.append(question(group, "same_map", one, one, name=what))
+            # the truth is by construction: each basis has a highest bit of its own
+            for question_, answer in zip(asked, ask(triton.child(60.0), asked, dict), strict=True):
+                if answer.value is None or answer.value["value"] is not True:
+                    raise SystemExit(f"Triton: {answer.problem or answer.value}")
+                rows.append((group, f"Triton: {question_['kind']}, made", answer.value["us"]))
+                rows.append((group, f"Triton: {question_['kind']}, known", answer.value["known"]))
+    group = "bit matrix, 2^30 elements, Sw<3,4,3>"
+    swizzled = [map_of(lp.read_layout(f"Sw<3,4,3> o 0 o ({SIDE},{SIDE}):({SIDE},1)")) for _ in range(2)]
+    return rows + engine_rows(group, *swizzled)
 
-            def decided(claim: Claim = claims[0]) -> None:
-                assert bits.decide(claim) is None
 
-            def first(claim: Claim = claims[0]) -> None:
-                bits._placed.cache_clear()
-                bits._independent.cache_clear()
-                assert bits.decide(claim) is None
+def engine_rows(group: str, m: IndexMap, other: IndexMap) -> list[Row]:
+    """The engine of bits on the claims of one map, and that it is another one."""
+    rows: list[Row] = []
+    for name, claims in (
+        ("injective", injective.claims(m)),
+        ("covers", covers.claims(m)),
+        ("in_bounds", in_bounds.claims(m)),
+        ("same_map", same_map.claims(m, other)),
+    ):
 
-            rows.append((group, f"{name}, matrix made", best_us(first)))
-            rows.append((group, f"{name}, matrix known", best_us(decided)))
-        rows += triton_rows(group, inputs)
+        def decided(claim: Claim = claims[0]) -> None:
+            assert bits.decide(claim) is None
+
+        def first(claim: Claim = claims[0]) -> None:
+            bits._placed.cache_clear()
+            bits._independent.cache_clear()
+            assert bits.decide(claim) is None
+
+        rows.append((group, f"{name}, matrix made", best_us(first)))
+        rows.append((group, f"{name}, matrix known", best_us(decided)))
     return rows
-
-
-def triton_rows(group: str, inputs: dict[str, list[list[int]]]) -> list[Row]:
-    """The same of Triton's bindings; nothing where they are not installed."""
-    try:
-        from triton._C.libtriton.linear_layout import LinearLayout
-    except ImportError:
-        return []
-
-    def made() -> Any:
-        return LinearLayout.from_bases(list(inputs.items()), ["offset"])
-
-    known, other = made(), made()
-    return [
-        (group, "Triton: is_invertible, made", best_us(lambda: made().is_invertible())),
-        (group, "Triton: is_invertible, known", best_us(lambda: known.is_invertible())),
-        (group, "Triton: == of two, known", best_us(lambda: known == other)),
-    ]
 
 
 def algebra_rows() -> list[Row]:
@@ -168,14 +167,6 @@ def conversion_rows() -> list[Row]:
     return [*rows, ("conversion of " + text, "back from cute", best_us(lambda: convert(cute, "xla"), 20))]
 
 
-def main() -> None:
-    """Print the table; `--json` for machines."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
-    rows = [*matrix_rows(), *question_rows(), *algebra_rows(), *conversion_rows()]
-    show(rows, options.json)
-
-
-if __name__ == "__main__":
-    main()
+def show_all(triton: Peer, as_json: bool) -> None:
+    """Print the table. triton: who is asked about bit matrices."""
+    show([*matrix_rows(triton), *question_rows(), *algebra_rows(), *conversion_rows()], as_json)
