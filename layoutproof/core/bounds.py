@@ -8,7 +8,7 @@ reading needs one. XLA's own grammar has its own, which are narrower.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from layoutproof.core.errors import LayoutError
@@ -67,22 +67,21 @@ def check_data(value: Any, what: str) -> None:
     ...
     layoutproof.core.errors.LayoutError: axe: the integer 11805916207174113034.. has more than 20 digits
     """
-    todo, seen = [(value, 0)], 0
+    todo: list[tuple[Collection[Any], int]] = [((value,), 0)]
+    seen = 0
     while todo:
-        each, depth = todo.pop()
-        seen += 1
+        values, depth = todo.pop()
+        seen += len(values)
         if seen > MOST_VALUES:
             raise LayoutError(f"{what}: more than {MOST_VALUES} values")
-        if type(each) is int:
-            # most values are these
-            if abs(each) > LARGEST:
-                raise LayoutError(f"{what}: {_number(_shown(each))}")
-            continue
-        inner = list(each.values()) if isinstance(each, Mapping) else each
-        if isinstance(inner, list | tuple):
-            if depth == DEEPEST:
-                raise LayoutError(f"{what}: nested more than {DEEPEST} deep")
-            todo += [(part, depth + 1) for part in inner]
+        for each in values:
+            if type(each) is int:
+                if abs(each) > LARGEST:
+                    raise LayoutError(f"{what}: {_number(_shown(each))}")
+            elif type(each) is not str and isinstance(each, list | tuple | Mapping):
+                if depth == DEEPEST:
+                    raise LayoutError(f"{what}: nested more than {DEEPEST} deep")
+                todo.append((list(each.values()) if isinstance(each, Mapping) else each, depth + 1))
 
 
 def check_size(size: Extent) -> Extent:

@@ -46,7 +46,7 @@ class LinearLayout(Shown):
     outputs: tuple[tuple[str, int], ...]
 
     def __str__(self) -> str:
-        return "; ".join(line.strip(" -") for line in self.triton().splitlines())
+        return "; ".join([line for lines in self._inputs() for line in lines] + [self._outputs()])
 
     def triton(self) -> str:
         """The text as Triton prints it, one line per basis.
@@ -57,14 +57,19 @@ class LinearLayout(Shown):
          - warp is a size 1 dimension
         where out dims are: [dim0 (size 2), dim1 (size 2)]
         """
-        lines = []
-        for name, bases in self.inputs:
-            if not bases:
-                lines.append(f" - {name} is a size 1 dimension")
-            for k, basis in enumerate(bases):
-                lines.append(f" {' ' if k else '-'} {name}={1 << k} -> ({', '.join(map(str, basis))})")
-        sizes = ", ".join(f"{name} (size {size})" for name, size in self.outputs)
-        return "\n".join([*lines, f"where out dims are: [{sizes}]"])
+        lines = [f" {' ' if k else '-'} {line}" for some in self._inputs() for k, line in enumerate(some)]
+        return "\n".join([*lines, self._outputs()])
+
+    def _inputs(self) -> list[list[str]]:
+        """What is written of each input, a line for each basis."""
+        return [
+            [f"{name}={1 << k} -> ({', '.join(map(str, basis))})" for k, basis in enumerate(bases)]
+            or [f"{name} is a size 1 dimension"]
+            for name, bases in self.inputs
+        ]
+
+    def _outputs(self) -> str:
+        return f"where out dims are: [{', '.join([f'{name} (size {size})' for name, size in self.outputs])}]"
 
     def index_map(self) -> IndexMap:
         """One index per input -> one coordinate per output."""
