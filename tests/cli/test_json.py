@@ -223,4 +223,5 @@ def test_every_key_of_a_finding_is_published() -> None:
     whole = Finding("injective", "a", "why", "a.yaml", "a.yaml", 1, 2, Verdict.REFUTED, {"first": (0,)})
     words = {field.name: "x" for field in fields(Finding) if getattr(whole, field.name) == ""}
     many = {field.name: ("x",) for field in fields(Finding) if getattr(whole, field.name) == ()}
+    many["follows"] = (whole,)
     assert set(as_dict(replace(whole, **words, **many, bad_input=True))) == set(FindingEntry.model_fields)
