@@ -33,7 +33,8 @@ PACKAGES: dict[str, set[str]] = {
     "programs": {"compiler", "core", "hardware", "hlo", "hlotext", "layouts", "pallas"},
     "specs": {"compiler", "core", "kernel", "layouts", "pallas", "questions", "registry", "solvers"},
     "crosschecks": {
-        "compiler", "core", "hardware", "kernel", "layouts", "pallas", "questions", "registry", "specs",
+        "compiler", "core", "hardware", "hlotext", "kernel", "layouts", "pallas", "questions", "registry", "solvers",
+        "specs",
     },
     "messages": {"core", "hardware", "hlo", "layouts", "questions", "registry"},
     "tilings": {

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from layoutproof.core.errors import shorten
+from layoutproof.layouts.kernel.layout import KernelLayout
+from layoutproof.registry.read import read_layout
 
 Kind = Literal["layout", "pair", "kernel"]
 
@@ -35,7 +38,7 @@ class Case:
         kind: "layout", "pair" or "kernel".
         text: What `layoutproof crosscheck` takes as an argument: a layout as its language writes it, "A -> B" for a
             pair, a mapping for a kernel, "pkg.mod:fn" for one of the user's.
-        parsed: What `read_layout` gives; of a pair both; of a kernel a `Kernel`.
+        parsed: What `read_layout` gives: of a pair both, of a kernel a `KernelLayout`.
         origin: Where it came from: "specs/a.yaml:12", "step.txt:40", "seed 7 number 31"; "" for an argument.
         call: Of a kernel that was traced, how to make it again.
     """
@@ -61,3 +64,15 @@ class Case:
 
     def __str__(self) -> str:
         return shorten(self.text, 200)
+
+
+def layout_case(value: object, origin: str) -> Case:
+    """A layout or a kernel, as `read_layout` takes it. LayoutError where it cannot be read.
+
+    >>> layout_case("f32[3,5]", "specs/a.yaml:3").text
+    'f32[3,5]{1,0}'
+    """
+    layout = read_layout(value)
+    if isinstance(layout, KernelLayout):
+        return Case("kernel", json.dumps({"kernel": layout.mapping()}), layout, origin)
+    return Case("layout", str(layout), layout, origin)

@@ -58,7 +58,7 @@ def _row(name: str, module: Source, cases: Sequence[Case], progress: Callable[[s
                     agree, compared = agree + 1, compared + numbers
                 case Disagree():
                     wrong.append((case, outcome))
-                case Skipped(reason):
+                case Skipped(reason) if reason:
                     skipped[reason] += 1
             progress(name, done + 1, len(cases))
     except LayoutError as error:
@@ -72,5 +72,12 @@ def _row(name: str, module: Source, cases: Sequence[Case], progress: Callable[[s
             least, still = smallest(module, case, disagree) if small else (case, disagree)
             found.append(Found(least, case, still))
     return Row(
-        name, module.version(), len(cases), agree, compared, len(wrong), tuple(found), dict(skipped.most_common())
+        name,
+        module.version(),
+        agree + len(wrong) + skipped.total(),
+        agree,
+        compared,
+        len(wrong),
+        tuple(found),
+        dict(skipped.most_common()),
     )

@@ -17,9 +17,9 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
 from layoutproof.core.errors import unknown_name
 from layoutproof.crosschecks.case import Case
@@ -48,12 +48,52 @@ class Disagree:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Nothing was compared. reason: why, without names and numbers of the case, so that the table can count it."""
+    """Nothing was compared.
+
+    reason: why, without names and numbers of the case, so that the table can count it; "" = the case is none of this
+    source's subject, and is not counted at all.
+    """
 
     reason: str
 
 
 Outcome = Agree | Disagree | Skipped
+
+
+def as_data(outcome: Outcome) -> dict[str, Any]:
+    """An outcome as plain data, for a process of its own to answer with."""
+    return {"kind": type(outcome).__name__, **asdict(outcome)}
+
+
+def of_data(value: dict[str, Any]) -> Outcome:
+    """The outcome again.
+
+    >>> of_data(as_data(Disagree("offset", "1", "2", (0, 3))))
+    Disagree(what='offset', ours='1', theirs='2', index=(0, 3))
+    """
+    given = {name: entry for name, entry in value.items() if name != "kind"}
+    match value["kind"]:
+        case "Agree":
+            return Agree(int(given["compared"]))
+        case "Disagree":
+            return Disagree(
+                str(given["what"]), str(given["ours"]), str(given["theirs"]), tuple(map(int, given["index"]))
+            )
+    return Skipped(str(given["reason"]))
+
+
+def both(first: Outcome, second: Outcome) -> Outcome:
+    """Of two comparisons of one case: the disagreement, or all that agrees; skipped where nothing was compared.
+
+    >>> both(Agree(3), Skipped("no bytes")), both(Agree(3), Agree(4))
+    (Agree(compared=3), Agree(compared=7))
+    """
+    match first, second:
+        case Agree(a), Agree(b):
+            return Agree(a + b)
+        case (Disagree(), _) | (_, Skipped()):
+            return first
+    return second
 
 
 class Source(Protocol):

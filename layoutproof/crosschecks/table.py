@@ -59,6 +59,7 @@ def as_text(table: Table) -> str:
             f"{row.cases} cases, {row.agree} agree, {row.disagreeing} disagree, {sum(row.skipped.values())} skipped"
         )
         lines.append(f"{row.source:<12} {row.version}: {counts}")
+        lines += [f"             {number} skipped: {why}" for why, number in row.skipped.items()]
     for row in table.rows:
         for found in row.disagree:
             wrong = found.disagree

@@ -1,19 +1,17 @@
-"""NumPy: each language's own definition a second time, as moves of whole arrays. Nothing here uses `place`."""
+"""NumPy: each language's own definition a second time, and the bytes of packed arrays. Nothing here uses `place`."""
 
 from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Iterator, Sequence
-from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.crosschecks.case import Case
-from layoutproof.crosschecks.pad_reshape import pad_reshape_transpose
-from layoutproof.crosschecks.source import Agree, Disagree, Outcome, Skipped
+from layoutproof.crosschecks.definitions import definition, last_program
+from layoutproof.crosschecks.places import compared, ours, packed, reason, same_array
+from layoutproof.crosschecks.source import Disagree, Outcome, Skipped, both
 from layoutproof.layouts.xla import XlaLayout
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def version() -> str:
@@ -27,38 +25,47 @@ def missing() -> str:
 
 
 def compare(cases: Sequence[Case]) -> Iterator[Outcome]:
-    """Every element's place."""
+    """Every place of every element; of XLA's layouts every byte of a packed array; of kernels who writes what."""
     for case in cases:
-        yield _xla(case.parsed) if isinstance(case.parsed, XlaLayout) else Skipped("no second definition")
+        try:
+            yield _compared(case)
+        except (LayoutError, Undecided) as error:
+            yield Skipped(reason(error))
 
 
-def _xla(layout: XlaLayout) -> Outcome:
-    """Elements 1, 2, 3, .. padded, reshaped and transposed lie where the table says, and as much is allotted."""
-    import numpy as np
-
-    from layoutproof.questions.evaluate import table
-
-    shape = tuple(map(int, layout.dims))
-    count = prod(shape)
-    moved = pad_reshape_transpose(layout, np.arange(1, 1 + count).reshape(shape))
-    memory = layout.index_map().memory
-    assert memory is not None
-    if moved.size != memory.allotted:
-        return Disagree("elements allotted", str(memory.allotted), str(moved.size))
-    theirs = np.empty(count, dtype=np.int64)
-    (at,) = np.nonzero(moved)
-    theirs[moved[at] - 1] = at
-    return compared("offset", table(layout), theirs.reshape(shape))
+def _compared(case: Case) -> Outcome:
+    if case.kind == "pair":
+        return Skipped("")
+    if case.kind == "kernel":
+        return _written(case.parsed)
+    said = ours(case.parsed)
+    found = compared(said, definition(case.parsed))
+    if isinstance(found, Disagree) or not isinstance(case.parsed, XlaLayout):
+        return found
+    try:
+        return both(found, packed_bytes(case.parsed))
+    except (LayoutError, Undecided):
+        # what is not to be packed has places all the same
+        return found
 
 
-def compared(what: str, ours: NDArray[Any], theirs: NDArray[Any]) -> Outcome:
-    """Two tables, element by element; the smallest index at which they differ."""
-    import numpy as np
+def packed_bytes(layout: XlaLayout) -> Outcome:
+    """The bytes of a packed array of random bits, against the same array padded, reshaped and transposed."""
+    from layoutproof.questions.evaluate import pack
 
-    if ours.shape != theirs.shape:
-        return Disagree(f"shape of {what}", str(ours.shape), str(theirs.shape))
-    different = np.argwhere(ours != theirs)
-    if not len(different):
-        return Agree(ours.size)
-    index = tuple(int(entry) for entry in different[0])
-    return Disagree(what, str(ours[index]), str(theirs[index]), index)
+    words, image = packed(layout)
+    return same_array("packed byte", pack(layout, words), image)
+
+
+def _written(layout: Any) -> Outcome:
+    """Of each output with blocks, the program that writes each element last."""
+    from layoutproof.questions.programs import programs_of
+
+    found: Outcome = Skipped("no output with blocks")
+    for operand in layout.kernel.outputs:
+        if operand.windowed:
+            theirs = last_program(layout.kernel, operand)
+            found = both(
+                found, same_array("program that wrote it last", programs_of(layout, operand.name).last, theirs)
+            )
+    return found
