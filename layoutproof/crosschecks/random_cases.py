@@ -14,7 +14,7 @@ def random_cases(count: int, seed: int) -> Iterator[Case]:
     """So many cases, the languages in turn.
 
     >>> [str(case) for case in random_cases(2, 0)]
-    ['f64[3,3,6,8]{3,2,0,1}', 's8[3] strides (4)']
+    ['s8[5,3]{1,0:T(2,*,4)L(8)}', 'bf16[4] strides (-1)']
     """
     for number in range(count):
         rng = random.Random(f"{seed} {number}")
