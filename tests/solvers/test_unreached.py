@@ -20,11 +20,15 @@ from tests.solvers.claims import N, covers, mapping
 
 PROVED = (
     *(("f32[4096,11008]{1,0:T(8,128)}", None), ("S[(2,4,8):(32,1,4)] on (8,8)", None)),
+    *(("Sw<2,3,3> o 0 o (24576,40960):(40960,1)", None), ("Sw<3,3,3> o 0 o (24,48):(48,1)", None)),
     *(("Sw<2,0,3> o 0 o (8,4):(4,1)", None), ("f32[N,M] strides (M,1)", None), ("f32[N,M]{0,1}", None)),
     ("f32[N,M]{1,0:T(8,128)}", "N % 8 == 0 and M % 128 == 0"),
     ("f32[N,M]{1,0:T(a,b)}", "N % a == 0 and M % b == 0"),
     ("f32[N,M] blockspec (8, 128) (i, j) -> (i, j) grid (cdiv(N, 8), cdiv(M, 128))", None),
 )
+
+HOLES = ("Sw<3,3,3> o (24,21):(21,1)", "Sw<3,3,3> o (24,48):(48,2)", "Sw<2,3,3> o (6,(2,4)):(8,(4,0))")
+"""As many elements as places, and one outside; fewer elements; two at one place."""
 
 REFUTED: tuple[tuple[str, str | None, dict[str, Any]], ...] = (
     ("f32[3,128]{1,0:T(4,128)}", None, {"place": (0, 0, 3, 0)}),
@@ -40,6 +44,12 @@ REFUTED: tuple[tuple[str, str | None, dict[str, Any]], ...] = (
 def test_every_place_is_reached(layout: str, where: str | None) -> None:
     found = lp.ask("covers", layout, where=where, engine="smt")
     assert (found.verdict, found.decided_by) == (lp.Verdict.PROVED, "smt")
+
+
+@pytest.mark.parametrize("layout", HOLES)
+def test_a_count_proves_nothing_where_places_are_shared_or_outside(layout: str) -> None:
+    assert lp.ask("covers", layout, engine="smt").verdict is not lp.Verdict.PROVED
+    assert lp.ask("covers", layout).verdict is lp.Verdict.REFUTED
 
 
 @pytest.mark.parametrize(("layout", "where", "counterexample"), REFUTED)

@@ -1,19 +1,23 @@
-"""Places that no element reaches: a for-all inside an exists, in three ways that each decide what the others cannot.
+"""Places that no element reaches: a for-all inside an exists, in four ways that each decide what the others cannot.
 
 A few places that are known are written out. Where the digits of a place say which index would be there, that index is
-shown to be right for every place. Otherwise z3 eliminates the quantifier, or instantiates it by models.
+shown to be right for every place. As many elements as places reach all of them where no two share one and none is
+outside. Otherwise z3 eliminates the quantifier, or instantiates it by models.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
-from layoutproof.core.claim import At, Claim, Differ, Or, Outside, Uncovered
+from layoutproof.core.claim import And, At, Claim, Differ, LexLess, Or, Outside, Same, Uncovered
 from layoutproof.core.errors import NotSmallest, Undecided, Unsupported
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
+from layoutproof.core.size import product
+from layoutproof.core.space import Space
 from layoutproof.solvers.digits.witness import witness
 from layoutproof.solvers.smt.minimum import NotShown, searching
 from layoutproof.solvers.smt.plain import Plain
@@ -42,6 +46,11 @@ def unreached(session: Session, claim: Claim, budget: int, decide: Decide, prove
             return None
     except Undecided as undecided:
         reasons.append(str(undecided))
+    try:
+        if all(prove(session, easier, budget // SHARE) for easier in _one_each(claim, m, claim.violation.point)):
+            return None
+    except Undecided as undecided:
+        reasons.append(str(undecided))
     for eliminated in (True, False):
         try:
             return _by_quantifiers(session, claim, budget // SHARE, eliminated)
@@ -65,6 +74,21 @@ def _wrong_witness(claim: Claim, m: IndexMap, point: str) -> Claim:
     back, same = IndexMap(box, box, there, symbols=m.sizes()), IndexMap(box, box, lambda at, replica, on: at)
     wrong = Or((Outside(At(found, point)), Differ(At(back, point), At(same, point))))
     return Claim(claim.points, wrong, where=claim.where, symbols=claim.sizes())
+
+
+def _one_each(claim: Claim, m: IndexMap, point: str) -> tuple[Claim, ...]:
+    """All in the box, and no two at one place: together they leave no place free. Unsupported for unequal counts."""
+    rank, extents, box = len(m.domain.extents), m.domain.extents + m.replicas.extents, claim.points[point]
+    if product(extents) != product(box.extents):
+        raise Unsupported("there are not as many elements as places")
+    domain = Space(tuple([f"entry {k}" for k in range(len(extents))]), extents)
+    whole = IndexMap(domain, m.range, lambda row, replica, on: m.place(row[:rank], row[rank:], on), symbols=m.sizes())
+    pair = And((LexLess("first", "second"), Same(At(whole, "first"), At(whole, "second"))))
+    easier: tuple[Claim, ...] = (
+        Claim({"element": domain}, Outside(At(whole, "element"), box.extents)),
+        Claim({"first": domain, "second": domain}, pair),
+    )
+    return tuple([replace(one, where=claim.where, symbols=claim.sizes()) for one in easier])
 
 
 def _by_quantifiers(session: Session, claim: Claim, budget: int, eliminated: bool) -> Point | None:
