@@ -27,8 +27,12 @@ PROVED = (
     ("f32[N,M] blockspec (8, 128) (i, j) -> (i, j) grid (cdiv(N, 8), cdiv(M, 128))", None),
 )
 
-HOLES = ("Sw<3,3,3> o (24,21):(21,1)", "Sw<3,3,3> o (24,48):(48,2)", "Sw<2,3,3> o (6,(2,4)):(8,(4,0))")
-"""As many elements as places, and one outside; fewer elements; two at one place."""
+HOLES = (
+    "(i < 2400) -> (i + 7 * (i // 2399),) in [2400]",
+    "(i < 2400) -> (i * i % 2400,) in [2400]",
+    "(i < 2400) -> (i,) in [2401]",
+)
+"""One element outside; two at one place; fewer elements than places. More than are written out, of each."""
 
 REFUTED: tuple[tuple[str, str | None, dict[str, Any]], ...] = (
     ("f32[3,128]{1,0:T(4,128)}", None, {"place": (0, 0, 3, 0)}),
