@@ -144,6 +144,39 @@ def all_shapes_rows() -> list[tuple[str, str, float]]:
     return rows
 
 
+ARGUED = (
+    ("in_bounds", "f32[N,M] strides (M-1,1)", "proved", "corners"),
+    ("injective", "(N,(2,M)):(2*M,(1,92))", "refuted", "a common multiple of strides"),
+    ("owned", "f32[N,M] sharded {devices=[4,4]<=[4,4]T(1,0)}", "proved", "digits of constant extent"),
+    ("owned", "f32[N,M] sharded {devices=[2,3]<=[2,3]T(1,0)}", "proved", "joined digits"),
+    (
+        "injective",
+        "(3,3,3,3,3,3,3,3,3,3):(249092,571187,619737,194877,495072,963418,62403,487214,607839,284177)",
+        "",
+        "59,049 places sorted",
+    ),
+    ("injective", "(i < 1000000) -> (i*i,)", "proved", "10^6 places sorted"),
+    ("injective", "(i < 9900000) -> (i*i,)", "proved", "9.9 * 10^6 places sorted"),
+    ("covers", "Sw<3,3,3> o (1000,3000):(3000,1)", "proved", "3 * 10^6 places marked"),
+    ("covers", "Sw<3,3,3> o (24576,40960):(40960,1)", "proved", "counted, 10^9 elements"),
+)
+"""Questions that took seconds, or that nobody could decide: (property, layout, verdict, the argument)."""
+
+
+def argued_rows() -> list[tuple[str, str, float]]:
+    rows = []
+    for name, layout, verdict, argument in ARGUED:
+
+        def asked(name: str = name, layout: str = layout, verdict: str = verdict) -> None:
+            found = lp.ask(name, layout).verdict.value
+            if found == "unknown" or verdict not in ("", found):
+                raise SystemExit(f"expected {verdict} of {name} {layout}, not {found}")
+
+        shown = layout if len(layout) < 50 else f"{layout[:18]}...{layout[-12:]}"
+        rows.append((f"{name} {shown}", argument, best_us(asked, 3)))
+    return rows
+
+
 def peer_rows() -> list[tuple[str, str, float]]:
     """f32[250,500] in 8x128 tiles: the same question put to the raw libraries."""
     import islpy as isl
@@ -225,11 +258,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--table", type=int, default=10**8)
+    parser.add_argument("--argued", action="store_true", help="only the questions that once were slow")
     options = parser.parse_args()
+    if options.argued:
+        show(argued_rows(), options.json)
+        return
     rows = [
         *constant_rows(),
         *refuted_rows(),
         *all_shapes_rows(),
+        *argued_rows(),
         *peer_rows(),
         *table_rows(options.table),
         *process_rows(),
