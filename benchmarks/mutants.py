@@ -80,7 +80,7 @@ POOL = (
 
 LONGEST = 3.0
 """Seconds of a processor after which a test is left out."""
-TESTED = 20.0
+TESTED = 10.0
 """Seconds of tests that run for one mutant at most."""
 REPEATS = 3
 """Of a test that is repeated for many seeds, how many repeats are run."""
@@ -197,12 +197,12 @@ def files() -> dict[str, str]:
 def sample(seed: int, count: int, only: str = "") -> list[Mutant]:
     """Mutants, as many of one part as of another where it has so many places; each place of a part is as likely.
 
-    only: a part, or how the paths of files begin.
+    only: parts with commas between them, or how the paths of files begin.
     """
     parts: dict[str, list[tuple[str, int]]] = defaultdict(list)
     sources = {}
     for file, part in files().items():
-        if only in ("", part) or file.startswith(only):
+        if part in only.split(",") or file.startswith(only):
             sources[file] = (ROOT / file).read_text()
             parts[part] += [(file, place) for place in range(len(list(places(ast.parse(sources[file])))))]
     chosen, draw = [], random.Random(seed)
@@ -210,6 +210,8 @@ def sample(seed: int, count: int, only: str = "") -> list[Mutant]:
         # what a small part has not is shared among the larger ones
         share = (count - len(chosen)) // (len(parts) - number)
         chosen += draw.sample(parts[part], min(share, len(parts[part])))
+    # so that what was judged when the time is over is a sample as well
+    draw.shuffle(chosen)
     made = [(file, mutated(sources[file], place)[1]) for file, place in chosen]
     return [Mutant(file, m.place, m.line, m.lines, m.was, m.now) for file, m in made]
 
@@ -408,7 +410,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--mutants", type=int, default=595)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="a part, a file or a folder, as layoutproof/solvers/digits")
+    parser.add_argument("--only", default="", help="parts, a file or a folder, as layoutproof/solvers/digits")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--until", type=float, default=0, help="minutes after which no new mutant is begun; 0: never")
     parser.add_argument("--calls", type=Path, help="a file that keeps what each test calls")

@@ -23,7 +23,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.pallas.findings import Judged
 from layoutproof.registry.catalogue import kernel_properties
 
-_COMMENT = re.compile(r"#\s*layoutproof:\s*accept\[([^\]]*)\]\s*(.*?)\s*$")
+_COMMENT = re.compile(r"#\s*layoutproof:\s*accept\[")
 _LINE = re.compile(r"(?<=\.py):\d+|(?<=\bline )\d+")
 """Where a reason says at which line something stands."""
 _MOST = 16 << 20
@@ -88,18 +88,17 @@ def _comments(call: Judged) -> tuple[dict[str, str], list[Finding]]:
     wrong: list[Finding] = []
     for number, text in _lines_at(file, line):
         match = _COMMENT.search(text)
-        if match is None:
-            continue
-        for name in filter(None, map(str.strip, match[1].split(","))):
+        names, closed, why = text[match.end() :].partition("]") if match is not None else ("", "", "")
+        for name in filter(None, map(str.strip, names.split(",") if closed else ())):
             problem = ""
             if name != WHOLE and name not in kernel_properties():
                 problem = unknown_name("property of kernels", name, kernel_properties()).problem
-            elif not match[2]:
+            elif not why.strip():
                 problem = f"accept[{name}] gives no reason: write it behind the bracket"
             if problem:
                 wrong.append(Finding("accept", name, problem, file=file, line=number, verdict=Verdict.UNKNOWN))
             else:
-                found[name] = f"{match[2]} ({Path(file).name}:{number})"
+                found[name] = f"{why.strip()} ({Path(file).name}:{number})"
     return found, wrong
 
 
@@ -108,7 +107,8 @@ def _lines_at(file: str, line: int) -> Sequence[tuple[int, str]]:
     if not file.endswith(".py") or line < 1:
         return ()
     try:
-        text = read(file, _MOST).decode(errors="replace").splitlines()
+        # the lines of bytes are those that Python counts; a text also ends them at form feeds and other characters
+        text = [line.decode(errors="replace") for line in read(file, _MOST).splitlines()]
     except LayoutError:
         return ()
     if line > len(text):

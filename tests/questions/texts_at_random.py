@@ -10,13 +10,25 @@ from __future__ import annotations
 import json
 import random
 import resource
+import tempfile
 import time
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+import layoutproof as lp
 from benchmarks.bad_inputs import broken, seeds
 from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.result import Verdict
+from layoutproof.core.size import symbol
+from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import Block, Kernel, Operand, Table, Unmodelled
+from layoutproof.kernel.table_assumptions import with_assumptions
+from layoutproof.pallas.accepted import accepted, read_baseline
+from layoutproof.pallas.findings import Judged
+from layoutproof.pallas.judge import judge
+from layoutproof.pallas.records import read_records
 from tests.questions.questions_at_random import LANGUAGES, question
 
 SECONDS = 5.0
@@ -24,6 +36,7 @@ SECONDS = 5.0
 MEGABYTES = 400
 """Most that one text may add to the peak memory of the process."""
 
+N = symbol("N")
 NAMES = ("i", "j", "N", "M")
 FORMS = (
     *("{a} + {b}", "{a} - {b}", "{a} * {b}", "({a}) // {b}", "({a}) % {b}", "-({a})", "({a}) ^ ({b})"),
@@ -113,6 +126,97 @@ def read_mosaic(text: str) -> None:
         config_of(call.config)
 
 
+def read_where(text: str) -> None:
+    """A condition as `ask --where` gets it, about a layout with the names N and M."""
+    lp.ask("in_bounds", "f32[N,M] strides (M,1)", where=text, engine="digits")
+
+
+def read_assumption(text: str) -> None:
+    """What is assumed of tables as `kernels --assume` gets it, for a kernel whose blocks two tables choose."""
+    tables = (Table("t", (4,)), Table("start", (4,)))
+    index = (Term("read", Term("name", "t"), Term("name", "i")), Term("read", Term("name", "start"), Term("name", "i")))
+    rows = Operand("x", "in", (N * 8, 1024), "f32", (Block("blocked", 8), Block("blocked", 128)), index)
+    kernel = Kernel("k", (4,), ("i",), (rows,), tables=tables)
+    assert all(f.reason or f.verdict is Verdict.PROVED for f in judge(with_assumptions(kernel, [text])))
+
+
+def read_comment(text: str) -> None:
+    """A line of code with a call, and the comments at it that accept what is unknown."""
+    path = kept("call.py", text)
+    line = max(1, len(path.read_text(errors="replace").splitlines()))
+    call = Judged(Unmodelled("k", f"{path}:{line}", "it is not modelled"))
+    found = accepted(call, {})
+    assert found.verdict is Verdict.UNKNOWN
+    assert all(finding.verdict is Verdict.UNKNOWN and finding.reason for finding in found.findings)
+
+
+def read_accepted(text: str) -> None:
+    read_baseline(kept("baseline.json", text))
+
+
+def read_record(text: str) -> None:
+    """A recorded call: what is read of it is judged, body included."""
+    for call in read_records(kept("calls.jsonl", text)):
+        if isinstance(call, Kernel):
+            assert all(finding.reason or finding.verdict is Verdict.PROVED for finding in judge(call))
+
+
+def kept(name: str, text: str) -> Path:
+    """A file with this text."""
+    path = Path(_folder().name, name)
+    path.write_bytes(text.encode(errors="surrogatepass"))
+    return path
+
+
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="texts")
+
+
+ASSUMED = (
+    *("0 <= t < N", "t is monotone", "-1 < t[i] <= N - 1; 0 <= start < 8", "start is injective; t is onto"),
+    *("0 <= start[i] <= cdiv(N, 8)", "0 <= t[] < 8", "t[i, j] is onto"),
+)
+COMMENTS = (
+    "y = call(x)  # layoutproof: accept[kernel] the caller knows",
+    "# layoutproof: accept[body_in_bounds, revisits] the tables are checked before\ny = call(x)",
+    "# layoutproof: accept[outputs_stored]\n# and so on\ncall(",
+)
+BASELINE = """{"version": 2, "accepted": {"0123456789abcdef": "k body_in_bounds x: why", "f": ""}}"""
+OPERAND: dict[str, Any] = {
+    "dims": [8],
+    "dtype": "f32",
+    "block": [{"kind": "blocked", "size": 8}],
+    "index": [{"term": ["%", "g0", 1]}],
+}
+WHOLE = {"list": [{"is": "NDIndexer", "indices": {"list": [{"is": "Slice", "start": 0, "size": 8, "stride": 1}]}}]}
+RECORD: dict[str, Any] = {
+    "record": 1,
+    "jax": "0.10.2",
+    "kernel": {
+        "name": "copy",
+        "grid": [2],
+        "grid_names": ["g0"],
+        "operands": [{"name": "x", "role": "in", **OPERAND}, {"name": "o", "role": "out", **OPERAND}],
+    },
+    "body": {
+        "types": [["float32", "f", 4]],
+        "avals": [[[8], 0, "vmem"], [[8], 0, ""]],
+        "jaxprs": [
+            {
+                "in": [0, 0],
+                "eqns": [
+                    ["get", {"tree": {"tree": WHOLE}}, [0], [1], "a.py:1", 0],
+                    ["mul", {}, [2, 2], [1], "a.py:2", 0],
+                    ["swap", {"tree": {"tree": WHOLE}}, [1, 3], [1], "a.py:3", 0],
+                ],
+                "out": [],
+            }
+        ],
+    },
+}
+"""A recorded copy, written by hand; `tests/pallas/test_records.py` has those that JAX writes."""
+
 MOSAIC = """module @m {
   func.func public @main(%arg0: tensor<32x128xf32>) -> tensor<32x128xf32> {
     %0 = stablehlo.custom_call @tpu_custom_call(%arg0) {backend_config = "{\\22custom_call_config\\22: {\\22body\\22: \
@@ -130,20 +234,32 @@ READERS: dict[str, Callable[[str], None]] = {
     "search": read_search,
     "hlo": read_program,
     "mosaic": read_mosaic,
+    "where": read_where,
+    "assumption": read_assumption,
+    "comment": read_comment,
+    "baseline": read_accepted,
+    "record": read_record,
 }
-FILES = {"spec": ("spec", "stated"), "search": ("search", "candidates"), "hlo": ("program",)}
+FILES = {"spec": ("spec", "stated"), "search": ("search", "candidates"), "hlo": ("program",), "where": ("where",)}
+WRITTEN = {
+    "mosaic": (MOSAIC,),
+    "assumption": ASSUMED,
+    "comment": COMMENTS,
+    "baseline": (BASELINE,),
+    "record": (json.dumps(RECORD),),
+}
 
 
 @cache
 def texts(kind: str) -> tuple[str, ...]:
-    """What the repository has of a kind: bodies of its own spec and search files, a program."""
-    return (MOSAIC,) if kind == "mosaic" else tuple(text for name in FILES[kind] for text in seeds()[name])
+    """What the repository has of a kind: bodies of its own spec and search files, a program, texts written here."""
+    return WRITTEN[kind] if kind in WRITTEN else tuple(text for name in FILES[kind] for text in seeds()[name])
 
 
 def make(seed: int, number: int) -> tuple[str, str]:
     """(kind, text) with this number of this seed. Layouts and expressions are short, so they are most."""
     rng = random.Random(f"{seed}/{number}")
-    (kind,) = rng.choices(("layout", "known layout", *READERS), (50, 16, 10, 10, 4, 3, 4, 3))
+    (kind,) = rng.choices(("layout", "known layout", *READERS), (44, 14, 9, 9, 4, 3, 4, 3, 2, 3, 2, 1, 2))
     if kind == "layout":
         name, text = layout(rng)
         others = (text, layout(rng)[1])
@@ -151,8 +267,8 @@ def make(seed: int, number: int) -> tuple[str, str]:
         name = rng.choice([name for name in KNOWN if seeds().get(name)])
         others = seeds()[name]
         text = rng.choice(others)
-    elif kind in ("condition", "expression"):
-        name, text = kind, condition(rng) if kind == "condition" else expression(rng)
+    elif kind in ("condition", "expression") or (kind == "where" and rng.random() < 0.5):
+        name, text = kind, expression(rng) if kind == "expression" else condition(rng)
         others = (text, expression(rng))
     else:
         name, others = kind, texts(kind)
