@@ -413,13 +413,14 @@ def main() -> int:
     parser.add_argument("--only", default="", help="parts, a file or a folder, as layoutproof/solvers/digits")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--until", type=float, default=0, help="minutes after which no new mutant is begun; 0: never")
+    parser.add_argument("--tests", nargs="+", default=POOL, help="files and folders of tests")
     parser.add_argument("--calls", type=Path, help="a file that keeps what each test calls")
     options = parser.parse_args()
     start, part_of = time.monotonic(), files()
     mutation = Mutation(sample(options.seed, options.mutants, options.only), options.jobs, options.until, options.calls)
     os.chdir(ROOT)
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    code = pytest.main(["-q", "-s", "-p", "no:cacheprovider", *POOL], plugins=[mutation])
+    code = pytest.main(["-q", "-s", "-p", "no:cacheprovider", *options.tests], plugins=[mutation])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         print(f"the tests could not be collected: {code!r}")
         return 1

@@ -107,7 +107,7 @@ def _symbolic_bytes(old: Any, new: Any, figures: dict[str, Any], sides: dict[str
     for kind, less, more in (("grew", old, new), ("shrank", new, old)):
         symbols = symbols_of((old, new))
         claim = Claim({}, SizeCondition(Term("<", size_term(less), size_term(more))), symbols=symbols)
-        point, by, reason, _ = decide(claim)
+        point, by, reason, *_ = decide(claim)
         if point is not None:
             on = claim.numbers(point)
             at = show_sizes(on.sizes)

@@ -245,7 +245,7 @@ def _sizes_in(one: Term | None, other: Term | None) -> tuple[dict[str, int] | No
         if outside.evaluate({}, Numbers(dict(zip(names, values, strict=True)))):
             return dict(zip(names, values, strict=True)), ""
     claim = Claim({}, SizeCondition(outside), symbols=names)
-    point, _, why, _ = decide(claim)
+    point, _, why, *_ = decide(claim)
     if point is not None:
         return dict(zip(names, point["sizes"], strict=True)), ""
     return None, why

@@ -209,7 +209,10 @@ def reachable_blocks(kernel: Kernel, operand: Operand) -> tuple[IndexMap, str]:
         spans = [kernel.grid[kernel.grid_names.index(n)] for n in names if n in kernel.grid_names]
         bare = len(used) == 1 and str(used[0]) == str(read) and len(set(names)) == len(read.args) - 1
         if not (bare and tuple(spans) == table.dims and not elsewhere.intersection(names)):
-            return m, f"which blocks of {operand.name} are written depends on what {table.name} holds"
+            return m, (
+                f"which blocks of {operand.name} are written depends on what {table.name} holds; an assumption "
+                "settles that only where a dimension is an entry of it alone, at grid dimensions that nothing else uses"
+            )
         if not table.onto or table.low is None or table.high is None:
             return m, (
                 f"which blocks of {operand.name} are written depends on what {table.name} holds; assume its bounds and "

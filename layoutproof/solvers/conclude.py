@@ -33,7 +33,7 @@ def conclude(
     figures = figures or {}
     decided: dict[str, None] = {}
     for claim in claims:
-        point, by, reason, broken = decide(claim, *how)
+        point, by, reason, broken, ways = decide(claim, *how)
         if broken:
             figures = {**figures, "broken_engine": broken}
         if point is not None and all(_holds_at(point, claim, other, how) for other in claim.provided):
@@ -45,7 +45,7 @@ def conclude(
             return Finding(question, subject, why, figures=figures, **about)
         decided.update(dict.fromkeys(by.split("+")))
         # a violation at sizes at which nothing is provided is none
-        unknown = unknown or ("" if point is not None else reason)
+        unknown = unknown or ("" if point is not None else f"{reason}; to settle it, {ways}" if ways else reason)
     if unknown:
         return Finding(question, subject, unknown, verdict=Verdict.UNKNOWN, figures=figures, **about)
     return Finding(question, subject, verdict=Verdict.PROVED, decided_by="+".join(decided), figures=figures, **about)
@@ -60,5 +60,5 @@ def left_open(finding: Finding, why: str) -> Finding:
 def _holds_at(point: Point, refuted: Claim, claim: Claim, how: How) -> bool:
     """Whether a claim is proved for the sizes at which another is refuted."""
     fixed = replace(claim, where=pinned(refuted, point), symbols=refuted.sizes()) if refuted.sizes() else claim
-    found, _, reason, _ = decide(fixed, *how)
+    found, _, reason, *_ = decide(fixed, *how)
     return found is None and not reason

@@ -33,13 +33,14 @@ class Decision(NamedTuple):
     """The answer to a claim: counterexample or None, and the engines that decided.
 
     `reason` says why no engine could, or why the counterexample may not be the smallest. `broken`: what engines said
-    that is wrong, which is our bug; another one decided.
+    that is wrong, which is our bug; another one decided. `ways`: what may settle what no engine could, in words.
     """
 
     point: Point | None
     by: str
     reason: str
     broken: str = ""
+    ways: str = ""
 
 
 def decide(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = False, effort: float = 1) -> Decision:
@@ -55,6 +56,7 @@ def decide(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = Fal
     answers: dict[str, Point | None] = {}
     reasons: dict[str, str] = {}
     best: tuple[Point, str] | tuple[()] = ()
+    over = False
     for name, function, share in _attempts(_in_order(engines, claim), effort, bool(claim.sizes())):
         if name in answers or name in broken:
             continue
@@ -76,6 +78,7 @@ def decide(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = Fal
                 reasons.setdefault(name, str(undecided))
             else:
                 reasons[name] = str(undecided)
+                over |= isinstance(undecided, BudgetExceeded)
             continue
         except ZeroDivisionError:
             reasons[name] = "the map divides by zero"
@@ -98,10 +101,24 @@ def decide(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = Fal
     for name, point in answers.items():
         verdict = "proves" if point is None else "refutes"
         reason = f"only {name} {verdict} it, no second engine confirms: {said}"
-        return Decision(None, "", reason, _listed(broken))
+        return Decision(None, "", reason, _listed(broken), "ask for one engine alone, without --confirm")
     if broken:
         raise InternalError("; ".join(filter(None, (_listed(broken), said))))
-    return Decision(None, "", said)
+    return Decision(None, "", said, "", _ways(claim, engines, over))
+
+
+def _ways(claim: Claim, engines: tuple[str, ...], over: bool) -> str:
+    """What may settle a claim that no engine could decide; `over`: some of them for want of steps."""
+    ways = ["ask every engine, without --engine"] if set(engines) != set(ENGINES) else []
+    if claim.sizes():
+        ways.append(f"give numbers for {', '.join(claim.sizes())}, or say what holds of them (--where)")
+    elif over:
+        ways.append("ask about fewer elements")
+    if over:
+        ways.append("allow more steps (--effort 10)")
+    if not ways:
+        ways.append("write the map without what the engines name")
+    return ", or ".join(ways)
 
 
 def proves(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = False, effort: float = 1) -> bool:

@@ -100,7 +100,7 @@ def _proved(claims: Sequence[Claim], where: Term | None) -> bool:
 def _compare(claims: Sequence[Claim], where: Term | None, condition: Term, names: Sequence[str]) -> str:
     kept = And(tuple([Kept(claim) for claim in claims]))
     elsewhere = Claim({}, kept, where=_both(where, Term("not", condition)), symbols=tuple(names))
-    found, _, reason, _ = decide(elsewhere, ("isl",))
+    found, _, reason, *_ = decide(elsewhere, ("isl",))
     if found is None and not reason:
         return "exact"
     if found is not None:

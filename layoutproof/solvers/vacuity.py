@@ -32,7 +32,7 @@ def unsatisfied(text: str, effort: int) -> str:
     for values in itertools.islice(itertools.product(likely, repeat=len(names)), 2000):
         if where.evaluate({}, Numbers(dict(zip(names, values, strict=True)))):
             return ""
-    point, _, reason, _ = decide(Claim({}, SizeCondition(where)), ("isl", "smt"), False, effort)
+    point, _, reason, *_ = decide(Claim({}, SizeCondition(where)), ("isl", "smt"), False, effort)
     if reason:
         return f"cannot tell whether any sizes satisfy {where}: {reason}"
     return "" if point is not None else f"vacuous: no sizes satisfy {where}"

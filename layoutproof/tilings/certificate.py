@@ -163,7 +163,7 @@ def certified_by_z3(problem: Problem, cost: int, listed: Sequence[Mapping[str, i
 
     claim = Claim({"tile": box}, PlacePredicate((At(m, "tile"),), better))
     try:
-        point, by, reason, _ = decide(claim, ("smt",))
+        point, by, reason, *_ = decide(claim, ("smt",))
     except Undecided as undecided:
         return Certificate("unknown", reason=str(undecided))
     if point is not None:

@@ -108,3 +108,31 @@ def test_a_target_that_is_no_name(target: Any) -> None:
     """A generation that is not even a text is an unknown one."""
     with pytest.raises(LayoutError, match=f"unknown TPU generation {str(target)!r}"):
         lp.tpu_default("f32[1000,5]", target=target)
+
+
+@pytest.mark.parametrize(
+    ("question", "options", "ways"),
+    [
+        (
+            ("injective", "Sw<3,3,3> o (N,64):(64,1)"),
+            {},
+            "give numbers for N, or say what holds of them (--where), or allow more steps (--effort 10)",
+        ),
+        (
+            ("injective", "(i < 30000000) -> (i * i,)"),
+            {"engine": "brute"},
+            "ask every engine, without --engine, or ask about fewer elements, or allow more steps (--effort 10)",
+        ),
+        (("covers", "Sw<3,3,3> o 0 o (8,64):(64,1)"), {"engine": "digits"}, "ask every engine, without --engine"),
+        (
+            ("same_map", "(i < N) -> (i * i,)", "(i < N) -> (i * i + 0 * i,)"),
+            {"confirm": True},
+            "ask for one engine alone, without --confirm",
+        ),
+    ],
+)
+def test_an_unknown_says_what_may_settle_it(question: tuple[str, ...], options: dict[str, Any], ways: str) -> None:
+    """Behind what each engine says: sizes, an assumption, fewer elements, more steps, other engines."""
+    found = lp.ask(*question, **options)
+    assert found.verdict is Verdict.UNKNOWN
+    assert found.reason.endswith(f"; to settle it, {ways}"), found.reason

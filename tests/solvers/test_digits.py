@@ -193,7 +193,7 @@ def test_claims_about_another_box() -> None:
     wrapped = IndexMap(Space(("i",), (8,)), Space(("o",), (4,)), lambda x, c, on: (x[0] % 4,))
     part = Space(("i",), (4,))
     pair = And((LexLess("first", "second"), Same(At(wrapped, "first"), At(wrapped, "second"))))
-    assert decide(Claim({"first": part, "second": part}, pair)) == (None, "brute", "", "")
+    assert decide(Claim({"first": part, "second": part}, pair)) == (None, "brute", "", "", "")
     low = IndexMap(Space(("i",), (8,)), Space(("o",), (4,)), lambda x, c, on: (x[0],))
     assert decide(Claim({"element": part}, Outside(At(low, "element"))))[0] is None
     whole = {"element": Space(("i",), (9,))}
