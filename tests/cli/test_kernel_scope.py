@@ -400,6 +400,15 @@ def test_an_unknown_is_accepted_at_its_call(run: Any, comment: str, code: int, s
     assert (found, said in out) == (code, True), out
 
 
+def test_lines_are_those_that_python_counts(run: Any) -> None:
+    """A form feed, and a line separator within a text, end no line of code: the comment is found all the same."""
+    call = "    return given(t, x, x)"
+    comment = "    # layoutproof: accept[body_in_bounds] its rows are checked by hand\n"
+    Path("accepts_fed.py").write_text(f'BREAK = "\u2028"\n\f\n{CODE.replace(call, comment + call)}')
+    found, out, _ = run("accepts_fed:by_table", *UNKNOWN[1:])
+    assert (found, "its rows are checked by hand (accepts_fed.py:" in out) == (0, True), out
+
+
 def test_what_is_refuted_cannot_be_accepted(run: Any) -> None:
     call = "    return given(*"
     comment = "    # layoutproof: accept[body_in_bounds, analysable] we know\n"

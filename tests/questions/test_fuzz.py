@@ -19,7 +19,11 @@ ROOT = Path(__file__).resolve().parents[2]
 OTHER = {Verdict.PROVED: Verdict.REFUTED, Verdict.REFUTED: Verdict.PROVED}
 
 
-FOUND = (("expression", "(-((1) ^ (8))) // cdiv(M - M, 10000000000000000000)"),)
+FOUND = (
+    ("expression", "(-((1) ^ (8))) // cdiv(M - M, 10000000000000000000)"),
+    ("comment", "# layoutproof: accept[" * 20_000),
+    ("comment", f"y = call(x)  # layoutproof: accept[kernel] why{' ' * 40_000}not"),
+)
 """(kind, text): texts that once were read wrongly. What the fuzz finds is kept here, or beside what it is about."""
 
 

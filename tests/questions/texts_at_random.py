@@ -155,10 +155,11 @@ def read_accepted(text: str) -> None:
 
 
 def read_record(text: str) -> None:
-    """A recorded call: what is read of it is judged, body included."""
+    """A recorded call: what is read of its body is judged."""
     for call in read_records(kept("calls.jsonl", text)):
         if isinstance(call, Kernel):
-            assert all(finding.reason or finding.verdict is Verdict.PROVED for finding in judge(call))
+            found = judge(call, names=["body_in_bounds", "outputs_stored", "undefined_values"])
+            assert all(finding.reason or finding.verdict is Verdict.PROVED for finding in found)
 
 
 def kept(name: str, text: str) -> Path:
@@ -259,7 +260,7 @@ def texts(kind: str) -> tuple[str, ...]:
 def make(seed: int, number: int) -> tuple[str, str]:
     """(kind, text) with this number of this seed. Layouts and expressions are short, so they are most."""
     rng = random.Random(f"{seed}/{number}")
-    (kind,) = rng.choices(("layout", "known layout", *READERS), (44, 14, 9, 9, 4, 3, 4, 3, 2, 3, 2, 1, 2))
+    (kind,) = rng.choices(("layout", "known layout", *READERS), (43, 13, 9, 9, 4, 3, 4, 3, 4, 3, 2, 1, 2))
     if kind == "layout":
         name, text = layout(rng)
         others = (text, layout(rng)[1])
