@@ -54,6 +54,7 @@ def say(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, float]
                 violates=brute.violates,
                 proves=lambda claim, effort: method("proves")(claim, effort) is None,
                 can_try_all=lambda claim, effort=1: True,
+                is_matrix=lambda m: False,
             )
 
         monkeypatch.setattr("layoutproof.solvers.decide._solver", engine)
