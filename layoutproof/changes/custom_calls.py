@@ -1,7 +1,7 @@
 """What changed between the custom calls of two programs: targets, the layouts that they demand, Mosaic kernels inside.
 
-A kernel is compared as a kernel, and judged before and after by what the audit asks of it (`hlo.kernels`). Where a
-kernel's lines stand in the user's program is no part of it.
+A kernel is compared as a kernel, and judged before and after by what the audit asks of it (`hlo.kernels`). Where it is
+another one, both bodies are judged too. Where a kernel's lines stand in the user's program is no part of it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from layoutproof.changes.classes import layouts
 from layoutproof.changes.kernels import kernels
 from layoutproof.changes.matching import Match, Round, match
 from layoutproof.changes.program import Custom
-from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.errors import LayoutError, listed, shorten
 from layoutproof.core.finding import Finding, unknown
 from layoutproof.core.result import Verdict
 from layoutproof.hlo.kernels import KERNEL
@@ -39,12 +39,14 @@ Classes = Callable[[str, str], list[Finding]]
 class Inside:
     """What a Mosaic kernel is. kernels: each as a mapping, or the reason why it cannot be read.  digest: of its module.
 
-    verdicts: of each, (verdict, why).
+    verdicts: of each, (verdict, why), of grid and BlockSpecs.  body: what is not proved of the bodies, alike; None
+    where nobody has asked.
     """
 
     kernels: tuple[Any, ...]
     digest: str
     verdicts: tuple[tuple[str, str], ...]
+    body: tuple[tuple[str, str], ...] | None = None
 
 
 def customs(before: Sequence[Custom], after: Sequence[Custom], classes: Classes) -> list[Finding]:
@@ -136,6 +138,7 @@ def _kernels(before: Sequence[Custom], after: Sequence[Custom], classes: Classes
             why = "the program calls this kernel, which it did not"
             found.append(Finding("added", _subject(custom), why, line=custom.line))
             found += _judged(None, custom, inside, "")
+            found += _bodies(None, pair.new, "")[0]
         elif pair.old is not None:
             found.append(
                 Finding("vanished_call", _subject(pair.old[0]), "the program does not call this kernel any more")
@@ -150,6 +153,8 @@ def _kernel(
     (one, before), (other, after) = old, new
     at: dict[str, Any] = {"line": other.line, "match_heuristic": match_heuristic}
     found = [*_called(Match(one, other, match_heuristic), classes), *_judged(before, other, after, match_heuristic)]
+    bodies, said = ([], "") if _same_inside(before, after) else _bodies(old, new, match_heuristic)
+    found += bodies
     subject = _subject(other)
     pairs = list(zip(before.kernels, after.kernels, strict=False))
     same = before.kernels == after.kernels
@@ -173,7 +178,7 @@ def _kernel(
             why = f"the kernel's module changed, and it is unknown how: {unread}"
             found.append(unknown(subject, why, **at, **sides))
         else:
-            why = "grid and blocks are as before, and the body is another: nothing here looks at what it computes"
+            why = f"grid and blocks are as before, and the body is another: {said}"
             found.append(Finding("kernel_body", subject, why, **at, **sides))
     return found
 
@@ -192,6 +197,64 @@ def _judged(before: Inside | None, custom: Custom, after: Inside, match_heuristi
         elif before is None or all(v == Verdict.PROVED.value for v, _ in before.verdicts):
             found.append(unknown(_subject(custom), f"{why} ({was})", **at))
     return found
+
+
+def _bodies(
+    old: tuple[Custom, Inside] | None, new: tuple[Custom, Inside], match_heuristic: str
+) -> tuple[list[Finding], str]:
+    """What the new body breaks or leaves unknown, and the old one does not; and both in words."""
+    custom = new[0]
+    at: dict[str, Any] = {"line": custom.line, "match_heuristic": match_heuristic}
+    now = of_body(*new)
+    then = () if old is None else of_body(*old)
+    if now is None:
+        return [], "nobody has judged it"
+    if then is None:
+        why = "the body is another, and the lock file was written by a version that did not judge bodies: write it anew"
+        return [unknown(_subject(custom), f"{why} with --lock", **at)], why
+    was = "it is new" if old is None else "before, that was not so"
+    found = []
+    worse = [(verdict, why) for verdict, why in now if (verdict, _rule(why)) not in {(v, _rule(w)) for v, w in then}]
+    for verdict, why in worse:
+        if verdict == Verdict.REFUTED.value:
+            found.append(Finding("refuted", _subject(custom), f"{why} ({was})", **at))
+    open_ = {_rule(why): why for verdict, why in worse if verdict == Verdict.UNKNOWN.value}
+    # what was refuted and is unknown now is no worse than it was
+    lost = {rule: why for rule, why in open_.items() if rule not in {_rule(why) for _, why in then}}
+    if lost:
+        reason = next(iter(lost.values()))
+        others = f"; so are {listed(list(lost)[1:])}" if len(lost) > 1 else ""
+        found.append(unknown(_subject(custom), f"of the body: {reason} ({was}){others}", **at))
+    return found, _in_words(then, now)
+
+
+def _in_words(then: Sequence[tuple[str, str]], now: Sequence[tuple[str, str]]) -> str:
+    """What is said of two bodies.
+
+    >>> _in_words([], [("refuted", "initialised: ..")])
+    'before, every question about it was proved; now, initialised is refuted'
+    """
+    if not then and not now:
+        return "every question about both is proved; what it computes is not compared"
+    texts = []
+    for side in (then, now):
+        parts = [f"{_rule(why)} is {verdict}" for verdict, why in side]
+        texts.append(", ".join(parts) or "every question about it is proved")
+    before = texts[0].replace(" is ", " was ")
+    return f"as before, {texts[1]}" if texts[0] == texts[1] else f"before, {before}; now, {texts[1]}"
+
+
+def of_body(custom: Custom, inside: Inside) -> tuple[tuple[str, str], ...] | None:
+    """What is not proved of the bodies; None where a lock file does not say."""
+    if inside.body is not None or custom.source is None:
+        return inside.body
+    from layoutproof.hlo.kernels import check_body
+
+    return tuple((found.verdict.value, _said(found)) for found in check_body(custom.source))
+
+
+def _same_inside(before: Inside, after: Inside) -> bool:
+    return before.kernels == after.kernels and before.digest == after.digest
 
 
 def _said(found: Finding) -> str:
@@ -236,6 +299,7 @@ def _around(custom: Custom) -> tuple[Any, ...]:
 
 
 def _json(value: Inside) -> str:
+    # one module has one body
     return json.dumps([value.kernels, value.digest, value.verdicts], sort_keys=True)
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from layoutproof.changes.causes import under_causes
-from layoutproof.changes.custom_calls import Inside, seen
+from layoutproof.changes.custom_calls import Inside, of_body, seen
 from layoutproof.changes.program import Custom, Exchange, Instruction, Program, read
 from layoutproof.changes.program_changes import bitcast_pairs, changes, gone_or_new, placed, read_and_audited, relayouts
 from layoutproof.changes.states import File
@@ -50,7 +50,8 @@ def lines_of(file: File) -> list[Line]:
     lines += [("call", _called(each), count) for each, count in calls.items()]
     kernels = [each for each in program.customs if each.target == KERNEL]
     for each, inside in seen(kernels):
-        value = [each.written, inside.digest, list(inside.kernels), [list(pair) for pair in inside.verdicts]]
+        said = [[list(pair) for pair in pairs] for pairs in (inside.verdicts, of_body(each, inside) or ())]
+        value = [each.written, inside.digest, list(inside.kernels), *said]
         lines.append(("kernel", _called(each), value))
     return lines
 
@@ -77,16 +78,21 @@ def _custom(fields: Any, value: Any = None) -> Custom:
     target, base, op_name, operands, result, said = fields
     written, inside = "", None
     if value is not None:
-        written, digest, kernels, verdicts = value
-        pairs = []
-        for verdict, why in verdicts:
-            verdict, why = _texts(verdict, why)
-            pairs.append((verdict, why))
+        written, digest, kernels, verdicts, *body = value
         if not isinstance(kernels, list) or not isinstance(digest, str):
             raise TypeError(value)
-        inside = Inside(tuple(kernels), digest, tuple(pairs))
+        # an earlier version did not judge bodies
+        inside = Inside(tuple(kernels), digest, _pairs(verdicts), _pairs(*body) if body else None)
     target, base, op_name, result, said, written = _texts(target, base, op_name, result, said, written)
     return Custom(target, base, op_name, 0, _texts(*operands), result, said, written, None, inside)
+
+
+def _pairs(entries: Any) -> tuple[tuple[str, str], ...]:
+    found = []
+    for verdict, why in entries:
+        verdict, why = _texts(verdict, why)
+        found.append((verdict, why))
+    return tuple(found)
 
 
 def _texts(*values: object) -> tuple[str, ...]:

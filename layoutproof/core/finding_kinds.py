@@ -39,7 +39,7 @@ KINDS = {
     "lost_exchange": "A reduction or exchange between devices is gone, and no shape shows whether it was needed.",
     "custom_call": "A custom call has another target, other operands, or other aliases.",
     "vanished_call": "A kernel, or another custom call, is gone from the program.",
-    "kernel_body": "The body of a kernel changed; what it computes is not compared.",
+    "kernel_body": "The body of a kernel changed; both are judged, and what they compute is not compared.",
     "reshaped_result": "An instruction with the same operands has other dimensions or another element type.",
     "operation": "An instruction with the same operands computes something else, or along other dimensions.",
     "constant": "A constant of the program has another value.",

@@ -1,4 +1,7 @@
-"""Mosaic kernels in custom calls, handed to the checks of Pallas kernels."""
+"""Mosaic kernels in custom calls, handed to the checks of Pallas kernels.
+
+`check` asks about grid and BlockSpecs, `check_body` about what the body does; the gate asks the second of what changed.
+"""
 
 from __future__ import annotations
 
@@ -43,6 +46,27 @@ def _judged(call: Call, target: str | None) -> tuple[Finding, ...]:
         return tuple(_worst(judged(found, target=target, only=GRID)) for found in kernels_of_calls([call]))
     except (LayoutError, Undecided) as error:
         return (_unknown(f"not checked: {error}"),)
+
+
+def check_body(instruction: Instruction) -> tuple[Finding, ...]:
+    """Of each question about the bodies of one custom call the worst finding; those that are proved are left out."""
+    from layoutproof.pallas.from_mosaic.mosaic_calls import call_of
+
+    return _bodies(replace(call_of(instruction, ""), name="kernel", source=""))
+
+
+@lru_cache(maxsize=1024)
+def _bodies(call: Call) -> tuple[Finding, ...]:
+    from layoutproof.kernel.kernel import Unmodelled
+    from layoutproof.pallas.from_mosaic.mosaic_module import kernels_of_calls
+    from layoutproof.pallas.judge import worst_of_body
+
+    try:
+        # of what cannot be read at all, `check` says why
+        read = [kernel for kernel in kernels_of_calls([call]) if not isinstance(kernel, Unmodelled)]
+        return tuple(found for kernel in read for found in worst_of_body(kernel))
+    except (LayoutError, Undecided) as error:
+        return (_unknown(f"its body is not checked: {error}"),)
 
 
 def _worst(of: Judged) -> Finding:

@@ -165,6 +165,19 @@ def about_body(name: str) -> bool:
     return name in kernel_properties() and bool(getattr(kernel_property(name), "BODY", False))
 
 
+def worst_of_body(kernel: Kernel) -> tuple[Finding, ...]:
+    """Of each question about the body, without those about a target, the worst finding that decides, unless proved."""
+    if kernel.body_reader is None:
+        return (Finding("body", kernel.name, "nobody has read it", verdict=Verdict.UNKNOWN),)
+    asked = [name for name in by_default(kernel) if about_body(name) and not kernel_property(name).TARGET]
+    worst: dict[str, Finding] = {}
+    for finding in judge(kernel, names=asked):
+        known = worst.get(finding.question)
+        if finding.severity == "error" and (known is None or finding.verdict < known.verdict):
+            worst[finding.question] = finding
+    return tuple(found for found in worst.values() if found.verdict is not Verdict.PROVED)
+
+
 def advice(findings: Sequence[Finding]) -> tuple[str, str]:
     """All that some findings of one call need, in one line that `--assume` takes, and in one for `--where`.
 

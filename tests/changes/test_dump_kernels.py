@@ -37,6 +37,18 @@ LARGER = MODULE.replace("8x128xf32", "16x128xf32").replace("array<i64: 8, 128>",
 BODY = MODULE.replace("}} {\n    return", "}} {\n    %zero = arith.constant 0 : index\n    return").replace(
     "} {\n    return", "} {\n    %zero = arith.constant 0 : index\n    return", 1
 )
+MEMORY = "memref<8x128xf32, #tpu.memory_space<vmem>>"
+
+
+def moving(load: int = 0, store: bool = True) -> str:
+    """A body that copies its block, from row `load` on."""
+    lines = [f"%from = arith.constant {load} : index", "%zero = arith.constant 0 : index"]
+    lines.append(f"%rows = vector.load %x[%from, %zero] : {MEMORY}, vector<8x128xf32>")
+    lines += [f"vector.store %rows, %o[%zero, %zero] : {MEMORY}, vector<8x128xf32>"] if store else []
+    return MODULE.replace("} {\n    return", "} {\n    " + "\n    ".join([*lines, "return"]), 1)
+
+
+COPY = moving()
 LATER = f"\n\n\n{MODULE}"
 
 
@@ -51,9 +63,9 @@ def program(module: str, **more: Any) -> str:
 
 
 def gate(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, str]]:
-    """The exit code, and each class with why."""
+    """The exit code, and each class with why, of the first finding of it."""
     code = cli.run(["gate", *arguments, "--json"])
-    return code, {f["question"]: f["reason"] for f in json.loads(capsys.readouterr().out)["findings"]}
+    return code, {f["question"]: f["reason"] for f in reversed(json.loads(capsys.readouterr().out)["findings"])}
 
 
 def compared(capsys: pytest.CaptureFixture[str], old: str, new: str) -> tuple[int, dict[str, str]]:
@@ -96,10 +108,53 @@ def test_other_blocks_are_said(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_another_body_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing here looks at what a body computes, and the finding says so."""
+    """It is judged, and as wrong as it was: it stores nothing, here and there."""
     assert BODY != MODULE
     code, found = compared(capsys, program(MODULE), program(BODY))
     assert (code, list(found)) == (0, ["kernel_body"])
+    assert "as before, outputs_stored is refuted" in found["kernel_body"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [(moving(load=1), "body_in_bounds: "), (moving(store=False), "outputs_stored: ")],
+    ids=["outside", "unstored"],
+)
+def test_a_body_that_becomes_wrong_is_denied(wrong: str, why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Grid and blocks are the same; the other way round it is a change that is said, and nothing is denied."""
+    code, found = compared(capsys, program(COPY), program(wrong))
+    assert (code, set(found)) == (1, {"refuted", "kernel_body"})
+    assert found["refuted"].startswith(why)
+    assert "before, every question about it was proved; now, " in found["kernel_body"]
+    code, found = compared(capsys, program(wrong), program(COPY))
+    assert (code, set(found)) == (0, {"kernel_body"})
+    assert "now, every question about it is proved" in found["kernel_body"]
+
+
+def test_a_body_that_is_unknown_now_is_not_green(capsys: pytest.CaptureFixture[str]) -> None:
+    """It reads where the number of its device says; as unknown as it was, it is no finding."""
+    device = '%id = "tpu.device_id"() : () -> i32\n    %from = arith.index_cast %id : i32 to index'
+    odd = COPY.replace("%from = arith.constant 0 : index", device)
+    code, found = compared(capsys, program(COPY), program(odd))
+    assert (code, set(found)) == (3, {"unknown", "kernel_body"})
+    assert found["unknown"].startswith("of the body: body_in_bounds: ")
+    another = odd.replace("%zero = ", "%more = arith.constant 7 : index\n    %zero = ")
+    assert (another != odd, compared(capsys, program(odd), program(another))[0]) == (True, 0)
+
+
+def test_a_lock_without_bodies_cannot_tell(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("dump.txt").write_text(program(COPY))
+    assert cli.run(["gate", "--lock", "dump.txt"]) == 0
+    capsys.readouterr()
+    head, *lines = Path("layoutproof.lock").read_text().splitlines()
+    kept = [json.loads(line) for line in lines]
+    kept = [[*line[:3], line[3][:4]] if line[1] == "kernel" else line for line in kept]
+    Path("layoutproof.lock").write_text("\n".join([head, *map(json.dumps, kept)]) + "\n")
+    assert gate(capsys) == (0, {})
+    Path("dump.txt").write_text(program(moving(load=1)))
+    code, found = gate(capsys)
+    assert (code, set(found)) == (3, {"unknown", "kernel_body"})
+    assert "write it anew" in found["unknown"]
 
 
 def test_the_same_kernel(capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,9 +167,11 @@ def test_a_kernel_more_and_a_kernel_less(capsys: pytest.CaptureFixture[str]) -> 
     """A new one is judged: a right one is allowed, a wrong one denied; one less is said."""
     without = "\n".join(line for line in program(MODULE).splitlines() if "copy_kernel" not in line)
     without = without.replace("  %x.1 =", "  ROOT %x.1 =")
-    assert compared(capsys, without, program(MODULE))[0] == 0
+    assert compared(capsys, without, program(COPY))[0] == 0
     code, found = compared(capsys, without, program(HOLE))
     assert (code, found["refuted"].startswith("outputs_covered")) == (1, True)
+    code, found = compared(capsys, without, program(moving(load=1)))
+    assert (code, found["refuted"].startswith("body_in_bounds")) == (1, True)
     code, found = compared(capsys, program(MODULE), without)
     assert (code, "vanished_call" in found) == (0, True)
 
