@@ -9,7 +9,7 @@ from typing import Any
 
 from layoutproof.compiler.tracing import here, only
 from layoutproof.core.errors import LayoutError, Unsupported
-from layoutproof.core.files import DUMP_ENDS, YAML_ENDS, lines
+from layoutproof.core.files import DUMP_ENDS, RECORD_ENDS, YAML_ENDS, lines
 from layoutproof.core.finding import Answer, Finding
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.kernel.table_assumptions import with_assumptions
@@ -17,7 +17,7 @@ from layoutproof.pallas import report
 from layoutproof.pallas.accepted import accepted, read_baseline
 from layoutproof.pallas.findings import Judged, exit_code, judged
 from layoutproof.pallas.judge import GRID, conditions_on, kernel_target, sizes_of
-from layoutproof.pallas.records import RECORDS, read_records
+from layoutproof.pallas.records import read_records
 from layoutproof.pallas.replay import replays
 from layoutproof.registry.catalogue import kernel_property
 
@@ -178,9 +178,9 @@ def _found(
         from layoutproof.pallas.from_jax.user import calls_in
 
         return calls_in(function, args, kwargs, target=target, assume=assume)
-    if function.endswith((*PROGRAMS, *YAML_ENDS, *RECORDS)) and (args or kwargs):
+    if function.endswith((*PROGRAMS, *YAML_ENDS, *RECORD_ENDS)) and (args or kwargs):
         raise LayoutError(f"arguments are for a function; {function} has them in it")
-    if function.endswith(RECORDS):
+    if function.endswith(RECORD_ENDS):
         calls = read_records(Path(function))
         return tuple(with_assumptions(k, assume, strict=False) if isinstance(k, Kernel) else k for k in calls)
     if function.endswith(PROGRAMS):

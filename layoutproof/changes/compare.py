@@ -66,7 +66,7 @@ def compare(
     pairs, skipped = pairs_of(old, new)
     closed = tuple(unknown(path, why, path, path) for path, why in dict([*old.unread, *new.unread]).items())
     if not pairs and not closed:
-        raise LayoutError(f"no spec file or HLO dump in {old.label} and {new.label}: nothing to compare")
+        raise LayoutError(f"no spec file, HLO dump or record in {old.label} and {new.label}: nothing to compare")
     if lock is not None:
         pairs = [_with_lock(pair, lock) for pair in pairs]
     open_ = [pair for pair in pairs if _differs(pair)]
@@ -102,7 +102,7 @@ def pairs_of(old: State, new: State) -> tuple[list[Pair], list[str]]:
     pairs += [Pair((m.new or m.old).relpath, m.old, m.new, m.match_heuristic) for m in rest]  # type: ignore[union-attr]
     # two files that were given by name are to be compared, whatever they are
     given = len(old.files) == len(new.files) == len(pairs) == 1
-    known = [p for p in pairs if given or any(f and (f.is_spec or f.is_dump) for f in (p.old, p.new))]
+    known = [p for p in pairs if given or any(f and (f.is_spec or f.is_dump or f.is_record) for f in (p.old, p.new))]
     skipped = [p.relpath for p in pairs if p not in known]
     return sorted(known, key=lambda p: p.relpath), skipped
 
@@ -140,6 +140,12 @@ def _compare_pair(pair: Pair) -> Compared:
         from layoutproof.changes import lock_programs
 
         return Compared(tuple(lock_programs.drift(pair.program, new, pair.relpath)))
+    if any(f is not None and f.is_record for f in (old, new)):
+        from layoutproof.changes import kernel_records
+        from layoutproof.changes.classes import layouts
+
+        found = kernel_records.compare(old, new, pair.relpath, layouts)
+        return Compared(with_heuristic(found, pair.match_heuristic))
     from layoutproof.changes import program_changes
 
     return Compared(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from layoutproof.changes.classes import layouts
+from layoutproof.changes.kernel_regressions import bodies_in_words
 from layoutproof.changes.kernels import kernels
 from layoutproof.changes.matching import Match, Round, match
 from layoutproof.changes.program import Custom
@@ -225,23 +226,7 @@ def _bodies(
         reason = next(iter(lost.values()))
         others = f"; so are {listed(list(lost)[1:])}" if len(lost) > 1 else ""
         found.append(unknown(_subject(custom), f"of the body: {reason} ({was}){others}", **at))
-    return found, _in_words(then, now)
-
-
-def _in_words(then: Sequence[tuple[str, str]], now: Sequence[tuple[str, str]]) -> str:
-    """What is said of two bodies.
-
-    >>> _in_words([], [("refuted", "initialised: ..")])
-    'before, every question about it was proved; now, initialised is refuted'
-    """
-    if not then and not now:
-        return "every question about both is proved; what it computes is not compared"
-    texts = []
-    for side in (then, now):
-        parts = [f"{_rule(why)} is {verdict}" for verdict, why in side]
-        texts.append(", ".join(parts) or "every question about it is proved")
-    before = texts[0].replace(" is ", " was ")
-    return f"as before, {texts[1]}" if texts[0] == texts[1] else f"before, {before}; now, {texts[1]}"
+    return found, bodies_in_words(*({_rule(why): verdict for verdict, why in side} for side in (then, now)))
 
 
 def of_body(custom: Custom, inside: Inside) -> tuple[tuple[str, str], ...] | None:

@@ -6,7 +6,7 @@ is for claims, which name a target; and so is for which sizes a new kernel is me
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from layoutproof.changes.kernels import is_kernel
@@ -18,6 +18,9 @@ from layoutproof.pallas.judge import judge, sizes_of
 from layoutproof.registry.read import read_layout
 
 ALL = "kernel"
+
+Answers = Mapping[tuple[str, str], Finding]
+"""By property and subject."""
 
 
 def broken(old: object, new: object, expected: Collection[tuple[str, str]] = ()) -> list[Finding]:
@@ -35,9 +38,13 @@ def broken(old: object, new: object, expected: Collection[tuple[str, str]] = ())
         return []
     if not is_kernel(old) and _has_symbols(new):
         return []
-    before = _answers(old) if is_kernel(old) else {}
+    return worse(answers(_kernel(old)) if is_kernel(old) else {}, answers(_kernel(new)), expected)
+
+
+def worse(before: Answers, after: Answers, expected: Collection[tuple[str, str]] = ()) -> list[Finding]:
+    """What is refuted or unknown now and was not before. expected: as of `broken`."""
     found = []
-    for key, answer in _answers(new).items():
+    for key, answer in after.items():
         verdict = answer.verdict
         known = before.get(key)
         if verdict is Verdict.PROVED or (known is not None and not known.verdict > verdict):
@@ -64,9 +71,24 @@ def _kernel(value: object) -> Kernel | None:
     return kernel if isinstance(kernel, Kernel) else None
 
 
-def _answers(value: object) -> dict[tuple[str, str], Finding]:
+def bodies_in_words(then: Mapping[str, str], now: Mapping[str, str]) -> str:
+    """What is said of two bodies. then, now: the verdict on each question that is not proved.
+
+    >>> bodies_in_words({}, {"initialised": "refuted"})
+    'before, every question about it was proved; now, initialised is refuted'
+    """
+    if not then and not now:
+        return "every question about both is proved; what it computes is not compared"
+    every = "every question about it {} proved"
+    before, after = (
+        ", ".join(f"{name} {verb} {verdict}" for name, verdict in side.items()) or every.format(verb)
+        for side, verb in ((then, "was"), (now, "is"))
+    )
+    return f"as before, {after}" if then == now else f"before, {before}; now, {after}"
+
+
+def answers(kernel: Kernel | None) -> Answers:
     """The worst answer to each property of each subject, of those that decide; none where it is no kernel."""
-    kernel = _kernel(value)
     worst: dict[tuple[str, str], Finding] = {}
     for answer in judge(kernel) if kernel is not None else ():
         key = (answer.question, answer.subject)

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.core.files import DUMP_ENDS, MAX_YAML, MIB, YAML_ENDS, files_in, read, unpacked
+from layoutproof.core.files import DUMP_ENDS, MAX_YAML, MIB, RECORD_ENDS, YAML_ENDS, files_in, read, unpacked
 from layoutproof.specs.kind import is_search
 
 MAX_DUMP = 256 * MIB
 """Bytes of a dump that is compared: both are held whole, with everything in them."""
+_ENDS = YAML_ENDS + DUMP_ENDS + RECORD_ENDS
 _POINTER = b"version https://git-lfs.github.com/spec/"
 
 
@@ -40,12 +41,17 @@ class File:
         return self.relpath.endswith(YAML_ENDS) and not is_search(self.data)
 
     @property
+    def is_record(self) -> bool:
+        """Whether it holds records of traced Pallas calls, which begin with the version of their form."""
+        return self.relpath.endswith(RECORD_ENDS) and (bool(self.problem) or self.data.startswith(b'{"record"'))
+
+    @property
     def is_dump(self) -> bool:
         """Whether it is the text of an HLO module: its first line that says anything starts with HloModule.
 
         So is what cannot be read: it may be one, and nothing is passed over that may have changed.
         """
-        if self.relpath.endswith(YAML_ENDS):
+        if self.relpath.endswith((*YAML_ENDS, *RECORD_ENDS)):
             return False
         return bool(self.problem) or re.match(rb"(?:\s|//[^\n]*\n)*HloModule\b", self.data) is not None
 
@@ -67,7 +73,7 @@ def on_disk(given: str) -> State:
     path = Path(given)
     if path.is_dir():
         # a link that leads nowhere is none, as it is in a revision
-        found = [p for p in files_in(path, YAML_ENDS + DUMP_ENDS) if p.exists()]
+        found = [p for p in files_in(path, _ENDS) if p.exists()]
         files = [_read(p.relative_to(path).as_posix(), p) for p in found]
         return State(given, tuple(sorted(files, key=lambda f: f.relpath)))
     if not os.path.lexists(path):
@@ -134,7 +140,7 @@ def against(reference: str, paths: Sequence[str]) -> tuple[State, State]:
                     unread.append((whole, "a link that leads out of the repository: no revision keeps what it is"))
     then, closed = _tree(top, here, commit, relpaths)
     if not now and not then and not closed and not unread:
-        raise LayoutError(f"{', '.join(paths)}: no spec file or HLO dump, neither now nor at {reference}")
+        raise LayoutError(f"{', '.join(paths)}: no spec file, HLO dump or record, neither now nor at {reference}")
     shown = f"{shorten(reference, 60)} ({commit[:10]})"
     return State(shown, _sorted(then), tuple(closed)), State("the work tree", _sorted(now), tuple(unread))
 
@@ -184,7 +190,7 @@ def _tree(
     for mode, identity, name in listed:
         if mode == "160000":
             modules[name] = identity
-        elif not (name.endswith(YAML_ENDS + DUMP_ENDS) or name in relpaths):
+        elif not (name.endswith(_ENDS) or name in relpaths):
             continue
         elif mode.startswith("100"):
             blobs.append((name, identity))

@@ -18,8 +18,9 @@ Variables are numbered as they are made: the arguments, the constants, then the 
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache, partial
 from pathlib import Path
@@ -49,9 +50,6 @@ from layoutproof.core.size import Size
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import MEMORIES, SEMANTICS, Block, Kernel, Operand, Scratch, Table, Unmodelled
 
-RECORDS = (".jsonl", ".jsonl.gz")
-"""How the names of files of records end."""
-
 FORM = 1
 """The version of the form; a record of another one is refused."""
 
@@ -70,16 +68,44 @@ class RecordReader(EquationReader):
         return _planted(tree, leaves)
 
 
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One record. line: its number in the file.  body: digest of the body without the places of its equations."""
+
+    call: Kernel | Unmodelled
+    line: int
+    body: str
+
+
 def read_records(path: Path) -> tuple[Kernel | Unmodelled, ...]:
     """The calls of a file of records, in order.
 
     Raises LayoutError, with the line, for what is no record, and for another version of the form.
     """
     with lines(path) as text:
-        found = tuple(_call(path, number, line) for number, line in enumerate(text, 1) if line.strip())
+        return tuple(each.call for each in records_in(text, path.as_posix()))
+
+
+def records_in(text: Iterable[str], file: str) -> tuple[Recorded, ...]:
+    """The records of a file's lines, in order; errors as of `read_records`."""
+    found = tuple(_record(file, number, line) for number, line in enumerate(text, 1) if line.strip())
     if not found:
-        raise LayoutError(f"{path} holds no record of a Pallas call")
+        raise LayoutError(f"{file} holds no record of a Pallas call")
     return found
+
+
+def _record(file: str, number: int, line: str) -> Recorded:
+    call = _call(file, number, line)
+    digest = hashlib.sha256(json.dumps(_unplaced(json.loads(line).get("body")), sort_keys=True).encode())
+    return Recorded(call, number, digest.hexdigest()[:16])
+
+
+def _unplaced(body: Any) -> Any:
+    """A body without the lines of the user's program, which say nothing of what it does."""
+    if not isinstance(body, Mapping) or "jaxprs" not in body:
+        return body
+    jaxprs = [{**each, "eqns": [[*of[:4], *of[5:]] for of in each["eqns"]]} for each in body["jaxprs"]]
+    return {**body, "jaxprs": jaxprs}
 
 
 def plain(value: Any) -> Any:
@@ -142,8 +168,8 @@ def _field(name: str, data: Any) -> Any:
     return data
 
 
-def _call(path: Path, number: int, line: str) -> Kernel | Unmodelled:
-    place = f"{path}:{number}"
+def _call(file: str, number: int, line: str) -> Kernel | Unmodelled:
+    place = f"{file}:{number}"
     try:
         data = json.loads(line)
         if data["record"] != FORM:

@@ -73,11 +73,11 @@ def command(
     no_trace: bool,
     as_json: bool,
 ) -> int:
-    """Compare two states of layouts: OLD NEW (files or folders of specs or HLO dumps), or --against a git revision.
+    """Compare two states of layouts: OLD NEW (files or folders), or --against a git revision.
 
-    Without either, the files as they are now are compared with layoutproof.lock. Every change has a class and its
-    proof; the old state's [tool.layoutproof.gate] in pyproject.toml says which classes are allowed, and has the
-    approvals.
+    Files are specs, HLO dumps, and records of Pallas calls (kernels --record). Without either, the files as they are
+    now are compared with layoutproof.lock. Every change has a class and its proof; the old state's
+    [tool.layoutproof.gate] in pyproject.toml says which classes are allowed, and has the approvals.
 
     Exit codes: 0 nothing denied, 1 something denied, 2 bad input or usage, 3 nothing denied but something unknown,
     130 interrupted (the report is partial).

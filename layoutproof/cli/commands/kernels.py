@@ -9,7 +9,7 @@ import click
 from layoutproof.cli.arguments import json_flag, no_trace_flag, print_json, say, write_whole
 from layoutproof.core.document import document
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.core.files import YAML_ENDS
+from layoutproof.core.files import RECORD_ENDS, YAML_ENDS
 from layoutproof.kernel.kernel_parts import parts_of
 
 
@@ -82,9 +82,8 @@ def command(
     that shows stands beside the verdicts and changes none.
     """
     from layoutproof.answers.of_kernels import PROGRAMS, calls_of, judged_all, replayed
-    from layoutproof.pallas.records import RECORDS
 
-    is_file = place.endswith((*PROGRAMS, *YAML_ENDS, *RECORDS))
+    is_file = place.endswith((*PROGRAMS, *YAML_ENDS, *RECORD_ENDS))
     if compiler is not None and target is None:
         raise click.UsageError("--compiler needs --target")
     given = args if together is None else (*parts_of(f"({together})"), *args)
