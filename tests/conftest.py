@@ -26,7 +26,8 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 SLOW = (
     "tests/pallas", "tests/oracles", "tests/hardware", "tests/test_notebooks.py", "tests/core/test_read_consistency.py",
-    "tests/cli/test_action.py", "tests/crosschecks/test_tpu", "tests/crosschecks/test_xla", "tests/cli/test_bad_inputs.py", "tests/cli/test_files.py",
+    "tests/cli/test_action.py", "tests/cli/test_bad_inputs.py", "tests/cli/test_files.py",
+    "tests/crosschecks/test_tpu", "tests/crosschecks/test_xla",
     "tests/cli/test_gate_weakened.py", "tests/cli/test_guard.py", "tests/cli/test_harmless_output.py",
     "tests/cli/test_kernel", "tests/cli/test_process.py", "tests/cli/test_pytest_plugin.py", "tests/cli/test_replay.py",
     "tests/cli/test_search", "tests/questions/test_ask.py", "tests/questions/test_cheapest.py",
