@@ -30,8 +30,10 @@ PACKAGES: dict[str, set[str]] = {
     "pictures": {"core", "layouts", "properties", "questions", "registry"},
     "formats": {"core", "pictures", "questions", "registry"},
     "hlo": {"core", "hlotext", "kernel", "layouts", "pallas", "questions"},
-    "programs": {"compiler", "core", "hardware", "hlo", "hlotext", "layouts", "pallas"},
-    "specs": {"compiler", "core", "kernel", "layouts", "pallas", "questions", "registry", "solvers"},
+    "programs": {"compiler", "core", "hardware", "hlo", "hlotext", "layouts", "pallas", "questions"},
+    "specs": {
+        "compiler", "core", "kernel", "layouts", "pallas", "programs", "questions", "registry", "solvers",
+    },
     "crosschecks": {
         "compiler", "core", "hardware", "hlotext", "kernel", "layouts", "pallas", "questions", "registry", "solvers",
         "specs",

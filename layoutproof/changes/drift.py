@@ -37,7 +37,7 @@ def compare(
         ["drift"], {NAME: text.encode(), **{relpath: f.data for relpath, f in sorted(files.items())}}
     )
     # what user code does is not in these files
-    settled = not any(f.is_spec and (b"kernels" in f.data or b"trace" in f.data) for f in files.values())
+    settled = not any(f.is_spec and cache.speaks_of_code(f.data) for f in files.values())
     if not files and not text.partition("\n")[2].strip():
         where = shorten(", ".join(paths_of(text, path.as_posix())))
         problem = f"it locks nothing, and there is no spec file or HLO dump in {where}: nothing to compare"

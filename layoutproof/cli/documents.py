@@ -101,7 +101,7 @@ class _CheckEntry(FindingEntry):
 
 
 class _Unasked(_Part):
-    what: Literal["layout", "kernel"]
+    what: Literal["layout", "kernel", "program"]
     subject: str
     file: str
     line: int

@@ -144,7 +144,7 @@ def put(key: object, value: object) -> None:
 def key_of_paths(what: Sequence[object], paths: Sequence[str]) -> list[object] | None:
     """A key for something that depends on `what` and on the spec files at these paths, found as `specs.check` does.
 
-    None where that is not all it depends on: a file is missing, or one of them speaks of Python code (`trace:`).
+    None where that is not all it depends on: a file is missing, or one of them `speaks_of_code`.
     """
     files: dict[str, bytes] = {}
     for given in map(Path, paths):
@@ -153,9 +153,14 @@ def key_of_paths(what: Sequence[object], paths: Sequence[str]) -> list[object] |
                 files[str(path)] = read(path, MAX_YAML)
             except LayoutError:
                 return None
-    if not files or any(b"kernels" in data or b"trace" in data for data in files.values()):
+    if not files or any(map(speaks_of_code, files.values())):
         return None
     return key_of_files([*what, [str(path) for path in paths]], files)
+
+
+def speaks_of_code(data: bytes) -> bool:
+    """Whether a spec file may depend on more than itself: on Python code (`trace:`), or on programs and their dumps."""
+    return any(word in data for word in (b"kernels", b"trace", b"programs"))
 
 
 def remembered(key: list[object] | None, make: Callable[[], tuple[str, int]]) -> tuple[str, int]:

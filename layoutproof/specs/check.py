@@ -180,7 +180,12 @@ def _run_chunk(items: Sequence[Check | Outcome]) -> list[Outcome]:
 
 def _run_claim(check: Check) -> Outcome:
     options: dict[str, Any] = dict(check.options)
-    if check.kind == "kernel" or any(map(is_traced, check.layouts)):
+    if check.is_of_program:
+        # imported here, since most files claim nothing of programs
+        from layoutproof.specs import compiled
+
+        result = compiled.answer(check.kind, check.labels[0], check.layouts[0], options)
+    elif check.kind == "kernel" or any(map(is_traced, check.layouts)):
         result = answer(check.kind, check.layouts[0], options)
     else:
         result = ask(check.kind, *check.layouts, **options)

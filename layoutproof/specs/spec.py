@@ -38,6 +38,8 @@ from layoutproof.specs.positions import Node, read_file, read_yaml
 from layoutproof.specs.spec_model import (
     FACTS,
     NAME,
+    PROGRAM_CLAIMS,
+    ProgramCheck,
     PropertyCheck,
     SpecFile,
     kinds,
@@ -82,12 +84,19 @@ class Check:
     @property
     def texts(self) -> tuple[str, ...]:
         """Its layouts as a report shows them."""
+        if self.is_of_program:
+            return self.labels
         return tuple(
             ", ".join(f"{key}: {_label(value) if key in operators() else value}" for key, value in layout.items())
             if isinstance(layout, dict)
             else str(layout)
             for layout in self.layouts
         )
+
+    @property
+    def is_of_program(self) -> bool:
+        """Whether it is about a program instead of a layout."""
+        return self.kind in PROGRAM_CLAIMS
 
     @property
     def is_fact(self) -> bool:
@@ -97,7 +106,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Unasked:
-    """What a spec file names and claims nothing of. what: layout or kernel.  place: `specs/a.yaml:12`."""
+    """What a spec file names and claims nothing of. what: layout, kernel or program.  place: `specs/a.yaml:12`."""
 
     what: str
     name: str
@@ -142,12 +151,13 @@ def read_spec(root: Node, file: str) -> tuple[list[Check], list[LayoutError]]:
     source = _of(root, "source", str) or ""
     layouts, bad = _layouts(root, file, errors)
     layouts |= named_calls(root.value.get("kernels"), file, layouts, errors)
+    programs = _of(root, "programs", dict) or {}
     checks: list[Check] = []
     for node in _of(root, "checks", list) or []:
         if type(node.value) is not dict:
             continue  # the model of the file has said so
         try:
-            check = _check(node, file, source, layouts, bad, errors)
+            check = _check(node, file, source, layouts, bad, errors, programs)
         except LayoutError as error:
             errors.append(error)
             continue
@@ -157,7 +167,7 @@ def read_spec(root: Node, file: str) -> tuple[list[Check], list[LayoutError]]:
 
 
 def unasked(root: Node, file: str) -> list[Unasked]:
-    """The layouts and kernels that a document names and no check of it is about, in its order."""
+    """The layouts, kernels and programs that a document names and no check of it is about, in its order."""
     if type(root.value) is not dict:
         return []
     used: set[object] = set()
@@ -170,7 +180,7 @@ def unasked(root: Node, file: str) -> list[Unasked]:
     names = {str(text).partition("[")[0] for text in used}
     return [
         Unasked(what, name, f"{file}:{node.line}")
-        for section, what in (("layouts", "layout"), ("kernels", "kernel"))
+        for section, what in (("layouts", "layout"), ("kernels", "kernel"), ("programs", "program"))
         for name, node in (_of(root, section, dict) or {}).items()
         if name not in names
     ]
@@ -288,7 +298,13 @@ def _layouts(root: Node, file: str, errors: list[LayoutError]) -> tuple[dict[str
 
 
 def _check(
-    node: Node, file: str, source: str, layouts: Mapping[str, object], bad: set[str], errors: list[LayoutError]
+    node: Node,
+    file: str,
+    source: str,
+    layouts: Mapping[str, object],
+    bad: set[str],
+    errors: list[LayoutError],
+    programs: Mapping[str, Node],
 ) -> Check | None:
     kind = _kind(node, file)
     model = model_of(kind)
@@ -299,6 +315,8 @@ def _check(
         return None
     assert node.keys is not None
     about = node.value[kind]
+    if issubclass(model, ProgramCheck):
+        return _program_check(node, file, source, kind, programs)
     literal = kind == "tpu_default" or (kind == "invalid" and not _expression(about))
     parts = about.value if type(about.value) is list and not literal else [about]
     if bad.intersection(text for part in parts for text in _texts(part)):
@@ -324,6 +342,39 @@ def _check(
         figures=plain.get("figures", {}),
         reason=plain.get("reason", ""),
         **common,
+    )
+
+
+def _program_check(node: Node, file: str, source: str, kind: str, programs: Mapping[str, Node]) -> Check:
+    """A claim about a program that the file names; nothing is compiled here."""
+    plain, about = node.plain(), node.value[kind]
+    name = about.plain()
+    if name not in programs:
+        near = closest(name, list(programs)) or (
+            "; named are " + ", ".join(programs) if programs else "; the file names none under programs"
+        )
+        raise LayoutError(
+            f"unknown program {shorten(name, 60)!r}{near}", file=file, line=about.line, column=about.column
+        )
+    assert node.keys is not None
+    line, column = node.keys[kind]
+    own = (kind, "name", "note", "expect", "reason", "figures")
+    return Check(
+        file,
+        line,
+        column,
+        kind,
+        (name,),
+        (programs[name].plain(),),
+        plain.get("name", ""),
+        plain.get("note", ""),
+        source,
+        {key: value for key, value in plain.items() if key not in own},
+        {},
+        plain.get("expect", "proved"),
+        None,
+        plain.get("figures", {}),
+        plain.get("reason", ""),
     )
 
 

@@ -72,6 +72,14 @@ def _is_index(value: object) -> bool:
     return isinstance(value, list) and all(type(entry) is int for entry in value)
 
 
+def _names(value: object) -> object:
+    if isinstance(value, str) and value:
+        return value
+    if isinstance(value, list) and value and all(isinstance(part, str) and part for part in value):
+        return value
+    raise ValueError(f"expected a name or a list of names; found {shown(value)}")
+
+
 def _engine(value: object) -> object:
     if value in ENGINES:
         return value
@@ -82,7 +90,7 @@ _LAYOUT_SCHEMA: dict[str, Any] = {
     "description": "A name from `layouts`, a layout text, or a mapping with one key: a language, or an operator.",
     "anyOf": [{"type": "string", "minLength": 1}, {"type": "object", "minProperties": 1, "maxProperties": 1}],
 }
-_LAYOUT_REFERENCE = {"$ref": "#/$defs/layout"}
+_LAYOUT_REFERENCE = {"$ref": "#/$defs/any_layout"}
 _EXACT_SCHEMA = {"type": ["integer", "string", "array", "object"]}
 Layout = Annotated[Any, BeforeValidator(_layout), WithJsonSchema(_LAYOUT_SCHEMA)]
 Exact = Annotated[Any, BeforeValidator(_exact), WithJsonSchema(_EXACT_SCHEMA)]
@@ -119,8 +127,45 @@ class KernelModel(Model):
     call: int | str | None = Field(None, description="One of several calls, by its number or name.", examples=[0])
 
 
+class ProgramModel(Model):
+    """A program, and what it is compiled for; or one that is compiled already."""
+
+    function: str = Field(
+        "",
+        pattern=r"^$|^.+:[^:/\\]+$",
+        description="MODULE:FUNCTION or FILE.py:FUNCTION, compiled when a check is run.",
+        examples=["pkg.mod:step"],
+    )
+    export: str = Field("", description="Instead: a file that jax.export made.", examples=["step.jax"])
+    dump: str = Field("", description="Instead: the text of a compiled program.", examples=["dumps/step.hlo"])
+    record: str = Field(
+        "", description="Instead: a record that `layoutproof compile -o` wrote.", examples=["step.json"]
+    )
+    args: list[Any] = Field([], description="Shapes, literals as text, dicts and lists.", examples=[["bf16[8,128]"]])
+    kwargs: dict[str, Any] = Field({}, description="Keyword arguments.", examples=[{"steps": 4}])
+    target: str = Field("cpu", description="A TPU generation, or cpu.", examples=["v5e"])
+    topology: str = Field("", description="Chips; one by default.", examples=["2x2"])
+    mesh: dict[str, Annotated[int, Field(ge=1)]] = Field(
+        {}, description="Axis to size, in the order of the devices.", examples=[{"data": 2, "model": 2}]
+    )
+    in_: list[str] = Field([], alias="in", description="A sharding for each argument.", examples=[["P('data', None)"]])
+    out: list[str] = Field([], description="A sharding for each result.", examples=[["P('data')"]])
+    donate: list[int] = Field([], description="Arguments, by number, that are given away.", examples=[[0]])
+    flags: dict[str, str] = Field({}, description="Options of the compiler.", examples=[{"xla_flag": "true"}])
+    libtpu: str = Field("", description="Where another libtpu is.", examples=["/opt/libtpu-0.0.50"])
+    seconds: int = Field(600, ge=1, description="That compiling may take.", examples=[60])
+
+    @model_validator(mode="after")
+    def _one_source(self) -> ProgramModel:
+        given = [name for name in ("function", "export", "dump", "record") if getattr(self, name)]
+        if len(given) != 1:
+            found = " and ".join(given) or "none"
+            raise ValueError(f"a program is one of function, export, dump or record; found {found}")
+        return self
+
+
 class SpecFile(Model):
-    """A spec file: layouts and kernels by name, and what must hold of them."""
+    """A spec file: layouts, kernels and programs by name, and what must hold of them."""
 
     source: str = Field(
         "", description="Where the truth comes from.", examples=["https://openxla.org/xla/tiled_layout"]
@@ -132,6 +177,11 @@ class SpecFile(Model):
         {},
         description="Pallas calls of user code by name, traced when a check is run.",
         examples=[{"mm": {"trace": "a:f"}}],
+    )
+    programs: dict[str, ProgramModel] = Field(
+        {},
+        description="Programs by name, compiled when a check is run.",
+        examples=[{"step": {"function": "pkg.mod:step", "args": ["bf16[8,128]"], "target": "v5e"}}],
     )
     checks: Annotated[list[dict[str, Any]], AfterValidator(_some)] = Field(
         [],
@@ -261,6 +311,121 @@ class SizesCheck(CheckModel):
     )
 
 
+class ProgramCheck(CheckModel):
+    """What every claim about a program may say."""
+
+    expect: Literal["proved", "refuted", "unknown"] = Field(
+        "proved", description="The verdict that is expected.", examples=["refuted"]
+    )
+    reason: str = Field("", description="A part of the reason of what is not proved.", examples=["all-gather"])
+    figures: dict[str, Exact] = Field(
+        {}, description="Exact numbers of the answer; any subset.", examples=[{"bytes": 0}]
+    )
+
+
+Bytes = Annotated[int | str, WithJsonSchema({"type": ["integer", "string"]})]
+_NAME: Any = Field(description="A name from `programs`.", examples=["step"])
+_AT_MOST: Any = Field(description="Bytes, or a text such as 12GiB.", examples=["12GiB"])
+_NAMES = Annotated[Any, BeforeValidator(_names), WithJsonSchema({"type": ["string", "array"]})]
+
+
+class PeakMemoryCheck(ProgramCheck):
+    """The most memory at one time on one device, by the compiler's own figure."""
+
+    peak_memory: str = _NAME
+    at_most: Bytes = _AT_MOST
+
+
+class ArgumentMemoryCheck(ProgramCheck):
+    """Bytes of all arguments on one device, padding included."""
+
+    argument_memory: str = _NAME
+    at_most: Bytes = _AT_MOST
+
+
+class CopiesCheck(ProgramCheck):
+    """Bytes that relayout copies read and write, in loops times their trips; those of parameters and results apart."""
+
+    copies: str = _NAME
+    at_most: Bytes | None = Field(None, description="Of copies inside of the program.", examples=["1MiB"])
+    entry_at_most: Bytes | None = Field(None, description="Of copies of parameters and results.", examples=["0 bytes"])
+
+
+class CollectivesCheck(ProgramCheck):
+    """Bytes on one device, the larger side of each collective, in loops times their trips."""
+
+    collectives: str = _NAME
+    at_most: Bytes = _AT_MOST
+    kind: _NAMES = Field((), description="Only of these kinds.", examples=["all-gather"])
+    axes: _NAMES = Field((), description="Only those along one of these axes of the mesh.", examples=[["model"]])
+
+
+class ProgramPaddingCheck(ProgramCheck):
+    """The share of all arrays of the program that holds no element."""
+
+    program_padding: str = _NAME
+    at_most: str = Field(description="A share.", examples=["5%"])
+
+
+class LayoutCheck(ProgramCheck):
+    """The layout of one parameter or result."""
+
+    layout: str = _NAME
+    of: str = Field(description="Its name, or parameter 0, result 0.", examples=["params['w']"])
+    is_: str = Field(alias="is", description="Its shape with layout.", examples=["f32[8,128]{1,0:T(8,128)}"])
+
+
+class DonatedCheck(ProgramCheck):
+    """Parameters whose buffers results take."""
+
+    donated: str = _NAME
+    of: _NAMES = Field(description="Their names; with a * at the end, all that start so.", examples=["params*"])
+
+
+class ReplicatedCheck(ProgramCheck):
+    """No parameter above a size is on every device."""
+
+    replicated: str = _NAME
+    above: Bytes = Field(description="Bytes, or a text such as 1MiB.", examples=["1MiB"])
+
+
+class VmemCheck(ProgramCheck):
+    """VMEM that each Pallas kernel takes, as its compiler counted it."""
+
+    vmem: str = _NAME
+    at_most: Bytes = _AT_MOST
+    of: str | None = Field(None, description="Only of the kernel of this name.", examples=["matmul_kernel"])
+
+
+class KernelsCheck(ProgramCheck):
+    """The program's own Pallas calls, proved."""
+
+    kernels: str = _NAME
+
+
+class EstimatedCyclesCheck(ProgramCheck):
+    """The sum of what the compiler prices, in loops times their trips."""
+
+    estimated_cycles: str = _NAME
+    at_most: int = Field(ge=0, description="Cycles.", examples=[100000])
+
+
+PROGRAM_CLAIMS: dict[str, type[ProgramCheck]] = {
+    "peak_memory": PeakMemoryCheck,
+    "argument_memory": ArgumentMemoryCheck,
+    "copies": CopiesCheck,
+    "collectives": CollectivesCheck,
+    "program_padding": ProgramPaddingCheck,
+    "layout": LayoutCheck,
+    "donated": DonatedCheck,
+    "replicated": ReplicatedCheck,
+    "vmem": VmemCheck,
+    "kernels": KernelsCheck,
+    "estimated_cycles": EstimatedCyclesCheck,
+}
+"""Kinds of check that are about a program; `programs.claims` asks them."""
+
+
 FACTS: dict[str, type[CheckModel]] = {
     "locate": LocateCheck,
     "at": AtCheck,
@@ -275,8 +440,8 @@ FACTS: dict[str, type[CheckModel]] = {
 
 @lru_cache(maxsize=1)
 def kinds() -> tuple[str, ...]:
-    """Every kind of check: the properties, then the facts."""
-    return (*properties(), *kernel_properties(), "kernel", *FACTS)
+    """Every kind of check: the properties, then the facts, then the claims about programs."""
+    return (*properties(), *kernel_properties(), "kernel", *FACTS, *PROGRAM_CLAIMS)
 
 
 @lru_cache(maxsize=256)
@@ -284,6 +449,8 @@ def model_of(kind: str) -> type[CheckModel]:
     """The model of one kind of check."""
     if kind in FACTS:
         return FACTS[kind]
+    if kind in PROGRAM_CLAIMS:
+        return PROGRAM_CLAIMS[kind]
     if kind == "kernel":
         return KernelCheck
     module = property_module(kind)
@@ -310,7 +477,7 @@ def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a spec file, for editors.
 
     >>> list(json_schema()["properties"])
-    ['source', 'layouts', 'kernels', 'checks']
+    ['source', 'layouts', 'kernels', 'programs', 'checks']
     """
     whole = SpecFile.model_json_schema()
     definitions = {kind: model_of(kind).model_json_schema(by_alias=True) for kind in kinds()}
@@ -319,8 +486,9 @@ def json_schema() -> dict[str, Any]:
     whole["properties"]["checks"]["items"] = {"anyOf": [{"$ref": f"#/$defs/{kind}"} for kind in definitions]}
     whole["properties"]["layouts"]["propertyNames"] = {"pattern": f"^{NAME.pattern}$"}
     whole["properties"]["kernels"]["additionalProperties"] = KernelModel.model_json_schema()
+    whole["properties"]["programs"]["additionalProperties"] = ProgramModel.model_json_schema(by_alias=True)
     whole["$defs"] = definitions
-    return {**_referring(whole), "$defs": {**_referring(definitions), "layout": _layout_schema()}}
+    return {**_referring(whole), "$defs": {**_referring(definitions), "any_layout": _layout_schema()}}
 
 
 def _layout_schema() -> dict[str, Any]:

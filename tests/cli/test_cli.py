@@ -354,7 +354,7 @@ def test_schema_is_json(run: Any) -> None:
     """With and without --json, and it knows every kind of check."""
     code, out, _ = run("schema")
     assert code == 0
-    assert set(json.loads(out)["$defs"]) == {*kinds(), "layout"}
+    assert set(json.loads(out)["$defs"]) == {*kinds(), "any_layout"}
     assert json.loads(run("schema", "--json")[1])["schema"] == json.loads(out)
     assert run("schema", "spec")[1] == out
     code, out, _ = run("schema", "search")

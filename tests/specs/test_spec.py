@@ -8,6 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from layoutproof.programs.claims import CLAIMS
 from layoutproof.registry.catalogue import kernel_properties, properties
 from layoutproof.specs.check import find
 from layoutproof.specs.positions import read_file, read_yaml
@@ -216,7 +217,7 @@ def test_an_invalid_layout_is_kept_as_written() -> None:
 
 def test_every_property_is_a_kind_with_its_own_options() -> None:
     """Kinds and options come from the property modules: nothing is listed twice."""
-    assert set(kinds()) == {*properties(), *kernel_properties(), "kernel", *FACTS}
+    assert set(kinds()) == {*properties(), *kernel_properties(), "kernel", *FACTS, *CLAIMS}
     assert "at_most" in keys_of(model_of("padding"))
     assert "at_most" not in keys_of(model_of("injective"))
     assert set(options_of("bitcast")) == {"permutation"}
@@ -238,7 +239,7 @@ def test_the_schema_is_one_and_refuses_slips() -> None:
     """It is a valid schema, knows every kind, and refuses what only a typo away is right."""
     schema = json_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
-    assert set(schema["$defs"]) == {*kinds(), "layout"}
+    assert set(schema["$defs"]) == {*kinds(), "any_layout"}
     validator = jsonschema.Draft202012Validator(schema)
     good = {"source": "x", "checks": [{"padding": "f32[3]{0}", "at_most": "2%"}]}
     assert validator.is_valid(good)

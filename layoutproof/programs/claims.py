@@ -1,0 +1,462 @@
+"""Claims about programs: each is asked of a record, and says what in the program breaks it.
+
+A bound is proved where the most that may be is within it, refuted where the least that must be is above it, and unknown
+in between: in branches, in loops whose trips nobody knows, of arrays whose size is not in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from layoutproof.core.amounts import amount, size
+from layoutproof.core.errors import LayoutError, Undecided, closest, shorten
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
+from layoutproof.hlo.collectives import KINDS as COLLECTIVES
+from layoutproof.programs.record import Often, Record, Value
+
+_SHARE = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)\s*%")
+_SHOWN = 3
+"""Instructions that one finding names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One thing that a sum counts. what: its words, with its place.  value: each time, None = unknown."""
+
+    what: str
+    value: int | None
+    often: Often = Often()
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """least, most: what it is for certain, and at the most; most is None where nobody knows.  why: then the reason.
+    worst: the parts, the largest first."""
+
+    least: int
+    most: int | None
+    why: str
+    worst: tuple[Part, ...]
+
+
+def total(parts: Iterable[Part]) -> Sum:
+    """The sum of parts, by how often each runs.
+
+    >>> found = total([Part("a", 8, Often(3)), Part("b", 2, Often(1, sometimes=True))])
+    >>> found.least, found.most, found.why
+    (24, 26, 'b stands in a branch')
+    """
+    least, most, why = 0, 0, ""
+    given = sorted(parts, key=lambda part: -(part.value or 0) * (part.often.times or 1))
+    for part in given:
+        if part.value == 0:
+            continue
+        if part.value is None or part.often.times is None:
+            why = why or part.why or part.often.why or f"{part.what}: its size is not in the text"
+            continue
+        most += part.value * part.often.times
+        if part.often.sometimes:
+            why = why or f"{part.what} stands in a branch"
+        else:
+            least += part.value * part.often.times
+    open_ = any(part.value != 0 and (part.value is None or part.often.times is None) for part in given)
+    return Sum(least, None if open_ else most, why, tuple(part for part in given if part.value != 0))
+
+
+def judge(kind: str, record: Record, options: Mapping[str, Any], text: str = "", subject: str = "") -> Finding:
+    """The answer to one claim about a program.
+
+    kind: one of `CLAIMS`.  options: those of that claim, as a spec file has them.  text: the compiled program's, for
+    `kernels`.  subject: what the program is called.
+    Raises LayoutError for options that mean nothing.
+    """
+    if kind not in CLAIMS:
+        raise LayoutError(f"no claim about programs is called {kind!r}{closest(kind, CLAIMS)}")
+    return CLAIMS[kind](_Question(kind, subject or record.name, record, options, text))
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    kind: str
+    subject: str
+    record: Record
+    options: Mapping[str, Any]
+    text: str
+
+    def proved(self, **more: Any) -> Finding:
+        return Finding(self.kind, self.subject, verdict=Verdict.PROVED, **more)
+
+    def refuted(self, reason: str, **more: Any) -> Finding:
+        return Finding(self.kind, self.subject, reason, verdict=Verdict.REFUTED, **more)
+
+    def unknown(self, reason: str, **more: Any) -> Finding:
+        return Finding(self.kind, self.subject, reason, verdict=Verdict.UNKNOWN, **more)
+
+    def limit(self, name: str = "at_most") -> int:
+        return amount(self.options[name], least=0)
+
+    def number(self, value: int | None, what: str, limit: int, blame: str, fix: str = "", **figures: Any) -> Finding:
+        """Of one number that the compiler says."""
+        if value is None:
+            return self.unknown(f"{self.record.made.compiler or 'the text'} says nothing of {what}")
+        said = {"bytes": value, **{k: v for k, v in figures.items() if v is not None}}
+        if value <= limit:
+            return self.proved(figures=said)
+        return self.refuted(f"{what}: {value} bytes, {value - limit} more than {limit}{blame}", figures=said, fix=fix)
+
+    def bounded(self, found: Sum, limit: int, what: str, unit: str = "bytes", fix: str = "", **more: Any) -> Finding:
+        """Of a sum."""
+        figures = {unit: found.least if found.most == found.least else {"least": found.least, "most": found.most}}
+        figures |= more.pop("figures", {})
+        if found.most is not None and found.most <= limit:
+            return self.proved(figures=figures, **more)
+        named = "; ".join(_part(part, unit) for part in found.worst[:_SHOWN])
+        left = len(found.worst) - _SHOWN
+        named += f"; and {left} more" if left > 0 else ""
+        if found.least > limit:
+            reason = f"{what}: {found.least} {unit}, {found.least - limit} more than {limit}: {named}"
+            return self.refuted(reason, figures=figures, fix=fix, **more)
+        return self.unknown(f"{what}: {found.why}", figures=figures, **more)
+
+
+def _part(part: Part, unit: str) -> str:
+    if part.value is None:
+        return f"{part.what}, of unknown size"
+    each = size(part.value) if unit == "bytes" else f"{part.value} {unit}"
+    times = part.often.times
+    loops = "" if times == 1 else " an unknown number of times" if times is None else f" {times} times"
+    return f"{part.what}, {each}{loops}"
+
+
+def _peak_memory(of: _Question) -> Finding:
+    memory = of.record.memory
+    figures = {name: getattr(memory, name) for name in ("arguments", "outputs", "aliased", "temporaries")}
+    figures["generated_code"] = memory.generated_code
+    largest = {name: value for name, value in figures.items() if value and name != "aliased"}
+    blame = ""
+    if largest:
+        name = max(largest, key=lambda each: largest[each])
+        blame = f"; most of it {name.replace('_', ' ')}, {size(largest[name])}"
+        blame += f", first {_named(_largest(of.record.parameters))}" if name == "arguments" else ""
+    return of.number(memory.peak, "peak memory", of.limit(), blame, _donation(of.record), **figures)
+
+
+def _argument_memory(of: _Question) -> Finding:
+    record = of.record
+    value = record.memory.arguments if record.memory.arguments is not None else record.entry_bytes
+    first = _largest(record.parameters)
+    blame = f"; the largest is {_named(first)}" if first else ""
+    fix = ""
+    if first is not None and record.devices > 1 and first.devices == record.devices:
+        fix = f"split {first.name or f'parameter {first.number}'} over the mesh: it is on all {record.devices} devices"
+    return of.number(value, "arguments", of.limit(), blame, fix)
+
+
+def _donation(record: Record) -> str:
+    """The parameter whose buffer a result could have, where the program was given none."""
+    taken = {value.alias for value in record.results}
+    for result in sorted(record.results, key=lambda value: -(value.bytes or 0)):
+        if result.alias is None and result.bytes:
+            for value in record.parameters:
+                if value.shape == result.shape and not value.donated and value.number not in taken:
+                    what = result.name or f"result {result.number}"
+                    return f"donate {_called(value)} (donate_argnums): {what} can have its {size(result.bytes)}"
+    return ""
+
+
+def _copies(of: _Question) -> Finding:
+    limit = of.limit() if "at_most" in of.options else None
+    entry_limit = of.limit("entry_at_most") if "entry_at_most" in of.options else None
+    if limit is None and entry_limit is None:
+        raise LayoutError("copies needs at_most, or entry_at_most for those of parameters and results")
+    moving = [each for each in of.record.copies if each.kind in ("relayout", "unknown")]
+    sides = {}
+    for boundary in (False, True):
+        sides[boundary] = total(
+            Part(
+                f"{each.place} {each.opcode} {each.source} -> {each.target}"
+                + (f" of {each.boundary}" if each.boundary else ""),
+                None if each.kind == "unknown" or each.bytes is None else each.bytes * each.count,
+                each.often,
+                f"{each.place}: {each.reason or each.often.why}" if each.reason or each.often.why else "",
+            )
+            for each in moving
+            if bool(each.boundary) == boundary
+        )
+    fix = "give the layout that the program wants: jax.jit(.., in_shardings=Format(Layout.AUTO))"
+    inside, entry = sides[False], sides[True]
+    answers = []
+    if limit is not None:
+        scope = ""
+        if entry_limit is None and entry.worst:
+            scope = f"without the copies of parameters and results, {_words(entry)}: entry_at_most bounds them"
+        answers.append(of.bounded(inside, limit, "relayout copies", figures={"entry": _figure(entry)}, scope=scope))
+    if entry_limit is not None:
+        what, figures = "copies of parameters and results", {"inside": _figure(inside)}
+        answers.append(of.bounded(entry, entry_limit, what, fix=fix, figures=figures))
+    return min(answers, key=lambda answer: answer.verdict)
+
+
+def _collectives(of: _Question) -> Finding:
+    kinds = _listed(of.options.get("kind", ()))
+    axes = _listed(of.options.get("axes", ()))
+    for kind in kinds:
+        if kind not in COLLECTIVES:
+            raise LayoutError(f"no collective is called {kind!r}{closest(kind, COLLECTIVES)}")
+    for axis in axes:
+        if of.record.made.mesh and axis not in of.record.made.mesh:
+            mesh = ", ".join(of.record.made.mesh)
+            raise LayoutError(f"the program's mesh has no axis {axis!r}; its axes are {mesh}")
+    parts, unplaced = [], []
+    for each in of.record.collectives:
+        if kinds and each.kind not in kinds:
+            continue
+        over = "axes unknown" if each.axes is None else f"over {', '.join(each.axes) or 'no axis'}"
+        what = f"{each.kind} {over}, {each.place}"
+        if axes and each.axes is None and each.bytes != 0:
+            unplaced.append(what)
+        elif not axes or set(axes) & set(each.axes or ()):
+            parts.append(Part(what, each.bytes, each.often, f"{what}: {each.often.why}" if each.often.why else ""))
+    parts += [Part(what, None, why=f"{what}: not along whole axes of a known mesh") for what in unplaced]
+    parts += [
+        Part(f"kernel {each.name}, {each.place}", None, each.often, f"{each.place}: the kernel talks to devices itself")
+        for each in of.record.kernels
+        if each.communicates and not kinds
+    ]
+    what = " and ".join(filter(None, (", ".join(kinds) or "collectives", f"along {', '.join(axes)}" if axes else "")))
+    return of.bounded(total(parts), of.limit(), what.replace(" and along", " along"))
+
+
+def _program_padding(of: _Question) -> Finding:
+    found = _SHARE.fullmatch(str(of.options["at_most"]).strip())
+    if found is None:
+        raise LayoutError(f"a share is written 5%, not {shorten(repr(of.options['at_most']), 40)}")
+    record = of.record
+    waste = record.padded - record.unpadded
+    figures = {"bytes": record.padded, "unpadded_bytes": record.unpadded, "padding_bytes": waste}
+    whole, _, part = found[1].partition(".")
+    scale = 10 ** len(part)
+    over = waste * 100 * scale > record.padded * int(whole + part)
+    if not record.padded:
+        return of.unknown("no array of the program takes memory")
+    if over and record.padding:
+        worst = record.padding[0]
+        share = 100 * waste / record.padded
+        reason = (
+            f"{share:.4g} % of {record.padded} bytes hold no element; most in {worst.count} of {worst.shape}, "
+            f"{size(worst.bytes - worst.unpadded)} of {size(worst.bytes)}, first {worst.place}"
+        )
+        return of.refuted(reason, figures=figures, fix=_cheaper(worst.shape))
+    if record.unknown:
+        return of.unknown(f"{len(record.unknown)} arrays have no size: {record.unknown[0]}", figures=figures)
+    return of.proved(figures=figures)
+
+
+def _cheaper(shape: str) -> str:
+    from layoutproof.hlo.fixes import fix
+    from layoutproof.hlo.shapes import read_array
+
+    layout = read_array(shape).layout
+    found = None if layout is None else fix(layout)
+    return "" if found is None or not (found.layout or found.merged) else str(found)
+
+
+def _layout(of: _Question) -> Finding:
+    from layoutproof.layouts import xla
+    from layoutproof.questions.cached import ask
+
+    value = _one(of.record, of.options["of"])
+    wanted = xla.read(str(of.options["is"]))
+    found = xla.read(value.shape)
+    if found == wanted:
+        return of.proved(decided_by="the same text")
+    reason = f"{_called(value)} is {value.shape}, not {wanted}"
+    try:
+        same = ask("same_map", str(found), str(wanted)).verdict
+    except (LayoutError, Undecided):
+        return of.refuted(reason)
+    spaces = getattr(found, "memory_space", 0) == getattr(wanted, "memory_space", 0)
+    if same is Verdict.PROVED and spaces:
+        return of.proved(decided_by="same_map")
+    return of.unknown(reason) if same is Verdict.UNKNOWN else of.refuted(reason)
+
+
+def _donated(of: _Question) -> Finding:
+    given = [value for name in _listed(of.options["of"]) for value in _some(of.record.parameters, name)]
+    lost = [value for value in given if not value.donated]
+    open_ = [value for value in given if value.donated and not value.donated.startswith("result")]
+    if lost:
+        named = ", ".join(_named(value) for value in lost[:_SHOWN])
+        wasted = sum(value.bytes or 0 for value in lost)
+        more = f" and {len(lost) - _SHOWN} more" if len(lost) > _SHOWN else ""
+        reason = f"{named}{more} keep{'s' if len(lost) == 1 else ''} its buffer: {size(wasted)} beside the results"
+        fix = "jax.jit(.., donate_argnums=..); JAX donates only to a result of the same shape and sharding"
+        return of.refuted(reason, figures={"bytes": wasted}, fix=fix)
+    if open_:
+        return of.unknown(f"{_called(open_[0])} is given away, and the text names no result that takes its buffer")
+    return of.proved(figures={"bytes": sum(value.bytes or 0 for value in given)})
+
+
+def _replicated(of: _Question) -> Finding:
+    record, above = of.record, of.limit("above")
+    if record.devices == 1:
+        return of.unknown("the program runs on one device: nothing is on several")
+    large = [value for value in record.parameters if value.bytes is None or value.bytes > above]
+    bad = [value for value in large if value.devices == record.devices and value.bytes is not None]
+    if bad:
+        named = "; ".join(_named(value) for value in bad[:_SHOWN])
+        more = f"; and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
+        total_ = sum(value.bytes or 0 for value in bad)
+        reason = f"on all {record.devices} devices: {named}{more}"
+        fix = f"split {_called(bad[0])} over an axis of the mesh, e.g. P({next(iter(record.made.mesh), 'axis')!r})"
+        return of.refuted(reason, figures={"bytes": total_, "parameters": len(bad)}, fix=fix)
+    open_ = [value for value in large if value.devices is None or value.bytes is None]
+    if open_:
+        what = "its sharding" if open_[0].devices is None else "its size"
+        return of.unknown(f"{_called(open_[0])}: {what} is not in the text")
+    return of.proved(figures={"parameters": 0})
+
+
+def _vmem(of: _Question) -> Finding:
+    wanted, limit = of.options.get("of"), of.limit()
+    kernels = [each for each in of.record.kernels if wanted is None or each.name == wanted]
+    if not kernels:
+        have = ", ".join(dict.fromkeys(each.name for each in of.record.kernels)) or "none"
+        what = "no Pallas kernel" if wanted is None else f"no kernel {wanted!r}"
+        return of.unknown(f"{what} is in the program; it has {have}")
+    over = [each for each in kernels if each.vmem is not None and each.vmem > limit]
+    figures = {each.name: each.vmem for each in kernels if each.vmem is not None}
+    if over:
+        worst = max(over, key=lambda each: each.vmem or 0)
+        reason = f"{worst.name} takes {worst.vmem} bytes of VMEM, {(worst.vmem or 0) - limit} more than {limit}: "
+        return of.refuted(reason + str(worst.place), figures=figures, fix="smaller blocks, or fewer buffers of one")
+    open_ = [each for each in kernels if each.vmem is None]
+    if open_:
+        return of.unknown(f"{open_[0].place}: the text does not say what it takes of VMEM", figures=figures)
+    return of.proved(figures=figures)
+
+
+def _kernels(of: _Question) -> Finding:
+    from layoutproof.hlo import kernels
+    from layoutproof.hlotext.lines import read_hlo
+    from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET
+
+    if not of.record.kernels:
+        return of.unknown("no Pallas kernel is in the program")
+    if not of.text:
+        return of.unknown("a record has no kernels to prove; the compiled text has")
+    target = of.record.made.target
+    found = [
+        finding
+        for module in read_hlo(of.text.splitlines(keepends=True))
+        for computation in module.computations
+        for each in computation.instructions
+        if each.opcode == "custom-call" and each.target == TARGET
+        for finding in kernels.check(each, "", target if target and target != "cpu" else None)
+    ]
+    scope = "grids, blocks and index maps; the bodies are not looked at"
+    worst = min(found, key=lambda finding: finding.verdict, default=None)
+    if worst is None:
+        return of.unknown("no Pallas kernel was read")
+    if worst.verdict is Verdict.PROVED:
+        return of.proved(figures={"kernels": len(found)}, scope=scope)
+    return Finding(of.kind, of.subject, f"{worst.subject}: {worst.question}: {worst.reason}", verdict=worst.verdict,
+                   fix=worst.fix, figures=worst.figures, scope=scope)  # fmt: skip
+
+
+def _estimated_cycles(of: _Question) -> Finding:
+    record, limit = of.record, of.options["at_most"]
+    if type(limit) is not int or limit < 0:
+        raise LayoutError(f"at_most is a number of cycles, not {shorten(repr(limit), 40)}")
+    if not record.priced:
+        return of.unknown(f"{record.made.compiler or 'the text'} prices no operation")
+    if record.cycles is not None and record.cycles <= limit and not any(e.often.sometimes for e in record.operations):
+        return of.proved(figures={"cycles": record.cycles, "operations": record.priced}, scope=_PRICED)
+    found = total(Part(f"{e.place} {e.opcode}", e.cycles, e.often) for e in record.operations)
+    if record.priced > len(record.operations) and found.least <= limit:
+        most = record.cycles
+        found = Sum(found.least, most, found.why or "not every operation is in the record", found.worst)
+    return of.bounded(found, limit, "estimated cycles", "cycles", scope=_PRICED)
+
+
+_PRICED = "the compiler's own estimate, of the operations that it prices; kernels and collectives have none"
+
+
+CLAIMS: Mapping[str, Callable[[_Question], Finding]] = MappingProxyType(
+    {
+        "peak_memory": _peak_memory,
+        "argument_memory": _argument_memory,
+        "copies": _copies,
+        "collectives": _collectives,
+        "program_padding": _program_padding,
+        "layout": _layout,
+        "donated": _donated,
+        "replicated": _replicated,
+        "vmem": _vmem,
+        "kernels": _kernels,
+        "estimated_cycles": _estimated_cycles,
+    }
+)
+"""What may be claimed of a program, by the key of its check."""
+
+
+def _figure(found: Sum) -> Any:
+    return found.least if found.most == found.least else {"least": found.least, "most": found.most}
+
+
+def _words(found: Sum) -> str:
+    return "an unknown number of bytes" if found.most is None else f"{found.most} bytes"
+
+
+def _listed(given: Any) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _largest(values: Sequence[Value]) -> Value | None:
+    return max(values, key=lambda value: value.bytes or 0, default=None)
+
+
+def _called(value: Value) -> str:
+    return value.name or f"number {value.number}"
+
+
+def _named(value: Value | None) -> str:
+    return "" if value is None else f"{_called(value)} {value.shape}, {size(value.bytes or 0)}"
+
+
+def _one(record: Record, name: str) -> Value:
+    """A parameter or result by name, or by `parameter 0`, `result 0`."""
+    word, _, number = name.partition(" ")
+    sides = {"parameter": record.parameters, "result": record.results}
+    if word in sides and number.isdecimal() and int(number) < len(sides[word]):
+        return sides[word][int(number)]
+    found = [value for value in (*record.parameters, *record.results) if value.name == name]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise LayoutError(f"{name!r} is {len(found)} parameters or results; write parameter 0 or result 0")
+    known = [value.name for value in (*record.parameters, *record.results) if value.name]
+    raise _no_such(name, known)
+
+
+def _some(values: Sequence[Value], name: str) -> list[Value]:
+    """Parameters by name; with a `*` at the end, all that start so."""
+    word, _, number = name.partition(" ")
+    if word == "parameter" and number.isdecimal() and int(number) < len(values):
+        return [values[int(number)]]
+    ends = name.removesuffix("*")
+    found = [value for value in values if (value.name.startswith(ends) if name.endswith("*") else value.name == name)]
+    if not found:
+        raise _no_such(name, [value.name for value in values if value.name])
+    return found
+
+
+def _no_such(name: str, known: Sequence[str]) -> LayoutError:
+    shown = closest(name, known) or (f"; there are {shorten(', '.join(known), 200)}" if known else "; none has a name")
+    return LayoutError(f"the program has no parameter or result {name!r}{shown}")

@@ -1,0 +1,80 @@
+"""Checks of spec files about programs: compiled, or read where they are compiled already, when the check runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from layoutproof.compiler.tracing import permit
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.files import MAX_TEXT, lines, read
+from layoutproof.core.finding import Finding
+from layoutproof.programs.claims import judge
+from layoutproof.programs.compile import Asked, Made, made
+from layoutproof.programs.reading import record_of
+from layoutproof.programs.record import Compiled, Record, read_record
+
+
+def answer(kind: str, name: str, program: Any, options: Mapping[str, Any]) -> Finding:
+    """The answer to one claim about a program, as a spec file states it.
+
+    program: the entry of the section `programs`. A claim about a program that its compiler refuses is refuted, and
+    about one that cannot be compiled here unknown. Raises LayoutError for wrong input, Undecided where it may not be
+    imported.
+    """
+    if program.get("function"):
+        permit(program["function"])
+    if program.get("dump") or program.get("record"):
+        record, text = _read(json.dumps(program, sort_keys=True))
+        return judge(kind, record, options, text, name)
+    found = _compiled(json.dumps(program, sort_keys=True))
+    problem = found.problem
+    if found.record is not None:
+        return judge(kind, found.record, options, found.text, name)
+    assert problem is not None
+    if problem.bad_input:
+        raise LayoutError(f"{problem.place}: {problem.reason}" if problem.file else problem.reason)
+    return Finding(kind, name, problem.reason, verdict=problem.verdict)
+
+
+@lru_cache(maxsize=32)
+def _compiled(text: str) -> Made:
+    """What comes of a program, once for all claims about it."""
+    given = json.loads(text)
+    asked = Asked(
+        given.get("function") or given["export"],
+        given.get("args", ()),
+        given.get("kwargs", {}),
+        given.get("target", "cpu"),
+        given.get("topology", ""),
+        given.get("mesh", {}),
+        given.get("in", ()),
+        given.get("out", ()),
+        given.get("donate", ()),
+        given.get("flags", {}),
+        given.get("libtpu", ""),
+    )
+    (found,) = made([asked], float(given.get("seconds", 600)))
+    return found
+
+
+def _read(text: str) -> tuple[Record, str]:
+    """The record of what is compiled already, and the compiled text where there is one."""
+    given = json.loads(text)
+    if given.get("record"):
+        file = given["record"]
+        try:
+            return read_record(json.loads(read(Path(file), MAX_TEXT)), file), ""
+        except (ValueError, RecursionError) as error:
+            if isinstance(error, LayoutError):
+                raise
+            raise LayoutError(f"no JSON: {error}", file=file) from None
+    file = given["dump"]
+    with lines(Path(file)) as found:
+        kept = list(found)
+    target = given.get("target", "")
+    about = Compiled(mesh=given.get("mesh", {}), target="" if target == "cpu" else target)
+    return record_of(kept, file, about), "".join(kept)
