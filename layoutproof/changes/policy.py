@@ -69,6 +69,7 @@ DEFAULTS = {
     "kernel_body": "warn",
     "reshaped_result": "deny",
     "operation": "deny",
+    "operands": "deny",
     "constant": "warn",
     "kernel": "warn",
     "policy": "deny",

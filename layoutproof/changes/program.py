@@ -66,6 +66,7 @@ class Instruction:
     sharding: str = ""
     said: str = ""
     root: bool = False
+    element: int = -1
 
     @property
     def base(self) -> str:
@@ -334,5 +335,5 @@ def _placed(of: module.Instruction, computation: str, entry: bool, said: str) ->
     sharding = of.sharding if entry and number >= 0 else ""
     return Instruction(
         *(of.name, opcode, of.shape, computation, of.line, of.operands, of.op_name),
-        *(number, called, entry, sharding, said, of.root),
+        *(number, called, entry, sharding, said, of.root, of.index if opcode == "get-tuple-element" else -1),
     )

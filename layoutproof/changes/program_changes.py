@@ -15,6 +15,7 @@ from typing import Any
 from layoutproof.changes.causes import under_causes
 from layoutproof.changes.classes import layouts
 from layoutproof.changes.custom_calls import customs
+from layoutproof.changes.dataflow import dataflow
 from layoutproof.changes.exchanges import exchanges
 from layoutproof.changes.global_shape import resharded
 from layoutproof.changes.interface import interface
@@ -109,7 +110,7 @@ def changes(before: Program, after: Program, whole: bool = True) -> list[Finding
     else:
         found += [*interface(before, after), *exchanges(before.exchanges, after.exchanges)]
         found += customs(before.customs, after.customs, _classes)
-    return [*found, *_layouts(before, after)] if whole else found
+    return [*found, *_layouts(before, after), *dataflow(before, after)] if whole else found
 
 
 def gone_or_new(new: bool, name: str) -> Finding:

@@ -42,6 +42,7 @@ KINDS = {
     "kernel_body": "The body of a kernel changed; both are judged, and what they compute is not compared.",
     "reshaped_result": "An instruction with the same operands has other dimensions or another element type.",
     "operation": "An instruction with the same operands computes something else, or along other dimensions.",
+    "operands": "An instruction takes its operands in another order, or another element of a tuple.",
     "constant": "A constant of the program has another value.",
     "kernel": "Something of a kernel changed besides its blocks: semantics, scratch memory, aliases, grid.",
     "policy": "The rules of the gate itself would let more through; the old ones judge until they are approved.",

@@ -2,9 +2,7 @@
 
 An operator of `MEANING` changes what the program computes, what it costs, or what it promises its caller; one of
 `ALIKE` changes nothing of that. Each takes the text and a source of chance, and gives the new text, or None where there
-is nothing to edit. Run as a module on files or folders, it prints how many of each the gate lets pass:
-
-    python -m tests.changes.mutants 20 dumps/
+is nothing to edit. `benchmarks/gate_mutants.py` counts how many of each the gate lets pass.
 """
 
 from __future__ import annotations
@@ -13,10 +11,7 @@ import base64
 import datetime
 import random
 import re
-import sys
-from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from layoutproof.changes import policy
 from layoutproof.changes.program_changes import compare
@@ -287,14 +282,24 @@ def constant(text: str, chance: random.Random) -> str | None:
     return _put(text, spot, str(int(spot[1]) + 1) if spot else None, 1)
 
 
+def trips(text: str, chance: random.Random) -> str | None:
+    """A loop that runs once more: the constant that its condition compares with."""
+    conditions = re.findall(r" while\(.*?condition=%([\w.\-]+)", text)
+    if not conditions:
+        return None
+    start = text.find(f"%{chance.choice(conditions)} (")
+    spot = re.compile(r" constant\((\d+)\)").search(text, start, text.find("\n}", start))
+    return _put(text, spot, str(int(spot[1]) + 1) if spot else None, 1)
+
+
 def element(text: str, chance: random.Random) -> str | None:
-    """Another element of a tuple: data flow, of which the gate sees shapes alone."""
+    """Another element of a tuple, of the same shape or of another."""
     spot = _spots(text, r"get-tuple-element\(%[\w.\-]+\), index=(\d+)", chance)
     return _put(text, spot, str(1 - min(1, int(spot[1]))) if spot else None, 1)
 
 
 def operands(text: str, chance: random.Random) -> str | None:
-    """Two operands in each other's place: data flow, of which the gate sees shapes alone."""
+    """Two operands in each other's place, which shapes do not show."""
     spot = _spots(text, r" (?:subtract|divide|power|dot|select)\((?:%[\w.\-]+, )?(%[\w.\-]+), (%[\w.\-]+)\)", chance)
     return (
         None
@@ -318,14 +323,22 @@ MEANING: dict[str, Operator] = {
             reduction,
         ),
         *(axes, bounds, operation, direction, slower_memory, host_memory, partitions, schedule, target, demand),
-        *(kernel_hole, kernel_map, kernel_body, collective_added, collective_removed, sharding, constant, element),
+        *(
+            kernel_hole,
+            kernel_map,
+            kernel_body,
+            collective_added,
+            collective_removed,
+            sharding,
+            constant,
+            element,
+            trips,
+        ),
         operands,
     )
 }
-SEEN_NOT_DENIED = ("constant", "kernel_body")
+SEEN_NOT_DENIED = ("constant", "kernel_body", "trips")
 """Operators whose class is a warning: a gate of layouts says that it saw them, and judges no arithmetic."""
-UNSEEN = ("element", "operands")
-"""Operators of data flow alone."""
 
 
 def renumbered(text: str, chance: random.Random) -> str | None:
@@ -417,32 +430,3 @@ def mutants(text: str, operators: dict[str, Operator], many: int, seed: int) -> 
 
 def _logical(shape: str) -> str:
     return re.sub(r"\{[^}]*\}", "", shape)
-
-
-def main(arguments: list[str]) -> None:
-    """Prints a table: operator, mutants, denied, unknown, warned, green; and the first green ones."""
-    many, files = (
-        int(arguments[0]),
-        [p for given in arguments[1:] for p in (sorted(Path(given).glob("*.txt")) or [Path(given)])],
-    )
-    table: Counter[tuple[str, str]] = Counter()
-    shown: Counter[str] = Counter()
-    for path in files:
-        text = path.read_text()
-        for operators, wanted in ((MEANING, ("denied", "unknown")), (ALIKE, ("green",))):
-            for name, new in mutants(text, operators, many, 7):
-                word, judged = verdict(text, new)
-                table[name, word] += 1
-                if word not in wanted and shown[name] < 3:
-                    shown[name] += 1
-                    lines = zip(text.splitlines(), new.splitlines(), strict=False)
-                    one, other = next((a, b) for a, b in lines if a != b)
-                    kinds = sorted({f.question for f in judged})
-                    print(f"{name}: {word} {kinds} {path.name}\n    {one.strip()[:200]}\n    {other.strip()[:200]}")
-    for name in (*MEANING, *ALIKE):
-        counts = {word: table[name, word] for word in ("denied", "unknown", "warned", "green")}
-        print(f"{name:<20} {sum(counts.values()):>6} " + " ".join(f"{word} {n}" for word, n in counts.items() if n))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -1,0 +1,80 @@
+"""Operands in each other's place and other elements of tuples; what only reads so is left alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from layoutproof.changes.program_changes import compare
+from layoutproof.changes.states import File
+
+TEXT = """HloModule flow, is_scheduled=true, entry_computation_layout=\
+{(f32[8,128]{1,0}, f32[8,128]{1,0})->(f32[8,128]{1,0}, f32[8,128]{1,0})}
+
+ENTRY %main (a: f32[8,128], b: f32[8,128]) -> (f32[8,128], f32[8,128]) {
+  %a = f32[8,128]{1,0} parameter(0), metadata={op_name="a"}
+  %b = f32[8,128]{1,0} parameter(1), metadata={op_name="b"}
+  %subtract.1 = f32[8,128]{1,0} subtract(%a, %b), metadata={op_name="jit(f)/sub"}
+  %add.1 = f32[8,128]{1,0} add(%a, %b), metadata={op_name="jit(f)/add"}
+  %tuple.1 = (f32[8,128]{1,0}, f32[8,128]{1,0}) tuple(%subtract.1, %add.1)
+  %barrier = (f32[8,128]{1,0}, f32[8,128]{1,0}) opt-barrier(%tuple.1)
+  %first = f32[8,128]{1,0} get-tuple-element(%barrier), index=0
+  %second = f32[8,128]{1,0} get-tuple-element(%barrier), index=1
+  ROOT %result = (f32[8,128]{1,0}, f32[8,128]{1,0}) tuple(%first, %second)
+}
+"""
+CHANGED = {
+    "two operands swapped": ("subtract(%a, %b)", "subtract(%b, %a)", ["subtract (jit(f)/sub)"]),
+    "another element": ("(%barrier), index=1", "(%barrier), index=0", ["second"]),
+    "the results swapped": ("tuple(%first, %second)", "tuple(%second, %first)", ["result"]),
+}
+ALIKE = {
+    "a sum the other way round": ("add(%a, %b)", "add(%b, %a)"),
+    "other names": ("subtract.1", "subtract.77"),
+}
+
+
+def operands(old: str, new: str) -> list[str]:
+    found = compare(File("a.txt", "a.txt", old.encode()), File("a.txt", "a.txt", new.encode()), "a.txt")
+    return [f.subject for f in found if f.question == "operands"]
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("name", CHANGED)
+def test_a_changed_flow_is_said_once_where_it_changed(name: str) -> None:
+    old, new, subjects = CHANGED[name]
+    assert operands(TEXT, TEXT.replace(old, new)) == subjects
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("name", ALIKE)
+def test_the_same_flow_is_no_finding(name: str) -> None:
+    assert not operands(TEXT, TEXT.replace(*ALIKE[name]))
+
+
+@pytest.mark.fast
+def test_an_element_named_with_the_operand() -> None:
+    """As jaxlib 0.12 prints it."""
+    newer = TEXT.replace("tuple(%first, %second)", "tuple(%barrier#0, %barrier#1)")
+    assert not operands(newer, newer)
+    assert operands(newer, newer.replace("%barrier#1)", "%barrier#0)")) == ["result"]
+
+
+@pytest.mark.fast
+def test_a_copy_to_another_layout_is_no_other_flow() -> None:
+    new = TEXT.replace("  %add.1 =", "  %copy.1 = f32[8,128]{0,1} copy(%b)\n  %add.1 =")
+    new = new.replace("add(%a, %b)", "add(%a, %copy.1)")
+    assert not operands(TEXT, new)
+
+
+def test_the_gate_denies_it(tmp_path: Path) -> None:
+    (tmp_path / "old.txt").write_text(TEXT)
+    for name, (old, new, _) in CHANGED.items():
+        (tmp_path / "new.txt").write_text(TEXT.replace(old, new))
+        command = [sys.executable, "-m", "layoutproof", "gate", "old.txt", "new.txt"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 1, (name, done.stdout)
+        assert "deny     operands" in done.stdout
