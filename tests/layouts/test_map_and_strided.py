@@ -41,3 +41,15 @@ def test_an_element_type_that_nobody_has_is_refused(kind: str) -> None:
 def test_element_types_of_xla_and_numpy_are_read(kind: str, size: int) -> None:
     """Bytes of one element."""
     assert lp.ask("padding", f"{kind}[] strides ()").figures["bytes"] == size
+
+
+@pytest.mark.parametrize("stride", ["2-N", "N-1-M", "1-2*N+M"])
+def test_a_stride_whose_sign_depends_on_sizes_and_may_be_one(stride: str) -> None:
+    """It is refused as soon as both signs are possible, also where the larger one is 1 at most."""
+    with pytest.raises(LayoutError, match=r"the sign of the stride .* depends on its sizes"):
+        lp.read_layout(f"f32[N,M,4] strides ({stride},1,1)")
+
+
+@pytest.mark.parametrize("stride", ["1-N", "N-1", "-N", "0"])
+def test_a_stride_that_is_never_of_the_other_sign(stride: str) -> None:
+    assert str(lp.read_layout(f"f32[N,M,4] strides ({stride},1,1)"))

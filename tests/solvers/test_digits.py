@@ -5,15 +5,20 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from collections import Counter
 
 import pytest
 
 import layoutproof as lp
 from layoutproof.core.claim import And, At, Claim, LexLess, Outside, Same
+from layoutproof.core.errors import BudgetExceeded
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Verdict
 from layoutproof.core.space import Space
+from layoutproof.registry.read import map_of, read_layout
+from layoutproof.solvers import sumset
 from layoutproof.solvers.decide import decide
+from layoutproof.solvers.digits.counts import tally
 from tests.properties import places
 
 
@@ -214,3 +219,97 @@ def test_padding_of_a_split(name: str, text: str, expected: object) -> None:
     result = lp.ask(name, text)
     assert result.counterexample == expected
     assert result.verdict is (Verdict.PROVED if expected is None else Verdict.REFUTED)
+
+
+@pytest.mark.parametrize(
+    ("question", "verdict", "counterexample"),
+    [
+        # a constant difference, of either sign, and none
+        (("same_map", "(i < 5) -> (i + 1,)", "(i < 5) -> (i,)"), "refuted", {"element": (0,)}),
+        (("same_map", "(i < 5) -> (i,)", "(i < 5) -> (i + 1,)"), "refuted", {"element": (0,)}),
+        (("same_map", "(i < 5) -> (i + 1 - 1,)", "(i < 5) -> (i,)"), "proved", None),
+        # what is added before a division counts
+        (("same_map", "(i < 8) -> ((i + 1) // 2,)", "(i < 8) -> (i // 2,)"), "refuted", {"element": (1,)}),
+        (("same_map", "(i < 8) -> ((i + 2) // 2,)", "(i < 8) -> (i // 2 + 1,)"), "proved", None),
+        # places that start below the box, and end within it or where it ends
+        (("covers", "(i < 5) -> (i - 2,) in [4]"), "refuted", {"place": (3,)}),
+        (("covers", "(i < 5) -> (i - 2,) in [3]"), "proved", None),
+        (("covers", "(i < 5, j < 2) -> (i * 3 + j - 2,) in [12]"), "refuted", {"place": (0,)}),
+        (("covers", "(i < N + 2) -> (i - 1,) in [N]"), "proved", None),
+        (("covers", "(i < N + 1) -> (i - 1,) in [N]"), "proved", None),
+        (("covers", "(i < N) -> (i - 1,) in [N]"), "refuted", {"sizes": {"N": 1}, "place": (0,)}),
+        (("covers", "(i < N, j < 2) -> (i,) in [N]"), "proved", None),
+        # the last value of a digit of two values, at a stride of either sign
+        (("in_bounds", "(i < 2) -> (i * (M - N) + N,) in [N + M]"), "proved", None),
+        (
+            ("in_bounds", "(k < M, i < 2) -> (i * (M - N) + N, k) in [N + 1, M]"),
+            "refuted",
+            {"sizes": {"M": 2, "N": 1}, "element": (0, 1)},
+        ),
+    ],
+)
+def test_what_single_lines_say(question: tuple[str, ...], verdict: str, counterexample: object) -> None:
+    """Each is decided, by whoever, as its definition says."""
+    found = lp.ask(*question)
+    assert (found.verdict.value, found.counterexample) == (verdict, counterexample), found.reason
+
+
+@pytest.mark.parametrize(("turning", "by"), [(6, "digits"), (7, "smt")])
+def test_as_many_strides_whose_sign_depends_on_sizes(turning: int, by: str) -> None:
+    """Each doubles the corners, so more than six are another engine's."""
+    names = "abcdefg"[:turning]
+    total = " + ".join(f"{name} * (M - N)" for name in names)
+    text = f"({', '.join(f'{name} < 2' for name in names)}) -> ({total} + {turning} * N,) in [{turning} * (M + N)]"
+    found = lp.ask("in_bounds", text)
+    assert (found.verdict.value, found.decided_by) == ("proved", by), found.reason
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        ("covers", "(i < N + 2) -> (i - 1,) in [N]"),
+        ("covers", "(i < N, j < 2) -> (i,) in [N]"),
+        ("covers", "(i < 5) -> (i - 2,) in [3]"),
+        ("in_bounds", "(i < 2) -> (i * (M - N) + N,) in [N + M]"),
+    ],
+)
+def test_what_digits_alone_prove(question: tuple[str, str]) -> None:
+    assert lp.ask(*question, engine="digits").verdict is Verdict.PROVED
+
+
+def test_sets_that_are_too_long() -> None:
+    """A set of as many values as the limit is refused, one less is not; strides beyond all others stand apart."""
+    sumset.check(sumset.EXACT - 1)
+    with pytest.raises(BudgetExceeded, match=f"its {sumset.EXACT + 1} values"):
+        sumset.check(sumset.EXACT)
+    assert sumset.cuts([(2, 1), (2, 4), (3, 8)], 2) == [(1, 2), (2, 0), (3, 0)]
+    assert sumset.cuts([(2, 1), (2, 4), (3, 8)], 5) == [(1, 1), (3, 4)]
+
+
+def test_elements_that_share_places_are_counted_up_to_a_bound() -> None:
+    """Beyond it nobody counts them: the figures are left out, and nothing is guessed."""
+    few = read_layout("(i < 30, j < 30) -> (i + j,) in [59]")
+    many = read_layout("(i < 30000, j < 30000) -> (i + j,) in [59999]")
+    assert tally(map_of(few)).places == 59
+    with pytest.raises(BudgetExceeded, match="share coordinates"):
+        tally(map_of(many))
+
+
+def test_whether_two_lists_make_the_same_sums() -> None:
+    """Of small sets and of larger ones, against all sums written out; many have the same ends."""
+    rng, met = random.Random(20261122), Counter[bool]()
+    for number in range(600):
+        many = rng.choice((4, 4, 80))
+        left = [(rng.randint(1, many), rng.randint(1, 6)) for _ in range(rng.randint(1, 3))]
+        right = [(rng.randint(1, many), rng.randint(1, 6)) for _ in left]
+        if rng.random() < 0.5:
+            # the same ends: one more stride makes up for what is missing
+            short, long = sorted((left, right), key=sumset.span)
+            short.append((2, sumset.span(long) - sumset.span(short)))
+        steps = [[(extent, stride) for extent, stride in side if stride] for side in (left, right)]
+        sums = [
+            {sum(row) for row in itertools.product(*[[k * s for k in range(e)] for e, s in side])} for side in steps
+        ]
+        assert sumset.same_set(*steps) is (sums[0] == sums[1]), (number, steps)
+        met[sums[0] == sums[1]] += 1
+    assert min(met[True], met[False]) > 40, met

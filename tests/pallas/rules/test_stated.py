@@ -1,0 +1,144 @@
+"""What single lines of rules say, each with a kernel for which another line would say something else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import layoutproof as lp
+from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.kernel.kernel_text import read_kernel
+from layoutproof.pallas.judge import judge
+
+
+def kernel(grid: dict[str, Any], operands: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    return {"kernel": {"grid": grid, "operands": operands, **more}}
+
+
+def operand(name: str, role: str, array: str, block: list[Any], index: str, **more: Any) -> dict[str, Any]:
+    return {"name": name, "role": role, "array": array, "block": block, "index": index, **more}
+
+
+def told(question: str, grid: dict[str, Any], index: str, array: str = "f32[1024]", block: Any = 8) -> lp.Finding:
+    return lp.ask(question, kernel(grid, [operand("x", "in", array, [block], index)]))
+
+
+def fixed(question: str, text: dict[str, Any]) -> lp.Finding:
+    """The one refutation, with what to write instead."""
+    (found,) = [
+        f for f in judge(read_kernel(text["kernel"], ELEMENT_BITS)[0], names=[question]) if f.verdict.value == "refuted"
+    ]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("index", "verdict"),
+    [
+        # what int32 wraps is right where only a rest by a power of two is taken of it
+        ("(i) -> ((i * 3000000000) % 256)", "proved"),
+        ("(i) -> ((i * 3000000000 + 7) % 4294967296 // 16777216)", "proved"),
+        ("(i) -> ((i * 3000000000) % 100)", "refuted"),
+        ("(i) -> ((i * 3000000000) % 8589934592 // 16777216)", "refuted"),
+        # and where a quotient stands between, it is wrong
+        ("(i) -> ((i * 3000000000 // 2) % 256)", "refuted"),
+        # eight bits with a sign, and a number that only looks like that
+        ("(i) -> ((i * 3000000000 + 128) % 256 - 128)", "proved"),
+        ("(i) -> (max((i * 2147483647) % 100 - 50, 0))", "refuted"),
+        # a rest by one, and by what is no power of two below the limit
+        ("(i) -> ((i * 3000000000) % 1)", "refuted"),
+        ("(i) -> ((i * 3000000000) % 96)", "refuted"),
+        # unsigned numbers of 32 bits stay below that, and are no int32
+        ("(i) -> (min((i * 3000000000) % 4294967296, 7))", "proved"),
+        ("(i) -> (min((i * 3000000000) % 4294967296 + 1, 7))", "refuted"),
+        ("(i) -> (select(i < 3, (i * 3) % 4294967296 // 4, 0))", "proved"),
+        ("(i) -> (min((i * 3000000000) % 8589934592, 7))", "refuted"),
+    ],
+)
+def test_what_wraps_in_int32(index: str, verdict: str) -> None:
+    found = told("index_int32", {"i": 9}, index)
+    assert found.verdict.value == verdict, found.reason
+
+
+@pytest.mark.parametrize(("index", "verdict"), [("(i) -> (i + 1)", "proved"), ("(i) -> (i + 2)", "refuted")])
+def test_a_grid_counts_in_int32(index: str, verdict: str) -> None:
+    """The last program that any grid has is number 2**31 - 2."""
+    found = told("index_int32", {"i": "N"}, index, block=1)
+    assert found.verdict.value == verdict, found.reason
+    if verdict == "refuted":
+        assert found.counterexample is not None
+        assert found.counterexample["program"] == (2**31 - 2,)
+    wide = kernel({"i": "N", "j": "M"}, [operand("x", "in", "f32[1024]", [1], "(i, j) -> (i + j + 1)")])
+    assert lp.ask("index_int32", wide).verdict.value != "proved"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "verdict"), [("i, 8, j * 16, 16", "proved"), ("i, 8, j * 16, 17", "refuted"), ("i, 8, 36, 16", "refuted")]
+)
+def test_each_bounded_slice_ends_within_the_array(sizes: str, verdict: str) -> None:
+    """Of two bounded dimensions the second one, too, with its own start and size."""
+    first, size, second, other = sizes.split(", ")
+    index = f"(i, j) -> (ds({first} * 8, {size}), ds({second}, {other}))"
+    blocks = [{"bounded": 8}, {"bounded": 17}]
+    found = lp.ask("blocks_in_bounds", kernel({"i": 4, "j": 3}, [operand("x", "in", "f32[32,48]", blocks, index)]))
+    assert found.verdict.value == verdict, found.reason
+
+
+ALIASED = (
+    ("(i) -> (i)", "(i) -> (i)", "proved"),
+    ("(i) -> (i)", "(i) -> (3 - i)", "refuted"),
+    ("(i) -> (max(i - 1, 0))", "(i) -> (i)", "refuted"),
+)
+
+
+@pytest.mark.parametrize(("reads", "writes", "verdict"), ALIASED)
+def test_what_is_overwritten_before_it_is_read(reads: str, writes: str, verdict: str) -> None:
+    """Blocks that a buffer's reader still needs: the leading dimensions say that only of one and the same map."""
+    operands = [operand("x", "in", "f32[32]", [8], reads), operand("o", "out", "f32[32]", [8], writes)]
+    found = lp.ask("alias_hazard", kernel({"i": 4}, operands, aliases={"x": "o"}))
+    assert found.verdict.value == verdict, found.reason
+
+
+def test_names_of_what_is_written_twice_and_how_to_end_it() -> None:
+    """Blocks or elements, by the kind of block; vmap is named where it made the dimension parallel."""
+    for block, index, word in ((8, "(i, j) -> (j)", "block"), ({"element": 8}, "(i, j) -> (j * 4)", "element")):
+        operands = [operand("o", "out", "f32[64]", [block], index)]
+        for vmapped, way in ((), 'make it "arbitrary"'), (("i",), "vmap made it parallel: batch outside of the call"):
+            semantics = {"semantics": ["parallel", "arbitrary"], "vmapped": list(vmapped)}
+            found = fixed("parallel_writes", kernel({"i": 2, "j": 3}, operands, **semantics))
+            assert f"both write {word} (" in found.reason
+            assert way in found.fix
+
+
+@pytest.mark.parametrize(("index", "verdict"), [("(i) -> (i * 4)", "refuted"), ("(i) -> (i * 60 + 4)", "proved")])
+def test_what_windows_share_outside_of_the_array_is_dropped(index: str, verdict: str) -> None:
+    """Elements that two programs write count where the array has them."""
+    block = {"element": 8, "padding": [4, 60]}
+    found = lp.ask(
+        "parallel_writes",
+        kernel({"i": 2}, [operand("o", "out", "f32[64]", [block], index)], semantics=["parallel"]),
+    )
+    assert found.verdict.value == verdict, found.reason
+
+
+def test_which_dimension_to_make_the_innermost() -> None:
+    """The one that does not choose the block, outside of one that does."""
+    operands = [operand("o", "out", "f32[32,64]", [8, 8], "(i, j, k) -> (i, k)")]
+    found = fixed("revisits", kernel({"i": 2, "j": 3, "k": 4}, operands))
+    assert found.fix.startswith("grid dimension 1 does not choose the block of o"), found.fix
+
+
+@pytest.mark.parametrize(("block", "index"), [(8, "(i) -> (i)"), ({"element": 8}, "(i) -> (i * 8)")])
+def test_what_nobody_reads_is_named_by_its_first_element(block: Any, index: str) -> None:
+    found = lp.ask("inputs_read", kernel({"i": 3}, [operand("x", "in", "f32[32]", [block], index)]))
+    assert (found.verdict.value, found.counterexample) == ("refuted", {"element": (24,)})
+
+
+@pytest.mark.parametrize(
+    ("index", "verdict"), [("(i) -> (t[i] - t[7 - (7 - i)])", "proved"), ("(i) -> (t[i] - t[(i + 1) % 4])", "refuted")]
+)
+def test_an_entry_that_is_read_twice_is_one_entry(index: str, verdict: str) -> None:
+    """Where two reads are of the same entry they give the same value, whatever that is."""
+    tables = {"t": {"array": "s32[8]", "assume": ["0 <= t < 4"]}}
+    found = lp.ask("blocks_in_bounds", kernel({"i": 4}, [operand("x", "in", "f32[8]", [8], index)], tables=tables))
+    assert found.verdict.value == verdict, found.reason
