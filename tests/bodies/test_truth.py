@@ -13,7 +13,7 @@ from tests.bodies.truth.compare import Compared, compared
 from tests.bodies.truth.description import shown
 from tests.bodies.truth.generate import kernel
 from tests.bodies.truth.literal import QUESTIONS, truth
-from tests.bodies.truth.oracles import GOES_ON, HANG, MODES, Child, one_run, verdict_of_runs
+from tests.bodies.truth.oracles import GOES_ON, HANG, LINTS, MODES, Child, one_run, verdict_of_lints, verdict_of_runs
 
 EACH = 6
 """Kernels of one test."""
@@ -97,3 +97,12 @@ def test_a_run_that_waits_for_ever_ends_nothing_else() -> None:
         assert child.ask("one_run", 20003, "nan", limit=60)["said"] == ""
     finally:
         child.close()
+
+
+def test_the_linter_flags_what_fills_up_a_block() -> None:
+    """An array of one row that lies in VMEM, read in blocks of eight: no element of the kernel's is outside."""
+    silent = {target: {"lowered": True, "said": ""} for target in LINTS}
+    small = {"lowered": True, "said": "[LLO_LINT] bounds_check :: shape = 'f32[1,128]{1,0:T(1,128)S(1)}'"}
+    large = {"lowered": True, "said": "[LLO_LINT] bounds_check :: shape = 'f32[1,128]{1,0:T(1,128)}'"}
+    assert verdict_of_lints(40012, {**silent, "bounds_check": small})[0] == []
+    assert len(verdict_of_lints(40012, {**silent, "bounds_check": large})[0]) == 1
