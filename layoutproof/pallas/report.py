@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
 from layoutproof.core.document import document
+from layoutproof.core.errors import listed
 from layoutproof.core.finding import ACCEPTED, IDLE, Finding, as_dict, split_place
 from layoutproof.core.finding import text as text_of
 from layoutproof.core.result import Verdict, plain
@@ -18,12 +20,25 @@ from layoutproof.pallas.judge import BODY, advice
 
 
 def text(calls: Sequence[Judged], everything: bool = False) -> str:
-    """Every call with what is not proved of it (or everything), then one line that counts."""
-    return "\n".join([*(f"{one(call, everything)}\n" for call in calls), summary(calls)])
+    """Every call with what is not proved of it (or everything), then one line that counts.
+
+    What several calls need alike is said once, before the last line.
+    """
+    needs = Counter(needed for call in calls if (needed := advised(call)))
+    shared = {needed for needed, many in needs.items() if many > 1}
+    joint = []
+    for needed in needs:
+        if needed in shared:
+            names = list(dict.fromkeys(str(call.call.name) for call in calls if advised(call) == needed))
+            joint.append(visible(f"{needs[needed]} calls need the same: {listed(names)}") + f"\n  assume   {needed}\n")
+    blocks = [f"{one(call, everything, shared)}\n" for call in calls]
+    return "\n".join([*blocks, *joint, summary(calls)])
 
 
-def one(call: Judged, everything: bool = False) -> str:
+def one(call: Judged, everything: bool = False, elsewhere: Collection[str] = ()) -> str:
     """One call: where it is, its grid and target, how much is proved, and each finding with its numbers.
+
+    elsewhere: what calls need that is said for several of them at once.
 
     matmul_kernel   kernels/matmul.py:70
       grid     (3, 3, 3)
@@ -62,8 +77,8 @@ def one(call: Judged, everything: bool = False) -> str:
         lines.append(f"  unknown  what the hardware demands: {call.foreign}")
     elif not call.findings:
         lines.append("  unknown  there is nothing in it to ask about")
-    needed = _options(*advice(call.findings))
-    if needed:
+    needed = advised(call)
+    if needed and needed not in elsewhere:
         lines.append(f"  assume   {needed}")
     lines += run
     left = call if everything else without_proved(call)
@@ -184,6 +199,11 @@ def _call_json(call: Judged) -> dict[str, Any]:
         "replay": None if call.replay is None else call.replay.as_dict(),
         "findings": [as_dict(f) | {"asked": f.asked, "replay": _run(call, f)} for f in call.findings],
     }
+
+
+def advised(call: Judged) -> str:
+    """All that a call needs so that what is unknown of it is settled, as the command takes it; "" for nothing."""
+    return _options(*advice(call.findings))
 
 
 def _options(assume: str, where: str) -> str:

@@ -199,6 +199,21 @@ def test_all_advice_can_be_pasted_at_once(name: str, advised: set[str], where: s
     assert (code, "  assume   " in out) == (0, False)
 
 
+def test_what_several_calls_need_alike_is_said_once(run: Any) -> None:
+    """A file of calls that read the same kind of table."""
+    source = "from users_kernels import gather\n\n\ndef alike(t, x):\n"
+    Path("several.py").write_text(source + "    for k in range(4):\n        x = gather(t + k, x)\n    return x\n")
+    code, out, _ = run("several.py:alike", "--args", "s32[8], f32[64,128]")
+    assert code == 3
+    assert out.count("  assume   ") == 1
+    joint = '4 calls need the same: kernel\n  assume   --assume "0 <= prefetch0 < 8"\n\n4 Pallas calls: '
+    assert joint in out
+    found = json.loads(run("several.py:alike", "--args", "s32[8], f32[64,128]", "--json")[1])
+    assert [call["assume"] for call in found["kernels"]] == ["0 <= prefetch0 < 8"] * 4
+    code, out, _ = run("several.py:alike", "--args", "s32[8], f32[64,128]", "--assume", "0 <= prefetch0 < 8")
+    assert (code, "  assume   " in out) == (0, False)
+
+
 def test_what_an_engine_leaves_open_is_no_bug_to_report(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hole that no second engine confirms is an unknown with that reason."""
     from layoutproof.core.errors import Unsupported
