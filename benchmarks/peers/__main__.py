@@ -233,11 +233,11 @@ def page(found: dict[str, list[Outcome]], missing: Sequence[Peer], seconds: floa
 HEAD = """# Peers on the same questions
 
 `python benchmarks/peers --page` prints this page; `--install` makes the environments that it asks. {many} questions
-(`benchmarks/peers/questions.py`; {system}, {day}), each to each peer that has words for it, in a process of its own
-with {seconds} s for one question. Whether an answer is right is known by looking at every element. Where there is no
-answer (no layout is that composition) to refuse is right. "refused" is an exception, or "cannot prove it". The times
-are medians over the questions that both answered, with every layout made anew and nothing remembered; read the ratio,
-which is the median of the ratios.
+(`benchmarks/peers/questions.py`; {system}, {day}), each to each peer that has words
+for it, in a process of its own with {seconds} s for one question. Whether an answer is right is known by looking at
+every element. Where there is no answer (no layout is that composition) to refuse is right. "refused" is an exception,
+or "cannot prove it". The times are medians over the questions that both answered, with every layout made anew and
+nothing remembered; read the ratio, which is the median of the ratios.
 """
 
 MATRICES = """
