@@ -261,13 +261,13 @@ class TpuKernels:
         tile: tuple[int, ...] = tile_of(dims, bits, self.name) if len(dims) > 1 else ()
         if len(dims) == 1:
             tile = (CHIPS[self.name].packed_rows * packing_of(bits) * LANES,)
-        if bits < 16 and len(dims) > 1 and self.rules.narrow_rows:
+        rows: Any = operand.block[-2].size if len(dims) > 1 else 0
+        if bits < 16 and len(dims) > 1 and self.rules.narrow_rows and rows % tile[0]:
+            # a window of whole tiles starts at one; another has tiles of 8 rows (s8 and s4 on v5e, libtpu 0.0.52)
             tile = (min(tile[0], SUBLANES), tile[1])
         pairs = zip(range(len(dims) - len(tile), len(dims)), tile, strict=True)
-        # a window as long as the array starts at 0 or outside, and outside is another property's business
-        return tuple(
-            (d, t) for d, t in pairs if operand.block[d].kind == "element" and operand.block[d].size != dims[d]
-        )
+        # of a window as long as the array too: 0 need not be proved, anything else must be
+        return tuple((d, t) for d, t in pairs if operand.block[d].kind == "element")
 
     def relayout(self, operand: Operand) -> tuple[int, str]:
         """Bytes copied because the operand's default layout is not row-major, and the sentence that says so."""

@@ -18,7 +18,7 @@ from layoutproof.core.size import Size
 from layoutproof.core.term import Amount
 from layoutproof.hardware.facts import Fact
 from layoutproof.hardware.tpu_chips import CHIPS
-from layoutproof.hardware.tpu_tiles import LANES, round_up, vmem_bytes
+from layoutproof.hardware.tpu_tiles import GRAIN, LANES, round_up, vmem_bytes
 from layoutproof.kernel.kernel import Kernel, MemoryUse, Operand, Scratch
 
 SPILLS = (2.18, "jax's flash attention with blocks of 1024 on v5e, libtpu 0.0.52")
@@ -80,7 +80,7 @@ def window_bytes(operand: Operand, block: Sequence[Any], programs: Iterable[Any]
     block: the sizes of the dimensions that are not squeezed.  programs: as for `moves`.
     """
     one = vmem_bytes(block, vmem_bits(operand.dtype), on)
-    return on.select(moves(operand, programs, on), (operand.buffers or 2) * one, one)
+    return on.select(moves(operand, programs, on), round_up((operand.buffers or 2) * one, GRAIN), round_up(one, GRAIN))
 
 
 def vmem_bits(dtype: str) -> int:
@@ -103,7 +103,7 @@ def _window(kernel: Kernel, operand: Operand) -> int:
 
 
 def _bytes(dims: Sequence[Amount], dtype: str) -> int:
-    return int(vmem_bytes(_known(dims), vmem_bits(dtype)))
+    return int(round_up(vmem_bytes(_known(dims), vmem_bits(dtype)), GRAIN))
 
 
 def _known(dims: Sequence[Amount]) -> Sequence[Any]:

@@ -21,7 +21,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import product
 from layoutproof.core.term import Term, value_of
 from layoutproof.hardware.tpu_memory import vmem_bits, window_bytes
-from layoutproof.hardware.tpu_tiles import vmem_bytes
+from layoutproof.hardware.tpu_tiles import GRAIN, round_up, vmem_bytes
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.solvers.interval import ends
 from layoutproof.tilings.traffic import Traffic, traffic
@@ -77,7 +77,7 @@ class CostModel:
         for scratch in (*kernel.scratch, *kernel.scoped):
             if scratch.memory == "vmem":
                 dims = [value_of(n, names, on) for n in scratch.dims]
-                vmem = vmem + vmem_bytes(dims, vmem_bits(scratch.dtype), on)
+                vmem = vmem + round_up(vmem_bytes(dims, vmem_bits(scratch.dtype), on), GRAIN)
         if not moves or (most is not None and ends(vmem)[0] > most):
             return {"steps": steps, "vmem": vmem}
         moved: Any = 0

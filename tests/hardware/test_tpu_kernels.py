@@ -12,6 +12,7 @@ import pytest
 
 import layoutproof as lp
 from layoutproof.core.errors import LayoutError, Unsupported
+from layoutproof.core.expression import parse_expression
 from layoutproof.core.size import symbol
 from layoutproof.core.term import Term
 from layoutproof.hardware import tpu_kernels
@@ -244,3 +245,66 @@ def test_what_a_copy_to_row_major_costs(target: str, dtype: str, read: int, writ
     }
     result = lp.ask("relayout", {"kernel": {"name": "k", "grid": {"i": 1}, **operands}}, target=target)
     assert f"before the kernel {read} bytes are read and {written} written" in result.reason
+
+
+@pytest.mark.parametrize(
+    ("target", "dims", "index", "tile"),
+    [
+        ("v5e", (60, 256), ("g0", "g1*128"), 8),
+        ("v5e", (64, 60), ("g0*8", "4"), 128),
+        ("v5e", (4, 256), ("g0*2", "g1*128"), 4),
+        ("v5e", (64,), ("g0",), 128),
+        ("v2", (64,), ("g0*128",), 256),
+        ("v5e", (60, 256), ("0", "g1*128"), 0),
+        ("v5e", (8, 256), ("g0*8", "g1*128"), 0),
+        ("v5e", (64,), ("g0*128",), 0),
+    ],
+)
+def test_a_window_as_long_as_the_array_must_start_at_a_tile_too(
+    target: str, dims: tuple[int, ...], index: tuple[str, ...], tile: int
+) -> None:
+    """Each was compiled (libtpu 0.0.52): "Couldn't prove that tiling .. divides index"; until then we took them."""
+    block = tuple(Block("element", n if n < 128 else 128) for n in dims)
+    o = Operand("x", "out", dims, "f32", block, tuple(parse_expression(text) for text in index))
+    why = kernel_target(target, "0.0.52").refuses_index(o)
+    assert (f"cannot prove that {tile} divides" in why) is (tile > 0)
+    assert (why == "") is (tile == 0)
+
+
+@pytest.mark.parametrize(
+    ("dims", "dtype", "index", "used"),
+    [
+        ((16,), "f32", "0", 1024),
+        ((16,), "f32", "i", 1024),
+        ((300,), "f32", "0", 2048),
+        ((300,), "f32", "i", 3072),
+        ((300,), "bf16", "0", 1024),
+        ((1300,), "f32", "0", 6144),
+    ],
+)
+def test_vmem_is_given_out_by_1024_bytes(dims: tuple[int, ...], dtype: str, index: str, used: int) -> None:
+    """The compiler's own figures on v4, v5e and v6e (libtpu 0.0.52), all buffers of a window together."""
+    o = Operand("x", "in", dims, dtype, tuple(Block("blocked", n) for n in dims), (parse_expression(index),))
+    assert kernel_target("v5e").memory(Kernel("k", (4,), ("i",), (o,)))[0].used == used
+    two = Kernel("k", (4,), ("i",), (o, replace(o, name="y")), scratch=(Scratch((1, 128), "f32"),))
+    assert kernel_target("v5e").memory(two)[0].used == 2 * used + 1024
+
+
+@pytest.mark.parametrize(
+    ("dtype", "rows", "block", "starts"),
+    [
+        ("s8", 64, 8, 8), ("s8", 64, 24, 8), ("s8", 64, 32, 32), ("s8", 96, 96, 32), ("s8", 60, 32, 8),
+        ("s4", 128, 32, 8), ("s4", 128, 64, 64),
+    ],
+)  # fmt: skip
+def test_a_window_of_whole_tiles_starts_at_one(dtype: str, rows: int, block: int, starts: int) -> None:
+    """Compiled for v5e with starts of 8, 16, 32 and 64 rows (libtpu 0.0.52); until then 8 was enough for all."""
+    o = Operand("x", "out", (rows, 256), dtype, (Block("element", block), Block("element", 128)), ())
+    taken = [
+        step
+        for step in (8, 16, 32, 64)
+        if not kernel_target("v5e", "0.0.52").refuses_index(
+            replace(o, index=(parse_expression(f"g0*{step}"), Term("int", 0)))
+        )
+    ]
+    assert taken == [step for step in (8, 16, 32, 64) if step % starts == 0]
