@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,14 @@ class CrossChecked(Answer):
     def __str__(self) -> str:
         return table.as_text(self.table)
 
+    def markdown(self) -> str:
+        """The same as a table of Markdown, for a page.
+
+        Returns:
+            The text.
+        """
+        return table.as_markdown(self.table)
+
     def as_dict(self) -> dict[str, Any]:
         """What `layoutproof crosscheck --json` prints."""
         return document(self.exit_code, table.as_json(self.table) | {"findings": list(map(as_dict, self.findings))})
@@ -61,15 +69,20 @@ def crosscheck(
     random: int = 0,
     seed: int = 0,
     sources: Sequence[str] = (),
+    args: Sequence[str] = (),
+    kwargs: Mapping[str, str] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> CrossChecked:
     """Put layouts and kernels to sources that share nothing with this package, and compare what they say.
 
     Args:
-        *given: Spec files and folders, and layouts as `read_layout` takes them.
+        *given: Spec files and dumps, folders of them, kernels as `MODULE:FUNCTION` or `FILE.py:FUNCTION`, and layouts
+            as `read_layout` takes them.
         random: How many cases to make at random besides.
         seed: Of those; the same seed makes the same cases.
         sources: The names of those to ask; all by default.
+        args: Of the functions, texts such as "bf16[4096,512]".
+        kwargs: The same by name.
         progress: Called with (source, cases done, of how many).
 
     Returns:
@@ -81,8 +94,8 @@ def crosscheck(
     >>> crosscheck("f32[3,5]{1,0:T(2,2)}", sources=["numpy"]).exit_code
     0
     """
-    cases = given_cases(given)
+    cases = given_cases(given, args, kwargs)
     if not cases and not random:
-        raise LayoutError("nothing to compare: name spec files or layouts, or ask for random cases")
+        raise LayoutError("nothing to compare: name spec files, dumps, kernels or layouts, or ask for --random N")
     title = f"{len(cases) + random} cases" + (f", {random} of them random with seed {seed}" if random else "")
     return CrossChecked(run.run(title, cases, sources, progress or (lambda name, done, of: None), random, seed))

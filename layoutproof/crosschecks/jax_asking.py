@@ -6,6 +6,7 @@ import importlib.metadata
 import importlib.util
 import json
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from layoutproof.compiler.child import Child, ask
 from layoutproof.crosschecks.case import Case
@@ -22,14 +23,30 @@ def jax_missing() -> str:
     return "" if importlib.util.find_spec("jax") else "not installed (pip install 'layoutproof[jax]')"
 
 
+def gpu_missing() -> str:
+    """What has to be there before a GPU can be asked."""
+    plugins = [entry.name for entry in importlib.metadata.entry_points(group="jax_plugins")]
+    if jax_missing() or any("cuda" in name or "rocm" in name for name in plugins):
+        return jax_missing()
+    return "not installed: JAX has no plugin for a GPU here (pip install 'jax[cuda12]')"
+
+
+def tpu_missing() -> str:
+    """What has to be there before a TPU can be asked."""
+    if jax_missing() or importlib.util.find_spec("libtpu") is None:
+        return jax_missing() or "not installed: JAX has no plugin for a TPU here (pip install 'jax[tpu]')"
+    there = any(Path("/dev").glob("accel*")) or any(Path("/dev").glob("vfio/[0-9]*"))
+    return "" if there else "no TPU in this machine"
+
+
 def jax_version(where: str) -> str:
     """JAX with its version, and where it runs."""
     return f"jax {importlib.metadata.version('jax')}, {where}"
 
 
-def jax_child(name: str, **environment: str) -> Child:
-    """A process that asks JAX. name: of what is asked, in errors."""
-    return Child(name, "layoutproof.crosschecks.in_jax", environment, SECONDS, MEMORY)
+def jax_child(name: str, memory: int | None = MEMORY, **environment: str) -> Child:
+    """A process that asks JAX. name: of what is asked, in errors.  memory: bytes of address space, None = no limit."""
+    return Child(name, "layoutproof.crosschecks.in_jax", environment, SECONDS, memory)
 
 
 def asked(

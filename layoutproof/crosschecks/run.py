@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -35,8 +36,30 @@ def run(
     start = time.monotonic()
     asked = {name: source(name) for name in names or sources()}
     made = partial(_with_random, cases, random, seed)
-    rows = [_row(name, module, made(module), progress) for name, module in asked.items()]
-    return Table(title, tuple(rows), time.monotonic() - start)
+    work = [partial(_row, name, module, made(module), progress) for name, module in asked.items()]
+    return Table(title, tuple(_beside(work)), time.monotonic() - start)
+
+
+def _beside(work: Sequence[Callable[[], Row]]) -> list[Row]:
+    """What each gives, all at once: most of them wait for a process of their own."""
+    done: dict[int, Row | BaseException] = {}
+
+    def one(k: int) -> None:
+        try:
+            done[k] = work[k]()
+        except BaseException as error:
+            done[k] = error
+
+    # threads that nobody waits for when the run is interrupted: their processes end with this one
+    threads = [threading.Thread(target=one, args=(k,), daemon=True) for k in range(len(work))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for result in done.values():
+        if isinstance(result, BaseException):
+            raise result
+    return [row for _, row in sorted(done.items()) if isinstance(row, Row)]
 
 
 def _with_random(cases: Sequence[Case], random: int, seed: int, module: Source) -> list[Case]:

@@ -48,26 +48,54 @@ class Table:
     seconds: float = 0.0
 
 
+HEADINGS = ("source", "version", "cases", "agree", "numbers compared", "disagree", "skipped")
+
+
 def as_text(table: Table) -> str:
-    """For people: the rows, then each disagreement with a line to paste."""
-    lines = [f"{table.title}, in {table.seconds:.0f} s"]
-    for row in table.rows:
-        if row.missing:
-            lines.append(f"{row.source:<12} skipped: {row.missing}")
-            continue
-        counts = (
-            f"{row.cases} cases, {row.agree} agree, {row.disagreeing} disagree, {sum(row.skipped.values())} skipped"
-        )
-        lines.append(f"{row.source:<12} {row.version}: {counts}")
-        lines += [f"             {number} skipped: {why}" for why, number in row.skipped.items()]
-    for row in table.rows:
-        for found in row.disagree:
-            wrong = found.disagree
-            lines.append(f"disagrees  {row.source}  {found.case}  {wrong.what} at {wrong.index}")
-            lines.append(
-                f"  ours     {wrong.ours}\n  theirs   {wrong.theirs}\n  again    {found.case.paste(row.source)}"
-            )
+    """For people: the rows, why something was skipped, and each disagreement with a line to paste."""
+    lines = [f"{table.title}, in {table.seconds:.0f} s", ""]
+    cells = [HEADINGS, *map(_cells, table.rows)]
+    whole = [row for row in cells if len(row) == len(HEADINGS)]
+    widths = [max(len(row[k]) for row in (whole if k else cells)) for k in range(len(HEADINGS))]
+    for row in cells:
+        aligned = zip(row[2:], widths[2:], strict=False)
+        left = (row[0].ljust(widths[0]), row[1].ljust(widths[1]), *(text.rjust(width) for text, width in aligned))
+        lines.append("  ".join(left).rstrip())
+    for one in table.rows:
+        lines += [f"{one.source}: {number} skipped: {why}" for why, number in one.skipped.items()]
+    for found, source in ((found, row.source) for row in table.rows for found in row.disagree):
+        lines += ["", *_disagreement(found, source)]
     return "\n".join(lines)
+
+
+def as_markdown(table: Table) -> str:
+    """The rows as a table of Markdown, what was skipped below it, disagreements last."""
+    lines = [f"{table.title}, in {table.seconds:.0f} s.", "", f"| {' | '.join(HEADINGS)} |"]
+    lines.append("|---|---|" + "---:|" * (len(HEADINGS) - 2))
+    for row in map(_cells, table.rows):
+        lines.append(f"| {' | '.join([f'`{row[0]}`', *row[1:], *[''] * (len(HEADINGS) - len(row))])} |")
+    reasons = [(row.source, n, why) for row in table.rows for why, n in row.skipped.items()]
+    if reasons:
+        lines += ["", "Skipped:", "", *(f"- `{source}`: {n} × {why}" for source, n, why in reasons)]
+    for found, source in ((found, row.source) for row in table.rows for found in row.disagree):
+        lines += ["", "```", *_disagreement(found, source), "```"]
+    return "\n".join(lines)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    if row.missing:
+        return row.source, f"skipped: {row.missing}"
+    numbers = (row.cases, row.agree, row.compared, row.disagreeing, sum(row.skipped.values()))
+    return row.source, row.version, *(f"{number:,}" for number in numbers)
+
+
+def _disagreement(found: Found, source: str) -> list[str]:
+    wrong, place = found.disagree, f"   {found.case.origin}" if found.case.origin else ""
+    where = f" at {wrong.index}" if wrong.index else ""
+    lines = [f"disagrees  {source}  {found.case}{place}", f"  {wrong.what}{where}"]
+    lines += [f"  here     {wrong.ours}", f"  there    {wrong.theirs}"]
+    lines += [f"  first    {found.first}"] if found.first.text != found.case.text else []
+    return [*lines, f"  again    {found.case.paste(source)}"]
 
 
 def as_json(table: Table) -> dict[str, Any]:

@@ -9,10 +9,13 @@ from layoutproof.core.errors import LayoutError
 
 
 @click.command()
-@click.argument("given", nargs=-1, metavar="[SPECS|LAYOUT]...")
+@click.argument("given", nargs=-1, metavar="[SPECS|DUMP|MODULE:FUNCTION|LAYOUT]...")
 @click.option("--random", type=click.IntRange(min=0), default=0, metavar="N", help="Also so many random cases.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random cases.")
 @click.option("--source", "sources", metavar="NAME", multiple=True, help="Ask this one only; may be repeated.")
+@click.option("--arg", "args", metavar="VALUE", multiple=True, help="Of a function: bf16[4096,512], or a literal.")
+@click.option("--kwarg", "kwargs", metavar="NAME=VALUE", multiple=True, help="The same, by name.")
+@click.option("--markdown", is_flag=True, help="Print the table as Markdown.")
 @click.option("--facts", is_flag=True, help="Find the recorded facts about targets again, and show what has moved.")
 @click.option("--libtpu", metavar="PATH", default="", help="With --facts: another compiler than the installed one.")
 @json_flag
@@ -21,13 +24,18 @@ def command(
     random: int,
     seed: int,
     sources: tuple[str, ...],
+    args: tuple[str, ...],
+    kwargs: tuple[str, ...],
+    markdown: bool,
     facts: bool,
     libtpu: str,
     as_json: bool,
 ) -> int:
     """Put layouts and kernels to sources that share nothing with this package, and compare what they say.
 
-    What is not installed is skipped, and decides nothing.
+    Spec files, dumps and folders of both, Pallas kernels by their function, single layouts, or random cases. Sources
+    that can abort or hang answer from processes of their own. What is not installed is skipped, and decides nothing.
+    Each kind of disagreement is shown on the smallest case that still has it, with a line that asks it again.
 
     With --facts, what rules about targets rest on is found again with the TPU compiler and the JAX that are installed,
     or with the libtpu.so of --libtpu: a new version that behaves in another way is seen on the day it is installed.
@@ -39,11 +47,21 @@ def command(
     from layoutproof.answers.of_facts import drift
     from layoutproof.core.finding import Answer
 
-    if facts and (given or random or sources):
+    if facts and (given or random or sources or markdown):
         raise LayoutError("--facts is about compilers: it takes no layouts, sources or random cases")
     if libtpu and not facts:
         raise LayoutError(f"--libtpu goes with --facts; for sources set TPU_LIBRARY_PATH={libtpu}")
-    answer: Answer = drift(libtpu) if facts else crosscheck(*given, random=random, seed=seed, sources=sources)
+    pairs = [text.partition("=") for text in kwargs]
+    if any(not sign for _, sign, _ in pairs):
+        raise LayoutError("--kwarg is written NAME=VALUE")
+    if facts:
+        answer: Answer = drift(libtpu)
+    else:
+        named = {name: value for name, _, value in pairs}
+        checked = answer = crosscheck(*given, random=random, seed=seed, sources=sources, args=args, kwargs=named)
+        if markdown and not as_json:
+            say(checked.markdown())
+            return checked.exit_code
     if as_json:
         return print_json(answer.as_dict())
     say(str(answer))
