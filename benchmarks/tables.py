@@ -16,9 +16,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from table import show
 
 import layoutproof as lp
-from benchmarks.table import show
 
 TIMES = 5
 

@@ -246,11 +246,9 @@ LANGUAGES: Mapping[str, Callable[[random.Random], Any]] = {
 }
 """One case of each kind, as `read_layout` takes it."""
 
-TURNS = tuple(
-    LANGUAGES[name]
-    for name in (
-        *("xla", "strided", "cute", "axe", "linear", "map", "sharding", "tpu", "blockspec"),
-        *("xla", "sharding", "cute", "axe", "xla", "map", "sharding", "tpu", "linear", "xla", "kernel"),
-    )
+_ROUND = (
+    *("xla", "strided", "cute", "axe", "linear", "map", "sharding", "tpu", "blockspec"),
+    *("xla", "sharding", "cute", "axe", "xla", "map", "sharding", "tpu", "linear", "xla"),
 )
+TURNS = tuple(LANGUAGES[name] for name in (*_ROUND, *_ROUND, "kernel"))
 """A kernel takes as long to run as dozens of layouts, so there are fewer."""

@@ -91,7 +91,7 @@ def both(first: Outcome, second: Outcome) -> Outcome:
     match first, second:
         case Agree(a), Agree(b):
             return Agree(a + b)
-        case (Disagree(), _) | (_, Skipped()):
+        case (Disagree(), _) | (_, Skipped("")) | (Agree(), Skipped()):
             return first
     return second
 

@@ -13,8 +13,12 @@ from typing import Any
 import pytest
 
 import layoutproof as lp
+from layoutproof.compiler.child import Child
+from layoutproof.crosschecks.case import layout_case
+from layoutproof.crosschecks.given import given_cases
+from layoutproof.crosschecks.jax_asking import asked
 from layoutproof.crosschecks.random_cases import LANGUAGES, random_cases
-from layoutproof.crosschecks.source import sources
+from layoutproof.crosschecks.source import Agree, Skipped, sources
 
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
 
@@ -49,7 +53,7 @@ def test_random_cases_agree_with_their_definitions() -> None:
 def test_random_cases_are_the_same_for_ever_and_of_every_language() -> None:
     first, second = ([case.text for case in random_cases(60, 3)] for _ in range(2))
     assert first == second != [case.text for case in random_cases(60, 4)]
-    kinds = {type(case.parsed).__name__ for case in random_cases(20, 0)}
+    kinds = {type(case.parsed).__name__ for case in random_cases(39, 0)}
     assert len(kinds) >= len(LANGUAGES) - 1  # XLA's and the TPU's layouts are one type
 
 
@@ -151,3 +155,123 @@ def test_bad_input_is_refused() -> None:
 
 def test_sources_are_their_files() -> None:
     assert {"numpy", "jax_cpu", "jax_shards", "pallas_interpret", "pallas_tpu_interpret"} <= set(sources())
+
+
+KERNELS = """
+import jax, jax.numpy as jnp
+from jax.experimental import pallas as pl
+
+
+def call(body):
+    spec = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    shape = jax.ShapeDtypeStruct((16, 128), jnp.float32)
+    return lambda x: pl.pallas_call(body, grid=(2,), in_specs=[spec], out_specs=spec, out_shape=shape)(x)
+
+
+def doubled(x, o):
+    o[...] = x[...] * 2
+
+
+def halved(x, o):
+    o[0:4, :] = x[0:4, :]
+
+
+right = call(doubled)
+wrong = call(halved)
+"""
+LYING = """
+import layoutproof.pallas.judge as m
+from dataclasses import replace
+from layoutproof.core.result import Verdict
+judged = m.judge
+m.judge = lambda *a, **k: tuple(replace(f, verdict=Verdict.PROVED, counterexample=None) for f in judged(*a, **k))
+"""
+
+
+@needs_jax
+def test_kernels_of_a_function_are_run(tmp_path: Path) -> None:
+    """What is proved of a kernel is held against running it: one that leaves rows unwritten shows NaN."""
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    source = ("--arg", "f32[16,128]", "--source", "pallas_tpu_interpret")
+    code, answer = command(tmp_path, "kernels.py:wrong", *source, fault=LYING)
+    assert code == 1
+    (finding,) = answer["findings"]
+    assert finding["reason"].startswith("what a run of the kernel shows: proved: ")
+    assert "NaN in outputs at (4, 0)" in finding["reason"]
+    for name in ("right", "wrong"):
+        code, answer = command(tmp_path, f"kernels.py:{name}", *source)
+        assert (code, rows(answer)["pallas_tpu_interpret"]["agree"]) == (0, 1), answer
+
+
+DUMP = """HloModule m, is_scheduled=true
+ENTRY e {
+  p = f32[4,6]{1,0:T(2,4)} parameter(0)
+  c = f32[4,6]{0,1:T(2,4)} copy(p)
+  ROOT b = f32[24]{0:T(8)} bitcast(c)
+}
+"""
+SPEC = """
+layouts: {a: "f32[N,M]{1,0:T(8,128)}"}
+checks:
+  - injective: a
+  - {bitcast: ["f32[16,128]{1,0:T(8,128)}", "f32[2048]{0:T(1024)}"]}
+"""
+
+
+def test_dumps_and_spec_files_are_read(tmp_path: Path) -> None:
+    """Each layout once, with its place; sizes get numbers."""
+    (tmp_path / "a.yaml").write_text(SPEC)
+    (tmp_path / "step.txt").write_text(DUMP)
+    found = given_cases([tmp_path / "a.yaml", tmp_path / "step.txt"])
+    assert [(case.kind, case.text, Path(case.origin).name) for case in found] == [
+        ("layout", "f32[5,3]{1,0:T(8,128)}", "a.yaml:4"),
+        ("layout", "f32[8,16]{1,0:T(8,128)}", "a.yaml:4"),
+        ("layout", "f32[16,128]{1,0:T(8,128)}", "a.yaml:5"),
+        ("layout", "f32[2048]{0:T(1024)}", "a.yaml:5"),
+        ("pair", "f32[16,128]{1,0:T(8,128)} -> f32[2048]{0:T(1024)}", "a.yaml:5"),
+        ("layout", "f32[4,6]{1,0:T(2,4)}", "step.txt:3"),
+        ("layout", "f32[4,6]{0,1:T(2,4)}", "step.txt:4"),
+        ("layout", "f32[24]{0:T(8)}", "step.txt:5"),
+        ("pair", "f32[4,6]{0,1:T(2,4)} -> f32[24]{0:T(8)}", "step.txt:4"),
+    ]
+    code, answer = command(tmp_path, "a.yaml", "step.txt", "--source", "numpy")
+    assert (code, rows(answer)["numpy"]["agree"]) == (0, 7)
+
+
+def test_a_process_that_ends_costs_its_own_case_only(tmp_path: Path) -> None:
+    """The others of its batch are compared, and the reason says how it ended."""
+    program = tmp_path / "child.py"
+    program.write_text(
+        "import os\nfrom layoutproof.compiler.serve import serve\n"
+        "def answer(request, tell):\n"
+        "    if any(text.startswith('f32[7') for text in request['cases']):\n"
+        "        os.abort()\n"
+        "    return [{'kind': 'Agree', 'compared': 1} for _ in request['cases']]\n"
+        "serve(answer)\n"
+    )
+    cases = [layout_case(text, "") for text in ("f32[3,5]{1,0}", "f32[7]{0}", "s8[4]{0}", "f32[4,4]{0,1}")]
+    child = Child("the child", program)
+    found = list(asked(child, "tables", "cpu", cases, 25, lambda case: case.text != "s8[4]{0}"))
+    assert [found[0], found[2], found[3]] == [Agree(1), Skipped(""), Agree(1)]
+    assert isinstance(found[1], Skipped)
+    assert "SIGABRT" in found[1].reason
+
+
+def test_the_table_as_markdown(tmp_path: Path) -> None:
+    """What is not there is a row that says so."""
+    fault = "import layoutproof.crosschecks.jax_asking as m\nm.jax_missing = lambda: 'not installed'"
+    (tmp_path / "sitecustomize.py").write_text(fault)
+    paths = [str(tmp_path), str(Path(lp.__file__).parents[1])]
+    done = subprocess.run(
+        [sys.executable, "-m", "layoutproof", "crosscheck", "f32[3,5]{1,0}", "--markdown"]
+        + [word for name in ("numpy", "jax_gpu") for word in ("--source", name)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        check=False,
+    )
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, done.stderr
+    assert lines[2].startswith("| source | version | cases | agree |")
+    assert lines[4].startswith("| `numpy` | numpy ")
+    assert lines[5].startswith("| `jax_gpu` | skipped: not installed |")

@@ -22,8 +22,9 @@ def missing() -> str:
 
 def compare(cases: Sequence[Case]) -> Iterator[Outcome]:
     """Which element each device holds, and where in its shard; what `devices_indices_map` says of it too."""
-    flags = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
-    return asked(jax_child("JAX on eight devices", **flags), "shards", "cpu", cases, 50, own)
+    flags = "--xla_force_host_platform_device_count=8"
+    child = jax_child("JAX on eight devices", JAX_PLATFORMS="cpu", XLA_FLAGS=flags)
+    return asked(child, "shards", "cpu", cases, 50, own)
 
 
 def own(case: Case) -> bool:
