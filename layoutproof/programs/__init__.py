@@ -1,5 +1,13 @@
 """Programs: what a compiler made of one, as a record, and claims about it.
 
-record      what was compiled: memory, collectives, copies, kernels, cycles, parameters and results by name
+A program is compiled ahead of time, for a TPU that is not there or for the CPU. Its record is plain data: memory,
+collectives by mesh axes, relayout copies, kernels with their VMEM, estimated cycles, parameters and results by name.
+
+record      the record as data, and the form in which it is kept
 reading     a compiled program's text -> its record
+compile     a function, for a target and a compiler -> what came of it
+compiling   the process that traces and compiles
+shardings   meshes and partition specs as text
+claims      what may be claimed of a record
+report      a record for people
 """

@@ -135,6 +135,12 @@ def _part(part: Part, unit: str) -> str:
 
 
 def _peak_memory(of: _Question) -> Finding:
+    """The most memory at one time on one device is within a bound, by the compiler's own figure.
+
+    Why it matters: what does not fit fails after the whole compilation, on the device. Options: `at_most`. Unknown
+    where the compiler says no peak.
+    Example: `- {peak_memory: step, at_most: 12GiB}`.
+    """
     memory = of.record.memory
     figures = {name: getattr(memory, name) for name in ("arguments", "outputs", "aliased", "temporaries")}
     figures["generated_code"] = memory.generated_code
@@ -148,6 +154,12 @@ def _peak_memory(of: _Question) -> Finding:
 
 
 def _argument_memory(of: _Question) -> Finding:
+    """All arguments together take at most so many bytes on one device, padding included.
+
+    By the compiler's own figure, else by the layouts of the entry. Refuted with the largest argument. Options:
+    `at_most`.
+    Example: `- {argument_memory: step, at_most: 4GiB}`.
+    """
     record = of.record
     value = record.memory.arguments if record.memory.arguments is not None else record.entry_bytes
     first = _largest(record.parameters)
@@ -171,6 +183,13 @@ def _donation(record: Record) -> str:
 
 
 def _copies(of: _Question) -> Finding:
+    """Relayout copies move at most so many bytes, in loops times their trips.
+
+    A copy, transpose or reshape counts where elements move within memory; read and written bytes together. Those of the
+    program's parameters and results are apart: `at_most` bounds what is inside, `entry_at_most` these. Unknown where a
+    trip count or a size is not in the text.
+    Example: `- {copies: step, at_most: 1MiB, entry_at_most: 0 bytes}`.
+    """
     limit = of.limit() if "at_most" in of.options else None
     entry_limit = of.limit("entry_at_most") if "entry_at_most" in of.options else None
     if limit is None and entry_limit is None:
@@ -204,6 +223,13 @@ def _copies(of: _Question) -> Finding:
 
 
 def _collectives(of: _Question) -> Finding:
+    """Collectives take at most so many bytes on one device and step, in loops times their trips.
+
+    Of each the larger side counts: what an all-gather gives, what a reduce-scatter takes. Options: `at_most`; `kind`,
+    one opcode or several; `axes`, only those along one of these axes of the mesh. Unknown in a branch, where a trip
+    count is unknown, where groups are not whole axes of a known mesh, and where a kernel talks to devices itself.
+    Example: `- {collectives: step, kind: all-gather, axes: [data], at_most: 0 bytes}`.
+    """
     kinds = _listed(of.options.get("kind", ()))
     axes = _listed(of.options.get("axes", ()))
     for kind in kinds:
@@ -234,6 +260,12 @@ def _collectives(of: _Question) -> Finding:
 
 
 def _program_padding(of: _Question) -> Finding:
+    """At most such a share of all arrays of the program holds no element.
+
+    Each array that takes memory counts once, in whichever memory. Options: `at_most`, a share. Refuted with the layout
+    that wastes most, and what would waste less.
+    Example: `- {program_padding: step, at_most: 5%}`.
+    """
     found = _SHARE.fullmatch(str(of.options["at_most"]).strip())
     if found is None:
         raise LayoutError(f"a share is written 5%, not {shorten(repr(of.options['at_most']), 40)}")
@@ -268,6 +300,12 @@ def _cheaper(shape: str) -> str:
 
 
 def _layout(of: _Question) -> Finding:
+    """A parameter or a result has a layout.
+
+    Options: `of`, its name as the program has it, or `parameter 0`, `result 0`; `is`, the shape on one device with its
+    layout. Another text for the same map is proved to be that.
+    Example: `- {layout: step, of: "params['w']", is: "bf16[256,256]{1,0:T(8,128)(2,1)}"}`.
+    """
     from layoutproof.layouts import xla
     from layoutproof.questions.cached import ask
 
@@ -288,6 +326,11 @@ def _layout(of: _Question) -> Finding:
 
 
 def _donated(of: _Question) -> Finding:
+    """Results take the buffers of these parameters.
+
+    Options: `of`, names; `params*` is all that start so. Refuted with the bytes that stand beside the results.
+    Example: `- {donated: step, of: ["state*"]}`.
+    """
     given = [value for name in _listed(of.options["of"]) for value in _some(of.record.parameters, name)]
     lost = [value for value in given if not value.donated]
     open_ = [value for value in given if value.donated and not value.donated.startswith("result")]
@@ -304,6 +347,11 @@ def _donated(of: _Question) -> Finding:
 
 
 def _replicated(of: _Question) -> Finding:
+    """No parameter of more than so many bytes is on every device of the program.
+
+    Options: `above`. Unknown on one device, and where the text does not say the sharding of a parameter of that size.
+    Example: `- {replicated: step, above: 1MiB}`.
+    """
     record, above = of.record, of.limit("above")
     if record.devices == 1:
         return of.unknown("the program runs on one device: nothing is on several")
@@ -324,6 +372,11 @@ def _replicated(of: _Question) -> Finding:
 
 
 def _vmem(of: _Question) -> Finding:
+    """Each Pallas kernel takes at most so many bytes of VMEM, as its compiler counted them.
+
+    Options: `at_most`; `of`, the kernel of one name. Unknown where no kernel is in the program.
+    Example: `- {vmem: step, at_most: 16MiB}`.
+    """
     wanted, limit = of.options.get("of"), of.limit()
     kernels = [each for each in of.record.kernels if wanted is None or each.name == wanted]
     if not kernels:
@@ -343,6 +396,11 @@ def _vmem(of: _Question) -> Finding:
 
 
 def _kernels(of: _Question) -> Finding:
+    """The program's own Pallas calls are proved: grids, blocks and index maps, read from the compiled text.
+
+    Their bodies are not looked at: `layoutproof kernels` traces the function and does. Unknown where there is none.
+    Example: `- {kernels: step}`.
+    """
     from layoutproof.hlo import kernels
     from layoutproof.hlotext.lines import read_hlo
     from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET
@@ -371,6 +429,12 @@ def _kernels(of: _Question) -> Finding:
 
 
 def _estimated_cycles(of: _Question) -> Finding:
+    """What the compiler prices takes at most so many cycles, in loops times their trips.
+
+    Its own estimate, as the compiled text carries it; kernels and collectives have no price. It is no time, and other
+    versions of the compiler estimate otherwise. Options: `at_most`.
+    Example: `- {estimated_cycles: step, at_most: 200000}`.
+    """
     record, limit = of.record, of.options["at_most"]
     if type(limit) is not int or limit < 0:
         raise LayoutError(f"at_most is a number of cycles, not {shorten(repr(limit), 40)}")
@@ -403,7 +467,7 @@ CLAIMS: Mapping[str, Callable[[_Question], Finding]] = MappingProxyType(
         "estimated_cycles": _estimated_cycles,
     }
 )
-"""What may be claimed of a program, by the key of its check."""
+"""What may be claimed of a program, by the key of its check; the docstring of each is its page (`explain NAME`)."""
 
 
 def _figure(found: Sum) -> Any:

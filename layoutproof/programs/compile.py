@@ -123,7 +123,7 @@ def made(
                 problem = _problem(sound, f"not compiled: {missing}", Verdict.UNKNOWN)
                 waiting.append((sound, Made(sound, problem=problem)))
             else:
-                waiting.append((sound, _child(sound, seconds, memory)))
+                waiting.append((sound, child_of(sound, seconds, memory)))
         except LayoutError as error:
             waiting.append((asked, Made(asked, problem=_bad(asked, error))))
     for known, group in groupby(waiting, key=lambda pair: pair[1]):
@@ -138,7 +138,7 @@ def made(
         def requests(now: Iterator[Asked] = now, current: list[Asked] = current) -> Iterator[dict[str, Any]]:
             for asked in now:
                 current[:] = [asked]
-                yield _request(asked)
+                yield request_of(asked)
 
         def tell(what: object, current: list[Asked] = current) -> None:
             progress(current[0], str(what))
@@ -207,7 +207,8 @@ def _with(values: tuple[Value, ...], shardings: Sequence[str], names: Sequence[s
     )
 
 
-def _request(asked: Asked) -> dict[str, Any]:
+def request_of(asked: Asked) -> dict[str, Any]:
+    """What that process is asked."""
     return {
         "program": asked.program,
         "exported": asked.is_file,
@@ -232,15 +233,20 @@ def _missing(asked: Asked) -> str:
     return libtpu.missing()
 
 
-def _child(asked: Asked, seconds: float, memory: int | None) -> Child:
+def child_of(asked: Asked, seconds: float = LONGEST, memory: int | None = None) -> Child:
+    """The process that compiles it. Raises LayoutError where its libtpu is not there."""
+    # sources are named from the current folder on, so that a record is the same on other machines
+    here = {"JAX_HLO_SOURCE_FILE_CANONICALIZATION_REGEX": f"^{re.escape(os.getcwd())}/"} | {
+        name: value for name, value in os.environ.items() if name.startswith("JAX_HLO_SOURCE_FILE")
+    }
     if asked.target == CPU:
         count = 1
         for size in asked.mesh.values():
             count *= size
         flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={count}".strip()
-        what, environment = "XLA:CPU", {"JAX_PLATFORMS": CPU, "XLA_FLAGS": flags}
+        what, environment = "XLA:CPU", {**here, "JAX_PLATFORMS": CPU, "XLA_FLAGS": flags}
     else:
-        what, environment = libtpu.WHAT, dict(libtpu.ENVIRONMENT)
+        what, environment = libtpu.WHAT, {**here, **libtpu.ENVIRONMENT}
         if asked.libtpu:
             environment["TPU_LIBRARY_PATH"] = str(library(asked.libtpu))
     return Child(what, "layoutproof.programs.compiling", environment, seconds, memory)

@@ -85,7 +85,9 @@ def one(outcome: Outcome) -> str:
         return f"interrupted {finding.reason}"
     if check is None:
         return text_of(finding)
-    lead: list[tuple[str, object]] = [("layout", shorten(layout, 160)) for layout in check.texts]
+    lead: list[tuple[str, object]] = [
+        ("program" if check.is_of_program else "layout", shorten(layout, 160)) for layout in check.texts
+    ]
     lead.append(("where", check.options.get("where", "")))
     more = [("note", shorten(check.note))]
     if check.is_fact:

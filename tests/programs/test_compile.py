@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -181,3 +183,18 @@ def test_what_jax_has_compiled_is_read_with_its_memory() -> None:
     assert record.memory.arguments == record.entry_bytes == 16 * 33 * 4
     assert record.flops is not None
     assert record.flops >= 2 * 16 * 16 * 33
+
+
+@NEEDS_TPU
+def test_the_page_of_programs_is_as_it_runs(tmp_path: Path) -> None:
+    """docs/programs.md: its files, its commands, and what they print, versions and the compiler's choices apart."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "programs.md").read_text("utf-8")
+    for name, text in re.findall(r"```(?:python|yaml)\n# ([\w.]+)\n(.*?)```", page, re.DOTALL):
+        (tmp_path / name).write_text(f"# {name}\n{text}")
+    found = re.findall(r"```console\n\$ layoutproof (.*?)\n(.*?)```", page, re.DOTALL)
+    answers, _ = commands(tmp_path, *(shlex.split(line) for line, _ in found), seconds=300)
+    assert [answer.code for answer in answers] == [0, 1]
+    for (_, shown), answer in zip(found, answers, strict=True):
+        for line in re.sub(r"\S*libtpu \S+|-\d+\.\d+\.\d+\.json", "", shown).splitlines():
+            if line.strip() and not line.lstrip().startswith(("memory", "work", "program  model", "7 of 8")):
+                assert line in answer.out, answer.out

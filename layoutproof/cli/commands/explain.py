@@ -18,7 +18,7 @@ from layoutproof.core.files import MIB, read
 @click.argument("name", required=False)
 @json_flag
 def command(name: str | None, as_json: bool) -> int:
-    """Explain a property, layout language, operator, verdict, engine, target or gate class; list all without NAME."""
+    """Explain a property, claim, language, operator, verdict, engine, target or gate class; list all without NAME."""
     pages = _pages()
     if not any(name in found for found in pages.values()):
         pages |= _added(pages)
@@ -51,6 +51,7 @@ def _pages() -> dict[str, dict[str, str]]:
     """The pages, by kind and name."""
     from layoutproof.core.finding_kinds import KINDS
     from layoutproof.pallas.judge import kernel_targets, target_page
+    from layoutproof.programs.claims import CLAIMS
     from layoutproof.registry.catalogue import kernel_properties, properties, property_module
     from layoutproof.registry.expressions import operator_module, operators
     from layoutproof.registry.read import language, languages
@@ -59,6 +60,7 @@ def _pages() -> dict[str, dict[str, str]]:
     return {
         "properties": {n: inspect.cleandoc(property_module(n).__doc__ or "") for n in properties()},
         "properties of kernels": {n: inspect.cleandoc(property_module(n).__doc__ or "") for n in kernel_properties()},
+        "claims about programs": {n: inspect.cleandoc(f.__doc__ or "") for n, f in CLAIMS.items()},
         "layout languages": {n: inspect.cleandoc(language(n).__doc__ or "") for n in languages()},
         "operators on layouts": {n: inspect.cleandoc(operator_module(n).__doc__ or "") for n in operators()},
         "verdicts": _VERDICTS,
@@ -71,6 +73,7 @@ def _pages() -> dict[str, dict[str, str]]:
                 ("gate", "changes"),
                 ("hlo", "hlo"),
                 ("inverse", "questions.inverse"),
+                ("compile", "programs"),
                 ("search", "tilings"),
             )
         },
