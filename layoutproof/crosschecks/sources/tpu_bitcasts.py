@@ -143,7 +143,7 @@ def _why(case: Case) -> str:
 
 
 def _moves(case: Case, generations: Sequence[str]) -> Iterator[_Move]:
-    layouts = case.parsed if case.kind == "pair" else (case.parsed,)
+    layouts: Sequence[Any] = case.parsed if case.kind == "pair" else (case.parsed,)
     if not all(isinstance(layout, XlaLayout) for layout in layouts):
         return
     first = layouts[0]

@@ -90,8 +90,8 @@ def _compare(cases: Sequence[Case], generations: Sequence[str], every: bool) -> 
         for (k, array), said in zip(itertools.chain(*arrays), itertools.chain(*found), strict=True):
             what = "tiles asked for" if tiled else "order asked for"
             theirs = array.text if isinstance(said, Failed) or not tiled else said[0]
-            mine = (theirs, array.result, _bytes(theirs))
-            _hold(k, f"{what} on {array.generation}", mine, said, wrong, failed, compared)
+            ours = (theirs, array.result, _bytes(theirs))
+            _hold(k, f"{what} on {array.generation}", ours, said, wrong, failed, compared)
     for k, reason in enumerate(why):
         if reason:
             yield Skipped(reason)
@@ -165,7 +165,8 @@ def _array(layout: XlaLayout, generation: str, tiled: bool) -> _Array | None:
             return None
         if any(type(n) is not int or n < 1 for tile in layout.tiles for n in tile):
             return None
-        ours = DefaultLayout(layout.minor_to_major, layout.tiles, packed)
+        tiles: Any = layout.tiles
+        ours = DefaultLayout(layout.minor_to_major, tiles, packed)
     shape = f"{layout.element_type}[{','.join(map(str, dims))}]"
     text = f"{shape}{ours}"
     if _bytes(text) > MOST_BYTES:
