@@ -12,7 +12,7 @@ from layoutproof.core.errors import LayoutError, Unsupported
 from layoutproof.core.files import DUMP_ENDS, RECORD_ENDS, YAML_ENDS, lines
 from layoutproof.core.finding import Answer, Finding
 from layoutproof.kernel.kernel import Kernel, Unmodelled
-from layoutproof.kernel.table_assumptions import with_assumptions
+from layoutproof.kernel.table_assumptions import check_tables, with_assumptions
 from layoutproof.pallas import report
 from layoutproof.pallas.accepted import accepted, read_baseline
 from layoutproof.pallas.findings import Judged, exit_code, judged
@@ -182,6 +182,7 @@ def _found(
         raise LayoutError(f"arguments are for a function; {function} has them in it")
     if function.endswith(RECORD_ENDS):
         calls = read_records(Path(function))
+        check_tables(calls, assume)
         return tuple(with_assumptions(k, assume, strict=False) if isinstance(k, Kernel) else k for k in calls)
     if function.endswith(PROGRAMS):
         from layoutproof.pallas.from_mosaic.mosaic_module import kernels_in_hlo

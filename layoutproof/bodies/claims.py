@@ -13,19 +13,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from layoutproof.bodies.effects import Access, Body, Loop, Reference, Unknown
-from layoutproof.bodies.terms import Evaluation, Keys, every, replaced
+from layoutproof.bodies.terms import PARTS, Evaluation, Keys, every, replaced
 from layoutproof.bodies.values import all_of
+from layoutproof.core.budget import spend
 from layoutproof.core.claim import At, Claim, PlacePredicate
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.result import Point
+from layoutproof.core.result import Counterexample, Point
 from layoutproof.core.space import Space
 from layoutproof.core.term import Term, fixed
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.kernel.obligation import Obligation, undecided
 from layoutproof.kernel.read_consistency import consistent_reads, range_of
+from layoutproof.kernel.scalar_memory import every_table
 
 LONGEST_LOOP = 1 << 31
 """Iterations of a loop whose end only a condition says: its counter is an int32."""
@@ -35,7 +37,7 @@ LONGEST_LOOP = 1 << 31
 class Asked:
     """A claim about a body, and what its answer rests on.
 
-    claim: for the engines.  tables: names of scalar-prefetch operands that it reads.  lost: why numbers in it are not
+    claim: for the engines.  tables: names of those of `every_table` that it reads.  lost: why numbers in it are not
     known, each once: a refutation that rests on one is none.  value: evaluates a term at a point of the claim, on ints.
     reads: what it reads of tables.
     """
@@ -93,17 +95,20 @@ def asked(
     def sentence(point: Point, on: Numbers) -> str:
         return explain(point, on, at([point[label] for label in spaces], on)) if explain is not None else ""
 
-    claim = Claim(spaces, said(spaces, at, [*assumed, *facts, whole], values), sentence)
-    prefetched = {table.name for table in kernel.tables}
+    def shown(point: Point, on: Numbers) -> Counterexample:
+        return values.shown(point, at([point[label] for label in spaces], on))
+
+    claim = Claim(spaces, said(spaces, at, [*assumed, *facts, whole], values), sentence, shown=shown)
+    of_call = {table.name for table in every_table(kernel)}
     tables = values.tables
     return Asked(
         claim,
-        tuple(dict.fromkeys(name for name in (_filled(body, t) for t in tables) if name in prefetched)),
+        tuple(dict.fromkeys(name for name in (_filled(body, t) for t in tables) if name in of_call)),
         tuple(
-            dict.fromkeys([*(u.why for u in unknowns), *(_loaded(body, t) for t in tables if t.name not in prefetched)])
+            dict.fromkeys([*(u.why for u in unknowns), *(_loaded(body, t) for t in tables if t.name not in of_call)])
         ),
         lambda term, point, on: at([point[label] for label in spaces], on)(term),
-        tuple(read for read, table in zip(reads, tables, strict=True) if table.name in prefetched),
+        tuple(read for read, table in zip(reads, tables, strict=True) if table.name in of_call),
     )
 
 
@@ -132,19 +137,38 @@ class Values:
         self, kernel: Kernel, body: Body, reads: Sequence[Term], unknowns: Sequence[Unknown], keys: Keys
     ) -> None:
         self.reads, self.unknowns, self.keys = tuple(reads), tuple(unknowns), keys
+        self._keys = tuple(map(keys.of, self.reads))
         made: dict[str, Table] = {}
         self.tables = tuple(table_of(kernel, body, read, made) for read in reads)
         self.ranges = tuple(range_of(table) for table in self.tables)
         extents = [high - low for low, high in self.ranges] + [u.high - u.low for u in unknowns]
         labels = [*(f"read{k}" for k in range(len(self.reads))), *(u.name for u in unknowns)]
         self.space = Space(tuple(labels), tuple(extents))
+        self.body = body
 
     def put(self, named: dict[str, Any], seen: dict[int, Any], place: Index, on: Numbers) -> None:
         """Adds the values at a place to those of names, and of reads by their keys."""
         for unknown, value in zip(self.unknowns, place[len(self.reads) :], strict=True):
             named[unknown.name] = value + unknown.low
-        for read, (low, _), value in zip(self.reads, self.ranges, place, strict=False):
-            seen[self.keys.of(read)] = value if type(low) is int and low == 0 else value + on.size(low)
+        for key, (low, _), value in zip(self._keys, self.ranges, place, strict=False):
+            seen[key] = value if type(low) is int and low == 0 else value + on.size(low)
+
+    def shown(self, point: Counterexample, run: Evaluation) -> Counterexample:
+        """A point with what it reads of tables by name, `{"reads": {"prefetch0[3]": 8}}`, in place of its values."""
+        entries: dict[str, int] = {}
+        single = {r.name for r in self.body.references if not r.dims}
+        for table, read in zip(self.tables, self.reads, strict=True):
+            loaded = _reference(self.body, table.name)
+            name = table.name if loaded is None else loaded.name
+            at = ", ".join(str(run(part)) for part in read.args[1:])
+            entries[name if name in single else f"{name}[{at}]"] = int(run(read))
+        kept = {label: place for label, place in point.items() if label != "values"}
+        return {**kept, "reads": entries} if entries else kept
+
+    def parts(self) -> int:
+        """How large a term would be that says what `consistent` does."""
+        tables = [id(table) for table in self.tables]
+        return sum(tables[:k].count(table) for k, table in enumerate(tables)) * PARTS // 4
 
     def consistent(self, run: Evaluation, on: Numbers) -> Any:
         """Whether some tables hold all these values."""
@@ -182,18 +206,22 @@ def said(
 ) -> PlacePredicate:
     """The formula that all of some conditions hold. consistent: values that tables have to hold together."""
 
+    parts = sum(len(every(term)) for term in terms) + (0 if consistent is None else consistent.parts())
+    weight = 1 + parts // PARTS
+
     def condition(places: tuple[Index, ...], on: Numbers) -> Any:
         run = at(places, on)
         held = True if consistent is None else consistent.consistent(run, on)
         if type(on) is Numbers:
             # a search on ints comes here once per point
+            spend(weight)
             with suppress(RecursionError):
                 return held and all(map(run.on_ints, terms))
         for term in terms:
             held = on.logical_and(held, run(term))
         return held
 
-    return PlacePredicate(tuple(At(_identity(space), label) for label, space in spaces.items()), condition)
+    return PlacePredicate(tuple(At(_identity(space), label) for label, space in spaces.items()), condition, weight)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -213,7 +241,7 @@ class Beside:
 def beside(kernel: Kernel, body: Body) -> Beside:
     """Two programs of one body: `first`, in the body's own names, and `second`, whose names are others.
 
-    What is a number of the call is the same for both: sizes, and what scalar-prefetch operands hold.
+    What is a number of the call is the same for both: sizes, and what its tables hold.
     """
     shared = set(kernel.parameters())
 
@@ -291,16 +319,16 @@ def table_of(kernel: Kernel, body: Body, read: Term, made: dict[str, Table]) -> 
     """The table that a read reads, of the kernel or of what the body loads. made: those of one claim, by name."""
     name = read.args[0].args[0]
     if name not in made:
-        inputs = {r.name: r for r in body.references if r.role == "in"}
+        known = {table.name: table for table in every_table(kernel)}
         if name in body.loads:
             made[name] = _bounded(kernel, body, name)
         else:
-            made[name] = _of_input(inputs[name]) if name in inputs else kernel.table(name)
+            made[name] = known.get(name) or _of_input(next(r for r in body.references if r.name == name))
     return made[name]
 
 
 def _of_input(reference: Reference) -> Table:
-    """An input in scalar memory that nothing stores to: a table of which nothing is said."""
+    """A block of an input in scalar memory of which nothing can be said: it reaches past the end of the array."""
     dtype, bits = reference.dtype, ELEMENT_BITS[reference.dtype]
     low, high = (0, 2) if dtype == "pred" else (None, None)
     return Table(reference.name, reference.dims or (1,), bits, low, high, signed=dtype[0] == "s", dtype=dtype)
@@ -309,7 +337,7 @@ def _of_input(reference: Reference) -> Table:
 def _bounded(kernel: Kernel, body: Body, name: str) -> Table:
     """What a load gives, within what the body's stores keep of what the call fills in."""
     table, kept = body.loads[name], body.kept.get(name)
-    filled = None if kept is None else next((t for t in kernel.tables if t.name == kept.reference), None)
+    filled = None if kept is None else next((t for t in every_table(kernel) if t.name == kept.reference), None)
     if kept is None or filled is None or table.low is not None:
         return table
     low, high = range_of(filled)
@@ -320,7 +348,7 @@ def _bounded(kernel: Kernel, body: Body, name: str) -> Table:
 
 
 def _filled(body: Body, table: Table) -> str:
-    """The scalar-prefetch operand that decides what a table of a claim holds."""
+    """The table of the call that decides what a table of a claim holds."""
     return body.kept[table.name].reference if table.name in body.kept else table.name
 
 

@@ -23,6 +23,7 @@ from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import Undecided
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.scalar_memory import every_table
 
 MOST_STEPS = 400_000
 """Terms that are evaluated in one walk."""
@@ -120,6 +121,7 @@ class Walk:
         arrays = {t.view.reference.name for e in self.body.effects if isinstance(e, Copy) for t in touches(e)}
         self._copied = {_array(self.kernel, name) for name in arrays}
         self._within: dict[Name, Interval] = {}
+        self._tables = {table.name: table for table in every_table(self.kernel)}
 
     # programs
 
@@ -257,7 +259,7 @@ class Walk:
         self, handed: Sequence[Handed], terms: Sequence[Term], names: Mapping[str, Number], program: Any, turns: Any
     ) -> list[Number]:
         """The numbers that a loop hands on; of one that is no int, a name."""
-        on = Symbolic(self.body, names, {}, (program, turns), self._within)
+        on = Symbolic(self.body, names, {}, (program, turns), self._within, self._tables)
         found = [on(term) for term in terms]
         self.steps += on.steps
         return [
@@ -291,7 +293,7 @@ class Walk:
         ):
             yield way
             return
-        on = Symbolic(self.body, names, dict(way.assumed), (program, turns), self._within)
+        on = Symbolic(self.body, names, dict(way.assumed), (program, turns), self._within, self._tables)
         held: Any = True
         for condition in effect.spot.path:
             held = both(held, on(condition))
@@ -544,6 +546,8 @@ def _common(on: Symbolic, left: Region, right: Region) -> tuple[int, ...] | bool
         if type(n) is int and type(m) is int:
             ends = on.interval(gap)
             if ends is not None and (ends[0] > (n - 1) * s or ends[1] < -(m - 1) * t):
+                return False
+            if on.apart(gap) > max((n - 1) * s, (m - 1) * t):
                 return False
         if type(gap) is not int or type(n) is not int or type(m) is not int:
             open_ = True

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from layoutproof.bodies import (
@@ -26,14 +27,29 @@ from layoutproof.bodies import (
     shapes,
 )
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.bodies.effects import Body, Carried, Effect, Handed, Kept, Loop, Reference, Spot, Unknown, View
+from layoutproof.bodies.effects import (
+    Body,
+    Carried,
+    Effect,
+    Handed,
+    Kept,
+    Loop,
+    Reference,
+    Slice,
+    Spot,
+    Step,
+    Unknown,
+    View,
+)
 from layoutproof.bodies.integers import literal
-from layoutproof.bodies.values import TRUE, Index, Lost, Value, all_of, any_of, dims_of, maybe, settled
+from layoutproof.bodies.order import operand_of, padding, seen, start_of
+from layoutproof.bodies.values import FALSE, TRUE, Index, Lost, Value, all_of, any_of, dims_of, maybe, settled
 from layoutproof.core.budget import budget, spend
 from layoutproof.core.element_types import integer_range
 from layoutproof.core.errors import BudgetExceeded, shorten
-from layoutproof.core.term import Term
+from layoutproof.core.term import Term, fixed
 from layoutproof.kernel.kernel import Kernel, Table
+from layoutproof.kernel.scalar_memory import is_table
 
 STEPS, PER_EQUATION = 1_000_000, 20
 """The budget for reading one body, with the invariants of its loops, and what an equation takes of it."""
@@ -113,7 +129,9 @@ class Reader(Protocol):
 class Interpreter:
     """The state of one pass.
 
-    kernel: whose body it is.  constant: names of references that nothing stores to.  induction: whether invariants of
+    kernel: whose body it is.  constant: of references that show entries of a table to which nothing stores, how they
+    are a view of it.  whole: those that hold nothing undefined, and to which nothing stores.  induction: whether
+    invariants of
     loops are looked for.  version: of JAX, for what is not known of it.
     """
 
@@ -121,7 +139,8 @@ class Interpreter:
         self,
         reader: Reader,
         kernel: Kernel,
-        constant: frozenset[str] = frozenset(),
+        constant: Mapping[str, View] = MappingProxyType({}),
+        whole: frozenset[str] = frozenset(),
         induction: bool = True,
         version: str = "",
     ) -> None:
@@ -132,6 +151,7 @@ class Interpreter:
         self.grid = kernel.grid
         self.names = kernel.grid_names
         self.constant = constant
+        self.whole = whole
         self.effects: list[Effect] = []
         self.references: list[Reference] = []
         self.unknowns: dict[str, Unknown] = {}
@@ -338,18 +358,26 @@ def _read(
     arguments: Sequence[Any] | None,
     version: str,
 ) -> Body:
-    tables = frozenset(r.name for r in references if r.memory == "smem" and _same_for_all(kernel, r))
+    tables = {r.name: view for r in references if r.memory == "smem" and (view := _of_table(kernel, r)) is not None}
 
-    def passed(constant: frozenset[str], induction: bool) -> Interpreter:
-        on = Interpreter(reader, kernel, constant, induction, version)
+    whole = frozenset(r.name for r in references if _is_whole(kernel, r))
+
+    def passed(constant: Mapping[str, View], whole: frozenset[str], induction: bool) -> Interpreter:
+        on = Interpreter(reader, kernel, constant, whole, induction, version)
         on.references = list(references)
         on.run(jaxpr, [View(reference) for reference in references] if arguments is None else list(arguments))
         return on
 
     if tables:
         # a table that the body writes to is no constant, and what was read of it no entry of a table
-        tables -= memory.stored_names(passed(frozenset(), False).effects)
-    on = passed(tables, True)
+        stored = memory.stored_names(passed({}, frozenset(), False).effects)
+        tables = {name: view for name, view in tables.items() if name not in stored}
+        whole -= stored
+    on = passed(tables, whole, True)
+    stored = memory.stored_names(on.effects)
+    if stored & whole:
+        # what is stored into an input's window may be undefined
+        on = passed(tables, whole - stored, True)
     body = Body(
         tuple(on.references),
         tuple(on.effects),
@@ -368,8 +396,30 @@ def _read(
     return replace(body, kept=invariants.kept_in_memory(kernel, body))
 
 
-def _same_for_all(kernel: Kernel, reference: Reference) -> bool:
-    """Whether every program is given the same of an argument: a table, or an input of which all see one block."""
+def _of_table(kernel: Kernel, reference: Reference) -> View | None:
+    """An argument as a view of the table whose entries it shows; None where it shows none.
+
+    It is a scalar-prefetch operand, a block of an input in scalar memory, or any one block that all programs see.
+    """
     if reference.role != "in":
-        return reference.role == "prefetch"
-    return all(term.op == "int" for term in kernel.operands[reference.position].terms())
+        return View(reference) if reference.role == "prefetch" else None
+    operand = kernel.operands[reference.position]
+    if not is_table(kernel, operand):
+        return View(reference) if all(term.op == "int" for term in operand.terms()) else None
+    if tuple(operand.block[k].size for k in seen(operand)) != reference.dims:
+        return None
+    slices = tuple(
+        Slice(start_of(operand, k), Term("int", block.size), single=block.kind == "squeezed")
+        for k, block in enumerate(operand.block)
+    )
+    dims = tuple(map(int, fixed(operand.dims)))
+    return View(reference, (Step("slices", dims, reference.dims, slices),) if slices else ())
+
+
+def _is_whole(kernel: Kernel, reference: Reference) -> bool:
+    """Whether all of an argument is defined when a program begins: nothing of a window is padding."""
+    operand = operand_of(kernel, reference)
+    at = tuple(Term("name", f"at{k}") for k in range(len(reference.dims)))
+    if reference.role == "prefetch":
+        return True
+    return reference.role == "in" and operand is not None and padding(operand, at) is FALSE

@@ -102,14 +102,15 @@ def loaded(on: Any, view: View, access: Access, dims: tuple[int, ...], dtype: An
             raise Lost(f"what {reference.name} holds")
         if reference.name in on.constant:
             at = places(view, index)
-            if at is not None:
-                return Term("read", Term("name", reference.name), *(at or (ZERO,)))
+            entry = None if at is None else places(on.constant[reference.name], at)
+            if entry is not None:
+                return Term("read", Term("name", reference.name), *(entry or (ZERO,)))
         if name not in on.loads:
             low, high = (0, 2) if dtype.kind == "b" else (None, None)
             on.loads[name] = Table(name, dims or (1,), 8 * int(dtype.itemsize), low, high, signed=dtype.kind == "i")
         return Term("read", Term("name", name), *(index or (ZERO,)))
 
-    return Value(dims, dtype, number, lambda index: leaf(name, index))
+    return Value(dims, dtype, number, None if reference.name in on.whole else lambda index: leaf(name, index))
 
 
 def _get(on: Any, equation: Any, operands: list[Any]) -> list[Any]:

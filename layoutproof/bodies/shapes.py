@@ -179,6 +179,17 @@ def _concatenate(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     return [_pieces(operands, [0, *ends[:-1]], ends, axis, shape_of(equation), equation.outvars[0].aval.dtype)]
 
 
+def _stacked(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    axis = int(equation.params["axis"])
+    rows = [
+        moved(one, (*one.dims[:axis], 1, *one.dims[axis:]), lambda index: (*index[:axis], *index[axis + 1 :]))
+        for one in operands
+    ]
+    count = len(rows)
+    dtype = equation.outvars[0].aval.dtype
+    return [_pieces(rows, range(count), range(1, count + 1), axis, shape_of(equation), dtype)]
+
+
 def _pieces(
     parts: Sequence[Value], starts: Sequence[int], ends: Sequence[int], axis: int, dims: tuple[int, ...], dtype: Any
 ) -> Value:
@@ -354,6 +365,7 @@ PRIMITIVES = {
     "slice": _slice,
     "rev": _reversed,
     "concatenate": _concatenate,
+    "stack": _stacked,
     "pad": _pad,
     "split": _split,
     "tile": _tile,

@@ -19,12 +19,13 @@ from layoutproof.bodies.values import TRUE, Index, Lost, aligned, all_of, negati
 from layoutproof.core.claim import And, Claim, Formula, NotExists
 from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.result import Point
+from layoutproof.core.result import Counterexample, Point
 from layoutproof.core.size import product
 from layoutproof.core.space import Space
 from layoutproof.core.term import Term, fixed, reads
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.read_consistency import range_of
+from layoutproof.kernel.scalar_memory import every_table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,7 +143,7 @@ def unstored(
     stores: Sequence[Store],
     certain: bool,
     explain: Callable[[Point, Numbers], str],
-    shown: Callable[[Point, Numbers], Point] | None = None,
+    shown: Callable[[Point, Numbers], Counterexample] | None = None,
 ) -> Asked:
     """The claim that every element is stored by some program of its visit.
 
@@ -200,11 +201,16 @@ def unstored(
             for t, r in zip(single.tables, mine, strict=True)
         ]
         parts.append(_nowhere(kernel, body, visit, told, other, spaces, shared, single, certain))
-    prefetched = {table.name for table in kernel.tables}
+    tables = {table.name for table in every_table(kernel)}
     at = environment(body, spaces, {"values": shared}, keys)
+
+    def told_point(point: Point, on: Numbers) -> Counterexample:
+        seen = point if shown is None else shown(point, on)
+        return shared.shown(seen, at([point[label] for label in spaces], on))
+
     return Asked(
-        Claim(spaces, And(tuple(parts)), explain, shown=shown),
-        tuple(dict.fromkeys(t.name for t in shared.tables if t.name in prefetched)),
+        Claim(spaces, And(tuple(parts)), explain, shown=told_point),
+        tuple(dict.fromkeys(t.name for t in shared.tables if t.name in tables)),
         tuple(dict.fromkeys([*lost, *(_where(u.why, u.source) for u in unknowns.values())])),
         lambda term, point, on: at([point[label] for label in spaces], on)(term),
     )

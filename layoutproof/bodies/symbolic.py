@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from layoutproof.bodies.effects import Body
@@ -15,6 +16,8 @@ from layoutproof.bodies.terms import every
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import INTS
 from layoutproof.core.term import Term, apply
+from layoutproof.kernel.kernel import Table
+from layoutproof.kernel.read_consistency import range_of
 
 Name = tuple[Any, ...]
 Interval = tuple[int, int]
@@ -106,7 +109,7 @@ class Symbolic:
 
     names: what grid names and loop counters are.  assumed: conditions by name that are taken to hold, or not.
     place: tells what is unknown here from the same unknown elsewhere.  within: named numbers with their least and
-    greatest value.  constant: the tables that nothing stores to.
+    greatest value.  tables: of the call, with what is assumed of them.
     """
 
     def __init__(
@@ -116,12 +119,14 @@ class Symbolic:
         assumed: Mapping[Name, bool],
         place: Any,
         within: Mapping[Name, Interval],
+        tables: Mapping[str, Table] = MappingProxyType({}),
     ) -> None:
         self.body = body
         self.names = names
         self.assumed = assumed
         self.place = place
         self.within = within
+        self.tables = tables
         self._known: dict[int, tuple[Term, Any]] = {}
         self._defined: dict[str, Any] = {}
         self.steps = 0
@@ -174,11 +179,24 @@ class Symbolic:
             ends = self.within.get(name)
             if ends is None and name[0] == "%" and type(name[2]) is int and name[2] > 0:
                 ends = (0, name[2] - 1)
+            if ends is None and name[0] == "read" and name[1] in self.tables:
+                ends = _held(self.tables[name[1]])
             if ends is None:
                 return None
             low += k * ends[0 if k > 0 else 1]
             high += k * ends[1 if k > 0 else 0]
         return low, high
+
+    def apart(self, number: Number) -> int:
+        """How far from 0 a number is at least because no value stands twice in a table: k in k * t[i] - k * t[j]."""
+        match number:
+            case Sum(0, ((("read", name, *at), k), (("read", other, *there), opposite))):
+                table = self.tables.get(name)
+                if table is None or not table.injective or name != other or k != -opposite:
+                    return 0
+                gaps = [self.interval(plus(a, b, -1)) for a, b in zip(at, there, strict=True)]
+                return abs(k) if any(ends is not None and (ends[0] > 0 or ends[1] < 0) for ends in gaps) else 0
+        return 0
 
     def less(self, left: Number, right: Number) -> Condition:
         """left < right."""
@@ -208,6 +226,12 @@ class Symbolic:
 
     def _is(self, name: Name) -> Condition:
         return self.assumed[name] if name in self.assumed else Open("is", (name,))
+
+
+def _held(table: Table) -> Interval | None:
+    """The least and the greatest value that is assumed of a table, where both are numbers."""
+    low, high = range_of(table)
+    return (low, high - 1) if type(low) is int and type(high) is int and low < high else None
 
 
 def negated(condition: Condition) -> Condition:

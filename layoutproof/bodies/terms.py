@@ -83,6 +83,8 @@ class Keys:
 
     def of(self, term: Term) -> int:
         """The number of a term."""
+        if id(term) in self._known:
+            return self._known[id(term)][1]
         for part in every(term):
             if id(part) in self._known:
                 continue

@@ -92,10 +92,14 @@ class SizeCondition:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlacePredicate:
-    """A condition on several places, `condition(coordinates of each, numbers)`, written with what `Numbers` has."""
+    """A condition on several places, `condition(coordinates of each, numbers)`, written with what `Numbers` has.
+
+    weight: how often the work of a short condition it is to work it out once.
+    """
 
     places: tuple[At, ...]
     condition: Callable[[tuple[Index, ...], Numbers], Any]
+    weight: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,7 +177,7 @@ class Claim:
     symbols: tuple[str, ...] = ()
     implied_by: Claim | None = None
     fix: Callable[[Point, Numbers], str] = lambda point, on: ""
-    shown: Callable[[Point, Numbers], Point] | None = None
+    shown: Callable[[Point, Numbers], Counterexample] | None = None
     provided: tuple[Claim, ...] = ()
 
     def numbers(self, point: Point) -> Numbers:

@@ -182,6 +182,7 @@ class Kernel:
     semantics: one of SEMANTICS per grid dimension.  vmapped: grid dimensions that `vmap` added (always parallel).
     aliases: (position among the inputs, position among the outputs) that share a buffer; a table's is negative.
     tables: scalar-prefetch operands.  scratch: other memory.  vmem_limit: bytes the call asks for, None = the default.
+    scalars: of inputs in scalar memory, those of which something is assumed, as tables of the same names.
     pipeline: "pallas_call" or "emit_pipeline".  platform: "tpu", "triton" or "mosaic_gpu".
     runtime: size symbols that stand for numbers of the running program (dynamic grids), of which nothing is said;
     others are meant for all values.
@@ -212,6 +213,7 @@ class Kernel:
     scoped: tuple[Scratch, ...] = ()
     plain: bool = False
     body_reader: Callable[[], Any] | None = field(default=None, repr=False)
+    scalars: tuple[Table, ...] = ()
 
     @property
     def body(self) -> Any:
@@ -254,7 +256,7 @@ class Kernel:
         amounts = [*self.grid, *(e for s in (*self.scratch, *self.scoped) for e in s.dims)]
         amounts += [e for o in self.operands for e in (*o.dims, *(b.size for b in o.block))]
         own = [n for o in self.operands for term in o.terms() for n in term.names() if n not in self.grid_names]
-        amounts += [e for t in self.tables for e in (*t.dims, t.low, t.high) if e is not None]
+        amounts += [e for t in (*self.tables, *self.scalars) for e in (*t.dims, t.low, t.high) if e is not None]
         return tuple(dict.fromkeys((*parameters(amounts), *own)))
 
     def bind(self, values: Mapping[str, int]) -> Kernel:
@@ -270,6 +272,7 @@ class Kernel:
                 grid=_bound(self.grid, values, "grid", None),
                 operands=tuple(_bound_operand(self, operand, values) for operand in self.operands),
                 tables=tuple(_bound_table(table, values) for table in self.tables),
+                scalars=tuple(_bound_table(table, values) for table in self.scalars),
                 scratch=_bound_scratch(self.scratch, values, "scratch"),
                 scoped=_bound_scratch(self.scoped, values, "scoped"),
             )

@@ -20,7 +20,10 @@ def kernel_lines(kernel: Kernel) -> list[str]:
     lines = [f"{kernel.name} grid ({grid})" + (f" {said}" if said else "")]
     lines += [f"  {o.role:<3}  {operand_text(kernel, o)}" for o in kernel.operands]
     lines += [f"  {kernel.inputs[a].name} shares the buffer of {kernel.outputs[b].name}" for a, b in kernel.aliases]
-    lines += [f"  table {t.name} {_table(t)}" + "".join(f", {a}" for a in t.assumptions()) for t in kernel.tables]
+    lines += [
+        f"  table {t.name} {_table(t)}" + "".join(f", {a}" for a in t.assumptions())
+        for t in (*kernel.tables, *kernel.scalars)
+    ]
     lines += [f"  scratch {_array(s.dtype, s.dims)} {s.memory}" for s in kernel.scratch]
     return lines + [f"  scoped {_array(s.dtype, s.dims)} {s.memory}" for s in kernel.scoped]
 

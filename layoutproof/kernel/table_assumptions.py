@@ -1,21 +1,29 @@
-"""What a user says of the tables that index maps read: `0 <= t < 8`, `t is monotone`, `t is injective`, `t is onto`."""
+"""What a user says of the tables of a call: `0 <= t < 8`, `t is monotone`, `t is injective`, `t is onto`.
+
+A table is a scalar-prefetch operand, or an input in scalar memory: `0 <= args[4] < 8`. What is said holds of every
+entry; `t[i]` is `t`.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
 from layoutproof.core.term import Amount
-from layoutproof.kernel.kernel import Kernel, Table
+from layoutproof.kernel.kernel import Kernel, Table, Unmodelled
+from layoutproof.kernel.scalar_memory import assuming, every_table
 
 WORDS = ("monotone", "injective", "onto")
-_IS = re.compile(r"\s*([A-Za-z_]\w*)(?:\s*\[[^\]]*\])?\s+is\s+(\w+)\s*")
+_NAME = r"\s*([^\W\d]\w*(?:\.\w+|\s*\[[^\]]*\])*)"
+_IS = re.compile(_NAME + r"\s+is\s+(\w+)\s*")
 _BETWEEN = re.compile(r"(?P<low>[^<]+)<(?P<closed>=?)(?P<name>[^<]+)<(?P<also>=?)(?P<high>[^<]+)")
-_TABLE = re.compile(r"\s*([A-Za-z_]\w*)(?:\s*\[[^\]]*\])?\s*")
+_TABLE = re.compile(_NAME + r"\s*")
+_ENTRIES = re.compile(r"(.*?)\s*\[([^\]\d][^\]]*|\.\.\.|:)?\]")
+"""A table with an index that stands for every entry: `t[i]`, `t[..]`."""
 
 
 def with_assumptions(
@@ -31,15 +39,33 @@ def with_assumptions(
     >>> with_assumptions(k, ["0 <= t[i] < 8", "t is monotone"]).tables[0].assumptions()
     ('0 <= t < 8', 't is monotone')
     """
-    tables = {table.name: table for table in kernel.tables}
+    tables = {table.name: table for table in every_table(kernel)}
+    changes: dict[str, Table] = {}
     for text in conditions(texts):
-        name, changed = _assumption(text, parse)
+        written, changed = _assumption(text, parse)
+        name = _of_entries(written, tables)
         if name in tables:
-            tables[name] = replace(tables[name], **changed)
+            changes[name] = replace(changes.get(name, tables[name]), **changed)
         elif strict:
             have = f"it has {', '.join(tables)}" if tables else "it has none"
             raise LayoutError(f"{kernel.name} has no table {name!r}; {have}", text=str(text))
-    return replace(kernel, tables=tuple(tables.values()))
+    return assuming(kernel, tuple(changes.values())) if changes else kernel
+
+
+def check_tables(found: Sequence[Kernel | Unmodelled], texts: Sequence[str]) -> None:
+    """Raises LayoutError for an assumption about a table that none of some calls has: it would be taken for held."""
+    calls = [call for call in found if isinstance(call, Kernel)]
+    tables = dict.fromkeys(table.name for call in calls for table in every_table(call))
+    for text in conditions(texts):
+        if found and _of_entries(_assumption(text)[0], tables) not in tables:
+            have = f"the calls have {', '.join(tables)}" if tables else "no call has one"
+            raise LayoutError(f"the assumption {shorten(text, 80)!r} is about no table; {have}")
+
+
+def _of_entries(written: str, known: Collection[str] = ()) -> str:
+    """The name of a table of which `t[i]` or `t` was written."""
+    entries = _ENTRIES.fullmatch(written)
+    return written if written in known or entries is None else entries[1]
 
 
 def conditions(texts: Sequence[str]) -> tuple[str, ...]:
@@ -61,7 +87,8 @@ def tables_said(texts: Sequence[str]) -> dict[str, Table]:
     """
     tables: dict[str, Table] = {}
     for text in conditions(texts):
-        name, changed = _assumption(text)
+        written, changed = _assumption(text)
+        name = _of_entries(written)
         tables[name] = replace(tables.get(name, Table(name)), **changed)
     return tables
 

@@ -17,6 +17,7 @@ from layoutproof.core.result import Point
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.read_consistency import range_of, restricted
+from layoutproof.kernel.scalar_memory import every_table
 from layoutproof.solvers.decide import ENGINES, Decision, decide, proves
 
 Place = tuple[int, ...]
@@ -66,7 +67,7 @@ def tables_at(kernel: Kernel, claim: Asked | None, point: Point | None) -> Calla
         for read in claim.reads:
             at = tuple(int(claim.value(a, point, INTS)) for a in read.args[1:])
             known[str(read.args[0].args[0]), at] = int(claim.value(read, point, INTS))
-    tables = {table.name: table for table in kernel.tables}
+    tables = {table.name: table for table in every_table(kernel)}
 
     def held(name: str, at: Place) -> int | None:
         if (name, at) in known:
@@ -81,7 +82,7 @@ def tables_at(kernel: Kernel, claim: Asked | None, point: Point | None) -> Calla
 
 def unbounded(kernel: Kernel, claim: Asked) -> list[str]:
     """Tables of a claim of which nothing is assumed."""
-    return [t.name for t in kernel.tables if t.name in claim.tables and (t.low is None or t.high is None)]
+    return [t.name for t in every_table(kernel) if t.name in claim.tables and (t.low is None or t.high is None)]
 
 
 def places_to_try(kernel: Kernel, extents: Sequence[int]) -> Iterator[tuple[Place, Place]]:

@@ -18,7 +18,9 @@ from layoutproof.core.size import symbols_of
 from layoutproof.core.term import Amount, Term, fixed
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Table
 from layoutproof.kernel.obligation import Due, Obligation, Settled, undecided
+from layoutproof.kernel.scalar_memory import every_table
 from layoutproof.pallas.assumptions import about, impossible, tables_of
+from layoutproof.pallas.points import with_entries
 from layoutproof.pallas.settled import Open, depends, settled
 from layoutproof.pallas.settled import where as bounds_of_sizes
 from layoutproof.registry.catalogue import kernel_properties, kernel_property
@@ -71,7 +73,7 @@ def judge(
     symbols = sizes_of(kernel)
     condition = None if where is None else where_term(where, symbols)
     nothing = "" if where is None else unsatisfied(where, effort)
-    nothing = nothing or next((f"vacuous: {why}" for why in map(impossible, kernel.tables) if why), "")
+    nothing = nothing or next((f"vacuous: {why}" for why in map(impossible, every_table(kernel)) if why), "")
     how = (ENGINES if engine is None else (engine,), confirm, effort)
     made: dict[tuple[str, Kernel], tuple[Due, ...]] = {}
     found: list[Finding] = []
@@ -137,7 +139,7 @@ def judge(
             answers = settled(kernel, found, open_)
     except Exception as error:
         answers = {
-            o.position: depends(found[o.position], [t.name for t in kernel.tables], failure(error)) for o in open_
+            o.position: depends(found[o.position], [t.name for t in every_table(kernel)], failure(error)) for o in open_
         }
     for position, finding in answers.items():
         found[position] = finding
@@ -329,7 +331,7 @@ def sizes_of(kernel: Kernel) -> tuple[str, ...]:
     for operand in kernel.operands:
         extents += [*operand.dims, *(block.size for block in operand.block)]
         names += [n for term in operand.terms() for n in term.names() if n not in kernel.grid_names]
-    for table in kernel.tables:
+    for table in every_table(kernel):
         extents += [*table.dims, *(e for e in (table.low, table.high) if e is not None)]
     return tuple(dict.fromkeys((*symbols_of(fixed(extents)), *names)))
 
@@ -455,6 +457,8 @@ def _answer(
     if symbols:
         claim = replace(claim, where=where, symbols=symbols)
     found = conclude(name, asked.subject, (claim,), how, asked.figures, **at)
+    if found.counterexample and kernel.tables:
+        found = replace(found, counterexample=with_entries(kernel, claim, found.counterexample))
     if found.verdict in asked.leaves_open:
         return left_open(found, asked.leaves_open[found.verdict])
     if found.verdict is Verdict.REFUTED and symbols and not assumed and not kernel.runtime:
@@ -469,7 +473,7 @@ def _rests_on(
     open_ = found.verdict is Verdict.UNKNOWN
     sized = where is None and bool(kernel.runtime)
     if isinstance(asked.claim, Settled):
-        told = kernel.tables or sized
+        told = every_table(kernel) or sized
         whole = open_ and about_body(name) and bool(told) and not kernel.body.unmodelled
         return (), sized and whole, whole
     if found.verdict is not Verdict.REFUTED and not (open_ and asked.leaves_open):
@@ -478,7 +482,7 @@ def _rests_on(
 
 
 def _tables(kernel: Kernel, asked: Obligation) -> tuple[Table, ...]:
-    """The scalar prefetch operands on which an answer may depend."""
+    """The tables on which an answer may depend."""
     if asked.tables:
-        return tuple(table for table in kernel.tables if table.name in asked.tables)
+        return tuple(table for table in every_table(kernel) if table.name in asked.tables)
     return tables_of(kernel, about(kernel, asked.subject))

@@ -56,7 +56,14 @@ FORM = 1
 SCOPES = ("", "pipeline", "body")
 """What an equation belongs to, as `effects.Spot.scope` says it."""
 
-_NESTED = {"operands": Operand, "tables": Table, "scratch": Scratch, "scoped": Scratch, "block": Block}
+_NESTED = {
+    "operands": Operand,
+    "tables": Table,
+    "scalars": Table,
+    "scratch": Scratch,
+    "scoped": Scratch,
+    "block": Block,
+}
 _LEFT_OUT = ("body_reader",)
 
 
@@ -196,7 +203,10 @@ def _check(kernel: Kernel) -> None:
     if not set(memories) <= set(MEMORIES) or not set(kernel.semantics) <= set(SEMANTICS):
         raise ValueError("a memory, or what a grid dimension may be, of another name")
     amounts = [*kernel.grid, *(n for o in kernel.operands for n in (*o.dims, *(b.size for b in o.block)))]
-    amounts += [*(n for table in kernel.tables for n in table.dims), *(n for part in scratch for n in part.dims)]
+    amounts += [
+        *(n for table in (*kernel.tables, *kernel.scalars) for n in table.dims),
+        *(n for part in scratch for n in part.dims),
+    ]
     if not all(isinstance(n, Size) or (type(n) is int and n >= 0) for n in amounts):
         raise ValueError("an extent that is no size")
     if {o.role for o in kernel.operands} - {"in", "out"} or any(type(o.dtype) is not str for o in kernel.operands):

@@ -25,6 +25,7 @@ from layoutproof.core.visible import visible
 from layoutproof.kernel.kernel import Kernel, Table, Unmodelled
 from layoutproof.kernel.read_consistency import range_of
 from layoutproof.pallas.from_jax.run_call import as_shape, identity
+from layoutproof.pallas.points import READS
 
 SECONDS = 120.0
 """What one kernel may take, start and compilation included; then the child is ended, and says nothing."""
@@ -162,13 +163,14 @@ def contents(call: Kernel, found: Sequence[Finding]) -> list[dict[str, list[int]
     >>> contents(Kernel("k", (1,), ("g0",), (), tables=(Table("t", (5,), low=0, high=9),)), ())
     [{'t': [0, 2, 4, 6, 8]}, {'t': [8, 8, 8, 8, 8]}, {'t': [0, 0, 0, 0, 0]}]
     """
-    if not call.tables:
+    tables = (*call.tables, *call.scalars)
+    if not tables:
         return [{}]
     wrong = [f.counterexample for f in found if f.verdict is Verdict.REFUTED and f.counterexample]
-    values = [v for point in wrong for v in point.get("values", ()) if isinstance(v, int)]
+    values = [v for point in wrong for name, read in point.items() if name.endswith(READS) for v in read.values()]
     tried: list[dict[str, list[int]]] = []
     for value in (*dict.fromkeys(values), None, 1 << 64, 0):
-        made = {table.name: _entries(table, value) for table in call.tables}
+        made = {table.name: _entries(table, value) for table in tables}
         if made not in tried:
             tried.append(made)
     return tried[:MOST_TABLES]
@@ -198,15 +200,15 @@ def _not_run(call: Kernel | Unmodelled) -> str:
     if call.platform != "tpu":
         return f"a kernel for {call.platform}"
     numbers = [*call.grid, *(n for o in call.operands for n in o.dims)]
-    numbers += [e for t in call.tables for e in (*t.dims, *range_of(t))]
+    numbers += [e for t in (*call.tables, *call.scalars) for e in (*t.dims, *range_of(t))]
     if any(type(n) is not int for n in numbers):
         return "sizes that only the running program knows" + (f": {', '.join(call.runtime)}" if call.runtime else "")
-    if any(int(low) >= int(high) for low, high in map(range_of, call.tables)):
+    if any(int(low) >= int(high) for low, high in map(range_of, (*call.tables, *call.scalars))):
         return "no table holds what is assumed"
     programs = prod(int(n) for n in call.grid)
     if programs > MOST_PROGRAMS:
         return f"{programs:,} programs; at most {MOST_PROGRAMS:,} are run"
-    if any(prod(int(n) for n in t.dims) > MOST_ENTRIES for t in call.tables):
+    if any(prod(int(n) for n in t.dims) > MOST_ENTRIES for t in (*call.tables, *call.scalars)):
         return f"a table of more than {MOST_ENTRIES:,} entries"
     held = [(o.dtype, o.dims) for o in call.operands] + [(s.dtype, s.dims) for s in call.scratch]
     size = sum(ELEMENT_BITS.get(dtype, 32) * prod(int(n) for n in dims) for dtype, dims in held) // 8

@@ -11,6 +11,7 @@ from layoutproof.core.errors import listed
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel, Table
+from layoutproof.kernel.scalar_memory import assuming, every_table
 from layoutproof.pallas.assumptions import bounded, together, worded
 from layoutproof.solvers.conclude import left_open
 
@@ -155,16 +156,16 @@ class _Tries:
         return one.again(self._assumed(more), where(sizes))
 
     def _assumed(self, more: Mapping[str, Table]) -> Kernel:
-        tables = tuple(more.get(table.name, table) for table in self.kernel.tables)
+        tables = tuple(more.get(table.name, table) for table in every_table(self.kernel))
         key = _said(tables)
         if key not in self._kernels:
             self._kernels.clear()
-            self._kernels[key] = replace(self.kernel, tables=tables)
+            self._kernels[key] = assuming(self.kernel, tables)
         return self._kernels[key]
 
 
 def _own(kernel: Kernel) -> dict[str, Table]:
-    return {table.name: table for table in kernel.tables}
+    return {table.name: table for table in every_table(kernel)}
 
 
 def _sizes(one: Open, finding: Finding, tries: _Tries) -> dict[str, int]:

@@ -98,10 +98,11 @@ def _one_by_one(claim: Claim, effort: int) -> Point | None:
     names = claim.sizes()
     few = bool(names) or _count(claim) > CAP * effort
     cap = left = (min(CAP, CAP_SYMBOLIC) if few else CAP) * effort
+    each = weight(claim.violation, further=True) if few else 1
     for sizes in assignments(len(names)):
         trial = _Trial(claim, dict(zip(names, sizes, strict=True)), cap)
         for points in trial.points() if trial.counts() else ():
-            left -= 1
+            left -= each
             if left < 0:
                 break
             if trial.violates(points):
@@ -117,6 +118,11 @@ def _one_by_one(claim: Claim, effort: int) -> Point | None:
         checked = f"all up to {max(sizes) - 1} were checked" if max(sizes) > 1 else "1 alone gives too many points"
         raise Unsupported(f"the sizes {', '.join(names)} are symbolic: {checked}, which proves nothing for the others")
     raise BudgetExceeded(f"there are more than {CAP * effort} combinations of points to try")
+
+
+def can_try_all(claim: Claim, effort: float = 1) -> bool:
+    """Whether `decide` tries every choice of points unless it finds a violation, so that it may prove the claim."""
+    return not claim.sizes() and (_count(claim) <= CAP * effort or tables.work(claim) <= tables.MOST * effort)
 
 
 def few(claim: Claim, effort: float = 1) -> Point | None:
@@ -145,15 +151,16 @@ def bounded_search(claim: Claim, effort: float = 1) -> Point | None:
     if not claim.sizes():
         try:
             # pairs and holes beyond QUICK: sorting them takes a second, z3 takes longer to give up
-            return tables.decide(claim, int((tables.MOST if tables.sorts(claim) else QUICK) * effort))
+            most = tables.MOST if tables.sorts(claim) else QUICK // weight(claim.violation)
+            return tables.decide(claim, int(most * effort))
         except Undecided:
             pass  # one by one it may be
-    if _work(claim) <= SOME:
+    if _work(claim) * weight(claim.violation) <= SOME:
         return decide(claim)
     if len(claim.points) != 1 or claim.sizes() or isinstance(claim.violation, Uncovered):
         raise Unsupported("a bounded search is for claims about one index of an array of constant size")
     trial = _Trial(claim, {}, FIRST)
-    for points in itertools.islice(trial.points(), int(FIRST * effort)):
+    for points in itertools.islice(trial.points(), int(FIRST * effort) // weight(claim.violation)):
         if trial.violates(points):
             return points
     raise BudgetExceeded(f"the first {FIRST} indices are no violation")
@@ -185,6 +192,20 @@ def violates(claim: Claim, point: Point, effort: int = 1) -> bool:
 def _count(claim: Claim) -> int:
     """How many choices of points there are, of constant extents."""
     return prod(max(0, int(extent)) for space in claim.points.values() for extent in space.extents)
+
+
+def weight(formula: Formula, further: bool = False) -> int:
+    """How often the work of looking up a place it is to work a formula out once; further: at all further points."""
+    match formula:
+        case PlacePredicate():
+            return formula.weight
+        case And(parts) | Or(parts):
+            return max(1, sum(weight(part, further) for part in parts))
+        case NotExists(more, inner) if further:
+            extents = [extent for space in more.values() for extent in space.extents]
+            many = prod(map(int, extents)) if all(type(e) is int for e in extents) else FURTHER
+            return max(1, min(many, FURTHER) * weight(inner, further))
+    return 1
 
 
 def _work(claim: Claim) -> float:

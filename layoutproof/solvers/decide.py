@@ -130,7 +130,7 @@ def proves(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = Fal
     if claim.implied_by is not None and engines == ENGINES and _proved_easily(claim, effort):
         return True
     for name, function, share in _attempts(_in_order(engines, claim), effort, bool(claim.sizes())):
-        if function == "bounded_search":
+        if function == "bounded_search" or (name == "brute" and not _solver(name).can_try_all(claim, share)):
             # it looks for violations
             continue
         try:

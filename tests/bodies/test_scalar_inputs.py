@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,16 +15,21 @@ import jax.numpy as jnp  # noqa: E402
 from jax.experimental import pallas as pl  # noqa: E402
 from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 
+from layoutproof.core.errors import LayoutError  # noqa: E402
 from layoutproof.core.finding import Finding  # noqa: E402
 from layoutproof.core.result import Verdict  # noqa: E402
 from layoutproof.kernel.kernel import Kernel  # noqa: E402
+from layoutproof.kernel.table_assumptions import check_tables  # noqa: E402
 from layoutproof.pallas.from_jax.trace import kernels_of  # noqa: E402
-from layoutproof.pallas.judge import judge  # noqa: E402
+from layoutproof.pallas.judge import advice, judge  # noqa: E402
 
 
-def found(body: Any, block: Any, question: str) -> list[Finding]:
+def found(body: Any, block: Any, question: str, *assume: str) -> list[Finding]:
     """What is found of a kernel of 4 parallel programs with s32[4] in scalar memory, which moves rows by hand."""
+    return [f for f in judge(traced(body, block, *assume), names=[question]) if f.question == question]
 
+
+def traced(body: Any, block: Any, *assume: str) -> Kernel:
     def call(s: Any, x: Any) -> Any:
         return pl.pallas_call(
             body,
@@ -34,13 +42,14 @@ def found(body: Any, block: Any, question: str) -> list[Finding]:
         )(s, x)
 
     shapes = jax.ShapeDtypeStruct((4,), jnp.int32), jax.ShapeDtypeStruct((64, 128), jnp.float32)
-    (kernel,) = kernels_of(call, shapes)
+    (kernel,) = kernels_of(call, shapes, assume=assume)
     assert isinstance(kernel, Kernel)
-    return [f for f in judge(kernel, names=[question]) if f.question == question]
+    return kernel
 
 
 WHOLE = pl.BlockSpec(memory_space=pltpu.SMEM)
 ONE_EACH = pl.BlockSpec((1,), lambda i: (i,), memory_space=pltpu.SMEM)
+BLOCKS_OF_3 = pl.BlockSpec((3,), lambda i: (i // 2,), memory_space=pltpu.SMEM)
 
 
 def rows_from(s: Any, x: Any, o: Any, sem: Any) -> None:
@@ -66,7 +75,7 @@ def test_numbers_of_the_caller_refute_nothing(block: Any) -> None:
     findings = found(rows_from, block, "body_in_bounds")
     assert verdicts(findings) >= {Verdict.UNKNOWN}
     assert Verdict.REFUTED not in verdicts(findings)
-    assert any("what the body loads from" in f.reason for f in findings)
+    assert advice(findings) == ("0 <= args[0] < 33", "")
 
 
 def test_what_the_body_asks_before_is_known() -> None:
@@ -79,3 +88,116 @@ def test_one_start_for_all_programs_keeps_their_rows_apart() -> None:
 
 def test_starts_of_their_own_do_not() -> None:
     assert Verdict.UNKNOWN in verdicts(found(guarded, ONE_EACH, "body_races"))
+
+
+@pytest.mark.parametrize("block", [WHOLE, ONE_EACH])
+def test_what_is_advised_proves_it(block: Any) -> None:
+    assert verdicts(found(rows_from, block, "body_in_bounds", "0 <= args[0] < 33")) == {Verdict.PROVED}
+
+
+@pytest.mark.parametrize(("block", "entry"), [(WHOLE, "args[0][0]"), (ONE_EACH, "args[0][3]")])
+def test_a_wider_range_is_refuted_with_the_entry_that_does_it(block: Any, entry: str) -> None:
+    (wrong,) = [
+        f for f in found(rows_from, block, "body_in_bounds", "0 <= args[0] < 37") if f.verdict is Verdict.REFUTED
+    ]
+    assert wrong.counterexample == {"program": (3,), "reads": {entry: 33}}
+    assert wrong.assumes == ("0 <= args[0] < 37",)
+
+
+def test_entries_of_a_block_are_those_of_the_array() -> None:
+    """Programs that see blocks of their own see different entries: where none stands twice, their rows are apart."""
+
+    def rows(s: Any, x: Any, o: Any, sem: Any) -> None:
+        copy = pltpu.make_async_copy(x.at[pl.ds(0, 8)], o.at[pl.ds(8 * s[0], 8)], sem)
+        copy.start()
+        copy.wait()
+
+    said = "0 <= args[0] < 8", "args[0] is injective"
+    assert verdicts(found(rows, ONE_EACH, "body_races", *said)) == {Verdict.PROVED}
+    assert verdicts(found(rows, WHOLE, "body_races", *said)) == {Verdict.REFUTED}
+    assert Verdict.PROVED not in verdicts(found(rows, ONE_EACH, "body_races", "0 <= args[0] < 8"))
+
+
+def test_what_is_behind_the_end_of_the_array_is_not_assumed() -> None:
+    """Of s32[4] in blocks of 3 the second block has one entry, and two numbers of which nobody says anything."""
+
+    def rows(s: Any, x: Any, o: Any, sem: Any) -> None:
+        copy = pltpu.make_async_copy(x.at[pl.ds(0, 8)], o.at[pl.ds(s[2], 8)], sem)
+        copy.start()
+        copy.wait()
+
+    assert Verdict.UNKNOWN in verdicts(found(rows, BLOCKS_OF_3, "body_in_bounds"))
+    with pytest.raises(LayoutError, match="is about no table; no call has one"):
+        check_tables([traced(rows, BLOCKS_OF_3)], ["0 <= args[0] < 33"])
+
+
+def test_what_the_body_stores_into_is_bounded_only_by_what_it_stores() -> None:
+    def body(s: Any, x: Any, o: Any, sem: Any) -> None:
+        s[1] = 60
+        copy = pltpu.make_async_copy(x.at[pl.ds(0, 8)], o.at[pl.ds(s[1], 8)], sem)
+        copy.start()
+        copy.wait()
+
+    assert Verdict.UNKNOWN in verdicts(found(body, WHOLE, "body_in_bounds", "0 <= args[0] < 33"))
+
+
+def test_an_assumption_about_one_entry_is_refused() -> None:
+    """It would be taken for one about all."""
+    with pytest.raises(LayoutError, match="is about no table; the calls have args"):
+        check_tables([traced(rows_from, WHOLE)], ["0 <= args[0][2] < 33"])
+
+
+def test_what_nothing_can_hold_proves_nothing() -> None:
+    findings = found(rows_from, WHOLE, "body_in_bounds", "8 <= args[0] < 8")
+    assert verdicts(findings) == {Verdict.UNKNOWN}
+    assert all("vacuous: args[0] has no value it could hold" in f.reason for f in findings)
+
+
+MODULE = """
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+
+def body(starts, x, o, sem):
+    copy = pltpu.make_async_copy(x.at[pl.ds(starts[pl.program_id(0)], 8)], o, sem)
+    copy.start()
+    copy.wait()
+
+
+def rows(starts, x):
+    return pl.pallas_call(
+        body,
+        grid=(4,),
+        in_specs=[pl.BlockSpec(memory_space=pltpu.SMEM), pl.BlockSpec(memory_space=pl.ANY)],
+        out_specs=pl.BlockSpec((8, 128), lambda i: (i, 0)),
+        out_shape=jax.ShapeDtypeStruct((32, 128), jnp.float32),
+        scratch_shapes=[pltpu.SemaphoreType.DMA],
+    )(starts, x)
+"""
+
+
+def test_the_command_offers_what_it_takes_back(tmp_path: Path) -> None:
+    """Asked, pasted, recorded and judged again: the same line, and what was assumed is kept with the record."""
+    (tmp_path / "users.py").write_text(MODULE)
+    call = ["kernels", "users.py:rows", "--args", "s32[4], f32[64,128]"]
+    asked = command(tmp_path, *call)
+    line = next(line.split()[1:] for line in asked.stdout.splitlines() if line.strip().startswith("assume"))
+    assert line == ["--assume", '"0', "<=", "args[0]", "<", '57"']
+    given = ["--assume", "0 <= args[0] < 57"]
+    proved = command(tmp_path, *call, *given, "--record", "calls.jsonl")
+    again = command(tmp_path, "kernels", "calls.jsonl")
+    assert (asked.returncode, proved.returncode, again.returncode) == (3, 0, 0)
+    wider = command(tmp_path, *call, "--assume", "0 <= args[0] <= 57", "--replay")
+    assert wider.returncode == 1
+    assert "program=(0) reads=(args[0][0] = 57)" in wider.stdout
+    assert "run      " in wider.stdout
+    nobody = command(tmp_path, "kernels", "calls.jsonl", "--assume", "0 <= starts < 57")
+    assert nobody.returncode == 2
+    assert "about no table; the calls have args[0]" in nobody.stderr
+
+
+def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    run = [sys.executable, "-m", "layoutproof", *arguments]
+    return subprocess.run(run, cwd=folder, capture_output=True, text=True, timeout=300)

@@ -276,7 +276,7 @@ def test_tables_hold_what_is_assumed() -> None:
         Table("once", (3,), low=0, high=7, injective=True),
         Table("free", (2,)),
     )
-    wrong = _refuted("body_in_bounds", counterexample={"program": (0,), "values": (8,)})
+    wrong = _refuted("body_in_bounds", counterexample={"program": (0,), "reads": {"any[0]": 8}})
     found = contents(Kernel("k", (1,), ("g0",), (), tables=tables), [wrong])
     assert found[0]["any"] == [8, 8, 8, 8]
     assert any(len(set(each["any"])) > 1 for each in found)

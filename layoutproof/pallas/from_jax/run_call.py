@@ -58,12 +58,14 @@ def run(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     """Runs one call of a function; what the run shows, as plain data."""
     import jax
 
-    equation, outputs = _call(request)
+    kernel, equation = _call(request)
+    outputs = [o.name for o in kernel.operands if o.role == "out"]
+    names = [*(table.name for table in kernel.tables), *(o.name for o in kernel.inputs)]
     signs: list[Sign] = []
     held: Mapping[str, Sequence[int]] = {}
     problem = ""
     for held in request["tables"]:
-        arguments = _arguments(jax, equation, list(held.values()))
+        arguments = _arguments(jax, equation, {names.index(name): row for name, row in held.items()})
         signs, problem = _shown(jax, equation, arguments, outputs)
         if signs or problem:
             break
@@ -71,8 +73,8 @@ def run(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     return {"signs": signs, "problem": problem, "jax": jax.__version__, "tables": tables}
 
 
-def _call(request: Mapping[str, Any]) -> tuple[Any, list[str]]:
-    """The equation of a request, and the names of its results."""
+def _call(request: Mapping[str, Any]) -> tuple[Kernel, Any]:
+    """The call of a request, and its equation."""
     calls = _calls(request["code"], request["target"])
     if request["call"] >= len(calls):
         raise LayoutError(OTHER)
@@ -81,7 +83,7 @@ def _call(request: Mapping[str, Any]) -> tuple[Any, list[str]]:
         raise LayoutError(OTHER)
     if equation.primitive.name == "core_map":
         raise LayoutError("a core_map works on references that the code around it holds")
-    return equation, [o.name for o in kernel.operands if o.role == "out"]
+    return kernel, equation
 
 
 @cache
@@ -103,15 +105,18 @@ def _calls(code: str, target: str) -> list[tuple[Kernel | Unmodelled, Any]]:
     return [(kernel, site[0]) for kernel, site in zip(kernels, sites(jaxpr, live), strict=True)]
 
 
-def _arguments(jax: Any, equation: Any, tables: Sequence[Sequence[int]]) -> list[Any]:
-    """Small numbers, 1 to 8 as floats and 0 to 7 as integers, that repeat after no power of two; tables as said."""
+def _arguments(jax: Any, equation: Any, tables: Mapping[int, Sequence[int]]) -> list[Any]:
+    """Small numbers, 1 to 8 as floats and 0 to 7 as integers, that repeat after no power of two; tables as said.
+
+    tables: what arguments hold, by their position.
+    """
     import numpy
 
     made = []
     for k, variable in enumerate(equation.invars):
         shape, dtype = variable.aval.shape, variable.aval.dtype
         count = int(numpy.prod(shape, dtype=numpy.int64))
-        if k < len(tables):
+        if k in tables:
             row = numpy.asarray(tables[k], numpy.int64)
         elif jax.numpy.issubdtype(dtype, jax.numpy.inexact):
             row = (numpy.arange(count) * 7 // 5 + 3 * (numpy.arange(count) // 11)) % 8 + 1

@@ -20,7 +20,7 @@ from layoutproof.core.errors import InternalError, LayoutError, Undecided, close
 from layoutproof.core.files import MIB, read
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.kernel.kernel import Kernel, Unmodelled
-from layoutproof.kernel.table_assumptions import conditions
+from layoutproof.kernel.table_assumptions import check_tables
 from layoutproof.pallas.judge import kernel_target
 
 MAX_MODULE = 16 * MIB
@@ -50,7 +50,7 @@ def calls_of(
     with named_function(place) as function:
         _check_arity(function, place, values, named)
         found = _traced(function, values, named, chip, assume)
-    _check_assumptions(assume, found)
+    check_tables(found, assume)
     return found
 
 
@@ -75,7 +75,7 @@ def calls_in(
 ) -> tuple[Kernel | Unmodelled, ...]:
     """Every Pallas call that a function makes; target and assume as of `calls_of`, errors as of `trace.kernels_of`."""
     found = _traced(function, args, kwargs, "" if target is None else kernel_target(target).name, assume)
-    _check_assumptions(assume, found)
+    check_tables(found, assume)
     return found
 
 
@@ -126,15 +126,6 @@ def _literal(text: str, rule: str) -> Any:
         return ast.literal_eval(text.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         raise LayoutError(f"{rule}; {shorten(text, 60)!r} is none") from None
-
-
-def _check_assumptions(assume: Sequence[str], found: Sequence[Kernel | Unmodelled]) -> None:
-    """LayoutError for an assumption about a table that no call has: it would be taken for held."""
-    tables = dict.fromkeys(table.name for call in found if isinstance(call, Kernel) for table in call.tables)
-    for text in conditions(assume):
-        if found and not set(re.findall(r"[^\W\d]\w*", text)) & set(tables):
-            have = f"the calls have {', '.join(tables)}" if tables else "no call has one"
-            raise LayoutError(f"the assumption {shorten(text, 80)!r} is about no table; {have}")
 
 
 @contextlib.contextmanager

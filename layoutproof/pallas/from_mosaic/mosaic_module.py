@@ -8,16 +8,15 @@ of jax 0.10.2 and 0.12.0.1, of libtpu 0.0.42.1, and of whoever writes the same c
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.errors import LayoutError
 from layoutproof.hlotext.lines import STARTS, read_hlo
 from layoutproof.kernel.kernel import Kernel, Unmodelled
-from layoutproof.kernel.table_assumptions import conditions, with_assumptions
+from layoutproof.kernel.table_assumptions import check_tables, with_assumptions
 from layoutproof.pallas.from_mosaic.mosaic_bodies import with_body
 from layoutproof.pallas.from_mosaic.mosaic_calls import Call, calls_in_module, calls_in_stablehlo
 from layoutproof.pallas.from_mosaic.mosaic_child import read_modules
@@ -31,17 +30,13 @@ def kernels_in_hlo(text: str, file: str = "", assume: Sequence[str] = ()) -> tup
     """Every Pallas kernel in the text of a program, in its order; () where it has none.
 
     file: its name, for `Kernel.source`, which is the line of the call in it; an operand's source is the user's line (of
-    the index map, or else of the call) where the text tells one.  assume: of the tables `prefetch0`, `prefetch1` .. of
+    the index map, or else of the call) where the text tells one.  assume: of the tables `prefetch0`, `args[1]` .. of
     each call, as `kernel.tables` reads them.  What cannot be read is Unmodelled, with the reason, never left out: also
     kernels for GPU, and the rest of a text that is cut short.
     Raises LayoutError for a text that is no program, for assumptions that fit no call, and where jax is not installed.
     """
     found = kernels_of_calls(calls_in(text, file))
-    tables = {table.name for each in found if isinstance(each, Kernel) for table in each.tables}
-    for condition in conditions(assume):
-        if found and not tables.intersection(re.findall(r"[^\W\d]\w*", condition)):
-            have = f"the calls have {', '.join(sorted(tables))}" if tables else "no call has one"
-            raise LayoutError(f"the assumption {shorten(condition, 80)!r} is about no table; {have}")
+    check_tables(found, assume)
     return tuple(with_assumptions(k, assume, strict=False) if isinstance(k, Kernel) else k for k in found)
 
 

@@ -88,7 +88,7 @@ class _Asked:
         """The program, and the element in the array."""
         if not self.visit.programs:
             return {"element": tuple(at["element"])}
-        return {"program": tuple(at["program"]), "element": self._element(at, on), **_values(at)}
+        return {"program": tuple(at["program"]), "element": self._element(at, on)}
 
     def _element(self, at: Point, on: Numbers) -> tuple[int, ...]:
         """The element of the array; the element of the window where tables choose that."""
@@ -126,7 +126,3 @@ class _Asked:
             "store all of the window in some program of each visit: let the guards, slices and masks of the stores "
             "together leave nothing out"
         )
-
-
-def _values(at: Point) -> Point:
-    return {"values": tuple(at["values"])} if "values" in at else {}

@@ -1,0 +1,60 @@
+"""The integers that a call is given in scalar memory: scalar-prefetch operands, and inputs whose blocks lie in SMEM.
+
+The body reads both as tables whose contents nobody knows; assumptions speak of both by their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.kernel.kernel import Kernel, Operand, Table
+
+
+def every_table(kernel: Kernel) -> tuple[Table, ...]:
+    """The tables of a call, with what is assumed of them: first the scalar-prefetch operands, then inputs in SMEM.
+
+    >>> from layoutproof.core.term import Term
+    >>> from layoutproof.kernel.kernel import Block
+    >>> s = Operand("s", "in", (8,), "s32", (Block("blocked", 4),), (Term("name", "i"),), memory="smem")
+    >>> [(table.name, table.dims) for table in every_table(Kernel("k", (2,), ("i",), (s,)))]
+    [('s', (8,))]
+    """
+    said = {table.name: table for table in kernel.scalars}
+    more = [_table(operand) for operand in kernel.inputs if is_table(kernel, operand)]
+    return (*kernel.tables, *(said.get(table.name, table) for table in more))
+
+
+def assuming(kernel: Kernel, tables: Sequence[Table]) -> Kernel:
+    """The kernel with these in the place of those of its tables that have their names."""
+    new = {table.name: table for table in tables}
+    own = tuple(new.pop(table.name, table) for table in kernel.tables)
+    told = {table.name: table for table in (*kernel.scalars, *new.values()) if table.assumptions()}
+    return replace(kernel, tables=own, scalars=tuple(told.values()))
+
+
+def is_table(kernel: Kernel, operand: Operand) -> bool:
+    """Whether what programs see of an input are entries of a table, which is all of its array.
+
+    It is not for anything but integers in scalar memory, where a block may reach past the end of the array, and where
+    the array changes between programs.
+    """
+    integers = operand.dtype == "pred" or operand.dtype[:1] in ("s", "u")
+    if operand.role != "in" or operand.memory != "smem" or operand.unmodelled or not integers:
+        return False
+    written = any(source >= 0 and kernel.inputs[source] is operand for source, _ in kernel.aliases)
+    if written and any(term.op != "int" for term in operand.index):
+        return False
+    return all(
+        block.kind in ("blocked", "squeezed")
+        and type(extent) is type(block.size) is int
+        and block.size > 0
+        and extent % block.size == 0
+        for extent, block in zip(operand.dims, operand.block, strict=True)
+    )
+
+
+def _table(operand: Operand) -> Table:
+    bits = 1 if operand.dtype == "pred" else ELEMENT_BITS[operand.dtype]
+    return Table(operand.name, operand.dims or (1,), bits, signed=operand.dtype[0] == "s", dtype=operand.dtype)

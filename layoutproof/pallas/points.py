@@ -1,0 +1,56 @@
+"""What a violation reads of tables, as people name it: `prefetch0[3] = 8`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from layoutproof.core.claim import Claim
+from layoutproof.core.numbers import Numbers
+from layoutproof.core.result import Counterexample
+from layoutproof.core.term import Term, reads, replace_reads
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.read_consistency import range_of
+
+READS = "reads"
+"""The point of a counterexample that says what is read of tables; `first_reads` where there are several programs."""
+
+
+def with_entries(kernel: Kernel, claim: Claim, point: Counterexample) -> Counterexample:
+    """The point of a claim about index maps with the entries of tables by name, `{"prefetch0[3]": 8}`.
+
+    In the claim they are numbers from 0 on, one for each read of an index map, in the order of the map's replicas.
+    """
+    known = {str(read): read for operand in kernel.operands for read in reads(operand.terms())}
+    on = Numbers(dict(point.get("sizes", {})))
+    shown: dict[str, Any] = {}
+    for label, values in point.items():
+        program = "program" if label == READS else label.removesuffix(f"_{READS}")
+        told = label == READS or label.endswith(f"_{READS}")
+        if not told or isinstance(values, Mapping) or program not in claim.points or label not in claim.points:
+            shown[label] = values
+            continue
+        names = dict(zip(claim.points[program].names, point[program], strict=False))
+        shown[label] = _entries(kernel, known, dict(zip(claim.points[label].names, values, strict=True)), names, on)
+    return shown
+
+
+def _entries(
+    kernel: Kernel, known: Mapping[str, Term], values: Mapping[str, int], names: Mapping[str, int], on: Numbers
+) -> dict[str, int]:
+    """Each read with its indices as numbers, and what else is chosen by its own name."""
+    found: dict[str, int] = {}
+    seen = dict(names)
+    fresh = {text: Term("name", text) for text in known}
+    # what a read's place is made of is read before it
+    for text in sorted(values, key=len):
+        value = values[text]
+        if text in known:
+            read = known[text]
+            table = str(read.args[0].args[0])
+            value += on.size(range_of(kernel.table(table))[0])
+            at = [replace_reads(part, fresh).evaluate({**values, **seen}, on) for part in read.args[1:]]
+            seen[text] = value
+            text = f"{table}[{', '.join(map(str, at))}]"
+        found[text] = value
+    return found
