@@ -69,13 +69,15 @@ class Store:
     """What one store or copy reaches.
 
     condition: that it reaches the element of a visit.  loops: around it.  source: file:line.
-    lost: why it does not surely reach what the condition says, "" = it does.
+    lost: why it does not surely reach what the condition says, "" = it does.  path: the part of the condition that says
+    whether it happens at all.
     """
 
     condition: Term
     loops: tuple[Loop, ...]
     source: str
     lost: str = ""
+    path: tuple[Term, ...] = ()
 
 
 def stores_into(body: Body, names: Iterable[str], element: Index) -> tuple[Store, ...]:
@@ -133,7 +135,7 @@ def _store(effect: Any, view: View, element: Index) -> Store:
                 held.append(mask.number(aligned(mask, view.dims or mask.dims, index)))
             except Lost as why:
                 lost = lost or str(why)
-    return Store(all_of(held), effect.spot.loops, effect.spot.source, lost)
+    return Store(all_of(held), effect.spot.loops, effect.spot.source, lost, effect.spot.path)
 
 
 def unstored(

@@ -7,7 +7,7 @@ entry; `t[i]` is `t`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -45,7 +45,7 @@ def with_assumptions(
         written, changed = _assumption(text, parse)
         name = _of_entries(written, tables)
         if name in tables:
-            changes[name] = replace(changes.get(name, tables[name]), **changed)
+            changes[name] = _and(changes.get(name, tables[name]), changed)
         elif strict:
             have = f"it has {', '.join(tables)}" if tables else "it has none"
             raise LayoutError(f"{kernel.name} has no table {name!r}; {have}", text=str(text))
@@ -60,6 +60,18 @@ def check_tables(found: Sequence[Kernel | Unmodelled], texts: Sequence[str]) -> 
         if found and _of_entries(_assumption(text)[0], tables) not in tables:
             have = f"the calls have {', '.join(tables)}" if tables else "no call has one"
             raise LayoutError(f"the assumption {shorten(text, 80)!r} is about no table; {have}")
+
+
+def _and(table: Table, said: Mapping[str, Any]) -> Table:
+    """The table of which this is assumed, too. Of bounds that cannot be compared the last ones count.
+
+    >>> _and(Table("t", low=0, high=4), {"low": 2, "high": 8}).assumptions()
+    ('2 <= t < 4',)
+    """
+    bounds = table.low, table.high, said.get("low"), said.get("high")
+    if all(type(bound) is int for bound in bounds):
+        said = {"low": max(bounds[0], bounds[2]), "high": min(bounds[1], bounds[3])}
+    return replace(table, **said)
 
 
 def _of_entries(written: str, known: Collection[str] = ()) -> str:
@@ -89,7 +101,7 @@ def tables_said(texts: Sequence[str]) -> dict[str, Table]:
     for text in conditions(texts):
         written, changed = _assumption(text)
         name = _of_entries(written)
-        tables[name] = replace(tables.get(name, Table(name)), **changed)
+        tables[name] = _and(tables.get(name, Table(name)), changed)
     return tables
 
 

@@ -112,3 +112,15 @@ def test_what_decides_whether_something_is_stored_is_defined_too(mask: bool, ver
     )
     (found,) = asked(call, *arrays((8, 200)))
     assert found.verdict is verdict
+
+
+@pytest.mark.parametrize(("rows", "verdict"), [(32, Verdict.PROVED), (30, Verdict.REFUTED)])
+def test_whole_windows_are_defined_unless_something_is_stored_into_them(rows: int, verdict: Verdict) -> None:
+    def body(x: Any, y: Any, o: Any) -> None:
+        x[...] = y[...]
+        o[...] = x[...]
+
+    block = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    out = jax.ShapeDtypeStruct((32, 128), jnp.float32)
+    call = pl.pallas_call(body, grid=(4,), in_specs=[block, block], out_specs=block, out_shape=out)
+    assert {f.verdict for f in asked(call, *arrays((32, 128), (rows, 128)))} == {verdict}

@@ -16,19 +16,29 @@ Fix: store the whole window in one program of each visit, for example at `k == p
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from itertools import product
+from math import prod
 
 from layoutproof.bodies.effects import Body
 from layoutproof.bodies.stored import Store, Visit, stores_into, unstored, visit_of
 from layoutproof.bodies.values import TRUE
-from layoutproof.core.numbers import Numbers
+from layoutproof.core.errors import Undecided, listed
+from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.result import Point, Verdict
+from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, for_each_operand
+from layoutproof.pallas.body_memory import program_ids
 
 TARGET = False
 BODY = True
 PIPELINES = True
+MOST_PROGRAMS = 1_000
+"""Programs of a visit that are looked at one by one for what keeps a store from happening."""
+MOST_GUARDS = 3
+"""Guards that are named, each with the line of a store."""
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
@@ -122,7 +132,46 @@ class _Asked:
             return "copy all of the array: pl.cdiv(size, step) steps, and the rest at the end"
         if any(store.condition is TRUE for store in self.stores):
             return "store the whole window"
+        guards = self._guards(at)
+        if guards:
+            return f"{guards}: store the rest of the window in the other case, or before it"
         return (
             "store all of the window in some program of each visit: let the guards, slices and masks of the stores "
             "together leave nothing out"
         )
+
+    def _guards(self, at: Point) -> str:
+        """What keeps all stores of a visit from happening, with their lines; "" where it is not that, or not known."""
+        programs = self._programs(at)
+        found: dict[str, str] = {}
+        for store in self.stores:
+            guard = next((c for c in store.path if programs and all(_fails(c, ids) for ids in programs)), None)
+            if guard is None:
+                return ""
+            line = store.source.rpartition(":")[2]
+            found.setdefault(program_ids(self.kernel, guard), f" at line {line}" if line else "")
+        said = [f"the store{line} happens only where {guard}" for guard, line in found.items()]
+        where = f"not in program {tuple(at['program'])}" if len(programs) == 1 else "in no program of this visit"
+        return f"{listed(said[:MOST_GUARDS])}, {where}"
+
+    def _programs(self, at: Point) -> list[dict[str, int]]:
+        """The programs of the visit of one; [] where they are too many, or not known."""
+        names, grid = self.kernel.grid_names, self.kernel.grid
+        own = dict(zip(names, at["program"], strict=True))
+        free = [k for k, name in enumerate(names) if name not in self.visit.agree]
+        if not all(type(grid[k]) is int for k in free) or prod(int(grid[k]) for k in free) > MOST_PROGRAMS:
+            return []
+        found = []
+        for chosen in product(*(range(int(grid[k])) for k in free)):
+            ids = own | {names[k]: n for k, n in zip(free, chosen, strict=True)}
+            if all(term.evaluate(ids, INTS) == term.evaluate(own, INTS) for term in self.visit.alike):
+                found.append(ids)
+        return found
+
+
+def _fails(condition: Term, ids: Mapping[str, int]) -> bool:
+    """Whether a condition on nothing but a program's ids is false."""
+    try:
+        return not condition.evaluate(ids, INTS)
+    except (Undecided, ZeroDivisionError, KeyError):
+        return False
