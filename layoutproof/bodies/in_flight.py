@@ -240,6 +240,9 @@ class Walk:
                     raise _Stop
             names |= {one.after: v for one, v in zip(handed, values, strict=True)}
             return ways
+        walked = self._until_it_ends(loop, nodes, names, program, turns, ways) if loop.count is None else None
+        if walked is not None:
+            return walked
         # any iteration stands for all, where it leaves everything as it was
         counter = named("name", loop.name)
         self._within[("name", loop.name)] = (0, (1 << 31) - 1 if count is None else count - 1)
@@ -254,6 +257,38 @@ class Walk:
                 raise _Stop
             found.append(way)
         return found
+
+    def _until_it_ends(
+        self,
+        loop: Loop,
+        nodes: Sequence[Any],
+        names: dict[str, Number],
+        program: Any,
+        turns: tuple[Number, ...],
+        ways: list[Way],
+    ) -> list[Way] | None:
+        """The ways through a loop that a condition ends, where its value is known in every iteration; else None."""
+        goes_on = self.body.goes_on.get(loop.name)
+        if goes_on is None:
+            return None
+        handed = [one for one in self.body.handed if one.loop is loop]
+        values = self._handed(handed, [one.start for one in handed], names, program, turns)
+        problems = len(self.problems)
+        for turn in range(MOST_ITERATIONS):
+            here = {**names, loop.name: turn, **{one.name: v for one, v in zip(handed, values, strict=True)}}
+            on = Symbolic(self.body, here, {}, (program, (*turns, turn)), self._within, self._tables)
+            held = on(goes_on)
+            self.steps += on.steps
+            if not isinstance(held, bool) or self.steps > MOST_STEPS:
+                break
+            # the condition is looked at once more than the body runs, whose effects have it on their path
+            ways = self._nodes_of(nodes, here, program, (*turns, turn), ways)
+            if not held:
+                names |= {one.after: v for one, v in zip(handed, values, strict=True)}
+                return ways
+            values = self._handed(handed, [one.following for one in handed], here, program, (*turns, turn))
+        del self.problems[problems:]
+        return None
 
     def _handed(
         self, handed: Sequence[Handed], terms: Sequence[Term], names: Mapping[str, Number], program: Any, turns: Any

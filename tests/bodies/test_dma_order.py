@@ -526,3 +526,39 @@ def test_random_kernels_go_wrong_exactly_where_a_simulation_does(seed: int) -> N
 def test_random_kernels_are_of_both_kinds() -> None:
     right = sum(_simulated(*_random(seed)) for seed in range(60))
     assert 10 <= right <= 50
+
+
+def _while(runs: Callable[[Any], Any], following: Callable[[Any], Any], mutant: str = "") -> Callable[..., None]:
+    """A loop that a condition ends: each iteration fetches the next block while this one is used."""
+
+    def body(x: Any, o: Any, buf: Any, sem: Any) -> None:
+        def step(i: Any) -> Any:
+            @pl.when(runs(i + 1) if mutant != "one more" else runs(i))
+            def _() -> None:
+                _fetch(x, buf, sem, i + 1, jax.lax.rem(i + 1, 2)).start()
+
+            if mutant != "no wait":
+                _fetch(x, buf, sem, i, jax.lax.rem(i, 2)).wait()
+            pltpu.sync_copy(buf.at[jax.lax.rem(i, 2)], o.at[pl.ds(i * 8, 8)])
+            return following(i)
+
+        _fetch(x, buf, sem, 0, 0).start()
+        jax.lax.while_loop(runs, step, jnp.int32(0))
+
+    return body
+
+
+@pytest.mark.parametrize(
+    ("mutant", "verdict"), [("", Verdict.PROVED), ("one more", Verdict.REFUTED), ("no wait", Verdict.REFUTED)]
+)
+@pytest.mark.parametrize("runs", [lambda i: i < 4, lambda i: i != 4, lambda i: i * i < 10])
+def test_a_while_loop_whose_condition_is_known_is_walked(runs: Any, mutant: str, verdict: Verdict) -> None:
+    assert _asked(_while(runs, lambda i: i + 1, mutant), programs=5).verdict is verdict
+
+
+def test_a_while_loop_that_data_end_is_not_known() -> None:
+    def body(t: Any, x: Any, o: Any, buf: Any, sem: Any) -> None:
+        _while(lambda i: i < t[0], lambda i: i + 1)(x, o, buf, sem)
+
+    table = jax.ShapeDtypeStruct((4,), jnp.int32)
+    assert _asked(body, tables=[table]).verdict is Verdict.UNKNOWN
