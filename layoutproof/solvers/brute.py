@@ -98,7 +98,7 @@ def _one_by_one(claim: Claim, effort: int) -> Point | None:
     names = claim.sizes()
     few = bool(names) or _count(claim) > CAP * effort
     cap = left = (min(CAP, CAP_SYMBOLIC) if few else CAP) * effort
-    each = weight(claim.violation, further=True) if few else 1
+    each = weight(claim.violation, further=True) if few and not names else 1
     for sizes in assignments(len(names)):
         trial = _Trial(claim, dict(zip(names, sizes, strict=True)), cap)
         for points in trial.points() if trial.counts() else ():
