@@ -68,8 +68,8 @@ def _and(table: Table, said: Mapping[str, Any]) -> Table:
     >>> _and(Table("t", low=0, high=4), {"low": 2, "high": 8}).assumptions()
     ('2 <= t < 4',)
     """
-    bounds = table.low, table.high, said.get("low"), said.get("high")
-    if all(type(bound) is int for bound in bounds):
+    bounds = [bound for bound in (table.low, table.high, said.get("low"), said.get("high")) if isinstance(bound, int)]
+    if len(bounds) == 4:
         said = {"low": max(bounds[0], bounds[2]), "high": min(bounds[1], bounds[3])}
     return replace(table, **said)
 
