@@ -160,3 +160,9 @@ def test_names_and_sizes() -> None:
     for n, m in itertools.product((1, 5, 16), (1, 4)):
         assert term.evaluate({}, Numbers({"N": n, "M": m})) == (n * 3 + 7) // 8 * m
     assert size_term(5).evaluate({}, INTS) == 5
+
+
+@pytest.mark.parametrize(("value", "by", "expected"), [(7, 2, 3), (-7, 2, -3), (6, 2, 3), (0, 2, 0), (-6, 2, -3)])
+def test_a_division_towards_zero(value: int, by: int, expected: int) -> None:
+    """As C and lax.div divide, of either sign."""
+    assert Term("truncdiv", Term("name", "x"), Term("int", by)).evaluate({"x": value}, INTS) == expected

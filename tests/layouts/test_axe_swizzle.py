@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 
+from layoutproof.layouts.axe import AxeLayout
 from layoutproof.layouts.axe.swizzle import Swizzle, reached, swizzled
 
 
@@ -21,3 +22,8 @@ def test_the_ends_of_what_a_swizzle_reaches() -> None:
         assert reached(s, iters, start) == (min(addresses), max(addresses)), (number, s, iters, start)
         closed += sorted(set(sums)) == list(range(max(sums) + 1)) and max(addresses) != max(sums)
     assert closed > 20
+
+
+def test_the_box_is_the_shape_where_it_is_stated() -> None:
+    assert AxeLayout(((4, 8, "m"), (8, 1, "m"))).box() == (4, 8)
+    assert AxeLayout(((4, 8, "m"), (8, 1, "m")), shape=(2, 16)).box() == (2, 16)

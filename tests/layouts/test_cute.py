@@ -248,3 +248,8 @@ def test_sizes_are_leaves() -> None:
     """size is the product of leaves, cosize one more than the largest offset."""
     layout = CuteLayout(((4, 2), 3), ((1, 16), 4))
     assert (layout.size(), layout.cosize(), list(leaves(layout.shape))) == (24, 28, [4, 2, 3])
+
+
+def test_without_an_element_type_there_is_no_memory() -> None:
+    """Offsets are then numbers, not bytes."""
+    assert lp.read_layout("(4,2):(2,1)").index_map().memory is None

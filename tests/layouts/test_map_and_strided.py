@@ -53,3 +53,12 @@ def test_a_stride_whose_sign_depends_on_sizes_and_may_be_one(stride: str) -> Non
 @pytest.mark.parametrize("stride", ["1-N", "N-1", "-N", "0"])
 def test_a_stride_that_is_never_of_the_other_sign(stride: str) -> None:
     assert str(lp.read_layout(f"f32[N,M,4] strides ({stride},1,1)"))
+
+
+@pytest.mark.parametrize("entries", ["84", 5, None])
+def test_entries_that_are_no_list(entries: Any) -> None:
+    """A text is a sequence of characters, and no list of integers."""
+    for key in ("shape", "strides"):
+        given = {"dtype": "f32", "shape": [8, 4], "strides": [4, 1], key: entries}
+        with pytest.raises(LayoutError):
+            lp.read_layout({"strided": given})

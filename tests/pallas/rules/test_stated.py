@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -142,3 +143,42 @@ def test_an_entry_that_is_read_twice_is_one_entry(index: str, verdict: str) -> N
     tables = {"t": {"array": "s32[8]", "assume": ["0 <= t < 4"]}}
     found = lp.ask("blocks_in_bounds", kernel({"i": 4}, [operand("x", "in", "f32[8]", [8], index)], tables=tables))
     assert found.verdict.value == verdict, found.reason
+
+
+@pytest.mark.parametrize(
+    ("grid", "verdict"), [((2, 2), "refuted"), ((2, 3), "refuted"), ((1, 2), "proved"), ((2, 1), "proved")]
+)
+def test_which_dimensions_come_late(grid: tuple[int, int], verdict: str) -> None:
+    """One program alone is in every order; two are not."""
+    operands = [operand("o", "out", "f32[64,64]", [8, 8], "(i, j) -> (i, j)")]
+    text = kernel(dict(zip("ij", grid, strict=True)), operands, semantics=["arbitrary", "parallel"])
+    assert lp.ask("parallel_prefix", text).verdict.value == verdict
+
+
+@pytest.mark.parametrize(("table", "verdict"), [("t[i]", "proved"), ("t[i + 1]", "refuted")])
+def test_a_table_that_says_how_long_a_slice_is(table: str, verdict: str) -> None:
+    """What is read for a size is read of the table, too."""
+    tables = {"t": {"array": "s32[4]", "assume": ["0 <= t < 9"]}}
+    sliced = operand("x", "in", "f32[32]", [{"bounded": 8}], f"(i) -> (ds(i * 8, {table}))")
+    found = lp.ask("table_reads", kernel({"i": 4}, [sliced], tables=tables))
+    assert found.verdict.value == verdict, found.reason
+
+
+@pytest.mark.parametrize(
+    ("where", "verdict"), [("N > 2", "refuted"), ("M > 3", "refuted"), ("N > 2 and M > 3", "proved"), (None, "refuted")]
+)
+def test_every_dimension_of_a_grid_has_programs(where: str | None, verdict: str) -> None:
+    """Of two that may have none each is asked about."""
+    text = kernel({"i": "N - 2", "j": "M - 3"}, [operand("o", "out", "f32[64]", [8], "(i, j) -> (i)")])
+    assert lp.ask("grid_positive", text, where=where).verdict.value == verdict
+
+
+@pytest.mark.parametrize("position", [0, 1])
+def test_one_of_two_aliases_that_is_not_modelled(position: int) -> None:
+    """Whichever it is, nothing is said of the pair, with the reason."""
+    operands = [operand("x", "in", "f32[32]", [8], "(i) -> (i)"), operand("o", "out", "f32[32]", [8], "(i) -> (i)")]
+    text = kernel({"i": 4}, operands, aliases={"x": "o"})
+    whole, _ = read_kernel(text["kernel"], ELEMENT_BITS)
+    changed = [replace(o, unmodelled="it is odd") if k == position else o for k, o in enumerate(whole.operands)]
+    (found,) = judge(replace(whole, operands=tuple(changed)), names=["alias_hazard"])
+    assert (found.verdict.value, found.reason) == ("unknown", "it is odd")
