@@ -420,7 +420,7 @@ def main() -> int:
     mutation = Mutation(sample(options.seed, options.mutants, options.only), options.jobs, options.until, options.calls)
     os.chdir(ROOT)
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    code = pytest.main(["-q", "-s", "-p", "no:cacheprovider", *options.tests], plugins=[mutation])
+    code = pytest.main(["-q", "-s", "-p", "no:cacheprovider", "--assert=plain", *options.tests], plugins=[mutation])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         print(f"the tests could not be collected: {code!r}")
         return 1

@@ -18,7 +18,7 @@ from layoutproof.core.errors import BudgetExceeded, InternalError, NotSmallest, 
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Point
 from layoutproof.solvers import brute
-from layoutproof.solvers.decide import ENGINES, Decision, _attempts, _nobody_else, _replay, decide, proves
+from layoutproof.solvers.decide import ENGINES, ENUMERATED, Decision, _attempts, _nobody_else, _replay, decide, proves
 from tests.solvers.claims import N, box, covers, in_bounds, injective, mapping
 
 Answer = Point | Exception | None
@@ -54,7 +54,7 @@ def say(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, float]
                 violates=brute.violates,
                 proves=lambda claim, effort: method("proves")(claim, effort) is None,
                 can_try_all=lambda claim, effort=1: True,
-                is_matrix=lambda m: False,
+                is_matrix=lambda m: answers.get("matrices", False),
             )
 
         monkeypatch.setattr("layoutproof.solvers.decide._solver", engine)
@@ -154,6 +154,28 @@ def test_a_point_that_does_not_replay_is_told_and_passed_over(say: Any) -> None:
     with pytest.raises(InternalError, match=r"^isl: isl found .*; digits: digits.decide gives up"):
         decide(OVERLAP)
     assert "isl.growing" not in [name for name, _ in asked]
+
+
+def test_what_is_a_matrix_of_bits_goes_to_bits_first(say: Any) -> None:
+    """Among all engines; where some are asked for, those and no others."""
+    asked = say({"matrices": True, "bits.decide": None})
+    assert decide(OVERLAP)[1] == "bits"
+    assert proves(OVERLAP)
+    assert asked == [("bits.decide", 1)] * 2
+    asked = say({"matrices": True, "isl.decide": None})
+    assert decide(OVERLAP, ("isl",))[1] == "isl"
+    assert [name for name, _ in asked] == ["isl.decide"]
+
+
+def test_what_an_engine_said_before_it_answered_is_no_reason(say: Any) -> None:
+    """Its second way proves it, or breaks: then only that is told."""
+    say({"isl.growing": None})
+    assert "isl.decide gives up" not in decide(OVERLAP, confirm=True).reason
+    say({"isl.growing": NONE})
+    with pytest.raises(InternalError) as error:
+        decide(OVERLAP)
+    assert "isl.decide gives up" not in str(error.value)
+    assert "digits.decide gives up" in str(error.value)
 
 
 def test_division_by_zero_is_a_reason(say: Any) -> None:
@@ -301,7 +323,7 @@ def test_a_hole_among_many_elements_is_confirmed_by_another_engine(say: Any) -> 
     assert [name for name, _ in asked] == ["brute.decide"]
 
 
-@pytest.mark.parametrize(("extent", "many"), [(100_000, False), (100_001, True)])
+@pytest.mark.parametrize(("extent", "many"), [(ENUMERATED, False), (ENUMERATED + 1, True)])
 def test_how_many_elements_are_many(say: Any, extent: int, many: bool) -> None:
     """Replicas count: each has a place."""
     for m in (
