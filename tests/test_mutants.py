@@ -1,10 +1,13 @@
-"""The maker of mutants: each is one change that is Python, and the modules and tests that it names are there."""
+"""The maker of mutants: each is one change that is Python, of a known function; tests notice it in a fork."""
 
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
+from collections import Counter
 
-from benchmarks.mutants import BODY_RULES, ROOT, TESTS, mutated, places, sample
+from benchmarks.mutants import BODY_RULES, PARTS, POOL, ROOT, files, mutated, places, sample
 
 SOURCE = """
 def f(a: int = 0) -> bool:
@@ -18,23 +21,23 @@ def test_each_place_is_changed_once() -> None:
     """Comparisons, operators, numbers, conditions; no default, no text of an error."""
     count = len(list(places(ast.parse(SOURCE))))
     made = [mutated(SOURCE, place) for place in range(count)]
-    changes = {(was, now) for _, _, was, now in made}
+    changes = {(mutant.was, mutant.now) for _, mutant in made}
     assert {("a < 3", "a <= 3"), ("a == 1", "a != 1"), ("a * 2", "a + 2"), ("2", "3"), ("5", "6")} <= changes
     assert any(" and " in was and " or " in now for was, now in changes)
     assert any(now.startswith("not not ") for _, now in changes)
+    assert {mutant.lines for _, mutant in made} == {(2, 5)}
+    texts = [ast.unparse(tree) for tree, _ in made]
+    assert len(set(texts)) == count
     plain = ast.unparse(ast.parse(SOURCE))
-    assert len({text for text, *_ in made}) == count
-    assert all(
-        text != plain and compile(text, "mutant", "exec") and "ValueError(f'{a + 1}')" in text for text, *_ in made
-    )
+    assert all(text != plain and compile(text, "mutant", "exec") and "ValueError(f'{a + 1}')" in text for text in texts)
 
 
-def test_modules_and_tests_are_there() -> None:
-    """A module that moves takes its entry along."""
-    for start, tests in TESTS.items():
-        assert (ROOT / start).exists(), start
-        assert all((ROOT / test).exists() for test in tests), tests
-    assert all((ROOT / "layoutproof/pallas/rules" / f"{name}.py").exists() for name in BODY_RULES)
+def test_parts_and_tests_are_there() -> None:
+    """A module that moves takes its entry along; each part has files of its own."""
+    assert all((ROOT / "layoutproof" / start).exists() for starts in PARTS.values() for start in starts)
+    assert all((ROOT / test).exists() for test in POOL)
+    assert set(files().values()) == set(PARTS)
+    assert files()[f"layoutproof/pallas/rules/{BODY_RULES[0]}.py"] == "body rules"
 
 
 def test_the_same_seed_makes_the_same_mutants() -> None:
@@ -42,3 +45,27 @@ def test_the_same_seed_makes_the_same_mutants() -> None:
     assert made == sample(1, 20, "layoutproof/solvers/bits")
     assert made != sample(2, 20, "layoutproof/solvers/bits")
     assert all(mutant.was != mutant.now for mutant in made)
+
+
+def test_parts_have_equal_shares() -> None:
+    """Where one has too few places, the others have the rest."""
+    met = Counter(files()[mutant.file] for mutant in sample(3, 90, "decide,digits,place"))
+    assert met == {"decide": 30, "digits": 30, "place": 30}
+    met = Counter(files()[mutant.file] for mutant in sample(3, 2000, "decide,digits,place"))
+    assert met["decide"] < 200 < met["digits"]
+
+
+def test_a_mutant_is_noticed_in_a_fork() -> None:
+    """Tests are learnt and run as the command does it; what has no test survives, and is named."""
+    command = [sys.executable, "benchmarks/mutants.py", "--jobs", "1", "--seed", "4", "--mutants", "3"]
+
+    def run(only: str, tests: str) -> list[str]:
+        done = subprocess.run(
+            [*command, "--only", only, "--tests", tests], cwd=ROOT, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout.splitlines()
+
+    assert "seed 4: 3 mutants, 3 noticed, score 100.0 %" in run("decide", "tests/solvers/test_decide.py")[-1]
+    lines = run("layoutproof/layouts/linear.py", "tests/layouts/test_axe_swizzle.py")
+    assert sum(line.startswith("survives: layoutproof/layouts/linear.py:") for line in lines) == 3

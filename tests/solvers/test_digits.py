@@ -271,6 +271,8 @@ def test_as_many_strides_whose_sign_depends_on_sizes(turning: int, by: str) -> N
         ("covers", "(i < N, j < 2) -> (i,) in [N]"),
         ("covers", "(i < 5) -> (i - 2,) in [3]"),
         ("in_bounds", "(i < 2) -> (i * (M - N) + N,) in [N + M]"),
+        ("in_bounds", "(i < 2, k < M) -> (i * (M - 2) + 2, k) in [M + 2, M]"),
+        ("in_bounds", "(i < 2, k < N) -> (i * (2 - N) + N, k) in [N + 2, N]"),
     ],
 )
 def test_what_digits_alone_prove(question: tuple[str, str]) -> None:
@@ -313,3 +315,13 @@ def test_whether_two_lists_make_the_same_sums() -> None:
         assert sumset.same_set(*steps) is (sums[0] == sums[1]), (number, steps)
         met[sums[0] == sums[1]] += 1
     assert min(met[True], met[False]) > 40, met
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [("(i < 3, j < 5) -> (i, j) in [3, 6]", (0, 5)), ("(i < 3, j < 5, k < 2) -> (i, j, k) in [3, 6, 3]", (0, 0, 2))],
+)
+def test_the_first_hole_of_several_axes(text: str, place: tuple[int, ...]) -> None:
+    """The later axis has the smaller place."""
+    found = lp.ask("covers", text, engine="digits")
+    assert (found.verdict, found.counterexample) == (Verdict.REFUTED, {"place": place})
