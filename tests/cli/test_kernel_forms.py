@@ -117,6 +117,12 @@ def cores(x, apart=16):
     return halves(x)
 
 
+def rows(x, rows=32):
+    spec = pl.BlockSpec((rows, x.shape[1]), lambda i: (i, 0))
+    shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    return pl.pallas_call(copy, grid=(x.shape[0] // rows,), in_specs=[spec], out_specs=spec, out_shape=shape)(x)
+
+
 def indirect(t, x):
     """Blocks of single rows that an array of indices names."""
 
@@ -192,3 +198,16 @@ def test_blocks_of_rows_that_an_array_names_are_unknown(run: Any) -> None:
     code, found = run("indirect", f"s32[64], {X}")
     assert code == 3
     assert "blocks_in_bounds" in found
+
+
+@pytest.mark.parametrize(
+    ("args", "compiler", "code"),
+    [("s4[64,8]", "0.0.42.1", 3), ("s4[64,256]", "0.0.42.1", 1), ("s4[64,8]", "0.0.52", 0)],
+)
+def test_narrow_numbers_in_columns_are_never_refused_by_guess(args: str, compiler: str, code: int, run: Any) -> None:
+    """Of 8 columns they lie in columns by default on v5p, XLA copies them first, and some blocks of 32 rows pass there.
+
+    In rows libtpu 0.0.42.1 refuses them all, and 0.0.52 takes both.
+    """
+    found = run("rows", args, "--target", "v5p", "--compiler", compiler, "--property", "block_shape")
+    assert found == (code, {"block_shape"} if code else set())
