@@ -52,6 +52,8 @@ _CYCLES = re.compile(r'"estimated_cycles":"(\d+)"')
 _VMEM = re.compile(r'"used_scoped_memory_configs":\[[^\]]*?"memory_space":"1","offset":"\d+","size":"(\d+)"')
 _TALKS = re.compile(r'"(?:has_communication":true|collective_id":"?\d)')
 _KERNEL_NAME = re.compile(r"kernel_name\W{1,4}([\w.$-]+)")
+_MOVING = frozenset((*copies.OPCODES, "bitcast", "tuple", "get-tuple-element"))
+"""Opcodes of a fusion that computes nothing: XLA:CPU wraps a transpose so."""
 _HANDED_ON = frozenset(("bitcast", "get-tuple-element", "opt-barrier"))
 
 
@@ -111,6 +113,7 @@ class _Found:
     """What one computation has, until it is known how often it runs."""
 
     entry: bool = False
+    only_moves: bool = False
     shapes: dict[str, Shape] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
     uses: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -222,6 +225,7 @@ class Reader:
         name = next(reversed(self.computations))
         self.bodies[name] = " ".join(sorted(self.words)) if len(self.words) < 100 else ""
         now = self.now
+        now.only_moves = bool(now.moves) and set(self.words) <= _MOVING
         if not now.entry:
             now.shapes = {}
 
@@ -350,10 +354,13 @@ class Reader:
     def _copies(self, runs: Mapping[str, Runs]) -> list[Copy]:
         made: dict[tuple[object, ...], Copy] = {}
         for name, found in self.computations.items():
-            if name in self.inner or runs[name].times == 0:
+            fused = name in self.inner
+            if runs[name].times == 0 or (fused and not found.only_moves):
                 continue
             often = Often(runs[name].times, runs[name].sometimes, runs[name].why)
-            for (opcode, source, target, origin), moves in found.moves.items():
+            every = sorted(found.moves.items(), key=lambda pair: -pair[1].move.size)
+            # a fusion of nothing but moves is one move
+            for (opcode, source, target, origin), moves in every[:1] if fused else every:
                 kind = moves.move.kind
                 boundary = origin or (self._result_of(moves.first.name) if found.entry else "")
                 one = Copy(

@@ -57,6 +57,30 @@ def test_a_collective_is_named_by_the_meshs_axes() -> None:
     assert all(each.axes is None and each.groups == 2 for each in plain.collectives)
 
 
+FUSED = """HloModule fused, is_scheduled=true
+
+%turn (a: f32[8,256]) -> f32[256,8] {
+  %a = f32[8,256]{1,0} parameter(0)
+  ROOT %t = f32[256,8]{1,0} transpose(%a), dimensions={1,0}
+}
+
+ENTRY %main (x: f32[8,256]) -> f32[256,8] {
+  %x = f32[8,256]{1,0} parameter(0)
+  ROOT %f = f32[256,8]{1,0} fusion(%x), kind=kLoop, calls=%turn
+}
+"""
+
+
+def test_a_fusion_of_nothing_but_a_move_is_a_move() -> None:
+    """XLA:CPU wraps a transpose so; one that computes something besides is none."""
+    (copy,) = of(FUSED).copies
+    assert (copy.opcode, copy.kind, copy.bytes, copy.count) == ("transpose", "relayout", 2 * 8 * 256 * 4, 1)
+    added = FUSED.replace("ROOT %t = f32[256,8]{1,0} transpose(%a)", "%u = f32[256,8]{1,0} transpose(%a)")
+    assert (
+        of(added.replace("dimensions={1,0}", "dimensions={1,0}\n  ROOT %t = f32[256,8]{1,0} negate(%u)")).copies == ()
+    )
+
+
 @pytest.mark.parametrize(
     ("data", "why"),
     [
