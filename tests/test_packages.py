@@ -43,8 +43,8 @@ PACKAGES: dict[str, set[str]] = {
         "compiler", "core", "hardware", "kernel", "layouts", "pallas", "questions", "registry", "solvers", "specs",
     },
     "changes": {
-        "compiler", "core", "hlo", "hlotext", "kernel", "pallas", "properties", "questions", "registry", "solvers",
-        "specs",
+        "compiler", "core", "hlo", "hlotext", "kernel", "pallas", "programs", "properties", "questions", "registry",
+        "solvers", "specs",
     },
     "answers": {
         "changes", "compiler", "core", "crosschecks", "formats", "hardware", "hlo", "hlotext", "kernel", "layouts",

@@ -8,6 +8,7 @@ matching   which thing of one state is which of the other
 classes    the classes of a change of one layout, proved
 specs      what changed between two spec files
 programs   what changed between two HLO dumps
+records    what changed between the records of two compiled programs
 traced     what changed in the Pallas calls of user code that a spec file names
 rules      the gate's rules in a pyproject.toml, found and read
 policy     which changes are allowed, and who approved which

@@ -26,7 +26,7 @@ from layoutproof.hlotext.texts import element_of
 _OWN = frozenset(
     (
         *("constant", "operation", "kernel", "kernel_body", "refuted", "custom_call", "contradiction", "devices"),
-        *("unscheduled", "lost_exchange", "regrouped", "operands"),
+        *("unscheduled", "lost_exchange", "regrouped", "operands", "bitcast_refuted"),
     )
 )
 """Classes that say that something else is computed, or by others: no layout is the cause of that."""

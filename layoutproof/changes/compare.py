@@ -6,7 +6,7 @@ import datetime
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from layoutproof.changes.matching import Round, match
 from layoutproof.changes.report import Compared, Judges, Progress, Work, judged, of_specs, with_heuristic
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from layoutproof.changes.lock import Lock
     from layoutproof.changes.program import Program
     from layoutproof.changes.specs import Named
+    from layoutproof.programs.record import Record
 
 _TRACED = re.compile(rb"^kernels\s*:", re.MULTILINE)
 _NUMBER = re.compile(r"(?:^|(?<=[/.]))(?:\d+\.)?module_\d+\.")
@@ -39,7 +40,7 @@ class Pair:
     new: File | None
     match_heuristic: str = ""
     locked: tuple[Named, ...] = ()
-    program: Program | None = None
+    program: Program | Record | None = None
 
 
 def compare(
@@ -102,7 +103,11 @@ def pairs_of(old: State, new: State) -> tuple[list[Pair], list[str]]:
     pairs += [Pair((m.new or m.old).relpath, m.old, m.new, m.match_heuristic) for m in rest]  # type: ignore[union-attr]
     # two files that were given by name are to be compared, whatever they are
     given = len(old.files) == len(new.files) == len(pairs) == 1
-    known = [p for p in pairs if given or any(f and (f.is_spec or f.is_dump or f.is_record) for f in (p.old, p.new))]
+    known = [
+        p
+        for p in pairs
+        if given or any(f and (f.is_spec or f.is_dump or f.is_record or f.is_program) for f in (p.old, p.new))
+    ]
     skipped = [p.relpath for p in pairs if p not in known]
     return sorted(known, key=lambda p: p.relpath), skipped
 
@@ -136,10 +141,20 @@ def _compare_pair(pair: Pair) -> Compared:
 
             changes = replace(changes, findings=(*changes.findings, *drift(pair.locked, after, pair.relpath)))
         return of_specs(changes, before, after, pair.match_heuristic)
+    if any(f is not None and f.is_program for f in (old, new)):
+        from layoutproof.changes import records
+        from layoutproof.programs.record import Record
+
+        found = (
+            records.drift(pair.program, new, pair.relpath)
+            if isinstance(pair.program, Record)
+            else records.compare(old, new, pair.relpath)
+        )
+        return Compared(with_heuristic(found, pair.match_heuristic))
     if pair.program is not None:
         from layoutproof.changes import lock_programs
 
-        return Compared(tuple(lock_programs.drift(pair.program, new, pair.relpath)))
+        return Compared(tuple(lock_programs.drift(cast("Program", pair.program), new, pair.relpath)))
     if any(f is not None and f.is_record for f in (old, new)):
         from layoutproof.changes import kernel_records
         from layoutproof.changes.classes import layouts

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
 
+from layoutproof.changes import records
 from layoutproof.changes.lock_head import HEAD, paths_of
 from layoutproof.changes.lock_programs import Line, lines_of, program_of
 from layoutproof.changes.lock_programs import drift as of_dump
@@ -30,6 +31,7 @@ from layoutproof.changes.traced import layouts_of
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Finding, unknown
 from layoutproof.core.result import plain
+from layoutproof.programs.record import Record, read_record
 from layoutproof.registry.read import read_layout
 from layoutproof.specs.check import run
 from layoutproof.specs.spec import Check
@@ -47,7 +49,9 @@ def write(files: Iterable[File], paths: Sequence[str]) -> str:
     for file in files:
         if unreadable(file):
             raise LayoutError(unreadable(file), file=file.path)
-        if file.is_dump:
+        if file.is_program:
+            lines.append(line_of(file.relpath, "record", "", records.read(file).as_dict()))
+        elif file.is_dump:
             lines += [line_of(file.relpath, *line) for line in lines_of(file)]
         elif file.is_spec:
             spec = read(file.data, file.path)
@@ -59,7 +63,7 @@ def write(files: Iterable[File], paths: Sequence[str]) -> str:
     return "\n".join([f"{HEAD} {json.dumps(list(paths))}", *sorted(lines)]) + "\n"
 
 
-def locked(text: str, file: str, earlier: bool = False) -> dict[str, Spec | Program]:
+def locked(text: str, file: str, earlier: bool = False) -> dict[str, Spec | Program | Record]:
     """The locked state: relpath -> what was in that file. LayoutError with the line for what is not as `write` has it.
 
     earlier: whether an earlier version is read too. Of the state before a change it is: nobody can migrate the past.
@@ -67,6 +71,7 @@ def locked(text: str, file: str, earlier: bool = False) -> dict[str, Spec | Prog
     paths_of(text, file, earlier)
     specs: dict[str, Spec] = {}
     dumps: dict[str, list[Line]] = {}
+    programs: dict[str, Record] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if number == 1 or not line.strip():
             continue
@@ -76,6 +81,9 @@ def locked(text: str, file: str, earlier: bool = False) -> dict[str, Spec | Prog
             relpath, kind, what, value = json.loads(line)
             if not isinstance(relpath, str):
                 raise TypeError(relpath)
+            if kind == "record":
+                programs[relpath] = read_record(value, file)
+                continue
             if kind in _OF_DUMPS:
                 program_of([(kind, what, value)])
                 dumps.setdefault(relpath, []).append((kind, what, value))
@@ -90,7 +98,7 @@ def locked(text: str, file: str, earlier: bool = False) -> dict[str, Spec | Prog
                 raise ValueError(kind)
         except (ValueError, TypeError, KeyError, RecursionError):
             raise LayoutError(f"not a line of a lock file: {shorten(line, 80)}", file=file, line=number) from None
-    return {**specs, **{relpath: program_of(lines) for relpath, lines in dumps.items()}}
+    return {**specs, **programs, **{relpath: program_of(lines) for relpath, lines in dumps.items()}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +109,7 @@ class Lock:
     """
 
     calls: Mapping[str, tuple[Named, ...]] = field(default_factory=dict)
-    programs: Mapping[str, Program] = field(default_factory=dict)
+    programs: Mapping[str, Program | Record] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
 
 
@@ -117,10 +125,10 @@ def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
         why = f"the old lock file cannot be read: {why}"
         return Lock(findings=(unknown("the lock file", why, file, file),))
     calls: dict[str, tuple[Named, ...]] = {}
-    programs: dict[str, Program] = {}
+    programs: dict[str, Program | Record] = {}
     for relpath, what in locked_.items():
         name = PurePath(os.path.relpath(os.path.join("/", folder, relpath), os.path.join("/", start))).as_posix()
-        if isinstance(what, Program):
+        if isinstance(what, Program | Record):
             programs[name] = what
             continue
         traced = tuple(named for named in what.layouts if ":" in named.name)
@@ -129,8 +137,10 @@ def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
     return Lock(calls, programs)
 
 
-def drift(old: Spec | Program | None, file: File | None, relpath: str) -> Compared:
+def drift(old: Spec | Program | Record | None, file: File | None, relpath: str) -> Compared:
     """What changed in one file since the lock was written, and the gate's rules that it has now."""
+    if isinstance(old, Record) or (file is not None and file.is_program):
+        return Compared(tuple(records.drift(old if isinstance(old, Record) else None, file, relpath)))
     if isinstance(old, Program) or (file is not None and file.is_dump):
         return Compared(tuple(of_dump(old if isinstance(old, Program) else None, file, relpath)))
     new = None if file is None else read(file.data, file.path)

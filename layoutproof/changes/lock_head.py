@@ -20,7 +20,7 @@ MAX_LOCK = 64 * MIB
 
 def known(file: File) -> bool:
     """Whether a lock says anything of a file."""
-    return file.is_spec or file.is_dump
+    return file.is_spec or file.is_dump or file.is_program
 
 
 def version_of(text: str, file: str) -> int:

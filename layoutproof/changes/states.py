@@ -14,12 +14,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.core.files import DUMP_ENDS, MAX_YAML, MIB, RECORD_ENDS, YAML_ENDS, files_in, read, unpacked
+from layoutproof.core.files import (
+    DUMP_ENDS,
+    MAX_YAML,
+    MIB,
+    PROGRAM_ENDS,
+    RECORD_ENDS,
+    YAML_ENDS,
+    files_in,
+    read,
+    unpacked,
+)
 from layoutproof.specs.kind import is_search
 
 MAX_DUMP = 256 * MIB
 """Bytes of a dump that is compared: both are held whole, with everything in them."""
-_ENDS = YAML_ENDS + DUMP_ENDS + RECORD_ENDS
+_ENDS = YAML_ENDS + DUMP_ENDS + RECORD_ENDS + PROGRAM_ENDS
 _POINTER = b"version https://git-lfs.github.com/spec/"
 
 
@@ -41,6 +51,15 @@ class File:
         return self.relpath.endswith(YAML_ENDS) and not is_search(self.data)
 
     @property
+    def is_program(self) -> bool:
+        """Whether it is the record of a compiled program, as `layoutproof compile -o` writes it."""
+        if not self.relpath.endswith(PROGRAM_ENDS):
+            return False
+        return bool(self.problem) or (
+            self.data.lstrip()[:1] == b"{" and b'"made"' in self.data and b'"memory"' in self.data
+        )
+
+    @property
     def is_record(self) -> bool:
         """Whether it holds records of traced Pallas calls, which begin with the version of their form."""
         return self.relpath.endswith(RECORD_ENDS) and (bool(self.problem) or self.data.startswith(b'{"record"'))
@@ -51,7 +70,7 @@ class File:
 
         So is what cannot be read: it may be one, and nothing is passed over that may have changed.
         """
-        if self.relpath.endswith((*YAML_ENDS, *RECORD_ENDS)):
+        if self.relpath.endswith((*YAML_ENDS, *RECORD_ENDS, *PROGRAM_ENDS)):
             return False
         return bool(self.problem) or re.match(rb"(?:\s|//[^\n]*\n)*HloModule\b", self.data) is not None
 

@@ -34,6 +34,8 @@ YAML_ENDS = (".yaml", ".yml")
 MAX_YAML = 4 * MIB
 DUMP_ENDS = (".txt", ".hlo", ".txt.gz", ".hlo.gz")
 """How the names of dumps end."""
+PROGRAM_ENDS = (".json",)
+"""What the name of a compiled program's record ends with."""
 RECORD_ENDS = (".jsonl", ".jsonl.gz")
 """How the names of records of traced Pallas calls end."""
 

@@ -324,3 +324,18 @@ def test_a_lock_of_version_1_is_unknown(capsys: pytest.CaptureFixture[str]) -> N
     assert "written by an earlier version" in finding.reason
     assert cli.run(["gate", "--lock", "dump.txt"]) == 0
     assert cli.run(["gate"]) == 0
+
+
+def test_a_text_that_prints_no_sharding_is_unknown_not_resharded() -> None:
+    """libtpu 0.0.52 prints none on its optimised text."""
+    from layoutproof.changes.program_changes import compare
+    from layoutproof.changes.states import File
+    from tests.recorded import dump
+
+    text = dump("sharded_matmul_v5e_2x2")
+    bare = re.sub(r", sharding=\{devices=\[[\d,]+\][^}]*\}", "", text)
+    assert "sharding={devices" not in bare
+    for old, new in ((text, bare), (bare, text)):
+        found = compare(File("a.txt", "a.txt", old.encode()), File("a.txt", "a.txt", new.encode()), "a.txt")
+        assert [(f.question, f.subject) for f in found] == [("unknown", "shardings of the parameters")]
+    assert not compare(File("a.txt", "a.txt", bare.encode()), File("a.txt", "a.txt", bare.encode()), "a.txt")

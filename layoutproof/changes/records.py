@@ -1,0 +1,274 @@
+"""What changed between the records of two compiled programs: memory, copies, collectives, entry, kernels, cycles.
+
+A record of another compiler version differs for the compiler's own reasons: cycles are then not compared, and all that
+is found stands under `compiler`, which is unknown until the old record is made anew with the compiler of the new one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from layoutproof.changes.classes import layouts
+from layoutproof.changes.matching import Match, Round, match
+from layoutproof.changes.program_changes import gone_or_new, placed
+from layoutproof.changes.states import File
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.finding import Finding, unknown
+from layoutproof.core.result import Verdict
+from layoutproof.hlotext.texts import logical
+from layoutproof.programs.record import Collective, Copy, Kernel, Often, Record, Value, read_record
+
+_MEMORY = {"peak": "peak_memory", "temporaries": "temporaries"}
+"""Of the compiler's figures those that are compared; arguments and outputs are what the entry says."""
+
+
+def read(file: File) -> Record:
+    """The record in a file. LayoutError, with the file, where there is none."""
+    try:
+        return read_record(json.loads(file.data), file.path)
+    except (ValueError, RecursionError):
+        raise LayoutError("not JSON, so not the record of a program", file=file.path) from None
+
+
+def compare(old: File | None, new: File | None, relpath: str) -> list[Finding]:
+    """The findings between the records in two files; None where a state lacks the file."""
+    return drift(None if old is None else read(old), new, relpath)
+
+
+def drift(old: Record | None, file: File | None, relpath: str) -> list[Finding]:
+    """What changed since an old record; None where there was none."""
+    if file is None:
+        return placed([gone_or_new(False, relpath)], relpath, relpath)
+    new = read(file)
+    found = [gone_or_new(True, new.name)] if old is None else changes(old, new)
+    return placed(found, relpath, file.path)
+
+
+def changes(before: Record, after: Record) -> list[Finding]:
+    """Everything that changed between two programs, by what their records say.
+
+    >>> from layoutproof.programs.record import Compiled, Memory
+    >>> one, two = (Record("step", memory=Memory(peak=size)) for size in (1000, 1500))
+    >>> [(f.question, f.reason) for f in changes(one, two)]
+    [('peak_memory', '1000 bytes before, 1500 now: +50 %')]
+    """
+    other = before.made.compiler != after.made.compiler
+    found = [*_memory(before, after), *_values(before, after), *_collectives(before, after)]
+    found += [*_copies(before, after), *_kernels(before, after)]
+    if before.devices != after.devices:
+        why = f"the program runs on {after.devices} devices now, on {before.devices} before"
+        found.insert(0, Finding("devices", "number of devices", why))
+    if not other:
+        found += _amount("estimated_cycles", "estimated cycles", before.cycles, after.cycles, "cycles")
+        return found
+    if not found:
+        return []
+    sides = {"before": before.made.compiler or "not said", "after": after.made.compiler or "not said"}
+    why = f"{len(found)} differences may be the compiler's own; cycles are not compared"
+    renew = after.made.command or "layoutproof compile .."
+    fix = (
+        f"make the old record with this compiler ({renew} at the old revision), then write layoutproof.lock with --lock"
+    )
+    return [unknown("compiler", why, fix=fix, follows=tuple(found), **sides)]
+
+
+def _memory(before: Record, after: Record) -> Iterator[Finding]:
+    for name, kind in _MEMORY.items():
+        words = kind.replace("_", " ")
+        yield from _amount(kind, words, getattr(before.memory, name), getattr(after.memory, name), "bytes")
+
+
+def _amount(kind: str, subject: str, old: int | None, new: int | None, unit: str) -> list[Finding]:
+    """More of something is of its own class, less of it is `shrank`; what only one side knows is unknown."""
+    if old == new:
+        return []
+    if old is None or new is None:
+        return [unknown(subject, f"{'the old' if old is None else 'the new'} record does not say it")]
+    share = {"percent": 100 * (new - old) / old} if old else {}
+    figures: dict[str, Any] = {f"{unit}_before": old, f"{unit}_after": new, **share}
+    if unit == "bytes":
+        figures["bytes"] = new - old
+    why = f"{old} {unit} before, {new} now" + (f": {share['percent']:+.4g} %" if share else "")
+    return [Finding(kind if new > old else "shrank", subject, why, figures=figures)]
+
+
+def _values(before: Record, after: Record) -> Iterator[Finding]:
+    """Parameters and results, matched by name, then by position."""
+    for what, olds, news in (
+        ("parameter", before.parameters, after.parameters),
+        ("result", before.results, after.results),
+    ):
+        rounds: list[Round[Value]] = [
+            Round(lambda v: v.name or None, ordered=False),
+            Round(lambda v: (v.number, bool(v.name)), match_heuristic="by its position"),
+        ]
+        for pair in match(olds, news, rounds):
+            value = pair.new or pair.old
+            assert value is not None
+            subject = f"{what} {value.number}" + (f" ({value.name})" if value.name else "")
+            if pair.old is None or pair.new is None:
+                gone = pair.new is None
+                sides: dict[str, Any] = {"before": value.shape} if gone else {"after": value.shape}
+                why = f"it is {'gone' if gone else 'new'}: the program has {len(news)} {what}s now, {len(olds)} before"
+                yield Finding("abi", subject, why, **sides)
+                continue
+            for found in _value(pair.old, pair.new, what):
+                yield replace(found, subject=subject, match_heuristic=pair.match_heuristic)
+        yield from _order(olds, news, what)
+
+
+def _order(olds: Sequence[Value], news: Sequence[Value], what: str) -> Iterator[Finding]:
+    """Values that both have and that stand in another order; callers give arguments by position."""
+    then = {v.name: v.number for v in olds if v.name}
+    both = [v for v in news if v.name in then]
+    last = -1
+    for each in both:
+        if then[each.name] < last:
+            why = f"it is {what} {each.number} now, {then[each.name]} before: callers go by position"
+            yield Finding("abi", f"order of {what} {each.number} ({each.name})", why)
+        last = max(last, then[each.name])
+
+
+def _value(old: Value, new: Value, what: str) -> Iterator[Finding]:
+    if old.shape != new.shape:
+        try:
+            changed = layouts(old.shape, new.shape)
+        except LayoutError as error:
+            changed = [unknown("", error.problem, before=old.shape, after=new.shape)]
+        for each in changed:
+            if each.question in ("respelled",) or each.verdict is Verdict.UNKNOWN:
+                yield each
+            else:
+                yield replace(each, question="abi", reason=f"{each.question}: {each.reason}")
+    if (old.whole, old.sharding) != (new.whole, new.sharding) and old.sharding and new.sharding:
+        yield from _resharded(old, new)
+    if old.devices is not None and new.devices is not None and new.devices > old.devices:
+        figures = {"bytes": new.bytes} if new.bytes is not None else {}
+        why = f"each element is on {new.devices} devices now, on {old.devices} before"
+        yield Finding("replicated", "", why, before=old.sharding, after=new.sharding, figures=figures)
+    if what == "parameter" and old.donated != new.donated:
+        kind = "new_donation" if new.donated and not old.donated else "lost_donation"
+        why = f"its buffer goes to {new.donated or 'nothing'} now, to {old.donated or 'nothing'} before"
+        yield Finding(kind, "", why, before=old.donated, after=new.donated, figures={"bytes": new.bytes or 0})
+
+
+def _resharded(old: Value, new: Value) -> Iterator[Finding]:
+    sides: dict[str, Any] = {"before": old.sharding, "after": new.sharding}
+    if old.sharding == new.sharding:
+        return  # the whole array is another, which its shape says
+    try:
+        found = layouts(*(f"{v.whole or logical(v.shape)} sharded {v.sharding}" for v in (old, new)))
+    except LayoutError:
+        yield Finding("resharded", "", "the sharding is written otherwise, and is not read: it may be another", **sides)
+        return
+    for each in found:
+        if each.question in ("resharded", "respelled", "unknown", "moved"):
+            yield replace(each, **sides)
+
+
+def _collectives(before: Record, after: Record) -> Iterator[Finding]:
+    rounds: list[Round[Collective]] = [
+        Round(lambda c: (c.does, c.operands, c.results, c.often, c.place.op_name), alike=True),
+        Round(lambda c: (c.does, c.operands, c.results, c.often), alike=True),
+        Round(lambda c: (c.kind, c.place.op_name) if c.place.op_name else None),
+        Round(lambda c: (c.kind, c.operands, c.results), match_heuristic="by its shapes"),
+    ]
+    for pair in match(before.collectives, after.collectives, rounds):
+        yield from _collective(pair)
+
+
+def _collective(pair: Match[Collective]) -> Iterator[Finding]:
+    each = pair.new or pair.old
+    assert each is not None
+    more: dict[str, Any] = {"match_heuristic": pair.match_heuristic}
+    subject = f"{each.kind} {each.place}"
+    if pair.old is None:
+        why = f"{_said(each.bytes)} that did not move before, {_often(each.often)}, over {_over(each)}"
+        yield Finding("new_collective", subject, why, after=each.does, figures={"bytes": each.bytes or 0})
+    elif pair.new is None:
+        yield Finding("vanished_collective", subject, f"{_said(each.bytes)} no longer move", before=each.does)
+    elif pair.old.does != pair.new.does:
+        why = f"over {_over(pair.new)} now, over {_over(pair.old)} before"
+        yield Finding("regrouped", subject, why, before=pair.old.does, after=pair.new.does, **more)
+    else:
+        for old, new, what in ((_all(pair.old), _all(pair.new), "bytes each run"),):
+            if new is None and old is not None:
+                yield unknown(subject, f"it moves {pair.new.bytes} bytes {_often(pair.new.often)}")
+            elif old is not None and new is not None and old != new:
+                kind = "grown_collective" if new > old else "shrunk_collective"
+                figures = {"bytes": new - old, "bytes_before": old, "bytes_after": new}
+                yield Finding(kind, subject, f"{old} {what} before, {new} now", figures=figures, **more)
+
+
+def _copies(before: Record, after: Record) -> Iterator[Finding]:
+    rounds: list[Round[Copy]] = [
+        Round(lambda c: (c.kind, c.source, c.target, c.boundary, c.often), alike=True),
+        Round(lambda c: (c.kind, c.source, c.target, c.boundary)),
+    ]
+    # a layout that is not kept has no place in memory: only what moves elements is compared
+    olds, news = ([c for c in r.copies if c.kind in ("relayout", "unknown")] for r in (before, after))
+    for pair in match(olds, news, rounds):
+        each = pair.new or pair.old
+        assert each is not None
+        subject = f"copy of {each.boundary}" if each.boundary else f"copy {each.place}"
+        sides: dict[str, Any] = {"before": each.source, "after": each.target}
+        old, new = (0 if c is None else _total(c) for c in (pair.old, pair.new))
+        if each.kind == "unknown" and pair.old is None:
+            yield unknown(subject, each.reason, **sides)
+        elif new is None:
+            yield unknown(subject, f"{_said(each.bytes)} {_often(each.often)}", **sides)
+        elif old is not None and new > old:
+            kind = "relaid_parameter" if each.boundary.startswith("parameter") and not old else "new_copy"
+            why = f"{new} bytes are copied to another layout, {old} before, {_often(each.often)}"
+            yield Finding(kind, subject, why, figures={"bytes": new - old}, **sides)
+        elif old is None or new < old:
+            why = f"{new} bytes are copied to another layout, {'an unknown number' if old is None else old} before"
+            yield Finding("vanished_copy", subject, why, figures={"bytes": (old or new) - new}, **sides)
+
+
+def _kernels(before: Record, after: Record) -> Iterator[Finding]:
+    rounds: list[Round[Kernel]] = [
+        Round(lambda k: (k.name, k.digest, k.vmem), alike=True),
+        Round(lambda k: (k.name, k.place.op_name)),
+        Round(lambda k: k.name or None, match_heuristic="by its name"),
+    ]
+    for pair in match(before.kernels, after.kernels, rounds):
+        each = pair.new or pair.old
+        assert each is not None
+        subject = f"kernel {each.name or each.place}"
+        if pair.old is None:
+            yield Finding("added", subject, "the program did not run it before")
+        elif pair.new is None:
+            yield Finding("vanished_call", subject, "the program no longer runs it")
+        else:
+            yield from _amount("vmem", f"VMEM of {subject}", pair.old.vmem, pair.new.vmem, "bytes")
+            if pair.old.digest != pair.new.digest:
+                why = "its text changed; a record has its digest alone: compare the compiled texts to have it proved"
+                yield Finding("kernel_body", subject, why, match_heuristic=pair.match_heuristic)
+
+
+def _all(of: Collective) -> int | None:
+    return None if of.bytes is None or of.often.times is None else of.bytes * of.often.times
+
+
+def _total(of: Copy) -> int | None:
+    return None if of.bytes is None or of.often.times is None else of.bytes * of.count * of.often.times
+
+
+def _said(size: int | None) -> str:
+    return "an unknown number of bytes" if size is None else f"{size} bytes"
+
+
+def _often(often: Often) -> str:
+    if often.times is None:
+        return f"in a loop whose trips are unknown ({shorten(often.why, 60)})"
+    return ("at most " if often.sometimes else "") + ("once" if often.times == 1 else f"{often.times} times") + " a run"
+
+
+def _over(of: Collective) -> str:
+    if of.axes is not None:
+        return f"mesh axes {', '.join(of.axes) or 'none'}"
+    return shorten(of.does, 80)
