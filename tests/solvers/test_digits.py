@@ -239,6 +239,14 @@ def test_padding_of_a_split(name: str, text: str, expected: object) -> None:
         (("covers", "(i < N + 1) -> (i - 1,) in [N]"), "proved", None),
         (("covers", "(i < N) -> (i - 1,) in [N]"), "refuted", {"sizes": {"N": 1}, "place": (0,)}),
         (("covers", "(i < N, j < 2) -> (i,) in [N]"), "proved", None),
+        # one place too many at the end, and one that a stride leaves out
+        (("covers", "(i < N, j < 2) -> (i,) in [N + 1]"), "refuted", {"sizes": {"N": 1}, "place": (1,)}),
+        (
+            ("covers", "(i < N, j < 2) -> (i + j * (N + 1),) in [2 * N + 1]"),
+            "refuted",
+            {"sizes": {"N": 1}, "place": (1,)},
+        ),
+        (("covers", "(i < N, j < 2) -> (i + j * N,) in [2 * N - 1]"), "proved", None),
         # the last value of a digit of two values, at a stride of either sign
         (("in_bounds", "(i < 2) -> (i * (M - N) + N,) in [N + M]"), "proved", None),
         (
