@@ -97,5 +97,6 @@ def crosscheck(
     cases = given_cases(given, args, kwargs)
     if not cases and not random:
         raise LayoutError("nothing to compare: name spec files, dumps, kernels or layouts, or ask for --random N")
-    title = f"{len(cases) + random} cases" + (f", {random} of them random with seed {seed}" if random else "")
+    count = len(cases) + random
+    title = f"{count} case{'s' * (count != 1)}" + (f", {random} of them random with seed {seed}" if random else "")
     return CrossChecked(run.run(title, cases, sources, progress or (lambda name, done, of: None), random, seed))

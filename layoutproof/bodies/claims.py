@@ -122,7 +122,7 @@ def not_modelled(kernel: Kernel, body: Body) -> list[Obligation]:
         first.setdefault(at, what)
     if not first:
         return []
-    said = " and ".join(f"{what} at {_short(at)}" for at, what in first.items())
+    said = " and ".join(f"{what} at {_short(at)}" if at else what for at, what in first.items())
     return [Obligation(kernel.name, undecided(f"not modelled: {said}"), source=next(iter(first)))]
 
 

@@ -343,12 +343,10 @@ class _Trial:
     def image(self, index_map: IndexMap) -> set[Ints]:
         if id(index_map) not in self.reached:
             domain, replicas = self.sizes(index_map.domain.extents), self.sizes(index_map.replicas.extents)
+            if prod(domain + replicas) > self.cap:
+                raise BudgetExceeded(f"the map has more than {self.cap} places: it cannot be replayed by enumeration")
             image: set[Ints] = set()
-            for number, row in enumerate(_box(domain + replicas)):
-                if number == self.cap:
-                    raise BudgetExceeded(
-                        f"the map has more than {self.cap} places: it cannot be replayed by enumeration"
-                    )
+            for row in _box(domain + replicas):
                 self.placed += 1
                 index, replica = row[: len(domain)], row[len(domain) :]
                 image.add(tuple(_on_ints(index_map.place, index, replica, self.on)))
