@@ -76,7 +76,9 @@ def shifted(before: Program, after: Program, number: int, gone: bool) -> str:
 
 
 def _names(program: Program) -> dict[int, str]:
-    return {i.number: i.op_name for i in program.instructions if i.entry and i.number >= 0}
+    """Of the entry's parameters; a broken text may have instructions for more of them than the entry says."""
+    count = len(program.parameters)
+    return {i.number: i.op_name for i in program.instructions if i.entry and 0 <= i.number < count}
 
 
 def _pairs(before: Program, after: Program) -> dict[int, int] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Sequence
 from functools import lru_cache
@@ -30,8 +31,10 @@ def unsatisfied(text: str, effort: int) -> str:
     names = where.names()
     likely = (1, 2, 3, 4, 8, 16, 64, 128, 256, 1024, 4096)
     for values in itertools.islice(itertools.product(likely, repeat=len(names)), 2000):
-        if where.evaluate({}, Numbers(dict(zip(names, values, strict=True)))):
-            return ""
+        # sizes for which it divides by 0 do not satisfy it
+        with contextlib.suppress(ZeroDivisionError):
+            if where.evaluate({}, Numbers(dict(zip(names, values, strict=True)))):
+                return ""
     point, _, reason, *_ = decide(Claim({}, SizeCondition(where)), ("isl", "smt"), False, effort)
     if reason:
         return f"cannot tell whether any sizes satisfy {where}: {reason}"

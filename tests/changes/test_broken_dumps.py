@@ -21,3 +21,10 @@ def test_a_dump_without_a_computation_is_an_error() -> None:
     without = SMALL[: SMALL.index("%fused_computation (")] + SMALL[SMALL.index("ENTRY") :]
     (error,) = [f for f in found(SMALL, without) if f.bad_input]
     assert "the computation fused_computation, named on line" in error.reason
+
+
+def test_parameters_that_the_entry_does_not_have_are_no_defect() -> None:
+    """A number that the entry's layout has no place for: the new dump contradicts itself; an old one is read."""
+    more = SCHEDULED.replace("parameter(0)", "parameter(7)")
+    assert [f.subject for f in found(SCHEDULED, more)] == ["number of entry parameters"]
+    assert found(more, SCHEDULED) == []

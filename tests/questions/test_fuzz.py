@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import layoutproof as lp
 from layoutproof.core.result import Verdict
 from tests.properties import kernels_at_random
 from tests.questions import texts_at_random
@@ -21,6 +22,8 @@ OTHER = {Verdict.PROVED: Verdict.REFUTED, Verdict.REFUTED: Verdict.PROVED}
 
 FOUND = (
     ("expression", "(-((1) ^ (8))) // cdiv(M - M, 10000000000000000000)"),
+    ("where", "(M) % select(5 < 256, 0, 32) <= 7 and 10000000000000000000 < min(2, 2)"),
+    ("where", "7 > N and select(10000000000000000000 < 0, 0, 10000000000000000000) % min(M, 0) >= cdiv(M, 128)"),
     ("comment", "# layoutproof: accept[" * 20_000),
     ("comment", f"y = call(x)  # layoutproof: accept[kernel] why{' ' * 40_000}not"),
 )
@@ -30,6 +33,12 @@ FOUND = (
 @pytest.mark.parametrize(("kind", "text"), FOUND)
 def test_what_was_found(kind: str, text: str) -> None:
     assert texts_at_random.answer(kind, text) == ("proved", "")
+
+
+def test_places_below_the_range_are_outside() -> None:
+    """Counted by rank they were inside, which made two holes too few."""
+    found = lp.ask("covers", "(i < 2) -> ((i // 1), (min(i, -2) // 1), i) in [8, 2, 9]")
+    assert (found.verdict, found.figures["holes"]) == (Verdict.REFUTED, 8 * 2 * 9)
 
 
 def test_a_slice_of_texts() -> None:

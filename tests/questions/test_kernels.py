@@ -116,7 +116,7 @@ def test_without_an_assumption_the_missing_one_is_named() -> None:
 
 def test_an_assumption_that_allows_what_is_wrong_is_refuted_with_the_value() -> None:
     found = only(grouped(Table("t", (8,), low=0, high=5)), "blocks_in_bounds", "x")
-    assert (found.verdict, found.counterexample) == (Verdict.REFUTED, {"program": (0, 0), "reads": (4,)})
+    assert (found.verdict, found.counterexample) == (Verdict.REFUTED, {"program": (0, 0), "reads": {"t[0]": 4}})
 
 
 def test_a_table_says_nothing_of_coverage_unless_it_is_onto() -> None:
@@ -203,7 +203,7 @@ def test_questions_that_cannot_be_asked() -> None:
 
 def test_ask_answers_for_the_whole_kernel() -> None:
     found = lp.ask("blocks_in_bounds", grouped(Table("t", (8,), low=0, high=5)))
-    assert (found.verdict, found.counterexample) == (Verdict.REFUTED, {"program": (0, 0), "reads": (4,)})
+    assert (found.verdict, found.counterexample) == (Verdict.REFUTED, {"program": (0, 0), "reads": {"t[0]": 4}})
 
 
 def test_targets_are_found_by_any_name_they_take() -> None:

@@ -93,7 +93,7 @@ def test_what_an_expression_uses_is_asked() -> None:
 def test_the_schema_knows_every_operator() -> None:
     """An editor is told how many operands there are."""
     schema = json_schema()
-    known = schema["$defs"]["layout"]["anyOf"][1]["properties"]
+    known = schema["$defs"]["any_layout"]["anyOf"][1]["properties"]
     assert set(operators()) <= set(known)
     validator = jsonschema.Draft202012Validator(schema)
     for good in ({"tile": ["a", {"canonical": "b"}]}, {"fuse": "a"}, {"fuse": ["a", "x, y"]}, {"xla": "f32[3]{0}"}):

@@ -345,7 +345,8 @@ def tally(m: IndexMap) -> Tally:
         raise Unsupported("bits count places of boxes of powers of two only")
     coordinates = _placed(m)
     low, high = zip(*[_least_and_most(coordinate) for coordinate in coordinates], strict=True)
-    if any(most >= extent for most, extent in zip(high, m.range.extents, strict=bool(m.range.extents))):
+    boxed = zip(low, high, m.range.extents, strict=True) if m.range.extents else ()
+    if any(least < 0 or most >= extent for least, most, extent in boxed):
         raise Unsupported("bits do not count the places within a range that some leave")
     inputs = sum(own)
     places = 1 << len(_leading(_columns(coordinates, inputs)))
