@@ -10,11 +10,11 @@ from typing import Any
 
 from layoutproof.compiler import libtpu
 from layoutproof.core.document import document
-from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import NOT_ASKED, Answer, Finding, as_dict
 from layoutproof.core.finding import exit_code as code_of
 from layoutproof.core.result import Verdict
 from layoutproof.crosschecks.facts import Today, today
+from layoutproof.hardware.facts import facts
 
 _WORDS = {"same": "as recorded", "moved": "moved", "unanswered": "unanswered", "not asked": "not asked"}
 
@@ -94,15 +94,15 @@ def drift(library: str | Path = "", progress: Callable[[str], None] | None = Non
         progress: Called with the name of each fact that is asked.
 
     Returns:
-        The facts: `findings`, `exit_code` 1 where one has moved, `str` the report.
+        The facts: `findings`, `exit_code` 1 where one has moved, 3 where nobody could be asked, `str` the report.
 
     Raises:
-        LayoutError: No compiler is there, or it needs JAX.
+        LayoutError: There is no compiler at `library`.
     """
     path = libtpu.library_at(library) if str(library) else ""
     missing = libtpu.missing(path)
     if missing:
-        raise LayoutError(f"{libtpu.WHAT} cannot be asked: {missing}")
+        return Drift(f"not asked: {missing}", tuple(Today(fact, why=missing) for fact in facts()))
     found = []
     for each in today(path):
         found.append(each)

@@ -80,7 +80,8 @@ def _explained(line: Line, arrays: tuple[Array, ...]) -> Explanation:
         cause = f"{human(worst.size)} for {human(worst.unpadded)} of elements, {_times(worst)}: {why}"
     else:
         cause = f"{human(worst.size)}, of which {human(worst.size - worst.unpadded)} are padding"
-    return Explanation("shape", line.number, said, cause, "", arrays)
+    ways = tuple(f"{each.shape}: {way}" for each in arrays for way in each.fixes)
+    return Explanation("shape", line.number, said, cause, "", arrays, ways)
 
 
 def _times(one: Array) -> str:

@@ -153,6 +153,12 @@ def test_a_line_or_a_shape_is_explained(text: str, said: str) -> None:
     assert said in explained(text).cause
 
 
+def test_a_shape_that_is_padded_comes_with_what_would_do() -> None:
+    assert explained("s32[8388608,8,4]{2,1,0:T(8,128)}").fixes == (
+        "s32[8388608,8,4]{2,1,0:T(8,128)}: with dimension 0 last, s32[8,4,8388608]: 1.00G",
+    )
+
+
 def test_a_bare_shape_says_whose_layout_it_gets() -> None:
     (array,) = explained("f32[1000,5]", target="v3").arrays
     assert array.note == "f32[1000,5] names no layout; this is the default of v3"
