@@ -109,9 +109,11 @@ def _record(file: str, number: int, line: str) -> Recorded:
 
 def _unplaced(body: Any) -> Any:
     """A body without the lines of the user's program, which say nothing of what it does."""
-    if not isinstance(body, Mapping) or "jaxprs" not in body:
+    try:
+        jaxprs = [{**each, "eqns": [[*of[:4], *of[5:]] for of in each["eqns"]]} for each in body["jaxprs"]]
+    except (TypeError, KeyError):
+        # no body, or a broken one: whoever reads it says what is wrong
         return body
-    jaxprs = [{**each, "eqns": [[*of[:4], *of[5:]] for of in each["eqns"]]} for each in body["jaxprs"]]
     return {**body, "jaxprs": jaxprs}
 
 

@@ -118,7 +118,7 @@ def test_kernels_agree() -> None:
         ("rows", kernel("f32[64,256]", [4, 128], "i, 0"), "kernel on v2", "this is a bug of our rules"),
         ("alarm", kernel("f32[64,256]", [8, 128], "i, 0"), "kernel on v2", "this is a bug of our rules"),
         ("limit", kernel("f32[8192,2048]", [4096, 2048], "i, 0", grid=2), "kernel on v2", "would exceed memory"),
-        ("bytes", kernel("f32[64,256]", [8, 128], "i, 0"), "bytes of VMEM on v2", "8192"),
+        ("bytes", kernel("f32[64,256]", [8, 128], "i, 0"), "bytes of VMEM on v4", "8192"),
     ],
 )
 def test_a_planted_fault_of_kernels_is_found(
@@ -150,7 +150,8 @@ def test_an_abort_is_one_outcome_and_the_run_goes_on() -> None:
     past = kernel("f32[64,128]", [8, 128], "8, 0")
     outcomes = put("tpu_kernels", past, KERNELS[0])
     assert isinstance(outcomes[0], Skipped)
-    assert outcomes[0].reason.startswith("aborted: the TPU compiler ended by SIGABRT")
+    # libtpu 0.0.52 refuses it in words on v2 and v3, and aborts on the others
+    assert outcomes[0].reason.startswith(("aborted: the TPU compiler ended by SIGABRT", "a block lies past its array"))
     assert isinstance(outcomes[1], Agree)
 
 

@@ -132,4 +132,4 @@ def _settled(term: Term, at: dict[str, int]) -> Term:
 def verdicts(kernel: Kernel, target: str) -> Counter[Any]:
     """What is found of a kernel, without the names of its operands and how it was decided."""
     findings = judge(kernel, target=target, only="grid")
-    return Counter((f.question, f.severity, f.verdict.value, tuple((f.counterexample or {}).items())) for f in findings)
+    return Counter((f.question, f.severity, f.verdict.value, str(f.counterexample or "")) for f in findings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections import Counter
@@ -39,6 +40,19 @@ def test_places_below_the_range_are_outside() -> None:
     """Counted by rank they were inside, which made two holes too few."""
     found = lp.ask("covers", "(i < 2) -> ((i // 1), (min(i, -2) // 1), i) in [8, 2, 9]")
     assert (found.verdict, found.figures["holes"]) == (Verdict.REFUTED, 8 * 2 * 9)
+
+
+def test_an_extent_that_may_be_below_1_is_not_guessed() -> None:
+    """At M = 1 the extent is 1, and M - 1 is 0: what was proved for all sizes was wrong at that one."""
+    with pytest.raises(lp.LayoutError, match=r"largest coordinate M - 2 is below 0 .* within \(..@m\)"):
+        lp.ask("covers", "S[(M,2):(1@m,1@m)] + -2@m")
+    assert lp.ask("covers", "S[(1,2):(1@m,1@m)] + -2@m").verdict is Verdict.REFUTED
+
+
+def test_a_record_with_a_broken_body_is_read(tmp_path: Path) -> None:
+    """Its kernel is judged; of its body the reason says what is wrong."""
+    body = {**texts_at_random.RECORD["body"], "jaxprs": [{"in": [0, 0]}]}
+    texts_at_random.read_record(json.dumps({**texts_at_random.RECORD, "body": body}))
 
 
 def test_a_slice_of_texts() -> None:

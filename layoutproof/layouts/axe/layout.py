@@ -182,7 +182,8 @@ class AxeLayout(Shown):
 def axis_extent(layout: AxeLayout, axis: str) -> Extent:
     """The extent of one hardware axis: as `within` says, or 1 + the largest coordinate (at least 1).
 
-    Raises LayoutError when a stride's sign depends on the sizes, or a swizzled layout has sizes, unless `within` says.
+    Raises LayoutError where the sign of a stride or of the largest coordinate depends on sizes, or a swizzled layout
+    has sizes, unless `within` says.
     """
     if layout.within is not None and axis in layout.within:
         return layout.within[axis]
@@ -202,6 +203,11 @@ def axis_extent(layout: AxeLayout, axis: str) -> Extent:
             )
     if type(highest) is int:
         return max(1, highest + 1)
+    if not surely_less(-1, highest):
+        raise LayoutError(
+            f"whether the largest coordinate {highest} is below 0 depends on its sizes; write the extent: "
+            f"within (..@{axis})"
+        )
     return highest + 1  # type: ignore[no-any-return]
 
 
