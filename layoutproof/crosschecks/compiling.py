@@ -299,7 +299,7 @@ def _dimension(block: Block) -> Any:
     return pl.Element(block.size, (block.low, block.high)) if block.kind == "element" else block.size
 
 
-class _Traced(Numbers):
+class Traced(Numbers):
     """Numbers that JAX is tracing."""
 
     def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
@@ -341,9 +341,9 @@ def _evaluate(term: Term, names: Mapping[str, Any], tables: Mapping[str, Any]) -
 
         return pl.multiple_of(_evaluate(term.args[0], names, tables), term.args[1].args[0])
     if term.op in ("int", "name"):
-        return term.evaluate(names, _Traced())
+        return term.evaluate(names, Traced())
     parts = {f"part{k}": _evaluate(a, names, tables) for k, a in enumerate(term.args)}
-    return Term(term.op, *(Term("name", name) for name in parts)).evaluate(parts, _Traced())
+    return Term(term.op, *(Term("name", name) for name in parts)).evaluate(parts, Traced())
 
 
 JOBS: Mapping[str, Callable[..., Any]] = {

@@ -12,28 +12,12 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 
 from layoutproof.core.index_map import row_major
-from layoutproof.core.numbers import Numbers
 from layoutproof.core.term import Term
+from layoutproof.crosschecks.compiling import Traced
 from layoutproof.kernel.kernel import Block, Kernel, Operand
 
 NEVER = np.iinfo(np.int32).min
 """What interpret mode leaves in an int32 output that no program writes."""
-
-
-class Traced(Numbers):
-    """Numbers that jax is tracing."""
-
-    def select(self, condition: Any, if_true: Any, if_false: Any) -> Any:
-        return jnp.where(condition, if_true, if_false)
-
-    def logical_and(self, left: Any, right: Any) -> Any:
-        return jnp.logical_and(left, right)
-
-    def logical_or(self, left: Any, right: Any) -> Any:
-        return jnp.logical_or(left, right)
-
-    def logical_not(self, condition: Any) -> Any:
-        return jnp.logical_not(condition)
 
 
 def written(kernel: Kernel, tables: Mapping[str, Any] | None = None) -> np.ndarray:

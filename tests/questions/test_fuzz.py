@@ -13,6 +13,7 @@ import pytest
 
 import layoutproof as lp
 from layoutproof.core.result import Verdict
+from layoutproof.pallas.records import read_records
 from tests.properties import kernels_at_random
 from tests.questions import texts_at_random
 from tests.questions.questions_at_random import LANGUAGES, ask, disagreement
@@ -52,7 +53,10 @@ def test_an_extent_that_may_be_below_1_is_not_guessed() -> None:
 def test_a_record_with_a_broken_body_is_read(tmp_path: Path) -> None:
     """Its kernel is judged; of its body the reason says what is wrong."""
     body = {**texts_at_random.RECORD["body"], "jaxprs": [{"in": [0, 0]}]}
-    texts_at_random.read_record(json.dumps({**texts_at_random.RECORD, "body": body}))
+    text = json.dumps({**texts_at_random.RECORD, "body": body})
+    (tmp_path / "calls.jsonl").write_text(text)
+    assert [call.name for call in read_records(tmp_path / "calls.jsonl")] == ["copy"]
+    texts_at_random.read_record(text)
 
 
 def test_a_slice_of_texts() -> None:
