@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, closest, shorten
+from layoutproof.layouts.sharding.jax_text import spec_of
 
 Spec = tuple[str | tuple[str, ...] | None, ...]
 """What each dimension is split over: an axis, several, or none."""
@@ -44,8 +45,9 @@ def read_specs(text: str, mesh: Mapping[str, int]) -> Any:
 
     Raises LayoutError for anything else, and for an axis that the mesh does not have, or that is used twice.
     """
+    text = text.strip()
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         raise _wrong(text) from None
     return _read(tree, text, mesh)
@@ -53,8 +55,8 @@ def read_specs(text: str, mesh: Mapping[str, int]) -> Any:
 
 def _read(node: ast.expr, text: str, mesh: Mapping[str, int]) -> Any:
     match node:
-        case ast.Call(func=ast.Name(id="P" | "PartitionSpec"), args=args, keywords=[]):
-            return ("P", _spec(args, text, mesh))
+        case ast.Call(func=ast.Name(id="P" | "PartitionSpec"), keywords=[]):
+            return ("P", _spec(ast.get_source_segment(text, node) or "", mesh))
         case ast.Dict(keys=keys, values=values):
             names = [key.value if isinstance(key, ast.Constant) else None for key in keys]
             if all(isinstance(name, str | int) for name in names):
@@ -66,25 +68,16 @@ def _read(node: ast.expr, text: str, mesh: Mapping[str, int]) -> Any:
     raise _wrong(text)
 
 
-def _spec(args: list[ast.expr], text: str, mesh: Mapping[str, int]) -> Spec:
-    found: list[str | tuple[str, ...] | None] = []
-    for arg in args:
-        try:
-            value = ast.literal_eval(arg)
-        except (ValueError, SyntaxError):
-            raise _wrong(text) from None
-        axes = value if isinstance(value, tuple) else (value,)
-        if value is not None and not all(isinstance(axis, str) for axis in axes):
-            raise _wrong(text)
-        found.append(value)
+def _spec(text: str, mesh: Mapping[str, int]) -> Spec:
+    found = spec_of(text).entries
     used = [axis for entry in found for axis in (entry if isinstance(entry, tuple) else (entry,)) if axis is not None]
     for axis in used:
         if axis not in mesh:
             have = f"its axes are {', '.join(mesh)}" if mesh else "there is no mesh"
-            raise LayoutError(f"the mesh has no axis {axis!r}{closest(axis, mesh)}; {have}", text=text[:200])
+            raise LayoutError(f"the mesh has no axis {axis!r}; {have}{closest(axis, mesh)}", text=text[:200])
         if used.count(axis) > 1:
             raise LayoutError(f"the axis {axis!r} splits two dimensions", text=text[:200])
-    return tuple(found)
+    return found
 
 
 def _wrong(text: str) -> LayoutError:

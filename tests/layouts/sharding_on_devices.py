@@ -2,6 +2,7 @@
 
 Argument: the platform. Output: one JSON list, an entry per (mesh, spec, shape):
   text      layoutproof's reading of the NamedSharding object, as text
+  printed   the same as JAX prints the object, and as its spec on its mesh
   hlo       the HloSharding that JAX makes of it, in logical device numbers, and `ids`, the devices they stand for
   indices   per device id, [start, stop] of each dimension, from devices_indices_map
   shards    per addressable shard, [device id, its flat values]; the array holds 0, 1, 2, .. in row-major order
@@ -66,9 +67,14 @@ def main(platform: str) -> list[dict[str, Any]] | dict[str, str]:
             for device, parts in sharding.devices_indices_map(tuple(dims)).items()
         }
         assert set(indices) <= set(by_id)
+        on = f"on devices {','.join(str(devices[k].id) for k in order)}"
+        short = f"{sharding.spec!r} on {','.join(f'{n}={size}' for n, size in mesh.shape.items())}"
         found.append(
             {
                 "text": str(read({"sharding": sharding, "shape": dims})),
+                "printed": [
+                    f"{dims} sharded {text} {on}" for text in (sharding, short, f"{sharding.spec} on {mesh!r}")
+                ],
                 "hlo": str(sharding._to_xla_hlo_sharding(len(dims))),
                 "ids": [devices[k].id for k in order],
                 "dims": dims,

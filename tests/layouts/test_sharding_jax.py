@@ -55,6 +55,13 @@ def test_devices_indices_map(on_devices: list[dict[str, Any]]) -> None:
         assert places(read(case["text"])) == expected, case["text"]
 
 
+def test_what_jax_prints_is_the_same_map(on_devices: list[dict[str, Any]]) -> None:
+    """The object's own text, and its spec on its mesh, have every element on the devices that JAX says."""
+    for case in on_devices:
+        for printed in case["printed"]:
+            assert places(read(printed)) == places(read(case["text"])), printed
+
+
 def test_values_of_the_shards(on_devices: list[dict[str, Any]]) -> None:
     """In the shards of real arrays each value lies at our offset, row-major within the shard."""
     for case in on_devices:

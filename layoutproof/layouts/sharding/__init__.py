@@ -5,6 +5,7 @@
     f32[64,128] sharded {devices=[2,1,2]<=[4] last_tile_dim_replicate}    two replicas of each element
     f32[64,128] sharded {replicated} on 8 devices                         where the sharding does not say how many
     f32[64,128] sharded {mesh['x'=2,'y'=4], [{'x'}, {'y'}]}               the mesh form (V3)
+    f32[64,128] sharded P('x', None) on x=2,y=4            as JAX prints it; also NamedSharding(mesh=Mesh(..), ..)
     f32[64,128] sharded (split(0), broadcast) on mesh['x'=2,'y'=2]        an SBP signature, one entry per mesh axis
 
 Mappings: `{"sharding": "{devices=[2,2]<=[4]}", "shape": "f32[64,128]"}`, JAX's
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.layouts.sharding.array import ShardedArray
+from layoutproof.layouts.sharding.jax_text import STARTS as JAX
 from layoutproof.layouts.sharding.model import (
     Axis,
     Mesh,
@@ -47,7 +49,7 @@ __all__ = [
 
 
 def looks_like(text: str) -> bool:
-    """Whether a text without a language name is meant as a sharding: braces first, ` sharded `, or an SBP signature.
+    """Whether a text without a language name is meant as a sharding: braces or `P(` first, ` sharded `, or SBP.
 
     Args:
         text: A layout without the name of a language.
@@ -55,7 +57,9 @@ def looks_like(text: str) -> bool:
     Returns:
         True where this language claims the text.
     """
-    return text.lstrip().startswith("{") or SHARDED.search(text) is not None or SBP.match(text) is not None
+    if text.lstrip().startswith("{") or SHARDED.search(text) is not None:
+        return True
+    return SBP.match(text) is not None or JAX.match(text) is not None
 
 
 def read(value: object, mode: str = "strict") -> Sharding | ShardedArray:

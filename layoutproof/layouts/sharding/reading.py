@@ -10,6 +10,8 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
 from layoutproof.core.size import Extent, surely_less
 from layoutproof.layouts.sharding.array import ShardedArray
+from layoutproof.layouts.sharding.jax_text import STARTS as JAX
+from layoutproof.layouts.sharding.jax_text import read_jax
 from layoutproof.layouts.sharding.lexer import cursor_at, integers
 from layoutproof.layouts.sharding.mesh_text import read_mesh as read_mesh_text
 from layoutproof.layouts.sharding.model import Mesh, NamedSharding, Sharding, ShardingTuple, TileSharding
@@ -29,19 +31,22 @@ Devices = int | tuple[int, ...] | None
 def read_text(text: str, mode: str) -> Sharding | ShardedArray:
     """A sharding alone, or `SHAPE sharded SHARDING`, perhaps with `on 8 devices` or `on devices 4,5,6,7`."""
     sharded = SHARDED.search(text)
-    if sharded is None:
-        if not SBP.match(text):
-            return parse(text, mode)
-        return _sbp_text(text, 0, mode, None)[0]
     if len(text) > MAX_TEXT:
         raise LayoutError(f"{len(text)} characters are no sharding: at most {MAX_TEXT}", text=text[:200], column=1)
+    if sharded is None:
+        if SBP.match(text):
+            return _sbp_text(text, 0, mode, None)[0]
+        return _jax_text(text, mode) if JAX.match(text) else parse(text, mode)
     element_type, dims, layout = _shape(text[: sharded.start()], mode, text)
     at = sharded.end()
     if SBP.match(text, at):
         sharding, cursor = _sbp_text(text, at, mode, len(dims))
         return _array(element_type, dims, layout, sharding, _on(cursor))
     cursor = cursor_at(text, mode == "strict", at)
-    found = read_sharding(cursor)
+    if JAX.match(text, at):
+        found: Sharding = padded(read_jax(cursor), len(dims))
+    else:
+        found = read_sharding(cursor)
     return _array(element_type, dims, layout, found, _on(cursor))
 
 
@@ -78,7 +83,7 @@ def _one(value: Mapping[Any, Any], mode: str, rank: int | None) -> tuple[Shardin
             return written, None
         if not isinstance(written, str):
             raise LayoutError(f"sharding is a text such as {{devices=[2,2]<=[4]}}, not {shorten(repr(written), 60)}")
-        return parse(written, mode), None
+        return (_jax_text(written, mode, rank) if JAX.match(written) else parse(written, mode)), None
     ids = value.get("device_ids")
     if ids is not None and not isinstance(ids, list | tuple):
         raise LayoutError(f"device_ids is a list of device numbers, not {shorten(repr(ids), 60)}")
@@ -147,6 +152,14 @@ def _sbp_text(text: str, at: int, mode: str, rank: int | None) -> tuple[NamedSha
     if rank is None and cursor.kind != "end":
         raise cursor.refuse(f"unexpected '{cursor.word}' after the mesh")
     return from_sbp(mesh, signature, rank), cursor
+
+
+def _jax_text(text: str, mode: str, rank: int | None = None) -> NamedSharding:
+    cursor = cursor_at(text, mode == "strict")
+    found = read_jax(cursor)
+    if cursor.kind != "end":
+        raise cursor.refuse(f"unexpected '{shorten(cursor.word, 40)}' after the sharding: give one sharding alone")
+    return found if rank is None else padded(found, rank)
 
 
 def _on(cursor: XlaCursor) -> Devices:
