@@ -1,15 +1,21 @@
 """How long a search takes, its certificate included: problems read once, the best of three runs, in this process.
 
-python benchmarks/search.py        one line per problem: candidates, seconds, boxes, kind of certificate; then ratios
+python benchmarks/search.py                   one line per problem: candidates, seconds, boxes, certificate; then ratios
+python benchmarks/search.py conflicts [100]   problems that nothing meets: how long it takes to say why, and in how much
 """
 
 from __future__ import annotations
 
+import itertools
+import sys
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 
 from layoutproof.specs.positions import read_yaml
+from layoutproof.tilings.conflict import conflict
 from layoutproof.tilings.problem import Problem, Shape
 from layoutproof.tilings.read import load, read_problem
 from layoutproof.tilings.solve import Tilings, solve
@@ -60,8 +66,28 @@ def measure(what: str, problem: Problem, times: int = 3) -> float:
     return seconds
 
 
+def conflicts(count: int) -> None:
+    """The conflicts of so many problems that nothing meets (`tests/tilings/infeasible_at_random.py`, seeds from 0)."""
+    sys.path.insert(0, str(SPECS.parents[1]))
+    from tests.tilings.infeasible_at_random import problem_at_random
+
+    problems = (problem for seed in itertools.count() if (problem := problem_at_random(seed)) is not None)
+    seconds, named, unproved = [], Counter[int](), 0
+    for problem in itertools.islice(problems, count):
+        start = time.process_time()
+        why = conflict(problem)
+        seconds.append(time.process_time() - start)
+        named[len(why.conditions)] += 1
+        unproved += not why.complete
+    print(f"{count} problems that nothing meets: {median(seconds):.2f} s in the median, {max(seconds):.2f} s at most")
+    print(f"{unproved} not proved irreducible; conditions named: {dict(sorted(named.items()))}")
+
+
 def main() -> None:
     """All measurements."""
+    if sys.argv[1:2] == ["conflicts"]:
+        conflicts(int(sys.argv[2]) if sys.argv[2:] else 100)
+        return
     for name in READY:
         measure(name, load(SPECS / f"{name}.yaml"))
     measure("five variables", read_problem(read_yaml(FIVE), "five"), times=1)

@@ -40,7 +40,8 @@ PACKAGES: dict[str, set[str]] = {
     },
     "messages": {"core", "hardware", "hlo", "layouts", "questions", "registry"},
     "tilings": {
-        "compiler", "core", "hardware", "kernel", "layouts", "pallas", "questions", "registry", "solvers", "specs",
+        "compiler", "core", "hardware", "hlo", "kernel", "layouts", "pallas", "questions", "registry", "solvers",
+        "specs",
     },
     "changes": {
         "compiler", "core", "hlo", "hlotext", "kernel", "pallas", "programs", "properties", "questions", "registry",

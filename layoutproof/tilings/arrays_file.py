@@ -142,7 +142,9 @@ def _shardings(problem: ArraysProblem, best: int, effort: int) -> Section:
     arrays = {name: (array.shape, array.dims) for name, array in said.shardings.items()}
     memory = chip_of(said.target).hbm if said.memory is None else said.memory
     with problem.at("shardings"):
-        found = best_shardings(arrays, said.mesh, memory, said.target, best, MOST * effort, said.require)
+        found = best_shardings(
+            arrays, said.mesh, memory, said.target, best, MOST * effort, said.require, said.products, said.price
+        )
     rows, lines = sharding_rows(found)
     verdict = Verdict.UNKNOWN if found.reason else Verdict.REFUTED if found.conflict else Verdict.PROVED
     return rows, lines, verdict

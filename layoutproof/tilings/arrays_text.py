@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from layoutproof.tilings.array_layouts import ArrayAnswer, SharedAnswer, Sized
 from layoutproof.tilings.padded_shapes import PaddingAnswer
-from layoutproof.tilings.shardings import RESTRICTIONS, Shard, ShardingAnswer
+from layoutproof.tilings.shardings import RESTRICTIONS, RULE, Shard, ShardingAnswer
 
 Rows = tuple[dict[str, object], list[str]]
 
@@ -78,13 +78,15 @@ def padding_rows(name: str, answer: PaddingAnswer) -> Rows:
 def sharding_rows(answer: ShardingAnswer) -> Rows:
     """The best assignments of mesh axes, or why there is none."""
     lines = []
-    for rank, shards in enumerate(answer.best, 1):
-        total = sum(shard.bytes for shard in shards.values())
-        lines.append(f"  {rank}.  {_bytes(total)} a device, of {answer.memory}")
+    for rank, one in enumerate(answer.best, 1):
+        shards = one.shards
+        sent = "" if answer.price is None else f"; {_bytes(one.sent)} sent a step"
+        lines.append(f"  {rank}.  {_bytes(one.bytes)} a device, of {answer.memory}{sent}")
         lines += [
             f"    {n}  P({_spec(s)})  a shard is {s.layout}  {_bytes(s.bytes)}{'' if s.even else ', uneven'}"
             for n, s in shards.items()
         ]
+        lines += [f"    all-reduce of {s.product} over {', '.join(s.axes)}  {_bytes(s.bytes)}" for s in one.sums]
     required = " and ".join(RESTRICTIONS[word] for word in answer.require)
     if answer.reason:
         lines.append(f"  unknown  {answer.reason}")
@@ -99,11 +101,26 @@ def sharding_rows(answer: ShardingAnswer) -> Rows:
         among = f"; the best of those with {required}" if required else "; the best of all"
         among = "" if answer.conflict else among
         lines.append(f"    certificate  enumerated: all {answer.covered} assignments of mesh axes{among}")
-        lines.append("    not counted  what the devices then send one another")
+        lines.append(f"    rule  {RULE}")
+        if answer.price is None:
+            lines.append(
+                "    not counted  what the devices then send one another; products: [..] says what is computed"
+            )
+        else:
+            lines.append(
+                f"    cost  bytes held + {answer.price} x bytes sent, as all-reduces of the products' partial sums"
+            )
     kind = "unknown" if answer.reason else "enumerated"
     restrictions = list(answer.require)
     data: dict[str, object] = {
-        "best": [{name: _shard(shard) for name, shard in shards.items()} for shards in answer.best],
+        "best": [{name: _shard(shard) for name, shard in one.shards.items()} for one in answer.best],
+        "figures": [{"cost": one.cost, "bytes": one.bytes, "sent": one.sent} for one in answer.best],
+        "all_reduces": [
+            [{"product": str(s.product), "axes": list(s.axes), "bytes": s.bytes} for s in one.sums]
+            for one in answer.best
+        ],
+        "price": answer.price,
+        "rule": RULE,
         "memory": answer.memory,
         "require": restrictions,
         "least_bytes": None if answer.reason else answer.least,

@@ -1,8 +1,9 @@
 """Why there is no tiling: a smallest set of conditions that cannot hold together, and what would have to give.
 
 Conditions are what the file states (constraints, and every part of a variable's range), double buffering, the memory
-limit, whole blocks where they are asked for, and the target's own rules. One after the other is left out; it stays out
-where the rest still cannot be met. What is left cannot be met, and without any one of it can (a deletion filter).
+limit, whole blocks where they are asked for, and the target's own rules. First each is bounded alone, over all
+candidates at once. Then a search for them all says which it refused candidates by, and QuickXplain (Junker, AAAI 2004)
+finds the fewest of those that still cannot be met: without any one of them the others can.
 """
 
 from __future__ import annotations
@@ -10,29 +11,38 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import combinations, product
 from math import lcm
 from typing import Any
 
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.size import ceil_div
 from layoutproof.core.term import Term
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.pallas.judge import kernel_target
-from layoutproof.tilings.branch import search
+from layoutproof.tilings.branch import DIVIDES, Box, Progress, bounded, search
 from layoutproof.tilings.legal import MEMORY, Checker, whole
-from layoutproof.tilings.presolve import presolve
+from layoutproof.tilings.presolve import Known, presolve
 from layoutproof.tilings.problem import Problem
-from layoutproof.tilings.ranges import domain
+from layoutproof.tilings.ranges import domain, number_of
 
-BUDGET = 20_000
-"""Boxes looked at for each question, at effort 1; a fifth of them where bytes are bounded, which takes five times as
-long: random problems settle in some hundred boxes, or not at all."""
-MOST = 200
-"""Single candidates that may be found illegal before a question of this file is given up."""
+BUDGET = 12_000
+"""Boxes looked at for all questions about one problem, at effort 1; where bytes are bounded each counts as three."""
+MOST = 240
+"""Single candidates that may be found illegal for all of them, at effort 1."""
+FEW = 60
+"""Boxes of a question before the ends of ranges are looked at by themselves."""
+SHARE = 3
+"""One question may take this part of what is left of either."""
+BEYOND = 1 << 40
+"""Up to here nothing is assumed of a variable without an end: what lies above the largest size is refused in boxes."""
 UNLIMITED = 1 << 1000
 FAR = 256
 """Values above the largest size that are tried where a range gives no end."""
 LEGAL, VMEM, BUFFERS, WHOLE, CAP = "legal", "VMEM", "double buffering", "whole", "cap"
+
+Domains = dict[tuple[str, str, bool], tuple[int, ...]]
+"""By variable, what of its range is left, and whether larger values than all sizes are among them."""
 
 Condition = tuple[str, ...]
 """("constraint", text), ("range", variable, key), or one of the words above alone."""
@@ -54,23 +64,46 @@ class Conflict:
 def conflict(problem: Problem, effort: int = 1) -> Conflict:
     """The conflict of a problem without a legal candidate."""
     conditions = stated(problem)
-    kept, unsure = list(conditions), False
-    for condition in conditions:
-        without = [other for other in kept if other != condition]
-        possible = can_be_met(problem, without, effort)
-        if possible is None and CAP in condition:
-            unsure = True
-        elif possible is None:
-            # the next questions are of the same kind, and would cost as much
-            return Conflict(tuple(_words(problem, condition) for condition in kept), None, complete=False)
-        elif not possible:
-            kept = without
+    asked = Questions(problem, effort)
+    worth_telling = list(reversed(conditions))
+    few = (chosen for n in (1, 2) for chosen in combinations(worth_telling, n) if asked.refused_at_once(chosen))
+    found = list(next(few, ()))
+    if not found:
+        # what comes later is in the set only if what comes first does not suffice
+        found = _explained(asked, [], [], worth_telling)
+    kept, complete = _irreducible(asked, [c for c in conditions if c in found])
     enough = None
     if (VMEM,) in kept:
         enough = least_vmem(problem, [c for c in conditions if c != (VMEM,)], effort)
         # what is kept free comes on top
         enough = None if enough is None else ceil_div(enough * 100, 100 - problem.headroom.percent)
-    return Conflict(tuple(_words(problem, condition) for condition in kept), enough, complete=not unsure)
+    return Conflict(tuple(_words(problem, condition) for condition in kept), enough, complete)
+
+
+def _explained(
+    asked: Questions, background: list[Condition], added: list[Condition], conditions: list[Condition]
+) -> list[Condition]:
+    """QuickXplain: those of the conditions that conflict with the background. added: what it has got last."""
+    if added and asked.core(background) is not None:
+        return []
+    if len(conditions) == 1:
+        return conditions
+    half = len(conditions) // 2
+    first, second = conditions[:half], conditions[half:]
+    of_second = _explained(asked, background + first, first, second)
+    return _explained(asked, background + of_second, of_second, first) + of_second
+
+
+def _irreducible(asked: Questions, kept: list[Condition]) -> tuple[list[Condition], bool]:
+    """(conditions that conflict, without those that turn out not to be needed; whether each of them is shown to be)."""
+    complete = True
+    for condition in list(kept):
+        without = [other for other in kept if other != condition]
+        met = asked.met(without)
+        if met is False:
+            kept = [c for c in without if c in (asked.core(without) or ())]
+        complete = complete and met is not None
+    return kept, complete
 
 
 def stated(problem: Problem) -> tuple[Condition, ...]:
@@ -91,55 +124,189 @@ def stated(problem: Problem) -> tuple[Condition, ...]:
 
 def can_be_met(problem: Problem, kept: Sequence[Condition], effort: int = 1) -> bool | None:
     """Whether some candidate meets these conditions; None = unknown within the budget."""
-    relaxed, known = _relaxed(problem, kept)
-    found, sure = _smallest(relaxed, kept, effort, anyone=True)
-    if found is None and not (sure and known):
-        return None
-    return found is not None
+    return Questions(problem, effort).met(kept)
 
 
 def least_vmem(problem: Problem, kept: Sequence[Condition], effort: int = 1) -> int | None:
     """The least VMEM, in bytes, with which some candidate meets these conditions; None where that is not known."""
     relaxed, _ = _relaxed(problem, kept)
-    found, sure = _smallest(relaxed, kept, effort)
-    return found if sure else None
+    progress, sure = Questions(problem, effort).search(relaxed, kept, anyone=False)[:2]
+    return progress.found[0].cost if sure and progress.found else None
 
 
-def _smallest(
-    problem: Problem, kept: Sequence[Condition], effort: int, anyone: bool = False
-) -> tuple[int | None, bool]:
-    """(the least VMEM of candidates that meet the conditions, or that of anyone of them; whether this is proved).
+class Questions:
+    """Which conditions of one problem can be met together: each set is searched once, within one budget for all.
 
-    None and True: it is proved that there is none.
+    What meets a set meets every part of it, what conflicts does so with whatever is added: those are not searched.
     """
-    shapes = tuple(replace(shape, weight=1) for shape in problem.shapes)
-    small = replace(problem, cost=Term("name", "vmem"), worst=True, shapes=shapes)
-    rules = (LEGAL,) in kept
-    refuses = Checker(small, but=() if (VMEM,) in kept else (MEMORY,), effort=effort) if rules else whole(small, effort)
-    small, _ = presolve(small, kernel_target(problem.target, problem.compiler) if rules else None)
-    looked, spent = 0, False
 
-    def check(values: Mapping[str, int]) -> str:
-        nonlocal looked, spent
-        if (LEGAL,) not in kept and small.partial:
-            return ""
-        looked += 1
-        spent = spent or looked > MOST * effort
-        # over the budget every candidate passes, so that the search ends; `spent` says that this proves nothing
-        return "" if spent else refuses(values)
+    def __init__(self, problem: Problem, effort: int = 1) -> None:
+        self._problem, self._boxes, self._judged = problem, BUDGET * effort, MOST * effort
+        self._met: list[frozenset[Condition]] = []
+        self._cores: list[tuple[Condition, ...]] = []
+        self._unknown: set[frozenset[Condition]] = set()
+        self._domains: Domains = {}
+        self._refused: Known = {}
 
-    spoken = {name for c in small.constraints for name in c.condition.names()}
-    divides = small.flops is not None and any(sign in str(small.flops) for sign in ("//", "%"))
-    moves = divides or not spoken.isdisjoint({"time", "bytes", "flops", "padding"})
-    progress = search(small, check, 1, effort, BUDGET // 5 if moves else BUDGET, anyone, moves)
-    if spent or not progress.complete:
-        return None, False
-    return (progress.found[0].cost, True) if progress.found else (None, True)
+    def met(self, kept: Sequence[Condition]) -> bool | None:
+        """Whether some candidate meets all of these; None = unknown within the budget."""
+        if self.core(kept) is not None:
+            return False
+        return True if any(set(kept) <= known for known in self._met) else None
+
+    def core(self, kept: Sequence[Condition]) -> tuple[Condition, ...] | None:
+        """Some of these that cannot be met together, as far as a search tells; None where they can, or nobody knows."""
+        asked = frozenset(kept)
+        known = next((core for core in self._cores if asked.issuperset(core)), None)
+        if known is not None or asked in self._unknown or any(asked <= one for one in self._met):
+            return known
+        # what judges candidates one by one is left out first: often the rest is enough
+        if (LEGAL,) in asked and len(asked) > 1:
+            core = self.core([c for c in kept if c != (LEGAL,)])
+            if core is not None:
+                return core
+        found = self._searched(kept)
+        if found is None:
+            self._unknown.add(asked)
+        elif found:
+            self._cores.append(found)
+        else:
+            self._met.append(asked)
+        return found or None
+
+    def refused_at_once(self, kept: Sequence[Condition]) -> bool:
+        """Whether bounds over all candidates at once show that these conditions cannot be met."""
+        relaxed, known = _relaxed(self._problem, kept, self._domains)
+        for name in _endless(self._problem, kept):
+            relaxed = replace(relaxed, variables={**relaxed.variables, name: range(1, BEYOND)})
+        rules = [(c.text, c.condition) for c in relaxed.constraints]
+        whole_box = tuple((0, len(values) - 1) for values in relaxed.variables.values())
+        return known and bool(rules or (VMEM,) in kept) and bool(_refused(relaxed, whole_box, rules))
+
+    def _searched(self, kept: Sequence[Condition]) -> tuple[Condition, ...] | None:
+        """() where a candidate meets these, those that a search refuses all candidates by, None where it is unknown."""
+        relaxed, known = _relaxed(self._problem, kept, self._domains)
+        endless, used = _endless(self._problem, kept), set[Condition]()
+        # above the largest size there are too many values for a list: whole boxes of them have to be refused
+        for above in product((False, True), repeat=len(endless)):
+            ranges = {name: _above(self._problem, name, kept) for name, far in zip(endless, above, strict=True) if far}
+            part = replace(relaxed, variables={**relaxed.variables, **ranges})
+            progress, sure, more = self.search(part, [c for c in kept if not ranges or c != (LEGAL,)])
+            if sure and progress.found and not ranges:
+                return ()
+            if not (sure and known) or progress.found:
+                return None
+            used |= more
+        return tuple(c for c in kept if c[0] in ("range", BUFFERS) or c in used)
+
+    def search(
+        self, problem: Problem, kept: Sequence[Condition], anyone: bool = True
+    ) -> tuple[Progress, bool, set[Condition]]:
+        """(a search for the least VMEM, or for anyone; whether it ended; the conditions that refused anything)."""
+        shapes = tuple(replace(shape, weight=1) for shape in problem.shapes)
+        small = replace(problem, cost=Term("name", "vmem"), worst=True, shapes=shapes)
+        rules = (LEGAL,) in kept
+        refuses = Checker(small, but=() if (VMEM,) in kept else (MEMORY,)) if rules else whole(small)
+        target = kernel_target(problem.target, problem.compiler) if rules else None
+        small, removed = presolve(small, target, self._refused)
+        looked, most, spent = 0, ceil_div(self._judged, SHARE), False
+
+        def check(values: Mapping[str, int]) -> str:
+            nonlocal looked, spent
+            if not rules and small.partial:
+                return ""
+            looked += 1
+            spent = spent or looked > most
+            # over the budget every candidate passes, so that the search ends; `spent` says that this proves nothing
+            return "" if spent else refuses(values)
+
+        spoken = {name for c in small.constraints for name in c.condition.names()}
+        divides = small.flops is not None and any(sign in str(small.flops) for sign in ("//", "%"))
+        moves = divides or not spoken.isdisjoint({"time", "bytes", "flops", "padding"})
+        weight = 3 if moves else 1
+        most_boxes = ceil_div(self._boxes, SHARE * weight)
+        progress = search(small, check, 1, 1, min(FEW, most_boxes) if anyone else most_boxes, anyone, moves)
+        boxes, reasons = progress.boxes, [one.first.partition(": ")[2] for one in removed]
+        if not progress.complete and not spent and boxes < most_boxes:
+            small, cut_off, looked_at = _shaved(small, moves)
+            progress = search(small, check, 1, 1, most_boxes - boxes, anyone, moves)
+            boxes, reasons = boxes + looked_at + progress.boxes, [*reasons, *cut_off]
+        self._boxes -= boxes * weight
+        self._judged -= looked
+        reasons += progress.refused
+        return progress, progress.complete and not spent, {c for why in reasons for c in _blamed(why, kept)}
 
 
-def _relaxed(problem: Problem, kept: Sequence[Condition]) -> tuple[Problem, bool]:
-    """(the problem with these conditions only, whether every range could be widened)."""
-    known, variables = True, dict(problem.variables)
+def _shaved(problem: Problem, moves: bool) -> tuple[Problem, list[str], int]:
+    """(the problem without values at the ends of a variable's range that bounds refuse whatever the other variables
+    are; why those are refused; how many boxes were looked at)."""
+    rules = [(c.text, c.condition) for c in problem.constraints]
+    domains, reasons, boxes, changed = list(problem.variables.values()), list[str](), 0, problem.count() > 0
+    box = [(0, len(values) - 1) for values in domains]
+    while changed:
+        changed = False
+        for k, last in product(range(len(box)), (False, True)):
+            size = 1 << (box[k][1] - box[k][0] + 1).bit_length()
+            while size := size // 2:
+                low, high = box[k]
+                if size > high - low:
+                    continue
+                end, rest = (low, low + size - 1), (low + size, high)
+                if last:
+                    end, rest = (high - size + 1, high), (low, high - size)
+                boxes += 1
+                refused = _refused(problem, (*box[:k], end, *box[k + 1 :]), rules, moves)
+                if refused:
+                    box[k], changed = rest, True
+                    reasons.append(refused)
+    named = zip(problem.variables, domains, box, strict=True)
+    left = {name: values[low : high + 1] for name, values, (low, high) in named}
+    return replace(problem, variables=left), reasons, boxes
+
+
+def _refused(problem: Problem, box: Box, rules: Sequence[tuple[str, Any]], moves: bool = True) -> str:
+    """Why bounds refuse a whole box, "" = they do not."""
+    try:
+        return bounded(problem, box, rules, moves)[0]
+    except (Undecided, ZeroDivisionError):
+        return ""
+
+
+def _blamed(why: str, kept: Sequence[Condition]) -> list[Condition]:
+    """The conditions that a reason of a search may come from."""
+    if ("constraint", why) in kept:
+        # bounds of a constraint take it that the memory limit is kept
+        return [("constraint", why), *([(VMEM,)] if "vmem" in why and (VMEM,) in kept else [])]
+    if why == VMEM:
+        return [(VMEM,)]
+    return [c for c in kept if c[0] in (LEGAL, WHOLE, VMEM)] if why != DIVIDES else list(kept)
+
+
+def _endless(problem: Problem, kept: Sequence[Condition]) -> list[str]:
+    """The variables that nothing bounds from above."""
+    ends = {name: "to" if isinstance(entry, Mapping) and "to" in entry else CAP if isinstance(entry, Mapping) else ""
+            for name, entry in problem.ranges.items()}  # fmt: skip
+    return [name for name, end in ends.items() if ("range", name, end) not in kept]
+
+
+def _above(problem: Problem, name: str, kept: Sequence[Condition]) -> Sequence[int]:
+    """The values above the largest size that these conditions leave to a variable without an end, at least."""
+    left = {key: value for key, value in problem.ranges[name].items() if ("range", name, key) in kept} if isinstance(
+        problem.ranges[name], Mapping) else {}  # fmt: skip
+    low, step = max(_largest(problem) + 1, left.get("from", 1)), left.get("multiple_of", 1)
+    if "powers_of" in left:
+        powers = (left["powers_of"] ** k for k in range(BEYOND.bit_length()))
+        return tuple(value for value in powers if low <= value < BEYOND)
+    high = BEYOND
+    if "divides" in left:
+        with suppress(ZeroDivisionError):
+            high = min(number_of(left["divides"], shape) for shape in problem.shapes) + 1
+    return range(ceil_div(low, step) * step, high, step)
+
+
+def _relaxed(problem: Problem, kept: Sequence[Condition], domains: Domains | None = None) -> tuple[Problem, bool]:
+    """(the problem with these conditions only, whether every range could be widened). domains: those known already."""
+    known, variables, domains = True, dict(problem.variables), {} if domains is None else domains
     for name, entry in problem.ranges.items():
         left: Any = {key: value for key, value in entry.items() if ("range", name, key) in kept} if isinstance(
             entry, Mapping
@@ -147,12 +314,13 @@ def _relaxed(problem: Problem, kept: Sequence[Condition]) -> tuple[Problem, bool
         bounded = isinstance(entry, Mapping) and "to" not in entry and ("range", name, CAP) in kept
         beyond = not bounded
         if left != entry or beyond:
-            try:
-                variables[name] = domain(left, problem.shapes)
-                if beyond and isinstance(left, Mapping) and "to" not in left:
-                    variables[name] += _beyond(name, left, problem)
-            except LayoutError:
-                known = False
+            asked = (name, str(left), beyond)
+            if asked not in domains:
+                with suppress(LayoutError):
+                    further = beyond and isinstance(left, Mapping) and "to" not in left
+                    domains[asked] = domain(left, problem.shapes) + (_beyond(name, left, problem) if further else ())
+            known = known and asked in domains
+            variables[name] = domains.get(asked, variables[name])
     kernel = problem.kernel
     if (BUFFERS,) not in kept and (BUFFERS,) in stated(problem):
         kernel = replace(kernel, operands=tuple(replace(operand, buffers=1) for operand in kernel.operands))

@@ -19,7 +19,7 @@ from typing import Any
 
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import product
-from layoutproof.core.term import Term, value_of
+from layoutproof.core.term import ONE, Amount, Term, value_of
 from layoutproof.hardware.tpu_memory import vmem_bits, window_bytes
 from layoutproof.hardware.tpu_tiles import GRAIN, round_up, vmem_bytes
 from layoutproof.kernel.kernel import Kernel
@@ -52,8 +52,10 @@ class CostModel:
     flops: Term | None
     machine: Machine
     traffic: tuple[Traffic, ...] = field(init=False)
+    grid: tuple[Amount, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "grid", tuple(map(tightly, self.kernel.grid)))
         object.__setattr__(self, "traffic", traffic(self.kernel))
 
     def figures(self, names: Mapping[str, Any], on: Numbers, most: int | None = None, moves: bool = True) -> Any:
@@ -63,7 +65,7 @@ class CostModel:
         moves: False = never anything else: what moves takes far longer to bound than what is held.
         """
         kernel = self.kernel
-        grid = [value_of(extent, names, on) for extent in kernel.grid]
+        grid = [value_of(extent, names, on) for extent in self.grid]
         steps = product(grid)
         vmem: Any = 0
         blocks: list[list[Any]] = []
@@ -81,27 +83,45 @@ class CostModel:
         if not moves or (most is not None and ends(vmem)[0] > most):
             return {"steps": steps, "vmem": vmem}
         moved: Any = 0
-        useful: Any = 0
+        padding: Any = 0
         for one, block in zip(self.traffic, blocks, strict=True):
             if not one.moved:
                 continue
             array = [value_of(n, names, on) for n in one.operand.dims]
             if one.straight:
-                whole, rounded = _moved(one, grid, array, block, on)
+                rounded, over = _moved(one, grid, array, block, on)
             else:
                 whole, rounded = walked(one, dict(zip(kernel.grid_names, grid, strict=True)), array, block, names, on)
-            moved, useful = moved + rounded, useful + whole
+                over = rounded - whole
+            moved, padding = moved + rounded, padding + over
         work: Any = 0 if self.flops is None else self.flops.evaluate({**names, "steps": steps}, on)
         bandwidth, peak = self.machine.bandwidth, self.machine.peak
         time = steps * self.machine.overhead
         time = time + on.maximum(_ceil(moved * 10**12, bandwidth), _ceil(work * 10**12, peak))
-        return {"time": time, "bytes": moved, "flops": work, "steps": steps, "vmem": vmem, "padding": moved - useful}
+        return {"time": time, "bytes": moved, "flops": work, "steps": steps, "vmem": vmem, "padding": padding}
+
+
+def tightly(amount: Amount) -> Amount:
+    """The same amount with `(a + b - 1) // b` written as `(a - 1) // b + 1`, whose bounds do not count b twice.
+
+    >>> from layoutproof.core.expression import parse_expression
+    >>> str(tightly(parse_expression("cdiv(M, bm)")))
+    '(M - 1) // bm + 1'
+    """
+    if not isinstance(amount, Term) or amount.op != "//":
+        return amount
+    above, by = amount.args
+    if above.op == "-" and str(above.args[1]) == "1" and above.args[0].op == "+":
+        whole, more = above.args[0].args
+        if str(more) == str(by):
+            return Term("+", Term("//", Term("-", whole, ONE), by), ONE)
+    return amount
 
 
 def _moved(
     one: Traffic, grid: Sequence[Any], array: Sequence[Any], block: Sequence[Any], on: Numbers
 ) -> tuple[Any, Any]:
-    """(bytes of elements, bytes with the tiles' padding) that one operand moves between HBM and VMEM."""
+    """(bytes, those of them that are the tiles' padding) that one operand moves between HBM and VMEM."""
     repeats: Any = 1
     started: Any = False
     # innermost first: dimensions inside of the last one that chooses a block leave the block where it is
@@ -126,7 +146,9 @@ def _moved(
             here = on.minimum(extent, size * count)
         whole = whole * here
         rounded = rounded * _in_tiles(here, size, one.units[d], on)
-    return repeats * whole * one.bits // 8, repeats * rounded * one.bits // 8
+    # one difference, then times the rest: as two products it would have no bounds worth the name; whole tiles are whole
+    # bytes, so what elements of less than a byte leave over is padding
+    return repeats * rounded * one.bits // 8, _ceil(repeats * (rounded - whole) * one.bits, 8)
 
 
 def _in_tiles(length: Any, block: Any, unit: int, on: Numbers) -> Any:
@@ -135,8 +157,8 @@ def _in_tiles(length: Any, block: Any, unit: int, on: Numbers) -> Any:
         return length
     full = length // block
     last = length - full * block
-    # at least the elements themselves: says nothing new of ints, and much of intervals
-    return on.maximum(length, full * (_ceil(block, unit) * unit) + _ceil(last, unit) * unit)
+    # at least all of them in one block: says nothing new of ints, and much of intervals
+    return on.maximum(_ceil(length, unit) * unit, full * (_ceil(block, unit) * unit) + _ceil(last, unit) * unit)
 
 
 def _ceil(value: Any, by: Any) -> Any:

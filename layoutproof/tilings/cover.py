@@ -203,6 +203,7 @@ def _bounded(problem: Problem, boxes: Sequence[Box], cost: int) -> tuple[dict[st
     for shape in problem.shapes:
         row = problem.figures(shape, values, on)
         refuse("VMEM", _ends(row["vmem"])[0] > problem.vmem)
+        row = {**row, "vmem": on.minimum(row["vmem"], problem.vmem)}
         for constraint in problem.constraints:
             may, _ = _truth(constraint.condition.evaluate({**shape.sizes, **values, **row}, on))
             refuse(constraint.text, np.logical_not(may))

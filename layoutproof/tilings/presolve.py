@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from layoutproof.core.errors import LayoutError, Undecided
@@ -12,6 +12,9 @@ from layoutproof.kernel.kernel import Kernel, KernelTarget
 from layoutproof.tilings.branch import DIVIDES
 from layoutproof.tilings.cost import FIGURES
 from layoutproof.tilings.problem import Problem
+
+OVER = "(partial: none)"
+"""What ends the reason of a block that reaches over an edge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +26,36 @@ class Removed:
     first: str
 
 
-def presolve(problem: Problem, target: KernelTarget | None) -> tuple[Problem, tuple[Removed, ...]]:
+Known = dict[tuple[object, ...], Mapping[int, str]]
+"""Why values of a variable are refused, by what was asked of which values."""
+
+
+def presolve(
+    problem: Problem, target: KernelTarget | None, known: Known | None = None
+) -> tuple[Problem, tuple[Removed, ...]]:
     """The problem without values that no candidate can have, and why each of them is left out.
 
     A value is left out when it breaks a constraint that speaks of that variable and of sizes only; where blocks may
     not reach over an edge, when it does not divide what it cuts; and when it is illegal as the size of one dimension
     of one block while the block's other dimensions are those of the whole array, which every target takes. Only block
-    sizes that are a variable alone are looked at.  target: None = whatever its compiler takes.
+    sizes that are a variable alone are looked at, and no `range`.  target: None = whatever its compiler takes.
+    known: answers about the same kernel and constraints, to which those of this call are added.
     """
+    known = {} if known is None else known
     kept, removed = dict(problem.variables), list[Removed]()
 
-    def leave_out(name: str, why: Callable[[int], str]) -> None:
-        refused = {value: why(value) for value in kept[name]}
+    def leave_out(name: str, why: Callable[[int], str], *question: object) -> None:
+        if kept[name] and isinstance(kept[name], range):
+            # too many to look at one by one; they rise, so each reaches over an edge where the first one does
+            first = why(kept[name][0])
+            if first.endswith(OVER):
+                removed.append(Removed(name, (kept[name][0],), f"{name} = {kept[name][0]}: {first}"))
+                kept[name] = ()
+            return
+        asked = (name, *question, kept[name])
+        refused = known.get(asked) or {value: why(value) for value in kept[name]}
+        if question:
+            known[asked] = refused
         bad = tuple(value for value, reason in refused.items() if reason)
         if bad:
             removed.append(Removed(name, bad, f"{name} = {bad[0]}: {refused[bad[0]]}"))
@@ -54,7 +75,7 @@ def presolve(problem: Problem, target: KernelTarget | None) -> tuple[Problem, tu
                     return DIVIDES
                 return "" if held else text
 
-            leave_out(name, breaks)
+            leave_out(name, breaks, constraint.text)
     for at, one in enumerate(problem.model.traffic):
         for d, block in enumerate(one.operand.block):
             name = str(block.size)
@@ -64,7 +85,7 @@ def presolve(problem: Problem, target: KernelTarget | None) -> tuple[Problem, tu
                 continue
             if not problem.partial and d in one.covered:
                 extent = one.operand.dims[d]
-                leave_out(name, lambda value, extent=extent: _left_over(problem, extent, value))  # type: ignore[misc]
+                leave_out(name, lambda value, extent=extent: _left_over(problem, extent, value), at, d)  # type: ignore[misc]
             if target is not None:
                 leave_out(name, _refusal(problem, target, at, d, _any(problem, kept)))
     return replace(problem, variables=kept), tuple(removed)
@@ -77,11 +98,11 @@ def _left_over(problem: Problem, dim: Amount, value: int) -> str:
         except ZeroDivisionError:
             return DIVIDES
         if extent % value:
-            return f"blocks of {value} reach over the edge of {extent} (partial: none)"
+            return f"blocks of {value} reach over the edge of {extent} {OVER}"
     return ""
 
 
-def _any(problem: Problem, domains: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+def _any(problem: Problem, domains: Mapping[str, Sequence[int]]) -> dict[str, int]:
     return {name: (domains[name] or values)[0] for name, values in problem.variables.items()}
 
 

@@ -51,7 +51,7 @@ class Problem:
 
     name: str
     kernel: Kernel
-    variables: Mapping[str, tuple[int, ...]]
+    variables: Mapping[str, Sequence[int]]
     shapes: tuple[Shape, ...]
     machine: Machine
     target: str

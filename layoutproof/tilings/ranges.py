@@ -44,14 +44,15 @@ def _range(entry: Mapping[str, Any], shapes: Sequence[Shape]) -> list[int]:
     values = [v for v in values if low <= v <= high and v % step == 0]
     if "divides" in entry:
         try:
-            whole = [_number(entry["divides"], shape) for shape in shapes or (Shape({}),)]
+            whole = [number_of(entry["divides"], shape) for shape in shapes or (Shape({}),)]
         except ZeroDivisionError:
             raise LayoutError(f"{shorten(str(entry['divides']), 60)} divides by 0") from None
         values = [v for v in values if gcd(v, *whole) == v]
     return values
 
 
-def _number(text: Any, shape: Shape) -> int:
+def number_of(text: Any, shape: Shape) -> int:
+    """An expression of sizes as a number. LayoutError for anything else, ZeroDivisionError where it divides by 0."""
     term = expression(text, set(shape.sizes))
     return int(term.evaluate(shape.sizes, INTS))
 

@@ -40,7 +40,7 @@ from layoutproof.tilings.cost import FIGURES
 from layoutproof.tilings.machines import BODIES, Headroom, headroom, picoseconds
 from layoutproof.tilings.problem import Constraint, Shape
 from layoutproof.tilings.ranges import condition_of, domain, expression
-from layoutproof.tilings.shardings import REQUIRED, RESTRICTIONS
+from layoutproof.tilings.shardings import REQUIRED, RESTRICTIONS, Product, read_product
 
 LARGEST = 2**63 - 1
 """XLA holds sizes in 64 bits: int64 of xla/shape.h."""
@@ -471,6 +471,18 @@ class ArraysSearch(_Search):
         {},
         description="Arrays that the mesh cuts; those that share names are cut alike.",
         examples=[{"w": "bf16[h,f]"}],
+    )
+    products: Annotated[
+        tuple[Annotated[Product, Read(lambda value, _: read_product(str(value)), {"type": "string"})], ...],
+        BeforeValidator(_listed),
+        WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+    ] = Field(
+        (),
+        description="What a step computes of these arrays: with it, what the devices send one another is weighed too.",
+        examples=[["x, up -> h", "h, down -> y"]],
+    )
+    price: Annotated[int, Field(ge=0, le=LARGEST)] = Field(
+        1, description="What a byte that a device sends costs, in bytes that it holds.", examples=[1, 10]
     )
 
     @model_validator(mode="after")

@@ -17,7 +17,7 @@ from layoutproof.layouts.xla.shape import XlaLayout
 from layoutproof.registry.defaults import tpu_default
 from layoutproof.specs.positions import read_yaml
 from layoutproof.tilings.arrays_file import answer, read
-from layoutproof.tilings.shardings import Arrays, best_shardings
+from layoutproof.tilings.shardings import Arrays, Product, best_shardings
 
 EXTENTS = (1, 2, 6, 7, 8, 12, 30, 64, 100, 128, 256, 1000, 1024)
 RESTRICTIONS = ((), ("even",), ("whole",), ("even", "whole"))
@@ -114,25 +114,126 @@ def test_the_best_are_those_of_a_plain_enumeration(seed: int) -> None:
         assert min(row["bytes"] for row in every if all(row[w] for w in rest)) == enough <= memory
 
 
+def plainly_weighed(
+    arrays: Arrays, products: list[Product], mesh: dict[str, int], price: int, target: str
+) -> list[tuple[int, int]]:
+    """(cost, bytes held) of every even assignment of each axis to names: held + price x sent, all of it by hand."""
+    names = list(dict.fromkeys(n for _, own in arrays.values() for n in own))
+    sets = [frozenset(s) for k in range(len(names) + 1) for s in itertools.combinations(names, k)]
+    exclusive = [set(own) for _, own in arrays.values()]
+    exclusive += [{n for a in (*p.inputs, p.output) for n in arrays[a][1]} for p in products]
+    allowed = [s for s in sets if all(len(s & together) <= 1 for together in exclusive)]
+    found = []
+    for picked in itertools.product(allowed, repeat=len(mesh)):
+        held = {}
+        even = True
+        for array, (given, own) in arrays.items():
+            parts = [prod(mesh[a] for a, cut in zip(mesh, picked, strict=True) if n in cut) for n in own]
+            even &= all(int(e) % p == 0 for e, p in zip(given.dims, parts, strict=True))
+            rows = [-(-int(e) // p) for e, p in zip(given.dims, parts, strict=True)]
+            held[array] = held_bytes(given.element_type, rows, target)[0]
+        sent = 0
+        for p in products:
+            summed = {n for a in p.inputs for n in arrays[a][1]} - set(arrays[p.output][1])
+            devices = prod(mesh[a] for a, cut in zip(mesh, picked, strict=True) if cut & summed)
+            sent += 2 * held[p.output] * (devices - 1) // devices
+        if even:
+            found.append((sum(held.values()) + price * sent, sum(held.values())))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_cheapest_with_what_is_sent_are_those_of_a_plain_enumeration(seed: int) -> None:
+    """Products of random matrices, chained or not, with a limit of memory that the cheapest may not keep."""
+    rng = random.Random(seed)
+    mesh = {axis: rng.choice((2, 3, 4)) for axis in "xy"[: rng.randint(1, 2)]}
+    sizes = {name: rng.choice(EXTENTS) for name in "abcd"}
+    texts = {"p": "ab", "q": "bc", "r": "ac"} | ({"s": "cd", "t": "ad"} if rng.random() < 0.6 else {"u": "d"})
+    arrays = {
+        name: (shape(f"{rng.choice(('f32', 'bf16'))}[{','.join(str(sizes[n]) for n in own)}]"), tuple(own))
+        for name, own in texts.items()
+    }
+    products = [Product(("p", "q"), "r")] + ([Product(("r", "s"), "t")] if "s" in texts else [])
+    price = rng.choice((0, 1, 7))
+    every = sorted(plainly_weighed(arrays, products, mesh, price, "v5e"))
+    memory = rng.choice((1 << 40, rng.choice(every)[1], min(size for _, size in every)))
+    found = best_shardings(arrays, mesh, memory, "v5e", best=3, products=products, price=price)
+    assert [one.cost for one in found.best] == [cost for cost, size in every if size <= memory][:3]
+    assert all(one.bytes <= memory for one in found.best)
+    assert found.least == min(size for _, size in every)
+
+
+FEED_FORWARD = """
+target: v5e
+sizes: {tokens: 4096, model: 8192, hidden: 28672}
+mesh: {tp: 8}
+shardings:
+  x: bf16[tokens,model]
+  up: bf16[model,hidden]
+  h: bf16[tokens,hidden]
+  down: bf16[hidden,model]
+  y: bf16[tokens,model]
+"""
+BIASES = ("", "  b: bf16[hidden]\n", "  c: bf16[model]\n", "  b: bf16[hidden]\n  c: bf16[model]\n", "  c: f32[model]\n")
+
+
+@pytest.mark.parametrize("bias", BIASES)
+def test_a_feed_forward_block_is_cut_as_megatron_does(bias: str) -> None:
+    """Shoeybi and others, Megatron-LM, arXiv 1909.08053, section 3: the first matrix by columns, the second by rows."""
+    weighed = answer(read(read_yaml(FEED_FORWARD + bias + 'products: ["x, up -> h", "h, down -> y"]\n')), best=1)
+    rows: dict[str, Any] = weighed.as_json()["shardings"]  # type: ignore[assignment]
+    first = rows["best"][0]
+    assert (first["up"]["spec"], first["down"]["spec"]) == ([None, ["tp"]], [["tp"], None])
+    assert (first["x"]["spec"], first["y"]["spec"], first["h"]["spec"]) == ([None, None], [None, None], [None, ["tp"]])
+    assert rows["all_reduces"] == [[{"product": "h, down -> y", "axes": ["tp"], "bytes": 2 * 4096 * 8192 * 2 * 7 // 8}]]
+    assert "P(None, 'tp')" in weighed.text()
+    assert "P('tp', None)" in weighed.text()
+    assert "all-reduce of h, down -> y over tp  117440512 bytes" in weighed.text()
+    # without products nothing is said to be sent, and the answer says that
+    unweighed = answer(read(read_yaml(FEED_FORWARD + bias)), best=1)
+    assert "not counted" in unweighed.text()
+    assert "not counted" not in weighed.text()
+
+
+@pytest.mark.parametrize(
+    ("product", "what"),
+    [
+        ("x, up h", "is written x, up -> h"),
+        ("x, up -> z", "z is not among the arrays"),
+        ("x, up -> down", None),
+        ("x -> h", "dimension hidden of h is in no input"),
+        ("x, up, w -> h", "every dimension of w needs a name"),
+    ],
+)
+def test_products_that_are_none(product: str, what: str | None) -> None:
+    text = FEED_FORWARD + f"  w: bf16[8,model]\nproducts: '{product}'\n"
+    if what is None:
+        assert answer(read(read_yaml(text))).verdict.exit_code == 0
+        return
+    with pytest.raises(LayoutError, match=what) as caught:
+        answer(read(read_yaml(text)))
+    assert caught.value.line is not None
+
+
 def test_a_cut_that_leaves_a_tile_partly_empty_may_be_the_best() -> None:
     arrays = {"w": (shape("f32[100,50]"), ("", ""))}
     even = best_shardings(arrays, {"x": 4}, 1 << 40, "v5e")
     # 25 rows of 50, in tiles of 8 x 128; the whole array turned around takes 56 x 128
     assert even.least == 32 * 128 * 4
-    assert even.best[0]["w"].spec == (("x",), ())
+    assert even.best[0].shards["w"].spec == (("x",), ())
     whole = best_shardings(arrays, {"x": 4}, 1 << 40, "v5e", require=("even", "whole"))
-    assert (whole.least, whole.best[0]["w"].spec) == (56 * 128 * 4, ((), ()))
+    assert (whole.least, whole.best[0].shards["w"].spec) == (56 * 128 * 4, ((), ()))
     # 50 columns over 4 devices are 13, the last shard padded
     every = best_shardings(arrays, {"x": 4}, 1 << 40, "v5e", require=())
-    assert (every.least, every.best[0]["w"].spec) == (16 * 128 * 4, ((), ("x",)))
+    assert (every.least, every.best[0].shards["w"].spec) == (16 * 128 * 4, ((), ("x",)))
     assert even.least_of_all == whole.least_of_all == every.least
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_a_shard_is_what_the_language_of_shardings_says(seed: int) -> None:
     arrays, mesh = any_problem(random.Random(1000 + seed))
-    for shards in best_shardings(arrays, mesh, 1 << 40, "v5e", best=3).best:
-        for name, shard in shards.items():
+    for one in best_shardings(arrays, mesh, 1 << 40, "v5e", best=3).best:
+        for name, shard in one.shards.items():
             read = arrays[name][0]
             text = f"{read.element_type}[{','.join(map(str, read.dims))}]"
             array = sharding.read({"mesh": mesh, "spec": [list(axes) or None for axes in shard.spec], "shape": text})
@@ -147,7 +248,7 @@ def test_arrays_without_a_common_name_are_chosen_apart() -> None:
     arrays = {"a": (shape("bf16[8192,512]"), ("", "")), "b": (shape("f32[100,512]"), ("", ""))}
     found = best_shardings(arrays, {"x": 4}, 1 << 40, "v5e", best=2)
     assert found.covered == 9
-    assert sum(shard.bytes for shard in found.best[0].values()) == 8192 * 512 * 2 // 4 + 104 * 128 * 4
+    assert found.best[0].bytes == 8192 * 512 * 2 // 4 + 104 * 128 * 4
 
 
 def test_what_cannot_be_asked() -> None:
