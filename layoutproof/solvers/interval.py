@@ -88,7 +88,7 @@ class Interval:
             raise Unsupported(f"divides by a number from {low} to {high}, which may be 0 or negative")
         if low == high and _over(self.low, low) == _over(self.high, low):
             return self.__class__(self.low % low, self.high % low)
-        if 0 <= self.low and self.high < low:
+        if self.low >= 0 and self.high < low:
             return self
         return self.__class__(0, min(self.high, high - 1) if self.low >= 0 else high - 1)
 
