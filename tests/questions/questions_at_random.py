@@ -261,6 +261,12 @@ def axe(
         for _ in range(rng.choice((0, 0, 1, 1, 2)))
     ]
     offset = {axis: rng.randint(-2, 5) for axis in "mw" if rng.random() < 0.25}
+    if symbolic:
+        # where the largest coordinate may be below 0 the extent has to be written, and the reader says so
+        smallest = dict.fromkeys(SIZES, 1)
+        for axis in offset:
+            own = [(value(e, smallest), value(s, smallest)) for e, s, a in (*shard, *replicas) if a == axis]
+            offset[axis] = max(offset[axis], -sum((e - 1) * s for e, s in own))
     if not symbolic and dims is None and rng.random() < 0.2:
         swizzle = (rng.randint(0, 1), (atom := rng.randint(0, 2)) and rng.randint(0, atom), atom)
         shard = [(e, abs(int(s)), "m") for e, s, _ in shard]
