@@ -23,6 +23,7 @@ from layoutproof.pallas.assumptions import about, impossible, tables_of
 from layoutproof.pallas.points import with_entries
 from layoutproof.pallas.settled import Open, depends, settled
 from layoutproof.pallas.settled import where as bounds_of_sizes
+from layoutproof.pallas.ways_out import with_way_out
 from layoutproof.registry.catalogue import kernel_properties, kernel_property
 from layoutproof.registry.hardware import other_targets, target_modules
 from layoutproof.registry.read import read_layout
@@ -78,6 +79,7 @@ def judge(
     made: dict[tuple[str, Kernel], tuple[Due, ...]] = {}
     found: list[Finding] = []
     open_: list[Open] = []
+    over: set[str] = set()
     for name in by_default(kernel) if names is None else names:
         module = kernel_property(name)
         if _asked_around(name, kernel):
@@ -90,11 +92,13 @@ def judge(
                 raise LayoutError(f"{name} is about a hardware target; give one: {known}")
             found.append(Finding(name, kernel.name, foreign(kernel, chip), verdict=Verdict.UNKNOWN))
             continue
-        with budget(STEPS * effort):
+        with budget(STEPS * effort) as steps:
             obligations = [_made(due, kernel) for due in _obligations(module, kernel, chip)]
             if nothing:
                 obligations = [replace(obligation, claim=undecided(nothing)) for obligation in obligations]
             told = [_finding(name, kernel, obligation, condition, symbols, how) for obligation in obligations]
+        if steps.left < 0:
+            over.add(name)
         for position, (obligation, finding) in enumerate(zip(obligations, told, strict=True)):
             about_it, sized, whole = _rests_on(kernel, name, obligation, finding, where)
             if about_it or sized or whole:
@@ -143,7 +147,7 @@ def judge(
         }
     for position, finding in answers.items():
         found[position] = finding
-    return tuple(found)
+    return tuple(with_way_out(kernel, f, settled_by(f.question), f.question in over) for f in found)
 
 
 def by_default(kernel: Kernel) -> Sequence[str]:
@@ -165,6 +169,11 @@ def in_order(body: bool = False) -> Sequence[str]:
 def about_body(name: str) -> bool:
     """Whether a property is about what a kernel's body does, and not about its grid and BlockSpecs."""
     return name in kernel_properties() and bool(getattr(kernel_property(name), "BODY", False))
+
+
+def settled_by(name: str) -> str:
+    """What to write so that a question about the body is proved, in words; "" of other properties."""
+    return str(getattr(kernel_property(name), "SETTLED_BY", ""))
 
 
 def worst_of_body(kernel: Kernel) -> tuple[Finding, ...]:

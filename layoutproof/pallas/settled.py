@@ -26,6 +26,8 @@ MOST_WORDED = 8
 """Open questions up to which more than bounds is tried."""
 NOTHING_ASSUMED = "nothing is assumed of it"
 """How the reason ends of what depends on a table of which nobody says anything."""
+SAY_SIZES = "say what it may be with where"
+"""What is to be done where a size of the running program leaves a question open."""
 AT_PLACES = frozenset({"table_reads", "body_in_bounds"})
 """The questions that say how large a size may be although they read tables: those about where tables end."""
 
@@ -81,7 +83,7 @@ def settled(kernel: Kernel, found: Sequence[Finding], open_: Sequence[Open]) -> 
         if one.position in needs:
             answers[one.position] = _advised(kernel, finding, needs[one.position], sizes)
         elif "sizes" in (finding.counterexample or ()) and one.sized:
-            what = f"depends on {listed(kernel.runtime)}, known at run time only; say what it may be with where"
+            what = f"depends on {listed(kernel.runtime)}, known at run time only; {SAY_SIZES}"
             answers[one.position] = left_open(finding, what)
         elif finding.verdict is Verdict.REFUTED:
             unbounded = [t.name for t in one.tables if t.low is None or t.high is None]
@@ -106,7 +108,7 @@ def _advised(kernel: Kernel, finding: Finding, tables: Mapping[str, Table], size
         why += f", and on what {listed([n for n, said in more.items() if said])} holds; assume "
         why += f"{listed([repr(text) for text in texts])}, say with where {condition!r}, and it is proved"
     else:
-        why += f"; say what it may be with where: {condition!r}, and it is proved"
+        why += f"; {SAY_SIZES}: {condition!r}, and it is proved"
     return replace(left_open(finding, why), needs=tuple(texts), where=condition)
 
 

@@ -13,6 +13,8 @@ from layoutproof.solvers.decide import ENGINES, decide, pinned
 
 How = tuple[tuple[str, ...], bool, int]
 """Engines, whether two must agree, and what multiplies the step budgets: the arguments of `decide`."""
+TO_SETTLE = "; to settle it, "
+"""What stands in a reason between why a question is open and what may settle it."""
 
 
 def conclude(
@@ -45,7 +47,7 @@ def conclude(
             return Finding(question, subject, why, figures=figures, **about)
         decided.update(dict.fromkeys(by.split("+")))
         # a violation at sizes at which nothing is provided is none
-        unknown = unknown or ("" if point is not None else f"{reason}; to settle it, {ways}" if ways else reason)
+        unknown = unknown or ("" if point is not None else f"{reason}{TO_SETTLE}{ways}" if ways else reason)
     if unknown:
         return Finding(question, subject, unknown, verdict=Verdict.UNKNOWN, figures=figures, **about)
     return Finding(question, subject, verdict=Verdict.PROVED, decided_by="+".join(decided), figures=figures, **about)

@@ -19,6 +19,7 @@ from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecide
 
 TARGET = True
 BODY = True
+SETTLED_BY = "compile it for the target (layoutproof compile)"
 
 
 def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:

@@ -31,6 +31,7 @@ from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, und
 
 TARGET = False
 BODY = True
+SETTLED_BY = "clamp the index, or guard the access by what program ids, loop counters and tables say"
 MOST_COPIES = 8
 """Slices of one line that are asked about at once."""
 

@@ -38,6 +38,7 @@ from layoutproof.pallas.rules.body_in_bounds import about
 
 TARGET = False
 BODY = True
+SETTLED_BY = 'choose elements by program ids, or make the dimension of the grid "arbitrary"'
 MOST_PAIRS = 400
 """Pairs of effects on one array that are asked; more are over budget."""
 

@@ -30,6 +30,7 @@ from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecide
 
 TARGET = False
 BODY = True
+SETTLED_BY = "wait in the program, and under the condition, that starts a copy, for as many bytes"
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:

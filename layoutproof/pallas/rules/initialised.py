@@ -37,6 +37,7 @@ from layoutproof.pallas.body_memory import Deciding, named, replayed, tables_at,
 
 TARGET = False
 BODY = True
+SETTLED_BY = "write all of it before the read, in the same program and under no other condition"
 PIPELINES = True
 
 

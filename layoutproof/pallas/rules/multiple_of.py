@@ -29,6 +29,7 @@ from layoutproof.pallas.rules.body_in_bounds import about
 
 TARGET = False
 BODY = True
+SETTLED_BY = "write the number as a product with the multiple, or drop pl.multiple_of"
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:

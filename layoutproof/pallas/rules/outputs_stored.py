@@ -34,6 +34,7 @@ from layoutproof.pallas.body_memory import program_ids
 
 TARGET = False
 BODY = True
+SETTLED_BY = "store the whole window in some program of each visit, where program ids, loop counters and tables say"
 PIPELINES = True
 MOST_PROGRAMS = 1_000
 """Programs of a visit that are looked at one by one for what keeps a store from happening."""

@@ -47,6 +47,7 @@ from layoutproof.pallas.body_memory import (
 
 TARGET = False
 BODY = True
+SETTLED_BY = "replace by jnp.where, on indices, what lies outside of an array, before it is used"
 PIPELINES = True
 Place = tuple[int, ...]
 
