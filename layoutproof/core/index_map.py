@@ -52,7 +52,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.shown import Shown
-from layoutproof.core.size import Extent, ceil_div, symbols_of
+from layoutproof.core.size import Extent, ceil_div, divide, symbols_of
 from layoutproof.core.space import Space
 
 Index = tuple[Any, ...]
@@ -60,6 +60,45 @@ Index = tuple[Any, ...]
 
 Place = Callable[[Index, Index, Numbers], Index]
 """place(index, replica, numbers) -> coordinates."""
+
+
+LARGEST_REST = 1 << 13
+"""Numbers of a part of a window that are looked at one by one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Permutation:
+    """What a place says of itself by its attribute `permutation`: at the end one coordinate is permuted, as swizzles do.
+
+    Attributes:
+        before: The same place without that.
+        axis: Number of the coordinate.
+        window: Numbers are permuted only within aligned windows of this many, each window alike.
+        moved: What becomes of a number of the first window.
+    """
+
+    before: Place
+    axis: int
+    window: int
+    moved: Callable[[int], int]
+
+    def keeps(self, extent: Extent) -> bool:
+        """Whether 0 .. extent - 1 are surely permuted among themselves.
+
+        Args:
+            extent: Of the coordinate.
+
+        Returns:
+            False also where that would be too much to look at.
+
+        >>> swap = Permutation(lambda x, c, on: x, 0, 4, lambda n: n ^ n // 2)
+        >>> swap.keeps(8), swap.keeps(6), swap.keeps(7)
+        (True, True, False)
+        """
+        rest = divide(extent, self.window)[1]
+        if type(rest) is not int or rest > LARGEST_REST:
+            return False
+        return rest == 0 or (type(extent) is int and all(self.moved(number) < rest for number in range(rest)))
 
 
 Padded = tuple[tuple[tuple[int, ...], Extent, Extent], ...]

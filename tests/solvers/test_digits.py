@@ -333,3 +333,47 @@ def test_the_first_hole_of_several_axes(text: str, place: tuple[int, ...]) -> No
     """The later axis has the smaller place."""
     found = lp.ask("covers", text, engine="digits")
     assert (found.verdict, found.counterexample) == (Verdict.REFUTED, {"place": place})
+
+
+SHIFTS = (-3, -2, -1, 1, 2, 3)
+SWIZZLES = [(bits, base, shift) for bits in (1, 2, 3) for base in (0, 1) for shift in SHIFTS if bits <= abs(shift)]
+
+
+@pytest.mark.parametrize("swizzle", SWIZZLES, ids=str)
+def test_a_swizzle_is_a_permutation_of_what_it_keeps_together(swizzle: tuple[int, int, int]) -> None:
+    """Digits say nothing, or what looking at every element says, with the same violation."""
+    decided = 0
+    for rest in ("(6,8):(8,1)", "(3,5):(5,1)", "(6,8):(8,2)", "(4,4):(3,1)", "(7,):(1,)", "(4,8):(16,1)"):
+        text = f"Sw<{','.join(map(str, swizzle))}> o 0 o {rest}"
+        for name in ("injective", "in_bounds", "covers"):
+            found = lp.ask(name, text, engine="digits")
+            true = lp.ask(name, text, engine="brute")
+            assert true.verdict is not Verdict.UNKNOWN
+            if found.verdict is not Verdict.UNKNOWN:
+                decided += 1
+                assert (found.verdict, found.counterexample) == (true.verdict, true.counterexample), (name, text)
+    # two elements at one place are found or excluded in every case
+    assert decided >= 6
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("covers", "Sw<3,3,3> o (24576,40960):(40960,1)"),
+        ("bijective", "Sw<3,4,3> o 0 o (3000,350000):(350000,1)"),
+        ("covers", "Sw<3,4,3> o 0 o (2048,N):(N,1)"),
+        ("injective", "S[(3000,N):(N@m,1@m)] swizzle (4,3,7) within (3000*N@m)"),
+        ("covers", "S[(3000,352256):(352256@m,1@m)] swizzle (4,3,7) within (1056768000@m)"),
+    ],
+)
+def test_swizzles_of_any_factors_and_sizes_are_decided_by_digits(name: str, text: str) -> None:
+    found = lp.ask(name, text)
+    assert (found.verdict, found.decided_by) == (Verdict.PROVED, "digits")
+
+
+def test_a_last_window_that_a_swizzle_leaves_is_not_taken_for_kept() -> None:
+    """Of 13 places the last windows hold 5: 12 is moved to 14, outside, and nothing is at 12."""
+    assert lp.ask("in_bounds", "Sw<1,1,1> o 0 o (13,):(1,)").verdict is Verdict.REFUTED
+    assert lp.ask("covers", "Sw<1,1,1> o 0 o (13,):(1,)").verdict is Verdict.REFUTED
+    assert lp.ask("covers", "Sw<1,1,1> o 0 o (14,):(1,)").verdict is not Verdict.PROVED
+    assert lp.ask("covers", "Sw<1,1,1> o 0 o (16,):(1,)").verdict is Verdict.PROVED

@@ -8,12 +8,13 @@ better than one flat index, and the map is the same.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from layoutproof.core.index_map import Index, Place, row_major
+from layoutproof.core.index_map import Index, Permutation, Place, row_major
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import Extent, divide
-from layoutproof.layouts.axe.swizzle import Swizzle, swizzled
+from layoutproof.layouts.axe.swizzle import Swizzle, swizzled, window
 
 Iter = tuple[Extent, Extent, str]
 """(extent, stride, axis): a digit x with 0 <= x < extent adds x*stride to the coordinate on `axis`."""
@@ -57,11 +58,28 @@ def place_of(
                 totals[axis] = totals[axis] + digit * on.size(stride)
         for digit, (_, stride, axis) in zip(replica, replicas, strict=True):
             totals[axis] = totals[axis] + digit * on.size(stride)
-        if swizzle is not None:
-            totals[MEMORY] = swizzled(totals[MEMORY], swizzle, on)
         return tuple([totals[axis] for axis in axes])
 
-    return place
+    return place if swizzle is None else _Swizzled(place, swizzle, tuple(axes).index(MEMORY))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Swizzled:
+    """Another place, whose address is swizzled."""
+
+    plain: Place
+    swizzle: Swizzle
+    axis: int
+
+    def __call__(self, index: Index, replica: Index, on: Numbers) -> Index:
+        at = list(self.plain(index, replica, on))
+        at[self.axis] = swizzled(at[self.axis], self.swizzle, on)
+        return tuple(at)
+
+    @property
+    def permutation(self) -> Permutation:
+        """Both directions are involutions."""
+        return Permutation(self.plain, self.axis, window(self.swizzle), lambda a: int(swizzled(a, self.swizzle)))
 
 
 def segments(shape: Sequence[Extent], iters: Sequence[Iter]) -> tuple[Segment, ...]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from layoutproof.core.bounds import check_box
 from layoutproof.core.element_types import near_type
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.index_map import Index, IndexMap, Memory
+from layoutproof.core.index_map import Index, IndexMap, Memory, Permutation
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.shown import Shown
 from layoutproof.core.size import Extent, surely_less
@@ -44,6 +44,10 @@ class Swizzle(NamedTuple):
         source, target = self.base + max(0, self.shift), self.base - min(0, self.shift)
         field = (offset // 2**source if source else offset) % 2**self.bits
         return on.xor(offset, field * 2**target if target else field)
+
+    def window(self) -> int:
+        """Offsets move only within aligned windows of this many elements, each window alike."""
+        return 1 << self.base + abs(self.shift) + self.bits
 
     def __str__(self) -> str:
         return f"Sw<{self.bits},{self.base},{self.shift}>"
@@ -113,7 +117,12 @@ def _index_map(layout: CuteLayout) -> IndexMap:
     modes = [tuple(zip(leaves(e), leaves(s), strict=True)) for e, s in zip(shapes, strides, strict=True)]
     columns = None if layout.swizzle is None or layout.offset != 0 else _columns(modes, layout.swizzle)
     extents = tuple([size_of(entry) for entry in shapes])
-    place = _Place(modes, layout.offset, layout.swizzle, (columns or [],), None if columns is None else extents)
+    box = None if columns is None else extents
+    permutation, swizzle = None, layout.swizzle
+    if swizzle is not None:
+        plain = _Place(modes, layout.offset)
+        permutation = Permutation(plain, 0, swizzle.window(), lambda offset: int(swizzle.apply(offset, INTS)))
+    place = _Place(modes, layout.offset, layout.swizzle, (columns or [],), box, permutation)
     rank, cosize = len(modes), layout.cosize()
     names = tuple("ijklmnop"[:rank]) if rank <= 8 else tuple(f"i{k}" for k in range(rank))
     bits = element_bits(layout.element_type) if layout.element_type else 0
@@ -131,9 +140,10 @@ class _Place:
 
     modes: list[tuple[tuple[Extent, Extent], ...]]
     offset: Extent
-    swizzle: Swizzle | None
-    bit_columns: tuple[list[int], ...]
-    bit_box: tuple[Extent, ...] | None
+    swizzle: Swizzle | None = None
+    bit_columns: tuple[list[int], ...] = ()
+    bit_box: tuple[Extent, ...] | None = None
+    permutation: Permutation | None = None
 
     def __call__(self, index: Index, replica: Index, on: Numbers) -> Index:
         terms = [] if self.offset == 0 else [on.size(self.offset)]

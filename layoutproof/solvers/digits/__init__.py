@@ -11,6 +11,7 @@ a claim, and the box's smallest violation is the claim's own if it is an index; 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -28,7 +29,7 @@ from layoutproof.core.claim import (
     over_domains,
 )
 from layoutproof.core.errors import Undecided, Unsupported
-from layoutproof.core.index_map import IndexMap
+from layoutproof.core.index_map import IndexMap, Permutation
 from layoutproof.core.result import Point
 from layoutproof.core.size import product, surely_less
 from layoutproof.core.substitution import alternatives, substitution
@@ -93,11 +94,12 @@ def _violation(claim: Claim, on: DigitNumbers) -> Point | None:
     match claim.violation:
         case And((LexLess(first, second), Same(At(left, p, c), At(right, q, d)))) if left is right:
             if (p, q) == (first, second) and bool(c) == bool(d):
-                return _named(claim, _shared(left, on), (p, q, c, d))
+                return _named(claim, _shared(_before(left), on), (p, q, c, d))
             if p == q and (c, d) == (first, second):
-                return _named(claim, _repeated(left, on), (p, c, d))
+                return _named(claim, _repeated(_before(left), on), (p, c, d))
         case Outside(At(m, point, replica), extents):
-            return _named(claim, _outside(m, extents or m.range.extents, on), (point, replica))
+            box = extents or m.range.extents
+            return _named(claim, _outside(_before(m, box), box, on), (point, replica))
         case Differ(left, right) if left.point == right.point and (
             left.replica == right.replica or not (left.replica and right.replica)
         ):
@@ -105,10 +107,27 @@ def _violation(claim: Claim, on: DigitNumbers) -> Point | None:
         case NotAmong(place, m, point) if place.point == point:
             return _named(claim, _not_among(place, m, on), (point, place.replica))
         case Uncovered(m, point):
-            return _named(claim, _covers(m, claim.points[point].extents, on), (point,))
+            box = claim.points[point].extents
+            plain = _before(m, box)
+            hole = _covers(plain, box, on)
+            if hole is not None and plain is not m:
+                raise Unsupported("digits do not find the first hole behind a permutation of places")
+            return _named(claim, hole, (point,))
         case SizeCondition(condition):
             return {} if condition.evaluate({}, on) else None
     raise Unsupported("digits do not know this kind of claim")
+
+
+@lru_cache(maxsize=8)
+def _before(m: IndexMap, box: tuple[Any, ...] | None = None) -> IndexMap:
+    """The map without a permutation of its places at the end, which makes no two places one, and one of them two.
+
+    box: what is asked about has to be permuted in itself, or it is the map as it is.
+    """
+    found: Permutation | None = getattr(m.place, "permutation", None)
+    if found is None or (box is not None and not found.keeps(box[found.axis])):
+        return m
+    return replace(m, place=found.before)
 
 
 def _named(claim: Claim, found: tuple[int, ...] | None, names: tuple[str, ...]) -> Point | None:
