@@ -68,7 +68,7 @@ LARGEST_REST = 1 << 13
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Permutation:
-    """What a place says of itself by its attribute `permutation`: at the end one coordinate is permuted, as swizzles do.
+    """What a place says of itself by its attribute `permutation`: one coordinate is permuted at the end (swizzles).
 
     Attributes:
         before: The same place without that.

@@ -68,7 +68,7 @@ def test_steps_that_are_spent_can_be_allowed(tmp_path: Path, monkeypatch: pytest
     assert all("the budget of 10 steps" in f.reason and "allow more steps (--effort 10)" in f.reason for f in found)
 
 
-KERNEL = '''
+KERNEL = """
 import jax, jax.numpy as jnp
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
@@ -96,7 +96,7 @@ def kernel(body):
 
 def every(a):
     return [kernel(body)(a) for body in (waits, rests_on_data, stored_sometimes)]
-'''
+"""
 
 
 def test_the_command_says_it(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_the_command_says_it(tmp_path: Path) -> None:
     assert done.returncode == 3, done.stdout + done.stderr
     said = " ".join(done.stdout.split())
     for words in (
-        "to settle it, write what is not modelled with operations that are (docs/primitives.md), or wait in the program",
+        "to settle it, write what is not modelled with operations that are (docs/primitives.md), or wait",
         "to settle it, clamp the index, or guard the access by what program ids, loop counters and tables say",
         "to settle it, store the whole window in some program of each visit",
     ):
