@@ -50,6 +50,12 @@ def test_an_extent_that_may_be_below_1_is_not_guessed() -> None:
     assert lp.ask("covers", "S[(1,2):(1@m,1@m)] + -2@m").verdict is Verdict.REFUTED
 
 
+def test_one_place_at_a_size_is_no_set_of_numbers() -> None:
+    """A stride of 0 leaves the offset alone, a size without digits: looking for conditions was an AttributeError."""
+    found = lp.ask("covers", "s8[M] strides (0) offset N in 35")
+    assert (found.verdict, found.decided_by) == (Verdict.REFUTED, "isl")
+
+
 def test_a_record_with_a_broken_body_is_read(tmp_path: Path) -> None:
     """Its kernel is judged; of its body the reason says what is wrong."""
     body = {**texts_at_random.RECORD["body"], "jaxprs": [{"in": [0, 0]}]}

@@ -170,12 +170,6 @@ def placed(m: IndexMap, on: DigitNumbers) -> tuple[list[Digit], tuple[Any, ...]]
     return roots + more, m.place(index, replica, on)
 
 
-def _form(coordinate: Any) -> tuple[dict[Digit, Any], Any]:
-    if type(coordinate) is Sum:
-        return coordinate.over_leaves(), coordinate.constant
-    return {}, coordinate
-
-
 def _shared(m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
     """Two indices, and a replica of each if there are any, with one place."""
     roots, coordinates = placed(m, on)
@@ -203,7 +197,7 @@ def _repeated(m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
     rank, more = len(m.domain.extents), len(m.replicas.extents)
     moving = leaves_of([root for root in roots if root.dimension >= rank])
     # the index is the same on both sides, so its digits cancel
-    forms = [{d: c for d, c in _form(part)[0].items() if d.dimension >= rank} for part in coordinates]
+    forms = [{d: c for d, c in sets.form_of(part)[0].items() if d.dimension >= rank} for part in coordinates]
     if decoded(set(), forms)[0].issuperset(moving):
         return None
     found = sets.collision(sets.forms_of(coordinates, roots), moving, ())
@@ -241,7 +235,7 @@ def _outside(m: IndexMap, extents: tuple[Any, ...], on: DigitNumbers) -> tuple[i
     leaves = leaves_of(roots)
     violations: list[sets.Values] = []
     for coordinate, low, high, extent in beyond:
-        form, constant = _form(coordinate)
+        form, constant = sets.form_of(coordinate)
         if high >= extent:
             violations.append(_smallest_above(form, extent - constant, leaves))
         if low < 0:
@@ -255,7 +249,7 @@ def _corners_inside(coordinate: Sum, extent: Any) -> bool:
 
     What is linear in each digit is largest and smallest at corners of the box: each such digit is 0 or its last value.
     """
-    form, constant = _form(coordinate)
+    form, constant = sets.form_of(coordinate)
     fixed, turning = {}, []
     for digit, coefficient in form.items():
         if surely_less(-1, coefficient) or surely_less(coefficient, 1):
@@ -301,10 +295,10 @@ def _differ(left: At, right: At, on: DigitNumbers) -> tuple[int, ...] | None:
     for one, other in pairs:
         if type(one) is type(other) is Sum and one.terms == other.terms and one.constant == other.constant:
             continue
-        form, constant = _form(one)
-        if (form, constant) == _form(other):
+        form, constant = sets.form_of(one)
+        if (form, constant) == sets.form_of(other):
             continue
-        form, constant = _form(one - other)
+        form, constant = sets.form_of(one - other)
         if constant != 0:
             if type(constant) is not int or any(type(d.extent) is not int for d in form):
                 raise Unsupported("digits cannot rule out a difference for all sizes")
@@ -346,7 +340,7 @@ def _each_covered(coordinates: Sequence[Any], box: Sequence[Any]) -> bool:
     """Whether each coordinate takes every value of its extent, for all sizes, independently of the others."""
     seen: set[Digit] = set()
     for coordinate, extent in zip(coordinates, box, strict=True):
-        form, constant = _form(coordinate)
+        form, constant = sets.form_of(coordinate)
         if not seen.isdisjoint(form) or not surely_less(constant, 1):
             return False
         seen.update(form)

@@ -15,7 +15,7 @@ from typing import Any
 
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.progressions import Progression, low_high
-from layoutproof.solvers.digits.number import Digit
+from layoutproof.solvers.digits.number import Digit, Sum
 from layoutproof.solvers.equations import SEARCHED, smallest_missing, smallest_pair
 from layoutproof.solvers.sumset import add, check, cuts, gap, inside, saturated, span, sums, superincreasing
 
@@ -32,15 +32,18 @@ def forms_of(coordinates: Sequence[Any], roots: Sequence[Digit]) -> list[Form]:
         raise Unsupported("digits take sets of places apart for constant sizes only")
     forms = []
     for coordinate in coordinates:
-        form, constant = ({}, coordinate) if type(coordinate) is int else _form(coordinate)
+        form, constant = form_of(coordinate)
         if type(constant) is not int or not all(type(c) is int for c in form.values()):
             raise Unsupported("digits take sets of places apart for constant sizes only")
         forms.append((form, constant))
     return forms
 
 
-def _form(coordinate: Any) -> tuple[dict[Digit, Any], Any]:
-    return coordinate.over_leaves(), coordinate.constant
+def form_of(coordinate: Any) -> tuple[dict[Digit, Any], Any]:
+    """A coordinate as a linear form over digits, whatever its coefficients are; one without digits is its constant."""
+    if type(coordinate) is Sum:
+        return coordinate.over_leaves(), coordinate.constant
+    return {}, coordinate
 
 
 def is_exact(root: Digit) -> bool:
