@@ -68,7 +68,11 @@ def decide(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = Fal
         except NotSmallest as found:
             reasons[name] = f"has a violation and cannot show that it is the smallest: {found}"
             if not best or _smaller(found.point, best[0]):
-                _replay(claim, found.point, name, effort)
+                try:
+                    _replay(claim, found.point, name, effort)
+                except Undecided as undecided:
+                    reasons[name] = str(undecided)
+                    continue
                 best = (found.point, name)
             if function == "growing" and not confirm and _elements(claim, found.point) > NEAR:
                 break

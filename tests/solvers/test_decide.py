@@ -204,6 +204,19 @@ def test_a_violation_that_may_not_be_the_smallest(say: Any) -> None:
         decide(OVERLAP)
 
 
+def test_a_violation_that_nobody_can_replay_is_a_reason(monkeypatch: pytest.MonkeyPatch, say: Any) -> None:
+    """It left the search as an error: `covers` of a sharding with sizes, a hole of which only z3 had an idea."""
+
+    def unconfirmed(*_: Any) -> None:
+        raise Unsupported("found a hole that no second engine confirms")
+
+    monkeypatch.setattr("layoutproof.solvers.decide._replay", unconfirmed)
+    say({"isl.decide": NotSmallest("steps", FIRST)})
+    assert decide(OVERLAP, ("isl",))[:3] == (None, "", "isl: found a hole that no second engine confirms")
+    say({"isl.decide": NotSmallest("steps", FIRST), "smt.decide": None})
+    assert decide(OVERLAP)[:3] == (None, "smt", "")
+
+
 def test_the_smaller_of_two_has_smaller_sizes(say: Any) -> None:
     """By the largest size first, then by the sizes in order, then by the points."""
     claim = in_bounds(mapping((N,), lambda _, i: i, (4,)))
