@@ -114,7 +114,7 @@ def test_a_target_that_is_no_name(target: Any) -> None:
     ("question", "options", "ways"),
     [
         (
-            ("injective", "Sw<3,3,3> o (N,64):(64,1)"),
+            ("same_map", "Sw<3,3,3> o (N,64):(64,1)", "Sw<3,3,3> o (N,(8,8)):(64,(1,8))"),
             {},
             "give numbers for N, or say what holds of them (--where), or allow more steps (--effort 10)",
         ),
