@@ -148,9 +148,7 @@ def test_what_is_moved_by_hand_in_a_body_that_is_not_modelled_is_unknown(run: An
     code, out, _ = run("hands:half_by_hand", "--arg", "f32[64,128]", "--kwarg", "barrier=True")
     assert code == 3
     assert "args[1] is moved by manual DMA (memory any) in the body, which BlockSpecs say nothing of" in out
-    said = (
-        f"not modelled: the primitive get_barrier_semaphore (what other devices do) at hands.py:{_barrier()}; to "
-    )
+    said = f"not modelled: the primitive get_barrier_semaphore (what other devices do) at hands.py:{_barrier()}; to "
     # by each question about the body, once
     assert out.count(said) == out.count("\nunknown  ") - 1 == 5
 
