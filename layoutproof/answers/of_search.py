@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,21 @@ from layoutproof.core.finding import Answer, Finding
 from layoutproof.core.result import Verdict
 from layoutproof.specs.positions import Node, read_file, read_yaml
 from layoutproof.tilings import file as problems
+from layoutproof.tilings import ready
+
+MOST = 1000
+"""Answers of one search, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found(Answer):
-    """What was found. answer: of the kind of problem that it is, with its own figures."""
+    """What was found. answer: of the kind of problem that it is, with its own figures.
+
+    more: the answer of the same search with so many found.
+    """
 
     answer: problems.Answer
+    more: Callable[[int], problems.Answer] | None = field(default=None, repr=False, compare=False)
 
     @property
     def verdict(self) -> Verdict:
@@ -42,7 +50,42 @@ class Found(Answer):
         return self.verdict.exit_code
 
     def __str__(self) -> str:
+        return self.answer.text(why=False)
+
+    def why(self) -> str:
+        """The report with the model, its sources, which properties were proved, and what was left out or refused."""
         return self.answer.text()
+
+    def candidates(self, *, keep: int = MOST, within: str | float | None = None) -> Iterator[dict[str, int]]:
+        """The legal tilings for an autotuner to measure, the cheapest by the model first, each searched when asked for.
+
+        Args:
+            keep: How many at most.
+            within: How much more than the best they may cost, `"1.2x"` or 1.2; None = any.
+
+        Yields:
+            One mapping of each variable to its value.
+
+        Raises:
+            LayoutError: The problem is about arrays, or `within` is no factor.
+
+        >>> found = search("matmul", sizes=[1024, 1024, 1024])
+        >>> [one["bm"] * one["bn"] * one["bk"] for one in found.candidates(keep=3)]
+        [134217728, 268435456, 268435456]
+        """
+        factor, given, best, rows = problems.factor(within), 0, 8, problems.rows(self.answer)
+        while True:
+            for values, cost in rows[given:keep]:
+                if factor is not None and cost > factor * rows[0][1]:
+                    return
+                given += 1
+                yield dict(values)
+            best = min(2 * max(best, len(rows)), keep, MOST)
+            if self.more is None or best <= given:
+                return
+            rows = problems.rows(self.more(best))
+            if len(rows) <= given:
+                return
 
     def as_dict(self) -> dict[str, Any]:
         """What `layoutproof search --json` prints."""
@@ -65,17 +108,34 @@ def search(
     prune: str | PathLike[str] | None = None,
     effort: int = 1,
     trace: bool = True,
+    sizes: Sequence[int] = (),
+    dtype: str | None = None,
+    target: str | None = None,
+    args: Sequence[object] = (),
+    kwargs: Mapping[str, object] | None = None,
+    tune: Mapping[str, object] | None = None,
+    keep: int | None = None,
+    within: str | float | None = None,
 ) -> Found:
     """Find the best answers to a problem, each with what is proved of it, and a certificate that none is better.
 
     Args:
-        problem: A search file's path, its text (several lines), or the mapping that it holds.
+        problem: A search file's path, its text (several lines), or the mapping that it holds; a ready kernel's name
+            such as `matmul`; or a function that makes Pallas calls, `pkg.mod:fn` or `file.py:fn`.
         best: How many answers to keep.
         pareto: Whether to keep also all that no other beats in time, VMEM and padding at once.
         compiling: Whether to ask the real TPU compiler about the best ones too.
         prune: A JSON file with a list of candidates: say which of them the rules allow, and search nothing.
         effort: A whole number >= 1 that multiplies the engines' budgets of steps.
         trace: Whether a function that the problem names may be imported, where pyproject.toml allows it.
+        sizes: Of a ready kernel, in the order of its file (matmul: M, N, K); () = those of the file.
+        dtype: Of a ready kernel: the element type of its arrays, such as `bf16`.
+        target: Of a ready kernel or a function: the TPU generation.
+        args: Of a function: its arguments, shapes as texts.
+        kwargs: Of a function: how the variables are passed; by default each by its own name.
+        tune: Of a function: what each variable may be, `{"bm": "128..2048"}` or as in a file.
+        keep: No more answers than so many; with `prune`, of those that are allowed the cheapest.
+        within: No answers that cost more than so many times the best, such as `"1.2x"`.
 
     Returns:
         What was found: `verdict`, `exit_code`, `answer` with the numbers of its kind, `str` the report.
@@ -86,11 +146,62 @@ def search(
     >>> str(search({"target": "v5e", "layouts": {"x": "bf16[16,1280,40]"}}).verdict)
     'Verdict.PROVED'
     """
-    root, file = _read(problem)
+    root, file = _stated(problem, sizes, dtype, target, args, kwargs or {}, tune or {})
+    factor = problems.factor(within)
+
+    def more(count: int) -> problems.Answer:
+        with only(here(trace)):
+            return problems.answer(root, file, count, effort, pareto, compiling)
+
     with only(here(trace)):
         if prune is not None:
-            return Found(problems.prune(root, file, Path(prune)))
-        return Found(problems.answer(root, file, best, effort, pareto, compiling))
+            return Found(problems.prune(root, file, Path(prune), keep, factor))
+    if factor is None:
+        return Found(more(keep or best), more)
+    count = 8
+    while True:
+        found = more(min(count, keep or MOST))
+        costs = [cost for _, cost in problems.rows(found)]
+        near = sum(cost <= factor * costs[0] for cost in costs)
+        if near < len(costs):
+            return Found(more(near), more)
+        if len(costs) < count or count >= (keep or MOST):
+            return Found(found, more)
+        count *= 4
+
+
+def _stated(
+    problem: str | PathLike[str] | Mapping[str, Any],
+    sizes: Sequence[int],
+    dtype: str | None,
+    target: str | None,
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+    tune: Mapping[str, object],
+) -> tuple[Node, str]:
+    """The document of a problem, and its file."""
+    name = problem if isinstance(problem, str) and "\n" not in problem and not Path(problem).is_file() else ""
+    of_function = {"args": args, "kwargs": kwargs, "tune": tune}
+    of_kernel = {"sizes": sizes, "dtype": dtype}
+    if name in ready.kernels():
+        _unused(of_function, "a function, pkg.mod:fn")
+        document, file = ready.kernel(name, sizes, dtype, target)
+        return read_yaml(yaml.safe_dump(document, sort_keys=False), file), file
+    if ":" in name:
+        _unused(of_kernel, "ready kernels")
+        document = ready.function(name, args, kwargs, tune, target)
+        return read_yaml(yaml.safe_dump(document, sort_keys=False)), "the command line"
+    if name.isidentifier():
+        raise ready.unknown(name)
+    _unused(of_function, "a function, pkg.mod:fn")
+    _unused({**of_kernel, "target": target}, "ready kernels; a search file states its own")
+    return _read(problem)
+
+
+def _unused(given: Mapping[str, object], whose: str) -> None:
+    for name, value in given.items():
+        if value:
+            raise LayoutError(f"{name} is for {whose}")
 
 
 def _read(problem: str | PathLike[str] | Mapping[str, Any]) -> tuple[Node, str]:

@@ -53,7 +53,7 @@ class ArraysAnswer:
     lines: tuple[str, ...]
     verdict: Verdict
 
-    def text(self) -> str:
+    def text(self, why: bool = True) -> str:
         """What was found, for people."""
         rules = "rules measured on libtpu 0.0.42.1"
         return "\n".join((f"{self.name}, {self.target} ({rules}): {self.verdict.value}", *self.lines))

@@ -24,7 +24,7 @@ from layoutproof.tilings.branch import DIVIDES, Box, Progress, bounded, search
 from layoutproof.tilings.legal import MEMORY, Checker, whole
 from layoutproof.tilings.presolve import Known, presolve
 from layoutproof.tilings.problem import Problem
-from layoutproof.tilings.ranges import domain, number_of
+from layoutproof.tilings.ranges import domain, number_of, resolved
 
 BUDGET = 12_000
 """Boxes looked at for all questions about one problem, at effort 1; where bytes are bounded each counts as three."""
@@ -293,6 +293,7 @@ def _above(problem: Problem, name: str, kept: Sequence[Condition]) -> Sequence[i
     """The values above the largest size that these conditions leave to a variable without an end, at least."""
     left = {key: value for key, value in problem.ranges[name].items() if ("range", name, key) in kept} if isinstance(
         problem.ranges[name], Mapping) else {}  # fmt: skip
+    left = resolved(left, problem.shapes)
     low, step = max(_largest(problem) + 1, left.get("from", 1)), left.get("multiple_of", 1)
     if "powers_of" in left:
         powers = (left["powers_of"] ** k for k in range(BEYOND.bit_length()))
@@ -339,6 +340,7 @@ def _beyond(name: str, left: Mapping[str, Any], problem: Problem) -> tuple[int, 
     """Some values above the largest size, up to which a variable goes that nobody bounds: those next to it, and far
     ones. They are there to be found: a conflict that one of them ends needs that bound.
     """
+    left = resolved(left, problem.shapes)
     largest, step, found = _largest(problem), left.get("multiple_of", 1), set[int]()
     far = {"multiple_of": lcm(step, largest), "to": lcm(step, largest) * FAR}
     for more in ({"to": largest + FAR * step}, far):

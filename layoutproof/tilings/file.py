@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.result import Verdict
 from layoutproof.specs.positions import Node
 from layoutproof.tilings.document import at
@@ -23,7 +24,7 @@ class Answer(Protocol):
     @property
     def verdict(self) -> Verdict: ...
 
-    def text(self) -> str: ...
+    def text(self, why: bool = True) -> str: ...
 
     def as_json(self) -> dict[str, object]: ...
 
@@ -39,11 +40,11 @@ class TilingsAnswer:
         """PROVED: the best is.  REFUTED: nothing is feasible.  UNKNOWN otherwise."""
         return self.tilings.verdict
 
-    def text(self) -> str:
-        """What was found, for people."""
+    def text(self, why: bool = True) -> str:
+        """What was found, for people. why: with the model, its sources, and what was refused."""
         from layoutproof.tilings.tilings_text import text
 
-        return text(self.tilings)
+        return text(self.tilings, why)
 
     def as_json(self) -> dict[str, object]:
         """What was found, as plain data."""
@@ -90,8 +91,39 @@ def problem_of(root: Node, file: str) -> Any:
     return arrays_file.read(root, file)
 
 
-def prune(root: Node, file: str, rows: Path) -> Answer:
-    """Which candidates of a JSON list are legal for the problem of a document. LayoutError as `answer`."""
+def rows(answer: Answer) -> list[tuple[Mapping[str, int], int]]:
+    """(values, cost) of each tiling that was found, cheapest first. LayoutError where it is not about tilings."""
+    from layoutproof.tilings.traced_text import TracedAnswer
+
+    if isinstance(answer, TilingsAnswer):
+        return [(one.values, one.cost) for one in answer.tilings.progress.found]
+    if isinstance(answer, TracedAnswer):
+        return [(one.values, one.cost) for one in answer.result.found]
+    raise LayoutError("candidates are tilings of kernels; here are none")
+
+
+def factor(value: str | float | None) -> float | None:
+    """How many times the best something may cost: `1.2x`, or a number. LayoutError for anything else, and below 1.
+
+    >>> factor("1.2x"), factor(None)
+    (1.2, None)
+    """
+    if value is None:
+        return None
+    try:
+        found = float(str(value).strip().removesuffix("x"))
+    except ValueError:
+        found = 0.0
+    if not 1 <= found < 1e6:
+        raise LayoutError(f"a factor is written 1.2x, and is at least 1; not {shorten(repr(value), 40)}")
+    return found
+
+
+def prune(root: Node, file: str, rows: Path, keep: int | None = None, within: float | None = None) -> Answer:
+    """Which candidates of a JSON list are legal for the problem of a document. LayoutError as `answer`.
+
+    keep: no more of them than so many, the cheapest.  within: none that costs more than so many times the best.
+    """
     from layoutproof.tilings import prune as pruning
 
     with at(root, file):
@@ -99,9 +131,8 @@ def prune(root: Node, file: str, rows: Path) -> Answer:
         if kind == "arrays":
             raise LayoutError("--prune is for tilings of kernels; here are none")
         given, problem = pruning.read_rows(rows), problem_of(root, file)
-        if kind == "kernel":
-            return pruning.prune(problem, given, rows.as_posix())
-        return pruning.prune_traced(problem, given, rows.as_posix())
+        judge = pruning.prune if kind == "kernel" else pruning.prune_traced
+        return pruning.fewer(judge(problem, given, rows.as_posix()), keep, within)
 
 
 def answer(root: Node, file: str, best: int, effort: int, pareto: bool = False, compiling: bool = False) -> Answer:

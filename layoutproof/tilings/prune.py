@@ -45,7 +45,7 @@ class Pruned:
             return Verdict.UNKNOWN
         return Verdict.PROVED if self.kept else Verdict.REFUTED
 
-    def text(self) -> str:
+    def text(self, why: bool = True) -> str:
         """What is kept, with its figures, and why the rest is not."""
         head = f"{self.name}, {self.target}: {len(self.kept)} of {len(self.rows)} candidates are allowed by the rules"
         lines = [head, *(["", *self.lines] if self.lines else []), ""]
@@ -163,6 +163,29 @@ def _pruned(
     unknown = tuple(at for at, why in dropped if why.startswith(UNDECIDED))
     said = tuple((at, why.removeprefix(UNDECIDED)) for at, why in dropped)
     return Pruned(problem.name, problem.target, tuple(rows), tuple(kept), tuple(lines), said, unknown)
+
+
+def fewer(pruned: Pruned, keep: int | None, within: float | None) -> Pruned:
+    """Of those that are kept the cheapest. keep: how many at most.  within: none above so many times the best."""
+    ranked = sorted(pruned.kept, key=lambda pair: pair[1]["cost"])
+    most = len(ranked) if keep is None else keep
+    dropped = {}
+    for rank, (at, figures) in enumerate(ranked):
+        best, cost = ranked[0][1]["cost"], figures["cost"]
+        if within is not None and cost > within * best:
+            dropped[at] = f"costs more than {within:g} times the best of these, by the model"
+        elif rank >= most:
+            dropped[at] = f"{most} of these cost no more, by the model"
+    if not dropped:
+        return pruned
+    chosen = [k for k, (at, _) in enumerate(pruned.kept) if at not in dropped]
+    head = len(pruned.lines) - len(pruned.kept)
+    return replace(
+        pruned,
+        kept=tuple(pruned.kept[k] for k in chosen),
+        lines=(*pruned.lines[:head], *(pruned.lines[head + k] for k in chosen)) if head <= 1 else (),
+        dropped=tuple(sorted({**dict(pruned.dropped), **dropped}.items())),
+    )
 
 
 def values_of(variables: Mapping[str, Sequence[int]], row: Row, at: int, file: str) -> dict[str, int]:

@@ -27,7 +27,29 @@ def domain(entry: int | Sequence[int] | Mapping[str, Any], shapes: Sequence[Shap
     return tuple(sorted(set(values)))
 
 
+def resolved(entry: Mapping[str, Any], shapes: Sequence[Shape]) -> dict[str, Any]:
+    """A range with its ends and step as numbers. Of several sets of sizes the range reaches over all that any has.
+
+    Raises LayoutError for an expression of anything but sizes, and for numbers below 1.
+
+    >>> resolved({"from": 8, "to": "M // 2"}, [Shape({"M": 64}), Shape({"M": 32})])
+    {'from': 8, 'to': 32}
+    """
+    found = dict(entry)
+    for key, choose in (("from", min), ("to", max), ("multiple_of", gcd)):
+        if isinstance(entry.get(key), str):
+            try:
+                numbers = [number_of(entry[key], shape) for shape in shapes or (Shape({}),)]
+            except ZeroDivisionError:
+                raise LayoutError(f"{shorten(entry[key], 60)} divides by 0") from None
+            found[key] = choose(*numbers) if len(numbers) > 1 else numbers[0]
+            if found[key] < 1:
+                raise LayoutError(f"{key}: {shorten(entry[key], 60)} is {found[key]}, which is below 1")
+    return found
+
+
 def _range(entry: Mapping[str, Any], shapes: Sequence[Shape]) -> list[int]:
+    entry = resolved(entry, shapes)
     step = entry.get("multiple_of", 1)
     largest = max((size for shape in shapes for size in shape.sizes.values()), default=1)
     low, high = entry.get("from", step), entry.get("to", largest)

@@ -132,9 +132,13 @@ def _range_kind(value: object) -> str:
 class Range(Model):
     """The values of a tile variable as a range."""
 
-    from_: Count | None = Field(None, alias="from", description="The smallest; default: multiple_of.", examples=[8])
-    to: Count | None = Field(None, description="The largest; default: the largest of the sizes.", examples=[4096])
-    multiple_of: Count | None = Field(None, description="What divides every value.", examples=[128])
+    from_: Count | str | None = Field(
+        None, alias="from", description="The smallest, or an expression of sizes; default: multiple_of.", examples=[8]
+    )
+    to: Count | str | None = Field(
+        None, description="The largest, or an expression of sizes; default: the largest of them.", examples=[4096, "M"]
+    )
+    multiple_of: Count | str | None = Field(None, description="What divides every value.", examples=[128])
     powers_of: Annotated[int, Field(ge=2, le=LARGEST)] | None = Field(
         None, description="Every value is a power of it.", examples=[2]
     )

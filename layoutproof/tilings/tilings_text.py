@@ -17,23 +17,41 @@ from layoutproof.tilings.problem import UNDECIDED, Problem
 from layoutproof.tilings.solve import Tilings
 
 REASONS = 6
-"""Reasons of one kind that are shown."""
+"""Reasons of one kind that are shown, and rows that are named."""
 
 
-def text(answer: Tilings) -> str:
-    """Everything that was found, for people."""
+FOOTER = "by the model, nothing was measured; --why says it with its sources, what was left out and refused"
+WITHIN = 2
+"""Rows of the front are shown that cost up to so many times the best."""
+
+
+def text(answer: Tilings, why: bool = True) -> str:
+    """What was found, for people: a table and what is proved of it.
+
+    why: also the model with its sources, which properties were proved, and what was left out or refused.
+    """
     problem = answer.problem
     compiler = f", compiler {problem.compiler}" if problem.compiler else ""
     lines = [f"{problem.name}, {problem.target}{compiler}: {answer.asked} candidates"]
     if answer.progress.found:
         lines += ["", *table(problem, answer.progress.found, answer.compiled, masks(answer)), ""]
-        lines += _proved(answer)
+        lines += _proved(answer) if why else [*partial_notes(masks(answer)), *_notes(answer, unasked=False)]
     if answer.front is not None:
         lines += ["", f"pareto front: no other is as good in {_cost_name(problem)}, VMEM and padding at once"]
-        lines += [*table(problem, answer.front.found), ""]
+        most = WITHIN * answer.front.found[0].cost if answer.front.found else 0
+        near = [one for one in answer.front.found if one.cost <= most] or answer.front.found
+        lines += [*table(problem, near), ""]
+        beyond = len(answer.front.found) - len(near)
+        lines += [_line("not shown", f"{beyond} more cost over {WITHIN}x the best")] if beyond else []
         covered = f"all {answer.front.covered} enumerated anew" if answer.front.covered else "by the search alone"
         lines += [_line("unknown", answer.front.unknown) if answer.front.unknown else _line("complete", covered)]
-    lines += certificate(answer)
+    lines += [] if lines[-1] == "" else [""]
+    lines += certificate(answer, why)
+    if not why:
+        # the compiler's refusals are an answer, and so is what it was not asked
+        lines += _refusals(answer)
+        lines += [_line("compiler", compiler_said(answer.compiled))] if answer.compiled is not None else []
+        return "\n".join([*lines, _line("time", FOOTER)])
     lines += _left_out(answer)
     return "\n".join([*lines, "", *model(problem, answer.compiled)])
 
@@ -87,8 +105,8 @@ def figures_cells(problem: Problem, row: Mapping[str, int]) -> list[str]:
     ]  # fmt: skip
 
 
-def certificate(answer: Tilings) -> list[str]:
-    """What is proved of the whole answer, and by whom."""
+def certificate(answer: Tilings, why: bool = True) -> list[str]:
+    """What is proved of the whole answer, and by whom. why: also what was refused."""
     progress, found = answer.progress, answer.certificate
     problem, count = answer.problem, answer.problem.count()
     if answer.unproved:
@@ -97,7 +115,7 @@ def certificate(answer: Tilings) -> list[str]:
             lines.append(_line("bound", f"what is left costs no less than {cost_text(problem, progress.bound)}"))
         return lines
     if not progress.found:
-        return [*_none(answer), *_because(progress.refused)]
+        return [*_none(answer), *(_because(progress.refused) if why else [])]
     unknown = [_line("unknown", answer.uncompiled)] if answer.uncompiled else []
     if found is None:
         return unknown
@@ -110,6 +128,8 @@ def certificate(answer: Tilings) -> list[str]:
     else:
         who = "unsat for z3"
     lines = [_line("certificate", f"{found.kind}: {what}; {who}")]
+    if not why:
+        return [*lines, *unknown]
     if count != answer.asked:
         lines.append(_line("", f"{answer.asked - count} of the {answer.asked} are left out first, see below"))
     return [*lines, *_because(Counter(found.cheaper or {}), "cheaper, but refused by the rules"), *unknown]
@@ -197,13 +217,17 @@ def partial_notes(found: Sequence[Sequence[Partial]]) -> list[str]:
     return lines
 
 
-def _notes(answer: Tilings) -> list[str]:
-    """What else is not proved, of each property and subject once."""
+def _notes(answer: Tilings, unasked: bool = True) -> list[str]:
+    """What else is not proved, of each property and subject once. unasked: also what only a compiler could tell."""
     rows: dict[tuple[str, str], list[int]] = {}
     first: dict[tuple[str, str], Finding] = {}
     for rank, shapes in enumerate(answer.findings, 1):
         for f in (f for findings in shapes for f in findings):
-            if f.verdict is not Verdict.PROVED and f.question != "partial_blocks":
+            if (
+                f.verdict is not Verdict.PROVED
+                and f.question != "partial_blocks"
+                and (unasked or f.severity == "error")
+            ):
                 first.setdefault((f.question, f.subject), f)
                 ranks = rows.setdefault((f.question, f.subject), [])
                 ranks += [rank] if rank not in ranks else []
@@ -216,8 +240,10 @@ def _notes(answer: Tilings) -> list[str]:
 def _rows(ranks: Sequence[int]) -> str:
     if len(ranks) == 1:
         return f"row {ranks[0]}"
-    run = list(ranks) == list(range(ranks[0], ranks[-1] + 1)) and len(ranks) > 2
-    return f"rows {ranks[0]} to {ranks[-1]}" if run else f"rows {', '.join(map(str, ranks))}"
+    if list(ranks) == list(range(ranks[0], ranks[-1] + 1)) and len(ranks) > 2:
+        return f"rows {ranks[0]} to {ranks[-1]}"
+    more = f" and {len(ranks) - REASONS} more" if len(ranks) > REASONS else ""
+    return f"rows {', '.join(map(str, ranks[:REASONS]))}{more}"
 
 
 def _none(answer: Tilings) -> list[str]:
@@ -254,6 +280,11 @@ def _left_out(answer: Tilings) -> list[str]:
     for left in answer.removed:
         one = f"{len(left.values)} value{'s' if len(left.values) > 1 else ''} of {left.variable}"
         lines.append(_line("left out", f"{one}, e.g. {shorten(left.first, 200)}"))
+    return lines + _refusals(answer)
+
+
+def _refusals(answer: Tilings) -> list[str]:
+    lines = []
     for refused, message in answer.refusals[:REASONS]:
         chosen = ", ".join(f"{n}={v}" for n, v in refused.values.items())
         lines.append(_line("refused", f"{chosen} by the compiler: {shorten(message, 300)}"))

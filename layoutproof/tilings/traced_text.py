@@ -11,7 +11,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.tilings.legal import Partial, partials_of
 from layoutproof.tilings.machines import machine, sources
 from layoutproof.tilings.tilings_json import partial_json
-from layoutproof.tilings.tilings_text import partial_notes
+from layoutproof.tilings.tilings_text import FOOTER, partial_notes
 from layoutproof.tilings.traced import Traced, TracedFound, TracedProblem
 
 BODY = "VMEM is that of windows and scratch; what a kernel's body holds besides is not counted, nor is its time"
@@ -35,22 +35,27 @@ class TracedAnswer:
             return Verdict.UNKNOWN
         return Verdict.PROVED if self.result.found else Verdict.REFUTED
 
-    def text(self) -> str:
-        """What was found, for people."""
+    def text(self, why: bool = True) -> str:
+        """What was found, for people. why: with the model, its sources, and everything that was refused."""
         result = self.result
         count = f"{result.count} candidates, {result.looked_at} looked at"
         lines = [f"{self.problem.name}, {self.problem.target}, {count}: {self.verdict.value}"]
         lines += [f"  {rank}.  {self._line(one)}" for rank, one in enumerate(result.found, 1)]
         lines += [f"  {line}" for line in partial_notes(self._partials())]
-        lines += [f"  refused  {n}  {shorten(why, 160)}" for why, n in result.refused.most_common(8)]
-        left = list(result.refused.most_common()[8:])
+        most = 8 if why or not result.found else 0
+        lines += [f"  refused  {n}  {shorten(reason, 160)}" for reason, n in result.refused.most_common(most)]
+        left = list(result.refused.most_common()[most:]) if most else []
         if left:
             lines.append(f"  refused  {sum(n for _, n in left)}  for {len(left)} other reasons")
-        lines += [f"  unknown  {n}  {shorten(why, 160)}" for why, n in result.undecided.most_common(4)]
+        lines += [f"  unknown  {n}  {shorten(reason, 160)}" for reason, n in result.undecided.most_common(4)]
         if result.unknown:
             lines.append(f"  unknown  {shorten(result.unknown, 300)}")
         else:
             lines.append(self._proof())
+        if not why:
+            unasked = self.problem.confirmed and not self._asked
+            said = [f"  model  {one}" for one in self.said()[: 1 + unasked]]
+            return "\n".join([*lines, *said, f"  time  {FOOTER}"])
         return "\n".join([*lines, *(f"  model  {said}" for said in self.said())])
 
     def _line(self, one: Traced) -> str:

@@ -43,7 +43,7 @@ def words(out: str) -> list[list[str]]:
 
 
 def test_the_table_and_the_certificate(run: Any) -> None:
-    code, out, err = run(SPECS / "matmul.yaml", "--best", "2")
+    code, out, err = run(SPECS / "matmul.yaml", "--best", "2", "--why")
     assert (code, err) == (0, "")
     lines = words(out)
     assert lines[0][-2:] == ["28672", "candidates"]
@@ -108,7 +108,7 @@ def test_several_shapes_and_a_cost_of_ones_own(run: Any) -> None:
     assert code == 0
     costs = [row["bytes"] + 1000 * row["steps"] for row in best["shapes"]]
     assert best["cost"] == costs[0] + 3 * costs[1]
-    _, out, _ = run(write(text), "--best", "1")
+    _, out, _ = run(write(text), "--best", "1", "--why")
     assert "M=512,N=1024,K=1024" in out
     assert "cost            bytes + 1000 * steps, the sum over 2 shapes" in out
 
@@ -125,7 +125,7 @@ def test_several_shapes_and_a_cost_of_ones_own(run: Any) -> None:
     ],
 )
 def test_expressions_of_any_kind(run: Any, said: str, code: int, why: str) -> None:
-    found, out, err = run(write(SMALL.replace("headroom: 25%", said)), "--best", "256", "--pareto")
+    found, out, err = run(write(SMALL.replace("headroom: 25%", said)), "--best", "256", "--pareto", "--why")
     assert (found, err) == (code, "")
     assert why in out
 
@@ -147,14 +147,14 @@ def test_what_is_moved_by_hand_is_not_counted_and_so_unknown(run: Any) -> None:
 def test_headroom_is_stated_with_its_source(run: Any) -> None:
     """Windows that fill VMEM leave nothing for registers that spill: an answer says what is kept free, and why."""
     plain = SMALL.replace("headroom: 25%\n", "")
-    _, out, _ = run(write(plain), "--best", "1")
+    _, out, _ = run(write(plain), "--best", "1", "--why")
     assert "headroom        55% of VMEM is kept free for that; the file says nothing, so that of the worst kind" in out
     assert "2.18 x windows and scratch" in out
     _, out, _ = run(write(plain + "headroom: matmul\n"), "--best", "1", "--json")
     model = json.loads(out)["model"]
     assert (model["headroom_percent"], model["vmem_limit"]) == (21, (16 << 20) * 79 // 100)
     assert "1.26 x windows and scratch" in model["headroom_source"]
-    _, out, _ = run(write(plain + "headroom: 3%\n"), "--best", "1")
+    _, out, _ = run(write(plain + "headroom: 3%\n"), "--best", "1", "--why")
     assert "3% of VMEM is kept free for that; stated in the file" in out
     code, _, err = run(write(plain + "headroom: [matmul]\n"))
     assert code == 2
@@ -179,7 +179,7 @@ def test_inputs_that_need_masks_are_named(run: Any) -> None:
     over = json.loads(out)["best"][0]["partial_blocks"]
     assert [(p["operand"], p["dimension"], p["reduced_over"]) for p in over] == [("x", 1, ["k"]), ("y", 0, ["k"])]
     # rows of the result that are cut short lose nothing, and blocks that divide are not spoken of
-    _, out, _ = run(write(text.replace("M: 1024", "M: 1000")))
+    _, out, _ = run(write(text.replace("M: 1024", "M: 1000")), "--why")
     assert "to mask" not in out
     assert "o dimension 0: the last block reaches over the edge of the array in row 1: undefined when read" in out
     _, out, _ = run(write(text))
@@ -235,7 +235,9 @@ def test_nothing_is_feasible(run: Any) -> None:
 
 
 def test_a_value_that_no_candidate_can_have(run: Any) -> None:
-    code, out, _ = run(write(SMALL.replace("bm: {from: 128", "bm: {from: 100").replace("multiple_of: 128}", "}", 1)))
+    code, out, _ = run(
+        write(SMALL.replace("bm: {from: 128", "bm: {from: 100").replace("multiple_of: 128}", "}", 1)), "--why"
+    )
     assert code == 0
     assert "values of bm, e.g. bm = " in out
 

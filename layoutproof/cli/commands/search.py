@@ -1,4 +1,4 @@
-"""`layoutproof search FILE`: the best tilings, layouts or shardings under a target's constraints, with certificates."""
+"""`layoutproof search PROBLEM`: the best tilings, layouts or shardings under a target's constraints, certified."""
 
 from __future__ import annotations
 
@@ -12,45 +12,122 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command()
-@click.argument("file", type=_FILE)
+@click.argument("problem", required=False)
+@click.argument("sizes", nargs=-1, type=click.IntRange(min=1))
+@click.option("--dtype", help="Of a ready kernel: the element type of its arrays, e.g. bf16.")
+@click.option("--target", help="Of a ready kernel or a function: the TPU generation, e.g. v5e.")
+@click.option("--arg", "args", multiple=True, help='Of a function: an argument, e.g. "bf16[4096,4096]". Repeatable.')
+@click.option("--kwarg", "kwargs", multiple=True, metavar="NAME=VALUE", help="How a variable is passed, by its name.")
+@click.option(
+    "--tune",
+    multiple=True,
+    metavar="NAME=VALUES",
+    help="What a variable may be: bm=128..2048 (multiples of 128), bm=8..M:64, bm=128..2048:x2 (powers), bm=128,256.",
+)
 @click.option("--best", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many to show.")
+@click.option("--keep", type=click.IntRange(1, 1000), help="No more candidates than so many; of --prune the cheapest.")
+@click.option("--within", metavar="1.2x", help="No candidates that cost more than so many times the best.")
 @click.option(
     "--pareto", is_flag=True, help="Also show the Pareto front: no other beats these in time, VMEM and padding at once."
 )
+@click.option("--why", is_flag=True, help="Also say the model and its sources, and what was left out and refused.")
 @click.option("--compile", "compiling", is_flag=True, help="Ask the real TPU compiler about the best ones too.")
 @click.option(
     "--prune", type=_FILE, metavar="JSON", help="Say which of these candidates the rules allow, and why not the others."
 )
 @click.option("--png", type=_FILE, help="Draw the cost over two variables, and the Pareto front, to this file.")
 @click.option(
+    "--init", is_flag=True, help="Write a commented search file to PROBLEM (default: search.yaml) to start from."
+)
+@click.option(
     "--effort", type=click.IntRange(1, 1000), default=1, show_default=True, help="Multiply the budgets of steps."
 )
 @no_trace_flag
 @json_flag
 def command(
-    file: Path,
+    problem: str | None,
+    sizes: tuple[int, ...],
+    dtype: str | None,
+    target: str | None,
+    args: tuple[str, ...],
+    kwargs: tuple[str, ...],
+    tune: tuple[str, ...],
     best: int,
+    keep: int | None,
+    within: str | None,
     pareto: bool,
+    why: bool,
     compiling: bool,
     prune: Path | None,
     png: Path | None,
+    init: bool,
     effort: int,
     no_trace: bool,
     as_json: bool,
 ) -> int:
-    """Find the best answers to the problem that FILE states, each with what is proved of it and a certificate.
+    """Find the best answers to a problem, each with what is proved of it and a certificate.
+
+    PROBLEM is a search file; the name of a ready kernel with its SIZES, e.g. matmul M N K (`explain search` lists
+    them); or a function that makes Pallas calls, MODULE:FUNCTION, with --arg and --tune.
 
     Exit codes: 0 the best is proved, 1 proved that there is none, 2 bad input or usage, 3 unknown.
     """
     from layoutproof.answers.of_search import search
 
+    if init:
+        return _init(Path(problem or "search.yaml"), as_json)
+    if problem is None:
+        raise click.UsageError("name a search file, a ready kernel or MODULE:FUNCTION; --init writes a file")
     if prune is not None and (pareto or compiling or png):
-        raise click.UsageError("--prune judges candidates that are given; it goes with --json and nothing else")
-    answer = search(file, best=best, pareto=pareto, compiling=compiling, prune=prune, effort=effort, trace=not no_trace)
+        raise click.UsageError(
+            "--prune judges candidates that are given; it goes with --json, --keep and --within only"
+        )
+    answer = search(
+        problem,
+        best=best,
+        pareto=pareto,
+        compiling=compiling,
+        prune=prune,
+        effort=effort,
+        trace=not no_trace,
+        sizes=sizes,
+        dtype=dtype,
+        target=target,
+        args=args,
+        kwargs=_pairs(kwargs, "--kwarg"),
+        tune=_pairs(tune, "--tune"),
+        keep=keep,
+        within=within,
+    )
     drawn = None if png is None else answer.png()
     if png is not None and drawn is not None:
         write_whole(png, drawn)
     if as_json:
         return print_json(answer.as_dict() | {"written": [str(png)] if drawn else []})
-    say(str(answer) + ("" if png is None else f"\nwritten         {png if drawn else 'nothing to draw'}"))
+    said = answer.why() if why else str(answer)
+    say(said + ("" if png is None else f"\nwritten         {png if drawn else 'nothing to draw'}"))
     return answer.exit_code
+
+
+def _pairs(given: tuple[str, ...], option: str) -> dict[str, str]:
+    found = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip().isidentifier() or name.strip() in found:
+            raise click.UsageError(f"{option} takes NAME=VALUE, each name once; not {text!r}")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _init(path: Path, as_json: bool) -> int:
+    from layoutproof.core.document import document
+    from layoutproof.core.errors import LayoutError
+    from layoutproof.tilings.ready import INIT
+
+    if path.exists():
+        raise LayoutError(f"{path} is there already; --init writes no file over another")
+    write_whole(path, INIT.format(name=path).encode())
+    if as_json:
+        return print_json(document(0, {"written": [str(path)]}))
+    say(f"written {path}; next: layoutproof search {path}")
+    return 0

@@ -1,0 +1,169 @@
+"""`layoutproof search` without a file: ready kernels, functions, a file to start from; and what tuners take from it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import layoutproof as lp
+from layoutproof.cli import main as cli
+from layoutproof.tilings import ready
+
+FUNCTION = """
+def copy(x, *, rows):
+    import jax
+    from jax.experimental import pallas as pl
+
+    block = pl.BlockSpec((rows, 128), lambda i: (i, 0))
+    return pl.pallas_call(
+        lambda a, b: b.__setitem__(..., a[...]),
+        grid=(x.shape[0] // rows,),
+        in_specs=[block],
+        out_specs=block,
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+    )(x)
+"""
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """One command line in an empty folder: its exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def run_one(*arguments: str) -> tuple[int, str, str]:
+        code = cli.run(["search", *map(str, arguments)])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run_one
+
+
+def test_a_matmul_of_ones_own_sizes(run: Any) -> None:
+    command = ("matmul", "1024", "2048", "512", "--dtype", "f32", "--target", "v6e", "--best", "2")
+    code, out, err = run(*command)
+    assert (code, err) == (0, "")
+    lines = [line for line in out.splitlines() if line]
+    assert lines[0] == "matmul 1024 x 2048 x 512 f32, v6e: 384 candidates"
+    assert lines[1].split()[:4] == ["bm", "bn", "bk", "time"]
+    assert [line.split()[0] for line in lines[2:4]] == ["1", "2"]
+    # one table, and a footer of two lines
+    assert [line.split()[0] for line in lines[4:]] == ["certificate", "time"]
+    assert "--why" in lines[-1]
+    found = json.loads(run(*command, "--json")[1])
+    assert (found["target"], found["best"][0]["shapes"][0]["sizes"]) == ("v6e", {"M": 1024, "N": 2048, "K": 512})
+    # every array is moved at least once, four bytes an element
+    assert found["best"][0]["shapes"][0]["bytes"] >= 4 * (1024 * 512 + 512 * 2048 + 1024 * 2048)
+    explained = run(*command, "--why")[1]
+    assert "headroom        25%" in explained
+    assert "bandwidth" in explained
+
+
+@pytest.mark.parametrize("name", sorted(ready.kernels()))
+def test_every_ready_kernel_answers_as_its_file(name: str) -> None:
+    by_name = lp.search(name, best=1)
+    by_file = lp.search(ready.kernels()[name], best=1)
+    assert by_name.verdict is lp.Verdict.PROVED
+    assert by_name.as_dict()["best"] == by_file.as_dict()["best"]
+    halves = {"matmul": [1024, 512, 256], "layer_norm": [512, 1024], "softmax": [512, 1024]}
+    if name in halves:
+        assert lp.search(name, sizes=halves[name], dtype="f32", target="v4").verdict is lp.Verdict.PROVED
+
+
+def test_a_function_is_searched_without_a_file(run: Any) -> None:
+    pytest.importorskip("jax", reason="traced functions need jax")
+    Path("mine.py").write_text(FUNCTION)
+    code, out, _ = run("mine.py:copy", "--arg", "f32[512,128]", "--tune", "rows=64..512:x2", "--best", "1")
+    assert code == 0
+    assert "rows=512" in out
+    assert "4 candidates" in out
+    code, out, _ = run("mine.py:copy", "--arg", "f32[512,128]", "--tune", "rows=64,128", "--best", "1", "--json")
+    assert json.loads(out)["best"][0]["values"] == {"rows": 128}
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        (["matmull"], "did you mean 'matmul'"),
+        (["matmul", "8", "8"], "matmul takes 3 sizes, M N K; 2 are given"),
+        (["matmul", "1024", "1024", "1024", "--tune", "bm=8"], "tune is for a function"),
+        (["a:b", "--dtype", "bf16", "--tune", "bm=8"], "dtype is for ready kernels"),
+        (["a:b"], "--tune bm=128..2048"),
+        (["a:b", "--tune", "bm"], "--tune takes NAME=VALUE"),
+        (["a:b", "--tune", "bm=x"], "a variable is written bm=256"),
+        (["matmul", "--within", "0.5x"], "a factor is written 1.2x"),
+        (["missing.yaml"], "missing.yaml"),
+        ([], "name a search file, a ready kernel or MODULE:FUNCTION"),
+    ],
+)
+def test_what_cannot_be_asked(run: Any, command: list[str], what: str) -> None:
+    code, out, err = run(*command)
+    assert (code, out) == (2, "")
+    assert what in err
+
+
+def test_a_file_to_start_from_is_one_that_answers(run: Any) -> None:
+    code, out, _ = run("--init")
+    assert code == 0
+    assert "layoutproof search search.yaml" in out
+    assert run("search.yaml", "--best", "1")[0] == 0
+    before = Path("search.yaml").read_text()
+    assert before.count("#") > 10
+    code, _, err = run("--init")
+    assert (code, "is there already" in err, Path("search.yaml").read_text()) == (2, True, before)
+    assert run("--init", "other.yaml")[0] == 0
+    assert Path("other.yaml").is_file()
+
+
+def test_ranges_may_speak_of_sizes() -> None:
+    text = ready.kernels()["matmul"].read_text().replace("body:", "note:")
+    plain = text.replace("to: M", "to: 4096").replace("to: N", "to: 128").replace("from: 128", "from: 64", 1)
+    by_sizes = (
+        text.replace("to: M", "to: M // 2").replace("to: N", "to: N // 64").replace("from: 128", "from: K//128", 1)
+    )
+    found = [lp.search(one, best=3).as_dict() for one in (plain, by_sizes)]
+    assert found[0] == found[1]
+    with pytest.raises(lp.LayoutError, match="is 0, which is below 1"):
+        lp.search(text.replace("to: M", "to: M // 10000"))
+    with pytest.raises(lp.LayoutError, match="Q is not known here"):
+        lp.search(text.replace("to: M", "to: Q"))
+
+
+def test_candidates_within_a_factor_are_those_of_the_whole_ranking(run: Any) -> None:
+    everything = json.loads(run("matmul", "512", "512", "512", "--best", "1000", "--json")[1])["best"]
+    costs = [one["cost"] for one in everything]
+    near = [one for one in everything if one["cost"] <= 1.5 * costs[0]]
+    assert 8 < len(near) < len(everything)
+    found = json.loads(run("matmul", "512", "512", "512", "--within", "1.5x", "--json")[1])
+    assert [one["values"] for one in found["best"]] == [one["values"] for one in near]
+    few = json.loads(run("matmul", "512", "512", "512", "--within", "1.5x", "--keep", "3", "--json")[1])
+    assert [one["values"] for one in few["best"]] == [one["values"] for one in near[:3]]
+    generated = lp.search("matmul", sizes=[512, 512, 512], best=1)
+    assert list(generated.candidates(within="1.5x")) == [one["values"] for one in near]
+    assert list(generated.candidates(keep=20)) == [one["values"] for one in everything[:20]]
+    assert list(generated.candidates()) == [one["values"] for one in everything]
+
+
+def test_pruning_keeps_the_cheapest(run: Any) -> None:
+    rows = [{"bm": 128, "bn": 128, "bk": 128}, {"bm": 512, "bn": 512, "bk": 512}, {"bm": 256, "bn": 512, "bk": 512}]
+    Path("c.json").write_text(json.dumps(rows))
+    command = ("matmul", "512", "512", "512", "--prune", "c.json")
+    assert json.loads(run(*command, "--json")[1])["kept"] == rows
+    two = json.loads(run(*command, "--json", "--keep", "2")[1])
+    assert two["kept"] == rows[1:]
+    assert two["dropped"][0]["reason"] == "2 of these cost no more, by the model"
+    one = run(*command, "--within", "1.05x")[1]
+    assert "1 of 3 candidates" in one
+    assert one.count("costs more than 1.05 times the best of these") == 2
+
+
+def test_the_front_that_is_shown_is_near_the_best(run: Any) -> None:
+    code, out, _ = run("flash_attention", "1", "8", "2048", "2048", "128", "--pareto", "--best", "1")
+    assert code == 0
+    assert "more cost over 2x the best" in out
+    everything = json.loads(run("flash_attention", "1", "8", "2048", "2048", "128", "--pareto", "--json")[1])["front"]
+    costs = [one["cost"] for one in everything["found"]]
+    shown = out.split("pareto front")[1].split("not shown")[0].strip().splitlines()[2:]
+    assert len(shown) == sum(cost <= 2 * costs[0] for cost in costs)
