@@ -49,9 +49,9 @@ class Pruned:
         """What is kept, with its figures, and why the rest is not."""
         head = f"{self.name}, {self.target}: {len(self.kept)} of {len(self.rows)} candidates are allowed by the rules"
         lines = [head, *(["", *self.lines] if self.lines else []), ""]
-        for at, why in self.dropped:
+        for at, reason in self.dropped:
             word = "unknown" if at in self.unknown else "dropped"
-            lines.append(f"{word:<8} {json.dumps(self.rows[at])}: {shorten(why, 300)}")
+            lines.append(f"{word:<8} {json.dumps(self.rows[at])}: {shorten(reason, 300)}")
         return "\n".join(lines).rstrip()
 
     def as_json(self) -> dict[str, object]:
