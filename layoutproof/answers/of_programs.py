@@ -156,11 +156,14 @@ def of_compiled(program: Any, mesh: Mapping[str, int], top: int = 5) -> Programs
     about = Compiled(mesh=dict(mesh))
     found = program.as_text() if hasattr(program, "as_text") else program
     if isinstance(found, str) and "\n" in found:
-        record = record_of(found.splitlines(keepends=True), "the text", about)
+        lines = found.splitlines(keepends=True)
         if hasattr(program, "memory_analysis"):
             from layoutproof.programs.compiling import compiled
 
-            record = completed(record, compiled(program))
+            said = compiled(program)
+            record = completed(record_of(lines, "the text", about, said["shardings"]["parameters"]), said)
+        else:
+            record = record_of(lines, "the text", about)
         return Programs((record,), (), (found,), top)
     if isinstance(found, str | PathLike):
         return Programs((read_program(Path(found), about),), (), (), top)

@@ -6,20 +6,15 @@ sends it is the whole array but its own part. Source of the warning: openxla/xla
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm, prod
-from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.core.index_map import IndexMap
-from layoutproof.core.numbers import INTS
+from layoutproof.hlo.reshards import between
 from layoutproof.layouts import sharding
-from layoutproof.layouts.sharding.place import Shards
 from layoutproof.messages.explanation import Explanation, human
 from layoutproof.messages.pasted import Line, search
 from layoutproof.registry.read import map_of
@@ -32,9 +27,6 @@ _OPERATION = re.compile(r"HLO operation: (%?[\w.\-]+) = (\w+\[[\d,]*\](?:\{[^}]*
 _SOURCE = re.compile(r'source_file="([^"]*)" source_line=(\d+)')
 _NAME = re.compile(r'op_name="([^"]*)"')
 SOURCE = "openxla/xla, xla/service/spmd/spmd_partitioner.cc"
-
-MOST_DEVICES = 1 << 14
-"""Devices of a warning whose parts are compared."""
 
 
 def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
@@ -50,65 +42,6 @@ def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
             found[match[1], match[2], shape] = (first, count + 1)
     for (before, after, shape), (line, count) in found.items():
         yield _explained(line, before, after, shape, count)
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """What a device receives, the most over all devices, in elements: at least, and by a full rematerialisation."""
-
-    least: int
-    full: int
-    devices: int
-
-
-def moved(before: IndexMap, after: IndexMap) -> Moved:
-    """What each device receives from the others at least to go from one sharding of an array to another.
-
-    A device that one of them leaves out holds nothing there. Raises LayoutError for no shardings of known extents.
-
-    >>> from layoutproof.registry.read import read_layout
-    >>> one = read_layout("f32[16,16,16] sharded {devices=[2,1,4]<=[4,2]T(1,0)}").index_map()
-    >>> two = read_layout("f32[16,16,16] sharded {devices=[1,8,1]<=[8]}").index_map()
-    >>> moved(one, two)
-    Moved(least=448, full=3584, devices=8)
-    """
-    held, wanted = _boxes(_shards(before)), _boxes(_shards(after))
-    whole = prod(int(n) for n in _shards(before).extents if isinstance(n, int))
-    nothing = tuple((0, 0) for _ in _shards(before).extents)
-    devices = set(held) | set(wanted)
-    least = max(_volume(box) - _volume(_common(box, held.get(device, nothing))) for device, box in wanted.items())
-    return Moved(least, max(whole - _volume(held.get(device, nothing)) for device in devices), len(devices))
-
-
-Box = tuple[tuple[int, int], ...]
-
-
-def _shards(m: IndexMap) -> Shards:
-    shards = getattr(m.place, "shards", None)
-    if not isinstance(shards, Shards) or any(type(n) is not int for n in shards.extents):
-        raise LayoutError("no sharding of an array of known extents")
-    return shards
-
-
-def _boxes(shards: Shards) -> dict[int, Box]:
-    """What each device holds: from and to, for every dimension."""
-    if prod(shards.tiles) * prod(count for _, count in shards.replicas) > MOST_DEVICES:
-        raise LayoutError(f"more than {MOST_DEVICES} devices")
-    found = {}
-    for numbers in itertools.product(*[range(count) for count in shards.tiles]):
-        cuts: Any = zip(numbers, shards.extents, shards.shard, strict=True)
-        box = tuple((min(t * c, d), min((t + 1) * c, d)) for t, d, c in cuts)
-        for replica in itertools.product(*[range(count) for _, count in shards.replicas]):
-            found[shards.device((*numbers, *replica), INTS)] = box
-    return found
-
-
-def _common(one: Box, two: Box) -> Box:
-    return tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(one, two, strict=True))
-
-
-def _volume(box: Box) -> int:
-    return prod(max(0, end - start) for start, end in box)
 
 
 def _explained(line: Line, before: str, after: str, shape: str, count: int) -> Explanation:
@@ -137,7 +70,7 @@ def _amount(before: str, after: str, shape: str) -> str:
     """How much is sent and how much would do, in bytes where the shape is known, else in parts of the array."""
     if shape:
         one, two = (map_of(sharding.read(f"{shape.split('{')[0]} sharded {each}")) for each in (before, after))
-        found, bits = moved(one, two), ELEMENT_BITS[shape.split("[")[0]]
+        found, bits = between(one, two), ELEMENT_BITS[shape.split("[")[0]]
         full, least = -(-found.full * bits // 8), -(-found.least * bits // 8)
         return f"a device receives {full} bytes ({human(full)}), and {least} ({human(least)}) would do"
     read = [sharding.parse(each) for each in (before, after)]
@@ -150,6 +83,6 @@ def _amount(before: str, after: str, shape: str) -> str:
         )
     dims = [lcm(a, b) for a, b in zip(*cuts, strict=True)]
     one, two = (map_of(sharding.read(f"s8[{','.join(map(str, dims))}] sharded {each}")) for each in (before, after))
-    found, whole = moved(one, two), prod(dims)
+    found, whole = between(one, two), prod(dims)
     part, enough = Fraction(found.full, whole), Fraction(found.least, whole)
     return f"a device receives {part} of the array, and {enough} of it would do, where every dimension divides evenly"

@@ -17,7 +17,7 @@ from layoutproof.core.errors import LayoutError, Undecided, closest, shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.hlo.collectives import KINDS as COLLECTIVES
-from layoutproof.programs.record import Often, Record, Value
+from layoutproof.programs.record import Often, Record, Reshard, Value
 
 _SHARE = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)\s*%")
 _SHOWN = 3
@@ -26,12 +26,14 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One thing that a sum counts. what: its words, with its place.  value: each time, None = unknown."""
+    """One thing that a sum counts. what: its words, with its place.  value: each time, None = unknown.  note: what is
+    said after the amount."""
 
     what: str
     value: int | None
     often: Often = Often()
     why: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ def _part(part: Part, unit: str) -> str:
     each = size(part.value) if unit == "bytes" else f"{part.value} {unit}"
     times = part.often.times
     loops = "" if times == 1 else " an unknown number of times" if times is None else f" {times} times"
-    return f"{part.what}, {each}{loops}"
+    return f"{part.what}, {each}{loops}{part.note}"
 
 
 def _peak_memory(of: _Question) -> Finding:
@@ -228,6 +230,7 @@ def _collectives(of: _Question) -> Finding:
     Of each the larger side counts: what an all-gather gives, what a reduce-scatter takes. Options: `at_most`; `kind`,
     one opcode or several; `axes`, only those along one of these axes of the mesh. Unknown in a branch, where a trip
     count is unknown, where groups are not whole axes of a known mesh, and where a kernel talks to devices itself.
+    Where the operations that read what is sent lack less than is sent, both numbers are said.
     Example: `- {collectives: step, kind: all-gather, axes: [data], at_most: 0 bytes}`.
     """
     kinds = _listed(of.options.get("kind", ()))
@@ -240,6 +243,7 @@ def _collectives(of: _Question) -> Finding:
             mesh = ", ".join(of.record.made.mesh)
             raise LayoutError(f"the program's mesh has no axis {axis!r}; its axes are {mesh}")
     parts, unplaced = [], []
+    spare = {name: each for each in of.record.reshards if each.needed is not None for name in each.collectives}
     for each in of.record.collectives:
         if kinds and each.kind not in kinds:
             continue
@@ -248,7 +252,8 @@ def _collectives(of: _Question) -> Finding:
         if axes and each.axes is None and each.bytes != 0:
             unplaced.append(what)
         elif not axes or set(axes) & set(each.axes or ()):
-            parts.append(Part(what, each.bytes, each.often, f"{what}: {each.often.why}" if each.often.why else ""))
+            why, note = f"{what}: {each.often.why}" if each.often.why else "", _spared(spare, each.place.instruction)
+            parts.append(Part(what, each.bytes, each.often, why, note))
     parts += [Part(what, None, why=f"{what}: not along whole axes of a known mesh") for what in unplaced]
     parts += [
         Part(f"kernel {each.name}, {each.place}", None, each.often, f"{each.place}: the kernel talks to devices itself")
@@ -257,6 +262,15 @@ def _collectives(of: _Question) -> Finding:
     ]
     what = " and ".join(filter(None, (", ".join(kinds) or "collectives", f"along {', '.join(axes)}" if axes else "")))
     return of.bounded(total(parts), of.limit(), what.replace(" and along", " along"))
+
+
+def _spared(reshards: Mapping[str, Reshard], name: str) -> str:
+    """What would do in place of a collective and of those that move on what it gives."""
+    found = reshards.get(name)
+    if found is None:
+        return ""
+    many = f" of {len(found.collectives)} collectives" if len(found.collectives) > 1 else ""
+    return f" ({found.needed} bytes would do where a device receives {found.received}{many})"
 
 
 def _program_padding(of: _Question) -> Finding:

@@ -169,7 +169,9 @@ def _read(asked: Asked, answer: Answer[dict[str, Any]], progress: Callable[[Aske
         command=asked.command(),
     )
     try:
-        record = completed(record_of(said["text"].splitlines(keepends=True), asked.title, about), said)
+        record = completed(
+            record_of(said["text"].splitlines(keepends=True), asked.title, about, said["shardings"]["parameters"]), said
+        )
     except LayoutError as error:
         return Made(
             asked, text=said["text"], problem=_problem(asked, f"its text is not read: {error}", Verdict.UNKNOWN)

@@ -15,6 +15,7 @@ from layoutproof.core.size import product
 from layoutproof.hlo import copies, memory
 from layoutproof.hlo.collectives import OPCODES, collective, groups_of, moved
 from layoutproof.hlo.executions import Executions, Runs
+from layoutproof.hlo.reshards import Reshards
 from layoutproof.hlo.shapes import Array, Shape, Shapes
 from layoutproof.hlotext.events import Begin, End, Event, ModuleEnd
 from layoutproof.hlotext.lines import events
@@ -36,6 +37,7 @@ from layoutproof.programs.record import (
     Padding,
     Place,
     Record,
+    Reshard,
     Value,
 )
 
@@ -45,6 +47,8 @@ MOST_PADDING = 20
 """Layouts that a record lists, those first of which most bytes hold no element."""
 MOST_UNKNOWN = 100
 """Things that could not be told, of which a record has the words."""
+MOST_FOLLOWED = 500_000
+"""Instructions of a program of several devices whose moves are followed."""
 MOST_GROUPS = 4096
 """Devices among whose groups whole mesh axes are looked for."""
 
@@ -67,10 +71,12 @@ def record_of(
     lines: Iterable[str],
     file: str = "",
     made: Compiled = Compiled(),  # noqa: B008
+    shardings: Sequence[str] = (),
 ) -> Record:
     """The record of a compiled program's text.
 
-    file: what errors name.  made: what the text does not say.
+    file: what errors name.  made: what the text does not say.  shardings: of the parameters, as the compiler says them:
+    a text may leave them out.
     Raises LayoutError for what is no module, for a second one, and for the first mistake in it.
     """
     digest = hashlib.sha256()
@@ -80,7 +86,7 @@ def record_of(
             digest.update(line.encode(errors="backslashreplace"))
             yield line
 
-    reader = Reader(file, made)
+    reader = Reader(file, made, shardings)
     for event in events(counted(), file):
         reader.take(event)
     return reader.record(digest.hexdigest()[:32])
@@ -130,12 +136,19 @@ class Reader:
     """Takes the events of one module, and makes its record. For whoever reads the same text for something else too."""
 
     __slots__ = (
-        *("bodies", "computations", "entry", "executions", "file", "header", "inner", "judged", "made", "now"),
-        *("parameters", "results", "shapes", "whole", "words"),
+        *("bodies", "computations", "entry", "executions", "file", "followed", "header", "inner", "judged", "made"),
+        *("now", "parameters", "results", "shapes", "shardings", "steps", "whole", "words"),
     )
 
-    def __init__(self, file: str = "", made: Compiled = Compiled()) -> None:  # noqa: B008
-        self.file, self.made = file, made
+    def __init__(
+        self,
+        file: str = "",
+        made: Compiled = Compiled(),  # noqa: B008
+        shardings: Sequence[str] = (),
+    ) -> None:
+        self.file, self.made, self.shardings = file, made, tuple(shardings)
+        self.steps: dict[str, list[Instruction]] = {}
+        self.followed = 0
         self.header = Header("")
         self.whole = False
         self.shapes = Shapes()
@@ -156,6 +169,7 @@ class Reader:
             self._instruction(event)  # type: ignore[arg-type]
         elif isinstance(event, Begin):
             self.now = self.computations[event.name] = _Found(event.entry)
+            self.steps[event.name] = []
             self.words = []
             self.executions.begin(event.name, event.entry)
             self.entry = event.name if event.entry else self.entry
@@ -175,6 +189,8 @@ class Reader:
 
     def _instruction(self, of: Instruction) -> None:
         now, opcode = self.now, of.opcode
+        if self.followed >= 0 and self.computations:
+            self._followed(of)
         self.executions.instruction(of)
         try:
             shape = self.shapes.of(of.shape)
@@ -219,6 +235,16 @@ class Reader:
                 now.operations.append((self._place(of), opcode, int(found[1])))
         if opcode != "call" and "=" in of.attributes:
             self.inner.update(callee for role, callee in of.calls if role in memory.INSIDE)
+
+    def _followed(self, of: Instruction) -> None:
+        """Keeps an instruction, where what the program moves between devices is to be followed."""
+        self.followed += 1
+        if self.followed == 1 and self.header.partitions * self.header.replicas == 1:
+            self.followed = -1
+        elif self.followed > MOST_FOLLOWED:
+            self.followed, self.steps = -2, {}
+        else:
+            next(reversed(self.steps.values())).append(of)
 
     def _end(self) -> None:
         self.executions.end()
@@ -293,6 +319,7 @@ class Reader:
             unpadded=sum(each.unpadded for each in buffers),
             padding=tuple(buffers[:MOST_PADDING]),
             customs=tuple(self._customs(runs)),
+            reshards=tuple(self._reshards(runs)),
             unknown=tuple(dict.fromkeys(unknown))[:MOST_UNKNOWN],
             digest=digest,
         )
@@ -350,6 +377,19 @@ class Reader:
                 does = str(collective(of, self.header, self.bodies))
                 before, after = (tuple(logical(array.text) for array in side) for side in sides)
                 yield Collective(self._place(of), kind, does, size, axes, before, after, larger, received, often)
+
+    def _reshards(self, runs: Mapping[str, Runs]) -> Iterator[Reshard]:
+        """Where fewer bytes would do, and where it is unknown."""
+        if self.followed < 0 or not any(found.collectives for found in self.computations.values()):
+            return
+        said = {number: of.sharding for number, (of, _) in self.parameters.items()}
+        if len(self.shardings) == len(said):
+            said = {number: text or self.shardings[number] for number, text in said.items()}
+        for name, each in Reshards(self.steps, self.header, self.entry, said, self.shapes).found():
+            run = runs[name]
+            if run.times != 0 and (each.needed is None or each.received != each.needed):
+                often = Often(run.times, run.sometimes, run.why)
+                yield Reshard(self._place(each.first), each.collectives, each.received, each.needed, often, each.why)
 
     def _copies(self, runs: Mapping[str, Runs]) -> list[Copy]:
         made: dict[tuple[object, ...], Copy] = {}

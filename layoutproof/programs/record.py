@@ -106,6 +106,23 @@ class Collective:
 
 
 @dataclass(frozen=True, slots=True)
+class Reshard:
+    """Collectives that move data with nothing but moves between them, through which more is sent than is read.
+
+    collectives: their names; `place` is the first.  received: bytes that a device receives through them, each time, its
+    elements alone.  needed: what the device with most must receive at least, because what computes with the data reads
+    it and the device does not hold it.  None: unknown, and why.
+    """
+
+    place: Place
+    collectives: tuple[str, ...]
+    received: int | None
+    needed: int | None
+    often: Often
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Copy:
     """All copies, transposes and reshapes between two layouts that run equally often.
 
@@ -205,6 +222,7 @@ class Record:
             count is unknown.
         parameters, results: Of the program, in order.
         collectives, kernels: Each one, in the order of the text.
+        reshards: Those through which a device receives more than it must, and those of which it is unknown.
         copies: By layouts, the most bytes first.
         operations: Of all `priced` ones the most expensive, loops by their trips.
         padded, unpadded: Bytes of all arrays that take memory, each counted once, and what their elements take.
@@ -232,6 +250,7 @@ class Record:
     unpadded: int = 0
     padding: tuple[Padding, ...] = ()
     customs: tuple[Custom, ...] = ()
+    reshards: tuple[Reshard, ...] = ()
     unknown: tuple[str, ...] = ()
     digest: str = ""
     version: int = VERSION

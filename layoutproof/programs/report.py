@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from layoutproof.core.amounts import size
 from layoutproof.core.errors import shorten
 from layoutproof.core.visible import visible
-from layoutproof.programs.record import Collective, Copy, Often, Place, Record
+from layoutproof.programs.record import Collective, Copy, Often, Place, Record, Reshard
 
 
 def text(record: Record, top: int = 5) -> str:
@@ -50,6 +50,7 @@ def _lines(record: Record, top: int) -> Iterator[str]:
         waste = record.padded - record.unpadded
         yield f"  padding  {size(waste)} of {size(record.padded)} ({100 * waste / record.padded:.1f} %)"
     yield from _listed("sends", [_collective(each) for each in record.collectives], top)
+    yield from _listed("reshards", [_reshard(each) for each in record.reshards if each.needed is not None], top)
     yield from _listed("copies", [_copy(each) for each in record.copies if each.kind in ("relayout", "unknown")], top)
     kernels = [
         f"{each.name}: {'VMEM unknown' if each.vmem is None else f'{size(each.vmem)} of VMEM'}{_often(each.often)}"
@@ -73,6 +74,12 @@ def _collective(of: Collective) -> str:
     over = of.does.partition(" over ")[2] if of.axes is None else ", ".join(of.axes) or "no axis"
     amount = "an unknown number of bytes" if of.bytes is None else size(of.bytes)
     return f"{of.kind} over {shorten(over, 60)}: {amount}{_often(of.often)}{_at(of.place)}"
+
+
+def _reshard(of: Reshard) -> str:
+    """In bytes, not in KiB: a reader compares the two numbers."""
+    place = " ".join(filter(None, (", ".join(of.collectives), of.place.source)))
+    return f"{of.received} bytes received, {of.needed} would do{_often(of.often)}   {place}"
 
 
 def _copy(of: Copy) -> str:

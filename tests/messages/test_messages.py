@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import layoutproof as lp
+from layoutproof.hlo.reshards import between
 from layoutproof.hlo.shapes import read_array
 from layoutproof.messages.explanation import human
-from layoutproof.messages.resharding import moved
 from layoutproof.questions.cheapest import cheapest_layout, padded_bytes
 
 CASES = [
@@ -122,7 +122,7 @@ def test_the_least_that_a_reshard_moves() -> None:
     """openxla/xla#15207 at f32[16,16,16]: 14,336 bytes are gathered where 1,792 would do; by brute force, too."""
     one, two = "{devices=[2,1,4]<=[4,2]T(1,0)}", "{devices=[1,8,1]<=[8]}"
     maps = [lp.read_layout(f"f32[16,16,16] sharded {each}") for each in (one, two)]
-    found = moved(*[each.index_map() for each in maps])
+    found = between(*[each.index_map() for each in maps])
     assert (found.least * 4, found.full * 4) == (1792, 14336)
     tables = [lp.table(each) for each in maps]
     held: list[dict[int, set[int]]] = [{}, {}]

@@ -34,7 +34,8 @@ def record(number: int) -> Record:
     """The record of one row."""
     row = ROWS[number]
     about = Compiled(mesh=row["mesh"], target=row["target"])
-    return completed(record_of(row["text"].splitlines(keepends=True), row["name"], about), row)
+    lines = row["text"].splitlines(keepends=True)
+    return completed(record_of(lines, row["name"], about, row["shardings"]["parameters"]), row)
 
 
 def test_there_are_enough() -> None:
@@ -106,6 +107,13 @@ def test_collectives_run_along_the_axes_that_the_program_names(name: str, axes: 
     found = [record(number) for number, row in enumerate(ROWS) if row["name"] == name]
     assert found
     assert {each.axes for one in found for each in one.collectives} == {axes}
+
+
+def test_what_would_do_of_what_is_sent() -> None:
+    """Known of every program on several devices; all is needed, but of an all-to-all between equal arrays nothing."""
+    for number, row in enumerate(ROWS):
+        found = [(each.needed, each.why) for each in record(number).reshards]
+        assert found == ([(0, "")] if row["name"] == "all_to_all" else []), NAMES[number]
 
 
 @pytest.mark.parametrize("name", TRIPS)
