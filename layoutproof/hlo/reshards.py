@@ -329,7 +329,7 @@ class Reshards:
 
     def _dims(self, at: _At) -> tuple[int, ...]:
         layout = self._array(at).layout
-        return tuple(int(d) for d in layout.dims) if layout is not None else ()  # type: ignore[arg-type]
+        return tuple(int(d) for d in layout.dims) if layout is not None else ()
 
     def _groups_of(self, at: _At) -> Groups:
         found = self._groups.get(at)
@@ -485,8 +485,8 @@ class Reshards:
             case "transpose":
                 order = of.dimensions or ()
                 turned = [(0, 0)] * len(box)
-                for k, source in enumerate(order):
-                    turned[source] = box[k]
+                for k, dimension in enumerate(order):
+                    turned[dimension] = box[k]
                 return [(0, tuple(turned))]
             case "broadcast":
                 return [(0, tuple(box[k] for k in of.dimensions or ()))]
@@ -510,6 +510,9 @@ class Reshards:
                 low = [each[0] for each in _edges(of)]
                 inner = shifted(whole(self._dims(self._operand(at.frame, of, 0))), low)
                 return [(0, shifted(common(box, inner), [-each for each in low]))]
+        return self._concatenated(at, of, box)
+
+    def _concatenated(self, at: _At, of: Instruction, box: Box) -> list[tuple[int, Box]]:
         dimension, offset, parts = (of.dimensions or (0,))[0], 0, []
         for number in range(len(of.operands)):
             extent = self._dims(self._operand(at.frame, of, number))[dimension]
