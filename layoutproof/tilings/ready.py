@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, closest, shorten
-from layoutproof.core.files import read
+from layoutproof.core.files import MIB, read
 
 FOLDERS = (Path(__file__).parent / "ready", Path(__file__).resolve().parents[2] / "specs" / "search")
 """Where the files of ready kernels lie: in an installed package, and in a checkout."""
@@ -55,7 +55,7 @@ def kernels() -> Mapping[str, Path]:
     """The ready kernels by name, each with its search file."""
     folder = next((folder for folder in FOLDERS if folder.is_dir()), None)
     paths = [] if folder is None else sorted(folder.glob("*.yaml"))
-    return {path.stem: path for path in paths if b"\nbody: " in read(path)}
+    return {path.stem: path for path in paths if b"\nbody: " in read(path, MIB)}
 
 
 def kernel(
@@ -72,7 +72,7 @@ def kernel(
     import yaml
 
     path = kernels()[name]
-    document: dict[str, Any] = yaml.safe_load(read(path))
+    document: dict[str, Any] = yaml.safe_load(read(path, MIB))
     first = document["sizes"][0] if isinstance(document["sizes"], list) else document["sizes"]
     names = [key for key in first if key != "weight"]
     if sizes:
