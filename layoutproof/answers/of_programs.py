@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -13,6 +13,7 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import DUMP_ENDS
 from layoutproof.core.finding import Answer, Finding, as_dict, exit_code, text
 from layoutproof.programs import report
+from layoutproof.programs.advice import Advice, advice
 from layoutproof.programs.compile import CPU, LONGEST, Asked, Made, completed, made
 from layoutproof.programs.reading import read_program, record_of
 from layoutproof.programs.record import Compiled, Record
@@ -21,32 +22,39 @@ from layoutproof.programs.record import Compiled, Record
 @dataclass(frozen=True, slots=True)
 class Programs(Answer):
     """records: of what was compiled, in the order in which it was asked for.  texts: the compiled program of each.
-    problems: why there is no record of the rest.  top: lines of each list of the report."""
+    problems: why there is no record of the rest.  top: lines of each list of the report.  advice: what was tried for
+    each record, where that was asked for."""
 
     records: tuple[Record, ...]
     problems: tuple[Finding, ...] = ()
     texts: tuple[str, ...] = ()
     top: int = 5
+    advice: tuple[Advice, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Why there is no record of what could not be compiled."""
-        return self.problems
+        """Why there is no record of what could not be compiled, and why nothing could be tried."""
+        return (*self.problems, *(finding for each in self.advice for finding in each.findings))
 
     @property
     def exit_code(self) -> int:
         """0 all compiled, 1 a compiler refused one, 2 bad input, 3 not installed, time limit or abort."""
-        return exit_code(self.problems)
+        return exit_code(self.findings)
 
     def __str__(self) -> str:
-        blocks = [*(report.text(record, self.top) for record in self.records), *map(text, self.problems)]
-        return "\n\n".join(blocks)
+        blocks = [report.text(record, self.top) for record in self.records]
+        blocks += filter(None, map(str, self.advice))
+        return "\n\n".join([*blocks, *map(text, self.findings)])
 
     def as_dict(self) -> dict[str, Any]:
         """What `layoutproof compile --json` prints."""
         return document(
             self.exit_code,
-            {"records": [each.as_dict() for each in self.records], "findings": list(map(as_dict, self.problems))},
+            {
+                "records": [each.as_dict() for each in self.records],
+                "findings": list(map(as_dict, self.findings)),
+                "tried": [each.as_dict() for each in self.advice],
+            },
         )
 
 
@@ -63,6 +71,7 @@ def compile(
     libtpu: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
     seconds: float = LONGEST,
     top: int = 5,
+    try_: bool = False,
     **kwargs: Any,
 ) -> Programs:
     """Compile a program ahead of time, for a TPU that is not there or for the CPU, and keep what its compiler says.
@@ -83,11 +92,12 @@ def compile(
         libtpu: Where another libtpu is, or several; the installed one by default.
         seconds: That one program may take.
         top: Lines of each list of the report.
+        try_: Compile a function again with each candidate (layouts, donation, padding) and say in `advice` which helped.
         kwargs: Of a function, as args.
 
     Returns:
         The records: `records`, with the `texts` they were read from; `findings` say why one is missing; `exit_code`;
-        `str` the report.
+        `str` the report; `advice`, with `try_`.
 
     Raises:
         LayoutError: There is no program. What is wrong with one of several is a finding.
@@ -96,6 +106,8 @@ def compile(
     4096
     """
     if not is_function(program):
+        if try_:
+            raise LayoutError("what is compiled already is not compiled again: give the function, package.module:function")
         return of_compiled(program, mesh or {}, top)
     asked = asked_for(
         str(program),
@@ -110,7 +122,20 @@ def compile(
         donate=tuple(donate),
         flags=dict(flags or {}),
     )
-    return gathered(made(asked, seconds), top)
+    found = made(asked, seconds)
+    return gathered(with_advice(found, seconds) if try_ else ((each, None) for each in found), top)
+
+
+def with_advice(
+    found: Iterable[Made],
+    seconds: float = LONGEST,
+    memory: int | None = None,
+    progress: Callable[[str], None] = lambda what: None,
+) -> Iterator[tuple[Made, Advice | None]]:
+    """Each program that was compiled, with what was tried for it. seconds, memory: that one candidate may take."""
+    for each in found:
+        names = () if each.record is None else [value.name for value in each.record.parameters]
+        yield each, None if each.record is None else advice(each.asked, names, seconds, memory, progress)
 
 
 def asked_for(
@@ -131,16 +156,18 @@ def asked_for(
     ]
 
 
-def gathered(found: Iterator[Made], top: int = 5) -> Programs:
-    """One answer of what came of each."""
-    records, texts, problems = [], [], []
-    for each in found:
+def gathered(found: Iterable[tuple[Made, Advice | None]], top: int = 5) -> Programs:
+    """One answer of what came of each, and of what was tried for it."""
+    records, texts, problems, tried = [], [], [], []
+    for each, about in found:
+        if about is not None:
+            tried.append(about)
         if each.record is not None:
             records.append(each.record)
             texts.append(each.text)
         if each.problem is not None:
             problems.append(each.problem)
-    return Programs(tuple(records), tuple(problems), tuple(texts), top)
+    return Programs(tuple(records), tuple(problems), tuple(texts), top, tuple(tried))
 
 
 def is_function(program: Any) -> bool:

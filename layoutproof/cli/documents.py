@@ -119,11 +119,56 @@ class CheckAnswer(Document):
 Check = CheckAnswer | Written
 
 
+class _Figures(_Part):
+    """Bytes on one device; null where the compiler does not say."""
+
+    arguments: int | None
+    temporaries: int | None
+    peak: int | None
+    copied: int = Field(description="bytes that copies between layouts read and write in one run")
+    copies: int = Field(description="how often one runs")
+    copied_each_trip: int = Field(description="the same bytes of loops whose trip count is unknown, for one trip")
+    cycles: int | None = Field(description="the compiler's estimate, comparable within one version of it")
+
+
+class _Change(_Part):
+    """By the number of the parameter or result. An order is from major to minor; an empty one is the compiler's choice."""
+
+    orders: dict[str, list[int]]
+    results: dict[str, list[int]]
+    padded: dict[str, list[int]]
+    reshaped: dict[str, list[int]]
+    donated: list[int]
+
+
+class _Try(_Part):
+    kind: Literal["auto", "order", "donation", "padding", "reshape", "together"]
+    what: str
+    write: str = Field(description="what to write in JAX")
+    change: _Change
+    verdict: Literal["helped", "same", "worse", "trade", "failed"]
+    figures: _Figures | None
+    less: list[str] = Field(description="memory, copies, copies in loops, cycles: what is less than before")
+    more: list[str]
+    layouts: dict[str, str] = Field(description="what the compiler chose otherwise, where it was left the choice")
+    problem: str = Field(description="of what failed")
+
+
+class _Advice(_Part):
+    program: str
+    compiler: str
+    before: _Figures | None
+    tries: list[_Try]
+    together: _Try | None = Field(description="all that helped at once, where several did")
+    findings: list[FindingEntry] = Field(description="why nothing could be tried")
+
+
 class Compile(Document):
     """The records of compiled programs."""
 
     records: list[Record]
     findings: list[FindingEntry] = Field(description="why there is no record of the rest")
+    tried: list[_Advice] = Field([], description="with --try, for each record")
     written: list[str] = Field([], description="files of the records; the compiled text lies beside each as .hlo")
 
 

@@ -118,9 +118,8 @@ def made(
     for asked in given:
         try:
             sound = checked(asked)
-            missing = _missing(sound)
-            if missing:
-                problem = _problem(sound, f"not compiled: {missing}", Verdict.UNKNOWN)
+            if why := missing(sound):
+                problem = _problem(sound, f"not compiled: {why}", Verdict.UNKNOWN)
                 waiting.append((sound, Made(sound, problem=problem)))
             else:
                 waiting.append((sound, child_of(sound, seconds, memory)))
@@ -144,10 +143,15 @@ def made(
             progress(current[0], str(what))
 
         for asked, answer in zip(alike, ask(known, requests(), dict, tell), strict=True):
-            yield _read(asked, answer, progress)
+            yield made_of(asked, answer, progress)
 
 
-def _read(asked: Asked, answer: Answer[dict[str, Any]], progress: Callable[[Asked, str], None]) -> Made:
+def made_of(
+    asked: Asked,
+    answer: Answer[dict[str, Any]],
+    progress: Callable[[Asked, str], None] = lambda asked, what: None,
+) -> Made:
+    """What came of one program, from what its process has answered."""
     if isinstance(answer.error, LayoutError):
         return Made(asked, problem=_bad(asked, answer.error))
     said = answer.value
@@ -227,7 +231,8 @@ def request_of(asked: Asked) -> dict[str, Any]:
     }
 
 
-def _missing(asked: Asked) -> str:
+def missing(asked: Asked) -> str:
+    """What has to be installed before it can be compiled, and how; "" for nothing."""
     if asked.target == CPU or asked.libtpu:
         import importlib.util
 

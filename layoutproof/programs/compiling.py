@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +36,16 @@ _KEPT = "program 1"
 
 def answered(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     """One program for one target: `compiled`, or `refused` with the compiler's words."""
+    return answer_of(request, tell, _lowered)
+
+
+def answer_of(
+    request: Mapping[str, Any], tell: Tell, lower: Callable[[Mapping[str, Any]], tuple[Any, list[str]]]
+) -> dict[str, Any]:
+    """The same. lower: makes of a request the program before it is compiled, and the names of its results."""
     start = time.perf_counter()
     tell("tracing")
-    lowered, results = _lowered(request)
+    lowered, results = lower(request)
     text = lowered.as_text(debug_info=True)
     digest = hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:32]
     jax = need_jax()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _STYLES = (
     (r"(?m)^(refuted|error) ", "bold red"),
     (r"(?m)^unknown ", "bold magenta"),
+    (r"(?m)^  fix ", "green"),
     (r"(?m)^  [a-z]+ ", "bold"),
 )
 
@@ -42,6 +43,7 @@ _STYLES = (
 @click.option("--seconds", type=click.FloatRange(min=1), default=600, show_default=True, help="For one program.")
 @click.option("--memory", metavar="SIZE", help="Address space that the compiler may use, e.g. 32GiB.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A folder for records and compiled texts.")
+@click.option("--try", "try_", is_flag=True, help="Compile it again with each candidate for less, and say what helped.")
 @click.option("--top", type=click.IntRange(min=1), default=5, show_default=True, help="Lines of each list.")
 @json_flag
 def command(
@@ -59,6 +61,7 @@ def command(
     seconds: float,
     memory: str | None,
     output: Path | None,
+    try_: bool,
     top: int,
     as_json: bool,
 ) -> int:
@@ -69,9 +72,13 @@ def command(
     dump of a program that is compiled already (.hlo, .txt). A function is imported, traced and compiled in a process
     of its own; nothing is computed.
 
+    With --try the program is compiled again with each candidate that its user controls: other layouts of parameters and
+    results (the compiler's own choice too), donation, parameters held padded or reshaped. What lessens memory, copies or
+    estimated cycles, and makes none of them more, is called a fix.
+
     Exit codes: 0 compiled, 1 a compiler refused it, 2 bad input, 3 not installed, time limit or abort.
     """
-    from layoutproof.answers.of_programs import asked_for, gathered, is_function, of_compiled
+    from layoutproof.answers.of_programs import asked_for, gathered, is_function, of_compiled, with_advice
     from layoutproof.core.amounts import amount
     from layoutproof.programs.compile import made
     from layoutproof.programs.shardings import read_mesh
@@ -82,6 +89,8 @@ def command(
             raise click.UsageError(
                 "--arg, --kwarg, --target and --libtpu are for a function; a dump is compiled already"
             )
+        if try_:
+            raise click.UsageError("--try is for a function; of a dump `layoutproof hlo FILE --try --target NAME` tells")
         answer = of_compiled(program, axes, top)
     else:
         asked = asked_for(
@@ -98,7 +107,11 @@ def command(
             flags=dict(map(_named, flags)),
         )
         bound = None if memory is None else amount(memory)
-        answer = gathered(_told(made(asked, seconds, bound, _progress), len(asked)), top)
+        found = _told(made(asked, seconds, bound, _progress), len(asked))
+        answer = gathered(
+            with_advice(found, seconds, bound, told) if try_ else ((each, None) for each in found),
+            top,
+        )
     written = [] if output is None else _write(output, answer)
     if as_json:
         return print_json(document(answer.exit_code, {**answer.as_dict(), "written": written}))
@@ -109,8 +122,13 @@ def command(
 
 
 def _progress(asked: Asked, what: str) -> None:
+    told(f"{asked.title}: {what}")
+
+
+def told(what: str) -> None:
+    """One line for who waits at a terminal."""
     if sys.stderr.isatty():
-        say(f"{asked.title}: {what}", err=True)
+        say(what, err=True)
 
 
 def _told(found: Iterator[Made], many: int) -> Iterator[Made]:

@@ -1,0 +1,230 @@
+"""Advice that was tried: a program compiled again with each candidate, and what came of it.
+
+Each candidate is compiled in a process of its own, several at a time; what was compiled before comes from the cache.
+Only what helped is called a fix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from layoutproof.compiler.child import Answer
+from layoutproof.compiler.several import ask_several
+from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.finding import Finding, as_dict
+from layoutproof.core.result import Verdict
+from layoutproof.core.visible import visible
+from layoutproof.hlo.fixes import DEFAULT_TARGET
+from layoutproof.programs.candidates import (
+    NOTHING,
+    Candidate,
+    Figures,
+    Try,
+    candidates,
+    changes,
+    figures,
+    gain,
+    judged,
+    together,
+    words,
+)
+from layoutproof.programs.compile import CPU, LONGEST, Asked, checked, child_of, made_of, missing, request_of
+from layoutproof.programs.record import Record
+
+QUESTION = "try"
+_PROGRAM = "layoutproof.programs.trying"
+GIVE = (
+    "give the function, `layoutproof compile --try MODULE:FUNCTION`, or the text from before optimization: "
+    "`jax.jit(f).lower(..).compiler_ir('hlo').as_hlo_text()`, or *before_optimizations.txt of --xla_dump_to"
+)
+"""What to give in place of a text that cannot be compiled again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What was tried for one program.
+
+    title: the program and its target.  compiler: with its version.  before: what the program takes as it is, None where
+    that is not known; `findings` then say why.  tries: one for each candidate.  together: all that helped at once, None
+    where fewer than two did.
+    """
+
+    title: str
+    compiler: str = ""
+    before: Figures | None = None
+    tries: tuple[Try, ...] = ()
+    together: Try | None = None
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def fixes(self) -> tuple[Try, ...]:
+        """What helped, the best first."""
+        before = self.before
+        if before is None:
+            return ()
+        every = [*self.tries, *([self.together] if self.together else [])]
+        return tuple(sorted((t for t in every if t.verdict == "helped"), key=lambda t: gain(before, t), reverse=True))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "program": self.title,
+            "compiler": self.compiler,
+            "before": None if self.before is None else asdict(self.before),
+            "tries": [each.as_dict() for each in self.tries],
+            "together": None if self.together is None else self.together.as_dict(),
+            "findings": list(map(as_dict, self.findings)),
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(map(visible, self._lines())) if self.before is not None else ""
+
+    def _lines(self) -> Iterator[str]:
+        before = self.before
+        assert before is not None
+        many = f"{len(self.tries)} candidate{'' if len(self.tries) == 1 else 's'}"
+        yield f"tried    {many} for {self.title}, {self.compiler}"
+        yield f"  before   {words(before)}"
+        for each in self.fixes:
+            assert each.figures is not None
+            yield f"  fix      {shorten(each.candidate.what, 200)}: {changes(before, each.figures)}"
+            if each.candidate.kind != "together":
+                yield f"           write {shorten(each.candidate.write, 240)}"
+            for name, shape in list(each.layouts.items())[:_SHOWN]:
+                yield f"           the compiler chose {name} as {shape}"
+            if len(each.layouts) > _SHOWN:
+                yield f"           and {len(each.layouts) - _SHOWN} more; --json has them"
+        if not self.fixes:
+            yield "  fix      none: no candidate helped"
+        for each in self.tries:
+            if each.verdict != "helped":
+                said = each.problem if each.figures is None else changes(before, each.figures)
+                yield f"  {_WORDS[each.verdict]:<8} {shorten(each.candidate.what, 120)}: {shorten(said, 200)}"
+
+
+_SHOWN = 4
+_WORDS = {"same": "no help", "worse": "worse", "trade": "a trade", "failed": "failed"}
+
+
+def advice(
+    asked: Asked,
+    names: Sequence[str] = (),
+    seconds: float = LONGEST,
+    memory: int | None = None,
+    progress: Callable[[str], None] = lambda what: None,
+) -> Advice:
+    """What was tried for one program.
+
+    names: of its parameters.  seconds, memory: that one candidate may take, in a process of its
+    own.  progress: is called with what is done now.
+    """
+    try:
+        sound = checked(asked)
+    except LayoutError as error:
+        return _nothing(asked.title, error.problem, bad=True)
+    if why := missing(sound):
+        return _nothing(sound.title, f"not compiled: {why}")
+    return _tried(sound, request_of(sound), names, seconds, memory, progress)
+
+
+def advice_on_dump(
+    text: str,
+    title: str,
+    target: str,
+    scheduled: bool,
+    partitions: int = 1,
+    names: Sequence[str] = (),
+    seconds: float = LONGEST,
+    memory: int | None = None,
+    progress: Callable[[str], None] = lambda what: None,
+) -> Advice:
+    """The same of a program in HLO text.
+
+    title: its file.  scheduled: its compiler has been at work already.  partitions: devices that run it.
+
+    A compiled text is not compiled again: its bitcasts name bytes of the layouts that the compiler chose, so with other
+    layouts it would be another program.
+    """
+    asked = Asked(title, target=target)
+    if scheduled:
+        return _nothing(title, f"the text is of a compiled program and cannot be compiled again; {GIVE}")
+    if partitions > 1:
+        return _nothing(
+            title, f"the text is of {partitions} devices and does not say where they are; {GIVE.partition(', or')[0]}"
+        )
+    try:
+        sound = checked(asked)
+    except LayoutError as error:
+        return _nothing(title, error.problem, bad=True)
+    if why := missing(sound):
+        return _nothing(title, f"not compiled: {why}")
+    return _tried(sound, {**request_of(sound), "hlo": text}, names, seconds, memory, progress)
+
+
+def _tried(
+    asked: Asked,
+    request: Mapping[str, Any],
+    names: Sequence[str],
+    seconds: float,
+    memory: int | None,
+    progress: Callable[[str], None],
+) -> Advice:
+    child = replace(child_of(asked, seconds, memory), program=_PROGRAM)
+
+    def ask(given: Sequence[Candidate], kept: object) -> list[Answer[dict[str, Any]]]:
+        def tell(number: int, what: object) -> None:
+            progress(f"{asked.title}: {number + 1} of {len(given)}: {what or 'done'}: {given[number].what}")
+
+        requests = [{**request, "change": each.change, "kept": kept} for each in given]
+        return ask_several(child, requests, dict, tell)
+
+    (answer,) = ask([NOTHING], None)
+    made = made_of(asked, answer)
+    if made.record is None or answer.value is None:
+        why = "not compiled" if made.problem is None else made.problem.reason
+        return _nothing(asked.title, f"{why}; {GIVE}" if "hlo" in request else why)
+    before = _named(made.record, names)
+    kept, donors = answer.value["kept"], answer.value["donors"]
+    target = DEFAULT_TARGET if asked.target == CPU else asked.target
+    chosen = candidates(before, donors, target)
+
+    def outcomes(given: Sequence[Candidate]) -> list[Try]:
+        found = []
+        for candidate, each in zip(given, ask(given, kept), strict=True):
+            result = made_of(asked, each)
+            if result.record is None:
+                why = result.problem.reason if result.problem is not None else "not compiled"
+                found.append(Try(candidate, "failed", problem=why))
+            else:
+                found.append(judged(candidate, before, _named(result.record, names)))
+        return found
+
+    tries = outcomes(chosen)
+    was = figures(before)
+    ranked = sorted(tries, key=lambda t: gain(was, t), reverse=True)
+    both = together(ranked)
+    last = None if both is None else outcomes([both])[0]
+    undone = (
+        [_problem(asked.title, f"no candidate was compiled: {tries[0].problem}")]
+        if tries and all(each.verdict == "failed" for each in tries)
+        else []
+    )
+    return Advice(asked.title, before.made.compiler, was, tuple(tries), last, tuple(undone))
+
+
+def _named(record: Record, names: Sequence[str]) -> Record:
+    """A record whose parameters have these names, where they are as many; the names of `trying` are its own."""
+    given = record.parameters
+    known = names if len(names) == len(given) else [""] * len(given)
+    named = [replace(each, name=name) for each, name in zip(given, known, strict=True)]
+    return replace(record, parameters=tuple(named))
+
+
+def _problem(title: str, reason: str) -> Finding:
+    return Finding(QUESTION, title, reason, verdict=Verdict.UNKNOWN)
+
+
+def _nothing(title: str, reason: str, bad: bool = False) -> Advice:
+    return Advice(title, findings=(replace(_problem(title, reason), bad_input=bad),))

@@ -1,0 +1,455 @@
+"""Candidates for a program that takes less, and whether one helped. Records in, plain data out: nothing is compiled.
+
+A candidate changes what the program's user controls and leaves its meaning alone: how a parameter or a result is laid
+out, that a parameter is given away, that it is held in a larger or a reshaped array which the program slices or
+reshapes first. What the compiler chose, temporaries and the copies between them, is no candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from layoutproof.core.amounts import size
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.size import product
+from layoutproof.hlo.fixes import DEFAULT_TARGET
+from layoutproof.layouts import xla
+from layoutproof.layouts.xla import XlaLayout
+from layoutproof.programs.record import Copy, Record, Value
+from layoutproof.questions.cheapest import cheapest_merge, padded_bytes
+
+AUTO: tuple[int, ...] = ()
+"""In place of an order: the compiler chooses (JAX's `Layout.AUTO`)."""
+MOST = 20
+"""Candidates of one program: each is a compilation."""
+LARGEST = 3
+"""Parameters, and results, the largest ones, that are tried without a reason in the record."""
+LANES = 128
+BYTES = 0.01
+"""Share of a number of bytes by which it has to change, and a tenth of it of all memory; less counts as the same."""
+CYCLES = 0.05
+"""The same of estimated cycles: an estimate within it says nothing about time."""
+
+Orders = Mapping[int, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One change of what a user controls. Parameters and results go by their number in the record.
+
+    what: in words.  write: what to write in JAX.  saves: bytes that it would save if the compiler changed nothing else;
+    0 where that is not known.  orders, results: the dimensions of parameters and results from major to minor, or AUTO.
+    padded: larger dimensions of a parameter, whose corner the program slices out first.  reshaped: other dimensions of
+    as many elements, which the program reshapes first.  donated: parameters whose buffers results may take.
+    """
+
+    kind: Literal["auto", "order", "donation", "padding", "reshape", "together"]
+    what: str
+    write: str = ""
+    saves: int = 0
+    orders: Orders = field(default_factory=dict)
+    results: Orders = field(default_factory=dict)
+    padded: Orders = field(default_factory=dict)
+    reshaped: Orders = field(default_factory=dict)
+    donated: tuple[int, ...] = ()
+
+    @property
+    def change(self) -> dict[str, Any]:
+        """What it changes, as plain data; numbers of parameters are text, as JSON has it."""
+        found = {
+            name: {str(key): list(value) for key, value in getattr(self, name).items()}
+            for name in ("orders", "results", "padded", "reshaped")
+        }
+        return {**found, "donated": list(self.donated)}
+
+
+NOTHING = Candidate("together", "nothing is changed")
+"""The program as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a program takes. Bytes on one device; None where the compiler does not say.
+
+    copied: bytes that copies and transposes between layouts read and write in one run.  copies: how often one runs.
+    copied_each_trip: the same bytes of loops whose trip count is unknown, for one trip.
+    cycles: as the compiler estimates them; only comparable with those of the same compiler.
+    """
+
+    arguments: int | None = None
+    temporaries: int | None = None
+    peak: int | None = None
+    copied: int = 0
+    copies: int = 0
+    copied_each_trip: int = 0
+    cycles: int | None = None
+
+
+Verdict = Literal["helped", "same", "worse", "trade", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """What came of one candidate.
+
+    verdict: `helped` (something is less and nothing is more), `same`, `worse`, `trade` (something is less, something
+    more), `failed` (not compiled; `problem` says why).  less, more: which figures.  layouts: where the compiler chose
+    them, those parameters and results by name that it lays out otherwise than before.
+    """
+
+    candidate: Candidate
+    verdict: Verdict
+    figures: Figures | None = None
+    less: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
+    layouts: Mapping[str, str] = field(default_factory=dict)
+    problem: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        c = self.candidate
+        return {
+            "kind": c.kind,
+            "what": c.what,
+            "write": c.write,
+            "change": c.change,
+            "verdict": self.verdict,
+            "figures": None if self.figures is None else asdict(self.figures),
+            "less": list(self.less),
+            "more": list(self.more),
+            "layouts": dict(self.layouts),
+            "problem": self.problem,
+        }
+
+
+def figures(record: Record) -> Figures:
+    """What a record says a program takes."""
+    memory = record.memory
+    peak = memory.peak
+    if peak is None and None not in (memory.arguments, memory.outputs, memory.temporaries):
+        parts = (memory.arguments, memory.outputs, memory.temporaries)
+        peak = sum(part or 0 for part in parts) - (memory.aliased or 0)
+    known = [each for each in record.copies if _counts(each) and each.often.times is not None]
+    unknown = [each for each in record.copies if _counts(each) and each.often.times is None]
+    return Figures(
+        memory.arguments if memory.arguments is not None else record.entry_bytes,
+        memory.temporaries,
+        peak,
+        sum((each.bytes or 0) * each.count * (each.often.times or 0) for each in known),
+        sum(each.count * (each.often.times or 0) for each in known),
+        sum((each.bytes or 0) * each.count for each in unknown),
+        record.cycles,
+    )
+
+
+def _counts(copy: Copy) -> bool:
+    """Whether a copy is one that a layout could have saved: what is brought to another memory is wanted."""
+    return copy.kind != "space"
+
+
+def judged(candidate: Candidate, before: Record, after: Record) -> Try:
+    """Whether a candidate helped, by the records of one program without and with it, of one compiler.
+
+    >>> from dataclasses import replace
+    >>> from layoutproof.programs.record import Memory
+    >>> one = Record("m", memory=Memory(arguments=1000, temporaries=1000, peak=2000))
+    >>> judged(NOTHING, one, replace(one, memory=Memory(arguments=1000, temporaries=0, peak=1000))).verdict
+    'helped'
+    """
+    was, now = figures(before), figures(after)
+    floor = BYTES / 10 * (was.peak or was.arguments or 0)
+    less, more = [], []
+    for name, words, share, least in (
+        ("peak", "memory", BYTES, floor),
+        ("copied", "copies", BYTES, floor),
+        ("copied_each_trip", "copies in loops", BYTES, floor),
+        ("cycles", "cycles", CYCLES, 0.0),
+    ):
+        one, other = getattr(was, name), getattr(now, name)
+        if one is None or other is None or abs(other - one) <= max(share * one, least):
+            continue
+        (less if other < one else more).append(words)
+    verdict: Verdict = "trade" if less and more else "helped" if less else "worse" if more else "same"
+    return Try(candidate, verdict, now, tuple(less), tuple(more), _chosen(candidate, before, after))
+
+
+def _chosen(candidate: Candidate, before: Record, after: Record) -> dict[str, str]:
+    """The layouts that the compiler chose where a candidate left it the choice, of what it lays out otherwise."""
+    found = {}
+    for numbers, was, now, what in (
+        (candidate.orders, before.parameters, after.parameters, "parameter"),
+        (candidate.results, before.results, after.results, "result"),
+    ):
+        for number, order in numbers.items():
+            if order == AUTO and number < min(len(was), len(now)) and was[number].shape != now[number].shape:
+                found[name_of(was[number], what)] = now[number].shape
+    return found
+
+
+def changes(before: Figures, after: Figures) -> str:
+    """The figures that differ, before and after, in one line.
+
+    >>> changes(Figures(peak=4096, copied=2048, copies=1, cycles=100), Figures(peak=4096, cycles=50))
+    'copies 2.0 KiB in 1 -> 0 B in 0, cycles 100 -> 50 (-50 %)'
+    """
+    parts = []
+    for name in ("arguments", "temporaries", "peak"):
+        one, other = getattr(before, name), getattr(after, name)
+        if one != other:
+            parts.append(f"{name} {_size(one)} -> {_size(other)}")
+    if (before.copied, before.copies) != (after.copied, after.copies):
+        parts.append(f"copies {_size(before.copied)} in {before.copies} -> {_size(after.copied)} in {after.copies}")
+    if before.copied_each_trip != after.copied_each_trip:
+        parts.append(f"copies each trip {_size(before.copied_each_trip)} -> {_size(after.copied_each_trip)}")
+    if before.cycles != after.cycles:
+        one, other = (("unknown" if n is None else f"{n:,}") for n in (before.cycles, after.cycles))
+        share = f" ({100 * (after.cycles / before.cycles - 1):+.0f} %)" if before.cycles and after.cycles else ""
+        parts.append(f"cycles {one} -> {other}{share}")
+    return ", ".join(parts) or "no figure changes"
+
+
+def words(of: Figures) -> str:
+    """All figures in one line."""
+    parts = [f"{name} {_size(getattr(of, name))}" for name in ("peak", "arguments", "temporaries")]
+    parts.append(f"copies {_size(of.copied)} in {of.copies}")
+    if of.copied_each_trip:
+        parts.append(f"and {_size(of.copied_each_trip)} each trip of loops of unknown length")
+    if of.cycles is not None:
+        parts.append(f"{of.cycles:,} cycles estimated")
+    return ", ".join(parts)
+
+
+def _size(amount: int | None) -> str:
+    return "unknown" if amount is None else size(amount)
+
+
+def name_of(value: Value, what: str) -> str:
+    """What a parameter or a result is called."""
+    return value.name or f"{what} {value.number}"
+
+
+def candidates(record: Record, donors: bool = True, target: str = DEFAULT_TARGET) -> tuple[Candidate, ...]:
+    """What is worth trying for a program, the most promising first, `MOST` at most.
+
+    donors: whether it is known which parameters are donated already.  target: whose tiles a reshaped array has.
+    Orders of results, larger and reshaped parameters are tried on one device only: there a shape is the whole.
+    """
+    found: list[Candidate] = []
+    for each in _all(record, donors, target):
+        if all(each.change != other.change for other in found):
+            found.append(each)
+    return tuple(found[:MOST])
+
+
+def _all(record: Record, donors: bool, target: str) -> Iterator[Candidate]:
+    alone = record.devices == 1
+    layouts = {value.number: _layout(value) for value in record.parameters}
+    results = {value.number: _layout(value) for value in record.results} if alone else {}
+    whole = [value.number for value in record.parameters]
+    yield Candidate(
+        "auto",
+        "the compiler chooses the layouts of all parameters and results",
+        "in_shardings=Format(Layout.AUTO), out_shardings=Format(Layout.AUTO), then device_put to compiled.input_formats",
+        orders=dict.fromkeys(whole, AUTO),
+        results={value.number: AUTO for value in record.results},
+    )
+    yield from _copied(record, layouts, results)
+    if donors:
+        yield from _donations(record)
+    if alone:
+        yield from _reshapes(record, layouts, target)
+        yield from _paddings(record, layouts)
+    for value in _largest(record.parameters, layouts):
+        yield _order("parameter", value, _swapped(layouts[value.number]))
+    for value in _largest(record.results, results):
+        yield _order("result", value, _swapped(results[value.number]))
+
+
+def _copied(
+    record: Record, layouts: Mapping[int, XlaLayout | None], results: Mapping[int, XlaLayout | None]
+) -> Iterator[Candidate]:
+    """A parameter in the layout into which the program copies it first; a result in the one from which."""
+    for copy in record.copies:
+        what, _, number = copy.boundary.partition(" ")
+        if copy.kind != "relayout" or copy.opcode != "copy" or not number.isdigit():
+            continue
+        known, values = (layouts, record.parameters) if what == "parameter" else (results, record.results)
+        own = known.get(int(number))
+        wanted = _array(copy.target if what == "parameter" else copy.source)
+        if own is None or wanted is None or own.dims != wanted.dims or own.minor_to_major == wanted.minor_to_major:
+            continue
+        value = next(each for each in values if each.number == int(number))
+        yield _order(what, value, _major(wanted), copy.bytes or 0)
+
+
+def _order(what: str, value: Value, order: Sequence[int], saves: int = 0) -> Candidate:
+    minor = ",".join(map(str, reversed(order)))
+    orders = {value.number: tuple(order)}
+    where = "in_shardings" if what == "parameter" else "out_shardings"
+    return Candidate(
+        "order",
+        f"{name_of(value, what)} laid out {{{minor}}} instead of {_shown(value)}",
+        f"{where}: Format(Layout({tuple(order)}), sharding) for {name_of(value, what)}",
+        saves,
+        orders=orders if what == "parameter" else {},
+        results={} if what == "parameter" else orders,
+    )
+
+
+def _donations(record: Record) -> Iterator[Candidate]:
+    """A parameter whose buffer a result of the same shape could take; all such together."""
+    free = [value for value in record.results if value.alias is None]
+    given: list[Value] = []
+    for value in sorted(record.parameters, key=lambda each: -(each.bytes or 0)):
+        match = next((each for each in free if _same(value, each)), None)
+        if value.donated or match is None:
+            continue
+        free.remove(match)
+        given.append(value)
+    chosen = [[each] for each in given[:LARGEST]] + ([given] if len(given) > 1 else [])
+    for group in chosen[::-1]:
+        names = ", ".join(name_of(each, "parameter") for each in group[:4]) + (", .." if len(group) > 4 else "")
+        numbers = tuple(sorted(each.number for each in group))
+        saves = sum(each.bytes or 0 for each in group)
+        yield Candidate("donation", f"{names} donated", f"donate_argnums for {names}", saves, donated=numbers)
+
+
+def _same(one: Value, other: Value) -> bool:
+    """Whether two values have one element type and one shape."""
+    a, b = _layout(one), _layout(other)
+    return a is not None and b is not None and (a.element_type, a.dims) == (b.element_type, b.dims)
+
+
+def _reshapes(record: Record, layouts: Mapping[int, XlaLayout | None], target: str) -> Iterator[Candidate]:
+    """A parameter whose tiles are mostly padding, held with neighbouring dimensions merged."""
+    for value in record.parameters:
+        layout = layouts[value.number]
+        if layout is None or not value.bytes or not value.unpadded or value.bytes < 1.25 * value.unpadded:
+            continue
+        try:
+            merged = cheapest_merge(layout, target)
+        except LayoutError:
+            continue
+        if merged is None or padded_bytes(merged) >= value.bytes:
+            continue
+        dims = tuple(map(int, merged.dims))
+        name = name_of(value, "parameter")
+        yield Candidate(
+            "reshape",
+            f"{name} held as {_dims(layout, dims)}, reshaped to {_dims(layout, layout.dims)} by the program",
+            f"{name}.reshape({', '.join(map(str, layout.dims))}) first in the function",
+            value.bytes - padded_bytes(merged),
+            reshaped={value.number: dims},
+        )
+
+
+def _paddings(record: Record, layouts: Mapping[int, XlaLayout | None]) -> Iterator[Candidate]:
+    """One of the largest parameters held padded, up to its tile and up to whole lanes, and sliced by the program."""
+    for value in _largest(record.parameters, layouts):
+        layout = layouts[value.number]
+        if layout is None or not layout.tiles or len(layout.tiles[0]) != 2:
+            continue
+        dims = tuple(int(n) for n in layout.dims)
+        lanes, rows = layout.minor_to_major[:2]
+        tiled = list(dims)
+        for dimension, tile in ((rows, layout.tiles[0][0]), (lanes, layout.tiles[0][1])):
+            tiled[dimension] = _up(dims[dimension], int(tile))
+        wide = [_up(n, LANES) if n >= LANES else tiled[k] for k, n in enumerate(dims)]
+        for larger in (tuple(tiled), tuple(wide)):
+            if larger != dims and product(larger) <= 2 * product(dims):
+                name = name_of(value, "parameter")
+                yield Candidate(
+                    "padding",
+                    f"{name} held as {_dims(layout, larger)}, its corner {_dims(layout, dims)} sliced by the program",
+                    f"{name}[{', '.join(f':{n}' for n in dims)}] first in the function",
+                    padded={value.number: larger},
+                )
+
+
+def together(tries: Iterable[Try]) -> Candidate | None:
+    """All that helped at once, the most helpful of what excludes each other first; None for less than two."""
+    chosen: list[Candidate] = []
+    taken: set[tuple[str, int]] = set()
+    for each in tries:
+        c = each.candidate
+        touched = {("parameter", n) for table in (c.orders, c.padded, c.reshaped) for n in table}
+        touched |= {("result", n) for n in c.results} | {("donated", n) for n in c.donated}
+        if each.verdict == "helped" and not touched & taken:
+            chosen.append(c)
+            taken |= touched
+    if len(chosen) < 2:
+        return None
+
+    def merged(name: str) -> dict[int, tuple[int, ...]]:
+        return {number: order for c in chosen for number, order in getattr(c, name).items()}
+
+    return Candidate(
+        "together",
+        "; ".join(c.what for c in chosen),
+        "; ".join(c.write for c in chosen),
+        sum(c.saves for c in chosen),
+        merged("orders"),
+        merged("results"),
+        merged("padded"),
+        merged("reshaped"),
+        tuple(sorted({n for c in chosen for n in c.donated})),
+    )
+
+
+def gain(before: Figures, of: Try) -> tuple[float, float]:
+    """How much a try saves, the more the larger: share of memory and copies, share of cycles."""
+    after = of.figures
+    if after is None:
+        return (0.0, 0.0)
+    whole = before.peak or before.arguments or 1
+    saved = (before.peak or 0) - (after.peak or 0) + before.copied - after.copied
+    saved += before.copied_each_trip - after.copied_each_trip
+    cycles = 1 - after.cycles / before.cycles if before.cycles and after.cycles else 0.0
+    return (saved / whole + cycles, -float(len(of.candidate.orders) + len(of.candidate.results)))
+
+
+def _largest(values: Sequence[Value], layouts: Mapping[int, XlaLayout | None]) -> list[Value]:
+    """The largest values of two or more dimensions whose layouts are known."""
+    known = [each for each in values if (layout := layouts.get(each.number)) is not None and len(layout.dims) > 1]
+    return sorted(known, key=lambda each: -(each.bytes or 0))[:LARGEST]
+
+
+def _layout(value: Value) -> XlaLayout | None:
+    return _array(value.shape)
+
+
+def _array(text: str) -> XlaLayout | None:
+    """The layout that a text writes; None for a tuple, a token, sizes that are not known."""
+    try:
+        found = xla.read(text)
+    except LayoutError:
+        return None
+    if not isinstance(found, XlaLayout) or any(type(n) is not int for n in found.dims) or 0 in found.dims:
+        return None
+    return None if any(found.dynamic) else found
+
+
+def _major(layout: XlaLayout) -> tuple[int, ...]:
+    return tuple(reversed(layout.minor_to_major))
+
+
+def _swapped(layout: XlaLayout | None) -> tuple[int, ...]:
+    """The order from major to minor, with the last two exchanged."""
+    order = list(_major(layout)) if layout is not None else []
+    order[-2:] = order[-2:][::-1]
+    return tuple(order)
+
+
+def _shown(value: Value) -> str:
+    layout = _layout(value)
+    return "{}" if layout is None else f"{{{','.join(map(str, layout.minor_to_major))}}}"
+
+
+def _dims(layout: XlaLayout, dims: Sequence[object]) -> str:
+    return f"{layout.element_type}[{','.join(map(str, dims))}]"
+
+
+def _up(n: int, multiple: int) -> int:
+    return -(-n // multiple) * multiple
