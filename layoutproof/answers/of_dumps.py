@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -14,11 +14,15 @@ from layoutproof.compiler.workers import Workers, spread
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import DUMP_ENDS, lines
 from layoutproof.core.finding import Answer, Finding, exit_code
+from layoutproof.core.finding import text as finding_text
+from layoutproof.core.result import Verdict
 from layoutproof.hlo import report
 from layoutproof.hlo.audit import audit as audit_lines
 from layoutproof.hlo.audit import audit_file
 from layoutproof.hlo.found import Audit
 from layoutproof.hlo.gc_pause import gc_disabled
+from layoutproof.programs.advice import QUESTION, Advice, advice_on_dump
+from layoutproof.programs.compile import CPU
 
 _FIRST = 64
 """Lines of a file in a folder that are looked at for the start of a dump."""
@@ -29,17 +33,19 @@ class Audited(Answer):
     """audits: one for each dump.  others: texts beside them that are no dumps.
 
     target: the TPU generation that better layouts are for, None for v4 and later.  top: lines of each table.
+    advice: what was tried for each program, where that was asked for.
     """
 
     audits: tuple[Audit, ...]
     others: tuple[str, ...] = ()
     target: str | None = None
     top: int = 10
+    advice: tuple[Advice, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """All that is unknown, refuted or wrong, dump by dump, the worst of each last."""
-        return tuple(finding for audit in self.audits for finding in audit.findings())
+        """All that is unknown, refuted or wrong, dump by dump, the worst of each last; why nothing could be tried."""
+        return tuple(finding for each in (*self.audits, *self.advice) for finding in _findings(each))
 
     @property
     def exit_code(self) -> int:
@@ -48,7 +54,8 @@ class Audited(Answer):
 
     def __str__(self) -> str:
         blocks = [report.as_text(audit, self.top, self.target) for audit in self.audits]
-        return "\n\n".join([*blocks, *([self.passed_over()] if self.others else [])])
+        tried = filter(None, map(tried_text, self.advice))
+        return "\n\n".join([*blocks, *tried, *([self.passed_over()] if self.others else [])])
 
     def passed_over(self) -> str:
         """One line that names the texts that are no dumps, "" where there is none."""
@@ -59,10 +66,20 @@ class Audited(Answer):
 
     def as_dict(self) -> dict[str, Any]:
         """What `layoutproof hlo --json` prints."""
-        return report.as_json(self.audits, self.others, self.top, self.target)
+        found = report.as_json(self.audits, self.others, self.top, self.target)
+        return {**found, "exit_code": self.exit_code, "tried": [each.as_dict() for each in self.advice]}
 
 
-def audit(hlo: Any, *, target: str | None = None, top: int = 10, jobs: int = 1) -> Audited:
+def _findings(of: Audit | Advice) -> Sequence[Finding]:
+    return of.findings() if isinstance(of, Audit) else of.findings
+
+
+def tried_text(of: Advice) -> str:
+    """What was tried, or why nothing was, as the command prints it."""
+    return "\n".join(filter(None, [str(of), *map(finding_text, of.findings)]))
+
+
+def audit(hlo: Any, *, target: str | None = None, top: int = 10, jobs: int = 1, try_: bool = False) -> Audited:
     """Audit HLO text: what padding costs and what would pad less, copies, bitcasts, entry layouts.
 
     Args:
@@ -71,9 +88,11 @@ def audit(hlo: Any, *, target: str | None = None, top: int = 10, jobs: int = 1) 
         target: The TPU generation that better layouts are for; v4 and later by default.
         top: Lines of each table of the report.
         jobs: Processes; 0 is one per core.
+        try_: Compile text from before optimization for the target, or for "cpu", with each candidate that takes less,
+            and say in `advice` which helped. Text of a compiled program cannot be compiled again, and says so.
 
     Returns:
-        The audits: `findings`, `exit_code`, `str` the report.
+        The audits: `findings`, `exit_code`, `str` the report; `advice`, with `try_`.
 
     Raises:
         LayoutError: There is no dump. What is wrong within a dump is a finding.
@@ -81,15 +100,60 @@ def audit(hlo: Any, *, target: str | None = None, top: int = 10, jobs: int = 1) 
     >>> audit("HloModule m\\nENTRY e {\\n  ROOT p = f32[8,128]{1,0} parameter(0)\\n}").exit_code
     0
     """
-    target = known_target(target)
+    rules, chip = rules_and_target(target, try_)
     text = hlo.as_text() if hasattr(hlo, "as_text") else hlo
     if isinstance(text, str) and "\n" in text:
         with gc_disabled():
-            return Audited((audit_lines(text.splitlines(keepends=True), "the text", target),), (), target, top)
+            found = audit_lines(text.splitlines(keepends=True), "the text", rules)
+        return Audited((found,), (), rules, top, (advice_of(found, text, chip),) if try_ else ())
     if not isinstance(text, str | PathLike):
         raise LayoutError(f"HLO is a dump's path, its text, or a compiled program, not {shorten(repr(hlo), 60)}")
     files, others = dumps_of(Path(text))
-    return Audited(tuple(audits_of(Path(text), files, target, jobs)), tuple(others), target, top)
+    if not try_:
+        return Audited(tuple(audits_of(Path(text), files, rules, jobs)), tuple(others), rules, top)
+    found = [(each, advice_of(each, words, chip)) for each, words in texts_of(Path(text), files, rules)]
+    audits, tried = zip(*found, strict=True)
+    return Audited(audits, tuple(others), rules, top, tried)
+
+
+def rules_and_target(target: str | None, try_: bool) -> tuple[str | None, str]:
+    """(whose tiles better layouts have, None for v4 and later; for which target a program is compiled).
+
+    Raises LayoutError for an unknown target, and where something is to be compiled for none.
+    """
+    if try_ and target is None:
+        raise LayoutError(
+            "a dump does not say for which chip it is to be compiled: say --target v5e, or another, or cpu"
+        )
+    if try_ and target == CPU:
+        return None, CPU
+    known = known_target(target)
+    return known, known or ""
+
+
+def advice_of(found: Audit, text: str, target: str, progress: Callable[[str], None] = lambda what: None) -> Advice:
+    """What was tried for the program of one dump. text: of the dump.  progress: is called with what is done now."""
+    if len(found.programs) != 1 or found.errors:
+        why = "one program that can be read is tried at a time"
+        return Advice(found.file, findings=(Finding(QUESTION, found.file, why, verdict=Verdict.UNKNOWN),))
+    (program,) = found.programs
+    names = [each.location.op_name or each.location.name for each in program.parameters]
+    return advice_on_dump(text, found.file, target, program.scheduled, program.partitions, names, progress=progress)
+
+
+def texts_of(path: Path, files: list[Path], target: str | None) -> Iterator[tuple[Audit, str]]:
+    """The audits of files with their texts, in their order, each file read once: standard input has no second time."""
+    for file in files:
+        try:
+            with lines(file) as found:
+                text = "".join(found)
+        except LayoutError as error:
+            if files == [path]:
+                raise
+            yield Audit(file.as_posix(), errors=[error]), ""
+            continue
+        with gc_disabled():
+            yield audit_lines(text.splitlines(keepends=True), str(file), target), text
 
 
 def known_target(target: str | None) -> str | None:

@@ -92,7 +92,7 @@ def compile(
         libtpu: Where another libtpu is, or several; the installed one by default.
         seconds: That one program may take.
         top: Lines of each list of the report.
-        try_: Compile a function again with each candidate (layouts, donation, padding) and say in `advice` which helped.
+        try_: Compile a function again with each candidate (layouts, donation, padding); `advice` says which helped.
         kwargs: Of a function, as args.
 
     Returns:
@@ -107,7 +107,9 @@ def compile(
     """
     if not is_function(program):
         if try_:
-            raise LayoutError("what is compiled already is not compiled again: give the function, package.module:function")
+            raise LayoutError(
+                "what is compiled already is not compiled again: give the function, package.module:function"
+            )
         return of_compiled(program, mesh or {}, top)
     asked = asked_for(
         str(program),

@@ -125,6 +125,12 @@ def say(text: str, styles: Sequence[tuple[str, str]] = (), *, err: bool = False)
     Console(highlight=False, soft_wrap=True, stderr=err).print(styled)
 
 
+def waiting(what: str) -> None:
+    """One line about what is done now, for who waits at a terminal."""
+    if sys.stderr.isatty():
+        say(what, err=True)
+
+
 def print_report(text: str, form: str, styles: Sequence[tuple[str, str]] = ()) -> None:
     """A report in one of the forms of `formats`; those that are not for people are harmless by their own rules."""
     if form == "text":

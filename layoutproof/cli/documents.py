@@ -132,7 +132,7 @@ class _Figures(_Part):
 
 
 class _Change(_Part):
-    """By the number of the parameter or result. An order is from major to minor; an empty one is the compiler's choice."""
+    """By the number of the parameter or result. An order is from major to minor, an empty one the compiler's choice."""
 
     orders: dict[str, list[int]]
     results: dict[str, list[int]]
@@ -303,7 +303,23 @@ class _Waster(_First):
     count: int
     unpadded: int
     padded: int
-    fix: _Fix | None
+    fix: _Fix | None = Field(description="other layouts and shapes with their bytes; none of them was tried")
+    parameters: list[int] = Field([], description="of the entry, among them: their layout is the user's to choose")
+    results: list[int] = Field([], description="the same of results")
+
+
+class _Often(_Part):
+    times: int | None = Field(1, description="runs in one call; null where a loop's trip count is unknown")
+    sometimes: bool = Field(False, description="it stands in a branch, so that it may run less often")
+    why: str = Field("", description="which loop's trip count is unknown")
+
+
+class _Talk(_First, _Often):
+    kind: str
+    does: str = Field(description="dimension, reduction and devices in words")
+    bytes: int | None = Field(description="the larger side, on each device, each time")
+    moved: int | None = Field(description="what each device has to receive at the least, each time")
+    count: int
 
 
 class _Pair(_First):
@@ -315,7 +331,7 @@ class _Pair(_First):
     decided_by: str
 
 
-class _Copy(_Pair):
+class _Copy(_Pair, _Often):
     opcode: str
     kind: Literal["relayout", "space", "same", "free", "unknown"]
     bytes: int
@@ -349,6 +365,7 @@ class _Audit(_Part):
     memory_spaces: dict[str, int]
     wasters: list[_Waster]
     copies: list[_Copy]
+    collectives: list[_Talk] = []
     copies_in_fusions: dict[str, int]
     bitcasts: list[_Bitcast]
     fusion_roots: dict[str, int]
@@ -362,6 +379,7 @@ class Hlo(Document):
 
     results: list[_Audit]
     not_dumps: list[str] = Field(description="texts beside the dumps that are none")
+    tried: list[_Advice] = Field([], description="with --try, for each dump")
 
 
 class _Operand(_Part):

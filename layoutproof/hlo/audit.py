@@ -10,11 +10,12 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import lines as text_of
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
-from layoutproof.hlo import bitcasts, buffers, consistency, copies, kernels
+from layoutproof.hlo import bitcasts, buffers, collectives, consistency, copies, kernels
 from layoutproof.hlo.copies import Move
 from layoutproof.hlo.found import Audit, Casts, Moves
 from layoutproof.hlo.module_state import ComputationState, Key, ModuleState
 from layoutproof.hlo.shapes import Shape, Shapes
+from layoutproof.hlo.talks import Reading
 from layoutproof.hlotext.events import Allocation, Begin, End, Event, ModuleEnd, Value
 from layoutproof.hlotext.lines import events
 from layoutproof.hlotext.module import Header, Instruction
@@ -64,7 +65,7 @@ def audit_events(given: Iterable[Event], file: str = "", target: str | None = No
 class _Work:
     """The state between two lines."""
 
-    __slots__ = ("computation", "file", "found", "kernels", "module", "moves", "shapes", "target")
+    __slots__ = ("computation", "file", "found", "kernels", "module", "moves", "shapes", "talks", "target")
 
     def __init__(self, file: str, target: str | None) -> None:
         self.file, self.target = file, target
@@ -74,6 +75,7 @@ class _Work:
         self.moves: dict[Key, Move] = {}
         self.module = ModuleState(Header(""))
         self.computation = ComputationState("", False, 0)
+        self.talks = Reading()
 
     def wrong(self, error: LayoutError) -> None:
         """Keeps an error, up to `MOST_ERRORS`."""
@@ -85,9 +87,11 @@ class _Work:
         self.computation = ComputationState(*event)
         self.module.computations[event.name] = self.computation
         self.found.computations += 1
+        self.talks.begin(event.name, event.entry)
 
     def end(self) -> None:
         """It is whole; the names in it are not needed any more."""
+        self.talks.end(self.computation.shapes)
         self.computation.forget()
 
     def instruction(self, of: Instruction) -> None:
@@ -100,6 +104,7 @@ class _Work:
             return
         computation, opcode = self.computation, of.opcode
         computation.add(of, shape)
+        self.talks.instruction(of, shape)
         for array in shape.arrays:
             if array.unknown:
                 self.found.add_unknown("layout", array.text, array.unknown, of.line)
@@ -109,6 +114,9 @@ class _Work:
             source = computation.shape_of(of, 0)
             if source is not None:
                 self._bitcast(of, source, shape) if opcode == "bitcast" else self._move(of, source, shape)
+        elif opcode in collectives.OPCODES:
+            given = [computation.shape_of(of, k) for k in range(len(of.operands))]
+            self.talks.collective(of, given, shape, self.module.header, self.module.location(of))
         elif opcode == "custom-call":
             self.found.targets[of.target] += 1
             if of.target == TARGET:
@@ -184,9 +192,11 @@ class _Work:
     def over(self, event: ModuleEnd) -> None:
         """The module ends: what its computations had goes to the file's sums."""
         try:
-            self._contradicted(self.module.close(self.found, self.shapes, event.whole))
+            self._contradicted(self.module.close(self.found, self.shapes, event.whole, self.talks.executions))
         except LayoutError as error:
             self.wrong(error.at(self.file, error.line or self.module.header.line))
+        self.talks.close(self.found)
+        self.talks = Reading()
         self.module = ModuleState(Header(""))
 
     def value(self, event: Value) -> None:

@@ -12,7 +12,10 @@ from layoutproof.core.result import Verdict
 from layoutproof.hlo.bitcasts import Bitcast
 from layoutproof.hlo.consistency import Contradiction
 from layoutproof.hlo.copies import Move
+from layoutproof.hlo.executions import Runs
 from layoutproof.hlo.shapes import Array
+
+ONCE = Runs(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +30,24 @@ class Location:
 
 @dataclass(slots=True)
 class Buffers:
-    """All results of one shape that take memory: how many, and the first of them."""
+    """All results of one shape that take memory: how many, and the first of them.
+
+    given, results: the entry's parameters and results among them, by number. Their layout is the user's to choose; the
+    compiler chose that of all others.
+    """
 
     array: Array
     first: Location
     count: int = 0
+    given: list[int] = field(default_factory=list)
+    results: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Moves:
     """All copies, transposes or reshapes between the same two layouts outside of fusions.
 
-    parameter: the entry parameter that the first of them copies, -1 for none.
+    parameter: the entry parameter that the first of them copies, -1 for none.  runs: how often each of them does.
     """
 
     opcode: str
@@ -48,6 +57,24 @@ class Moves:
     first: Location
     count: int = 0
     parameter: int = -1
+    runs: Runs = ONCE
+
+
+@dataclass(slots=True)
+class Talks:
+    """All collectives that do the same and run as often.
+
+    kind: the opcode without `-start`.  does: its words in full.  bytes: the larger side on each device, each time.
+    moved: what each device has to receive at the least, each time.  None: unknown.
+    """
+
+    kind: str
+    does: str
+    bytes: int | None
+    moved: int | None
+    runs: Runs
+    first: Location
+    count: int = 0
 
 
 @dataclass(slots=True)
@@ -96,6 +123,7 @@ class Audit:
     instructions: int = 0
     buffers: dict[tuple[str, str], Buffers] = field(default_factory=dict)
     moves: dict[tuple[object, ...], Moves] = field(default_factory=dict)
+    talks: dict[tuple[object, ...], Talks] = field(default_factory=dict)
     fused_moves: Counter[str] = field(default_factory=Counter)
     casts: dict[tuple[str, str], Casts] = field(default_factory=dict)
     roots: Counter[str] = field(default_factory=Counter)

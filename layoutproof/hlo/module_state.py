@@ -7,6 +7,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.hlo import consistency, memory
 from layoutproof.hlo.consistency import CallSite, Contradiction, Signature
+from layoutproof.hlo.executions import Executions, Runs
 from layoutproof.hlo.found import Audit, Buffers, Location, Moves, Parameter, ProgramSummary
 from layoutproof.hlo.shapes import Array, Shape, Shapes
 from layoutproof.hlotext.module import Header, Instruction
@@ -109,11 +110,14 @@ class ModuleState:
             if role in memory.INSIDE and of.opcode != "call":
                 self.inner.setdefault(callee, of.opcode)
 
-    def close(self, found: Audit, shapes: Shapes, whole: bool) -> list[Contradiction]:
-        """Puts the module into the audit; what contradicts in it. LayoutError when computations are missing."""
+    def close(self, found: Audit, shapes: Shapes, whole: bool, executions: Executions) -> list[Contradiction]:
+        """Puts the module into the audit; what contradicts in it. LayoutError when computations are missing.
+
+        executions: how often each computation runs.
+        """
         entry = next((computation for computation in self.computations.values() if computation.entry), None)
         for computation in self.computations.values():
-            self._sum(found, computation)
+            self._sum(found, computation, executions.of(computation.name))
         if self.header.name or self.computations:
             found.programs.append(self._program(found, entry, whole))
         if not whole:
@@ -139,7 +143,7 @@ class ModuleState:
             contradicted += consistency.of_entry(self.header.line, wanted, parameters, root)
         return contradicted
 
-    def _sum(self, found: Audit, computation: ComputationState) -> None:
+    def _sum(self, found: Audit, computation: ComputationState, runs: Runs) -> None:
         within = self._inside(computation.name)
         if within == "fusion":
             found.roots[computation.root_opcode or "?"] += 1
@@ -147,7 +151,8 @@ class ModuleState:
             if within and within != "async-start":
                 found.fused_moves[moves.move.kind] += moves.count
                 continue
-            known = found.moves.setdefault(key, moves)
+            moves.runs = runs
+            known = found.moves.setdefault((*key, runs), moves)
             if known is not moves:
                 known.count += moves.count
                 known.parameter = moves.parameter if known.parameter < 0 else known.parameter
@@ -158,6 +163,8 @@ class ModuleState:
             if buffers is None:
                 buffers = found.buffers[role, text] = Buffers(array, self.location(of))
             buffers.count += count
+            if role == "parameter":
+                buffers.given += [k for k, shape in computation.parameters.items() if text in _texts(shape)]
 
     def _inside(self, name: str) -> str:
         """The opcode that runs a computation within its own memory; "" where its instructions have their own."""
@@ -173,6 +180,10 @@ class ModuleState:
         root = entry.root.text if entry and entry.root else ""
         header = self.header
         return ProgramSummary(header.name, header.line, header.scheduled, header.partitions, tuple(given), root, whole)
+
+
+def _texts(shape: Shape) -> list[str]:
+    return [array.text for array in shape.arrays]
 
 
 _NONE: dict[str, Any] = {}

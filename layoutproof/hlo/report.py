@@ -13,11 +13,15 @@ from layoutproof.core.finding import Finding, as_dict, exit_code, text, word
 from layoutproof.core.result import Verdict, plain
 from layoutproof.core.visible import visible
 from layoutproof.hlo.bitcasts import REORDERING
+from layoutproof.hlo.executions import Runs
+from layoutproof.hlo.executions import words as runs_in_words
 from layoutproof.hlo.fixes import DEFAULT_TARGET, Fix, fix
-from layoutproof.hlo.found import Audit, Buffers, Casts, Location, Moves
+from layoutproof.hlo.found import Audit, Buffers, Casts, Location, Moves, Talks
 from layoutproof.pallas.judge import scope
 
 WORDS = {0: "proved", 1: "refuted", 2: "bad input", 3: "unknown"}
+WORTH = 0.9
+"""Of an array's bytes, what a candidate may still take: one that saves less is not worth a compilation."""
 _MOVES = {
     "relayout": "another layout: every element is rewritten",
     "space": "to another memory space, laid out as before",
@@ -41,13 +45,54 @@ def as_text(audit: Audit, top: int = 10, target: str | None = None) -> str:
         *_entries(audit, top),
         *_wasted(audit, top, target),
         *_moved(audit, top),
+        *_talked(audit, top),
         *_cast(audit, top),
         *_rest(audit),
     ]
     found = audit.findings()
     scope = _scope(audit)
-    last = f"{audit.file}: {WORDS[exit_code(found)]}" + (f"; Mosaic kernels: {scope}" if scope else "")
+    last = f"{audit.file}: {_headline(audit, exit_code(found))}" + (f"; Mosaic kernels: {scope}" if scope else "")
     return "\n".join([*map(visible, lines), *_trouble(found, top), visible(last)])
+
+
+def _headline(audit: Audit, code: int) -> str:
+    """What was asked, with what came of it, and what was found besides: no property of a program that is proved."""
+    asked = []
+    if audit.casts:
+        count = sum(each.count for each in audit.casts.values())
+        kept = sum(each.count for each in audit.casts.values() if each.cast.verdict is Verdict.PROVED)
+        asked.append(f"{kept} of {count} bitcast{_s(count)} proved to keep every byte")
+    if any(each.scheduled and each.whole for each in audit.programs):
+        twice = f"{audit.contradicted} buffer{_s(audit.contradicted)} with two layouts"
+        asked.append(twice if audit.contradicted else "no buffer with two layouts")
+    if kernels := sum(audit.kernels.values()):
+        asked.append(f"{audit.kernels['proved']} of {kernels} answers about Mosaic kernels proved")
+    if compared := audit.compared:
+        asked.append(f"{compared - len(audit.differences)} of {compared} of XLA's sizes are ours")
+    said = ", ".join(asked) or "nothing asked"
+    return f"{WORDS[code]}; {said}; {_besides(audit)}" if code else f"{said}; {_besides(audit)}"
+
+
+def _besides(audit: Audit) -> str:
+    """Padding, copies and collectives, as the last line has them."""
+    if not audit.instructions:
+        return "no instruction"
+    _, unpadded, padded = sums(audit)["total"]
+    found = [f"{size(padded - unpadded)} of {size(padded)} is padding" if padded > unpadded else "no padding"]
+    moved = [each for each in audit.moves.values() if each.move.kind == "relayout"]
+    copies = sum(each.count for each in moved)
+    amount = sum(each.count * each.move.size for each in moved)
+    found.append(f"{copies} relayout{_s(copies)} ({size(amount)}{_in_loops(moved)})" if moved else "no relayout")
+    talks = [*audit.talks.values()]
+    count = sum(each.count for each in talks)
+    found.append(f"{count} collective{_s(count)}" + (f" ({_in_loops(talks)[2:]})" if _in_loops(talks) else ""))
+    return ", ".join(found) if talks else ", ".join([*found[:2], "no collective"])
+
+
+def _in_loops(of: Sequence[Moves | Talks]) -> str:
+    """How many of them run in a loop, "" for none."""
+    count = sum(each.count for each in of if each.runs.times not in (0, 1))
+    return f", {count} in a loop" if count else ""
 
 
 def _scope(audit: Audit) -> str:
@@ -79,6 +124,7 @@ def _audit_json(audit: Audit, top: int, target: str | None) -> dict[str, Any]:
         "memory_spaces": {str(space): size for space, size in sorted(spaces(audit).items())},
         "wasters": [_waster(b, target) for b in wasters(audit, top)],
         "copies": [_move(m) for m in _by_size(audit)],
+        "collectives": [_talk(t) for t in _by_bytes(audit)],
         "copies_in_fusions": dict(audit.fused_moves),
         "bitcasts": [_cast_json(cast) for cast in audit.casts.values()],
         "fusion_roots": dict(audit.roots),
@@ -150,15 +196,48 @@ def _wasted(audit: Audit, top: int, target: str | None) -> Iterator[str]:
     if not worst:
         return
     rule = target or "v4 and later"
-    yield f"  top wasters, with what would waste less on {rule}"
+    yield f"  top wasters, with what you could change, by the tiles of {rule}"
     for b in worst:
         array = b.array
         times = f"{array.padded / array.unpadded:.1f}x" if array.unpadded else "all"
         yield f"    {size(array.waste * b.count):>10} wasted, {times}: {b.count} of {array.text}"
         yield f"               first {_where(b.first)}"
-        found = _fix(b, target)
-        if found is not None:
-            yield f"               fix: {found}"
+        yield from (f"               {line}" for line in _control(audit, b, target))
+
+
+def _control(audit: Audit, b: Buffers, target: str | None) -> Iterator[str]:
+    """Whose choice an array's layout is, and what would take fewer bytes where it is the user's."""
+    constant = audit.buffers.get(("constant", b.array.text)) is b
+    yours = [_parameter_name(audit, number) for number in b.given] + [f"result {number}" for number in b.results]
+    rest = b.count - len(yours)
+    if not yours:
+        what = "a constant" if constant else f"a temporary{'' if b.count == 1 else ', like the others'}"
+        shape = f"; its shape is that of {b.first.source}" if b.first.source else ""
+        yield f"{what}, laid out by the compiler{shape}"
+        return
+    others = f"; {rest} more {'is' if rest == 1 else 'are'} the compiler's" if rest > 0 else ""
+    yield f"yours: {shorten(', '.join(yours), 120)}{others}"
+    found, own = _fix(b, target), b.array.padded
+    if found is None:
+        return
+    if found.layout and found.layout_bytes <= own * WORTH:
+        order = found.layout[found.layout.index("{") :]
+        yield f"candidate: laid out {order} it would save {own - found.layout_bytes} bytes; {_untried(audit)}"
+    if found.merged and found.merged_bytes <= own * WORTH and b.given:
+        yield f"candidate: held as {found.merged} it would save {own - found.merged_bytes} bytes; {_untried(audit)}"
+
+
+def _untried(audit: Audit) -> str:
+    """That a candidate was not compiled, and what would: the text of a compiled program cannot be."""
+    compiled = any(each.scheduled for each in audit.programs)
+    return "not tried: layoutproof compile --try" if compiled else "not tried: add --try"
+
+
+def _parameter_name(audit: Audit, number: int) -> str:
+    """A parameter of the entry with the name that the user's program gives it."""
+    given = (p for program in audit.programs for p in program.parameters if p.number == number)
+    name = next((p.location.op_name for p in given), "")
+    return f"parameter {number}" + (f" {name}" if name else "")
 
 
 def _moved(audit: Audit, top: int) -> Iterator[str]:
@@ -171,9 +250,43 @@ def _moved(audit: Audit, top: int) -> Iterator[str]:
     for m in moved[:top]:
         yield f"    {size(m.move.size * m.count):>10} {m.count} {m.opcode} {m.source.text} -> {m.target.text}"
         of = f"entry parameter {m.parameter}, at every call: " if m.parameter >= 0 else ""
-        yield f"               {of}{_MOVES[m.move.kind]}; first {_where(m.first)}"
+        yield f"               {of}{_MOVES[m.move.kind]}{_runs(m.runs)}; first {_where(m.first)}"
+        if m.parameter >= 0 and m.move.kind == "relayout" and m.opcode == "copy" and m.target.layout is not None:
+            name = _parameter_name(audit, m.parameter)
+            order = ",".join(map(str, m.target.layout.minor_to_major))
+            what = f"{name} passed as {{{order}}} would save {m.move.size} bytes a call if the rest stayed as it is"
+            yield f"               candidate: {what}; {_untried(audit)}"
     if len(moved) > top:
         yield f"    .. {len(moved) - top} more; --json has them"
+
+
+def _talked(audit: Audit, top: int) -> Iterator[str]:
+    """The collectives, the most bytes of all runs first; what runs in a loop says so."""
+    talks = _by_bytes(audit)
+    if not talks:
+        return
+    kinds = Counter[str]()
+    for t in talks:
+        kinds[t.kind] += t.count
+    yield "  collectives: " + ", ".join(f"{n} {kind}" for kind, n in kinds.most_common())
+    for t in talks[:top]:
+        amount = "unknown" if t.bytes is None else size(t.bytes * t.count)
+        yield f"    {amount:>10} {t.count} {shorten(t.does, 120)}"
+        received = "" if t.moved is None else f"each device receives {size(t.moved)} or more each time"
+        yield f"               {received}{_runs(t.runs) if received else _runs(t.runs)[2:]}; first {_where(t.first)}"
+    if len(talks) > top:
+        yield f"    .. {len(talks) - top} more; --json has them"
+
+
+def _runs(runs: Runs) -> str:
+    """How often something runs, where that is not once a call."""
+    if runs.times in (0, 1) and not runs.sometimes:
+        return ""
+    if runs.times is None:
+        return f", in a loop of unknown trips ({runs.why})"
+    if runs.times == 1:
+        return ", in a branch"
+    return f", {runs_in_words(runs)} a call: in a loop" + (" and a branch" if runs.sometimes else "")
 
 
 def _cast(audit: Audit, top: int) -> Iterator[str]:
@@ -214,7 +327,16 @@ def _trouble(found: Sequence[Finding], top: int) -> Iterator[str]:
 
 
 def _by_size(audit: Audit) -> list[Moves]:
-    return sorted(audit.moves.values(), key=lambda m: (-m.move.size * m.count, m.first.line))
+    return sorted(audit.moves.values(), key=lambda m: (-m.move.size * m.count * (m.runs.times or 1), m.first.line))
+
+
+def _by_bytes(audit: Audit) -> list[Talks]:
+    """Unknown bytes first: they may be the most."""
+
+    def weight(t: Talks) -> tuple[bool, int, int]:
+        return (t.bytes is not None, -(t.bytes or 0) * t.count * (t.runs.times or 1), t.first.line)
+
+    return sorted(audit.talks.values(), key=weight)
 
 
 def _fix(b: Buffers, target: str | None) -> Fix | None:
@@ -250,6 +372,8 @@ def _waster(b: Buffers, target: str | None) -> dict[str, Any]:
         "unpadded": array.unpadded,
         "padded": array.padded,
         "fix": shown,
+        "parameters": list(b.given),
+        "results": list(b.results),
         **_location(b.first),
     }
 
@@ -278,11 +402,21 @@ def _move(m: Moves) -> dict[str, Any]:
         "count": m.count,
         "bytes": m.move.size,
         "parameter": None if m.parameter < 0 else m.parameter,
+        **_runs_json(m.runs),
         "reason": m.move.reason,
         "counterexample": plain(m.move.element),
         "decided_by": m.move.decided_by,
         **_location(m.first),
     }
+
+
+def _runs_json(runs: Runs) -> dict[str, Any]:
+    return {"times": runs.times, "sometimes": runs.sometimes, "why": runs.why}
+
+
+def _talk(t: Talks) -> dict[str, Any]:
+    fields = ("kind", "does", "bytes", "moved", "count")
+    return {**{name: getattr(t, name) for name in fields}, **_runs_json(t.runs), **_location(t.first)}
 
 
 def _s(count: int) -> str:

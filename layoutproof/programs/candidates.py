@@ -251,7 +251,7 @@ def _all(record: Record, donors: bool, target: str) -> Iterator[Candidate]:
     yield Candidate(
         "auto",
         "the compiler chooses the layouts of all parameters and results",
-        "in_shardings=Format(Layout.AUTO), out_shardings=Format(Layout.AUTO), then device_put to compiled.input_formats",
+        "in_shardings and out_shardings: Format(Layout.AUTO), then device_put to compiled.input_formats",
         orders=dict.fromkeys(whole, AUTO),
         results={value.number: AUTO for value in record.results},
     )

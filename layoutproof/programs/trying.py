@@ -126,7 +126,9 @@ def _of_dump(text: str, mesh: Any) -> _Program:
             main = _main(ir.Module.parse(portable))
             ins, outs = (list(map(_aval, side)) for side in (main.type.inputs, main.type.results))
     except Exception as error:
-        raise LayoutError(f"jaxlib makes no program of this text: {shorten(' '.join(str(error).split()), 200)}") from None
+        raise LayoutError(
+            f"jaxlib makes no program of this text: {shorten(' '.join(str(error).split()), 200)}"
+        ) from None
     function = _inlined(portable, outs)
     one = jax.sharding.SingleDeviceSharding(mesh.devices.flat[0])
     arrays = [jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=one) for aval in ins]

@@ -128,7 +128,7 @@ def test_a_dump_is_read_as_it_comes(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(data)
     audits, _ = commands(tmp_path, *(["hlo", name] for name in forms))
     first = audits[0]
-    assert (first.code, "plain.txt: proved" in first.out) == (0, True)
+    assert (first.code, "plain.txt: 1 of 1 bitcast proved" in first.out) == (0, True)
     for name, answer in zip(forms, audits, strict=True):
         assert answer == (first.code, first.out.replace("plain.txt", name), first.err)
     gated, _ = commands(tmp_path, *(["gate", "plain.txt", name] for name in forms))

@@ -31,7 +31,10 @@ def test_a_file(run: Any) -> None:
     code, out, _ = run("good.txt")
     assert code == 0
     assert out.startswith("good.txt: 1 program (small), 2 computations, 6 instructions")
-    assert out.endswith("good.txt: proved\n")
+    assert out.endswith(
+        "good.txt: 1 of 1 bitcast proved to keep every byte, no buffer with two layouts; "
+        "120.0 KiB of 144.0 KiB is padding, 1 relayout (136.0 KiB), no collective\n"
+    )
 
 
 def test_a_file_as_json(run: Any) -> None:
@@ -51,7 +54,7 @@ def test_a_folder(run: Any) -> None:
     code, out, _ = run(".")
     assert code == 1
     assert "not HLO text, not read: notes.txt" in out
-    assert "good.txt: proved" in out
+    assert "good.txt: 1 of 1 bitcast proved" in out
     assert "broken.txt: bad input" in out
     assert "wrong.hlo: refuted" in out
     code, out, _ = run(".", "--json")

@@ -12,7 +12,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.hlo import bitcasts
 from layoutproof.hlo.audit import audit, audit_file
 from layoutproof.hlo.found import Audit
-from layoutproof.hlo.report import as_text
+from layoutproof.hlo.report import as_json, as_text
 from layoutproof.hlo.shapes import Array, Shapes, read_array
 from layoutproof.hlotext.lines import read_hlo
 from tests.hlo.dumps import SMALL, dump_on_cpu
@@ -62,7 +62,9 @@ def test_the_small_program() -> None:
     text = as_text(found)
     assert "124.0 KiB" not in text
     assert "120.0 KiB wasted, 16.0x: 1 of f32[256,8]{1,0:T(8,128)}" in text
-    assert "fix: layout f32[256,8]{0,1:T(8,128)}: 8192 bytes" in text
+    assert "yours: result 0" in text
+    assert "candidate: laid out {0,1:T(8,128)} it would save 122880 bytes; not tried" in text
+    assert "fix" not in text
     assert "copy.1 (line 25, f/transpose model.py:7)" in text
 
 
@@ -279,3 +281,76 @@ def by_hand(text: str) -> int:
     for extent in extents:
         total *= extent
     return -(-total * int(bits_text or max(8, int(width or 8))) // 8)
+
+
+LOOP = """HloModule looped, is_scheduled=true, num_partitions=4
+
+add {
+  a = f32[]{:T(128)} parameter(0)
+  b = f32[]{:T(128)} parameter(1)
+  ROOT sum = f32[]{:T(128)} add(a, b)
+}
+
+body {
+  arg = (s32[]{:T(128)}, f32[256,8]{1,0:T(8,128)}) parameter(0)
+  i = s32[]{:T(128)} get-tuple-element(arg), index=0
+  x = f32[256,8]{1,0:T(8,128)} get-tuple-element(arg), index=1
+  one = s32[]{:T(128)} constant(1)
+  next = s32[]{:T(128)} add(i, one)
+  turned = f32[256,8]{0,1:T(8,128)} copy(x)
+  summed = f32[256,8]{0,1:T(8,128)} all-reduce(turned), replica_groups={{0,1},{2,3}}, channel_id=1, \
+use_global_device_ids=true, to_apply=add, metadata={op_name="f/psum" source_file="model.py" source_line=9}
+  back = f32[256,8]{1,0:T(8,128)} copy(summed)
+  ROOT both = (s32[]{:T(128)}, f32[256,8]{1,0:T(8,128)}) tuple(next, back)
+}
+
+test {
+  arg.1 = (s32[]{:T(128)}, f32[256,8]{1,0:T(8,128)}) parameter(0)
+  i.1 = s32[]{:T(128)} get-tuple-element(arg.1), index=0
+  n = s32[]{:T(128)} constant(12)
+  ROOT less = pred[]{:T(512)} compare(i.1, n), direction=LT
+}
+
+ENTRY main {
+  p = f32[256,8]{1,0:T(8,128)} parameter(0), metadata={op_name="x"}
+  zero = s32[]{:T(128)} constant(0)
+  start = (s32[]{:T(128)}, f32[256,8]{1,0:T(8,128)}) tuple(zero, p)
+  loop = (s32[]{:T(128)}, f32[256,8]{1,0:T(8,128)}) while(start), condition=test, body=body
+  last = f32[256,8]{1,0:T(8,128)} get-tuple-element(loop), index=1
+  ROOT out = f32[256,8]{0,1:T(8,128)} copy(last)
+}
+"""
+"""An all-reduce and two copies in a loop of twelve trips, and a copy after it."""
+
+
+def test_collectives_and_copies_say_how_often_they_run() -> None:
+    """In a loop with its trips, or with why nobody knows them; outside of it nothing is said."""
+    text = as_text(audited(LOOP))
+    assert "collectives: 1 all-reduce" in text
+    assert "all-reduce reduced by add over {0,1},{2,3}" in text
+    assert "each device receives 8192 B or more each time, 12 times a call: in a loop; first summed" in text
+    assert text.endswith("no buffer with two layouts; 242.5 KiB of 282.5 KiB is padding, 3 relayouts (408.0 KiB, "
+                         "2 in a loop), 1 collective (1 in a loop)")  # fmt: skip
+    assert text.count("12 times a call") == 3
+    shown = as_json([audited(LOOP)])["results"][0]
+    assert [(c["kind"], c["times"], c["count"]) for c in shown["collectives"]] == [("all-reduce", 12, 1)]
+    assert sorted((c["times"], c["count"]) for c in shown["copies"]) == [(1, 1), (12, 1), (12, 1)]
+    unknown = LOOP.replace("s32[]{:T(128)} constant(12)", 's32[]{:T(128)} custom-call(), custom_call_target="n"')
+    text = as_text(audited(unknown))
+    assert "in a loop of unknown trips (the trip count of loop is unknown: " in text
+    assert as_json([audited(unknown)])["results"][0]["collectives"][0]["times"] is None
+
+
+def test_what_the_user_chooses_and_what_the_compiler() -> None:
+    """A candidate stands beside a parameter or a result, never beside a temporary, and never takes a part away."""
+    text = as_text(audited(LOOP))
+    parts = {part.partition(" of ")[2].partition("\n")[0]: part for part in text.split(" wasted, ")[1:]}
+    given = parts["f32[256,8]{1,0:T(8,128)}"]
+    assert "yours: parameter 0 x" in given.partition("wasted")[0]
+    assert "would save 122880 bytes; not tried: layoutproof compile --try" in given
+    assert "wastes nothing" not in text
+    temporary = SMALL.replace("ROOT %copy.1", "%copy.1").replace("->f32[256,8]{1,0", "->f32[256,8]{0,1")
+    temporary = f"{temporary[:-2]}  ROOT %copy.2 = f32[256,8]{{0,1:T(8,128)}} copy(%copy.1)\n}}\n"
+    text = as_text(audited(temporary))
+    assert "a temporary, laid out by the compiler; its shape is that of model.py:7" in text
+    assert "candidate" not in text

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from layoutproof.cli.arguments import json_flag, print_json, say, write_whole
+from layoutproof.cli.arguments import json_flag, print_json, say, waiting, write_whole
 from layoutproof.core.document import document
 from layoutproof.core.errors import LayoutError, shorten
 
@@ -73,8 +72,8 @@ def command(
     of its own; nothing is computed.
 
     With --try the program is compiled again with each candidate that its user controls: other layouts of parameters and
-    results (the compiler's own choice too), donation, parameters held padded or reshaped. What lessens memory, copies or
-    estimated cycles, and makes none of them more, is called a fix.
+    results (the compiler's own choice too), donation, parameters held padded or reshaped. What lessens memory, copies
+    or estimated cycles, and makes none of them more, is called a fix.
 
     Exit codes: 0 compiled, 1 a compiler refused it, 2 bad input, 3 not installed, time limit or abort.
     """
@@ -90,7 +89,9 @@ def command(
                 "--arg, --kwarg, --target and --libtpu are for a function; a dump is compiled already"
             )
         if try_:
-            raise click.UsageError("--try is for a function; of a dump `layoutproof hlo FILE --try --target NAME` tells")
+            raise click.UsageError(
+                "--try is for a function; of a dump `layoutproof hlo FILE --try --target NAME` tells"
+            )
         answer = of_compiled(program, axes, top)
     else:
         asked = asked_for(
@@ -109,7 +110,7 @@ def command(
         bound = None if memory is None else amount(memory)
         found = _told(made(asked, seconds, bound, _progress), len(asked))
         answer = gathered(
-            with_advice(found, seconds, bound, told) if try_ else ((each, None) for each in found),
+            with_advice(found, seconds, bound, waiting) if try_ else ((each, None) for each in found),
             top,
         )
     written = [] if output is None else _write(output, answer)
@@ -122,20 +123,14 @@ def command(
 
 
 def _progress(asked: Asked, what: str) -> None:
-    told(f"{asked.title}: {what}")
-
-
-def told(what: str) -> None:
-    """One line for who waits at a terminal."""
-    if sys.stderr.isatty():
-        say(what, err=True)
+    waiting(f"{asked.title}: {what}")
 
 
 def _told(found: Iterator[Made], many: int) -> Iterator[Made]:
     """Each as it comes; of several one line says that it is there, for who waits."""
     for number, each in enumerate(found, 1):
-        if many > 1 and sys.stderr.isatty():
-            say(f"{number} of {many}: {each.asked.title}", err=True)
+        if many > 1:
+            waiting(f"{number} of {many}: {each.asked.title}")
         yield each
 
 
