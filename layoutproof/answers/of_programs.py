@@ -136,8 +136,7 @@ def with_advice(
 ) -> Iterator[tuple[Made, Advice | None]]:
     """Each program that was compiled, with what was tried for it. seconds, memory: that one candidate may take."""
     for each in found:
-        names = () if each.record is None else [value.name for value in each.record.parameters]
-        yield each, None if each.record is None else advice(each.asked, names, seconds, memory, progress)
+        yield each, None if each.record is None else advice(each.asked, seconds, memory, progress)
 
 
 def asked_for(

@@ -98,6 +98,8 @@ class Advice:
                 yield f"           and {len(each.layouts) - _SHOWN} more; --json has them"
         if not self.fixes:
             yield "  fix      none: no candidate helped"
+        if any(each.candidate.orders or each.candidate.reshaped or each.candidate.padded for each in self.fixes):
+            yield f"  note     {_NOTE}"
         for each in self.tries:
             if each.verdict != "helped":
                 said = each.problem if each.figures is None else changes(before, each.figures)
@@ -105,19 +107,19 @@ class Advice:
 
 
 _SHOWN = 4
+_NOTE = "a parameter in another form saves nothing where the array has to be brought into it first: it is made so"
 _WORDS = {"same": "no help", "worse": "worse", "trade": "a trade", "failed": "failed"}
 
 
 def advice(
     asked: Asked,
-    names: Sequence[str] = (),
     seconds: float = LONGEST,
     memory: int | None = None,
     progress: Callable[[str], None] = lambda what: None,
 ) -> Advice:
     """What was tried for one program.
 
-    names: of its parameters.  seconds, memory: that one candidate may take, in a process of its
+    seconds, memory: that one candidate may take, in a process of its
     own.  progress: is called with what is done now.
     """
     try:
@@ -126,7 +128,7 @@ def advice(
         return _nothing(asked.title, error.problem, bad=True)
     if why := missing(sound):
         return _nothing(sound.title, f"not compiled: {why}")
-    return _tried(sound, request_of(sound), names, seconds, memory, progress)
+    return _tried(sound, request_of(sound), (), seconds, memory, progress)
 
 
 def advice_on_dump(
@@ -142,7 +144,7 @@ def advice_on_dump(
 ) -> Advice:
     """The same of a program in HLO text.
 
-    title: its file.  scheduled: its compiler has been at work already.  partitions: devices that run it.
+    title: its file.  names: of its parameters.  scheduled: its compiler has been at work already.  partitions: devices that run it.
 
     A compiled text is not compiled again: its bitcasts name bytes of the layouts that the compiler chose, so with other
     layouts it would be another program.
@@ -185,8 +187,9 @@ def _tried(
     if made.record is None or answer.value is None:
         why = "not compiled" if made.problem is None else made.problem.reason
         return _nothing(asked.title, f"{why}; {GIVE}" if "hlo" in request else why)
+    kept, donors, own = answer.value["kept"], answer.value["donors"], answer.value["names"]
+    names = names or [own[number] for number in kept or range(len(own)) if number < len(own)]
     before = _named(made.record, names)
-    kept, donors = answer.value["kept"], answer.value["donors"]
     target = DEFAULT_TARGET if asked.target == CPU else asked.target
     chosen = candidates(before, donors, target)
 

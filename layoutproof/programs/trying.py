@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import importlib
+import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -25,16 +26,18 @@ from layoutproof.programs import compiling
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Program:
     """A program as a function of its arrays. arrays: their shapes with shardings.  donated: by number, of those that
-    the user gives away, None where that cannot be told."""
+    the user gives away, None where that cannot be told.  names: of the arrays, () where nobody says."""
 
     function: Callable[..., Any]
     arrays: Sequence[Any]
     donated: frozenset[int] | None
+    names: Sequence[str] = ()
 
 
 def answered(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     """One program with the candidate `change`: as `compiling.answered`, with `kept`: the arrays by number that are
-    parameters of what was compiled, in their order, and `donors`: whether it is known which ones are donated."""
+    parameters of what was compiled, in their order, `names` of the arrays, and `donors`: whether it is known which ones
+    are donated."""
     about: dict[str, Any] = {}
 
     def lower(request: Mapping[str, Any]) -> tuple[Any, list[str]]:
@@ -56,7 +59,7 @@ def _lowered(request: Mapping[str, Any]) -> tuple[Any, list[str], dict[str, Any]
             stack.enter_context(jax.set_mesh(mesh) if hasattr(jax, "set_mesh") else mesh)
         change = _by_array(request["change"], request.get("kept"))
         lowered = _jitted(program, change, mesh).lower(*_changed(program.arrays, change))
-        about = {"kept": _kept(lowered), "donors": program.donated is not None}
+        about = {"kept": _kept(lowered), "donors": program.donated is not None, "names": list(program.names)}
         return lowered, compiling._names(jax, lowered), about
 
 
@@ -72,7 +75,8 @@ def _of_function(request: Mapping[str, Any], mesh: Any, stack: contextlib.ExitSt
         kwargs = {name: compiling._tree(value) for name, value in request["kwargs"].items()}
         user._check_arity(function, place, given, kwargs)
         args = compiling._placed(given, request, mesh)
-    leaves, tree = jax.tree_util.tree_flatten((args, kwargs))
+    paths, tree = jax.tree_util.tree_flatten_with_path((args, kwargs))
+    leaves = [leaf for _, leaf in paths]
     arrays = [k for k, leaf in enumerate(leaves) if isinstance(leaf, jax.ShapeDtypeStruct)]
     outs = compiling._out(request, mesh) if request["out"] else None
 
@@ -85,7 +89,19 @@ def _of_function(request: Mapping[str, Any], mesh: Any, stack: contextlib.ExitSt
         return result if outs is None else jax.lax.with_sharding_constraint(result, outs)
 
     flat.__name__ = getattr(function, "__name__", "program")
-    return _Program(flat, [leaves[k] for k in arrays], _donated(request, function, args, kwargs, arrays))
+    names = [_name(function, paths[k][0]) for k in arrays]
+    return _Program(flat, [leaves[k] for k in arrays], _donated(request, function, args, kwargs, arrays), names)
+
+
+def _name(function: Any, path: Sequence[Any]) -> str:
+    """What the user's function calls an array: `params['w']`. path: in the pair of its arguments and named arguments."""
+    jax = need_jax()
+    named, rest = path[0].idx == 1, path[2:]
+    first = path[1].key if named else f"argument {path[1].idx}"
+    with contextlib.suppress(ValueError, TypeError, IndexError):
+        if not named:
+            first = list(inspect.signature(function).parameters)[path[1].idx]
+    return f"{first}{jax.tree_util.keystr(rest)}"
 
 
 def _donated(
