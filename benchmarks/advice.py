@@ -82,7 +82,7 @@ def kernel_boundary(x: Any, w: Any) -> Any:
     from jax.experimental import pallas as pl
 
     def body(a: Any, b: Any, o: Any) -> None:
-        o[...] = (a[...] @ b[...]).astype(o.dtype)
+        o[...] = jax.numpy.dot(a[...], b[...], preferred_element_type="float32").astype(o.dtype)
 
     weight = w.swapaxes(0, 1)
     return pl.pallas_call(

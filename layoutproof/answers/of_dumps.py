@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -45,7 +45,8 @@ class Audited(Answer):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """All that is unknown, refuted or wrong, dump by dump, the worst of each last; why nothing could be tried."""
-        return tuple(finding for each in (*self.audits, *self.advice) for finding in _findings(each))
+        audited = tuple(finding for audit in self.audits for finding in audit.findings())
+        return (*audited, *(finding for each in self.advice for finding in each.findings))
 
     @property
     def exit_code(self) -> int:
@@ -68,10 +69,6 @@ class Audited(Answer):
         """What `layoutproof hlo --json` prints."""
         found = report.as_json(self.audits, self.others, self.top, self.target)
         return {**found, "exit_code": self.exit_code, "tried": [each.as_dict() for each in self.advice]}
-
-
-def _findings(of: Audit | Advice) -> Sequence[Finding]:
-    return of.findings() if isinstance(of, Audit) else of.findings
 
 
 def tried_text(of: Advice) -> str:
@@ -111,9 +108,8 @@ def audit(hlo: Any, *, target: str | None = None, top: int = 10, jobs: int = 1, 
     files, others = dumps_of(Path(text))
     if not try_:
         return Audited(tuple(audits_of(Path(text), files, rules, jobs)), tuple(others), rules, top)
-    found = [(each, advice_of(each, words, chip)) for each, words in texts_of(Path(text), files, rules)]
-    audits, tried = zip(*found, strict=True)
-    return Audited(audits, tuple(others), rules, top, tried)
+    read = [(each, advice_of(each, words, chip)) for each, words in texts_of(Path(text), files, rules)]
+    return Audited(tuple(each for each, _ in read), tuple(others), rules, top, tuple(about for _, about in read))
 
 
 def rules_and_target(target: str | None, try_: bool) -> tuple[str | None, str]:

@@ -124,7 +124,7 @@ class _Figures(_Part):
 
     arguments: int | None
     temporaries: int | None
-    peak: int | None
+    memory: int | None = Field(description="arguments, results and temporaries, less what they share")
     copied: int = Field(description="bytes that copies between layouts read and write in one run")
     copies: int = Field(description="how often one runs")
     copied_each_trip: int = Field(description="the same bytes of loops whose trip count is unknown, for one trip")

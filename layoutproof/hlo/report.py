@@ -211,9 +211,11 @@ def _control(audit: Audit, b: Buffers, target: str | None) -> Iterator[str]:
     yours = [_parameter_name(audit, number) for number in b.given] + [f"result {number}" for number in b.results]
     rest = b.count - len(yours)
     if not yours:
-        what = "a constant" if constant else f"a temporary{'' if b.count == 1 else ', like the others'}"
-        shape = f"; its shape is that of {b.first.source}" if b.first.source else ""
-        yield f"{what}, laid out by the compiler{shape}"
+        kind = "constant" if constant else "temporary"
+        many = {"constant": "constants", "temporary": "temporaries"}
+        what, whose = (f"a {kind}", "its") if b.count == 1 else (many[kind], "the first one's")
+        shape = f"; {whose} shape is that of {b.first.source}"
+        yield f"{what}, laid out by the compiler{shape if b.first.source else ''}"
         return
     others = f"; {rest} more {'is' if rest == 1 else 'are'} the compiler's" if rest > 0 else ""
     yield f"yours: {shorten(', '.join(yours), 120)}{others}"

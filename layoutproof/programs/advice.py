@@ -6,12 +6,12 @@ Only what helped is called a fix.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from layoutproof.compiler.child import Answer
-from layoutproof.compiler.several import ask_several
+from layoutproof.compiler.rounds import ask_in_rounds
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Finding, as_dict
 from layoutproof.core.result import Verdict
@@ -144,7 +144,8 @@ def advice_on_dump(
 ) -> Advice:
     """The same of a program in HLO text.
 
-    title: its file.  names: of its parameters.  scheduled: its compiler has been at work already.  partitions: devices that run it.
+    title: its file.  names: of its parameters.  scheduled: its compiler has been at work already.  partitions: devices
+    that run it.
 
     A compiled text is not compiled again: its bitcasts name bytes of the layouts that the compiler chose, so with other
     layouts it would be another program.
@@ -174,47 +175,63 @@ def _tried(
     progress: Callable[[str], None],
 ) -> Advice:
     child = replace(child_of(asked, seconds, memory), program=_PROGRAM)
+    asking: list[Candidate] = []
 
-    def ask(given: Sequence[Candidate], kept: object) -> list[Answer[dict[str, Any]]]:
-        def tell(number: int, what: object) -> None:
-            progress(f"{asked.title}: {number + 1} of {len(given)}: {what or 'done'}: {given[number].what}")
+    def requests() -> _Plan:
+        """The plan, with a request for each candidate."""
+        plan = _plan(asked, "hlo" in request, names)
+        kept, given = None, next(plan)
+        while True:
+            asking[:] = given
+            answers = yield [{**request, "change": each.change, "kept": kept} for each in given]
+            if kept is None and answers[0].value is not None:
+                kept = answers[0].value.get("kept")
+            try:
+                given = plan.send(answers)
+            except StopIteration as end:
+                found: Advice = end.value
+                return found
 
-        requests = [{**request, "change": each.change, "kept": kept} for each in given]
-        return ask_several(child, requests, dict, tell)
+    def tell(number: int, what: object) -> None:
+        progress(f"{asked.title}: {number + 1} of {len(asking)}: {what or 'done'}: {asking[number].what}")
 
-    (answer,) = ask([NOTHING], None)
+    return ask_in_rounds(child, requests(), dict, tell)
+
+
+_Answers = list[Answer[dict[str, Any]]]
+_Plan = Generator[Sequence[Any], _Answers, Advice]
+
+
+def _plan(asked: Asked, dump: bool, names: Sequence[str]) -> Generator[Sequence[Candidate], _Answers, Advice]:
+    """Yields what is to be compiled, is sent the answers: the program as it is, each candidate, all that helped."""
+    (answer,) = yield [NOTHING]
     made = made_of(asked, answer)
     if made.record is None or answer.value is None:
         why = "not compiled" if made.problem is None else made.problem.reason
-        return _nothing(asked.title, f"{why}; {GIVE}" if "hlo" in request else why)
-    kept, donors, own = answer.value["kept"], answer.value["donors"], answer.value["names"]
+        return _nothing(asked.title, f"{why}; {GIVE}" if dump else why)
+    kept, donors, own = (answer.value[key] for key in ("kept", "donors", "names"))
     names = names or [own[number] for number in kept or range(len(own)) if number < len(own)]
     before = _named(made.record, names)
-    target = DEFAULT_TARGET if asked.target == CPU else asked.target
-    chosen = candidates(before, donors, target)
+    chosen = candidates(before, donors, DEFAULT_TARGET if asked.target == CPU else asked.target)
 
-    def outcomes(given: Sequence[Candidate]) -> list[Try]:
-        found = []
-        for candidate, each in zip(given, ask(given, kept), strict=True):
-            result = made_of(asked, each)
-            if result.record is None:
-                why = result.problem.reason if result.problem is not None else "not compiled"
-                found.append(Try(candidate, "failed", problem=why))
-            else:
-                found.append(judged(candidate, before, _named(result.record, names)))
-        return found
+    def outcome(candidate: Candidate, answer: Answer[dict[str, Any]]) -> Try:
+        result = made_of(asked, answer)
+        if result.record is None:
+            why = result.problem.reason if result.problem is not None else "not compiled"
+            return Try(candidate, "failed", problem=why)
+        return judged(candidate, before, _named(result.record, names))
 
-    tries = outcomes(chosen)
+    answers = yield chosen
+    tries = list(map(outcome, chosen, answers))
     was = figures(before)
-    ranked = sorted(tries, key=lambda t: gain(was, t), reverse=True)
-    both = together(ranked)
-    last = None if both is None else outcomes([both])[0]
-    undone = (
-        [_problem(asked.title, f"no candidate was compiled: {tries[0].problem}")]
-        if tries and all(each.verdict == "failed" for each in tries)
-        else []
-    )
-    return Advice(asked.title, before.made.compiler, was, tuple(tries), last, tuple(undone))
+    both = together(sorted(tries, key=lambda each: gain(was, each), reverse=True))
+    last = None
+    if both is not None:
+        (answer,) = yield [both]
+        last = outcome(both, answer)
+    undone = tries and all(each.verdict == "failed" for each in tries)
+    findings = (_problem(asked.title, f"no candidate was compiled: {tries[0].problem}"),) if undone else ()
+    return Advice(asked.title, before.made.compiler, was, tuple(tries), last, findings)
 
 
 def _named(record: Record, names: Sequence[str]) -> Record:

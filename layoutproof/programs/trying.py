@@ -94,7 +94,7 @@ def _of_function(request: Mapping[str, Any], mesh: Any, stack: contextlib.ExitSt
 
 
 def _name(function: Any, path: Sequence[Any]) -> str:
-    """What the user's function calls an array: `params['w']`. path: in the pair of its arguments and named arguments."""
+    """What the user's function calls an array: `params['w']`. path: in the pair of arguments and named ones."""
     jax = need_jax()
     named, rest = path[0].idx == 1, path[2:]
     first = path[1].key if named else f"argument {path[1].idx}"

@@ -112,11 +112,11 @@ BEFORE = record()
     ("after", "verdict", "less", "more"),
     [
         ({}, "same", (), ()),
-        ({"peak": 1_400_000}, "helped", ("memory",), ()),
-        ({"peak": 1_590_000}, "same", (), ()),
-        ({"peak": 1_700_000}, "worse", (), ("memory",)),
+        ({"temporaries": 400_000}, "helped", ("memory",), ()),
+        ({"temporaries": 590_000}, "same", (), ()),
+        ({"temporaries": 700_000}, "worse", (), ("memory",)),
         ({"copies": ()}, "helped", ("copies",), ()),
-        ({"copies": (), "peak": 1_700_000}, "trade", ("copies",), ("memory",)),
+        ({"copies": (), "temporaries": 700_000}, "trade", ("copies",), ("memory",)),
         ({"cycles": 48_000}, "same", (), ()),
         ({"cycles": 40_000}, "helped", ("cycles",), ()),
         ({"cycles": 60_000}, "worse", (), ("cycles",)),
@@ -126,8 +126,8 @@ BEFORE = record()
 def test_whether_it_helped(after: dict[str, object], verdict: str, less: object, more: object) -> None:
     """Something is less and nothing is more; one percent of bytes and five of cycles are the same."""
     given = dict(after)
-    peak = given.pop("peak", None)
-    memory = BEFORE.memory if peak is None else replace(BEFORE.memory, peak=peak)  # type: ignore[arg-type]
+    size = given.pop("temporaries", None)
+    memory = BEFORE.memory if size is None else replace(BEFORE.memory, temporaries=size)  # type: ignore[arg-type]
     found = judged(NOTHING, BEFORE, replace(BEFORE, memory=memory, **given))  # type: ignore[arg-type]
     assert (found.verdict, found.less, found.more) == (verdict, less, more)
 
@@ -147,10 +147,11 @@ def test_what_is_brought_to_another_memory_is_no_copy_to_save() -> None:
     assert figures(replace(BEFORE, copies=(replace(BEFORE.copies[0], kind="space"),))).copied == 0
 
 
-def test_without_a_peak_it_is_made_of_the_parts() -> None:
-    """Arguments, results and temporaries, less what they share."""
-    memory = Memory(arguments=100, outputs=50, temporaries=7, aliased=50)
-    assert figures(replace(BEFORE, memory=memory)).peak == 107
+def test_memory_is_what_stands_in_hbm() -> None:
+    """Arguments, results and temporaries, less what they share; the compiler's peak counts VMEM too."""
+    memory = Memory(arguments=100, outputs=50, temporaries=7, aliased=50, peak=900)
+    assert figures(replace(BEFORE, memory=memory)).memory == 107
+    assert figures(replace(BEFORE, memory=replace(memory, temporaries=None))).memory == 900
 
 
 def test_what_the_compiler_chose_is_named() -> None:
@@ -171,6 +172,8 @@ def test_together_is_what_does_not_exclude_itself() -> None:
     assert found is not None
     assert (found.orders, found.results, found.donated) == ({1: (1, 0)}, {}, (1,))
     assert together(helped[:2]) is None
+    (padded,) = [each for each in candidates(BEFORE) if each.kind == "padding"]
+    assert together([Try(donated, "helped", now), Try(padded, "helped", now)]) is None
     assert together([Try(donated, "same", now), helped[0]]) is None
     assert gain(now, helped[0]) > gain(now, Try(auto, "same", now))
 
