@@ -107,7 +107,7 @@ class Advice:
 
 
 _SHOWN = 4
-_NOTE = "a parameter in another form saves nothing where the array has to be brought into it first: it is made so"
+_NOTE = "a parameter in another form saves only where the array is made in that form"
 _WORDS = {"same": "no help", "worse": "worse", "trade": "a trade", "failed": "failed"}
 
 
