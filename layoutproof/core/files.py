@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
+import json
 import os
 import stat
 import sys
@@ -67,6 +68,15 @@ def read(path: str | Path, most: int) -> bytes:
     if len(data) > most:
         raise _refused(path, _too_large(most))
     return data
+
+
+def read_json(path: str | Path, most: int) -> Any:
+    """What a file of JSON of at most `most` bytes holds. Raises LayoutError, with the file, where it holds none."""
+    data = read(path, most)
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise LayoutError(f"no JSON: {error}", file=str(path)) from None
 
 
 def files_in(folder: Path, ends: Sequence[str]) -> list[Path]:

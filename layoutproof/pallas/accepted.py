@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, unknown_name
-from layoutproof.core.files import read
+from layoutproof.core.files import read, read_json
 from layoutproof.core.finding import ACCEPTED, Finding, split_place
 from layoutproof.core.result import Verdict
 from layoutproof.pallas.findings import Judged
@@ -72,9 +72,9 @@ def baseline_text(calls: Iterable[Judged]) -> str:
 def read_baseline(path: Path) -> dict[str, str]:
     """Fingerprint -> why it is accepted. Raises LayoutError for a file that is none."""
     try:
-        data: Any = json.loads(read(path, _MOST))
-    except ValueError as error:
-        raise LayoutError(f"{path} is no baseline: {error}") from None
+        data = read_json(path, _MOST)
+    except LayoutError as error:
+        raise LayoutError(f"{path} is no baseline: {error.problem}") from None
     entries = data.get("accepted") if isinstance(data, dict) else None
     if not isinstance(data, dict) or data.get("version") != 2 or not isinstance(entries, dict):
         raise LayoutError(f'{path} is no baseline: it has {{"version": 2, "accepted": {{..}}}}')

@@ -10,7 +10,7 @@ from typing import Any
 
 from layoutproof.compiler.tracing import permit
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.files import MAX_TEXT, lines, read
+from layoutproof.core.files import MAX_TEXT, lines, read_json
 from layoutproof.core.finding import Finding
 from layoutproof.programs.claims import judge
 from layoutproof.programs.compile import Asked, Made, made
@@ -66,12 +66,7 @@ def _read(text: str) -> tuple[Record, str]:
     given = json.loads(text)
     if given.get("record"):
         file = given["record"]
-        try:
-            return read_record(json.loads(read(Path(file), MAX_TEXT)), file), ""
-        except (ValueError, RecursionError) as error:
-            if isinstance(error, LayoutError):
-                raise
-            raise LayoutError(f"no JSON: {error}", file=file) from None
+        return read_record(read_json(file, MAX_TEXT), file), ""
     file = given["dump"]
     with lines(Path(file)) as found:
         kept = list(found)

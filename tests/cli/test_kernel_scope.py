@@ -356,6 +356,7 @@ def test_a_baseline_accepts_what_it_records_and_nothing_else(run: Any) -> None:
     assert run(*UNKNOWN, "--kwarg", "many=16", "--baseline", "known.json")[0] == 3
     for text, problem in (
         ("[]", "is no baseline"),
+        ('{"version": ' + "[" * 9_000, "is no baseline: no JSON: maximum recursion depth"),
         ("{", "is no baseline"),
         ('{"version": 9, "accepted": {}}', "is no"),
     ):

@@ -27,6 +27,7 @@ FOUND = (
     ("where", "(M) % select(5 < 256, 0, 32) <= 7 and 10000000000000000000 < min(2, 2)"),
     ("where", "7 > N and select(10000000000000000000 < 0, 0, 10000000000000000000) % min(M, 0) >= cdiv(M, 128)"),
     ("comment", "# layoutproof: accept[" * 20_000),
+    ("baseline", f'{{"version": {"[" * 9_000}'),
     ("comment", f"y = call(x)  # layoutproof: accept[kernel] why{' ' * 40_000}not"),
 )
 """(kind, text): texts that once were read wrongly. What the fuzz finds is kept here, or beside what it is about."""
@@ -34,7 +35,7 @@ FOUND = (
 
 @pytest.mark.parametrize(("kind", "text"), FOUND)
 def test_what_was_found(kind: str, text: str) -> None:
-    assert texts_at_random.answer(kind, text) == ("proved", "")
+    assert texts_at_random.answer(kind, text) == ("refuted" if kind == "baseline" else "proved", "")
 
 
 def test_places_below_the_range_are_outside() -> None:
