@@ -20,6 +20,7 @@ from typing import Any
 import layoutproof as lp
 from benchmarks.bad_inputs import broken, seeds
 from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.files import read_json
 from layoutproof.core.result import Verdict
 from layoutproof.core.size import symbol
 from layoutproof.core.term import Term
@@ -101,6 +102,40 @@ def read_spec(text: str) -> None:
 
     _, errors = read(read_yaml(text, "a.yaml"), "a.yaml")
     assert all(isinstance(error, LayoutError) for error in errors)
+
+
+def read_claims(text: str) -> None:
+    """A spec file with claims about programs: those that a dump or a record answers are judged, none is compiled."""
+    from layoutproof.specs.check import run
+    from layoutproof.specs.positions import read_yaml
+    from layoutproof.specs.spec import read_spec as read
+
+    dump, record = kept("step.txt", seeds()["program"][0]), kept("step.json", compiled())
+    text = text.replace("step.txt", str(dump)).replace("step.json", str(record))
+    checks, errors = read(read_yaml(text, "a.yaml"), "a.yaml")
+    assert all(isinstance(error, LayoutError) for error in errors)
+    for check in checks:
+        if check.is_of_program and {"dump", "record"} & set(check.layouts[0]) and "function" not in check.layouts[0]:
+            outcome = run(check)
+            assert "bug in layoutproof" not in outcome.finding.reason, outcome.finding.reason
+
+
+def read_compiled(text: str) -> None:
+    """The record of a compiled program: claims about what is read of it are judged."""
+    from layoutproof.programs.claims import judge as claimed
+    from layoutproof.programs.record import read_record as read
+
+    found = read(read_json(kept("step.json", text), 1 << 20), "step.json")
+    for claim, options in CLAIMED:
+        assert claimed(claim, found, options, "", "step").question == claim
+
+
+@cache
+def compiled() -> str:
+    """The record of the program of `seeds`."""
+    from layoutproof.programs.reading import record_of
+
+    return record_of(seeds()["program"][0].splitlines(keepends=True), "step.txt").to_json()
 
 
 def read_search(text: str) -> None:
@@ -218,6 +253,31 @@ RECORD: dict[str, Any] = {
 }
 """A recorded copy, written by hand; `tests/pallas/test_records.py` has those that JAX writes."""
 
+CLAIMED: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("peak_memory", {"at_most": "12MiB"}),
+    ("copies", {"at_most": "0 bytes", "entry_at_most": "1KiB"}),
+    ("collectives", {"axes": ["data"], "at_most": "4KiB"}),
+    ("program_padding", {"at_most": "1%"}),
+)
+PROGRAMS = """programs:
+  step: {dump: step.txt, target: v5e, mesh: {data: 2, model: 2}}
+  kept: {record: step.json}
+  made: {function: "model:step", args: ["{'w': 'bf16[8,1024]'}", "bf16[256,1024]"], target: v5e, topology: 2x2,
+    mesh: {data: 2}, in: ["{'w': P(None, 'model')}", "P('data', None)"], donate: [1]}
+checks:
+  - {peak_memory: step, at_most: 12MiB}
+  - {argument_memory: kept, at_most: 8KiB, expect: proved}
+  - {collectives: step, axes: [data], kind: all-gather, at_most: 4KiB}
+  - {copies: kept, at_most: 0 bytes, entry_at_most: 8192 bytes}
+  - {donated: step, of: x}
+  - {replicated: step, above: 1MiB}
+  - {program_padding: step, at_most: 1%}
+  - {layout: step, of: x, is: "f32[8,256]{1,0}"}
+  - {vmem: kept, at_most: 16MiB}
+  - {kernels: step}
+  - {estimated_cycles: made, at_most: 1000}
+"""
+
 MOSAIC = """module @m {
   func.func public @main(%arg0: tensor<32x128xf32>) -> tensor<32x128xf32> {
     %0 = stablehlo.custom_call @tpu_custom_call(%arg0) {backend_config = "{\\22custom_call_config\\22: {\\22body\\22: \
@@ -240,6 +300,8 @@ READERS: dict[str, Callable[[str], None]] = {
     "comment": read_comment,
     "baseline": read_accepted,
     "record": read_record,
+    "claims": read_claims,
+    "compiled": read_compiled,
 }
 FILES = {"spec": ("spec", "stated"), "search": ("search", "candidates"), "hlo": ("program",), "where": ("where",)}
 WRITTEN = {
@@ -248,19 +310,22 @@ WRITTEN = {
     "comment": COMMENTS,
     "baseline": (BASELINE,),
     "record": (json.dumps(RECORD),),
+    "claims": (PROGRAMS,),
 }
 
 
 @cache
 def texts(kind: str) -> tuple[str, ...]:
     """What the repository has of a kind: bodies of its own spec and search files, a program, texts written here."""
+    if kind == "compiled":
+        return (compiled(),)
     return WRITTEN[kind] if kind in WRITTEN else tuple(text for name in FILES[kind] for text in seeds()[name])
 
 
 def make(seed: int, number: int) -> tuple[str, str]:
     """(kind, text) with this number of this seed. Layouts and expressions are short, so they are most."""
     rng = random.Random(f"{seed}/{number}")
-    (kind,) = rng.choices(("layout", "known layout", *READERS), (43, 13, 9, 9, 4, 3, 4, 3, 4, 3, 2, 1, 2))
+    (kind,) = rng.choices(("layout", "known layout", *READERS), (41, 13, 9, 9, 4, 3, 4, 3, 4, 3, 2, 1, 2, 1, 1))
     if kind == "layout":
         name, text = layout(rng)
         others = (text, layout(rng)[1])
