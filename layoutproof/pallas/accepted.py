@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from layoutproof.core.errors import LayoutError, unknown_name
 from layoutproof.core.files import read, read_json
