@@ -98,7 +98,7 @@ def moved(generation: str, pairs: Sequence[tuple[str, Sequence[int], str, Sequen
 
 
 def kernel(generation: str, mapping: Mapping[str, Any], limit: int | None = None) -> dict[str, Any]:
-    """A Pallas call with these blocks, whose body writes zeros to its outputs.
+    """A Pallas call with these blocks, whose body writes zeros to its outputs, and counts in its scratch.
 
     {"vmem": bytes that it takes, or None where an array is in VMEM anyway and so needs no window}.
     limit: bytes of VMEM that it asks for, in place of what the mapping says.
@@ -252,18 +252,21 @@ def _call(made: Kernel, params: Any) -> Any:
     from jax.experimental import pallas as pl
     from jax.experimental.pallas import tpu as pltpu
 
-    outputs = range(len(made.inputs), len(made.operands))
-    tables = len(made.tables)
+    outputs = len(made.tables) + len(made.inputs)
+    scratch = len(made.tables) + len(made.operands)
 
     def body(*refs: Any) -> None:
-        for k in outputs:
-            if made.operands[k].windowed:
-                ref = refs[tables + k]
+        for ref, operand in zip(refs[outputs:scratch], made.outputs, strict=True):
+            if operand.windowed:
                 ref[...] = jnp.zeros(ref.shape, ref.dtype)
+        for ref, kept in zip(refs[scratch:], made.scratch, strict=True):
+            if kept.memory == "vmem":
+                # scratch of which nothing is read is dropped
+                ref[...] = ref[...] + jnp.ones(ref.shape, ref.dtype)
 
     spaces = {"vmem": pltpu.VMEM, "smem": pltpu.SMEM, "any": pl.ANY, "hbm": pltpu.HBM}
     grid = pltpu.PrefetchScalarGridSpec(
-        num_scalar_prefetch=tables,
+        num_scalar_prefetch=len(made.tables),
         grid=made.grid,
         in_specs=[_spec(made, o, spaces) for o in made.inputs],
         out_specs=[_spec(made, o, spaces) for o in made.outputs],

@@ -172,6 +172,17 @@ def _vmem(ask: Ask, fact: Fact, number: str, limit: int | None = 1 << 30) -> str
     return str(_most(taken, int(fact.value), 16 * KIB))
 
 
+def _vmem_begin(ask: Ask, fact: Fact, number: str) -> str:
+    # an array that is too large to be in VMEM as a whole
+    window = {"array": f"f32[1,{1 << 25}]", "block": [1, 128], "index": "(i) -> (0, i)"}
+    alone = {"kernel": {"grid": {"i": 4}, "outputs": [window]}}
+    behind = {"kernel": {**alone["kernel"], "scratch": [{"array": "f32[1,128]", "memory": "vmem"}]}}
+    found = [_said(ask, ["kernel", fact.target, kernel])["vmem"] for kernel in (alone, behind)]
+    if None in found:
+        raise _NoAnswerError("the window's array is in VMEM as a whole")
+    return str(found[1] - found[0])
+
+
 def _extent_of_tile(ask: Ask, fact: Fact, number: str) -> str:
     found = {_tile(ask, name, "f32", [1024, 1024])[fact.name == "lanes"] for name in CHIPS}
     return ", ".join(map(str, sorted(found)))
@@ -263,6 +274,7 @@ FINDERS: Mapping[str, Callable[[Ask, Fact, str], str]] = {
     "hbm": _hbm,
     "vmem": _vmem,
     "vmem_scoped": partial(_vmem, limit=None),
+    "vmem_begin": _vmem_begin,
     **dict.fromkeys(("cores", "smem", "bandwidth", "bf16", "int8", "fp8"), _published),
     "lanes": _extent_of_tile,
     "sublanes": _extent_of_tile,

@@ -38,6 +38,7 @@ class Chip:
         instead (libtpu 0.0.42.1).
     vmem: bytes that the windows of one Pallas kernel may take together when it raises its own limit.
     vmem_scoped: the same for a kernel that asks for no limit.
+    vmem_begin: the scratch and the windows of a kernel begin in VMEM at multiples of so many bytes.
     smem: bytes of scalar memory.
     bandwidth: of HBM, bytes a second.  bf16, int8, fp8: operations a second on elements of this type, 0 = the chip has
         no unit for them.
@@ -57,6 +58,7 @@ class Chip:
     hbm: int
     vmem: int
     vmem_scoped: int = 16 * MIB
+    vmem_begin: int = 512
     smem: int = 1 * MIB
     bandwidth: int
     bf16: int
@@ -81,12 +83,12 @@ _TABLE = (
     Chip(
         name="v2", kind="TPU v2", topology="v2:1x1",
         packed_rows=2, sub_byte=False, large_tiles=frozenset(),
-        hbm=7660 * MIB, vmem=16 * MIB, smem=16 * KIB, bandwidth=358 * _GIGA, bf16=23 * _TERA,
+        hbm=7660 * MIB, vmem=16 * MIB, vmem_begin=4 * KIB, smem=16 * KIB, bandwidth=358 * _GIGA, bf16=23 * _TERA,
     ),
     Chip(
         name="v3", kind="TPU v3", topology="v3:1x1",
         packed_rows=2, sub_byte=False, large_tiles=frozenset(),
-        hbm=15852 * MIB, vmem=16 * MIB, smem=16 * KIB, bandwidth=412_500_000_000, bf16=70 * _TERA,
+        hbm=15852 * MIB, vmem=16 * MIB, vmem_begin=4 * KIB, smem=16 * KIB, bandwidth=412_500_000_000, bf16=70 * _TERA,
     ),
     Chip(
         name="v4", aliases=("v4megacore",), kind="TPU v4", topology="v4:1x1x1", cores=2,
@@ -128,6 +130,7 @@ _SOURCES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "hbm": ("libtpu 0.0.52", "arrays as the only argument of a program, to 1 MiB"),
         "vmem": ("libtpu 0.0.52", "windows of a kernel that asks for 1 GiB, to 16 KiB"),
         "vmem_scoped": ("libtpu 0.0.52", "windows of a kernel that asks for nothing, to 16 KiB"),
+        "vmem_begin": ("libtpu 0.0.52", "a window behind a scratch of f32[1,128], against one alone"),
         **dict.fromkeys(("smem", "bandwidth", "bf16", "int8", "fp8"), _TPU_INFO),
     }
 )

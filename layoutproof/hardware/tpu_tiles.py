@@ -74,22 +74,22 @@ def grain(rank: int, bits: int) -> tuple[int, ...]:
 
 
 GRAIN = 1024
-"""Bytes by which VMEM is given out: what one window takes with all its buffers, or one scratch, is rounded up to it.
-
-Measured on libtpu 0.0.52 on v4 to 7x. v2 and v3 let each begin at a multiple of 4096, which is not counted."""
+"""Bytes of VMEM that windows are rounded up to: what one takes with all its buffers. Measured on libtpu 0.0.52."""
 
 
-def vmem_bytes(dims: Sequence[Any], bits: int, on: Numbers = INTS) -> Any:
+def vmem_bytes(dims: Sequence[Any], bits: int, on: Numbers = INTS, rows_of_words: int = 1) -> Any:
     """Bytes of an array of `dims` elements of `bits` bits in VMEM, padding included.
 
     Whole tiles of the last two dimensions, whose fewest rows are those that share 32 bits; one dimension alone is
     rounded up to 128 columns of 32 bits. Measured on libtpu 0.0.42.1 (the compiler's own figure for windows, facts in
     `hardware/tpu_memory`).
 
+    rows_of_words: the fewest rows of 32 bits of the chip, 2 on v2 and v3.
+
     >>> vmem_bytes((512, 1024), 32), vmem_bytes((1, 512), 32), vmem_bytes((5, 512), 8), vmem_bytes((1024,), 16)
     (2097152, 2048, 4096, 2048)
     """
-    packing = packing_of(bits)
+    packing = packing_of(bits) * rows_of_words
     if not dims:
         return packing * LANES * bits // 8
     if len(dims) == 1:

@@ -20,8 +20,7 @@ from typing import Any
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import product
 from layoutproof.core.term import ONE, Amount, Term, value_of
-from layoutproof.hardware.tpu_memory import vmem_bits, window_bytes
-from layoutproof.hardware.tpu_tiles import GRAIN, round_up, vmem_bytes
+from layoutproof.hardware.tpu_memory import given, scratch_bytes, window_bytes
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.solvers.interval import ends
 from layoutproof.tilings.traffic import Traffic, traffic
@@ -67,7 +66,7 @@ class CostModel:
         kernel = self.kernel
         grid = [value_of(extent, names, on) for extent in self.grid]
         steps = product(grid)
-        vmem: Any = 0
+        windows: list[Any] = []
         blocks: list[list[Any]] = []
         for one in self.traffic:
             operand = one.operand
@@ -75,11 +74,16 @@ class CostModel:
             if operand.memory == "vmem":
                 block = blocks[-1]
                 seen = [block[d] for d in one.kept]
-                vmem = vmem + window_bytes(operand, seen, [grid[k] for k in one.chosen], on)
-        for scratch in (*kernel.scratch, *kernel.scoped):
-            if scratch.memory == "vmem":
-                dims = [value_of(n, names, on) for n in scratch.dims]
-                vmem = vmem + round_up(vmem_bytes(dims, vmem_bits(scratch.dtype), on), GRAIN)
+                windows.append(window_bytes(operand, seen, [grid[k] for k in one.chosen], self.machine.name, on))
+        kept, scoped = (
+            [
+                scratch_bytes([value_of(n, names, on) for n in s.dims], s.dtype, self.machine.name, on)
+                for s in own
+                if s.memory == "vmem"
+            ]
+            for own in (kernel.scratch, kernel.scoped)
+        )
+        vmem: Any = sum(given([*kept, *windows, *scoped], self.machine.name))
         if not moves or (most is not None and ends(vmem)[0] > most):
             return {"steps": steps, "vmem": vmem}
         moved: Any = 0

@@ -133,9 +133,7 @@ def ours(kernel: Kernel, generation: str, number: str | None) -> tuple[str, int 
         return refused[0], None
     memory = target.memory(kernel)
     over = [f"{m.name}: {m.used} of {m.limit} bytes" for m in memory if m.used > m.limit]
-    # scratch that nobody uses is dropped; how v2 and v3 align windows is not counted
-    exact = not kernel.scratch and CHIPS[generation].packed_rows == 1
-    return "; ".join(over), memory[0].used if exact else None
+    return "; ".join(over), memory[0].used
 
 
 def _worst(outcomes: Sequence[Outcome]) -> Outcome:
