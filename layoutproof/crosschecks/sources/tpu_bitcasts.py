@@ -21,8 +21,8 @@ from layoutproof.crosschecks.asking import Failed, Program, of_programs
 from layoutproof.crosschecks.case import Case
 from layoutproof.crosschecks.source import Agree, Disagree, Outcome, Skipped
 from layoutproof.crosschecks.tpu_cases import arrays as random_cases
+from layoutproof.crosschecks.turns import turns
 from layoutproof.hardware.tpu import default_layout
-from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.layouts.xla.shape import XlaLayout
 from layoutproof.questions.ask import ask
 
@@ -73,16 +73,8 @@ def missing() -> str:
 
 def compare(cases: Sequence[Case]) -> Iterator[Outcome]:
     """Free or not, of every reshape and transpose of each case."""
-    generations = tuple(CHIPS)
-    step = TOGETHER * len(generations)
-    for start in range(0, len(cases), step):
-        some = cases[start : start + step]
-        every = len(cases) <= FEW
-        moves = [
-            list(_moves(case, generations if every else (generations[k % len(generations)],)))
-            for k, case in enumerate(some)
-        ]
-        yield from _compare(some, moves)
+    for part in turns(cases, FEW, TOGETHER):
+        yield from _compare([case for case, _ in part], [list(_moves(case, names)) for case, names in part])
 
 
 def _compare(cases: Sequence[Case], moves: Sequence[Sequence[_Move]]) -> Iterator[Outcome]:

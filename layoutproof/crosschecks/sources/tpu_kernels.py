@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from layoutproof.compiler import libtpu
@@ -19,7 +20,7 @@ from layoutproof.crosschecks.asking import Failed, answers
 from layoutproof.crosschecks.case import Case
 from layoutproof.crosschecks.source import Agree, Disagree, Outcome, Skipped
 from layoutproof.crosschecks.tpu_cases import kernels as random_cases
-from layoutproof.hardware.tpu_chips import CHIPS
+from layoutproof.crosschecks.turns import turns
 from layoutproof.hardware.tpu_kernels import kernel_target
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.kernel_print import mapping_of
@@ -52,14 +53,10 @@ def missing() -> str:
 
 def compare(cases: Sequence[Case]) -> Iterator[Outcome]:
     """Taken or refused, and the bytes of VMEM of what is taken."""
-    generations = tuple(CHIPS)
-    every = len(cases) <= FEW
     asked: list[tuple[int, str, Kernel]] = []
-    for k, case in enumerate(cases):
+    for k, (case, names) in enumerate(chain.from_iterable(turns(cases, FEW, len(cases)))):
         kernel = kernel_of(case)
-        if kernel is not None:
-            names = generations if every else (generations[k % len(generations)],)
-            asked += [(k, name, kernel) for name in names]
+        asked += [(k, name, kernel) for name in names if kernel is not None]
     said = answers([["kernel", name, {"kernel": mapping_of(kernel)}] for _, name, kernel in asked])
     left = iter(zip(asked, said, strict=True))
     number = libtpu.number()

@@ -21,6 +21,7 @@ from layoutproof.crosschecks.asking import Failed, Program, of_programs
 from layoutproof.crosschecks.case import Case
 from layoutproof.crosschecks.source import Agree, Disagree, Outcome, Skipped
 from layoutproof.crosschecks.tpu_cases import arrays as random_cases
+from layoutproof.crosschecks.turns import Turn, turns
 from layoutproof.hardware.tpu import DefaultLayout, default_layout, layout_in_order
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.layouts.xla.shape import XlaLayout
@@ -62,19 +63,18 @@ def missing() -> str:
 
 def compare(cases: Sequence[Case]) -> Iterator[Outcome]:
     """Default layouts, orders and tiles that are asked for, and bytes."""
-    generations = tuple(CHIPS)
-    step = TOGETHER * len(generations)
-    for start in range(0, len(cases), step):
-        yield from _compare(cases[start : start + step], generations, every=len(cases) <= FEW)
+    for part in turns(cases, FEW, TOGETHER):
+        yield from _compare(part)
 
 
-def _compare(cases: Sequence[Case], generations: Sequence[str], every: bool) -> Iterator[Outcome]:
+def _compare(part: Sequence[Turn]) -> Iterator[Outcome]:
+    cases = [case for case, _ in part]
     why = [_out_of_reach(case) for case in cases]
     asked = [k for k, reason in enumerate(why) if not reason]
     wrong: dict[int, Disagree] = {}
     failed: dict[int, str] = {}
     compared = dict.fromkeys(asked, 0)
-    questions = [(k, name) for k in asked for name in generations]
+    questions = [(k, name) for k in asked for name in CHIPS]
     request = [(name, cases[k].parsed.element_type, list(cases[k].parsed.dims)) for k, name in questions]
     programs = [Program(tuple(zip(questions, request, strict=True)), lambda some: ["defaults", [q for _, q in some]])]
     (defaults,) = of_programs(programs, lambda _, said: said) if questions else ([],)
@@ -82,8 +82,8 @@ def _compare(cases: Sequence[Case], generations: Sequence[str], every: bool) -> 
         _hold(k, f"default layout on {name}", _default(cases[k].parsed, name), said, wrong, failed, compared)
     for tiled in (False, True):
         arrays = []
-        for number, name in enumerate(generations):
-            mine = [k for k in asked if every or k % len(generations) == number]
+        for name in CHIPS:
+            mine = [k for k in asked if name in part[k][1]]
             some = [(k, array) for k in mine if (array := _array(cases[k].parsed, name, tiled)) is not None]
             arrays += [some[at : at + TOGETHER] for at in range(0, len(some), TOGETHER)]
         found = of_programs([Program(some, _request) for some in arrays], _unpack)
