@@ -30,10 +30,13 @@ def amount(value: Any, least: int = 1) -> int:
 def size(count: int) -> str:
     """Bytes for people.
 
-    >>> size(900), size(5242880)
-    ('900 B', '5.0 MiB')
+    >>> size(900), size(5242880), size(10**400)[:6]
+    ('900 B', '5.0 MiB', '909494')
     """
     if count < 10_000:
         return f"{count} B"
     power = min(4, (count.bit_length() - 1) // 10)
-    return f"{count / 1024**power:.1f} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
+    # whole numbers: a file may state more bytes than a float can hold
+    tenths, rest = divmod(10 * count, 1024**power)
+    tenths += 2 * rest > 1024**power or (2 * rest == 1024**power and tenths % 2)
+    return f"{tenths // 10}.{tenths % 10} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"

@@ -51,6 +51,13 @@ def test_an_extent_that_may_be_below_1_is_not_guessed() -> None:
     assert lp.ask("covers", "S[(1,2):(1@m,1@m)] + -2@m").verdict is Verdict.REFUTED
 
 
+def test_a_record_may_state_any_number_of_bytes() -> None:
+    """More than a float holds was an OverflowError in the words of a claim."""
+    record = json.loads(texts_at_random.compiled())
+    record["parameters"][0]["bytes"] = 10**400
+    assert texts_at_random.answer("compiled", json.dumps(record)) == ("proved", "")
+
+
 def test_one_place_at_a_size_is_no_set_of_numbers() -> None:
     """A stride of 0 leaves the offset alone, a size without digits: looking for conditions was an AttributeError."""
     found = lp.ask("covers", "s8[M] strides (0) offset N in 35")
