@@ -54,7 +54,8 @@ def test_an_extent_that_may_be_below_1_is_not_guessed() -> None:
 def test_a_record_may_state_any_number_of_bytes() -> None:
     """More than a float holds was an OverflowError in the words of a claim."""
     record = json.loads(texts_at_random.compiled())
-    record["parameters"][0]["bytes"] = 10**400
+    record |= {"padded": 10**20, "unpadded": 5}
+    record["padding"][0]["bytes"] = 10**400
     assert texts_at_random.answer("compiled", json.dumps(record)) == ("proved", "")
 
 
