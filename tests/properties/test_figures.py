@@ -1,0 +1,102 @@
+"""Numbers that stand beside a verdict, each where another line of the property would give another one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import layoutproof as lp
+from layoutproof.bodies.shapes import quotient
+from layoutproof.core.index_map import Memory
+from layoutproof.core.term import Term
+from layoutproof.layouts.strided import StridedLayout
+from layoutproof.pallas.rules.index_int32 import _width
+from layoutproof.registry.read import map_of, read_layout
+from layoutproof.solvers.digits.preimage import preimage
+
+
+@pytest.mark.parametrize(
+    ("question", "figures"),
+    [
+        (("fits_int32", "s8[N]{0}"), {"limit": 2**31, "allotted": "N", "fits_when": "N <= 2147483648"}),
+        (("fits_int32", "f32[4]{0}"), {"limit": 2**31, "allotted": 4}),
+        (("fits_int64", "f32[4]{0}"), {"limit": 2**63, "allotted": 4}),
+        (
+            ("owned", "[5,4] sharded {devices=[4,1]<=[4]}"),
+            {"replicas": 1, "devices": 4, "absent_devices": 0, "idle_devices": 1, "idle": [3]},
+        ),
+        (("replicas_distinct", "S[(4):(1@m)] + R[(N):(4@m)]"), {"replicas": "N"}),
+        (("replicas_distinct", "S[(4):(1@m)] + R[(3):(4@m)]"), {"replicas": 3}),
+    ],
+)
+def test_figures(question: tuple[str, str], figures: dict[str, Any]) -> None:
+    assert lp.ask(*question).figures.items() >= figures.items()
+
+
+def test_a_byte_and_the_bit_in_it() -> None:
+    assert [Memory(4, 8, 3, prefix_bytes=8).byte_and_bit(k) for k in range(4)] == [(8, 0), (8, 4), (9, 0), (9, 4)]
+    assert Memory(16, 16, 3).byte_and_bit(2) == (4, 0)
+
+
+def test_strides_reach_as_far_as_the_last_element() -> None:
+    """Backward strides move the start, forward ones the end."""
+    found = [read_layout(f"f32[3,2] strides ({a},{b})") for a, b in ((5, 1), (-5, 1), (5, -1), (-5, -1))]
+    assert all(isinstance(layout, StridedLayout) for layout in found)
+    assert [map_of(layout).range.extents for layout in found] == [(12,)] * 4
+    assert [map_of(layout).at((0, 0)) for layout in found] == [(0,), (10,), (1,), (11,)]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "rows", "elements"),
+    [
+        ({0: 2}, [(8,), (9,)], 2),
+        # the last group of four is cut short: of its places only the first two have an element
+        ({1: 1}, [(1,), (5,), (9,)], 3),
+        ({1: 3}, [(3,), (7,)], 2),
+        ({0: 7}, [], 0),
+        ({0: 2, 1: 3}, [], 0),
+    ],
+)
+def test_elements_at_coordinates_of_a_split_that_is_cut_short(
+    wanted: dict[int, int], rows: list[tuple[int]], elements: int
+) -> None:
+    found = preimage(map_of(read_layout("(i < 10) -> (i // 4, i % 4)")), wanted, 5)
+    assert ([index for index, _ in found.rows], found.elements) == (rows, elements)
+
+
+def test_numbers_in_terms() -> None:
+    seven = Term("int", 7)
+    assert [str(quotient(op, seven, 2)) for op in ("//", "%")] == ["3", "1"]
+    assert [str(quotient(op, Term("name", "i"), 1)) for op in ("//", "%")] == ["i", "0"]
+    # the bits of a rest by a power of two
+    assert [_width(Term("int", by)) for by in (8, 2, 1, 12, 1 << 32, 1 << 33)] == [3, 1, 0, 0, 32, 0]
+
+
+def test_a_grid_without_programs_is_refuted_whatever_another_extent_is() -> None:
+    out = {"array": "f32[8]", "block": [8], "index": "(i, j) -> (0,)"}
+    grid = {"i": 0, "j": "N - 1"}
+    found = lp.ask("grid_positive", {"kernel": {"name": "k", "grid": grid, "outputs": [out]}})
+    assert (found.verdict.value, found.decided_by) == ("refuted", "rule")
+    assert found.reason.startswith("grid dimension 0 has 0 programs")
+
+
+@pytest.mark.parametrize(
+    ("steps", "block", "verdict"),
+    [
+        # the last program leaves its block by ending, and the first one enters by starting
+        (2, "i", "proved"),
+        (4, "3 - i", "refuted"),
+        (4, "i", "proved"),
+        (4, "max(i - 1, 0)", "refuted"),
+    ],
+)
+def test_a_shared_buffer_is_asked_at_both_ends_of_the_grid(steps: int, block: str, verdict: str) -> None:
+    text = {
+        "name": "k",
+        "grid": {"i": steps},
+        "inputs": [{"name": "x", "array": "f32[32,128]", "block": [8, 128], "index": f"(i) -> ({block}, 0)"}],
+        "outputs": [{"name": "o", "array": "f32[32,128]", "block": [8, 128], "index": "(i) -> (i, 0)"}],
+        "aliases": {"x": "o"},
+    }
+    assert lp.ask("alias_hazard", {"kernel": text}).verdict.value == verdict
