@@ -8,6 +8,7 @@ reading     a compiled program's text -> its record
 compile     a function, for a target and a compiler -> what came of it
 compiling   the process that traces and compiles
 shardings   meshes and partition specs as text
+spelling    whether JAX takes one spelling of a sharding for another
 claims      what may be claimed of a record
 report      a record for people
 """

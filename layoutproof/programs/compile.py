@@ -186,8 +186,9 @@ def made_of(
 def completed(record: Record, said: Mapping[str, Any]) -> Record:
     """A record with what only the compiler says: memory, cost, and the shardings that its text may leave out."""
     cost, shardings = said["cost"], said["shardings"]
-    parameters = _with(record.parameters, shardings["parameters"], [], record.devices)
-    results = _with(record.results, shardings["results"], said["results"], record.devices)
+    specs = said.get("specs") or {"parameters": [], "results": []}
+    parameters = _with(record.parameters, shardings["parameters"], [], specs["parameters"], record.devices)
+    results = _with(record.results, shardings["results"], said["results"], specs["results"], record.devices)
     return replace(
         record,
         memory=Memory(**said["memory"]),
@@ -198,8 +199,11 @@ def completed(record: Record, said: Mapping[str, Any]) -> Record:
     )
 
 
-def _with(values: tuple[Value, ...], shardings: Sequence[str], names: Sequence[str], devices: int) -> tuple[Value, ...]:
-    """Values with their shardings and names, where there are as many of these; else as they are."""
+def _with(
+    values: tuple[Value, ...], shardings: Sequence[str], names: Sequence[str], specs: Sequence[str], devices: int
+) -> tuple[Value, ...]:
+    """Values with their shardings, names and specs, where there are as many of these; else as they are."""
+    spelled = list(specs) if len(specs) == len(values) else [""] * len(values)
     said = list(shardings) if len(shardings) == len(values) else [""] * len(values)
     named = list(names) if len(names) == len(values) else [""] * len(values)
     return tuple(
@@ -208,8 +212,9 @@ def _with(values: tuple[Value, ...], shardings: Sequence[str], names: Sequence[s
             name=value.name or name,
             sharding=value.sharding or text,
             devices=value.devices if value.devices is not None else holders(text, devices),
+            spec=spec,
         )
-        for value, text, name in zip(values, said, named, strict=True)
+        for value, text, name, spec in zip(values, said, named, spelled, strict=True)
     )
 
 

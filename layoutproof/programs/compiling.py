@@ -30,7 +30,7 @@ _MEMORY = {
     "generated_code": "generated_code_size_in_bytes",
     "peak": "peak_memory_in_bytes",
 }
-_KEPT = "program 1"
+_KEPT = "program 2"
 """Of answers in the cache; another number where what `compiled` gives is of another form."""
 
 
@@ -97,8 +97,22 @@ def compiled(made: Any, results: Sequence[str] = ()) -> dict[str, Any]:
         "memory": memory,
         "cost": cost,
         "shardings": shardings,
+        "specs": _specs(made),
         "results": list(results),
     }
+
+
+def _specs(made: Any) -> dict[str, list[str]]:
+    """The shardings of parameters and results as JAX spells them, "" for those without a mesh."""
+    found: dict[str, list[str]] = {"parameters": [], "results": []}
+    with contextlib.suppress(Exception):
+        leaves = need_jax().tree_util.tree_leaves
+        for name, given in (("parameters", made.input_shardings), ("results", made.output_shardings)):
+            found[name] = [
+                f"{each.spec} on {each.mesh}" if hasattr(each, "spec") and hasattr(each, "mesh") else ""
+                for each in leaves(given)
+            ]
+    return found
 
 
 def _compiler(request: Mapping[str, Any]) -> str:

@@ -68,7 +68,8 @@ class Value:
     shape: on one device, layout included.  bytes, unpadded: allotted, and what the elements alone take; None where
     unknown.  whole: the global shape, without layout.  sharding: as JAX or the compiler prints it.
     devices: how many hold each element, None where unknown.  donated: of a parameter, what becomes of its buffer.
-    alias: of a result, the parameter whose buffer it has.
+    alias: of a result, the parameter whose buffer it has.  spec: the sharding as JAX spells it, `P('x', None) on ..`,
+    "" where it is no NamedSharding, or unknown.
     """
 
     number: int
@@ -81,6 +82,7 @@ class Value:
     devices: int | None = None
     donated: str = ""
     alias: int | None = None
+    spec: str = ""
 
 
 @dataclass(frozen=True, slots=True)

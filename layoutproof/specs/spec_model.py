@@ -382,6 +382,14 @@ class DonatedCheck(ProgramCheck):
     of: _NAMES = Field(description="Their names; with a * at the end, all that start so.", examples=["params*"])
 
 
+class SpellingCheck(ProgramCheck):
+    """Shardings that are spelled so that JAX compiles nothing again."""
+
+    spelling: str = _NAME
+    of: str | None = Field(None, description="A parameter; with a * at the end, all that start so.", examples=["cache"])
+    as_: str | None = Field(None, alias="as", description="The sharding that is passed.", examples=["P('data', None)"])
+
+
 class ReplicatedCheck(ProgramCheck):
     """No parameter above a size is on every device."""
 
@@ -418,6 +426,7 @@ PROGRAM_CLAIMS: dict[str, type[ProgramCheck]] = {
     "program_padding": ProgramPaddingCheck,
     "layout": LayoutCheck,
     "donated": DonatedCheck,
+    "spelling": SpellingCheck,
     "replicated": ReplicatedCheck,
     "vmem": VmemCheck,
     "kernels": KernelsCheck,

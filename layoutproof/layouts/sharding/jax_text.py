@@ -52,19 +52,41 @@ class Spec:
 def read_jax(cursor: XlaCursor) -> NamedSharding:
     """The sharding at the cursor. LayoutError, with the column, for what JAX prints otherwise or not at all."""
     start = cursor.start
-    if cursor.word == "NamedSharding":
-        spec, mesh, manual = _whole(cursor)
-    else:
-        spec = read_spec(cursor)
-        if cursor.word != "on":
-            hint = f"{cursor.text[start : cursor.start].strip()} on x=2,y=4"
-            raise cursor.expected(f"the mesh, as in '{shorten(hint, 60)}'")
-        cursor.advance()
-        mesh, manual = _mesh(cursor)
+    spec, mesh, types = read_parts(cursor)
+    manual = [name for name, kind in zip(mesh.names, types, strict=False) if kind == "Manual"]
     try:
         return _on(mesh, spec, manual)
     except LayoutError as error:
         raise cursor.refuse(error.problem, start) from None
+
+
+def read_parts(cursor: XlaCursor) -> tuple[Spec, Mesh, tuple[str, ...]]:
+    """The specification, the mesh, and the types of its axes, () where they are not written."""
+    start = cursor.start
+    if cursor.word == "NamedSharding":
+        return _whole(cursor)
+    spec = read_spec(cursor)
+    if cursor.word != "on":
+        hint = f"{cursor.text[start : cursor.start].strip()} on x=2,y=4"
+        raise cursor.expected(f"the mesh, as in '{shorten(hint, 60)}'")
+    cursor.advance()
+    return spec, *_mesh(cursor)
+
+
+def parts_of(text: str) -> tuple[Spec, Mesh, tuple[str, ...]]:
+    """The same of a whole text, whose axes are checked.
+
+    >>> parts_of("P('x') on Mesh('x': 2, axis_types=(Explicit,))")[2]
+    ('Explicit',)
+
+    Raises LayoutError with the column.
+    """
+    cursor = cursor_at(text, True)
+    spec, mesh, types = read_parts(cursor)
+    if cursor.kind != "end":
+        raise cursor.refuse(f"unexpected '{shorten(cursor.word, 40)}' after the sharding")
+    read_jax(cursor_at(text, True))
+    return spec, mesh, types
 
 
 def spec_of(text: str) -> Spec:
@@ -152,7 +174,7 @@ def _names(cursor: XlaCursor, opening: str, closing: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _whole(cursor: XlaCursor) -> tuple[Spec, Mesh, list[str]]:
+def _whole(cursor: XlaCursor) -> tuple[Spec, Mesh, tuple[str, ...]]:
     """`NamedSharding(mesh=.., spec=.., memory_kind=..)`."""
     cursor.advance()
     cursor.take("(", "and mesh=")
@@ -178,11 +200,11 @@ def _whole(cursor: XlaCursor) -> tuple[Spec, Mesh, list[str]]:
     return found["spec="], *found["mesh="]
 
 
-def _mesh(cursor: XlaCursor) -> tuple[Mesh, list[str]]:
-    """(the mesh, its manual axes)."""
+def _mesh(cursor: XlaCursor) -> tuple[Mesh, tuple[str, ...]]:
+    """(the mesh, the types of its axes where they are written)."""
     start = cursor.start
     if cursor.word == "mesh":
-        return read_xla_mesh(cursor)[0], []
+        return read_xla_mesh(cursor)[0], ()
     named = cursor.word in _MESHES
     names, sizes, types = _printed(cursor) if named else (*_pairs(cursor), ())
     mesh = mesh_of(tuple(names), tuple(sizes))
@@ -191,7 +213,7 @@ def _mesh(cursor: XlaCursor) -> tuple[Mesh, list[str]]:
         problem = f"{len(names)} axes, {len(sizes)} sizes and {len(types)} types"
     if problem:
         raise cursor.refuse(problem, start)
-    return mesh, [name for name, kind in zip(names, types, strict=False) if kind == "Manual"]
+    return mesh, types
 
 
 def _pairs(cursor: XlaCursor) -> tuple[list[str], list[int]]:
