@@ -10,5 +10,8 @@ compiling   the process that traces and compiles
 shardings   meshes and partition specs as text
 spelling    whether JAX takes one spelling of a sharding for another
 claims      what may be claimed of a record
+candidates  what is worth trying for a program, and whether it helped
+advice      a program compiled again with each candidate
+trying      the process that compiles one of them
 report      a record for people
 """

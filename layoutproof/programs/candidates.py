@@ -3,6 +3,9 @@
 A candidate changes what the program's user controls and leaves its meaning alone: how a parameter or a result is laid
 out, that a parameter is given away, that it is held in a larger or a reshaped array which the program slices or
 reshapes first. What the compiler chose, temporaries and the copies between them, is no candidate.
+
+It helped where memory, copies or estimated cycles are less and none of them is more: `layoutproof compile --try` and
+`layoutproof hlo --try` then call it a fix. docs/compiler.md has what that came to for programs of many kinds.
 """
 
 from __future__ import annotations

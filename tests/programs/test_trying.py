@@ -17,6 +17,7 @@ from tests.hlo.dumps import SMALL
 pytest.importorskip("jax", reason="the extra jax is not installed")
 NEEDS_TPU = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="the TPU compiler is not installed")
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "compiler.md"
 MODEL = """
 import functools
 import jax
@@ -177,16 +178,17 @@ def test_from_python() -> None:
 
 
 @NEEDS_TPU
-def test_for_a_tpu(tmp_path: Path) -> None:
-    """A turned result costs a copy that its own layout saves; what the figures say is in bytes, copies and cycles."""
+def test_for_a_tpu_as_the_page_shows_it(tmp_path: Path) -> None:
+    """A turned result costs a copy that either side's layout saves; docs/compiler.md has the same lines."""
     (tmp_path / "model.py").write_text(MODEL)
-    words = ["compile", "model:turned", "--arg", "f32[1024,4096]", "--target", "v5e", "--try", "--json"]
-    (answer,), _ = commands(tmp_path, words, seconds=500)
-    tried = shown(answer)
-    (best,) = [each for each in tried["tries"] if each["change"]["results"].get("0") == [1, 0]]
-    assert best["verdict"] == "helped"
-    assert best["write"] == "out_shardings: Format(Layout((1, 0)), sharding) for result[0]"
-    assert best["figures"]["cycles"] < tried["before"]["cycles"]
-    (auto,) = of_kind(tried, "auto")
-    assert auto["layouts"]
-    assert auto["verdict"] == "helped"
+    (answer,), _ = commands(
+        tmp_path, ["compile", "model:turned", "--arg", "f32[1024,4096]", "--target", "v5e", "--try"], seconds=500
+    )
+    assert answer.code == 0
+    tried = answer.out[answer.out.index("\ntried ") + 1 :]
+    for fix in ("x laid out {0,1}", "result[0] laid out {0,1}", "the compiler chooses"):
+        assert f"  fix      {fix}" in tried
+    assert "out_shardings: Format(Layout((1, 0)), sharding) for result[0]" in tried
+    if "libtpu 0.0.52" in tried:
+        # the page says whose figures it shows; another version has others
+        assert tried.strip() in PAGE.read_text("utf-8")

@@ -74,6 +74,7 @@ def _pages() -> dict[str, dict[str, str]]:
                 ("hlo", "hlo"),
                 ("inverse", "questions.inverse"),
                 ("compile", "programs"),
+                ("try", "programs.candidates"),
                 ("search", "tilings"),
             )
         },
