@@ -16,7 +16,8 @@ A search file is YAML. Its keys:
     flops, cost  the kernel's operations; what is to be small (default: time)
     partial      none: blocks may not reach over the edge of an array
     vmem, headroom   the limit, and what of it is kept free for registers that spill
-    layouts      arrays whose least padded bytes are wanted; padding: the nearest shape that wastes nothing;
+    layouts      arrays whose least padded bytes are wanted, with tune also over tiles, T(t,128);
+    padding      arrays whose nearest larger shape that wastes nothing is wanted;
     shardings    with mesh and memory: how a mesh should cut arrays; products says what a step computes of them
 `layoutproof schema search` describes all of them, with examples; specs/search has a file of each kind.
 

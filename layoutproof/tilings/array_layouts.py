@@ -9,9 +9,9 @@ orders is looked at, and the count that stands in an answer is of all orders cov
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import factorial
+from math import factorial, prod
 
 from layoutproof.core.errors import BudgetExceeded, LayoutError
 from layoutproof.layouts.xla.shape import ELEMENT_BITS, XlaLayout
@@ -82,6 +82,41 @@ def best_layouts(shape: XlaLayout, target: str, given: bool = False) -> ArrayAns
         covered=factorial(len(shape.dims)) if len(every) > 1 else 1,
         given=Sized(shape, padded_bytes(shape)) if given else None,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Tiled:
+    """One choice of tiles. values: of the variables in them."""
+
+    values: Mapping[str, int]
+    sized: Sized
+
+
+@dataclass(frozen=True, slots=True)
+class TilingsAnswer:
+    """best: all choices, fewest bytes first, of equal ones the larger tile.  default: the compiler's own layout."""
+
+    best: tuple[Tiled, ...]
+    default: Sized
+    unpadded: int
+
+
+def best_tilings(choices: Sequence[tuple[Mapping[str, int], XlaLayout]], target: str) -> TilingsAnswer:
+    """All choices of an array's tiles by the bytes they take. Raises LayoutError as `tpu_default` does.
+
+    choices: the values of variables, and the layout with them. Whether the compiler takes a tile that it never gives
+    by itself is not known before it is asked.
+
+    >>> from layoutproof.layouts import xla
+    >>> choices = [({"t": t}, xla.read(f"f32[4,300]{{1,0:T({t},128)}}")) for t in (2, 4, 8)]
+    >>> [(dict(one.values), one.sized.bytes) for one in best_tilings(choices, "v5e").best]
+    [({'t': 4}, 6144), ({'t': 2}, 6144), ({'t': 8}, 12288)]
+    """
+    shape = choices[0][1]
+    default = replace(tpu_default(replace(shape, tiles=()), target), memory_space=shape.memory_space)
+    found = [Tiled(values, Sized(layout, padded_bytes(layout))) for values, layout in choices]
+    found.sort(key=lambda one: (one.sized.bytes, [-prod(tile) for tile in one.sized.layout.tiles]))
+    return TilingsAnswer(tuple(found), Sized(default, padded_bytes(default)), unpadded_bytes(shape))
 
 
 def unpadded_bytes(shape: XlaLayout) -> int:

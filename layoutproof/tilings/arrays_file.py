@@ -17,8 +17,8 @@ from layoutproof.core.result import Verdict
 from layoutproof.hardware.tpu_chips import chip_of
 from layoutproof.specs.positions import Node, read_file
 from layoutproof.specs.validation import read_as
-from layoutproof.tilings.array_layouts import best_layouts, shared_order
-from layoutproof.tilings.arrays_text import layouts_rows, padding_rows, sharding_rows, shared_rows
+from layoutproof.tilings.array_layouts import best_layouts, best_tilings, shared_order
+from layoutproof.tilings.arrays_text import layouts_rows, padding_rows, sharding_rows, shared_rows, tilings_rows
 from layoutproof.tilings.document import at
 from layoutproof.tilings.padded_shapes import nearest_full
 from layoutproof.tilings.search_model import ArraysSearch
@@ -107,7 +107,10 @@ def _layouts(problem: ArraysProblem, best: int, effort: int) -> Section:
     said, rows, lines = problem.said, dict[str, object](), list[str]()
     for name, array in said.layouts.items():
         with problem.at("layouts", name):
-            rows[name], shown = layouts_rows(name, best_layouts(array.shape, said.target, array.written), best)
+            if array.tilings:
+                rows[name], shown = tilings_rows(name, best_tilings(array.tilings, said.target), best)
+            else:
+                rows[name], shown = layouts_rows(name, best_layouts(array.shape, said.target, array.written), best)
         lines += shown
     if said.order != "shared":
         return {"each": rows}, lines, Verdict.PROVED

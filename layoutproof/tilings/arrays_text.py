@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from layoutproof.tilings.array_layouts import ArrayAnswer, SharedAnswer, Sized
+from layoutproof.tilings.array_layouts import ArrayAnswer, SharedAnswer, Sized, TilingsAnswer
 from layoutproof.tilings.padded_shapes import PaddingAnswer
 from layoutproof.tilings.shardings import RESTRICTIONS, RULE, Shard, ShardingAnswer
 
@@ -31,6 +31,30 @@ def layouts_rows(name: str, answer: ArrayAnswer, best: int) -> Rows:
     }
     if answer.given is not None:
         data["written"] = _sized(answer.given)
+    return data, lines
+
+
+def tilings_rows(name: str, answer: TilingsAnswer, best: int) -> Rows:
+    """The best tiles of one array."""
+    lines = []
+    for rank, one in enumerate(answer.best[:best]):
+        values = ", ".join(f"{key} = {value}" for key, value in one.values.items())
+        more = f"{_bytes(one.sized.bytes)}, {_times(one.sized.bytes, answer.unpadded)} of its elements"
+        lines.append(f"  {name if rank == 0 else ' ' * len(name)}  {values}  {one.sized.layout}  {more}")
+    others = len(answer.best) - best
+    lines += [f"    and {others} that take as many bytes or more"] if others > 0 else []
+    lines.append(
+        f"    default  {answer.default.layout}  {_bytes(answer.default.bytes)}: what the compiler gives by itself"
+    )
+    lines.append(
+        f"    certificate  enumerated: all {len(answer.best)} choices; whether the compiler takes one is not asked"
+    )
+    data: dict[str, object] = {
+        "best": [{"values": dict(one.values), **_sized(one.sized)} for one in answer.best[:best]],
+        "default": _sized(answer.default),
+        "unpadded_bytes": answer.unpadded,
+        "certificate": {"kind": "enumerated", "covered": len(answer.best)},
+    }
     return data, lines
 
 

@@ -8,8 +8,10 @@ expressions into terms. A field may look at those before it: ranges need the siz
 from __future__ import annotations
 
 import keyword
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -389,14 +391,40 @@ class TraceSearch(_Tilings):
 
 
 class Array(NamedTuple):
-    """An array of a search file. dims: the name of each dimension or "".  written: whether it has its own layout."""
+    """An array of a search file. dims: the name of each dimension or "".  written: whether it has its own layout.
+
+    tilings: where variables stand in its tiles, their values and the layout of each choice; `shape` is the first's.
+    """
 
     shape: XlaLayout
     dims: tuple[str, ...]
     written: bool
+    tilings: tuple[tuple[Mapping[str, int], XlaLayout], ...] = ()
+
+
+MOST_TILINGS = 4096
+_TILES = re.compile(r":T\([^{}]*")
+_NAME = re.compile(r"\b[A-Za-z_]\w*\b")
 
 
 def _array(text: Any, info: ValidationInfo) -> Array:
+    """A shape; with variables in its tiles, all the layouts that it stands for."""
+    found = _TILES.search(text) if isinstance(text, str) else None
+    tune = info.data.get("tune") or {}
+    names = [] if found is None else [n for n in dict.fromkeys(_NAME.findall(found[0])) if n in tune]
+    if found is None or not names:
+        return _one_array(text, info)
+    if prod(len(tune[name]) for name in names) > MOST_TILINGS:
+        raise LayoutError(f"{shorten(text, 60)} stands for more than {MOST_TILINGS} layouts")
+    made = []
+    for values in product(*(tune[name] for name in names)):
+        chosen = dict(zip(names, values, strict=True))
+        tiles = _NAME.sub(lambda name, at=chosen: str(at.get(name[0], name[0])), found[0])  # type: ignore[misc]
+        made.append((chosen, _one_array(text.replace(found[0], tiles), info)))
+    return made[0][1]._replace(tilings=tuple((chosen, array.shape) for chosen, array in made))
+
+
+def _one_array(text: Any, info: ValidationInfo) -> Array:
     if not isinstance(text, str):
         raise LayoutError(f"a shape is a text such as bf16[16,1280,40], not {shorten(repr(text), 60)}")
     shape = xla.read(text)
@@ -404,6 +432,10 @@ def _array(text: Any, info: ValidationInfo) -> Array:
         raise LayoutError(f"only an array has a layout, not {shorten(text, 60)}")
     if any(shape.dynamic):
         raise LayoutError(f"{shorten(text, 60)} has dimensions of a size that is not known")
+    open_ones = [str(size) for tile in shape.tiles for size in tile if type(size) is not int]
+    if open_ones:
+        name = open_ones[0]
+        raise LayoutError(f"{name} stands in a tile of {shorten(text, 60)}; say what it may be, tune: {{{name}: [..]}}")
     names = tuple("" if isinstance(extent, int) else str(extent) for extent in shape.dims)
     sizes = info.data.get("sizes")
     if sizes is None:
@@ -418,6 +450,8 @@ def _array(text: Any, info: ValidationInfo) -> Array:
 def _ordered(array: Array, info: ValidationInfo) -> Array:
     if info.data.get("order") == "shared" and "" in array.dims:
         raise LayoutError("one order for all arrays needs a name for every dimension")
+    if info.data.get("order") == "shared" and array.tilings:
+        raise LayoutError("one order for all arrays is sought with the compiler's own tiles, without variables in them")
     return array
 
 
@@ -448,6 +482,11 @@ class ArraysSearch(_Search):
     )
     order: Annotated[str, one_of(("each", "shared"), "order")] = Field(
         "each", description="shared: one order of the named dimensions for all arrays.", examples=["shared"]
+    )
+    tune: dict[Annotated[str, AfterValidator(_name)], Annotated[list[Count], Field(min_length=1)]] = Field(
+        {},
+        description="What variables in the tiles of layouts may be; with those that stand in sizes no name is shared.",
+        examples=[{"t": [1, 2, 4, 8]}],
     )
     layouts: dict[str, Annotated[Written, AfterValidator(_ordered)]] = Field(
         {},
@@ -493,6 +532,10 @@ class ArraysSearch(_Search):
     def _asks(self) -> ArraysSearch:
         if not any(getattr(self, section) for section in SECTIONS):
             raise LayoutError(f"nothing is asked: give {', '.join(SECTIONS)}")
+        spoken = {name for array in self.layouts.values() for values, _ in array.tilings for name in values}
+        for name in self.tune:
+            if name not in spoken:
+                raise LayoutError(f"{name} is tuned and stands in the tiles of no layout")
         return self
 
 

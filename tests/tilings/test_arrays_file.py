@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,3 +83,40 @@ def test_errors_say_where(text: str, where: tuple[int, int], what: str) -> None:
     with pytest.raises(LayoutError, match=what.replace("(", r"\(").replace("[", r"\[")) as caught:
         read_and_answer(read_yaml(text, "f.yaml"), "f.yaml")
     assert (caught.value.file, caught.value.line, caught.value.column) == ("f.yaml", *where)
+
+
+def test_tiles_are_chosen_by_the_bytes_they_take() -> None:
+    """2 x 128, 4 x 128 or 8 x 128, and two levels of tiles at once: each choice against whole tiles counted by hand."""
+    text = """
+target: v5e
+tune: {t: [1, 2, 4, 8, 16], s: [1, 2]}
+layouts:
+  w: f32[4,300]{1,0:T(t,128)}
+  v: bf16[3,5,130]{2,1,0:T(t,128)(s,1)}
+"""
+    answered = answer(read(read_yaml(text)), best=100)
+    rows: Any = answered.as_json()["layouts"]["each"]  # type: ignore[index]
+    by_t = {row["values"]["t"]: row["bytes"] for row in rows["w"]["best"]}
+    assert by_t == {t: -(-4 // t) * t * 384 * 4 for t in (1, 2, 4, 8, 16)}
+    assert [row["values"]["t"] for row in rows["w"]["best"]] == [4, 2, 1, 8, 16]
+    assert rows["w"]["certificate"] == {"kind": "enumerated", "covered": 5}
+    both = {(row["values"]["t"], row["values"]["s"]): row["bytes"] for row in rows["v"]["best"]}
+    assert len(both) == rows["v"]["certificate"]["covered"] == 10
+    # rows of a tile are a multiple of s within it
+    assert both == {(t, s): 3 * -(-5 // t) * (-(-t // s) * s) * 256 * 2 for t in (1, 2, 4, 8, 16) for s in (1, 2)}
+    assert "t = 4" in answered.text()
+    assert "the compiler gives by itself" in answered.text()
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("tune: {t: [2]}\nlayouts: {w: 'f32[8,8]'}", "t is tuned and stands in the tiles of no layout"),
+        ("tune: {t: []}\nlayouts: {w: 'f32[8,8]{1,0:T(t,128)}'}", "expected at least one entry"),
+        ("layouts: {w: 'f32[8,8]{1,0:T(t,128)}'}", "t stands in a tile of"),
+        ("tune: {t: [2]}\norder: shared\nsizes: {a: 8}\nlayouts: {w: 'f32[a]{0:T(t)}'}", "without variables in them"),
+    ],
+)
+def test_tiles_that_cannot_be_chosen(text: str, what: str) -> None:
+    with pytest.raises(LayoutError, match=what):
+        read(read_yaml("target: v5e\n" + text))
