@@ -5,7 +5,7 @@ quantised_matmul M N K, grouped_matmul M N K E, flash_attention B H S T D, causa
 softmax N D; or your own function, `layoutproof search pkg.mod:fn --arg "bf16[M,K]" --tune bm=128..2048`.
 `layoutproof search --init` writes a commented file to start from.
 
-A search file is YAML. Its keys:
+A search file is YAML: one problem, the hardware (`target`), and what is sought (`tune`). Its keys:
     target       the TPU generation
     kernel       a Pallas call with names where numbers will stand: grid, inputs, outputs, scratch; or
     trace, args  your function, MODULE:FUNCTION, and its arguments: it is traced, never run

@@ -18,7 +18,7 @@ def test_the_compiler_accepts_and_refuses(run: Any) -> None:
     # by default so much is kept free that the body's registers may spill
     write((SPECS / "bodies.py").read_text(), "bodies.py")
     default = (SPECS / "matmul.yaml").read_text().replace("headroom: 25%\n", "")
-    code, out, _ = run(write(default), "--compile", "--best", "2")
+    code, out, _ = run(write(default), "--compile", "--best", "2", "--why")
     assert code == 0
     assert [line[-1] for line in words(out)[2:4]] == ["accepted", "accepted"]
     assert "ahead of time, with the kernel's own body" in out
