@@ -113,7 +113,14 @@ def _select(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
                 parts.append(all_of([taken(k, index), said]))
         return any_of(parts)
 
-    return [Value(result.dims, result.dtype, result.number, undefined)]
+    def passed(index: Index) -> list[tuple[Term, Term]]:
+        return [
+            (all_of([taken(k, index), condition]), source)
+            for k, case in enumerate(cases)
+            for condition, source in case.passed(aligned(case, result.dims, index))
+        ]
+
+    return [Value(result.dims, result.dtype, result.number, undefined, passed)]
 
 
 def _converted(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -125,7 +132,17 @@ def _converted(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
             raise Lost(f"a number that was converted from {old} to {new}")
         return settled(converted(operand.number(index), old, new))
 
-    return [Value(operand.dims, new, number, None if operand.defined else operand.undefined)]
+    # a number that is stored in another precision and read back is the same one to whoever asks where it is from
+    floats = getattr(new, "kind", "") not in "iub" and old.kind not in "iub"
+    return [
+        Value(
+            operand.dims,
+            new,
+            number,
+            None if operand.defined else operand.undefined,
+            operand.passed if floats else None,
+        )
+    ]
 
 
 def _power(on: Any, equation: Any, operands: list[Any]) -> list[Any]:

@@ -27,6 +27,7 @@ from layoutproof.core.term import Term, fixed
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.kernel.obligation import Obligation, undecided
 from layoutproof.kernel.read_consistency import consistent_reads, range_of
+from layoutproof.kernel.relations import cases
 from layoutproof.kernel.scalar_memory import every_table
 
 LONGEST_LOOP = 1 << 31
@@ -39,7 +40,8 @@ class Asked:
 
     claim: for the engines.  tables: names of those of `every_table` that it reads.  lost: why numbers in it are not
     known, each once: a refutation that rests on one is none.  value: evaluates a term at a point of the claim, on ints.
-    reads: what it reads of tables.
+    reads: what it reads of tables.  alone: without what relations of tables say, which is less to look at; None where
+    they say nothing.
     """
 
     claim: Claim
@@ -47,6 +49,7 @@ class Asked:
     lost: tuple[str, ...]
     value: Callable[[Term, Point, Numbers], Any] = field(repr=False)
     reads: tuple[Term, ...] = ()
+    alone: Claim | None = None
 
 
 def asked(
@@ -70,6 +73,12 @@ def asked(
     whole = all_of([*violation])
     wanted = [whole, *extra]
     names, reads, keys, facts = closure(body, wanted, loops={loop.name for loop in loops})
+    related = cases(kernel.relations, [read for read in reads if read.args[0].args[0] not in body.loads])
+    alone = None
+    if related:
+        unrelated = replace(kernel, relations=())
+        alone = asked(unrelated, body, violation, loops, elements, explain, extra, programs).claim
+        names, reads, keys, facts = closure(body, [*wanted, *related], loops={loop.name for loop in loops})
     programs = {"program": kernel.grid_names} if programs is None else programs
     own = {name for ids in programs.values() for name in ids}
     inner = [loop for loop in loops if loop.name in names]
@@ -98,7 +107,7 @@ def asked(
     def shown(point: Point, on: Numbers) -> Counterexample:
         return values.shown(point, at([point[label] for label in spaces], on))
 
-    claim = Claim(spaces, said(spaces, at, [*assumed, *facts, whole], values), sentence, shown=shown)
+    claim = Claim(spaces, said(spaces, at, [*assumed, *related, *facts, whole], values), sentence, shown=shown)
     of_call = {table.name for table in every_table(kernel)}
     tables = values.tables
     return Asked(
@@ -109,6 +118,7 @@ def asked(
         ),
         lambda term, point, on: at([point[label] for label in spaces], on)(term),
         tuple(read for read, table in zip(reads, tables, strict=True) if table.name in of_call),
+        alone,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.effects import Access, Copy, Effect, Reference, Slice, Step, View, places
-from layoutproof.bodies.values import Index, Lost, Value, aligned, all_of, any_of, dims_of, leaf, maybe, negation
+from layoutproof.bodies.values import TRUE, Index, Lost, Value, aligned, all_of, any_of, dims_of, leaf, maybe, negation
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.kernel import Table
@@ -110,7 +110,9 @@ def loaded(on: Any, view: View, access: Access, dims: tuple[int, ...], dtype: An
             on.loads[name] = Table(name, dims or (1,), 8 * int(dtype.itemsize), low, high, signed=dtype.kind == "i")
         return Term("read", Term("name", name), *(index or (ZERO,)))
 
-    return Value(dims, dtype, number, None if reference.name in on.whole else lambda index: leaf(name, index))
+    if reference.name in on.whole:
+        return Value(dims, dtype, number)
+    return Value(dims, dtype, number, lambda index: leaf(name, index), lambda index: [(TRUE, leaf(name, index))])
 
 
 def _get(on: Any, equation: Any, operands: list[Any]) -> list[Any]:

@@ -88,6 +88,7 @@ class States:
     proves: whether a claim is proved.  holds: the same of a candidate for an invariant, and of what is tried first.
     unwritten: ask what has not been written yet, in place of what is undefined: a store of anything then makes an
     element written, and padding is.  only: the number of the one load whose elements may be undefined, -1 = all.
+    stale: the name of a reference of which nothing is defined at first, while all else is; "" = none.
     reason: why the last question could not be asked.
     """
 
@@ -97,6 +98,7 @@ class States:
     holds: Callable[[Asked], bool]
     unwritten: bool = False
     only: int = -1
+    stale: str = ""
     reason: str = ""
     _stores: dict[str, list[Store]] = field(default_factory=dict)
     _first: dict[str, int] = field(default_factory=dict)
@@ -224,6 +226,8 @@ class States:
 
     def found(self, reference: Reference) -> Term:
         """The condition before anything was stored."""
+        if self.stale:
+            return TRUE if reference.name == self.stale else FALSE
         operand = operand_of(self.kernel, reference)
         if self.unwritten:
             return FALSE if reference.role in ("in", "prefetch", "semaphore", "around") else TRUE
@@ -496,7 +500,8 @@ class States:
             if len(guards) > 1:
                 found.append(any_of(guards))
         else:
-            pads = self._padded(reference.dims, reference.memory)
+            pads = self._padded(reference.dims, reference.memory) if not self.stale else []
+            found += self._masks(reference) if reference.name == self.stale else []
             found += [*guards, *pads, *(any_of([guard, pad]) for pad in pads for guard in guards)]
         return found
 
@@ -515,6 +520,21 @@ class States:
                     continue
                 found.setdefault(str(plain), plain)
         return list(found.values())[:MOST_GUARDS]
+
+    def _masks(self, reference: Reference) -> list[Term]:
+        """Comparisons, and their opposites, that decide what of a reference a store replaces.
+
+        Of rows that are filled one range after the other, those from the start of the next range on are not yet there.
+        """
+        found: dict[str, Term] = {}
+        for store in self._stores.get(reference.name, ()):
+            here = inside(store.view, _at(reference.dims)) if isinstance(store, Access) else None
+            if here is None or not isinstance(store, Access):
+                continue
+            for part in every(self._plain(store.value.undefined(here[1]))):
+                if part.op in ("<", "<=", "==", "!=") and self._of_programs(part):
+                    found.setdefault(str(part), part)
+        return [way for part in [*found.values()][:MOST_GUARDS] for way in (part, negation(part))]
 
     def _padded(self, dims: Sequence[int], memory: str = "vmem") -> list[Term]:
         """Padding of windows of these dimensions, counted from the last: of outputs first, then of all."""

@@ -148,6 +148,12 @@ def first_of_core(kernel: Kernel) -> Term:
     return all_of([_equal(term, ZERO) for k, term in enumerate(names(kernel)) if k not in parallel])
 
 
+def last_of_core(kernel: Kernel) -> Term:
+    """The condition that a program may be the last that a core runs."""
+    parallel = set(kernel.parallel()) if kernel.platform == "tpu" else set()
+    return all_of([_equal(term, _last(kernel, k)) for k, term in enumerate(names(kernel)) if k not in parallel])
+
+
 def other_block(kernel: Kernel, operand: Operand, program: Sequence[Term]) -> Term:
     """The condition that another program has another block of an operand."""
     found = []

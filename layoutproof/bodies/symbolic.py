@@ -43,14 +43,26 @@ class Open:
     args: tuple[Any, ...]
 
     def first(self) -> Name:
-        """The name of one condition that it rests on."""
-        return self.args[0] if self.op == "is" else next(a for a in self.args if isinstance(a, Open)).first()
+        """The name of one condition that it rests on: of those that choose what it compares, where there are some."""
+        if self.op == "is":
+            inner = _condition_in(self.args[0])
+            name: Name = self.args[0] if inner is None else inner.first()
+            return name
+        return next(a for a in self.args if isinstance(a, Open)).first()
 
     def __str__(self) -> str:
         if self.op == "is":
             return shown(self.args[0])
         parts = [str(a) for a in self.args]
         return f"not ({parts[0]})" if self.op == "not" else f" {self.op} ".join(f"({part})" for part in parts)
+
+
+def _condition_in(name: Any) -> Open | None:
+    """A condition that chooses a number of which a name speaks."""
+    if isinstance(name, Open):
+        return name
+    parts = [n for n, _ in name.parts] if isinstance(name, Sum) else name if isinstance(name, tuple) else ()
+    return next((found for part in parts if (found := _condition_in(part)) is not None), None)
 
 
 Number = int | Sum
@@ -109,7 +121,8 @@ class Symbolic:
 
     names: what grid names and loop counters are.  assumed: conditions by name that are taken to hold, or not.
     place: tells what is unknown here from the same unknown elsewhere.  within: named numbers with their least and
-    greatest value.  tables: of the call, with what is assumed of them.
+    greatest value.  tables: of the call, with what is assumed of them.  loaded: what loads gave, by their names.
+    asked: collects what conditions compare.
     """
 
     def __init__(
@@ -120,6 +133,8 @@ class Symbolic:
         place: Any,
         within: Mapping[Name, Interval],
         tables: Mapping[str, Table] = MappingProxyType({}),
+        loaded: Mapping[str, Number] = MappingProxyType({}),
+        asked: set[Any] | None = None,
     ) -> None:
         self.body = body
         self.names = names
@@ -127,6 +142,8 @@ class Symbolic:
         self.place = place
         self.within = within
         self.tables = tables
+        self.loaded = loaded
+        self.asked: set[Any] = set() if asked is None else asked
         self._known: dict[int, tuple[Term, Any]] = {}
         self._defined: dict[str, Any] = {}
         self.steps = 0
@@ -152,6 +169,8 @@ class Symbolic:
         values = [self._known[id(a)][1] for a in part.args[op == "read" :]]
         if op == "read":
             table = part.args[0].args[0]
+            if table in self.loaded:
+                return self.loaded[table]
             place = (self.place,) if table in self.body.loads else ()
             return named("read", table, *values, *place)
         if not any(isinstance(v, Sum | Open) for v in values):
@@ -225,7 +244,19 @@ class Symbolic:
         return self._is(("==", gap))
 
     def _is(self, name: Name) -> Condition:
-        return self.assumed[name] if name in self.assumed else Open("is", (name,))
+        self.asked.add(compared(name))
+        if name in self.assumed:
+            return self.assumed[name]
+        for other, held in self.assumed.items() if name[0] == "<" else ():
+            # what is above 64 is above 0, and what is not above 64 is not above 128
+            if other[0] == "<" and other[2] == name[2] and (other[1] >= name[1] if held else other[1] <= name[1]):
+                return held
+        return Open("is", (name,))
+
+
+def compared(name: Name) -> Any:
+    """What a condition compares with a constant, by the condition's name."""
+    return name[-1] if name[0] in ("<", "==") else name
 
 
 def _held(table: Table) -> Interval | None:

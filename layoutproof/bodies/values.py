@@ -28,10 +28,11 @@ class Value:
     """An array or a single number (dims ()). Both functions are computed once per index.
 
     dims: in elements.  dtype: as arrays have it (`kind`, `itemsize`).  number: index -> the element as a term, Lost
-    where there is none.  undefined: index -> the condition under which the element is undefined.
+    where there is none.  undefined: index -> the condition under which the element is undefined.  passed: index ->
+    under which conditions the element is one that was loaded, as it was: (condition, leaf) pairs.
     """
 
-    __slots__ = ("_known", "_number", "_undefined", "dims", "dtype")
+    __slots__ = ("_known", "_number", "_undefined", "dims", "dtype", "passed")
 
     def __init__(
         self,
@@ -39,7 +40,9 @@ class Value:
         dtype: Any,
         number: Callable[[Index], Term] | str,
         undefined: Callable[[Index], Term] | None = None,
+        passed: Callable[[Index], Sequence[tuple[Term, Term]]] | None = None,
     ) -> None:
+        self.passed = (lambda index: ()) if passed is None else passed
         self.dims = dims
         self.dtype = dtype
         self._number = number

@@ -97,7 +97,9 @@ def _follows(given: Table, wanted: Table) -> bool:
 
     low = wanted.low is None or within(wanted.low, given.low)
     high = wanted.high is None or within(given.high, wanted.high)
-    return low and high and all(getattr(given, word) or not getattr(wanted, word) for word in WORDS)
+    # every value among the first entries is more than every value somewhere; of two counts only alike ones are compared
+    first = not wanted.onto or wanted.first is None or str(given.first) == str(wanted.first)
+    return low and high and first and all(getattr(given, word) or not getattr(wanted, word) for word in WORDS)
 
 
 def _whole(*values: object) -> bool:

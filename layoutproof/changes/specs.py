@@ -21,7 +21,7 @@ from layoutproof.changes.matching import Round, match
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.finding import Finding, unknown, wrong_input
 from layoutproof.core.result import Verdict, plain
-from layoutproof.kernel.table_assumptions import tables_said
+from layoutproof.kernel.table_assumptions import relations_said, tables_said
 from layoutproof.registry.read import read_layout
 from layoutproof.specs.check import Outcome, run
 from layoutproof.specs.positions import Node, read_yaml
@@ -305,11 +305,13 @@ def _traced(old: Named, new: Named) -> list[Finding]:
     was, now = (dict(side.value[KEY]) for side in (old, new))  # type: ignore[index]
     found = []
     try:
-        tables = assumed(*(tables_said(side.pop("assume", ())) for side in (was, now)))
+        said = [side.pop("assume", ()) for side in (was, now)]
+        tables = assumed(*map(tables_said, said))
+        before, after = map(relations_said, said)
     except LayoutError as error:
         return [wrong_input("", error.problem)]
     sides: dict[str, Any] = {"before": text_of(old.value[KEY]), "after": text_of(new.value[KEY])}  # type: ignore[index]
-    looser = [*tables.looser]
+    looser = [*tables.looser, *(f"{text!r} is assumed, too" for text in after if text not in before)]
     looser += [
         f"{key} was {text_of(was[key])}, is {text_of(now.get(key, 'none'))}"
         for key in ("target", "compiler", "call")
@@ -319,6 +321,7 @@ def _traced(old: Named, new: Named) -> list[Finding]:
         looser.append(f"only call {now['call']} is meant now")
     tighter = [
         *tables.tighter,
+        *(f"{text!r} is assumed no more" for text in before if text not in after),
         *(f"{key} {now[key]} is given" for key in ("target", "compiler") if key in now and key not in was),
     ]
     if looser:

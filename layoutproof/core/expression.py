@@ -48,8 +48,8 @@ def parse_map(text: str) -> tuple[tuple[str, ...], tuple[Term, ...]]:
     return tuple(names), terms
 
 
-def parse_condition(text: str) -> Term:
-    """A condition such as `N % 8 == 0 and M >= 128`.
+def parse_condition(text: str, tables: bool = False) -> Term:
+    """A condition such as `N % 8 == 0 and M >= 128`. tables: whether it may read tables, `t[i] <= t[i + 1]`.
 
     Raises LayoutError, with the column, as `parse_map` does, and for a number where a condition must stand.
 
@@ -60,7 +60,7 @@ def parse_condition(text: str) -> Term:
     check_terms((term,), text)
     if term.op not in CONDITIONS:
         raise LayoutError(f"{text!r} is a number, not a condition; write for instance N % 8 == 0", text=text)
-    if reads((term,)):
+    if reads((term,)) and not tables:
         raise LayoutError(f"{text!r} reads a table; a condition speaks of sizes", text=text)
     return check_kind(term, condition=True)
 

@@ -93,6 +93,7 @@ class Table:
     low, high: `low <= value < high`, None = nothing said (then `bits`, the width of its integers, bounds it).
     monotone: never decreasing in row-major order of its indices.  injective: no value twice.
     onto: every value from low to high - 1 occurs.  dtype: XLA's name of its element type, "" = an integer of `bits`.
+    first: of a table that is onto, among how many of the first entries every value occurs, None = all.
     """
 
     name: str
@@ -105,6 +106,7 @@ class Table:
     onto: bool = False
     signed: bool = True
     dtype: str = ""
+    first: Amount | None = None
 
     def assumptions(self) -> tuple[str, ...]:
         """What is assumed, in words a spec file takes back.
@@ -113,7 +115,23 @@ class Table:
         ('0 <= t < 4', 't is monotone')
         """
         bounds = [] if self.low is None or self.high is None else [f"{self.low} <= {self.name} < {self.high}"]
-        return (*bounds, *(f"{self.name} is {w}" for w in ("monotone", "injective", "onto") if getattr(self, w)))
+        said = {w: self.name for w in ("monotone", "injective", "onto") if getattr(self, w)}
+        if self.first is not None and self.onto:
+            said["onto"] = f"{self.name}[:{self.first}]"
+        return (*bounds, *(f"{of} is {w}" for w, of in said.items()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Relation:
+    """What holds of entries of tables together, `t[i] <= t[i + 1]`, or of the call's sizes alone.
+
+    text: as the user wrote it.  condition: over reads, size symbols and `names`; true where an index is outside of its
+    table.  names: that stand for every index.
+    """
+
+    text: str
+    condition: Term
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,6 +210,7 @@ class Kernel:
     source: file:line of the call.
     plain: whether nothing in the call says what platform it is for; it is then judged for the one that is asked about.
     body_reader: reads the body, once, when it is asked about; None where there is none to read.
+    relations: what is assumed of several tables, or of several entries, together.
     """
 
     name: str
@@ -214,6 +233,7 @@ class Kernel:
     plain: bool = False
     body_reader: Callable[[], Any] | None = field(default=None, repr=False)
     scalars: tuple[Table, ...] = ()
+    relations: tuple[Relation, ...] = ()
 
     @property
     def body(self) -> Any:
@@ -256,7 +276,9 @@ class Kernel:
         amounts = [*self.grid, *(e for s in (*self.scratch, *self.scoped) for e in s.dims)]
         amounts += [e for o in self.operands for e in (*o.dims, *(b.size for b in o.block))]
         own = [n for o in self.operands for term in o.terms() for n in term.names() if n not in self.grid_names]
-        amounts += [e for t in (*self.tables, *self.scalars) for e in (*t.dims, t.low, t.high) if e is not None]
+        amounts += [
+            e for t in (*self.tables, *self.scalars) for e in (*t.dims, t.low, t.high, t.first) if e is not None
+        ]
         return tuple(dict.fromkeys((*parameters(amounts), *own)))
 
     def bind(self, values: Mapping[str, int]) -> Kernel:
@@ -322,8 +344,9 @@ def _bound_operand(kernel: Kernel, operand: Operand, values: Mapping[str, int]) 
 
 
 def _bound_table(table: Table, values: Mapping[str, int]) -> Table:
-    low, high = (None if e is None else value_of(e, values, INTS) for e in (table.low, table.high))
-    return replace(table, dims=_bound(table.dims, values, f"table {table.name!r}", 0), low=low, high=high)
+    low, high, first = (None if e is None else value_of(e, values, INTS) for e in (table.low, table.high, table.first))
+    dims = _bound(table.dims, values, f"table {table.name!r}", 0)
+    return replace(table, dims=dims, low=low, high=high, first=first)
 
 
 def _bound_scratch(scratch: Sequence[Scratch], values: Mapping[str, int], key: str) -> tuple[Scratch, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 from layoutproof.core.term import Amount
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Table
 from layoutproof.kernel.kernel_index import index_text
+from layoutproof.kernel.relations import tables_of
 
 
 def kernel_lines(kernel: Kernel) -> list[str]:
@@ -21,7 +22,7 @@ def kernel_lines(kernel: Kernel) -> list[str]:
     lines += [f"  {o.role:<3}  {operand_text(kernel, o)}" for o in kernel.operands]
     lines += [f"  {kernel.inputs[a].name} shares the buffer of {kernel.outputs[b].name}" for a, b in kernel.aliases]
     lines += [
-        f"  table {t.name} {_table(t)}" + "".join(f", {a}" for a in t.assumptions())
+        f"  table {t.name} {_table(t)}" + "".join(f", {a}" for a in _assumed(kernel, t))
         for t in (*kernel.tables, *kernel.scalars)
     ]
     lines += [f"  scratch {_array(s.dtype, s.dims)} {s.memory}" for s in kernel.scratch]
@@ -52,7 +53,7 @@ def mapping_of(kernel: Kernel) -> dict[str, Any]:
     if kernel.aliases:
         found["aliases"] = {kernel.inputs[a].name: kernel.outputs[b].name for a, b in kernel.aliases}
     if kernel.tables:
-        found["tables"] = {t.name: {"array": _table(t), "assume": list(t.assumptions())} for t in kernel.tables}
+        found["tables"] = {t.name: {"array": _table(t), "assume": _assumed(kernel, t)} for t in kernel.tables}
     if kernel.scratch:
         found["scratch"] = [{"array": _array(s.dtype, s.dims), "memory": s.memory} for s in kernel.scratch]
     if kernel.scoped:
@@ -60,6 +61,12 @@ def mapping_of(kernel: Kernel) -> dict[str, Any]:
     if kernel.vmem_limit is not None:
         found["vmem_limit"] = kernel.vmem_limit
     return {**found, "pipeline": kernel.pipeline, "platform": kernel.platform}
+
+
+def _assumed(kernel: Kernel, table: Table) -> list[str]:
+    """What is assumed of a table; what is of several together stands with the first that it reads."""
+    related = (relation.text for relation in kernel.relations if tables_of(relation)[:1] == (table.name,))
+    return [*table.assumptions(), *related]
 
 
 def _operand(kernel: Kernel, operand: Operand) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """What a user says of the tables of a call: `0 <= t < 8`, `t is monotone`, `t is injective`, `t is onto`.
 
 A table is a scalar-prefetch operand, or an input in scalar memory: `0 <= args[4] < 8`. What is said holds of every
-entry; `t[i]` is `t`.
+entry; `t[i]` is `t`. `t[:n] is onto` says that every value occurs among the first n entries. All else that reads tables
+is a relation (`kernel.relations`): `t[i] <= u[i + 1] if i + 1 < n`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
 from layoutproof.core.term import Amount
-from layoutproof.kernel.kernel import Kernel, Table, Unmodelled
+from layoutproof.kernel.kernel import Kernel, Relation, Table, Unmodelled
+from layoutproof.kernel.relations import parse_relation, relation_of
 from layoutproof.kernel.scalar_memory import assuming, every_table
 
 WORDS = ("monotone", "injective", "onto")
@@ -24,6 +26,8 @@ _BETWEEN = re.compile(r"(?P<low>[^<]+)<(?P<closed>=?)(?P<name>[^<]+)<(?P<also>=?
 _TABLE = re.compile(_NAME + r"\s*")
 _ENTRIES = re.compile(r"(.*?)\s*\[([^\]\d][^\]]*|\.\.\.|:)?\]")
 """A table with an index that stands for every entry: `t[i]`, `t[..]`."""
+_FIRST = re.compile(r"(.*?)\s*\[\s*:([^:\]]+)\]")
+"""The first entries of a table: `t[:n]`."""
 
 
 def with_assumptions(
@@ -40,15 +44,26 @@ def with_assumptions(
     ('0 <= t < 8', 't is monotone')
     """
     tables = {table.name: table for table in every_table(kernel)}
+    have = f"it has {', '.join(tables)}" if tables else "it has none"
     changes: dict[str, Table] = {}
+    relations: list[Relation] = []
     for text in conditions(texts):
+        if _relates(text):
+            relation = relation_of(kernel, text)
+            if relation is not None:
+                relations.append(relation)
+            elif strict:
+                raise LayoutError(f"the assumption reads a table that {kernel.name} does not have; {have}", text=text)
+            continue
         written, changed = _assumption(text, parse)
         name = _of_entries(written, tables)
         if name in tables:
+            if "first" in changed and len(tables[name].dims) != 1:
+                raise LayoutError(f"of the first entries only tables of one dimension are onto, not {name}", text=text)
             changes[name] = _and(changes.get(name, tables[name]), changed)
         elif strict:
-            have = f"it has {', '.join(tables)}" if tables else "it has none"
             raise LayoutError(f"{kernel.name} has no table {name!r}; {have}", text=str(text))
+    kernel = replace(kernel, relations=(*kernel.relations, *relations)) if relations else kernel
     return assuming(kernel, tuple(changes.values())) if changes else kernel
 
 
@@ -57,7 +72,11 @@ def check_tables(found: Sequence[Kernel | Unmodelled], texts: Sequence[str]) -> 
     calls = [call for call in found if isinstance(call, Kernel)]
     tables = dict.fromkeys(table.name for call in calls for table in every_table(call))
     for text in conditions(texts):
-        if found and _of_entries(_assumption(text)[0], tables) not in tables:
+        if _relates(text):
+            known = not found or any(relation_of(call, text) is not None for call in calls)
+        else:
+            known = not found or _of_entries(_assumption(text)[0], tables) in tables
+        if not known:
             have = f"the calls have {', '.join(tables)}" if tables else "no call has one"
             raise LayoutError(f"the assumption {shorten(text, 80)!r} is about no table; {have}")
 
@@ -88,21 +107,43 @@ def conditions(texts: Sequence[str]) -> tuple[str, ...]:
 
 def check_assumption(text: Any) -> None:
     """Raises LayoutError for a text that is no assumption about a table, with the forms there are."""
-    _assumption(text)
+    if _relates(text):
+        parse_relation(text)
+    else:
+        _assumption(text)
 
 
 def tables_said(texts: Sequence[str]) -> dict[str, Table]:
-    """What texts assume, by the name of the table, without a kernel that has it.
+    """What texts assume, by the name of the table, without a kernel that has it; relations are left out.
 
     >>> tables_said(["0 <= t[i] < 8", "t is monotone"])["t"].assumptions()
     ('0 <= t < 8', 't is monotone')
     """
     tables: dict[str, Table] = {}
     for text in conditions(texts):
+        if _relates(text):
+            continue
         written, changed = _assumption(text)
         name = _of_entries(written)
         tables[name] = _and(tables.get(name, Table(name)), changed)
     return tables
+
+
+def relations_said(texts: Sequence[str]) -> tuple[str, ...]:
+    """The relations among texts.
+
+    >>> relations_said(["0 <= t[i] < 8", "t[i] <= t[i + 1]"])
+    ('t[i] <= t[i + 1]',)
+    """
+    return tuple(text for text in conditions(texts) if _relates(text))
+
+
+def _relates(text: Any) -> bool:
+    """Whether a text is a relation: it reads a table, and is not one of the forms that speak of one table alone."""
+    if not isinstance(text, str) or "[" not in text or _IS.fullmatch(text):
+        return False
+    between = _BETWEEN.fullmatch(text)
+    return between is None or _TABLE.fullmatch(between["name"]) is None or "[" in between["low"] + between["high"]
 
 
 def _assumption(text: Any, parse: Callable[[str], Any] = parse_size) -> tuple[str, dict[str, Any]]:
@@ -111,10 +152,18 @@ def _assumption(text: Any, parse: Callable[[str], Any] = parse_size) -> tuple[st
     if said is not None:
         if said[2] not in WORDS:
             raise LayoutError(f"a table is {', '.join(WORDS)}, not {said[2]!r}", text=text)
-        return said[1], {said[2]: True}
+        first = _FIRST.fullmatch(said[1].strip())
+        if first is None:
+            return said[1], {said[2]: True}
+        if said[2] != "onto":
+            raise LayoutError(f"of the first entries only 'onto' can be said, not {said[2]!r}", text=text)
+        return first[1], {"onto": True, "first": parse(first[2])}
     between = _BETWEEN.fullmatch(text) if isinstance(text, str) else None
     table = _TABLE.fullmatch(between["name"]) if between is not None else None
     if between is None or table is None:
-        raise LayoutError(f"an assumption is '0 <= t < 8' or 't is monotone' (injective, onto), not {shown}")
+        forms = "'0 <= t < 8', 't is monotone' (injective, onto), 't[:n] is onto' or 't[i] <= u[i + 1]'"
+        raise LayoutError(f"an assumption is {forms}, not {shown}")
+    if ":" in table[1]:
+        raise LayoutError(f"bounds hold of every entry; {shown} speaks of some", text=text)
     low, high = parse(between["low"]), parse(between["high"])
     return table[1], {"low": low if between["closed"] else low + 1, "high": high + 1 if between["also"] else high}

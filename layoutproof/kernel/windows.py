@@ -15,7 +15,8 @@ from layoutproof.core.claim import At, Formula, PlacePredicate
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.size import Extent, as_size, ceil_div, divide
+from layoutproof.core.result import Verdict
+from layoutproof.core.size import Extent, as_size, ceil_div, divide, surely_less
 from layoutproof.core.space import Space
 from layoutproof.core.term import Term, fixed, reads, replace_reads
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Table
@@ -192,30 +193,46 @@ def bounded_ends(kernel: Kernel, operand: Operand) -> IndexMap:
     return terms_map(kernel, operand, [part for pair in pairs for part in pair])
 
 
-def reachable_blocks(kernel: Kernel, operand: Operand) -> tuple[IndexMap, str]:
-    """What the programs reach together, as elements or blocks, and why it is unknown, "" = it is known.
+def reachable_blocks(kernel: Kernel, operand: Operand) -> tuple[IndexMap, dict[Verdict, str]]:
+    """What the programs reach together, as elements or blocks, and which answers about it settle nothing, with why.
 
     Replicas are free choices in such a map. Values of a table are not: only a coordinate that is `t[i]` of a table that
-    takes every value, and whose indices nothing else uses, is as good as free. Others make the map reach too much.
+    takes every value, and whose indices nothing else uses, is as good as free. Others make the map reach too much. For
+    sizes of the call for which the grid has fewer programs than the entries that hold every value it reaches nothing.
     """
     m = program_map(kernel, operand, elements=True)
     found = reads(operand.terms())
+    short: list[tuple[Extent, Extent]] = []
     for read in found:
         table = kernel.table(read.args[0].args[0])
         used = [term for term in operand.terms() if str(read) in [str(r) for r in reads((term,))]]
         names = [a.args[0] for a in read.args[1:] if a.op == "name"]
         elsewhere = {n for term in operand.terms() if term is not used[0] for n in term.names()}
         elsewhere |= {n for other in found if other is not read for n in other.names()}
-        spans = [kernel.grid[kernel.grid_names.index(n)] for n in names if n in kernel.grid_names]
+        spans = fixed(kernel.grid[kernel.grid_names.index(n)] for n in names if n in kernel.grid_names)
         bare = len(used) == 1 and str(used[0]) == str(read) and len(set(names)) == len(read.args) - 1
-        if not (bare and tuple(spans) == table.dims and not elsewhere.intersection(names)):
-            return m, (
-                f"which blocks of {operand.name} are written depends on what {table.name} holds; an assumption "
-                "settles that only where a dimension is an entry of it alone, at grid dimensions that nothing else uses"
-            )
+        needed = fixed(table.dims if table.first is None else (table.first,))
+        fewer = [(span, most) for span, most in zip(spans, needed, strict=False) if not surely_less(most, span + 1)]
+        depends = f"which blocks of {operand.name} are written depends on what {table.name} holds"
+        never = any(type(span) is type(most) is int for span, most in fewer)
+        if not bare or never or len(spans) != len(needed) or elsewhere.intersection(names):
+            why = "an assumption settles that only where a dimension is an entry of it alone, at grid dimensions that "
+            return m, {Verdict.PROVED: f"{depends}; {why}nothing else uses"}
         if not table.onto or table.low is None or table.high is None:
-            return m, (
-                f"which blocks of {operand.name} are written depends on what {table.name} holds; assume its bounds and "
-                f"'{table.name} is onto' (every value occurs) to settle it"
-            )
-    return m, ""
+            said = f"{table.name}[:{spans[0]}]" if fewer and len(spans) == 1 else table.name
+            why = f"assume its bounds and '{said} is onto' (every value occurs) to settle it"
+            return m, {Verdict.PROVED: f"{depends}; {why}"}
+        short += fewer
+    if not short:
+        return m, {}
+
+    def place(at: Index, replica: Index, on: Numbers) -> Index:
+        enough: Any = True
+        for span, most in short:
+            enough = on.logical_and(enough, on.less(on.size(most), on.size(span) + 1))
+        return tuple(on.select(enough, where, -1) for where in m.place(at, replica, on))
+
+    sizes = dict.fromkeys(str(span) for span, _ in short)
+    why = f"which blocks of {operand.name} are written is not known where {', '.join(sizes)} is below "
+    why += ", ".join(dict.fromkeys(str(most) for _, most in short))
+    return IndexMap(m.domain, m.range, place, m.replicas), {Verdict.REFUTED: why}

@@ -11,6 +11,7 @@ from layoutproof.bodies.claims import Asked
 from layoutproof.bodies.effects import Body
 from layoutproof.bodies.memory_state import States, reasons
 from layoutproof.bodies.walk import Answer, Origin, Walk
+from layoutproof.core.claim import Claim
 from layoutproof.core.errors import InternalError
 from layoutproof.core.numbers import INTS
 from layoutproof.core.result import Point
@@ -35,6 +36,8 @@ class Deciding:
 
     def proves(self, claim: Asked) -> bool:
         """Whether a claim is proved."""
+        if claim.alone is not None and self._quickly(claim.alone):
+            return True
         self.last = decide(claim.claim, self.engines)
         if self.last.by:
             self.by.setdefault(self.last.by)
@@ -42,7 +45,10 @@ class Deciding:
 
     def holds(self, claim: Asked) -> bool:
         """Whether one engine, the quickest at it, proves a claim: of many that are tried, most fail."""
-        held = proves(claim.claim, ("isl",))
+        return any(self._quickly(one) for one in (claim.alone, claim.claim) if one is not None)
+
+    def _quickly(self, claim: Claim) -> bool:
+        held = proves(claim, ("isl",))
         if held:
             self.by.setdefault("isl")
         return held

@@ -40,6 +40,7 @@ class Judged:
     this call, "" where it does.  asked: the properties that were asked for, () = all.
     only: "grid" where the body was not asked.  accepted: why a call that is unknown as a whole is accepted, "" = it is
     not.  replay: what came of running it, None where nobody asked for that; it decides nothing.
+    where: the condition on its sizes under which it was judged, "" = none.
     """
 
     call: Kernel | Unmodelled
@@ -51,6 +52,7 @@ class Judged:
     only: str = ""
     accepted: str = ""
     replay: Replay | None = None
+    where: str = ""
 
     @property
     def scope(self) -> str:
@@ -148,7 +150,7 @@ def judged(
     for name in names or ():
         if all(finding.question != name for finding in found):
             found += (replace(unasked(name, call), subject=call.name),)
-    return Judged(call, found, shown, version, why, tuple(names or ()), only)
+    return Judged(call, found, shown, version, why, tuple(names or ()), only, where=where or "")
 
 
 def count(calls: Iterable[Judged], what: str) -> int:

@@ -16,11 +16,13 @@ from layoutproof.core.finding import Finding, split_place
 from layoutproof.core.result import Verdict
 from layoutproof.core.size import symbols_of
 from layoutproof.core.term import Amount, Term, fixed
-from layoutproof.kernel.kernel import Kernel, KernelTarget, Table
+from layoutproof.kernel import relations
+from layoutproof.kernel.kernel import Kernel, KernelTarget, Relation, Table
 from layoutproof.kernel.obligation import Due, Obligation, Settled, undecided
 from layoutproof.kernel.scalar_memory import every_table
 from layoutproof.pallas.assumptions import about, impossible, tables_of
 from layoutproof.pallas.points import with_entries
+from layoutproof.pallas.possible_tables import unfounded
 from layoutproof.pallas.settled import Open, depends, settled
 from layoutproof.pallas.settled import where as bounds_of_sizes
 from layoutproof.pallas.ways_out import with_way_out
@@ -75,6 +77,7 @@ def judge(
     condition = None if where is None else where_term(where, symbols)
     nothing = "" if where is None else unsatisfied(where, effort)
     nothing = nothing or next((f"vacuous: {why}" for why in map(impossible, every_table(kernel)) if why), "")
+    nothing = nothing or unfounded(kernel, where, symbols)
     how = (ENGINES if engine is None else (engine,), confirm, effort)
     made: dict[tuple[str, Kernel], tuple[Due, ...]] = {}
     found: list[Finding] = []
@@ -92,8 +95,10 @@ def judge(
                 raise LayoutError(f"{name} is about a hardware target; give one: {known}")
             found.append(Finding(name, kernel.name, foreign(kernel, chip), verdict=Verdict.UNKNOWN))
             continue
+        # what a body does in a program rests on the sizes for which it is asked
+        here = _within(kernel, where, condition) if about_body(name) else kernel
         with budget(STEPS * effort) as steps:
-            obligations = [_made(due, kernel) for due in _obligations(module, kernel, chip)]
+            obligations = [_made(due, here) for due in _obligations(module, here, chip)]
             if nothing:
                 obligations = [replace(obligation, claim=undecided(nothing)) for obligation in obligations]
             told = [_finding(name, kernel, obligation, condition, symbols, how) for obligation in obligations]
@@ -341,7 +346,7 @@ def sizes_of(kernel: Kernel) -> tuple[str, ...]:
         extents += [*operand.dims, *(block.size for block in operand.block)]
         names += [n for term in operand.terms() for n in term.names() if n not in kernel.grid_names]
     for table in every_table(kernel):
-        extents += [*table.dims, *(e for e in (table.low, table.high) if e is not None)]
+        extents += [*table.dims, *(e for e in (table.low, table.high, table.first) if e is not None)]
     return tuple(dict.fromkeys((*symbols_of(fixed(extents)), *names)))
 
 
@@ -393,6 +398,13 @@ def _own_targets() -> tuple[ModuleType, ...]:
 
 def _others_targets(name: str | None = None) -> tuple[Any, ...]:
     return tuple(module for module in other_targets(name) if hasattr(module, "KERNEL_TARGETS"))
+
+
+def _within(kernel: Kernel, where: str | None, condition: Term | None) -> Kernel:
+    """The kernel under a condition on its sizes, which its body's claims then rest on."""
+    if where is None or condition is None:
+        return kernel
+    return replace(kernel, relations=(*kernel.relations, Relation(where, condition)))
 
 
 def _obligations(module: ModuleType, kernel: Kernel, target: KernelTarget | None) -> tuple[Due, ...]:
@@ -453,6 +465,8 @@ def _answer(
 ) -> Finding:
     read = _tables(kernel, asked) if asked.reads else ()
     assumed = tuple(text for table in read for text in table.assumptions())
+    related = _related(kernel, name, asked, read)
+    assumed += tuple(relation.text for relation in related)
     file, line, column = split_place(asked.source or kernel.source)
     at: dict[str, Any] = {"severity": asked.severity, "file": file, "line": line, "column": column, "assumes": assumed}
     claim = asked.claim
@@ -462,7 +476,7 @@ def _answer(
     if isinstance(claim, Settled):
         at |= {"verdict": claim.verdict, "decided_by": claim.by, "fix": claim.fix, "figures": asked.figures}
         at["counterexample"] = dict(claim.counterexample) if claim.verdict is Verdict.REFUTED else None
-        return Finding(name, asked.subject, claim.reason, **at)
+        return _for_some_tables(Finding(name, asked.subject, claim.reason, **at), related)
     if symbols:
         claim = replace(claim, where=where, symbols=symbols)
     found = conclude(name, asked.subject, (claim,), how, asked.figures, **at)
@@ -470,9 +484,31 @@ def _answer(
         found = replace(found, counterexample=with_entries(kernel, claim, found.counterexample))
     if found.verdict in asked.leaves_open:
         return left_open(found, asked.leaves_open[found.verdict])
+    found = _for_some_tables(found, related)
     if found.verdict is Verdict.REFUTED and symbols and not assumed and not kernel.runtime:
         found = replace(found, figures={**found.figures, **holds_when((claim,), where)})
     return found
+
+
+def _related(kernel: Kernel, name: str, asked: Obligation, read: Sequence[Table]) -> list[Relation]:
+    """The relations on which an answer may rest: about the body all, elsewhere those that read one of its tables.
+
+    A rule that settles a question of windows without an engine, and an info, rests on none.
+    """
+    if asked.severity == "info" or (isinstance(asked.claim, Settled) and not about_body(name)):
+        return []
+    names = {table.name for table in read}
+    anywhere = about_body(name) and not asked.tables
+    found = [(relation, relations.tables_of(relation)) for relation in kernel.relations]
+    return [relation for relation, of in found if of and (anywhere or names.intersection(of))]
+
+
+def _for_some_tables(found: Finding, related: Sequence[Relation]) -> Finding:
+    """A refutation as an unknown where the tables that show it may not be as relations say: nobody has looked."""
+    if found.verdict is not Verdict.REFUTED or not related:
+        return found
+    names = dict.fromkeys(name for relation in related for name in relations.tables_of(relation))
+    return left_open(found, f"depends on what {listed(list(names))} holds, which may not be all that is assumed")
 
 
 def _rests_on(

@@ -15,6 +15,7 @@ from layoutproof.core.finding import text as text_of
 from layoutproof.core.result import Verdict, plain
 from layoutproof.core.visible import visible
 from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.kernel.scalar_memory import every_table
 from layoutproof.pallas.findings import Judged, count, exit_code, without_proved
 from layoutproof.pallas.judge import BODY, advice
 
@@ -64,6 +65,9 @@ def one(call: Judged, everything: bool = False, elsewhere: Collection[str] = ())
         lines.append(f"  target   {call.target}, {call.compiler}")
     else:
         lines.append("  target   none given; what hardware demands is not asked")
+    given = _options("; ".join(assumptions(kernel)), call.where)
+    if given:
+        lines.append(f"  given    {given}")
     proved = call.proved()
     of_body = [name for name in proved if name in call.of_body()]
     lines.append(
@@ -201,13 +205,19 @@ def _call_json(call: Judged) -> dict[str, Any]:
     }
 
 
+def assumptions(kernel: Kernel) -> tuple[str, ...]:
+    """All that is assumed of a call's tables, as `--assume` takes it."""
+    of_tables = (text for table in every_table(kernel) for text in table.assumptions())
+    return (*of_tables, *(relation.text for relation in kernel.relations))
+
+
 def advised(call: Judged) -> str:
     """All that a call needs so that what is unknown of it is settled, as the command takes it; "" for nothing."""
     return _options(*advice(call.findings))
 
 
 def _options(assume: str, where: str) -> str:
-    """What is advised of a call, as the command takes it.
+    """What is assumed or advised of a call, as the command takes it.
 
     >>> _options("0 <= t < 4", "grid1 <= 11")
     '--assume "0 <= t < 4" --where "grid1 <= 11"'

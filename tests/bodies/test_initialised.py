@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 
+import layoutproof as lp
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
@@ -155,3 +156,66 @@ def test_a_number_that_decides_what_is_stored_is_used(unwritten: bool, verdict: 
         scratch_shapes=[pltpu.SMEM((1,), jnp.int32)],
     )
     assert worst(asked(counted, X)) is verdict
+
+
+def rows(missing: int = 0, elsewhere: bool = False) -> Any:
+    """Three programs store the rows of one window, each from where the one before has ended: t[i] to t[i + 1]."""
+
+    def body(t: Any, x: Any, out: Any, *more: Any) -> None:
+        i = pl.program_id(0)
+        row = jax.lax.broadcasted_iota(jnp.int32, (8, 128), 0)
+        mine = (row >= t[i]) & (row < t[i + 1] - missing)
+        if more:
+            more[0][...] = out[...]
+        out[...] = jnp.where(mine, x[...], out[...])
+
+    window = pl.BlockSpec((8, 128), lambda i, t: (0, 0))
+    shape = jax.ShapeDtypeStruct((8, 128), jnp.float32)
+    outputs = 2 if elsewhere else 1
+    return pl.pallas_call(
+        body,
+        out_shape=[shape] * outputs,
+        grid_spec=pltpu.PrefetchScalarGridSpec(
+            num_scalar_prefetch=1, grid=(3,), in_specs=[window], out_specs=[window] * outputs
+        ),
+    )
+
+
+ROWS = ("0 <= prefetch0 <= 8", "prefetch0 is monotone", "prefetch0[0] == 0", "prefetch0[3] == 8")
+
+
+@pytest.mark.parametrize(
+    ("call", "assumed", "verdict"),
+    [
+        (rows, ROWS, Verdict.PROVED),
+        # the last row of each range stays as it was
+        (lambda: rows(missing=1), ROWS, Verdict.UNKNOWN),
+        # what is not there yet goes somewhere else, too
+        (lambda: rows(elsewhere=True), ROWS, Verdict.UNKNOWN),
+        # all ranges may be empty
+        (rows, ROWS[:2], Verdict.REFUTED),
+        (rows, ROWS[:3], Verdict.UNKNOWN),
+        (rows, (*ROWS[:2], ROWS[3]), Verdict.UNKNOWN),
+    ],
+)
+def test_rows_that_programs_store_one_range_after_the_other(call: Any, assumed: Any, verdict: Verdict) -> None:
+    args = (jax.ShapeDtypeStruct((4,), jnp.int32), jax.ShapeDtypeStruct((8, 128), jnp.float32))
+    found = lp.kernels(call(), *args, assume=assumed, properties=["initialised"])
+    assert {f.verdict for f in found.findings if f.subject.startswith("outputs")} == {verdict}
+
+
+@pytest.mark.parametrize("step", [0, 1])
+def test_a_sum_that_starts_at_the_wrong_step_reads_what_nobody_wrote(step: int) -> None:
+    # all that comes out is written, and the block of step 0 is not in the sum
+    def add(x: Any, out: Any) -> None:
+        out[...] = jnp.where(pl.program_id(1) == step, x[...], out[...] + x[...])
+
+    total = pl.pallas_call(
+        add,
+        grid=(2, 2),
+        in_specs=[pl.BlockSpec((8, 128), lambda i, j: (2 * i + j, 0))],
+        out_specs=pl.BlockSpec((8, 128), lambda i, j: (i, 0)),
+        out_shape=jax.ShapeDtypeStruct((16, 128), jnp.float32),
+    )
+    (found,) = asked(total, jax.ShapeDtypeStruct((32, 128), jnp.float32))
+    assert found.verdict is (Verdict.PROVED if step == 0 else Verdict.REFUTED)

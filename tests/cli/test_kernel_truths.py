@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,17 @@ HEADS = "bf16[2,512,128], bf16[2,512,128], bf16[2,512,128]"
 GROUPS = "bf16[512,1000], bf16[4,1000,1000], s32[4]"
 PAGES = "bf16[3,32,128], bf16[16,64,16,128], bf16[16,64,16,128], s32[3], s32[3,20]"
 TABLES = "0 <= prefetch1 < 64; 0 <= prefetch2 < 2"
+ROWS = (
+    # what each program has of the rows: it begins where the one before has ended, from the first row to the last
+    "max(prefetch0[prefetch1[0]], 128 * prefetch2[0]) == 0",
+    "max(prefetch0[prefetch1[i + 1]], 128 * prefetch2[i + 1])"
+    " == min(prefetch0[prefetch1[i] + 1], 128 * prefetch2[i] + 128) if i + 1 < grid1",
+    "min(prefetch0[prefetch1[grid1 - 1] + 1], 128 * prefetch2[grid1 - 1] + 128) == 512",
+)
+GROUPED = (
+    "0 <= prefetch0 <= 512; prefetch0 is monotone; 0 <= prefetch1 < 4; 0 <= prefetch2 < 4; prefetch2 is monotone; "
+    "prefetch2[:grid1] is onto; 0 <= prefetch3 < 1"
+)
 
 
 @pytest.fixture
@@ -139,3 +151,61 @@ def test_what_is_said_of_real_kernels(
     found, out, _ = run(f"real_kernels:{name}", "--args", args, *options)
     assert found == code, out
     assert [text for text in said if text not in out] == []
+
+
+def test_the_grouped_matmul_is_proved_as_a_whole(run: Any) -> None:
+    assumed = f"{GROUPED}; {'; '.join(ROWS)}"
+    found, out, _ = run(
+        "real_kernels:gmm", "--args", GROUPS, "--target", "v5e", "--assume", assumed, "--where", "grid1 <= 7"
+    )
+    assert found == 0, out
+    assert "1 Pallas call: 1 proved, 0 refuted, 0 unknown" in out
+    assert "8 of 8 questions about the body" in out
+    # every condition is in the verdict, as it can be pasted
+    given = next(line for line in out.splitlines() if line.startswith("  given "))
+    assert [
+        text for text in (*GROUPED.split("; "), *ROWS, "grid1 <= 7") if text.replace("<= 512", "< 513") not in given
+    ] == []
+
+
+@pytest.mark.parametrize("left_out", range(len(ROWS)))
+def test_without_one_condition_on_its_rows_the_grouped_matmul_is_open(run: Any, left_out: int) -> None:
+    rows = [text for k, text in enumerate(ROWS) if k != left_out]
+    options = ("--property", "initialised", "--where", "grid1 <= 7", "--assume", "; ".join((GROUPED, *rows)))
+    found, out, _ = run("real_kernels:gmm", "--args", GROUPS, *options)
+    assert found == 3, out
+
+
+@pytest.mark.parametrize(
+    ("assumed", "where", "said"),
+    [
+        ("; ".join((GROUPED, *ROWS, "prefetch0[4] == 300")), "grid1 <= 7", "vacuous: no prefetch"),
+        ("; ".join((GROUPED, *ROWS)), "grid1 <= 3", "vacuous"),
+    ],
+)
+def test_rows_that_cannot_be_prove_nothing(run: Any, assumed: str, where: str, said: str) -> None:
+    options = ("--property", "initialised", "--where", where, "--assume", assumed)
+    found, out, _ = run("real_kernels:gmm", "--args", GROUPS, *options)
+    assert found == 3, out
+    assert said in out
+
+
+def test_what_is_assumed_of_the_rows_is_true_of_what_the_library_computes() -> None:
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    grouped = importlib.import_module("jax.experimental.pallas.ops.tpu.megablox.gmm")
+    for sizes in ([128, 128, 128, 128], [1, 0, 510, 1], [0, 0, 512, 0], [200, 100, 12, 200], [512, 0, 0, 0]):
+        (offsets, ids, tiles), count = grouped.make_group_metadata(
+            group_sizes=jax.numpy.array(sizes, "int32"),
+            m=512,
+            tm=128,
+            start_group=jax.numpy.array(0, "int32"),
+            num_nonzero_groups=4,
+            visit_empty_groups=False,
+        )
+        known = {f"prefetch{k}": [int(v) for v in table] for k, table in enumerate((offsets, ids, tiles))}
+        known["grid1"] = int(count)
+        assert set(known["prefetch2"][: known["grid1"]]) == set(range(4)), sizes
+        for text in ROWS:
+            said, _, guard = text.partition(" if ")
+            for i in range(known["grid1"] - 1 if guard else 1):
+                assert eval(said, {**known, "i": i}), (sizes, i, text)

@@ -24,7 +24,7 @@ from layoutproof.kernel.kernel_parts import parts_of
     "--assume",
     metavar="CONDITION",
     multiple=True,
-    help='Of tables: "0 <= prefetch0 < 8; prefetch0 is onto".',
+    help='Of tables: "0 <= prefetch0 < 8; prefetch0 is onto; prefetch0[i] <= prefetch1[i + 1]".',
 )
 @click.option(
     "--where",

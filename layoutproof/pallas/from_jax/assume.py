@@ -30,7 +30,7 @@ def assume(*conditions: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     Args:
         *conditions: Each as `kernels --assume` takes it: "0 <= prefetch0 < 8", "prefetch0 is monotone" (injective,
-            onto).
+            onto), "prefetch0[:4] is onto", "prefetch0[i] <= prefetch1[i + 1]" for every i.
 
     Returns:
         A decorator.

@@ -7,7 +7,9 @@ before: in this program or in an earlier one of the same run. A run is, for a wi
 programs that have the same block; for scratch, all that one core runs: of a parallel dimension, whatever part it was
 given, so that what is carried over such a dimension counts as not written; for `run_scoped`, one call of it. The window
 of an output that shares its buffer with an input is not filled from it. Asked for each load; elements that a mask drops
-before anything is stored of them are fine. A copy counts as written when it starts; `dma_order` asks if it is done.
+before anything is stored of them are fine, and so are those of a window that go back to their own place until something
+is stored there, if that happens before the window goes out (`out = where(mine, new, out)`, grouped rows). A copy counts
+as written when it starts; `dma_order` asks if it is done.
 Not asked of the buffers of `emit_pipeline`, which fills and empties them itself; asked of what its body sees of them.
 Example: `acc += x` with acc zeroed under `program_id(0) == 0`, and the sum over program_id(1): program (1, 0) adds to
 what (0, 1) left, which another core has.
@@ -24,9 +26,9 @@ from typing import Any
 from layoutproof.bodies.claims import not_modelled
 from layoutproof.bodies.effects import Access, Body, Copy, Index, Reference, Spot, View, places
 from layoutproof.bodies.memory_state import States, conditions_of
-from layoutproof.bodies.order import operand_of
+from layoutproof.bodies.order import following, last_of_core, operand_of, other_block, valid
 from layoutproof.bodies.touched import sizes_of
-from layoutproof.bodies.values import TRUE, Lost
+from layoutproof.bodies.values import TRUE, Lost, any_of, negation
 from layoutproof.bodies.walk import Origin, Walk
 from layoutproof.core.errors import Undecided
 from layoutproof.core.result import Verdict
@@ -93,7 +95,7 @@ def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: 
     claim, proved = states.impossible(lambda: [*there, *_unwritten(states, load, at, index)], elements)
     kept = isinstance(load, Access) and load.kind == "read"
     if not proved and isinstance(load, Access) and kept:
-        proved = _dropped(kernel, body, deciding, load)
+        proved = _dropped(kernel, body, deciding, load) or _replaced(kernel, body, deciding, reference)
     if proved:
         return Obligation(reference.name, Settled(Verdict.PROVED, by=deciding.names()), source=load.spot.source)
     point = deciding.last.point if claim is not None and not claim.lost and deciding.last is not None else None
@@ -141,13 +143,18 @@ def _handed_out(kernel: Kernel, copy: Copy) -> bool:
 def _dropped(kernel: Kernel, body: Body, deciding: Deciding, load: Access) -> bool:
     """Whether no store stores anything that is made of an unwritten element of a load."""
     states = States(kernel, body, deciding.holds, deciding.holds, unwritten=True, only=load.spot.number)
+    return _confined(body, states, _stores(body))
+
+
+def _confined(body: Body, states: States, stores: Sequence[Access]) -> bool:
+    """Whether nothing that is unwritten is stored by some stores, nor decides whether and where something happens."""
     # what decides whether and where something happens is used, too
     seen = ((e.spot, e.view if isinstance(e, Access) else None) for e in body.effects)
     used = {id(term): term for spot, view in seen for term in conditions_of(spot, view)}
     for doubt in states.doubts(used.values()):
         if not states.impossible(lambda doubt=doubt: [states.resolved(doubt)], {})[1]:  # type: ignore[misc]
             return False
-    for store in _stores(body):
+    for store in stores:
         dims = store.view.dims
         if dims is None:
             return False
@@ -164,6 +171,57 @@ def _dropped(kernel: Kernel, body: Body, deciding: Deciding, load: Access) -> bo
         if not proved:
             return False
     return True
+
+
+def _replaced(kernel: Kernel, body: Body, deciding: Deciding, reference: Reference) -> bool:
+    """Whether what is unwritten of a window goes nowhere but back into it, and none is left when the window goes out.
+
+    Grouped rows are stored so: `out = where(mine, new, out)`, by one program after the other.
+    """
+    operand = operand_of(kernel, reference)
+    copied = any(isinstance(e, Copy) and reference in (e.source.reference, e.target.reference) for e in body.effects)
+    if reference.role != "out" or operand is None or copied:
+        return False
+    smt = Deciding(("smt",))
+    states = States(kernel, body, smt.proves, smt.proves, stale=reference.name)
+    at = tuple(Term("name", f"at{k}") for k in range(len(reference.dims)))
+    elements = {f"at{k}": n for k, n in enumerate(reference.dims)}
+    after, some, _ = following(kernel)
+
+    def left(when: Sequence[Term]) -> list[Term]:
+        return [*when, valid(operand, at), states.at_exit(reference)]
+
+    ways = [[last_of_core(kernel)], [some, other_block(kernel, operand, after)]]
+    if not all(states.impossible(lambda when=when: left(when), elements)[1] for when in ways):  # type: ignore[misc]
+        return False
+    own = [store for store in _stores(body) if store.view.reference is reference]
+    if not all(_goes_back(body, states, store) for store in own):
+        return False
+    if not _confined(body, states, [store for store in _stores(body) if store.view.reference is not reference]):
+        return False
+    deciding.by.update(smt.by)
+    return True
+
+
+def _goes_back(body: Body, states: States, store: Access) -> bool:
+    """Whether a store stores nothing unwritten of its own reference but what was at the same place, as it was."""
+    dims = store.view.dims
+    if dims is None:
+        return False
+    index = tuple(Term("name", f"at{k}") for k in range(len(dims)))
+    at = places(store.view, index)
+    same = []
+    for condition, source in store.value.passed(index):
+        load = body.effects[int(str(source.args[0]).removeprefix("load"))]
+        if isinstance(load, Access) and load.view.reference is store.view.reference:
+            there = places(load.view, source.args[1:])
+            if at is not None and there is not None and list(map(str, at)) == list(map(str, there)):
+                same.append(condition)
+
+    def conditions() -> Sequence[Term]:
+        return [*store.spot.path, states.resolved(store.value.undefined(index)), negation(any_of(same))]
+
+    return states.impossible(conditions, {f"at{k}": n for k, n in enumerate(dims)})[1]
 
 
 def _stores(body: Body) -> list[Access]:

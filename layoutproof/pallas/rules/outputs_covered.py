@@ -4,6 +4,8 @@ Why it matters: what no program writes is whatever was in memory. `grid=(n // b,
 interpret mode shows NaN for floats, hardware does not.
 Refuted by: the smallest `block` (for Element and bounded windows: element) that no program has.
 Example: array f32[1000], block 256, grid 3: block 3, elements [768, 1000), is never written.
+Where a table chooses blocks, every value has to occur among the entries that programs read: `t is onto`, or of a grid
+whose size only the running program knows `t[:grid1] is onto`.
 An output whose value nobody uses is reported as info. An aliased output keeps the input's values where nothing is
 written, so a hole is a warning there. Whether the body stores into each block that it gets is asked by
 `outputs_stored`; so is an output that several pipelines of a body write, or parts of it that the body cut out: what one
@@ -41,7 +43,7 @@ def unasked(kernel: Kernel) -> Settled:
 
 
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
-    m, unsettled = reachable_blocks(kernel, operand)
+    m, open_ = reachable_blocks(kernel, operand)
     named = "element" if any(b.kind in ("element", "bounded") for b in operand.block) else "block"
 
     def hole(at: Point, on: Numbers) -> str:
@@ -63,9 +65,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     aliased = kernel.outputs.index(operand) in [out for _, out in kernel.aliases]
     severity = "info" if not operand.live else "warning" if aliased else "error"
     claim = Claim({named: m.range}, Uncovered(m, named), hole)
-    if unsettled:
-        # every value that a table may hold was let stand at once: what is not reached so is not reached at all
-        leaves_open = {Verdict.PROVED: unsettled}
-        yield Obligation(operand.name, claim, severity=severity, source=operand.source, leaves_open=leaves_open)
-        return
-    yield Obligation(operand.name, replace(claim, fix=fix), severity=severity, source=operand.source)
+    if Verdict.PROVED not in open_:
+        # where it is, every value that a table may hold was let stand at once: what is not reached so never is
+        claim = replace(claim, fix=fix)
+    yield Obligation(operand.name, claim, severity=severity, source=operand.source, leaves_open=open_)

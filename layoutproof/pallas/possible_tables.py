@@ -1,0 +1,111 @@
+"""Whether any tables are as a user says: what follows from assumptions that contradict each other is vacuous.
+
+Of single tables `assumptions.impossible` counts. Relations tie several together: such tables are looked for, entry by
+entry, for a few sizes of the call. Where none is found nothing is proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from itertools import islice, product
+from math import prod
+from typing import Any
+
+from layoutproof.bodies.claims import asked
+from layoutproof.bodies.effects import Body
+from layoutproof.bodies.terms import renaming, replaced
+from layoutproof.bodies.values import FALSE, TRUE, any_of, settled, simplified
+from layoutproof.core.errors import Undecided, listed
+from layoutproof.core.numbers import INTS, Numbers
+from layoutproof.core.term import Term, fixed, value_of
+from layoutproof.kernel.kernel import Kernel, Table
+from layoutproof.kernel.relations import every_case, tables_of
+from layoutproof.kernel.scalar_memory import every_table
+from layoutproof.solvers.decide import decide
+from layoutproof.solvers.vacuity import where_term
+
+MOST_ENTRIES = 96
+"""Entries of all related tables together for which they are looked for."""
+MOST_SIZES = 12
+"""Sizes of the call that are tried."""
+
+
+@lru_cache(maxsize=64)
+def unfounded(kernel: Kernel, said: str | None, sizes: tuple[str, ...]) -> str:
+    """Why nothing follows from what relations say of a kernel's tables, "" = there are such tables.
+
+    said: the condition on the sizes of the kernel.  sizes: their names.
+    """
+    where = None if said is None else where_term(said, sizes)
+    names = dict.fromkeys(name for relation in kernel.relations for name in tables_of(relation))
+    alone = [table for table in every_table(kernel) if table.first is not None and table.name not in names]
+    for table in alone:
+        if not any(_enough(table, values) for values in _sizes(kernel, where, sizes)):
+            return f"vacuous: no sizes are known for which {table.name}[:{table.first}] is onto"
+    if not names:
+        return ""
+    open_ = f"cannot tell whether {listed(list(names))} can be as assumed together"
+    try:
+        for values in _sizes(kernel, where, sizes):
+            bound = kernel.bind(values) if values else kernel
+            found = _tables(bound, values, tuple(names))
+            if found is None:
+                return f"{open_}: more than {MOST_ENTRIES} entries"
+            if found:
+                return ""
+    except Undecided as reason:
+        return f"{open_}: {reason}"
+    return f"vacuous: no {listed(list(names))} are known that are as assumed together"
+
+
+def _enough(table: Table, values: Mapping[str, int]) -> bool:
+    """Whether a table has as many first entries as it has values, for these sizes."""
+    low, high, first, *dims = (
+        None if e is None else int(value_of(e, values, INTS)) for e in (table.low, table.high, table.first, *table.dims)
+    )
+    if low is None or high is None or first is None:
+        return True
+    entries = prod(dims)  # type: ignore[arg-type]
+    return 0 < high - low <= min(first, entries) and not (table.injective and entries > high - low)
+
+
+def _sizes(kernel: Kernel, where: Term | None, names: tuple[str, ...]) -> Iterator[dict[str, int]]:
+    """Values of sizes under a condition, those first that tables have as extents, the larger before the smaller."""
+    extents = {e for table in every_table(kernel) for e in fixed(table.dims) if type(e) is int}
+    likely = dict.fromkeys([*sorted(extents, reverse=True), 8, 4, 3, 2, 1, 16, 128, 1024])
+    ways = (dict(zip(names, values, strict=True)) for values in product(likely, repeat=len(names)))
+    yield from islice((way for way in ways if where is None or where.evaluate({}, Numbers(way))), MOST_SIZES)
+
+
+def _tables(kernel: Kernel, values: Mapping[str, int], names: tuple[str, ...]) -> bool | None:
+    """Whether there are tables for these sizes; None where they have too many entries."""
+    tables = [table for table in every_table(kernel) if table.name in names]
+    entries: list[Term] = []
+    parts: list[Term] = []
+    for table in tables:
+        dims: tuple[Any, ...] = fixed(table.dims)
+        places = [*islice(product(*map(range, dims)), MOST_ENTRIES + 1)]
+        own = [Term("read", Term("name", table.name), *(Term("int", k) for k in at)) for at in places]
+        entries += own
+        if len(entries) > MOST_ENTRIES:
+            return None
+        if table.onto and table.first is not None and type(table.low) is type(table.high) is int:
+            first = own[: int(table.first)]  # type: ignore[arg-type]
+            parts += [any_of([Term("==", e, Term("int", v)) for e in first]) for v in range(table.low, table.high)]  # type: ignore[arg-type]
+    numbers = renaming({name: Term("int", value) for name, value in values.items()})
+    for relation in kernel.relations:
+        cases = every_case(relation, tables)
+        if cases is None:
+            return None
+        parts += [replaced(replaced(case, numbers), simplified) for case in cases]
+    parts = [part for part in map(settled, parts) if part is not TRUE]
+    if any(part is FALSE for part in parts):
+        return False
+    held = [Term("<=", entry, entry) for entry in entries]
+    claim = asked(replace(kernel, relations=()), Body(), [*held, *parts]).claim
+    found = decide(claim, ("smt",))
+    if found.point is None and found.reason:
+        raise Undecided(found.reason)
+    return found.point is not None
