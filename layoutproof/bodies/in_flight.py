@@ -6,31 +6,45 @@ any of them may still run. Starts and waits are never matched by address: one wa
 
 Where the numbers of a program are known, they are walked as they are. Where a condition is not (a table's entry, data),
 both ways are walked, and what is taken to hold is remembered: a wait under the condition of its start is no surprise.
+What the body stores to scalar memory is loaded again as it was stored (`cells`). On the way it is seen which scratch
+was written before it is read.
 One program whose ids have names only stands for all programs, when nothing is in flight before it and after it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, NoReturn
 
+from layoutproof.bodies.cells import Box, Cells, covered, kept_by, lost, number_at, stored, without
 from layoutproof.bodies.effects import Access, Body, Copy, Effect, Freed, Handed, Loop, Signal, Spot, View, Wait
-from layoutproof.bodies.symbolic import Interval, Name, Number, Open, Sum, Symbolic, both, named, plus, shown
+from layoutproof.bodies.symbolic import Interval, Name, Number, Open, Sum, Symbolic, both, compared, named, plus, shown
 from layoutproof.bodies.touched import Touch, touches
+from layoutproof.bodies.values import Lost
+from layoutproof.core.budget import spend
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import Undecided
-from layoutproof.core.term import Term
+from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.scalar_memory import every_table
 
-MOST_STEPS = 400_000
+MOST_STEPS = 1_000_000
 """Terms that are evaluated in one walk."""
 MOST_WAYS = 64
 """Ways through the body that are kept apart."""
 MOST_ITERATIONS = 2_000
 """Iterations of one loop that are walked one by one."""
+FEW_WAYS = 8
+"""Ways up to which all that was taken to hold is remembered, also what no later program looks at."""
+MOST_WRITTEN = 128
+"""Parts of scratch of which it is remembered that they were written."""
+TERMS = 4
+"""Terms that are evaluated in one step of a budget."""
+FORGOTTEN: Name = ("forgotten",)
+"""Stands for conditions that were taken to hold and are not remembered one by one."""
 
 Run = tuple[Number, Number, int]
 """Start, size and stride in one dimension of a reference."""
@@ -72,10 +86,16 @@ State = Mapping[Key, Slot]
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way through the body so far: the slots that do not count 0, and the conditions that were taken to hold."""
+    """One way through the body so far: the slots that do not count 0, and the conditions that were taken to hold.
+
+    cells: what scalar memory holds.  loaded: what this program's loads gave of it.  written: what scratch was written.
+    """
 
     slots: tuple[tuple[Key, Slot], ...] = ()
     assumed: tuple[tuple[Name, bool], ...] = ()
+    cells: Cells = ()
+    loaded: tuple[tuple[str, Number], ...] = ()
+    written: frozenset[tuple[str, Box]] = frozenset()
 
     def slot(self, key: Key) -> Slot:
         """What a slot counts."""
@@ -108,13 +128,19 @@ class _Stop(Exception):
 
 @dataclass(eq=False)
 class Walk:
-    """One walk. problems: what was found; those that are not sure first, one that is sure last."""
+    """One walk. problems: what was found; those that are not sure first, one that is sure last.
+
+    unwritten: the numbers of the effects that may read scratch which nothing has written before.  whole: whether all
+    programs were walked to their end.
+    """
 
     kernel: Kernel
     body: Body
     names: Mapping[str, Name] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     steps: int = 0
+    unwritten: set[int] = field(default_factory=set)
+    whole: bool = False
 
     def __post_init__(self) -> None:
         self._nodes = _nested(self.body.effects)
@@ -122,6 +148,11 @@ class Walk:
         self._copied = {_array(self.kernel, name) for name in arrays}
         self._within: dict[Name, Interval] = {}
         self._tables = {table.name: table for table in every_table(self.kernel)}
+        # of one program that stands for all nobody knows what those before it have left
+        self._kept: frozenset[str] = frozenset()
+        self._scratch: frozenset[str] = frozenset()
+        self._compared: set[Any] = set()
+        self._last: tuple[Any, Symbolic] | None = None
 
     # programs
 
@@ -147,15 +178,21 @@ class Walk:
         parallel = self.kernel.parallel()
         ways = [Way()]
         before: tuple[int, ...] | None = None
+        self._kept = kept_by(self.body)
+        targets = (e.target.reference for e in self.body.effects if isinstance(e, Copy))
+        self._scratch = frozenset(r.name for r in targets if r.role == "scratch" and not r.pipeline)
         try:
             for program in _in_order(self.kernel.grid):
                 if before is not None and any(before[k] != program[k] for k in parallel):
                     self._over_cores(ways)
+                    # another core may run what follows
+                    ways = [replace(w, cells=without(w.cells, self._kept), written=frozenset()) for w in ways]
                 ways = self._program(dict(zip(self.kernel.grid_names, program, strict=True)), ways)
                 before = program
                 if self.steps > MOST_STEPS or len(ways) > MOST_WAYS:
                     return False
             self._left(ways, before or ())
+            self.whole = True
         except _Stop:
             pass
         return True
@@ -190,6 +227,7 @@ class Walk:
 
     def _program(self, names: Mapping[str, Number], ways: list[Way]) -> list[Way]:
         program = tuple(names.values())
+        self._compared = set()
         ways = self._nodes_of(self._nodes, dict(names), program, (), ways)
         windows = {o.name for o in self.kernel.operands if o.windowed}
         for way in ways:
@@ -198,8 +236,16 @@ class Walk:
                     for window in windows & {flight.source.name, flight.target.name}:
                         what = f"a copy is in flight when the program of the window of {window} ends: not modelled"
                         self._open(window, self._spot(name, slot), what)
-        # what held of this program is nothing to the next, where nothing is in flight
-        return list(dict.fromkeys(way if way.slots else Way() for way in ways))
+        # what held of this program is nothing to the next, where nothing is in flight and nothing is held
+        ways = [replace(w, loaded=(), assumed=w.assumed if w.slots or w.cells else ()) for w in ways]
+        if len(ways) > FEW_WAYS:
+            ways = [replace(way, assumed=self._remembered(way)) for way in ways]
+        return list(dict.fromkeys(ways))
+
+    def _remembered(self, way: Way) -> tuple[tuple[Name, bool], ...]:
+        """What was taken to hold, without what this program has not looked at: others hardly will."""
+        kept = tuple(one for one in way.assumed if one[0] != FORGOTTEN and compared(one[0]) in self._compared)
+        return kept if len(kept) == len(way.assumed) else (*kept, (FORGOTTEN, True))
 
     # effects
 
@@ -228,26 +274,17 @@ class Walk:
         ways: list[Way],
     ) -> list[Way]:
         count = loop.count.args[0] if loop.count is not None and loop.count.op == "int" else None
-        if count is not None and count <= MOST_ITERATIONS:
-            handed = [one for one in self.body.handed if one.loop is loop]
-            values = self._handed(handed, [one.start for one in handed], names, program, turns)
-            for turn in range(count):
-                here = {**names, loop.name: turn, **{one.name: v for one, v in zip(handed, values, strict=True)}}
-                ways = self._nodes_of(nodes, here, program, (*turns, turn), ways)
-                values = self._handed(handed, [one.following for one in handed], here, program, (*turns, turn))
-                if self.steps > MOST_STEPS:
-                    self._open("", Spot(0, (), (), loop.source), f"more than {MOST_STEPS} terms in the walk")
-                    raise _Stop
-            names |= {one.after: v for one, v in zip(handed, values, strict=True)}
-            return ways
-        walked = self._until_it_ends(loop, nodes, names, program, turns, ways) if loop.count is None else None
-        if walked is not None:
-            return walked
+        if loop.count is None or (count is not None and count <= MOST_ITERATIONS):
+            walked = self._turn_by_turn(loop, count, nodes, names, program, turns, ways)
+            if walked is not None:
+                return walked
         # any iteration stands for all, where it leaves everything as it was
         counter = named("name", loop.name)
         self._within[("name", loop.name)] = (0, (1 << 31) - 1 if count is None else count - 1)
+        stored_to = self._kept & _stored_in(nodes)
         found = []
         for way in ways:
+            way = replace(way, cells=without(way.cells, stored_to)) if stored_to else way
             after = self._nodes_of(nodes, {**names, loop.name: counter}, program, (*turns, counter), [way])
             if any(a.slots != way.slots for a in after):
                 name = next(k[0] for a in after for k, _ in set(a.slots) ^ set(way.slots))
@@ -255,38 +292,49 @@ class Walk:
                 spot = Spot(0, (), (), loop.source)
                 self._open(name, spot, f"{what}: not modelled")
                 raise _Stop
-            found.append(way)
+            found.append(replace(way, cells=without(way.cells, stored_to)) if stored_to else way)
         return found
 
-    def _until_it_ends(
+    def _turn_by_turn(
         self,
         loop: Loop,
+        count: int | None,
         nodes: Sequence[Any],
         names: dict[str, Number],
         program: Any,
         turns: tuple[Number, ...],
         ways: list[Way],
     ) -> list[Way] | None:
-        """The ways through a loop that a condition ends, where its value is known in every iteration; else None."""
+        """The ways through a loop of so many turns, or until its condition is false; None where that is not known.
+
+        A condition is looked at once more than the body runs, whose effects have it on their path.
+        """
         goes_on = self.body.goes_on.get(loop.name)
-        if goes_on is None:
+        if count is None and goes_on is None:
             return None
         handed = [one for one in self.body.handed if one.loop is loop]
         values = self._handed(handed, [one.start for one in handed], names, program, turns)
         problems = len(self.problems)
-        for turn in range(MOST_ITERATIONS):
+        for turn in range(MOST_ITERATIONS if count is None else count):
             here = {**names, loop.name: turn, **{one.name: v for one, v in zip(handed, values, strict=True)}}
-            on = Symbolic(self.body, here, {}, (program, (*turns, turn)), self._within, self._tables)
-            held = on(goes_on)
-            self.steps += on.steps
-            if not isinstance(held, bool) or self.steps > MOST_STEPS:
+            held: Any = True
+            if count is None and goes_on is not None:
+                on = Symbolic(self.body, here, {}, (program, (*turns, turn)), self._within, self._tables)
+                held = on(goes_on)
+                self._count(on)
+            if not isinstance(held, bool) or (count is None and self.steps > MOST_STEPS):
                 break
-            # the condition is looked at once more than the body runs, whose effects have it on their path
             ways = self._nodes_of(nodes, here, program, (*turns, turn), ways)
             if not held:
                 names |= {one.after: v for one, v in zip(handed, values, strict=True)}
                 return ways
             values = self._handed(handed, [one.following for one in handed], here, program, (*turns, turn))
+            if self.steps > MOST_STEPS:
+                self._open("", Spot(0, (), (), loop.source), f"more than {MOST_STEPS} terms in the walk")
+                raise _Stop
+        if count is not None:
+            names |= {one.after: v for one, v in zip(handed, values, strict=True)}
+            return ways
         del self.problems[problems:]
         return None
 
@@ -296,7 +344,7 @@ class Walk:
         """The numbers that a loop hands on; of one that is no int, a name."""
         on = Symbolic(self.body, names, {}, (program, turns), self._within, self._tables)
         found = [on(term) for term in terms]
-        self.steps += on.steps
+        self._count(on)
         return [
             int(v) if isinstance(v, int) else named("name", one.name, (program, turns))
             for one, v in zip(handed, found, strict=True)
@@ -323,21 +371,22 @@ class Walk:
             self._freed(effect, way, (self._point(program), self._point(turns)))
             yield way
             return
-        if isinstance(effect, Access) and (
-            not way.slots or _array(self.kernel, effect.view.reference.name) not in self._copied
-        ):
+        reference = effect.view.reference.name if isinstance(effect, Access) else ""
+        kept = reference in self._kept
+        in_flight = bool(way.slots) and _array(self.kernel, reference) in self._copied
+        if isinstance(effect, Access) and not (kept or in_flight or reference in self._scratch):
             yield way
             return
-        on = Symbolic(self.body, names, dict(way.assumed), (program, turns), self._within, self._tables)
+        on = self._symbolic(names, way, program, turns)
         held: Any = True
         for condition in effect.spot.path:
             held = both(held, on(condition))
             if held is False:
                 break
-        self.steps += on.steps + 1
+        self._count(on)
         if held is False:
             yield way
-        elif isinstance(held, Open) and not isinstance(effect, Access):
+        elif isinstance(held, Open) and (kept or not isinstance(effect, Access)):
             for taken in (True, False):
                 yield from self._effect(
                     effect, names, program, turns, replace(way, assumed=(*way.assumed, (held.first(), taken)))
@@ -347,15 +396,99 @@ class Walk:
             match effect:
                 case Access():
                     sure = held is True and effect.mask is None
-                    self._touched(on, effect, way, at, sure)
-                    yield way
+                    if in_flight:
+                        self._touched(on, effect, way, at, sure)
+                    yield self._remembering(on, effect, way, sure)
                 case Copy():
-                    yield self._started(on, effect, way, at, program)
+                    yield self._started(on, effect, self._remembering(on, effect, way, True), at, program)
                 case Wait():
                     yield self._waited(on, effect, way, at)
                 case Signal():
                     yield self._signalled(on, effect, way, at)
-            self.steps += on.steps
+            self._count(on)
+
+    def _symbolic(self, names: Mapping[str, Number], way: Way, program: Any, turns: Any) -> Symbolic:
+        """What evaluates terms here; the same as before where nothing has changed."""
+        key = (names, way.assumed, way.loaded, program, turns)
+        if self._last is None or self._last[0] != key:
+            tables, loaded = self._tables, dict(way.loaded)
+            place = (program, turns)
+            on = Symbolic(self.body, names, dict(way.assumed), place, self._within, tables, loaded, self._compared)
+            self._last = ((dict(names), *key[1:]), on)
+        return self._last[1]
+
+    def _count(self, on: Symbolic) -> None:
+        """Counts what was evaluated, once."""
+        self.steps += on.steps + 1
+        spend(1 + on.steps // TERMS)
+        on.steps = 0
+
+    # memory
+
+    def _remembering(self, on: Symbolic, effect: Access | Copy, way: Way, sure: bool) -> Way:
+        """What is known of scalar memory and of scratch after an effect. sure: whether it happens, without a mask."""
+        if isinstance(effect, Copy):
+            self._read(on, effect.source, effect.spot.number, way)
+            if effect.target.reference.name in self._kept:
+                way = replace(way, cells=without(way.cells, [effect.target.reference.name]))
+            return self._wrote(on, effect.target, way)
+        name = effect.view.reference.name
+        if name in self._kept:
+            return self._loaded(on, effect, way) if effect.kind == "read" else self._stored(on, effect, way)
+        if effect.kind != "write":
+            self._read(on, effect.view, effect.spot.number, way)
+        return self._wrote(on, effect.view, way) if effect.kind == "write" and sure else way
+
+    def _loaded(self, on: Symbolic, load: Access, way: Way) -> Way:
+        """What a load of scalar memory gives: what was stored last, or what the call filled in."""
+        name, load_name = load.view.reference.name, f"load{load.spot.number}"
+        at = self._cell(on, load.view)
+        number = None if at is None else number_at(way.cells, name, at)
+        if at is not None and number is None and name in self._tables and not lost(way.cells, name):
+            number = named("read", name, *at)
+            ends = on.interval(number)
+            number = ends[0] if ends is not None and ends[0] == ends[1] else number
+        others = tuple(one for one in way.loaded if one[0] != load_name)
+        return replace(way, loaded=others if number is None else (*others, (load_name, number)))
+
+    def _stored(self, on: Symbolic, store: Access, way: Way) -> Way:
+        name, at = store.view.reference.name, self._cell(on, store.view)
+        number: Any = None
+        if at is not None and store.kind == "write" and store.mask is None:
+            with suppress(Lost, Undecided):
+                number = on(store.value.number(tuple(ZERO for _ in store.value.dims)))
+        if at is None or isinstance(number, bool) or not isinstance(number, int | Sum):
+            return replace(way, cells=without(way.cells, [name]))
+        return replace(way, cells=stored(way.cells, name, at, number))
+
+    def _cell(self, on: Symbolic, view: View) -> tuple[Number, ...] | None:
+        """The place of the one number that a view shows; None where it shows more, or where is not known."""
+        region = self._region(on, view)
+        one = region.exact and all(size == 1 for _, size, _ in region.runs)
+        return tuple(a for a, _, _ in region.runs) if one and all(type(a) is int for a, _, _ in region.runs) else None
+
+    def _wrote(self, on: Symbolic, view: View, way: Way) -> Way:
+        box = self._box(on, view) if view.reference.name in self._scratch else None
+        if box is None or len(way.written) >= MOST_WRITTEN:
+            return way
+        return replace(way, written=way.written | {(view.reference.name, box)})
+
+    def _read(self, on: Symbolic, view: View, number: int, way: Way) -> None:
+        name = view.reference.name
+        if name in self._scratch and number not in self.unwritten:
+            box = self._box(on, view)
+            if box is None or not covered(box, [other for of, other in way.written if of == name]):
+                self.unwritten.add(number)
+
+    def _box(self, on: Symbolic, view: View) -> Box | None:
+        """The elements that a view shows, where they are known and next to each other."""
+        region = self._region(on, view)
+        found = []
+        for start, size, stride in region.runs:
+            if type(start) is not int or type(size) is not int or (stride != 1 and size != 1):
+                return None
+            found.append((start, start + size))
+        return tuple(found) if region.exact else None
 
     def _started(self, on: Symbolic, copy: Copy, way: Way, at: Any, program: Any) -> Way:
         self._touched(on, copy, way, at, True)
@@ -516,10 +649,11 @@ class Walk:
 
     def _found(self, way: Way, problem: Problem) -> None:
         if way.assumed and problem.sure:
-            name, held = way.assumed[0]
+            name, held = next((one for one in way.assumed if one[0] != FORGOTTEN), way.assumed[0])
             given = f"where {shown(name)}" if held else f"where not {shown(name)}"
             word = self._word(name)
             given = given if word in given else f"depending on {word}"
+            given = given if name != FORGOTTEN else "depending on what tables hold"
             problem = replace(problem, sure=False, what=f"{given}: perhaps {problem.what}")
         self.problems.append(problem)
         if problem.sure:
@@ -614,6 +748,17 @@ def _in_order(grid: Sequence[Any]) -> Iterator[tuple[int, ...]]:
             number, entry = divmod(number, extent)
             program.append(entry)
         yield tuple(reversed(program))
+
+
+def _stored_in(nodes: Sequence[Any]) -> set[str]:
+    """The references that something in some nodes of a body writes."""
+    found: set[str] = set()
+    for node in nodes:
+        if isinstance(node, tuple):
+            found |= _stored_in(node[1])
+        elif isinstance(node, Access | Copy):
+            found |= {touch.view.reference.name for touch in touches(node) if touch.writes}
+    return found
 
 
 def _nested(effects: Sequence[Effect], depth: int = 0) -> list[Any]:

@@ -209,3 +209,37 @@ def test_what_is_assumed_of_the_rows_is_true_of_what_the_library_computes() -> N
             said, _, guard = text.partition(" if ")
             for i in range(known["grid1"] - 1 if guard else 1):
                 assert eval(said, {**known, "i": i}), (sizes, i, text)
+
+
+FEW_PAGES = "bf16[3,4,128], bf16[2,64,16,128], bf16[2,64,16,128], s32[3], s32[3,20]"
+FILLED = "0 <= prefetch1 < 64; 0 <= prefetch2 < 1; 1 <= prefetch3 < 2"
+
+
+def test_paged_attention_is_proved_as_a_whole_where_no_length_is_zero(run: Any) -> None:
+    options = ("--target", "v5e", "--assume", f"1 <= prefetch0 <= 320; {FILLED}")
+    found, out, _ = run("real_kernels:paged", "--args", FEW_PAGES, *options)
+    assert found == 0, out
+    assert "1 Pallas call: 1 proved, 0 refuted, 0 unknown" in out
+    assert "8 of 8 questions about the body" in out
+
+
+def test_paged_attention_as_a_whole_is_refuted_for_a_length_of_zero(run: Any) -> None:
+    options = ("--target", "v5e", "--assume", f"0 <= prefetch0 <= 320; {FILLED}")
+    found, out, _ = run("real_kernels:paged", "--args", FEW_PAGES, *options)
+    assert found == 1, out
+    assert "no program of the visit of program (0, 0, 0, 0) stores element [0, 0, 0, 0] of outputs[0]" in out
+    assert "reads=(prefetch0[0] = 0)" in out
+
+
+@pytest.mark.parametrize(
+    "assumed",
+    [
+        # the first copy may never be started, and a sequence may be longer than the grid: its last copy is not taken
+        "1 <= prefetch0 <= 320; 0 <= prefetch1 < 64; 0 <= prefetch2 < 1; 0 <= prefetch3 < 2",
+        f"1 <= prefetch0 <= 321; {FILLED}",
+    ],
+)
+def test_paged_attention_is_not_proved_where_a_copy_may_be_missing_or_left(run: Any, assumed: str) -> None:
+    options = ("--property", "dma_order", "--assume", assumed)
+    found, out, _ = run("real_kernels:paged", "--args", FEW_PAGES, *options)
+    assert found in (1, 3), out

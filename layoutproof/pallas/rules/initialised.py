@@ -21,10 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 from layoutproof.bodies.claims import not_modelled
 from layoutproof.bodies.effects import Access, Body, Copy, Index, Reference, Spot, View, places
+from layoutproof.bodies.in_flight import Walk as Walks
 from layoutproof.bodies.memory_state import States, conditions_of
 from layoutproof.bodies.order import following, last_of_core, operand_of, other_block, valid
 from layoutproof.bodies.touched import sizes_of
@@ -50,6 +52,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
         return ()
     deciding = Deciding()
     states = States(kernel, body, deciding.proves, deciding.holds, unwritten=True)
+    walked = _Walked(kernel, body)
     found: list[Obligation] = []
     for effect in body.effects:
         if not isinstance(effect, Access | Copy) or (isinstance(effect, Access) and effect.kind == "write"):
@@ -58,13 +61,37 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
         if reference.role not in ("out", "scratch", "fresh") or reference.pipeline:
             continue
         try:
-            found.append(_load(kernel, body, states, deciding, effect))
+            one = _load(kernel, body, states, deciding, effect)
         except (Undecided, RecursionError) as reason:
-            found.append(_open(effect, str(reason)))
+            one = _open(effect, str(reason))
+        if isinstance(one.claim, Settled) and one.claim.verdict is Verdict.UNKNOWN and walked.writes_before(effect):
+            one = replace(one, claim=Settled(Verdict.PROVED, by="walk"))
+        found.append(one)
     if not found:
         found.append(Obligation(kernel.name, by_rule(""), source=kernel.source))
     found += not_modelled(kernel, body)
     return tuple(found)
+
+
+@dataclass(eq=False)
+class _Walked:
+    """The programs walked in order, once, for what copies fill: which loads may come before the copy."""
+
+    kernel: Kernel
+    body: Body
+    _walk: Walks | None = None
+
+    def writes_before(self, load: Access | Copy) -> bool:
+        """Whether every program has, or those before it have, written all of the scratch that it loads."""
+        reference = _read(load).reference
+        filled = any(isinstance(e, Copy) and e.target.reference is reference for e in self.body.effects)
+        if reference.role != "scratch" or not filled or any(type(extent) is not int for extent in self.kernel.grid):
+            return False
+        if self._walk is None:
+            self._walk = Walks(self.kernel, self.body)
+            with suppress(Undecided, ArithmeticError):
+                self._walk.one_by_one()
+        return self._walk.whole and load.spot.number not in self._walk.unwritten
 
 
 def _read(load: Access | Copy) -> View:

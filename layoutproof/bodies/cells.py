@@ -1,0 +1,70 @@
+"""What a walk knows of memory besides copies: the numbers in scalar memory, and what scratch was written.
+
+A number that the body stores to scalar memory is loaded again later, by this program or by one after it: the slot of a
+double buffer, a flag. Where a store's place or number is not known, nothing is known of the reference any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from layoutproof.bodies.effects import Access, Body
+from layoutproof.bodies.symbolic import Number
+
+Place = tuple[Number, ...]
+Cells = tuple[tuple[tuple[str, Place], Number], ...]
+"""Numbers by reference and place, sorted."""
+Box = tuple[tuple[int, int], ...]
+"""First and one past the last, per dimension."""
+
+LOST: Place = ("lost",)  # type: ignore[assignment]
+"""The place that says that nothing is known of a reference but what stands beside it."""
+
+
+def kept_by(body: Body) -> frozenset[str]:
+    """The references in scalar memory, filled once or never for all programs, that the body stores to."""
+    stores = (e for e in body.effects if isinstance(e, Access) and e.kind != "read")
+    references = (store.view.reference for store in stores)
+    return frozenset(r.name for r in references if r.memory == "smem" and r.role in ("prefetch", "scratch"))
+
+
+def number_at(cells: Cells, name: str, at: Place) -> Number | None:
+    """The number at a place of a reference; None where it is not known to have been stored."""
+    return dict(cells).get((name, at))
+
+
+def lost(cells: Cells, name: str) -> bool:
+    """Whether what is not stored at a place may be anything."""
+    return (name, LOST) in dict(cells)
+
+
+def stored(cells: Cells, name: str, at: Place, number: Number) -> Cells:
+    """After a number was stored."""
+    return tuple(sorted({**dict(cells), (name, at): number}.items(), key=repr))
+
+
+def without(cells: Cells, names: Iterable[str]) -> Cells:
+    """After something was stored to references of which neither the place nor the number is known."""
+    gone = frozenset(names)
+    left = {key: number for key, number in cells if key[0] not in gone}
+    return tuple(sorted((left | {(name, LOST): 0 for name in gone}).items(), key=repr))
+
+
+def covered(box: Box, by: Sequence[Box]) -> bool:
+    """Whether every element of a box is in one of some others.
+
+    >>> covered(((0, 4), (0, 8)), [((0, 2), (0, 8)), ((2, 4), (0, 8))])
+    True
+    >>> covered(((0, 4), (0, 8)), [((0, 2), (0, 8)), ((3, 4), (0, 8))])
+    False
+    """
+    if not box:
+        return bool(by)
+    met = [other for other in by if all(a < d and c < b for (a, b), (c, d) in zip(box, other, strict=True))]
+    (low, high), *rest = box
+    edges = sorted({low, high, *(e for other in met for e in other[0] if low < e < high)})
+    return all(
+        covered(tuple(rest), [other[1:] for other in met if other[0][0] <= a and b <= other[0][1]])
+        for a, b in pairwise(edges)
+    )
