@@ -88,7 +88,7 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
     """
     if FEW < _work(claim) < inf:
         try:
-            return tables.decide(claim, tables.MOST * effort)
+            return tables.decide(claim, tables.MOST * effort, weight(claim.violation))
         except Undecided:
             pass  # one by one it may be
     return _one_by_one(claim, effort)
@@ -152,7 +152,7 @@ def bounded_search(claim: Claim, effort: float = 1) -> Point | None:
         try:
             # pairs and holes beyond QUICK: sorting them takes a second, z3 takes longer to give up
             most = tables.MOST if tables.sorts(claim) else QUICK // weight(claim.violation)
-            return tables.decide(claim, int(most * effort))
+            return tables.decide(claim, int(most * effort), weight(claim.violation))
         except Undecided:
             pass  # one by one it may be
     if _work(claim) * weight(claim.violation) <= SOME:

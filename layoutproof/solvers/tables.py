@@ -12,6 +12,7 @@ from functools import reduce
 from math import inf, prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from layoutproof.core.budget import spend
 from layoutproof.core.claim import (
     And,
     At,
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
     Column = NDArray[np.int64]
 
+ROWS = 128
+"""Rows of a formula of weight 1 that are worked out in one step of a budget."""
 MOST = 10_000_000
 """Elements and replicas whose places are sorted or marked at effort 1: a second, and at most 400 megabytes."""
 
@@ -54,7 +57,7 @@ Values = Callable[[Index, Numbers], tuple[Any, ...]]
 """What is worked out of an index, on any kind of number."""
 
 
-def decide(claim: Claim, most: int = MOST) -> Point | None:
+def decide(claim: Claim, most: int = MOST, weight: int = 1) -> Point | None:
     """The smallest violation of a claim of constant sizes, or None when no choice of points violates it.
 
     Raises Undecided for what does not run on arrays, and over `most` rows where none of the first is a violation.
@@ -73,7 +76,7 @@ def decide(claim: Claim, most: int = MOST) -> Point | None:
         return None
     with np.errstate(divide="raise"):
         try:
-            return _decide(claim, min(most, LARGEST_TABLE))
+            return _decide(claim, min(most, LARGEST_TABLE), weight)
         except (FloatingPointError, ZeroDivisionError):
             raise Unsupported("the map divides by zero") from None
         except OverflowError:
@@ -98,13 +101,13 @@ def sorts(claim: Claim) -> bool:
     return isinstance(claim.violation, Uncovered) or _pair(claim) is not None
 
 
-def _decide(claim: Claim, most: int) -> Point | None:
+def _decide(claim: Claim, most: int, weight: int) -> Point | None:
     pair = _pair(claim)
     if pair is not None:
         return (_shared if len(pair.elements) == 2 else _repeated)(claim, pair, most)
     if isinstance(claim.violation, Uncovered):
         return _unreached(claim, claim.violation.map, claim.violation.point, most)
-    return _first(claim, most)
+    return _first(claim, most, weight)
 
 
 class _Pair(NamedTuple):
@@ -140,12 +143,15 @@ class _Rows(NamedTuple):
     values: Values
     within: list[tuple[int, int]]
 
-    def chunks(self) -> Iterator[tuple[int, tuple[Any, ...], Ints]]:
-        """(number of the first index, the entries, the shape they broadcast to), in the order of indices."""
+    def chunks(self, size: int = CHUNK) -> Iterator[tuple[int, tuple[Any, ...], Ints]]:
+        """(number of the first index, the entries, the shape they broadcast to), in the order of indices.
+
+        size: indices that are worked out at once.
+        """
         import numpy as np
 
         on, start = ArrayNumbers(np), 0
-        for box in boxes(self.extents, CHUNK):
+        for box in boxes(self.extents, size):
             shape = tuple([part.stop - part.start for part in box])
             yield start, self.values(tuple(np.ogrid[box]) if box else (), on), shape
             start += prod(shape)
@@ -284,7 +290,7 @@ def _unreached(claim: Claim, m: IndexMap, point: str, most: int) -> Point | None
     return {point: _index(int(seen.argmin()), box)}
 
 
-def _first(claim: Claim, most: int) -> Point | None:
+def _first(claim: Claim, most: int, weight: int) -> Point | None:
     """The first row of all points, one after the other, that is a violation."""
     import numpy as np
 
@@ -301,9 +307,11 @@ def _first(claim: Claim, most: int) -> Point | None:
 
     within, on = within_numbers(LARGEST)
     holds(tuple([within(0, extent - 1) for extent in extents]), on)
-    for start, (held,), shape in _Rows(extents, holds, []).chunks():
+    size = max(1, min(CHUNK // weight, most))
+    for start, (held,), shape in _Rows(extents, holds, []).chunks(size):
         if start >= most:
             raise BudgetExceeded(f"none of the first {start} combinations of points is a violation")
+        spend(1 + prod(shape) * weight // ROWS)
         violated = np.broadcast_to(held, shape)
         if violated.any():
             row = _index(start + int(violated.reshape(-1).argmax()), extents)
