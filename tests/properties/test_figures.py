@@ -73,6 +73,14 @@ def test_numbers_in_terms() -> None:
     assert [_width(Term("int", by)) for by in (8, 2, 1, 12, 1 << 32, 1 << 33)] == [3, 1, 0, 0, 32, 0]
 
 
+def test_the_memory_of_a_pipeline_is_asked_of_the_call_around_it() -> None:
+    out = {"array": "f32[32,128]", "block": [8, 128], "index": "(i) -> (i, 0)"}
+    pipeline = {"name": "k", "pipeline": "emit_pipeline", "grid": {"i": 4}, "outputs": [out]}
+    found = lp.ask("memory_budget", {"kernel": pipeline}, target="v5e")
+    assert (found.verdict.value, found.asked) == ("unknown", False)
+    assert found.reason.startswith("not asked: the call around it counts its buffers")
+
+
 def test_a_grid_without_programs_is_refuted_whatever_another_extent_is() -> None:
     out = {"array": "f32[8]", "block": [8], "index": "(i, j) -> (0,)"}
     grid = {"i": 0, "j": "N - 1"}
@@ -82,21 +90,22 @@ def test_a_grid_without_programs_is_refuted_whatever_another_extent_is() -> None
 
 
 @pytest.mark.parametrize(
-    ("steps", "block", "verdict"),
+    ("steps", "block", "out", "verdict"),
     [
-        # the last program leaves its block by ending, and the first one enters by starting
-        (2, "i", "proved"),
-        (4, "3 - i", "refuted"),
-        (4, "i", "proved"),
-        (4, "max(i - 1, 0)", "refuted"),
+        (2, "i", "i", "proved"),
+        (4, "3 - i", "i", "refuted"),
+        (4, "i", "i", "proved"),
+        (4, "max(i - 1, 0)", "i", "refuted"),
+        # program 2 fetches what program 0 wrote; program 3 has it already
+        (4, "i // 2", "i + 1", "refuted"),
     ],
 )
-def test_a_shared_buffer_is_asked_at_both_ends_of_the_grid(steps: int, block: str, verdict: str) -> None:
+def test_a_shared_buffer_is_asked_where_a_block_is_fetched(steps: int, block: str, out: str, verdict: str) -> None:
     text = {
         "name": "k",
         "grid": {"i": steps},
-        "inputs": [{"name": "x", "array": "f32[32,128]", "block": [8, 128], "index": f"(i) -> ({block}, 0)"}],
-        "outputs": [{"name": "o", "array": "f32[32,128]", "block": [8, 128], "index": "(i) -> (i, 0)"}],
+        "inputs": [{"name": "x", "array": "f32[40,128]", "block": [8, 128], "index": f"(i) -> ({block}, 0)"}],
+        "outputs": [{"name": "o", "array": "f32[40,128]", "block": [8, 128], "index": f"(i) -> ({out}, 0)"}],
         "aliases": {"x": "o"},
     }
     assert lp.ask("alias_hazard", {"kernel": text}).verdict.value == verdict
