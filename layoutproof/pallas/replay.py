@@ -9,8 +9,6 @@ is assumed of them. The child ends by itself, or is ended: a wait for too much h
 
 from __future__ import annotations
 
-import base64
-import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -24,7 +22,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.core.visible import visible
 from layoutproof.kernel.kernel import Kernel, Table, Unmodelled
 from layoutproof.kernel.read_consistency import range_of
-from layoutproof.pallas.from_jax.run_call import as_shape, identity
+from layoutproof.pallas.from_jax.sent import identity, sent
 from layoutproof.pallas.points import READS
 
 SECONDS = 120.0
@@ -144,7 +142,7 @@ def replays(
     """
     problems = [_not_run(call) for call, _ in calls]
     try:
-        code = _sent(function, args, kwargs) if not all(problems) else ""
+        code = sent(function, args, kwargs) if not all(problems) else ""
     except Exception as error:
         why = shorten(f"{type(error).__name__}: {error}", 200)
         code, problems = "", [p or f"the function cannot be sent to another process ({why})" for p in problems]
@@ -215,17 +213,6 @@ def _not_run(call: Kernel | Unmodelled) -> str:
     if size > MOST_BYTES:
         return f"{size >> 20:,} MiB of arguments, results and scratch; at most {MOST_BYTES >> 20} MiB are run"
     return ""
-
-
-def _sent(function: Callable[..., Any] | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-    """The function and its arguments as text; arrays as their shapes."""
-    # takes a quarter of a second to import; with it closures, and what a notebook defines, are sent as they are
-    from joblib import wrap_non_picklable_objects
-
-    shapes = [as_shape(value) for value in args]
-    named = {name: as_shape(value) for name, value in kwargs.items()}
-    sent = wrap_non_picklable_objects((function, shapes, named), keep_wrapper=False)
-    return base64.b64encode(pickle.dumps(sent)).decode("ascii")
 
 
 def _read(value: Any) -> Replay:

@@ -6,59 +6,37 @@ when a semaphore is left with a count, and wait for ever for one that never has 
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import io
 import logging
 import math
 import os
-import pickle
 import re
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from layoutproof.compiler.serve import Tell, serve
-from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.core.errors import shorten
+from layoutproof.pallas.from_jax.sent import call_of
 
 STILL = 5.0
 """Seconds without any work after which a kernel waits for ever. A waiting thread looks ten times a second."""
 _WORK = 0.01
 """Processor time, as a part of the time, that is no work."""
 
-OTHER = "the function makes other calls in another process"
 Sign = dict[str, str]
 
 _RACE = re.compile(r"RACE DETECTED\s+(read|write) of .*? (\S+:\d+)\S*.*?\s(read|write)\s+of .*? (\S+:\d+)", re.DOTALL)
 _RAISED = re.compile(r"^(\w*(?:Error|Exception|Warning))\b:? ?(.*)", re.MULTILINE)
 
 
-def as_shape(value: Any) -> Any:
-    """An array as its shape, anything else as it is."""
-    from layoutproof.pallas.from_jax.trace import is_array
-
-    if not is_array(value):
-        return value
-    import jax
-
-    return jax.ShapeDtypeStruct(value.shape, value.dtype)
-
-
-def identity(call: Kernel) -> str:
-    """What tells a call from the others of its function: another process must find the same one."""
-    operands = ", ".join(f"{o.name} {o.dtype}{list(o.dims)}" for o in call.operands)
-    return f"{call.name} grid {list(map(str, call.grid))} of {operands}"
-
-
 def run(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     """Runs one call of a function; what the run shows, as plain data."""
     import jax
 
-    kernel, equation = _call(request)
+    kernel, equation = call_of(request)
     outputs = [o.name for o in kernel.operands if o.role == "out"]
     names = [*(table.name for table in kernel.tables), *(o.name for o in kernel.inputs)]
     signs: list[Sign] = []
@@ -71,38 +49,6 @@ def run(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
             break
     tables = {name: list(row)[:8] for name, row in held.items()}
     return {"signs": signs, "problem": problem, "jax": jax.__version__, "tables": tables}
-
-
-def _call(request: Mapping[str, Any]) -> tuple[Kernel, Any]:
-    """The call of a request, and its equation."""
-    calls = _calls(request["code"], request["target"])
-    if request["call"] >= len(calls):
-        raise LayoutError(OTHER)
-    kernel, equation = calls[request["call"]]
-    if not isinstance(kernel, Kernel) or identity(kernel) != request["same"]:
-        raise LayoutError(OTHER)
-    if equation.primitive.name == "core_map":
-        raise LayoutError("a core_map works on references that the code around it holds")
-    return kernel, equation
-
-
-@cache
-def _calls(code: str, target: str) -> list[tuple[Kernel | Unmodelled, Any]]:
-    """Every call of the function that a text holds, as kernel and equation: traced once for all requests."""
-    from layoutproof.pallas.from_jax.trace import sites, traced, walk
-    from layoutproof.pallas.from_jax.user import argument, device, named_function
-
-    sys.path.insert(0, os.getcwd())
-    function, args, kwargs = pickle.loads(base64.b64decode(code))
-    with contextlib.ExitStack() as stack:
-        if isinstance(function, str):
-            function = stack.enter_context(named_function(function))
-            args = [argument(value) if isinstance(value, str) else value for value in args]
-        jaxpr, _ = traced(function, args, kwargs, **device(target))
-    live = [True] * len(jaxpr.outvars)
-    kernels: list[Kernel | Unmodelled] = []
-    walk(jaxpr, live, kernels)
-    return [(kernel, site[0]) for kernel, site in zip(kernels, sites(jaxpr, live), strict=True)]
 
 
 def _arguments(jax: Any, equation: Any, tables: Mapping[int, Sequence[int]]) -> list[Any]:

@@ -1,0 +1,88 @@
+"""One Pallas call of a function, in another process: the function is sent, traced there, and the same call found in it.
+
+The asking side makes a request with `sent` and `identity`; the answering side gets the call with `call_of`.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import pickle
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.kernel.kernel import Kernel, Unmodelled
+
+OTHER = "the function makes other calls in another process"
+
+
+def sent(function: Callable[..., Any] | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """The function and its arguments as text; arrays as their shapes.
+
+    Raises what pickling raises where they cannot be sent.
+    """
+    # takes a quarter of a second to import; with it closures, and what a notebook defines, are sent as they are
+    from joblib import wrap_non_picklable_objects
+
+    shapes = [as_shape(value) for value in args]
+    named = {name: as_shape(value) for name, value in kwargs.items()}
+    whole = wrap_non_picklable_objects((function, shapes, named), keep_wrapper=False)
+    return base64.b64encode(pickle.dumps(whole)).decode("ascii")
+
+
+def as_shape(value: Any) -> Any:
+    """An array as its shape, anything else as it is."""
+    from layoutproof.pallas.from_jax.trace import is_array
+
+    if not is_array(value):
+        return value
+    import jax
+
+    return jax.ShapeDtypeStruct(value.shape, value.dtype)
+
+
+def identity(call: Kernel) -> str:
+    """What tells a call from the others of its function: another process must find the same one."""
+    operands = ", ".join(f"{o.name} {o.dtype}{list(o.dims)}" for o in call.operands)
+    return f"{call.name} grid {list(map(str, call.grid))} of {operands}"
+
+
+def call_of(request: Mapping[str, Any]) -> tuple[Kernel, Any]:
+    """The call of a request, and its equation.
+
+    request: `code` as `sent` makes it, `target` as it is traced for ("" for none), `call` the number of the call, and
+    `same`, its `identity`, "" for whatever call it is.
+    Raises LayoutError where another call is found there, and for calls that need the code around them.
+    """
+    calls = _calls(request["code"], request["target"])
+    if request["call"] >= len(calls):
+        raise LayoutError(OTHER)
+    kernel, equation = calls[request["call"]]
+    if not isinstance(kernel, Kernel) or request["same"] not in ("", identity(kernel)):
+        raise LayoutError(OTHER)
+    if equation.primitive.name == "core_map":
+        raise LayoutError("a core_map works on references that the code around it holds")
+    return kernel, equation
+
+
+@cache
+def _calls(code: str, target: str) -> list[tuple[Kernel | Unmodelled, Any]]:
+    """Every call of the function that a text holds, as kernel and equation: traced once for all requests."""
+    from layoutproof.pallas.from_jax.trace import sites, traced, walk
+    from layoutproof.pallas.from_jax.user import argument, device, named_function
+
+    sys.path.insert(0, os.getcwd())
+    function, args, kwargs = pickle.loads(base64.b64decode(code))
+    with contextlib.ExitStack() as stack:
+        if isinstance(function, str):
+            function = stack.enter_context(named_function(function))
+            args = [argument(value) if isinstance(value, str) else value for value in args]
+        jaxpr, _ = traced(function, args, kwargs, **device(target))
+    live = [True] * len(jaxpr.outvars)
+    kernels: list[Kernel | Unmodelled] = []
+    walk(jaxpr, live, kernels)
+    return [(kernel, site[0]) for kernel, site in zip(kernels, sites(jaxpr, live), strict=True)]
