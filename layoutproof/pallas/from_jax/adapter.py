@@ -208,6 +208,33 @@ def _module(name: str) -> ModuleType | None:
         return None
 
 
+class _All(set[Any]):
+    """Every primitive there is."""
+
+    def __contains__(self, primitive: object) -> bool:
+        return True
+
+
+@contextlib.contextmanager
+def own_lines() -> Iterator[None]:
+    """Within it each operation of a TPU kernel is lowered for itself, and so has its own line of the source.
+
+    Otherwise JAX takes what it has lowered before for an equal operation, with the first one's line, and that is the
+    line that the compiler's own files name. For a process of its own: other threads see it too.
+    """
+    module = _module("jax._src.pallas.mosaic.lowering")
+    name = "_uncacheable_primitives"
+    if module is None or not hasattr(module, name):
+        yield
+        return
+    before = getattr(module, name)
+    setattr(module, name, _All(before))
+    try:
+        yield
+    finally:
+        setattr(module, name, before)
+
+
 @contextlib.contextmanager
 def pipelines_traced(callback: Callable[[Mapping[str, Any], tuple[Any, ...]], None]) -> Iterator[None]:
     """Within it `callback(arguments of emit_pipeline, references it is called with)` sees every pipeline traced.

@@ -1,0 +1,286 @@
+"""The TPU compiler asked of kernels: `compiled` gives one report for each kernel and target.
+
+It can abort its process, hang, or need more memory than there is, so it runs in child processes with a time limit: one
+for what it makes of kernels, and another, with other settings, for its estimates of cycles, in which it aborts more
+often. What becomes of the second never costs the answer of the first.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from layoutproof.compiler import libtpu
+from layoutproof.compiler.child import Answer, Child, ask
+from layoutproof.core.errors import LayoutError, Undecided, shorten
+from layoutproof.core.result import Verdict
+from layoutproof.core.term import reads
+from layoutproof.hardware.tpu_chips import CHIPS, generation
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.messages.read import read as explained
+from layoutproof.mosaic.bounds import product_cycles, traffic_cycles
+from layoutproof.mosaic.compiling import FOLDER, flags
+from layoutproof.mosaic.vectors import free
+from layoutproof.pallas.compiled import MIB, Compiled, Estimate, Explained, Line, Part, Relayout, Vmem
+from layoutproof.pallas.from_jax.sent import identity, sent
+
+SECONDS = 300.0
+"""That the compiler may take for one kernel."""
+PROFILE_SECONDS = 120.0
+"""That its estimate of cycles may take: of long programs it simulates for minutes."""
+PROFILED = ("v5e", "v5p", "v6e", "7x")
+"""Generations that the estimate knows; on others it aborts (libtpu 0.0.52: VF, VL, GF and GL)."""
+_VARIABLE = "LIBTPU_INIT_ARGS"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One kernel for one target.
+
+    code: the function that makes the call, with its arguments, as `sent` gives them.  kernel: the call.  call: which of
+    the function's calls it is, from 0.  target: a TPU generation.  estimate: whether its cycles are asked for too.
+    """
+
+    code: str
+    kernel: Kernel
+    call: int
+    target: str
+    estimate: bool = True
+
+    @property
+    def title(self) -> str:
+        """What it is called in messages of progress."""
+        return f"{self.kernel.name} for {self.target}"
+
+
+def asked(
+    function: Callable[..., Any] | str,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    kernel: Kernel,
+    call: int,
+    target: str,
+    estimate: bool = True,
+) -> Asked:
+    """One kernel of a function for one target.
+
+    Args:
+        function: As `lp.kernels` takes it.
+        args: Of the function, as there.
+        kwargs: The same by name.
+        kernel: The call, as it was found there.
+        call: Its number among the calls that were found.
+        target: A TPU generation.
+        estimate: Whether its cycles are asked for too.
+
+    Returns:
+        What `compiled` takes, plain data that can be sent to another process.
+
+    Raises:
+        LayoutError: The target is no TPU generation, or the function cannot be sent to another process.
+    """
+    name = generation(target)
+    try:
+        code = sent(function, args, kwargs)
+    except Exception as error:
+        why = shorten(f"{type(error).__name__}: {error}", 200)
+        raise LayoutError(f"the function cannot be sent to another process ({why})") from None
+    return Asked(code, replace(kernel, body_reader=None), call, name, estimate)
+
+
+def compiled(
+    given: Sequence[Asked],
+    *,
+    library: str = "",
+    seconds: float = SECONDS,
+    memory: int | None = None,
+    progress: Callable[[str, str], None] = lambda title, what: None,
+) -> Iterator[Compiled]:
+    """What the compiler makes of each kernel, in their order, each as soon as it is there.
+
+    Many may be asked at once in processes of their own (`compiler.workers.spread`): each call has its own children.
+
+    Args:
+        given: The kernels.
+        library: The path of another libtpu, as `libtpu.library_at` gives it; "" for the installed one.
+        seconds: That one kernel may take.
+        memory: Bytes of address space of the compiler's process, None for no limit.
+        progress: Called with a kernel's title and what is done now.
+
+    Yields:
+        One report for each; what the compiler does not answer is a `problem` in it.
+    """
+    missing = libtpu.missing(library)
+    if missing:
+        for one in given:
+            yield Compiled(one.kernel.name, one.target, problem=f"{libtpu.WHAT} cannot be asked: {missing}")
+        return
+    with tempfile.TemporaryDirectory(prefix="layoutproof-") as folder:
+        plain = _child(os.path.join(folder, "plain"), False, library, seconds, memory)
+        profile = _child(os.path.join(folder, "profile"), True, library, min(seconds, PROFILE_SECONDS), memory)
+        current = list(given[:1])
+        wanted: list[Asked] = []
+
+        def requests() -> Iterator[dict[str, Any]]:
+            for one in given:
+                current[:] = [one]
+                yield _request(one, library, False)
+
+        def estimates_of() -> Iterator[dict[str, Any]]:
+            while wanted:
+                yield _request(wanted.pop(), library, True)
+
+        def tell(what: object) -> None:
+            progress(current[0].title, str(what))
+
+        with (
+            closing(ask(plain, requests(), dict, tell)) as answers,
+            closing(ask(profile, estimates_of(), dict)) as more,
+        ):
+            for one, answer in zip(given, answers, strict=True):
+                report, why = _read(one, answer, library)
+                if report.accepted and one.estimate:
+                    if not why:
+                        tell("estimating")
+                        wanted.append(one)
+                    estimate = Estimate(reason=why) if why else _estimate(one, next(more), answer.value or {})
+                    report = replace(report, estimate=estimate)
+                yield report
+
+
+def _child(folder: str, profile: bool, library: str, seconds: float, memory: int | None) -> Child:
+    os.makedirs(folder)
+    said = f"{os.environ.get(_VARIABLE, '')} {flags(folder, profile)}".strip()
+    environment = {**libtpu.environment(library), FOLDER: folder, _VARIABLE: said}
+    return Child(libtpu.WHAT, "layoutproof.mosaic.compiling", environment, seconds, memory)
+
+
+def _request(one: Asked, library: str, profile: bool) -> dict[str, Any]:
+    return {
+        "code": one.code,
+        "target": one.target,
+        "call": one.call,
+        "same": identity(one.kernel),
+        "library": library,
+        "profile": profile,
+    }
+
+
+def _read(one: Asked, answer: Answer[dict[str, Any]], library: str) -> tuple[Compiled, str]:
+    """The report of one kernel without its cycles, and why those are not asked for."""
+    report = Compiled(one.kernel.name, one.target, libtpu.version(library), source=one.kernel.source)
+    said = answer.value
+    if said is None:
+        return replace(report, problem=answer.problem), ""
+    report = replace(report, jax=said["jax"], compiler=said["compiler"])
+    refused, vmem = str(said["refused"]), _vmem(one, said)
+    if refused:
+        report = replace(report, refused=refused, explained=_explained(refused, one.target, vmem))
+    moves = said.get("moves") or {"lines": [], "slots": 0}
+    lines = sorted(
+        (Line(file, line, **counts) for file, line, counts in moves["lines"]),
+        key=lambda each: (not each.line, -each.reloads, -each.moves, each.file, each.line),
+    )
+    costly, nothing = _relayouts(said.get("relayouts") or ())
+    report = replace(
+        report,
+        vmem=vmem,
+        lines=tuple(lines),
+        relayouts=costly,
+        free=nothing,
+    )
+    return report, _no_estimate(one, said)
+
+
+def _explained(refused: str, target: str, vmem: Vmem | None) -> tuple[Explained, ...]:
+    """What the words of a refusal mean. vmem: what the kernel would take, which says more than they do."""
+    if vmem is not None:
+        largest = max((part for part in vmem.parts if part.kind != "spill"), key=lambda part: part.bytes, default=None)
+        over = f"it takes {vmem.total - vmem.limit:,} bytes more than the {vmem.limit:,} that it may"
+        ways = [] if largest is None else [f"a smaller block: {largest.what} takes {largest.bytes:,} bytes"]
+        if vmem.of("spill") >= vmem.total - vmem.limit:
+            ways.append("hold less at once, such as a loop over parts of the block: without its spills it would fit")
+        room = CHIPS[target].vmem
+        if vmem.total <= room:
+            asked_for = -(-vmem.total // MIB) * MIB
+            ways.append(f"vmem_limit_bytes={asked_for}, or more, up to the {room:,} of {target}")
+        return (Explained(over, tuple(ways)),)
+    try:
+        found = explained(refused, target)
+    except LayoutError:
+        return ()
+    return tuple(Explained(each.cause, each.fixes) for each in found if each.cause)
+
+
+def _vmem(one: Asked, said: dict[str, Any]) -> Vmem | None:
+    """What the kernel takes, where the report and the compiled program say the same."""
+    found = said.get("vmem")
+    if found is None or said.get("used") != found["total"]:
+        return None
+    parts = tuple(Part(*part) for part in found["parts"])
+    if sum(part.bytes for part in parts) != found["total"]:
+        return None
+    return Vmem(found["total"], _limit(one), parts, (said["moves"] or {"slots": 0})["slots"])
+
+
+def _limit(one: Asked) -> int:
+    chip, wanted = CHIPS[one.target], one.kernel.vmem_limit
+    return chip.vmem_scoped if wanted is None else min(wanted, chip.vmem)
+
+
+def _relayouts(rows: Sequence[Any]) -> tuple[tuple[Relayout, ...], int]:
+    """Those that cost something or may do so, the same of one line once; and how many others there are."""
+    many = Counter(tuple(row) for row in rows)
+    found, nothing = [], 0
+    for (before, after, vector, file, line), count in many.items():
+        verdict, reason = free(before, after, vector)
+        if verdict is Verdict.PROVED:
+            nothing += count
+            continue
+        *dims, element = vector.split("x")
+        shape = f"{element}[{','.join(dims)}]"
+        found.append(Relayout(shape, before, after, count, file, line, reason))
+    return tuple(sorted(found, key=lambda each: (not each.line, each.file, each.line))), nothing
+
+
+def _no_estimate(one: Asked, said: dict[str, Any]) -> str:
+    """Why the compiler's estimate would say nothing of a kernel, "" where it may be asked."""
+    if one.target not in PROFILED:
+        return f"the compiler's simulation does not know {one.target}, and aborts"
+    if one.kernel.runtime:
+        return f"the grid depends on the running program ({', '.join(one.kernel.runtime)})"
+    looked = [o.name for o in one.kernel.operands if any(True for _ in reads(o.terms()))]
+    if looked:
+        return f"the blocks of {', '.join(looked)} depend on a table, which it takes to hold 0"
+    return "; ".join(said["unseen"])
+
+
+def _estimate(one: Asked, answer: Answer[dict[str, Any]], said: dict[str, Any]) -> Estimate:
+    if answer.value is None:
+        return Estimate(reason=shorten(answer.problem, 300))
+    if answer.value["refused"]:
+        return Estimate(reason=shorten(answer.value["refused"], 300))
+    cycles = answer.value["cycles"]
+    if cycles is None:
+        return Estimate(reason="the compiler wrote none")
+    needed = product_cycles(one.target, said["flops"])
+    if cycles < needed:
+        return Estimate(
+            reason=f"{cycles:,} cycles are said, and the matrix products alone take {needed:,}: it leaves work out"
+        )
+    chip = CHIPS[one.target]
+    beyond = ["how long a cycle is", "that copies share the bandwidth of HBM"]
+    if chip.cores > 1 and one.kernel.parallel():
+        beyond.append(f"that {chip.cores} cores share the grid")
+    try:
+        bound = traffic_cycles(one.kernel, one.target)
+    except Undecided:
+        bound = 0
+    if not bound:
+        beyond.append("any bound by the bandwidth of HBM, which is not known here")
+    return Estimate(cycles, unseen=tuple(beyond), at_least=bound)

@@ -1,0 +1,67 @@
+"""What the hardware takes at the least for a kernel, in cycles, as a guard against estimates that leave work out.
+
+Nothing that the compiler writes names a clock. Where all four matrix units of 128 x 128 and the peak are published, the
+clock is their quotient (v5e 1.50 GHz, v5p 1.75 GHz); of v6e and 7x it is not known, and so no guard is.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+
+from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.errors import Undecided
+from layoutproof.core.numbers import INTS
+from layoutproof.core.term import reads
+from layoutproof.hardware.tpu_chips import CHIPS
+from layoutproof.kernel.kernel import Kernel, Operand
+
+FLOPS_A_CYCLE = {"v5e": 4 * 128 * 128 * 2, "v5p": 4 * 128 * 128 * 2}
+"""Of one core, in bf16: four matrix units of 128 x 128 multiply and add."""
+MOST_PROGRAMS = 1 << 14
+"""Programs of a grid whose blocks are gone through one by one."""
+
+
+def product_cycles(target: str, flops: int) -> int:
+    """Cycles that matrix products of so many flops take at the least, 0 where nobody knows.
+
+    Eight-bit units are twice as fast, so half of what bf16 takes is the bound.
+    """
+    return flops // (2 * FLOPS_A_CYCLE[target]) if target in FLOPS_A_CYCLE else 0
+
+
+def traffic_cycles(kernel: Kernel, target: str) -> int:
+    """Cycles in which HBM can move what a kernel's windows take in and give out, 0 where nobody knows."""
+    per = FLOPS_A_CYCLE.get(target, 0)
+    moved = traffic(kernel)
+    if not per or not moved:
+        return 0
+    chip = CHIPS[target]
+    return moved * chip.bf16 // (per * chip.bandwidth)
+
+
+def traffic(kernel: Kernel) -> int:
+    """Bytes that windows move between HBM and VMEM, those of whole steps without a change left out; 0 = not known."""
+    if any(type(n) is not int for n in kernel.grid) or prod(map(int, kernel.grid)) > MOST_PROGRAMS:  # type: ignore[arg-type]
+        return 0
+    try:
+        return sum(_moved(kernel, operand) for operand in kernel.operands if operand.memory == "vmem")
+    except (Undecided, TypeError, ValueError, ZeroDivisionError):
+        return 0
+
+
+def _moved(kernel: Kernel, operand: Operand) -> int:
+    if operand.unmodelled or any(reads(operand.terms())) or operand.dtype not in ELEMENT_BITS:
+        return 0
+    dims = [int(n) for n in operand.dims]  # type: ignore[arg-type]
+    sizes = [min(int(b.size), n) for b, n in zip(operand.block, dims, strict=True)]  # type: ignore[arg-type]
+    total, before = 0, None
+    for at in product(*(range(int(n)) for n in kernel.grid)):  # type: ignore[arg-type]
+        values = dict(zip(kernel.grid_names, at, strict=True))
+        block = tuple(term.evaluate(values, INTS) for term in operand.index)
+        if block != before:
+            starts = [b.start(i) for b, i in zip(operand.block, block, strict=True)]
+            inside = (max(0, min(n - s, size)) for n, s, size in zip(dims, starts, sizes, strict=True))
+            total += prod(inside)
+        before = block
+    return total * ELEMENT_BITS[operand.dtype] // 8

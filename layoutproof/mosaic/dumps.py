@@ -1,0 +1,154 @@
+"""The files that the TPU compiler writes of one kernel: memory, instructions with source lines, relayouts, cycles.
+
+Read from libtpu 0.0.42.1 and 0.0.52, whose names differ: passes are found by their own name and not by their number,
+operations by what follows the dialect's name. What a file does not say is None or a count of its own, never 0.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+CALLER = "<top-inlining-caller>"
+"""Repeats, in the report of VMEM, what another entry says."""
+FAMILIES = {"vpack": "packs", "vunpack": "unpacks", "vrot": "rotates"}
+"""How instructions begin that only move data -> what they are counted as."""
+
+_DATA = re.compile(r"const DATA\s*=\s*")
+_LOC = re.compile(r'loc\("([^"]+)":(\d+)')
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_OPERATION = re.compile(r"(?:^|=)\s*(?:%\S+\s*=\s*)?([a-z]\w*)")
+_BUNDLE = re.compile(r"^\s*0x[0-9a-f]+|^\s*0(?=\s+:)", re.MULTILINE)
+_SPILL = re.compile(r"\[vmem:\[#(allocation\d+_spill)\]")
+
+_RELAYOUT = re.compile(
+    r"= \w+\.relayout \S+ \{in_layout = \[#\w+\.vpad<\"([^\"]*)\">\], out_layout = \[#\w+\.vpad<\"([^\"]*)\">\]"
+    r"[^:]*\} : vector<([^>]*)> -> vector<[^>]*> loc\((.*)\)$"
+)
+_ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)$", re.MULTILINE)
+_NAMED = re.compile(r'"([^"]+)":(\d+)')
+_REFERENCE = re.compile(r"#loc\d*")
+_CALL = re.compile(r"callsite\((#loc\d*) at (#loc\d*)\)")
+_CYCLES = re.compile(r'hlo_op_name: "([^"]*)"\s+estimated_cycles: (\d+)')
+
+
+def text_of(folder: Path, pattern: str) -> str:
+    """The text of the last file of a name, "" where there is none."""
+    found = sorted(folder.glob(pattern))
+    return found[-1].read_text("utf-8", "replace") if found else ""
+
+
+def vmem(html: str, operation: str) -> dict[str, Any] | None:
+    """What one operation takes of VMEM, from the text of a `vmem_report`: {"total", "parts": [[kind, what, bytes]]}.
+
+    operation: its name in the compiled program.  None where the report does not speak of it.
+
+    >>> vmem('const DATA ={"hlo_breakdowns": {"k.1": {"total_size": 8, "blocks": [{"allocations": [
+    ... {"size": 8, "tag": "SPILL"}]}]}}};', "k.1")
+    {'total': 8, 'parts': [['spill', 'SPILL', 8]]}
+    """
+    mark = _DATA.search(html)
+    if mark is None:
+        return None
+    try:
+        data, _ = json.JSONDecoder().raw_decode(html, mark.end())
+        found = {name: of for name, of in data["hlo_breakdowns"].items() if name != CALLER}
+        one = found[operation]
+        parts = [[_kind(a["tag"]), _what(a), int(a["size"])] for block in one["blocks"] for a in block["allocations"]]
+        return {"total": int(one["total_size"]), "parts": parts}
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _kind(tag: str) -> str:
+    for word, kind in (("window", "window"), ("SPILL", "spill"), ("scratch", "scratch")):
+        if word in tag:
+            return kind
+    return "other"
+
+
+def _what(allocation: Mapping[str, Any]) -> str:
+    """An allocation in words: the compiler's first sentence, its window, and its buffers."""
+    tag = str(allocation["tag"])
+    said = tag.partition(". ")[0]
+    shape = re.search(r"window shape is (\S+),", tag)
+    levels = re.search(r"has (\d+) buffering levels", tag)
+    more = [shape[1] if shape else str(allocation.get("shape", "")), f"{levels[1]} buffers" if levels else ""]
+    return ", ".join(filter(None, [said.replace("window allocation for operator ", "window of "), *more]))
+
+
+def instructions(text: str) -> Iterator[tuple[str, str, tuple[str, int]]]:
+    """Of the text of `final_bundles` each instruction: (operation, its text, (file, line)); ("", 0) for no line.
+
+    An instruction of several lines, as copies between steps of a loop are, is counted at the last one, its own.
+    """
+    starts = [match.end() for match in _BUNDLE.finditer(text)]
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        for part in text[start:end].split(";;"):
+            plain = _COMMENT.sub("", part).partition("{")[2] if "{" in part[:40] else _COMMENT.sub("", part)
+            named = _OPERATION.search(plain.strip())
+            if named is None:
+                continue
+            places = _LOC.findall(part)
+            yield named[1], part, (places[-1][0], int(places[-1][1])) if places else ("", 0)
+
+
+def lines(text: str) -> dict[str, Any]:
+    """What `final_bundles` says of moves: {"lines": [[file, line, {"reloads", "packs", ..}]], "slots", "stores"}.
+
+    slots: registers' places in VMEM.  stores: into them, which carry no line.
+    """
+    counts: dict[tuple[str, int], Counter[str]] = {}
+    slots: set[str] = set()
+    stores = 0
+    for operation, part, place in instructions(text):
+        family = next((word for start, word in FAMILIES.items() if operation.startswith(start)), "")
+        spill = _SPILL.search(part)
+        if spill is not None:
+            slots.add(spill[1])
+            stores += operation == "vst"
+            family = "reloads" if operation == "vld" else ""
+        if family:
+            counts.setdefault(place, Counter())[family] += 1
+    rows = [[file, line, dict(found)] for (file, line), found in counts.items()]
+    return {"lines": rows, "slots": len(slots), "stores": stores}
+
+
+def relayouts(text: str) -> list[list[Any]]:
+    """Each relayout that was inserted, from the text after that pass: [before, after, vector, file, line]."""
+    aliases = dict(_ALIAS.findall(text))
+    found = []
+    for line in text.splitlines():
+        match = _RELAYOUT.search(line)
+        if match is not None:
+            file, number = place(match[4], aliases)
+            found.append([match[1], match[2], match[3], file, number])
+    return found
+
+
+def place(location: str, aliases: Mapping[str, str], depth: int = 0) -> tuple[str, int]:
+    """The innermost line of a location, ("", 0) for none. aliases: `#loc5` -> what it stands for.
+
+    >>> place("#loc3", {"#loc3": "callsite(#loc2 at #loc1)", "#loc2": '"mul"(#loc1)', "#loc1": '"a.py":7:2 to :9'})
+    ('a.py', 7)
+    """
+    named = _NAMED.search(location)
+    if named is not None:
+        return named[1], int(named[2])
+    if depth > 64:
+        return "", 0
+    for reference in _REFERENCE.findall(location):
+        if reference in aliases:
+            found = place(aliases[reference], aliases, depth + 1)
+            if found[1]:
+                return found
+    return "", 0
+
+
+def cycles(text: str, operation: str) -> int | None:
+    """The estimate of one operation from the text of a static profile, None where there is none."""
+    return {name: int(many) for name, many in _CYCLES.findall(text)}.get(operation)

@@ -1,0 +1,133 @@
+"""What the compiler's estimate of cycles cannot see of a kernel, from its jaxpr; and the flops that it surely does.
+
+The estimate is a simulation in which what is read from memory is 0 (libtpu 0.0.52, v5e): a body under a condition on
+data is left out, a loop whose end depends on data gets a made-up number of trips. Conditions on program ids are
+evaluated, and loops with a known number of turns are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import Any
+
+from layoutproof.pallas.from_jax.adapter import inner_jaxprs, is_literal, opened, place_of
+
+_REMOTE = frozenset({"dma_start", "semaphore_signal"})
+"""What may speak to another device or core, where it names one."""
+
+
+def unseen(jaxpr: Any) -> list[str]:
+    """Why the estimate of a kernel with this body says nothing, each reason once with its line."""
+    inner, _ = opened(jaxpr)
+    found: dict[str, None] = {}
+    _walk(inner, [False] * len(inner.invars), found)
+    return list(found)
+
+
+def _walk(jaxpr: Any, given: Sequence[bool], found: dict[str, None], constants: Sequence[bool] = ()) -> list[bool]:
+    """Which results of a jaxpr depend on data in memory.
+
+    given: the same of its arguments; references do not count.  constants: of what it has from outside, () = none does.
+    """
+    data = {id(v) for v, tainted in zip(jaxpr.invars, given, strict=True) if tainted}
+    data |= {id(v) for v, tainted in zip(jaxpr.constvars, constants, strict=False) if tainted}
+
+    def depends(variable: Any) -> bool:
+        return not is_literal(variable) and id(variable) in data
+
+    for equation in jaxpr.eqns:
+        name = equation.primitive.name
+        operands = [depends(v) for v in equation.invars]
+        if name in _REMOTE and any("device_id" in key and value is not None for key, value in equation.params.items()):
+            found.setdefault(f"it speaks to another device or core{_at(equation)}")
+        results = _inside(equation, name, operands, found)
+        for variable, tainted in zip(equation.outvars, results, strict=True):
+            if tainted:
+                data.add(id(variable))
+    return [depends(v) for v in jaxpr.outvars]
+
+
+def _inside(equation: Any, name: str, operands: Sequence[bool], found: dict[str, None]) -> list[bool]:
+    """Which results of one equation depend on data."""
+    count = len(equation.outvars)
+    if name == "cond":
+        if operands[0]:
+            found.setdefault(f"a condition on data, which it takes to be 0{_at(equation)}")
+        branches = [_walk(opened(b)[0], operands[1:], found) for b in equation.params["branches"]]
+        return [operands[0] or any(each) for each in zip(*branches, strict=True)] if count else []
+    if name == "while":
+        return _while(equation, operands, found)
+    if name == "scan":
+        consts, carry = equation.params["num_consts"], equation.params["num_carry"]
+        inner, _ = opened(equation.params["jaxpr"])
+        return _carried(inner, operands, consts, carry, found)
+    bodies = [opened(closed)[0] for _, closed in inner_jaxprs(equation.params)]
+    if len(bodies) == 1 and len(bodies[0].outvars) == count:
+        body = bodies[0]
+        # arguments that only the inner one has are its own memory, or constants
+        passed = (
+            list(operands)[-len(body.invars) :] if len(body.invars) <= len(operands) else [False] * len(body.invars)
+        )
+        return _walk(body, passed, found)
+    for body in bodies:
+        _walk(body, [any(operands)] * len(body.invars), found)
+    # what is read from a reference is data
+    reads = any(_is_reference(v) for v in equation.invars)
+    return [not _is_reference(v) and (reads or any(operands)) for v in equation.outvars]
+
+
+def _while(equation: Any, operands: Sequence[bool], found: dict[str, None]) -> list[bool]:
+    first, second = equation.params["cond_nconsts"], equation.params["body_nconsts"]
+    test, body = opened(equation.params["cond_jaxpr"])[0], opened(equation.params["body_jaxpr"])[0]
+    carried = list(operands[first + second :])
+    while True:
+        after = _walk(body, [*operands[first : first + second], *carried], found)
+        new = [a or b for a, b in zip(carried, after, strict=True)]
+        if new == carried:
+            break
+        carried = new
+    if any(_walk(test, [*operands[:first], *carried], found)):
+        found.setdefault(f"a loop whose end depends on data{_at(equation)}")
+    return carried
+
+
+def _carried(body: Any, operands: Sequence[bool], consts: int, carry: int, found: dict[str, None]) -> list[bool]:
+    carried = list(operands[consts : consts + carry])
+    while True:
+        after = _walk(body, [*operands[:consts], *carried, *operands[consts + carry :]], found)
+        new = [a or b for a, b in zip(carried, after[:carry], strict=True)]
+        if new == carried:
+            return [*new, *after[carry:]]
+        carried = new
+
+
+def flops(jaxpr: Any, programs: int) -> int:
+    """Multiplications and additions of the matrix products that every program does, under no condition.
+
+    programs: of the grid.
+    """
+    return programs * sum(_products(opened(jaxpr)[0]))
+
+
+def _products(jaxpr: Any) -> Iterator[int]:
+    for equation in jaxpr.eqns:
+        name = equation.primitive.name
+        if name == "dot_general":
+            (contracted, _), _ = equation.params["dimension_numbers"]
+            left = equation.invars[0].aval.shape
+            yield 2 * prod(equation.outvars[0].aval.shape) * prod(left[d] for d in contracted)
+        elif name not in ("cond", "while"):
+            turns = equation.params["length"] if name == "scan" else 1
+            for _, closed in inner_jaxprs(equation.params):
+                yield turns * sum(_products(opened(closed)[0]))
+
+
+def _is_reference(variable: Any) -> bool:
+    return not is_literal(variable) and "Ref" in type(variable.aval).__name__
+
+
+def _at(equation: Any) -> str:
+    place = place_of(equation.source_info)
+    line = place.rpartition(":")[2]
+    return f" (line {line})" if line.isdigit() else ""

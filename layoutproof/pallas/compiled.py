@@ -1,0 +1,250 @@
+"""What the TPU compiler makes of one kernel, as plain data, as text and as JSON. `mosaic` asks the compiler.
+
+All of it is the compiler's own word ahead of time, for the version that it names: nothing was measured on a chip, and
+figures of two versions are not compared. Counts of operations are of the code as it stands: a loop's body counts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from layoutproof.core.errors import shorten
+from layoutproof.core.visible import visible
+
+KIB, MIB = 1 << 10, 1 << 20
+MOST_LINES = 5
+"""Source lines, relayouts and fixes that the text shows of a kernel; JSON has all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One allocation in VMEM. kind: window, scratch, spill or other.  what: in words.  bytes: with all its buffers."""
+
+    kind: str
+    what: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of source, and what the compiled kernel does for it: file and line, "" and 0 = nobody says which.
+
+    reloads: loads of registers that had spilled.  packs, unpacks: conversions between element widths, and of tiles.
+    rotates: moves along sublanes or lanes.  Each counts operations of the code.
+    """
+
+    file: str = ""
+    line: int = 0
+    reloads: int = 0
+    packs: int = 0
+    unpacks: int = 0
+    rotates: int = 0
+
+    @property
+    def moves(self) -> int:
+        """Operations that only move data between or within registers."""
+        return self.packs + self.unpacks + self.rotates
+
+
+@dataclass(frozen=True, slots=True)
+class Vmem:
+    """What the kernel takes of VMEM, exactly. total: bytes, the sum of the parts.  limit: that it may take.
+
+    slots: registers that spill have, as the code names them.
+    """
+
+    total: int
+    limit: int
+    parts: tuple[Part, ...]
+    slots: int = 0
+
+    def of(self, kind: str) -> int:
+        """Bytes of all parts of one kind."""
+        return sum(part.bytes for part in self.parts if part.kind == kind)
+
+    def sentence(self, lines: Sequence[Line] = (), own: str = "") -> str:
+        """The whole in one sentence. lines: where it spills.  own: the kernel's file, whose name is left out.
+
+        >>> Vmem(17125376, 1 << 24, (Part("window", "", 14680064), Part("spill", "", 2445312))).sentence(
+        ...     [Line("mm.py", 8, reloads=9)], "mm.py")
+        '16.33 MiB of 16: windows 14.00, register spills 2.33 (line 8)'
+        """
+        # what is below a MiB is said in KiB
+        unit, name = (MIB, "MiB") if self.total >= MIB else (KIB, "KiB")
+        words = (("window", "windows"), ("scratch", "scratch"), ("spill", "register spills"), ("other", "other"))
+        shown = []
+        for kind, word in words:
+            many = self.of(kind)
+            where = _places(lines, own) if kind == "spill" else ""
+            shown += [f"{word} {many / unit:.2f}{where}"] if many else []
+        limit = f"{self.limit / MIB:.2f}".rstrip("0").rstrip(".") + (" MiB" if name == "KiB" else "")
+        return f"{self.total / unit:.2f} {name} of {limit}: {', '.join(shown) or 'nothing'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Relayout:
+    """Vectors that the compiler moves from one layout in registers to another, at one line.
+
+    vector: `bf16[512,128]`.  before, after: the layouts as the compiler writes them.  count: of them at this line.
+    reason: why nobody knows whether it costs something; "" where it does.
+    """
+
+    vector: str
+    before: str
+    after: str
+    count: int = 1
+    file: str = ""
+    line: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The compiler's own estimate of the kernel's cycles on one core.
+
+    cycles: None where there is none, and `reason` says why.  unseen: what the figure leaves out, in words.
+    at_least: cycles that the kernel's traffic with HBM needs by itself, 0 where they are not known.
+    """
+
+    cycles: int | None = None
+    reason: str = ""
+    unseen: tuple[str, ...] = ()
+    at_least: int = 0
+
+    @property
+    def ranked(self) -> int | None:
+        """What candidates are compared by: the estimate, or the traffic where that alone takes longer."""
+        return None if self.cycles is None else max(self.cycles, self.at_least)
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What a message of the compiler means: its cause in one sentence, "" = not known, and what would do."""
+
+    cause: str
+    fixes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """One kernel, asked of one compiler for one target.
+
+    Attributes:
+        kernel: Its name.
+        target: As it is spelled here.
+        compiler: With its version: `libtpu 0.0.52`.
+        jax: Its version.
+        refused: The compiler's words, "" where it takes the kernel.
+        explained: What they mean.
+        problem: Why there is no answer, "" where there is: not installed, the time limit, an abort.
+        vmem: None where it is not known; of a kernel that is refused for its memory, what it would take.
+        lines: That spill, pack, unpack or rotate, the most first; those at no known line are one entry without a file.
+        relayouts: In the body, those that cost something, and those of which nobody can tell.
+        free: How many other relayouts were proved to move nothing.
+        estimate: Of the cycles.
+        source: The kernel's own `file:line`.
+    """
+
+    kernel: str
+    target: str
+    compiler: str = ""
+    jax: str = ""
+    refused: str = ""
+    explained: tuple[Explained, ...] = ()
+    problem: str = ""
+    vmem: Vmem | None = None
+    lines: tuple[Line, ...] = ()
+    relayouts: tuple[Relayout, ...] = ()
+    free: int = 0
+    estimate: Estimate = Estimate()
+    source: str = ""
+
+    @property
+    def accepted(self) -> bool | None:
+        """Whether the compiler takes the kernel, None where nobody knows."""
+        return None if self.problem else not self.refused
+
+    @property
+    def word(self) -> str:
+        """The same in a word."""
+        return {None: "unknown", True: "accepted", False: "refused"}[self.accepted]
+
+    @property
+    def sentence(self) -> str:
+        """What it takes of VMEM in one sentence, "" where that is not known."""
+        return "" if self.vmem is None else self.vmem.sentence(self.lines, self.source.rpartition(":")[0])
+
+    def text(self) -> str:
+        """What the command prints of it, without a last line feed."""
+        return "\n".join(map(visible, self._rows()))
+
+    def _rows(self) -> Iterator[str]:
+        own = self.source.rpartition(":")[0]
+        by = ", ".join(filter(None, (self.target, self.compiler)))
+        yield f"  compiled {by}: {self.word}{f': {self.problem}' if self.problem else ''}"
+        if self.refused:
+            yield f"    because  {shorten(self.refused, 300)}"
+            for each in self.explained[:1]:
+                yield f"    means    {each.cause}"
+            for fix in [fix for each in self.explained[:1] for fix in each.fixes][:MOST_LINES]:
+                yield f"    fix      {fix}"
+        if self.vmem is not None:
+            would = "would take " if self.refused else ""
+            yield f"    VMEM     {would}{self.sentence}"
+        yield from _listed("moves", [_line(each, own) for each in self.lines])
+        yield from _listed("relayout", [_relayout(each, own) for each in self.relayouts])
+        if self.problem or self.refused:
+            return
+        made = self.estimate
+        if made.cycles is None:
+            yield f"    cycles   no estimate: {made.reason}"
+            return
+        more = f"; its traffic with HBM alone takes {made.at_least:,}" if made.at_least > made.cycles else ""
+        yield f"    cycles   {made.cycles:,} by the compiler's estimate{more}"
+        if made.unseen:
+            yield f"             not in it: {'; '.join(made.unseen)}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same for programs."""
+        found = asdict(self)
+        found |= {"answer": self.word, "sentence": self.sentence}
+        found["estimate"] = {**found["estimate"], "ranked": self.estimate.ranked}
+        return found
+
+
+def _places(lines: Sequence[Line], own: str) -> str:
+    """Where registers spill, the most first: ` (lines 8 and 12)`."""
+    spilled = [line for line in lines if line.reloads and line.line]
+    shown = [str(line.line) if line.file == own else f"{line.file}:{line.line}" for line in spilled[:2]]
+    if not shown:
+        return ""
+    more = f" and {len(spilled) - 2} more" if len(spilled) > 2 else ""
+    joined = (", " if more else " and ").join(shown)
+    return f" (line{'s' if len(spilled) > 1 else ''} {joined}{more})"
+
+
+def _at(file: str, line: int, own: str) -> str:
+    if not line:
+        return "no line known"
+    return f"line {line}" if file == own else f"{file}:{line}"
+
+
+def _line(each: Line, own: str) -> str:
+    counts = ((each.reloads, "reloads of spills"), (each.packs, "packs"), (each.unpacks, "unpacks"))
+    parts = [f"{many:,} {word}" for many, word in (*counts, (each.rotates, "rotates")) if many]
+    return f"{_at(each.file, each.line, own)}: {', '.join(parts)}"
+
+
+def _relayout(each: Relayout, own: str) -> str:
+    many = f", {each.count} times" if each.count > 1 else ""
+    unsure = f"; whether that costs something is not known: {each.reason}" if each.reason else ""
+    return f"{_at(each.file, each.line, own)}: {each.vector} {each.before} -> {each.after}{many}{unsure}"
+
+
+def _listed(name: str, rows: Sequence[str]) -> Iterator[str]:
+    for k, row in enumerate(rows[:MOST_LINES]):
+        yield f"    {name if k == 0 else '':<8} {row}"
+    if len(rows) > MOST_LINES:
+        yield f"             and {len(rows) - MOST_LINES} more"
