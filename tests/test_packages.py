@@ -39,6 +39,7 @@ PACKAGES: dict[str, set[str]] = {
         "specs",
     },
     "messages": {"core", "hardware", "hlo", "layouts", "questions", "registry"},
+    "mosaic": {"compiler", "core", "hardware", "kernel", "messages", "pallas", "questions"},
     "tilings": {
         "compiler", "core", "hardware", "hlo", "kernel", "layouts", "pallas", "questions", "registry", "solvers",
         "specs",
@@ -49,7 +50,7 @@ PACKAGES: dict[str, set[str]] = {
     },
     "answers": {
         "changes", "compiler", "core", "crosschecks", "formats", "hardware", "hlo", "hlotext", "kernel", "layouts",
-        "messages", "pallas", "pictures", "programs", "questions", "registry", "specs", "tilings",
+        "messages", "mosaic", "pallas", "pictures", "programs", "questions", "registry", "specs", "tilings",
     },
     "cli": {
         "answers", "changes", "compiler", "core", "formats", "hlo", "kernel", "pallas", "programs", "questions",

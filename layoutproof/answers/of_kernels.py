@@ -11,12 +11,14 @@ from layoutproof.compiler.tracing import here, only
 from layoutproof.core.errors import LayoutError, Unsupported
 from layoutproof.core.files import DUMP_ENDS, RECORD_ENDS, YAML_ENDS, lines
 from layoutproof.core.finding import Answer, Finding
-from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.hardware.tpu_chips import generation
+from layoutproof.kernel.kernel import CompilerAnswer, Kernel, KernelTarget, Unmodelled
 from layoutproof.kernel.table_assumptions import check_tables, with_assumptions
 from layoutproof.pallas import report
 from layoutproof.pallas.accepted import accepted, read_baseline
+from layoutproof.pallas.compiled import Compiled, Explained
 from layoutproof.pallas.findings import Judged, exit_code, judged
-from layoutproof.pallas.judge import GRID, conditions_on, kernel_target, sizes_of
+from layoutproof.pallas.judge import GRID, conditions_on, foreign, judge, kernel_target, meant_for, sizes_of
 from layoutproof.pallas.records import read_records
 from layoutproof.pallas.replay import replays
 from layoutproof.registry.catalogue import kernel_property
@@ -56,7 +58,7 @@ class Kernels(Answer):
 def kernels(
     function: Callable[..., Any] | str | Path,
     *args: Any,
-    target: str | None = None,
+    target: str | Sequence[str] | None = None,
     compiler: str | None = None,
     assume: Sequence[str] = (),
     properties: Sequence[str] = (),
@@ -66,6 +68,7 @@ def kernels(
     trace: bool = True,
     where: Sequence[str] = (),
     replay: bool = False,
+    compile: bool = False,
     **kwargs: Any,
 ) -> Kernels:
     """Judge every Pallas call that `function(*args, **kwargs)` makes. It is traced on shapes; nothing is computed.
@@ -75,7 +78,8 @@ def kernels(
             or a file with a compiled program (.hlo, .txt, .mlir), a spec file, or records of calls (.jsonl), which have
             their arguments in them.
         *args: Arrays and `jax.ShapeDtypeStruct`s are traced; all else is passed as it is.
-        target: Also ask what this hardware demands, e.g. "v5e".
+        target: Also ask what this hardware demands, e.g. "v5e". With `compile` several may be given: the compiler is
+            asked of each, the rules of the first.
         compiler: The version of its compiler, where rules differ between versions.
         assume: Conditions on scalar prefetch operands, e.g. ["0 <= prefetch0 < 8"].
         properties: Ask only these properties of kernels; all by default.
@@ -85,6 +89,8 @@ def kernels(
         trace: Whether code that a spec file names may be imported.
         where: Conditions on sizes of the running program, e.g. ["grid1 <= 7"]; each is for the calls that have them.
         replay: Whether each TPU kernel is also run in JAX's interpreter, in a child process; that decides no verdict.
+        compile: Whether the TPU compiler is asked of each kernel, ahead of time, in a child process: whether it takes
+            it, and what of VMEM, spills, relayouts and cycles it makes of it: `calls[..].compiled`.
         **kwargs: Arguments of the function by name, as `args`.
 
     Returns:
@@ -96,9 +102,80 @@ def kernels(
     """
     if replay and not callable(function) and str(function).endswith((*PROGRAMS, *YAML_ENDS)):
         raise LayoutError(f"a function is run, MODULE:FUNCTION or FILE.py:FUNCTION; {function} is a file without one")
-    found = calls_of(function, args, kwargs, target, compiler, assume, properties, trace)
-    answer = judged_all(found, properties, target, compiler, effort, only, baseline, where)
-    return replayed(answer, function, args, kwargs, target) if replay else answer
+    targets = [target] if isinstance(target, str) else list(target or ())
+    chip = first_of(targets, compile, function)
+    found = calls_of(function, args, kwargs, chip, compiler, assume, properties, trace)
+    answer = judged_all(found, properties, chip, compiler, effort, only, baseline, where)
+    answer = asked_compiler(answer, function, args, kwargs, targets, compiler) if compile else answer
+    return replayed(answer, function, args, kwargs, chip) if replay else answer
+
+
+def first_of(targets: Sequence[str], compile: bool, function: Callable[..., Any] | str | Path) -> str | None:
+    """The target whose rules are asked, None for no target.
+
+    Raises LayoutError where several targets are given for nothing, and where the compiler cannot be asked of this.
+    """
+    if compile and not callable(function) and str(function).endswith((*PROGRAMS, *YAML_ENDS, *RECORD_ENDS)):
+        raise LayoutError(
+            f"a function is compiled, MODULE:FUNCTION or FILE.py:FUNCTION; {function} is a file without one"
+        )
+    if compile and not targets:
+        raise LayoutError("the compiler is asked for a target: give one TPU generation or several")
+    if len(targets) > 1 and not compile:
+        raise LayoutError("several targets are for the compiler; the rules are asked of one at a time")
+    return targets[0] if targets else None
+
+
+def asked_compiler(
+    answer: Kernels,
+    function: Callable[..., Any] | str | Path,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    targets: Sequence[str],
+    compiler: str | None = None,
+    progress: Callable[[str, str], None] = lambda title, what: None,
+) -> Kernels:
+    """The same answer, and of each kernel what the TPU compiler makes of it. Arguments as of `kernels`, but no file.
+
+    targets: the first is the one whose rules were asked.  progress: called with a kernel's title and what is done now.
+    """
+    from layoutproof.mosaic.ask import asked, compiled
+
+    names = list(dict.fromkeys(generation(target) for target in targets))
+    first = kernel_target(names[0], compiler)
+    place = function if callable(function) else str(function)
+    wanted = [(k, call.call) for k, call in enumerate(answer.calls) if _compiles(call.call, first)]
+    questions = [asked(place, args, dict(kwargs), kernel, k, name) for k, kernel in wanted for name in names]
+    told = compiled(questions, progress=progress)
+    found = list(answer.calls)
+    for k, kernel in wanted:
+        more, made = list(found[k].findings), []
+        for name in names:
+            made.append(next(told))
+            chip = (first if name == names[0] else kernel_target(name)).told(_answer(made[-1]))
+            # what rules could not settle of the first target, its compiler has
+            again = {f.question for f in more} & {"vmem_total", "memory_budget"} if name == names[0] else set()
+            settled = judge(kernel, names=["compiled", *sorted(again)], target=chip)
+            more = [f for f in more if f.question not in again] + list(settled)
+        found[k] = replace(found[k], findings=tuple(more), compiled=tuple(made))
+    return Kernels(tuple(found))
+
+
+def _compiles(call: Kernel | Unmodelled, target: KernelTarget) -> bool:
+    """Whether the compiler is asked of a call by itself.
+
+    A pipeline is compiled with the call around it, and what is not modelled is unknown anyway.
+    """
+    return (
+        isinstance(call, Kernel) and call.pipeline != "emit_pipeline" and not foreign(meant_for(call, target), target)
+    )
+
+
+def _answer(of: Compiled) -> CompilerAnswer:
+    """What a report says, as rules take it."""
+    first = of.explained[0] if of.explained else Explained("")
+    total = None if of.vmem is None else of.vmem.total
+    return CompilerAnswer(of.words, of.compiler, of.problem, total, of.sentence, first.cause, "; ".join(first.fixes))
 
 
 def replayed(

@@ -409,6 +409,73 @@ class _Replay(_Part):
     tables: dict[str, list[int]] = Field(description="what the tables held in that run, the first entries")
 
 
+class _VmemPart(_Part):
+    kind: Literal["window", "scratch", "spill", "other"]
+    what: str
+    bytes: int
+
+
+class _Vmem(_Part):
+    total: int = Field(description="bytes, the sum of the parts")
+    limit: int
+    parts: list[_VmemPart]
+    slots: int = Field(description="places of registers that spill, as the code names them")
+
+
+class _SourceLine(_Part):
+    """A line of source, and operations of the compiled code that move data for it; a loop's body counts once."""
+
+    file: str = Field(description="empty, and line 0, for operations that the compiler ties to no line")
+    line: int
+    reloads: int = Field(description="of registers that had spilled")
+    packs: int
+    unpacks: int
+    rotates: int
+
+
+class _Relayout(_Part):
+    vector: str
+    before: str
+    after: str
+    count: int
+    file: str
+    line: int
+    reason: str = Field(description="why nobody knows whether it costs something; empty where it does")
+
+
+class _Estimate(_Part):
+    cycles: int | None = Field(description="null where there is no estimate, and reason says why")
+    reason: str
+    unseen: list[str] = Field(description="what the figure leaves out")
+    at_least: int = Field(description="cycles that the traffic with HBM takes by itself; 0 where they are not known")
+    ranked: int | None = Field(description="the larger of the two")
+
+
+class _Explained(_Part):
+    cause: str
+    fixes: list[str]
+
+
+class _Compiled(_Part):
+    """What the compiler makes of one kernel for one target. Figures of two versions are not compared."""
+
+    kernel: str
+    target: str
+    compiler: str = Field(description="with its version")
+    jax: str
+    answer: Literal["accepted", "refused", "unknown"]
+    refused: str = Field(description="the compiler's words")
+    explained: list[_Explained]
+    problem: str = Field(description="why there is no answer")
+    vmem: _Vmem | None
+    sentence: str = Field(description="the VMEM in one sentence")
+    lines: list[_SourceLine]
+    relayouts: list[_Relayout] = Field(description="in registers; those that cost something or may")
+    free: int = Field(description="other relayouts, proved to move nothing")
+    estimate: _Estimate
+    source: str
+
+
 class _Kernel(_Part):
     subject: str
     verdict: VerdictWord
@@ -427,6 +494,7 @@ class _Kernel(_Part):
     pipeline: str
     operands: list[_Operand]
     replay: _Replay | None = Field(description="null without --replay")
+    compiled: list[_Compiled] = Field([], description="with --compile: what the compiler makes of it, by target")
     findings: list[_KernelFinding]
 
 

@@ -375,15 +375,25 @@ class MemoryUse:
         return sum(size for _, size in self.parts)
 
     def __str__(self) -> str:
-        return f"{self.kinds} = {self.used} of {self.limit} bytes; spills not counted"
+        return f"{self.kinds} = {self.used} of {self.limit} bytes, a lower bound; spills not counted"
 
 
 @dataclass(frozen=True, slots=True)
 class CompilerAnswer:
-    """What the compiler said of one whole kernel, body included. refused: its words, "" = it takes it.  by: who."""
+    """What the compiler said of one whole kernel, body included.
+
+    refused: its words, "" = it takes it.  by: who.  unknown: why it gave no answer, "" = it did.  total: bytes of VMEM
+    that the kernel takes, exactly, None = not known; said: the same in a sentence.  means, fix: what its words mean,
+    and what would do.
+    """
 
     refused: str
     by: str
+    unknown: str = ""
+    total: int | None = None
+    said: str = ""
+    means: str = ""
+    fix: str = ""
 
 
 class KernelTarget(Protocol):

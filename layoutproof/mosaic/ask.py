@@ -24,7 +24,7 @@ from layoutproof.hardware.tpu_chips import CHIPS, generation
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.messages.read import read as explained
 from layoutproof.mosaic.bounds import product_cycles, traffic_cycles
-from layoutproof.mosaic.compiling import FOLDER, flags
+from layoutproof.mosaic.compiling import flags
 from layoutproof.mosaic.vectors import free
 from layoutproof.pallas.compiled import MIB, Compiled, Estimate, Explained, Line, Part, Relayout, Vmem
 from layoutproof.pallas.from_jax.sent import identity, sent
@@ -121,26 +121,27 @@ def compiled(
             yield Compiled(one.kernel.name, one.target, problem=f"{libtpu.WHAT} cannot be asked: {missing}")
         return
     with tempfile.TemporaryDirectory(prefix="layoutproof-") as folder:
-        plain = _child(os.path.join(folder, "plain"), False, library, seconds, memory)
-        profile = _child(os.path.join(folder, "profile"), True, library, min(seconds, PROFILE_SECONDS), memory)
+        plain, profile = (os.path.join(folder, name) for name in ("plain", "profile"))
+        first = _child(flags(plain, False), library, seconds, memory)
+        second = _child(flags(profile, True), library, min(seconds, PROFILE_SECONDS), memory)
         current = list(given[:1])
         wanted: list[Asked] = []
 
         def requests() -> Iterator[dict[str, Any]]:
             for one in given:
                 current[:] = [one]
-                yield _request(one, library, False)
+                yield _request(one, library, plain, False)
 
         def estimates_of() -> Iterator[dict[str, Any]]:
             while wanted:
-                yield _request(wanted.pop(), library, True)
+                yield _request(wanted.pop(), library, profile, True)
 
         def tell(what: object) -> None:
             progress(current[0].title, str(what))
 
         with (
-            closing(ask(plain, requests(), dict, tell)) as answers,
-            closing(ask(profile, estimates_of(), dict)) as more,
+            closing(ask(first, requests(), dict, tell)) as answers,
+            closing(ask(second, estimates_of(), dict)) as more,
         ):
             for one, answer in zip(given, answers, strict=True):
                 report, why = _read(one, answer, library)
@@ -153,20 +154,20 @@ def compiled(
                 yield report
 
 
-def _child(folder: str, profile: bool, library: str, seconds: float, memory: int | None) -> Child:
-    os.makedirs(folder)
-    said = f"{os.environ.get(_VARIABLE, '')} {flags(folder, profile)}".strip()
-    environment = {**libtpu.environment(library), FOLDER: folder, _VARIABLE: said}
+def _child(flags: str, library: str, seconds: float, memory: int | None) -> Child:
+    said = f"{os.environ.get(_VARIABLE, '')} {flags}".strip()
+    environment = {**libtpu.environment(library), _VARIABLE: said}
     return Child(libtpu.WHAT, "layoutproof.mosaic.compiling", environment, seconds, memory)
 
 
-def _request(one: Asked, library: str, profile: bool) -> dict[str, Any]:
+def _request(one: Asked, library: str, folder: str, profile: bool) -> dict[str, Any]:
     return {
         "code": one.code,
         "target": one.target,
         "call": one.call,
         "same": identity(one.kernel),
         "library": library,
+        "folder": folder,
         "profile": profile,
     }
 

@@ -2,14 +2,13 @@
 
 The call's equation alone is lowered, on its own shapes: the code around it has its own kernels, and may stop the
 compiler where this one does not. It runs in a process of its own, whose environment says which files libtpu writes, and
-where (`FOLDER`): that cannot be chosen for each compilation.
+where: that cannot be chosen for each compilation.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
-import os
 import re
 import time
 from collections.abc import Mapping
@@ -27,10 +26,8 @@ from layoutproof.mosaic.unseen import flops, unseen
 from layoutproof.pallas.from_jax.adapter import device_of, need_jax, own_lines
 from layoutproof.pallas.from_jax.sent import call_of
 
-FOLDER = "LAYOUTPROOF_DUMPS"
-"""The variable with the folder that the compiler writes to, and this process empties."""
 PROFILE = "profile"
-"""The folder in it for estimates of cycles; it has to be there."""
+"""The folder for estimates of cycles, in that of the compiler's files; it has to be there."""
 MOST_WORDS = 8000
 _KEPT = "kernel 1"
 """Of answers in the cache; another number where an answer is of another form."""
@@ -56,12 +53,13 @@ def flags(folder: str, profile: bool) -> str:
 def answered(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     """One call for one target: `told` with the compiler's version, or `refused` with its words.
 
-    request: as `sent.call_of` has it, with `library`, "" for the installed compiler, and `profile`.
+    request: as `sent.call_of` has it, with `library`, "" for the installed compiler, `profile`, whether its
+    cycles are asked for, and `folder`, to which libtpu was told to write, and which is emptied.
     """
     start = time.perf_counter()
     tell("tracing")
     kernel, equation = call_of(request)
-    target, profile = request["target"], request["profile"]
+    target, profile, folder = request["target"], request["profile"], Path(request["folder"])
     jax = need_jax()
     about = {"jax": jax.__version__, "compiler": libtpu.version(request["library"])}
     programs = 1
@@ -80,7 +78,9 @@ def answered(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     found = kept.get(key)
     if found is None:
         tell("estimating" if profile else "compiling")
-        found = _profiled(lowered) if profile else _told(jax, equation, lowered, target, kernel.name, tell)
+        found = (
+            _profiled(lowered, folder) if profile else _told(jax, equation, lowered, target, kernel.name, folder, tell)
+        )
         kept.put(key, found)
         found = {**found, "seconds": time.perf_counter() - start}
     return {**about, **seen, **found}
@@ -105,9 +105,9 @@ def _device(target: str) -> Any:
     return libtpu.device(CHIPS[target].topology)
 
 
-def _told(jax: Any, equation: Any, lowered: Any, target: str, name: str, tell: Tell) -> dict[str, Any]:
+def _told(jax: Any, equation: Any, lowered: Any, target: str, name: str, folder: Path, tell: Tell) -> dict[str, Any]:
     """What the compiler says. Of a kernel that needs too much VMEM the files are those of one with a higher limit."""
-    folder = _emptied()
+    _empty(folder)
     refused = ""
     try:
         made = lowered.compile()
@@ -116,7 +116,7 @@ def _told(jax: Any, equation: Any, lowered: Any, target: str, name: str, tell: T
         if not _SCOPED.search(str(error)):
             return {"refused": refused}
         tell("compiling with more VMEM")
-        folder = _emptied()
+        _empty(folder)
         try:
             made = _lowered(jax, equation, _roomier(equation.params, CHIPS[target].vmem), target, name).compile()
         except Exception:
@@ -138,17 +138,16 @@ def _told(jax: Any, equation: Any, lowered: Any, target: str, name: str, tell: T
     }
 
 
-def _profiled(lowered: Any) -> dict[str, Any]:
+def _profiled(lowered: Any, folder: Path) -> dict[str, Any]:
     """The estimate of cycles, None where the compiler writes none."""
-    folder = _emptied() / PROFILE
+    _empty(folder)
     try:
         text = lowered.compile().as_text()
     except Exception as error:
         return {"refused": _words(error)}
     call = _CALL.search(text)
     operation = call[1] if call else ""
-    written = "\n".join(path.read_text("utf-8", "replace") for path in sorted(folder.glob("*.textproto")))
-    return {"refused": "", "cycles": dumps.cycles(written, operation)}
+    return {"refused": "", "cycles": dumps.cycles(dumps.text_of(folder / PROFILE, "*.textproto"), operation)}
 
 
 def _roomier(params: Mapping[str, Any], limit: int) -> dict[str, Any]:
@@ -161,14 +160,12 @@ def _roomier(params: Mapping[str, Any], limit: int) -> dict[str, Any]:
     return {**params, "compiler_params": dataclasses.replace(given, vmem_limit_bytes=limit)}
 
 
-def _emptied() -> Path:
+def _empty(folder: Path) -> None:
     """The folder of the compiler's files, without those of the kernel before."""
-    folder = Path(os.environ[FOLDER])
     (folder / PROFILE).mkdir(parents=True, exist_ok=True)
     for path in folder.rglob("*"):
         if path.is_file():
             path.unlink()
-    return folder
 
 
 def _words(error: BaseException) -> str:

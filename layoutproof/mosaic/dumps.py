@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from layoutproof.core.files import MAX_TEXT, read
+
 CALLER = "<top-inlining-caller>"
 """Repeats, in the report of VMEM, what another entry says."""
 FAMILIES = {"vpack": "packs", "vunpack": "unpacks", "vrot": "rotates"}
@@ -39,7 +41,7 @@ _CYCLES = re.compile(r'hlo_op_name: "([^"]*)"\s+estimated_cycles: (\d+)')
 def text_of(folder: Path, pattern: str) -> str:
     """The text of the last file of a name, "" where there is none."""
     found = sorted(folder.glob(pattern))
-    return found[-1].read_text("utf-8", "replace") if found else ""
+    return read(found[-1], MAX_TEXT).decode("utf-8", "replace") if found else ""
 
 
 def vmem(html: str, operation: str) -> dict[str, Any] | None:

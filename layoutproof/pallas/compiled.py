@@ -6,16 +6,18 @@ figures of two versions are not compared. Counts of operations are of the code a
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from layoutproof.core.errors import shorten
 from layoutproof.core.visible import visible
 
 KIB, MIB = 1 << 10, 1 << 20
+_SCOPED = re.compile(r"Scoped allocation with size \S+ and limit \S+ exceeded scoped vmem limit by \S+[KMG]")
 MOST_LINES = 5
-"""Source lines, relayouts and fixes that the text shows of a kernel; JSON has all."""
+"""Source lines, and relayouts, that the text shows of a kernel; JSON has all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ class Compiled:
         problem: Why there is no answer, "" where there is: not installed, the time limit, an abort.
         vmem: None where it is not known; of a kernel that is refused for its memory, what it would take.
         lines: That spill, pack, unpack or rotate, the most first; those at no known line are one entry without a file.
-        relayouts: In the body, those that cost something, and those of which nobody can tell.
+        relayouts: In the body, those that cost something, and those of which that is not known.
         free: How many other relayouts were proved to move nothing.
         estimate: Of the cycles.
         source: The kernel's own `file:line`.
@@ -172,24 +174,24 @@ class Compiled:
         return {None: "unknown", True: "accepted", False: "refused"}[self.accepted]
 
     @property
+    def words(self) -> str:
+        """The compiler's words without what is around them: the sentence that says what is wrong with its memory."""
+        found = _SCOPED.search(self.refused)
+        return found[0] if found else " ".join(self.refused.split()).removeprefix("JaxRuntimeError: ")
+
+    @property
     def sentence(self) -> str:
         """What it takes of VMEM in one sentence, "" where that is not known."""
         return "" if self.vmem is None else self.vmem.sentence(self.lines, self.source.rpartition(":")[0])
 
     def text(self) -> str:
-        """What the command prints of it, without a last line feed."""
+        """What the command prints of it, without a last line feed; why it is refused is the finding's to say."""
         return "\n".join(map(visible, self._rows()))
 
     def _rows(self) -> Iterator[str]:
         own = self.source.rpartition(":")[0]
         by = ", ".join(filter(None, (self.target, self.compiler)))
         yield f"  compiled {by}: {self.word}{f': {self.problem}' if self.problem else ''}"
-        if self.refused:
-            yield f"    because  {shorten(self.refused, 300)}"
-            for each in self.explained[:1]:
-                yield f"    means    {each.cause}"
-            for fix in [fix for each in self.explained[:1] for fix in each.fixes][:MOST_LINES]:
-                yield f"    fix      {fix}"
         if self.vmem is not None:
             would = "would take " if self.refused else ""
             yield f"    VMEM     {would}{self.sentence}"
@@ -217,7 +219,7 @@ class Compiled:
 def _places(lines: Sequence[Line], own: str) -> str:
     """Where registers spill, the most first: ` (lines 8 and 12)`."""
     spilled = [line for line in lines if line.reloads and line.line]
-    shown = [str(line.line) if line.file == own else f"{line.file}:{line.line}" for line in spilled[:2]]
+    shown = [_at(line.file, line.line, own).removeprefix("line ") for line in spilled[:2]]
     if not shown:
         return ""
     more = f" and {len(spilled) - 2} more" if len(spilled) > 2 else ""
@@ -228,7 +230,7 @@ def _places(lines: Sequence[Line], own: str) -> str:
 def _at(file: str, line: int, own: str) -> str:
     if not line:
         return "no line known"
-    return f"line {line}" if file == own else f"{file}:{line}"
+    return f"line {line}" if file == own else f"{file.removeprefix(os.getcwd() + os.sep)}:{line}"
 
 
 def _line(each: Line, own: str) -> str:

@@ -18,6 +18,7 @@ from layoutproof.core.finding import ACCEPTED, Finding, split_place, unknown, wo
 from layoutproof.core.finding import exit_code as rule
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.pallas.compiled import Compiled
 from layoutproof.pallas.judge import (
     about_body,
     beside,
@@ -41,6 +42,7 @@ class Judged:
     only: "grid" where the body was not asked.  accepted: why a call that is unknown as a whole is accepted, "" = it is
     not.  replay: what came of running it, None where nobody asked for that; it decides nothing.
     where: the condition on its sizes under which it was judged, "" = none.
+    compiled: what the compiler makes of it, for each target that was asked; findings say what that decides.
     """
 
     call: Kernel | Unmodelled
@@ -53,6 +55,7 @@ class Judged:
     accepted: str = ""
     replay: Replay | None = None
     where: str = ""
+    compiled: tuple[Compiled, ...] = ()
 
     @property
     def scope(self) -> str:

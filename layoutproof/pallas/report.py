@@ -55,6 +55,7 @@ def one(call: Judged, everything: bool = False, elsewhere: Collection[str] = ())
     kernel = call.call
     lines = [f"{kernel.name}   {place(kernel.source)}".rstrip()]
     run = [f"  run      {call.replay}"] if call.replay is not None else []
+    run += [line for each in call.compiled for line in each.text().splitlines()]
     if isinstance(kernel, Unmodelled):
         lines += ["  unknown  not modelled, so nothing of it is proved", f"  because  {kernel.reason}"]
         lines += [f"  {ACCEPTED} {call.accepted}"] if call.accepted else []
@@ -201,6 +202,7 @@ def _call_json(call: Judged) -> dict[str, Any]:
             for o in (kernel.operands if isinstance(kernel, Kernel) else ())
         ],
         "replay": None if call.replay is None else call.replay.as_dict(),
+        "compiled": [each.as_dict() for each in call.compiled],
         "findings": [as_dict(f) | {"asked": f.asked, "replay": _run(call, f)} for f in call.findings],
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -18,7 +19,13 @@ from layoutproof.kernel.kernel_parts import parts_of
 @click.option("--arg", "args", metavar="VALUE", multiple=True, help="bf16[4096,512], or a Python literal. In order.")
 @click.option("--args", "together", metavar="VALUES", help="All arguments in one text: 'f32[8,128], f32[128,8], True'.")
 @click.option("--kwarg", "kwargs", metavar="NAME=VALUE", multiple=True, help="The same, by name, e.g. block=256.")
-@click.option("--target", metavar="NAME", help="Also ask what this hardware demands, e.g. v5e.")
+@click.option(
+    "--target",
+    "targets",
+    metavar="NAME",
+    multiple=True,
+    help="Also ask what this hardware demands, e.g. v5e; with --compile repeatable.",
+)
 @click.option("--compiler", metavar="VERSION", help="Its compiler, where rules differ between versions.")
 @click.option(
     "--assume",
@@ -42,6 +49,7 @@ from layoutproof.kernel.kernel_parts import parts_of
     "--effort", type=click.IntRange(1, 1000), default=1, show_default=True, help="Multiply the budgets of steps."
 )
 @click.option("--replay", is_flag=True, help="Also run each kernel in JAX's interpreter; that decides no verdict.")
+@click.option("--compile", "compile_", is_flag=True, help="Also ask the TPU compiler of each kernel, for each target.")
 @click.option("--spec", is_flag=True, help="Print the calls as a spec file, to check and to gate without this code.")
 @click.option(
     "--record",
@@ -56,7 +64,7 @@ def command(
     args: tuple[str, ...],
     together: str | None,
     kwargs: tuple[str, ...],
-    target: str | None,
+    targets: tuple[str, ...],
     compiler: str | None,
     assume: tuple[str, ...],
     where: tuple[str, ...],
@@ -66,6 +74,7 @@ def command(
     names: tuple[str, ...],
     effort: int,
     replay: bool,
+    compile_: bool,
     spec: bool,
     record: Path | None,
     everything: bool,
@@ -79,11 +88,18 @@ def command(
     which every kernel is proved that it names, or records (.jsonl) that --record wrote, judged without JAX and without
     the code. Exit code 3 also where a call cannot be modelled, and where there is no call at all. With --replay each
     TPU kernel is also run, on small numbers, in JAX's interpreter, by a child process that is ended if it hangs: what
-    that shows stands beside the verdicts and changes none.
+    that shows stands beside the verdicts and changes none. With --compile the TPU compiler, libtpu, is asked ahead of
+    time: whether it takes the kernel, what that takes of VMEM with spills by source line, which relayouts in registers
+    cost something, and its estimate of cycles. The rules are those of the first target.
     """
-    from layoutproof.answers.of_kernels import PROGRAMS, calls_of, judged_all, replayed
+    from layoutproof.answers.of_kernels import PROGRAMS, asked_compiler, calls_of, first_of, judged_all, replayed
 
     is_file = place.endswith((*PROGRAMS, *YAML_ENDS, *RECORD_ENDS))
+    if compile_ and (is_file or spec):
+        raise click.UsageError("--compile is for a function; a file and --spec compile nothing")
+    if compile_ and not targets:
+        raise click.UsageError("--compile needs --target, once or several times")
+    target = first_of(targets, compile_, place)
     if compiler is not None and target is None:
         raise click.UsageError("--compiler needs --target")
     given = args if together is None else (*parts_of(f"({together})"), *args)
@@ -112,6 +128,8 @@ def command(
         say(written)
         return 0
     answer = judged_all(found, names, target, compiler, effort, only or "", baseline, where)
+    if compile_:
+        answer = asked_compiler(answer, place, given, named, targets, compiler, _progress)
     if replay:
         answer = replayed(answer, place, given, named, target)
     if write_baseline is not None:
@@ -122,6 +140,11 @@ def command(
         return print_json(answer.as_dict())
     say(answer.text(everything))
     return answer.exit_code
+
+
+def _progress(title: str, what: str) -> None:
+    if sys.stderr.isatty():
+        say(f"{title}: {what}", err=True)
 
 
 def _named(text: str) -> tuple[str, object]:

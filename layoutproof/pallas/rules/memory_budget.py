@@ -1,8 +1,9 @@
 """Windows and scratch fit into the target's vector and scalar memory; what the compiler adds is not counted.
 
 Why it matters: the compiler refuses a kernel over the limit at the end of compilation.
-Proved and refuted in the same words: windows + scratch = X of Y bytes; spills not counted. It is no proof that the
-compiler takes the kernel: registers that spill take VMEM too, and only the compiler knows how much (`vmem_total`).
+Proved and refuted in the same words: windows + scratch = X of Y bytes, a lower bound; spills not counted. It is no
+proof that the compiler takes the kernel: registers that spill take VMEM too, and only the compiler knows how much
+(`vmem_total`). Where it was asked (`kernels --compile`), its exact figure stands beside the bound.
 What the body allocates for itself (pl.run_scoped, the buffers of a pipeline inside of the call) counts as scratch, at
 the moment when most of it is alive. A pipeline is not asked by itself, the call around it is, with that call's limit.
 Refuted by: the memory, what is needed, the limit and who set it, and the largest parts.
@@ -21,7 +22,7 @@ TARGET = True
 
 def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
     """One per memory."""
-    memories = target.memory(kernel)
+    memories, answer = target.memory(kernel), target.answered(kernel)
     if kernel.pipeline == "emit_pipeline" and all(m.used <= m.capacity for m in memories):
         # its limit is that of the call around it, and so is all else that lies there
         why = f"{NOT_ASKED}the call around it counts its buffers, in its own memory_budget"
@@ -35,7 +36,8 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
             largest = ", ".join(f"{what}: {size}" for what, size in parts[:4])
             why = f"{memory.name}: {memory}; the limit is {memory.limit_from}; {largest}"
         else:
-            figures["proved"] = str(memory)
+            exact = answer is not None and answer.said and memory.name == "VMEM"
+            figures["proved"] = f"{memory}; exactly {answer.said}, by {answer.by}" if answer and exact else str(memory)
         found.append(Obligation(memory.name, by_rule(why, _fix(memory)), figures=figures))
     return tuple(found)
 

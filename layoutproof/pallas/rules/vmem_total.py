@@ -3,8 +3,9 @@
 Why it matters: windows and scratch that fit (`memory_budget`) are no proof. Values that do not fit into registers spill
 into VMEM: a matmul of 512x1024x2048, a softmax of 512x4096 and a w8a16 matmul of 256x1024 fit on v5e by their windows
 and need 16.3 to 20 MiB of 16.
-No formula knows that, so the answer is unknown, "not asked", until the compiler itself was asked: `search --compile`
-asks it. It is shown with the largest measured ratio of the total to windows and scratch, which bounds nothing.
+No formula knows that, so the answer is unknown, "not asked", until the compiler itself was asked: `kernels --compile`
+and `search --compile` ask it. It is shown with the largest measured ratio of the total to windows and scratch, which
+bounds nothing.
 An info: it is counted as not asked, never as proved, and decides no exit code unless it is all that was asked.
 Proved by: the compiler takes the kernel.
 Refuted by: the compiler refuses it for its memory, in its own words.
@@ -13,7 +14,7 @@ Fix: smaller blocks, or a body that holds less at once (loop over parts of a blo
 
 from __future__ import annotations
 
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Undecided, shorten
 from layoutproof.core.finding import NOT_ASKED
 from layoutproof.kernel.kernel import Kernel, KernelTarget
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
@@ -33,11 +34,17 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
         ratio, source = memory.most
         if not ratio or kernel.pipeline == "emit_pipeline":
             continue
-        if answer is not None and not answer.refused:
-            figures = {"proved": "the compiler takes the kernel", "limit": memory.limit}
+        if answer is not None and answer.unknown:
+            why = f"{NOT_ASKED}the compiler gave no answer: {answer.unknown}"
+            found.append(Obligation(memory.name, undecided(why), severity="info"))
+        elif answer is not None and not answer.refused:
+            said = f"the compiler takes the kernel{f': {answer.said}' if answer.said else ''}"
+            figures: dict[str, object] = {"proved": said, "limit": memory.limit}
+            figures |= {} if answer.total is None else {"bytes": answer.total}
             found.append(Obligation(memory.name, by_rule("", by=answer.by), figures=figures))
         elif answer is not None and memory.name in answer.refused.upper():
-            found.append(Obligation(memory.name, by_rule(f"{answer.by}: {answer.refused}", by=answer.by)))
+            why = answer.said or f"{answer.by}: {shorten(answer.refused, 300)}"
+            found.append(Obligation(memory.name, by_rule(why, by=answer.by)))
         else:
             why = f"{NOT_ASKED}only the compiler knows what spills from registers; {memory.kinds} = {memory.used} of "
             why += f"{memory.limit} bytes, and the largest total that was measured is {ratio:g} times that ({source})"

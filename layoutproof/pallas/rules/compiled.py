@@ -1,0 +1,40 @@
+"""The TPU compiler takes the whole kernel, body included: its own answer, ahead of time, for the version it names.
+
+Why it matters: rules know blocks, grids and windows; only the compiler knows what it does with the body, and it says so
+late. `layoutproof kernels --compile` asks it, per kernel and target; where nobody has, there is no question here.
+Proved by: the compiler takes the kernel. It is no proof that the kernel computes what it should.
+Refuted by: the compiler's own words, what they mean, and the multiple or the size that would do.
+Unknown where it gave no answer: it is not installed, its time is up, it aborted, or the call needs the code around it.
+Fix: what the explanation of the words says: the multiple for a block or an index, smaller blocks, more VMEM.
+Figures: bytes of VMEM, exact: windows, scratch and register spills.
+"""
+
+from __future__ import annotations
+
+from layoutproof.core.errors import shorten
+from layoutproof.kernel.kernel import Kernel, KernelTarget
+from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+
+TARGET = True
+
+
+def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
+    """One where the compiler was asked, none where nobody did."""
+    answer = target.answered(kernel)
+    if answer is None:
+        return ()
+    subject = f"{kernel.name} on {target.name}"
+    figures: dict[str, object] = {} if answer.total is None else {"bytes": answer.total}
+    if answer.unknown:
+        return (Obligation(subject, undecided(answer.unknown)),)
+    if answer.refused:
+        means = f"; {answer.means}" if answer.means else ""
+        why = f"it is refused: {shorten(answer.refused, 300)}{means}"
+        return (Obligation(subject, by_rule(why, answer.fix, answer.by), figures=figures),)
+    figures["proved"] = f"{answer.by} takes it" + (f"; VMEM {answer.said}" if answer.said else "")
+    return (Obligation(subject, by_rule("", by=answer.by), figures=figures),)
+
+
+def unasked(kernel: Kernel) -> Settled:
+    """Where nobody asked the compiler."""
+    return undecided("the compiler was not asked; layoutproof kernels --compile asks it")
