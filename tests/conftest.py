@@ -39,7 +39,7 @@ SLOW = (
     "tests/specs/test_positions.py", "tests/compiler/test_workers.py", "tests/layouts/test_axe_maps.py",
     "tests/layouts/test_axe_operations.py", "tests/layouts/test_kernel_random.py",
     "tests/layouts/test_sharding_jax.py", "tests/layouts/test_sharding_place.py",
-    "tests/layouts/test_sharding_text.py", "tests/layouts/test_xla_text.py",
+    "tests/layouts/test_sharding_text.py", "tests/layouts/test_xla_text.py", "tests/mosaic/test_compile.py",
     "tests/properties/test_kernel_faults.py", "tests/solvers/test_bits.py",
 )  # fmt: skip
 """How the paths of slow tests begin: they ask JAX or the TPU compiler, start processes, or try very many examples."""

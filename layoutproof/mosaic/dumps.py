@@ -34,7 +34,6 @@ _RELAYOUT = re.compile(
 _ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)$", re.MULTILINE)
 _NAMED = re.compile(r'"([^"]+)":(\d+)')
 _REFERENCE = re.compile(r"#loc\d*")
-_CALL = re.compile(r"callsite\((#loc\d*) at (#loc\d*)\)")
 _CYCLES = re.compile(r'hlo_op_name: "([^"]*)"\s+estimated_cycles: (\d+)')
 
 
@@ -132,22 +131,22 @@ def relayouts(text: str) -> list[list[Any]]:
     return found
 
 
-def place(location: str, aliases: Mapping[str, str], depth: int = 0) -> tuple[str, int]:
+def place(location: str, aliases: Mapping[str, str]) -> tuple[str, int]:
     """The innermost line of a location, ("", 0) for none. aliases: `#loc5` -> what it stands for.
 
     >>> place("#loc3", {"#loc3": "callsite(#loc2 at #loc1)", "#loc2": '"mul"(#loc1)', "#loc1": '"a.py":7:2 to :9'})
     ('a.py', 7)
     """
-    named = _NAMED.search(location)
-    if named is not None:
-        return named[1], int(named[2])
-    if depth > 64:
-        return "", 0
-    for reference in _REFERENCE.findall(location):
-        if reference in aliases:
-            found = place(aliases[reference], aliases, depth + 1)
-            if found[1]:
-                return found
+    left, seen = [location], set()
+    while left:
+        text = left.pop()
+        named = _NAMED.search(text)
+        if named is not None:
+            return named[1], int(named[2])
+        inner = [name for name in _REFERENCE.findall(text) if name not in seen]
+        seen |= set(inner)
+        # what is called comes first, and is the inner one
+        left += [aliases[name] for name in reversed(inner) if name in aliases]
     return "", 0
 
 

@@ -1,0 +1,314 @@
+"""`layoutproof kernels --compile`: the TPU compiler asked of each kernel of a function, as a user asks it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jax", reason="the extra jax is not installed")
+NEEDS_TPU = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="the TPU compiler is not installed")
+
+KERNELS = """
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+f32, bf16 = jnp.float32, jnp.bfloat16
+
+def shape(*dims, dtype=f32):
+    return jax.ShapeDtypeStruct(dims, dtype)
+
+def dot(x, y, o):
+    @pl.when(pl.program_id(2) == 0)
+    def _():
+        o[...] = jnp.zeros_like(o)
+    o[...] += jnp.dot(x[...], y[...], preferred_element_type=f32).astype(o.dtype)
+
+def too_large(x):
+    return pl.pallas_call(dot, name="too_large", grid=(4, 2, 1), out_shape=shape(2048, 2048, dtype=bf16),
+        in_specs=[pl.BlockSpec((512, 2048), lambda i, j, k: (i, k)), pl.BlockSpec((2048, 1024), lambda i, j, k: (k, j))],
+        out_specs=pl.BlockSpec((512, 1024), lambda i, j, k: (i, j)))(x, x)
+
+def halves(x):
+    def body(x, o):
+        o[...] = jnp.concatenate([x[:, :64], x[:, 64:] * 2], axis=1)
+        o[...] = o[...] * 2
+        o[...] = o[...] * 2
+    return pl.pallas_call(body, name="halves", out_shape=shape(512, 128, dtype=bf16))(x[:512, :128])
+
+def cast(x):
+    def body(x, o):
+        o[...] = x[...].reshape(12, 128)
+    return pl.pallas_call(body, name="cast", out_shape=shape(12, 128))(x[:16, :96].astype(f32))
+
+def aligned(x, n):
+    def body(n, x, o):
+        o[...] = x[pl.ds(n[0], 8), :]
+    spec = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(1,),
+        in_specs=[pl.BlockSpec((64, 128), lambda i, n: (0, 0))], out_specs=pl.BlockSpec((8, 128), lambda i, n: (0, 0)))
+    return pl.pallas_call(body, name="aligned", grid_spec=spec, out_shape=shape(8, 128, dtype=bf16))(n, x[:64, :128])
+
+def guarded(x, n):
+    def body(n, x, o):
+        @pl.when(n[pl.program_id(0)] > 0)
+        def _():
+            o[...] = x[...]
+    spec = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(8,),
+        in_specs=[pl.BlockSpec((8, 128), lambda i, n: (i, 0))], out_specs=pl.BlockSpec((8, 128), lambda i, n: (i, 0)))
+    return pl.pallas_call(body, name="guarded", grid_spec=spec, out_shape=shape(64, 128))(n, x[:64, :128].astype(f32))
+
+def looked_up(x, n):
+    def body(n, x, o):
+        o[...] = x[...]
+    spec = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(8,),
+        in_specs=[pl.BlockSpec((8, 128), lambda i, n: (n[i], 0))], out_specs=pl.BlockSpec((8, 128), lambda i, n: (i, 0)))
+    return pl.pallas_call(body, name="looked_up", grid_spec=spec, out_shape=shape(64, 128))(n, x[:64, :128].astype(f32))
+
+def looped(x, n):
+    def body(n, x, o):
+        o[...] = jax.lax.fori_loop(0, n[0], lambda i, c: c + x[...], jnp.zeros_like(o))
+    spec = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(1,),
+        in_specs=[pl.BlockSpec((8, 128), lambda i, n: (0, 0))], out_specs=pl.BlockSpec((8, 128), lambda i, n: (0, 0)))
+    return pl.pallas_call(body, name="looped", grid_spec=spec, out_shape=shape(8, 128))(n, x[:8, :128].astype(f32))
+
+def block(x):
+    def body(x, o):
+        o[...] = x[...]
+    spec = pl.BlockSpec((12, 128), lambda i: (i, 0))
+    return pl.pallas_call(body, name="block", grid=(2,), in_specs=[spec], out_specs=spec, out_shape=shape(30, 128))(x[:30, :128].astype(f32))
+
+def flat(x):
+    # jax 0.12 refuses it ahead of time where nobody says which chip it is for
+    def body(x, o):
+        o[...] = x[...] + 1
+    spec = pl.BlockSpec((1024,), lambda i: (i,))
+    return pl.pallas_call(body, name="flat", grid=(4,), in_specs=[spec], out_specs=spec, out_shape=shape(4096))(x.reshape(-1)[:4096].astype(f32))
+
+def every(x, n):
+    return [too_large(x), halves(x), cast(x), aligned(x, n), guarded(x, n), looked_up(x, n), looped(x, n), block(x), flat(x)]
+
+def packed(x):
+    def body(x, o):
+        o[...] = x[...] * bf16(1.25)
+    spec = pl.BlockSpec((256, 1024), lambda i: (i, 0))
+    return pl.pallas_call(body, name="packed", grid=(8,), in_specs=[spec], out_specs=spec, out_shape=shape(2048, 1024, dtype=bf16))(x)
+
+def collective(x):
+    def body(x, o):
+        o[...] = x[...] * jax.lax.axis_index("axis").astype(f32)
+    return pl.pallas_call(body, name="collective", out_shape=shape(8, 128))(x)
+"""
+X = "bf16[2048,2048]"
+
+
+def run(folder: Path, *words: str, **environment: str) -> tuple[int, str, str]:
+    """The command in a process of its own: exit code, output, errors."""
+    command = [sys.executable, "-m", "layoutproof", "kernels", *words]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, env={**os.environ, **environment}, timeout=600
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A module of the user's."""
+    at = tmp_path_factory.mktemp("kernels")
+    (at / "mine.py").write_text(KERNELS)
+    return at
+
+
+@pytest.fixture(scope="module")
+def answers(folder: Path) -> dict[str, Any]:
+    """What the command says of every kernel for v5e, by name."""
+    words = ("mine:every", "--args", f"{X}, s32[8]", "--target", "v5e", "--compile", "--only", "grid", "--json")
+    code, out, errors = run(folder, *words)
+    assert code == 1, errors
+    found = {kernel["subject"]: kernel for kernel in json.loads(out)["kernels"]}
+    assert len(found) == 9
+    return found
+
+
+def line(text: str) -> int:
+    """Which line of the module has this text."""
+    return next(k for k, row in enumerate(KERNELS.splitlines(), 1) if text in row)
+
+
+@NEEDS_TPU
+def test_too_much_vmem(answers: dict[str, Any]) -> None:
+    """Refused, and yet the whole is known, by name: the kernel was compiled once more with a higher limit."""
+    [made] = answers["too_large"]["compiled"]
+    assert made["answer"] == "refused"
+    assert "limit 16.00M exceeded" in made["refused"]
+    vmem = made["vmem"]
+    assert vmem["total"] > vmem["limit"] == 16 << 20
+    assert sum(part["bytes"] for part in vmem["parts"]) == vmem["total"]
+    assert sum(part["bytes"] for part in vmem["parts"] if part["kind"] == "window") == 14 << 20
+    spills = vmem["total"] - (14 << 20)
+    assert spills == 4096 * vmem["slots"]
+    at = line("o[...] += jnp.dot")
+    shown = f"{vmem['total'] / 2**20:.2f} MiB of 16: windows 14.00, register spills {spills / 2**20:.2f} (line {at})"
+    assert made["sentence"] == shown
+    assert made["lines"][0]["line"] == at
+    assert "a smaller block: input window of input 1, bf16[2048,1024], 2 buffers" in made["explained"][0]["fixes"][0]
+    said = {
+        f["question"]: f
+        for f in answers["too_large"]["findings"]
+        if f["question"] in ("compiled", "vmem_total", "memory_budget")
+    }
+    assert [said[q]["verdict"] for q in ("compiled", "vmem_total", "memory_budget")] == ["refuted", "refuted", "proved"]
+    assert said["vmem_total"]["reason"] == shown
+    assert "a lower bound; spills not counted; exactly" in str(said["memory_budget"]["figures"])
+
+
+@NEEDS_TPU
+def test_moves_have_their_own_line(answers: dict[str, Any]) -> None:
+    """An operation that is like an earlier one has its own line, and the relayouts that cost something are told."""
+    [made] = answers["halves"]["compiled"]
+    assert made["answer"] == "accepted"
+    assert answers["halves"]["verdict"] == "proved"
+    of = {each["line"]: each for each in made["lines"]}
+    concat = line("jnp.concatenate")
+    assert of[concat]["rotates"] > 0
+    assert made["relayouts"]
+    assert all(each["reason"] == "" and each["line"] for each in made["relayouts"])
+    assert concat in {each["line"] for each in made["relayouts"]}
+    # bf16 is doubled as f32 on v5e, twice, in two lines that are equal but for their number
+    assert {concat + 1, concat + 2} <= {each["line"] for each in made["lines"]}
+    assert made["estimate"]["cycles"] > 0
+
+
+@NEEDS_TPU
+@pytest.mark.parametrize(
+    ("kernel", "cause", "fix"),
+    [
+        ("cast", "changes the last dimension from 96 to 128", "keep the last dimension: 16x96"),
+        ("aligned", "multiple of 8", "pl.multiple_of(start, 8)"),
+        ("block", "(12, 128) of (30, 128) breaks it", "dimension 0: 12 of 30; 8 or 16 or 30"),
+    ],
+)
+def test_refusals_are_explained(answers: dict[str, Any], kernel: str, cause: str, fix: str) -> None:
+    """Shape casts, alignment, block shapes: the words, what they mean, and the multiple that would do."""
+    [made] = answers[kernel]["compiled"]
+    assert made["answer"] == "refused"
+    assert cause in made["explained"][0]["cause"]
+    assert fix in made["explained"][0]["fixes"][0]
+    assert made["vmem"] is None
+    [finding] = [f for f in answers[kernel]["findings"] if f["question"] == "compiled"]
+    assert finding["verdict"] == "refuted"
+    assert fix in finding["fix"]
+
+
+@NEEDS_TPU
+@pytest.mark.parametrize(
+    ("kernel", "reason"),
+    [
+        ("guarded", "a condition on data, which it takes to be 0"),
+        ("looked_up", "depend on a table, which it takes to hold 0"),
+        ("looped", "a loop whose end depends on data"),
+    ],
+)
+def test_no_estimate_of_what_it_cannot_see(answers: dict[str, Any], kernel: str, reason: str) -> None:
+    """Data is 0 to the compiler's simulation: no figure is better than one that leaves the work out."""
+    [made] = answers[kernel]["compiled"]
+    assert made["answer"] == "accepted"
+    assert made["estimate"]["cycles"] is None
+    assert reason in made["estimate"]["reason"]
+    assert made["vmem"]["total"] > 0
+
+
+@NEEDS_TPU
+def test_the_chip_is_named_while_it_is_lowered(answers: dict[str, Any]) -> None:
+    """Blocks of rank 1, which jax 0.12 refuses ahead of time where nobody says which chip they are for."""
+    [made] = answers["flat"]["compiled"]
+    assert (made["answer"], made["refused"]) == ("accepted", "")
+    assert made["estimate"]["cycles"] > 0
+
+
+@NEEDS_TPU
+def test_several_targets_and_an_estimate_that_aborts(folder: Path) -> None:
+    """On v6e the simulation dies of a product of packed bf16, and does not know v4: all else is told."""
+    words = ("mine:packed", "--arg", X.replace("2048]", "1024]"), "--compile", "--only", "grid")
+    code, out, errors = run(folder, *words, "--target", "v6e", "--target", "v4", "--json")
+    assert code == 0, errors
+    [kernel] = json.loads(out)["kernels"]
+    v6e, v4 = kernel["compiled"]
+    assert (v6e["target"], v4["target"]) == ("v6e", "v4")
+    for made in (v6e, v4):
+        assert made["answer"] == "accepted"
+        assert made["sentence"].startswith("2.00 MiB of ")
+        assert made["estimate"]["cycles"] is None
+    assert "SIGABRT" in v6e["estimate"]["reason"]
+    assert "does not know v4" in v4["estimate"]["reason"]
+    assert [f["subject"] for f in kernel["findings"] if f["question"] == "compiled"] == [
+        "packed on v6e",
+        "packed on v4",
+    ]
+
+
+@NEEDS_TPU
+def test_figures_are_remembered(folder: Path, tmp_path: Path) -> None:
+    """The second time nothing is compiled; the text is the same."""
+    words = ("mine:flat", "--arg", X, "--compile", "--only", "grid", "--target", "v5e")
+    first = run(folder, *words, LAYOUTPROOF_CACHE=str(tmp_path))
+    assert first[0] == 0, first[2]
+    assert "cycles   " in first[1]
+    kept = sorted(path for path in tmp_path.rglob("*.json") if b'"kernel 1"' in path.read_bytes().replace(b"\\", b""))
+    assert len(kept) == 2
+    again = run(folder, *words, LAYOUTPROOF_CACHE=str(tmp_path))
+    assert again == first
+
+
+@NEEDS_TPU
+def test_what_needs_the_code_around_it(folder: Path) -> None:
+    """A kernel that asks which device it is on cannot be compiled by itself: unknown, and no refusal."""
+    (folder / "around.py").write_text(
+        "import jax, mine\nfrom jax.sharding import PartitionSpec as P\n\ndef f(x):\n"
+        "    mesh = jax.make_mesh((1,), ('axis',))\n"
+        "    return jax.shard_map(mine.collective, mesh=mesh, in_specs=P(), out_specs=P(), check_vma=False)(x)\n"
+    )
+    words = ("around:f", "--arg", "f32[8,128]", "--compile", "--only", "grid", "--target", "v5e", "--json")
+    code, out, errors = run(folder, *words)
+    assert code == 3, errors
+    [made] = json.loads(out)["kernels"][0]["compiled"]
+    assert made["answer"] == "unknown"
+    assert "cannot be compiled by itself" in made["problem"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["mine:flat", "--arg", X, "--compile"], "--compile needs --target"),
+        (["mine:flat", "--arg", X, "--target", "v5e", "--target", "v6e"], "several targets are for the compiler"),
+        (["mine:flat", "--arg", X, "--target", "v5e", "--target", "v9", "--compile"], "unknown TPU generation 'v9'"),
+        (["k.yaml", "--target", "v5e", "--compile"], "--compile is for a function"),
+    ],
+)
+def test_bad_input(folder: Path, words: list[str], said: str) -> None:
+    """Exit 2 and one sentence."""
+    (folder / "k.yaml").write_text("source: here\n")
+    code, _, errors = run(folder, *words)
+    assert code == 2
+    assert said in errors
+
+
+def test_without_the_compiler(folder: Path) -> None:
+    """Not installed: unknown, with what to install; the other answers stay."""
+    (folder / "sitecustomize.py").write_text(
+        "import importlib.util as u\nfind = u.find_spec\n"
+        "u.find_spec = lambda name, *more: None if name == 'libtpu' else find(name, *more)\n"
+    )
+    words = ("mine:flat", "--arg", X, "--compile", "--only", "grid", "--target", "v5e", "--json")
+    code, out, errors = run(folder, *words, PYTHONPATH=str(folder))
+    assert code == 3, errors
+    [kernel] = json.loads(out)["kernels"]
+    assert "no libtpu (pip install libtpu)" in kernel["compiled"][0]["problem"]
+    assert any(f["verdict"] == "proved" for f in kernel["findings"])
