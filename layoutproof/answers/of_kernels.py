@@ -144,7 +144,8 @@ def asked_compiler(
     names = list(dict.fromkeys(generation(target) for target in targets))
     first = kernel_target(names[0], compiler)
     place = function if callable(function) else str(function)
-    wanted = [(k, call.call) for k, call in enumerate(answer.calls) if _compiles(call.call, first)]
+    calls = [(k, call.call) for k, call in enumerate(answer.calls)]
+    wanted = [(k, call) for k, call in calls if isinstance(call, Kernel) and _compiles(call, first)]
     questions = [asked(place, args, dict(kwargs), kernel, k, name) for k, kernel in wanted for name in names]
     told = compiled(questions, progress=progress)
     found = list(answer.calls)
@@ -161,7 +162,7 @@ def asked_compiler(
     return Kernels(tuple(found))
 
 
-def _compiles(call: Kernel | Unmodelled, target: KernelTarget) -> bool:
+def _compiles(call: Kernel, target: KernelTarget) -> bool:
     """Whether the compiler is asked of a call by itself.
 
     A pipeline is compiled with the call around it, and what is not modelled is unknown anyway.

@@ -42,7 +42,7 @@ def traffic_cycles(kernel: Kernel, target: str) -> int:
 
 def traffic(kernel: Kernel) -> int:
     """Bytes that windows move between HBM and VMEM, those of whole steps without a change left out; 0 = not known."""
-    if any(type(n) is not int for n in kernel.grid) or prod(map(int, kernel.grid)) > MOST_PROGRAMS:  # type: ignore[arg-type]
+    if any(type(n) is not int for n in kernel.grid) or prod(map(int, kernel.grid)) > MOST_PROGRAMS:
         return 0
     try:
         return sum(_moved(kernel, operand) for operand in kernel.operands if operand.memory == "vmem")
@@ -53,10 +53,10 @@ def traffic(kernel: Kernel) -> int:
 def _moved(kernel: Kernel, operand: Operand) -> int:
     if operand.unmodelled or any(reads(operand.terms())) or operand.dtype not in ELEMENT_BITS:
         return 0
-    dims = [int(n) for n in operand.dims]  # type: ignore[arg-type]
-    sizes = [min(int(b.size), n) for b, n in zip(operand.block, dims, strict=True)]  # type: ignore[arg-type]
+    dims = [int(n) for n in operand.dims]
+    sizes = [min(int(b.size), n) for b, n in zip(operand.block, dims, strict=True)]
     total, before = 0, None
-    for at in product(*(range(int(n)) for n in kernel.grid)):  # type: ignore[arg-type]
+    for at in product(*(range(int(n)) for n in kernel.grid)):
         values = dict(zip(kernel.grid_names, at, strict=True))
         block = tuple(term.evaluate(values, INTS) for term in operand.index)
         if block != before:

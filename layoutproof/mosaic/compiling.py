@@ -37,6 +37,8 @@ _VMEM = re.compile(r'"memory_space":"1"[^}]*"size":"(\d+)"')
 _CALL = re.compile(r'^\s*(?:ROOT )?%(\S+) = .*custom_call_target="tpu_custom_call"', re.MULTILINE)
 _OWN_FAULT = (NameError, ImportError, AttributeError)
 """What no compiler raises: the call does not stand by itself, or the user's code is wrong."""
+_AROUND = re.compile(r"without shard_map|[Uu]nbound axis")
+"""What the Pallas lowering says where the mesh around the call is missing."""
 
 
 def flags(folder: str, profile: bool) -> str:
@@ -71,6 +73,8 @@ def answered(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     except _OWN_FAULT as error:
         raise LayoutError(f"the call cannot be compiled by itself: {_words(error)}") from None
     except Exception as error:
+        if _AROUND.search(str(error)):
+            raise LayoutError(f"the call cannot be compiled by itself: {_words(error)}") from None
         # the Pallas lowering is the compiler's first part, and what it raises is its answer
         return {**about, **seen, "refused": _words(error)}
     digest = hashlib.sha256(lowered.as_text(debug_info=True).encode(errors="backslashreplace")).hexdigest()[:32]

@@ -64,12 +64,13 @@ def _inside(equation: Any, name: str, operands: Sequence[bool], found: dict[str,
         return _carried(inner, operands, consts, carry, found)
     bodies = [opened(closed)[0] for _, closed in inner_jaxprs(equation.params)]
     if len(bodies) == 1 and len(bodies[0].outvars) == count:
-        body = bodies[0]
-        # arguments that only the inner one has are its own memory, or constants
-        passed = (
-            list(operands)[-len(body.invars) :] if len(body.invars) <= len(operands) else [False] * len(body.invars)
-        )
-        return _walk(body, passed, found)
+        body, some = bodies[0], any(operands)
+        if len(body.invars) == len(operands):
+            return _walk(body, operands, found)
+        if len(body.constvars) == len(operands):
+            # what `run_scoped` gives its body are references to memory of its own
+            return _walk(body, [False] * len(body.invars), found, operands)
+        return _walk(body, [some] * len(body.invars), found, [some] * len(body.constvars))
     for body in bodies:
         _walk(body, [any(operands)] * len(body.invars), found)
     # what is read from a reference is data

@@ -73,7 +73,9 @@ class VectorLayout:
             *leading, row, column = self._two(index)
             chosen = dict(zip(extents, replica, strict=True))
             at: list[Any] = list(leading)
-            tile, lane, within = chosen.get("tile"), chosen.get("lane"), chosen.get("row")
+            tile: Any = chosen.get("tile")
+            lane: Any = chosen.get("lane")
+            within: Any = chosen.get("row")
             first: Any = 0
             second: Any = 0
             if self.sublane is not None:

@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+import layoutproof as lp
+from layoutproof.compiler import libtpu
+
 pytest.importorskip("jax", reason="the extra jax is not installed")
 NEEDS_TPU = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="the TPU compiler is not installed")
 
@@ -33,15 +36,14 @@ def dot(x, y, o):
     o[...] += jnp.dot(x[...], y[...], preferred_element_type=f32).astype(o.dtype)
 
 def too_large(x):
+    left, right = pl.BlockSpec((512, 2048), lambda i, j, k: (i, k)), pl.BlockSpec((2048, 1024), lambda i, j, k: (k, j))
     return pl.pallas_call(dot, name="too_large", grid=(4, 2, 1), out_shape=shape(2048, 2048, dtype=bf16),
-        in_specs=[pl.BlockSpec((512, 2048), lambda i, j, k: (i, k)), pl.BlockSpec((2048, 1024), lambda i, j, k: (k, j))],
-        out_specs=pl.BlockSpec((512, 1024), lambda i, j, k: (i, j)))(x, x)
+        in_specs=[left, right], out_specs=pl.BlockSpec((512, 1024), lambda i, j, k: (i, j)))(x, x)
 
 def halves(x):
     def body(x, o):
-        o[...] = jnp.concatenate([x[:, :64], x[:, 64:] * 2], axis=1)
-        o[...] = o[...] * 2
-        o[...] = o[...] * 2
+        o[...] = jnp.concatenate([x[:, :64], x[:, :64]], axis=1)
+        o[...] = jnp.concatenate([o[:, :64], o[:, :64]], axis=1)
     return pl.pallas_call(body, name="halves", out_shape=shape(512, 128, dtype=bf16))(x[:512, :128])
 
 def cast(x):
@@ -69,7 +71,8 @@ def looked_up(x, n):
     def body(n, x, o):
         o[...] = x[...]
     spec = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(8,),
-        in_specs=[pl.BlockSpec((8, 128), lambda i, n: (n[i], 0))], out_specs=pl.BlockSpec((8, 128), lambda i, n: (i, 0)))
+        in_specs=[pl.BlockSpec((8, 128), lambda i, n: (n[i], 0))],
+        out_specs=pl.BlockSpec((8, 128), lambda i, n: (i, 0)))
     return pl.pallas_call(body, name="looked_up", grid_spec=spec, out_shape=shape(64, 128))(n, x[:64, :128].astype(f32))
 
 def looped(x, n):
@@ -83,23 +86,27 @@ def block(x):
     def body(x, o):
         o[...] = x[...]
     spec = pl.BlockSpec((12, 128), lambda i: (i, 0))
-    return pl.pallas_call(body, name="block", grid=(2,), in_specs=[spec], out_specs=spec, out_shape=shape(30, 128))(x[:30, :128].astype(f32))
+    call = pl.pallas_call(body, name="block", grid=(2,), in_specs=[spec], out_specs=spec, out_shape=shape(30, 128))
+    return call(x[:30, :128].astype(f32))
 
 def flat(x):
     # jax 0.12 refuses it ahead of time where nobody says which chip it is for
     def body(x, o):
         o[...] = x[...] + 1
     spec = pl.BlockSpec((1024,), lambda i: (i,))
-    return pl.pallas_call(body, name="flat", grid=(4,), in_specs=[spec], out_specs=spec, out_shape=shape(4096))(x.reshape(-1)[:4096].astype(f32))
+    call = pl.pallas_call(body, name="flat", grid=(4,), in_specs=[spec], out_specs=spec, out_shape=shape(4096))
+    return call(x.reshape(-1)[:4096].astype(f32))
 
 def every(x, n):
-    return [too_large(x), halves(x), cast(x), aligned(x, n), guarded(x, n), looked_up(x, n), looped(x, n), block(x), flat(x)]
+    tables = [aligned(x, n), guarded(x, n), looked_up(x, n), looped(x, n)]
+    return [too_large(x), halves(x), cast(x), block(x), flat(x), *tables]
 
 def packed(x):
     def body(x, o):
         o[...] = x[...] * bf16(1.25)
     spec = pl.BlockSpec((256, 1024), lambda i: (i, 0))
-    return pl.pallas_call(body, name="packed", grid=(8,), in_specs=[spec], out_specs=spec, out_shape=shape(2048, 1024, dtype=bf16))(x)
+    out = shape(2048, 1024, dtype=bf16)
+    return pl.pallas_call(body, name="packed", grid=(8,), in_specs=[spec], out_specs=spec, out_shape=out)(x)
 
 def collective(x):
     def body(x, o):
@@ -159,11 +166,7 @@ def test_too_much_vmem(answers: dict[str, Any]) -> None:
     assert made["sentence"] == shown
     assert made["lines"][0]["line"] == at
     assert "a smaller block: input window of input 1, bf16[2048,1024], 2 buffers" in made["explained"][0]["fixes"][0]
-    said = {
-        f["question"]: f
-        for f in answers["too_large"]["findings"]
-        if f["question"] in ("compiled", "vmem_total", "memory_budget")
-    }
+    said = {f["question"]: f for f in answers["too_large"]["findings"] if f["subject"] in ("VMEM", "too_large on v5e")}
     assert [said[q]["verdict"] for q in ("compiled", "vmem_total", "memory_budget")] == ["refuted", "refuted", "proved"]
     assert said["vmem_total"]["reason"] == shown
     assert "a lower bound; spills not counted; exactly" in str(said["memory_budget"]["figures"])
@@ -181,8 +184,8 @@ def test_moves_have_their_own_line(answers: dict[str, Any]) -> None:
     assert made["relayouts"]
     assert all(each["reason"] == "" and each["line"] for each in made["relayouts"])
     assert concat in {each["line"] for each in made["relayouts"]}
-    # bf16 is doubled as f32 on v5e, twice, in two lines that are equal but for their number
-    assert {concat + 1, concat + 2} <= {each["line"] for each in made["lines"]}
+    # JAX lowers equal operations once, with the line of the first
+    assert of[concat + 1]["rotates"] > 0
     assert made["estimate"]["cycles"] > 0
 
 
@@ -269,7 +272,7 @@ def test_figures_are_remembered(folder: Path, tmp_path: Path) -> None:
 
 @NEEDS_TPU
 def test_what_needs_the_code_around_it(folder: Path) -> None:
-    """A kernel that asks which device it is on cannot be compiled by itself: unknown, and no refusal."""
+    """A kernel that asks which device it is on needs the mesh around it: unknown, and no refusal."""
     (folder / "around.py").write_text(
         "import jax, mine\nfrom jax.sharding import PartitionSpec as P\n\ndef f(x):\n"
         "    mesh = jax.make_mesh((1,), ('axis',))\n"
@@ -300,15 +303,14 @@ def test_bad_input(folder: Path, words: list[str], said: str) -> None:
     assert said in errors
 
 
-def test_without_the_compiler(folder: Path) -> None:
+def test_without_the_compiler(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Not installed: unknown, with what to install; the other answers stay."""
-    (folder / "sitecustomize.py").write_text(
-        "import importlib.util as u\nfind = u.find_spec\n"
-        "u.find_spec = lambda name, *more: None if name == 'libtpu' else find(name, *more)\n"
-    )
-    words = ("mine:flat", "--arg", X, "--compile", "--only", "grid", "--target", "v5e", "--json")
-    code, out, errors = run(folder, *words, PYTHONPATH=str(folder))
-    assert code == 3, errors
-    [kernel] = json.loads(out)["kernels"]
-    assert "no libtpu (pip install libtpu)" in kernel["compiled"][0]["problem"]
-    assert any(f["verdict"] == "proved" for f in kernel["findings"])
+    monkeypatch.setattr(libtpu, "missing", lambda library="": "no libtpu (pip install libtpu)")
+    monkeypatch.chdir(folder)
+    found = lp.kernels("mine.py:flat", X, compile=True, only="grid", target="v5e")
+    assert found.exit_code == 3
+    [call] = found.calls
+    assert "no libtpu (pip install libtpu)" in call.compiled[0].problem
+    assert any(f.verdict is lp.Verdict.PROVED for f in call.findings)
+    with pytest.raises(lp.LayoutError, match="give one TPU generation or several"):
+        lp.kernels("mine.py:flat", X, compile=True)

@@ -1,0 +1,139 @@
+"""What the compiler's estimate of cycles cannot see, from the bodies of kernels; and the bounds that guard it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import Block, Kernel, Operand
+from layoutproof.mosaic.bounds import product_cycles, traffic, traffic_cycles
+
+jax = pytest.importorskip("jax", reason="the extra jax is not installed")
+
+from jax import lax  # noqa: E402
+from jax import numpy as jnp  # noqa: E402
+from jax.experimental import pallas as pl  # noqa: E402
+from jax.experimental.pallas import tpu as pltpu  # noqa: E402
+
+from layoutproof.mosaic.unseen import flops, unseen  # noqa: E402
+
+
+def of_data(n: Any, x: Any, o: Any) -> None:
+    @pl.when(n[0] > 0)
+    def _() -> None:
+        o[...] = x[...]
+
+
+def of_vector(n: Any, x: Any, o: Any) -> None:
+    @pl.when(jnp.max(x[...]) > 0)
+    def _() -> None:
+        o[...] = x[...]
+
+
+def of_program(n: Any, x: Any, o: Any) -> None:
+    @pl.when(pl.program_id(0) % 2 == 0)
+    def _() -> None:
+        o[...] = x[...] + n[0]
+
+
+def fixed_loop(n: Any, x: Any, o: Any) -> None:
+    o[...] = lax.fori_loop(0, 10, lambda i, c: c + x[...], x[...])
+
+
+def data_loop(n: Any, x: Any, o: Any) -> None:
+    o[...] = lax.fori_loop(0, n[0], lambda i, c: c + x[...], x[...])
+
+
+def carried_condition(n: Any, x: Any, o: Any) -> None:
+    def step(i: Any, c: Any) -> Any:
+        return lax.cond(c > 3, lambda: c, lambda: c + n[i])
+
+    o[...] = x[...] * lax.fori_loop(0, 4, step, 0).astype(jnp.float32)
+
+
+def scoped(n: Any, x: Any, o: Any) -> None:
+    def inner(ref: Any) -> None:
+        ref[...] = x[...]
+
+        @pl.when(n[0] > 1)
+        def _() -> None:
+            o[...] = ref[...]
+
+    pl.run_scoped(inner, pltpu.VMEM((8, 128), jnp.float32))
+
+
+def body_of(body: Callable[..., None]) -> Any:
+    """The body of a call of two programs, as a jaxpr."""
+    spec = pl.BlockSpec((8, 128), lambda i, n: (i, 0))
+    grid = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(2,), in_specs=[spec], out_specs=spec)
+    shape = jax.ShapeDtypeStruct((16, 128), "float32")
+    call = pl.pallas_call(body, grid_spec=grid, out_shape=shape)
+    made = jax.make_jaxpr(call)(jax.ShapeDtypeStruct((4,), "int32"), shape).jaxpr
+    return next(e for e in made.eqns if e.primitive.name == "pallas_call").params["jaxpr"]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (of_data, "a condition on data"),
+        (of_vector, "a condition on data"),
+        (data_loop, "a loop whose end depends on data"),
+        (carried_condition, "a condition on data"),
+        (scoped, "a condition on data"),
+        (of_program, ""),
+        (fixed_loop, ""),
+    ],
+)
+def test_what_depends_on_data(body: Callable[..., None], said: str) -> None:
+    """Conditions and loops over what is read; those over program ids and fixed numbers of turns are evaluated."""
+    found = unseen(body_of(body))
+    assert len(found) == bool(said)
+    assert all(each.startswith(said) and "(line " in each for each in found)
+
+
+def test_flops_that_are_sure() -> None:
+    """Of products in loops with a known number of turns, and of none under a condition."""
+
+    def body(n: Any, x: Any, o: Any) -> None:
+        def step(i: Any, c: Any) -> Any:
+            return c + jnp.dot(x[...], x[...].T) @ x[...]
+
+        o[...] = lax.fori_loop(0, 5, step, x[...])
+
+        @pl.when(pl.program_id(0) == 0)
+        def _() -> None:
+            o[...] = jnp.dot(x[...], x[...].T) @ x[...]
+
+    once = 2 * 8 * 128 * 8 + 2 * 8 * 8 * 128
+    assert flops(body_of(body), 2) == 2 * 5 * once
+
+
+def kernel(*index: str, grid: tuple[int, ...] = (4, 8)) -> Kernel:
+    """A call that reads blocks of f32[64,1024]. index: a grid dimension's name for each dimension."""
+    names = tuple(f"g{k}" for k in range(len(grid)))
+    terms = tuple(Term("name", name) if name in names else Term("int", int(name)) for name in index)
+    block = (Block("blocked", 8), Block("blocked", 128))
+    return Kernel("k", grid, names, (Operand("args[0]", "in", (64, 1024), "f32", block, terms),))
+
+
+def test_traffic() -> None:
+    """A block that stays is fetched once; one that comes again is fetched again; what is not in the array is not."""
+    whole = 8 * 128 * 4
+    assert traffic(kernel("g0", "g1")) == 4 * 8 * whole
+    assert traffic(kernel("g0", "0")) == 4 * whole
+    assert traffic(kernel("g1", "0")) == 4 * 8 * whole
+    assert traffic(kernel("0", "0")) == whole
+    assert traffic(kernel("g0", "g1", grid=(9, 1))) == 8 * whole
+    assert traffic(kernel("g0", "g1", grid=(1 << 14, 8))) == 0
+
+
+def test_bounds_in_cycles() -> None:
+    """2048^3 in bf16 takes 131,072 cycles on v5e; the bound allows for 8 bits. Of v6e the clock is not known."""
+    assert product_cycles("v5e", 2 * 2048**3) == 65536
+    assert product_cycles("v6e", 2 * 2048**3) == 0
+    per_cycle = 820e9 / (197e12 / 131072)
+    assert traffic_cycles(kernel("g0", "g1"), "v5e") == int(4 * 8 * 4096 / per_cycle)
+    assert traffic_cycles(kernel("g0", "g1"), "7x") == 0
