@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -51,7 +52,8 @@ def answer_of(
     jax = need_jax()
     about = {"jax": jax.__version__, "compiler": _compiler(request), "lowered": digest}
     key = [_KEPT, about, request["target"], request["topology"], request["flags"]]
-    kept = cache.get(key)
+    # files that a flag asks for are written by compiling alone
+    kept = None if "xla_dump_to" in request["flags"] else cache.get(key)
     traced = time.perf_counter() - start
     if kept is None:
         tell("compiling")
@@ -60,14 +62,24 @@ def answer_of(
         except Exception as error:
             # whatever the compiler raises is its answer; what the user's code raises came before
             return {**about, "refused": shorten(f"{error}".strip() or type(error).__name__, 4000)}
-        kept = compiled(made, results)
+        kept = compiled(made, results, lambda: _dumped(lowered, request["flags"]))
         cache.put(key, kept)
         kept = {**kept, "seconds": time.perf_counter() - start - traced}
     return {**about, "traced": traced, **kept}
 
 
-def compiled(made: Any, results: Sequence[str] = ()) -> dict[str, Any]:
-    """What JAX's compiled program says of itself, as plain data. results: their names, () where unknown."""
+def compiled(made: Any, results: Sequence[str] = (), otherwise: Callable[[], str] = lambda: "") -> dict[str, Any]:
+    """What JAX's compiled program says of itself, as plain data.
+
+    results: their names, () where unknown.  otherwise: its text where it cannot be asked for it; "" where that fails.
+    """
+    try:
+        text = made.as_text()
+    except Exception:
+        # jaxlib 0.10.2 cannot read back some programs of libtpu 0.0.52 for 7x (async-update)
+        text = otherwise()
+        if not text:
+            raise
     memory: dict[str, int] = {}
     with contextlib.suppress(Exception):
         stats = made.memory_analysis()
@@ -93,13 +105,22 @@ def compiled(made: Any, results: Sequence[str] = ()) -> dict[str, Any]:
         ):
             shardings[name] = [str(xla_client.HloSharding.from_proto(each)) for each in given or ()]
     return {
-        "text": made.as_text(),
+        "text": text,
         "memory": memory,
         "cost": cost,
         "shardings": shardings,
         "specs": _specs(made),
         "results": list(results),
     }
+
+
+def _dumped(lowered: Any, flags: Mapping[str, str]) -> str:
+    """The compiled text as the compiler itself writes it into a folder; the program is compiled once more for it."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(Exception):
+        lowered.compile(compiler_options={**flags, "xla_dump_to": folder, "xla_dump_hlo_as_text": True})
+        (path,) = Path(folder).glob("*.after_optimizations.txt")
+        return path.read_text("utf-8", "backslashreplace")
+    return ""
 
 
 def _specs(made: Any) -> dict[str, list[str]]:

@@ -185,6 +185,36 @@ def test_what_jax_has_compiled_is_read_with_its_memory() -> None:
     assert record.flops >= 2 * 16 * 16 * 33
 
 
+COLLECTIVE = """
+import jax
+from jax import lax
+from jax.sharding import PartitionSpec as P
+
+def gathered(x):
+    one = lambda y: lax.all_gather(y, "model", axis=1, tiled=True)
+    mesh = jax.sharding.get_abstract_mesh()
+    return jax.shard_map(one, mesh=mesh, in_specs=P("data", "model"), out_specs=P("data"), check_vma=False)(x)
+"""
+
+
+@NEEDS_TPU
+def test_a_program_whose_text_cannot_be_asked_for(tmp_path: Path) -> None:
+    """For 7x, where jaxlib reads no text back: the compiler writes it into a folder. A buffer assignment, by flags."""
+    (tmp_path / "gather.py").write_text(COLLECTIVE)
+    words = ["compile", "gather:gathered", "--arg", "bf16[256,512]", "--in", "P('data', 'model')"]
+    words += ["--mesh", "data=2,model=2", "--target", "7x", "--topology", "2x1x1"]
+    flags = ["--flag", "xla_dump_to=dump", "--flag", "xla_dump_hlo_as_text=True"]
+    (answer, again), _ = commands(tmp_path, [*words, "--json"], [*words, *flags], seconds=300)
+    (record,) = json.loads(answer.out)["records"]
+    assert [(each["kind"], each["axes"], each["bytes"]) for each in record["collectives"]] == [
+        ("all-gather", ["model"], 128 * 512 * 2)
+    ]
+    assert record["memory"]["arguments"] == 128 * 256 * 2
+    assert again.code == 0, again.err
+    (path,) = (tmp_path / "dump").glob("*after_optimizations-buffer-assignment.txt")
+    assert path.read_text().startswith("BufferAssignment:")
+
+
 REMAT = """
 import jax
 from jax.sharding import PartitionSpec as P
