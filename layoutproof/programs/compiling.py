@@ -17,6 +17,7 @@ from typing import Any
 from layoutproof.compiler import cache, libtpu
 from layoutproof.compiler.serve import Tell, serve
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.files import lines
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.pallas.from_jax import user
 from layoutproof.pallas.from_jax.adapter import device_of, need_jax
@@ -119,7 +120,8 @@ def _dumped(lowered: Any, flags: Mapping[str, str]) -> str:
     with tempfile.TemporaryDirectory() as folder, contextlib.suppress(Exception):
         lowered.compile(compiler_options={**flags, "xla_dump_to": folder, "xla_dump_hlo_as_text": True})
         (path,) = Path(folder).glob("*.after_optimizations.txt")
-        return path.read_text("utf-8", "backslashreplace")
+        with lines(path) as found:
+            return "".join(found)
     return ""
 
 
