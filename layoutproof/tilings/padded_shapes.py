@@ -64,9 +64,14 @@ def nearest_full(shape: XlaLayout, target: str, given: bool = False) -> PaddingA
 
 
 def wasted(layout: XlaLayout) -> int:
-    """Bytes that hold no element, at the width at which elements are stored."""
+    """Bytes that hold no element, at the width at which elements are stored; a part of a byte counts as one.
+
+    >>> from layoutproof.layouts import xla
+    >>> wasted(xla.read("u1[4095]{0:T(4096)E(1)}")), wasted(xla.read("u1[4096]{0:T(4096)E(1)}"))
+    (1, 0)
+    """
     bits = layout.element_bits or max(8, ELEMENT_BITS[layout.element_type])
-    return padded_bytes(layout) - -(-prod(map(int, layout.dims)) * bits // 8)
+    return -(-(padded_bytes(layout) * 8 - prod(map(int, layout.dims)) * bits) // 8)
 
 
 def _in_layout(layout: XlaLayout) -> XlaLayout:

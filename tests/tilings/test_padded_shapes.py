@@ -44,7 +44,8 @@ def any_shape(rng: random.Random) -> XlaLayout:
             return shape(f"{rng.choice(TYPES)}[{','.join(map(str, dims))}]")
 
 
-@pytest.mark.parametrize("seed", range(80))
+# from 110 on: elements of one or two bits, of which all but a part of the last byte is not all
+@pytest.mark.parametrize("seed", [*range(80), 110, 378, 520, 843, 942])
 def test_no_smaller_shape_wastes_nothing(seed: int) -> None:
     rng = random.Random(seed)
     array, target = any_shape(rng), rng.choice(list(CHIPS))
