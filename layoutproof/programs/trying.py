@@ -100,7 +100,8 @@ def _name(function: Any, path: Sequence[Any]) -> str:
     first = path[1].key if named else f"argument {path[1].idx}"
     with contextlib.suppress(ValueError, TypeError, IndexError):
         if not named:
-            first = list(inspect.signature(function).parameters)[path[1].idx]
+            given = list(inspect.signature(function).parameters.values())[path[1].idx]
+            first = first if given.kind is given.VAR_POSITIONAL else given.name
     return f"{first}{jax.tree_util.keystr(rest)}"
 
 

@@ -32,6 +32,9 @@ def donating(weight, gradient):
 def tree(params, x, scale=2.0, flag="x"):
     return params["w"] * scale, x + 1
 
+def all_of(*given):
+    return given[0] + given[1]
+
 def turned(x):
     return (x * 2).T
 
@@ -54,6 +57,7 @@ LINES: dict[str, list[str]] = {
         *("compile", "model:tree", "--arg", "{'w': 'f32[512,256]'}", "--arg", "f32[64,32]", "--kwarg", "scale=3.0"),
         *("--mesh", "x=2", "--in", "P('x')", "--in", "P('x')", "--donate", "0", "--try"),
     ],
+    "any": ["compile", "model:all_of", *STEP[1:], "--try"],
     "broken": ["compile", "model:broken", "--arg", "f32[8,4]", "--try"],
     "text": ["hlo", "step.txt", "--target", "cpu", "--try"],
     "scheduled": ["hlo", "small.txt", "--target", "cpu", "--try"],
@@ -121,6 +125,11 @@ def test_trees_on_a_mesh(answers: dict[str, Answer]) -> None:
         "x laid out {0,1} instead of {1,0}",
     ]
     assert all(each["verdict"] != "failed" for each in tried["tries"])
+
+
+def test_arguments_without_names_are_numbered(answers: dict[str, Answer]) -> None:
+    """`*given` names none of them."""
+    assert [each["what"] for each in of_kind(shown(answers["any"]), "donation")] == ["argument 0 donated"]
 
 
 def test_what_cannot_be_compiled_is_not_tried(answers: dict[str, Answer]) -> None:
