@@ -92,8 +92,8 @@ def _tables(kernel: Kernel, values: Mapping[str, int], names: tuple[str, ...]) -
         if len(entries) > MOST_ENTRIES:
             return None
         if table.onto and table.first is not None and type(table.low) is type(table.high) is int:
-            first = own[: int(table.first)]  # type: ignore[arg-type]
-            parts += [any_of([Term("==", e, Term("int", v)) for e in first]) for v in range(table.low, table.high)]  # type: ignore[arg-type]
+            first = own[: int(table.first)]
+            parts += [any_of([Term("==", e, Term("int", v)) for e in first]) for v in range(table.low, table.high)]
     numbers = renaming({name: Term("int", value) for name, value in values.items()})
     for relation in kernel.relations:
         cases = every_case(relation, tables)
