@@ -21,7 +21,6 @@ from layoutproof.changes.policy import DEFAULTS
 from layoutproof.changes.program import MOVERS, Instruction, Program
 from layoutproof.core.finding import SEVERITIES, Finding
 from layoutproof.core.result import Verdict
-from layoutproof.hlotext.texts import element_of
 
 _OWN = frozenset(
     (
@@ -107,7 +106,7 @@ def _returned(program: Program, number: int) -> Instruction | None:
     """The instruction that is an element of the entry's result."""
     root = next((each for each in program.instructions if each.root and each.entry), None)
     if root is not None and root.opcode == "tuple" and number < len(root.operands):
-        return program.shapes.get((root.computation, element_of(root.operands[number])[0]))
+        return program.find(root.computation, root.operands[number])
     return root
 
 
@@ -147,7 +146,7 @@ def _operands(
         inside = caller.computation if caller is not None else ""
     else:
         names, inside = of.operands, of.computation
-    found = [program.shapes.get((inside, element_of(name)[0])) for name in names]
+    found = [program.find(inside, name) for name in names]
     root = roots.get(of.calls) if of.calls else None
     return [each for each in (*found, root) if each is not None]
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from layoutproof.core.amounts import amount
 from layoutproof.core.claim import Claim, SizeCondition
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_condition
@@ -29,6 +30,7 @@ from layoutproof.registry.hardware import resolve
 from layoutproof.registry.read import map_of, read_layout
 from layoutproof.solvers.decide import decide
 from layoutproof.specs.spec import Check
+from layoutproof.specs.spec_model import PROGRAM_CLAIMS
 
 _LIKELY = (1, 2, 3, 4, 5, 7, 8, 9, 16, 64, 100, 127, 128, 256, 1000, 1024, 4096)
 """Sizes that are tried before an engine is asked; what they show is shown at once."""
@@ -161,7 +163,9 @@ def _option(name: str, old: Check, new: Check) -> Difference:
     if name == "where":
         return _where(old, new, said)
     order = 0
-    if name == "at_most":
+    if new.kind in PROGRAM_CLAIMS:
+        order = _of_program(name, was, now, new)
+    elif name == "at_most":
         bounds = [_factor(str(text), new) if text is not None else None for text in (was, now)]
         order = _compared(*bounds)
     elif name == "within":
@@ -178,6 +182,32 @@ def _option(name: str, old: Check, new: Check) -> Difference:
     if old.expect == "refuted" and name not in ("confirm", "target", "compiler", "permutation", "owner"):
         order = -order  # what fails under a wide bound fails under a tight one, not the other way round
     return Difference((said,)) if order < 0 else Difference((), (said,)) if order > 0 else Difference()
+
+
+_WIDER = {"collectives": ("kind", "axes"), "vmem": ("of",)}
+"""Options of claims about programs that say which things are meant: without them all are."""
+
+
+def _of_program(name: str, was: Any, now: Any, check: Check) -> int:
+    """As `_compared`, of an option of a claim about a program; -1 too where another thing is meant."""
+    if name in ("at_most", "entry_at_most", "above"):
+        return _compared(*(None if text is None else _bound(name, text, check.kind) for text in (was, now)))
+    ones, others = (
+        frozenset(each if isinstance(each, list | tuple) else () if each is None else (each,)) for each in (was, now)
+    )
+    if name in _WIDER.get(check.kind, ()):
+        # of nothing named, all are meant
+        return 0 if ones == others else 1 if not others or (ones and ones < others) else -1
+    if name == "of" and check.kind == "donated":
+        return 0 if ones == others else 1 if ones < others else -1
+    return -1
+
+
+def _bound(name: str, text: Any, kind: str) -> Fraction | None:
+    """A bound of a claim about a program: a share, cycles, or bytes. LayoutError for what is none of these."""
+    if kind == "program_padding":
+        return read_bound(str(text))[0]
+    return Fraction(text) if kind == "estimated_cycles" and type(text) is int else Fraction(amount(text, least=0))
 
 
 def _compared(was: Fraction | None, now: Fraction | None) -> int:

@@ -115,7 +115,7 @@ def _times(count: object) -> range:
 
 def program_of(lines: Sequence[Line]) -> Program:
     """A program of which nothing is known but what was locked. ValueError, TypeError, KeyError for other lines."""
-    program = Program("locked")
+    program = Program("locked", named={"": {}})
     given = sorted((line for line in lines if line[0] in ("parameter", "result")), key=lambda line: int(line[1]))
     for kind, number, value in given:
         if kind == "result":
@@ -163,12 +163,11 @@ def drift(old: Program | None, file: File | None, relpath: str) -> list[Finding]
 
 
 def _name(program: Program, base: str = "locked") -> str:
-    return f"{base}.{len(program.instructions)}"
+    return f"{base}.{len(program.named[''])}"
 
 
 def _add(program: Program, what: Instruction) -> str:
     if not isinstance(what.shape, str):
         raise LayoutError("a shape is a text")
-    program.instructions.append(what)
-    program.shapes["", what.name] = what
+    program.named[""][what.name] = what
     return what.name

@@ -34,16 +34,18 @@ def aligned(before: Program, after: Program) -> Program:
     for old, new in numbers.items():
         shapes[new] = before.parameters[old]
     names = _names(before)
-    same = {id(each): each for each in before.instructions}
-    for each in before.instructions:
-        if each.entry and each.number >= 0:
-            same[id(each)] = replace(each, number=numbers.get(each.number, each.number))
+    named = dict(before.named)
+    for computation, inside in before.named.items():
+        if any(each.entry and each.number >= 0 for each in inside.values()):
+            named[computation] = {
+                name: each._replace(number=numbers.get(each.number, each.number)) if each.number >= 0 else each
+                for name, each in inside.items()
+            }
     return replace(
         before,
         parameters=shapes,
         donations={(numbers.get(of, of), index): words for (of, index), words in before.donations.items()},
-        instructions=[same[id(each)] for each in before.instructions],
-        shapes={key: same.get(id(each), each) for key, each in before.shapes.items()},
+        named=named,
         gone={new: names.get(old, "") for old, new in numbers.items() if new >= len(after.parameters)},
         positions={new: old for old, new in numbers.items()},
     )

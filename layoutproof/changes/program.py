@@ -6,12 +6,13 @@ Read by the same reader as the audit's (`hlo`). Shapes stay texts until one has 
 from __future__ import annotations
 
 import hashlib
+import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.index_map import IndexMap
@@ -38,6 +39,8 @@ SAYING = frozenset(
     )
 )
 """Opcodes whose attributes say which elements they work on, and how."""
+_CALLING = SAYING | OPCODES | {*_CALLERS}
+"""Opcodes whose computations say what they do, or run with them."""
 MOST_VALUE = 200
 """Characters of a constant that are kept; of a longer one a digest is."""
 MOST_NESTED = 100
@@ -46,8 +49,7 @@ _CONTROL = re.compile(r"(?:^|, )control-predecessors=\{[^}]*\}")
 _DIRECTION = re.compile(r"\bdirection=(\w+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Instruction:
+class Instruction(NamedTuple):
     """One instruction. shape: its text, layouts included.  number, sharding: of a parameter.  calls: of a fusion.
 
     said: what says which elements it works on, of opcodes in `SAYING`; the value of a constant.
@@ -116,10 +118,11 @@ class Custom:
 class Program:
     """A module as far as it could be read.
 
-    parameters, results: shapes of the entry, in order.  errors: what is wrong.  shapes: instructions by computation
-    and name.  replicas, partitions, scheduled, donations: of the header.  exchanges: collectives.  customs: custom
-    calls.  unsaid: an old lock file says nothing of these.  gone, positions: of parameters that the other program
-    lacks their names, and the old position of each, by their number in it (`parameters.aligned`).
+    parameters, results: shapes of the entry, in order.  errors: what is wrong.  named: computation -> name ->
+    instruction, in the order of the text.  replicas, partitions, scheduled, donations: of the header.  exchanges:
+    collectives.  customs: custom calls.  unsaid: an old lock file says nothing of these.  gone, positions: of
+    parameters that the other program lacks their names, and the old position of each, by their number in it
+    (`parameters.aligned`).
     """
 
     name: str = ""
@@ -135,20 +138,31 @@ class Program:
     positions: dict[int, int] = field(default_factory=dict)
     parameters: list[str] = field(default_factory=list)
     results: list[str] = field(default_factory=list)
-    instructions: list[Instruction] = field(default_factory=list)
     errors: list[LayoutError] = field(default_factory=list)
-    shapes: dict[tuple[str, str], Instruction] = field(default_factory=dict)
+    named: dict[str, dict[str, Instruction]] = field(default_factory=dict)
+
+    @property
+    def instructions(self) -> Iterator[Instruction]:
+        """All of them, in the order of the text."""
+        return (each for inside in self.named.values() for each in inside.values())
+
+    def find(self, computation: str, operand: str) -> Instruction | None:
+        """The instruction that an operand of a computation names, or takes an element of; None where there is none."""
+        inside = self.named.get(computation)
+        if inside is None:
+            return None
+        return inside.get(operand) or inside.get(element_of(operand)[0])
 
     def operand(self, of: Instruction, number: int = 0) -> Instruction | None:
         """The instruction that an operand names; None where the text does not have it."""
         if number >= len(of.operands):
             return None
         name, indices = element_of(of.operands[number])
-        found = self.shapes.get((of.computation, name))
+        found = self.named.get(of.computation, {}).get(name)
         if found is None or not indices:
             return found
         shape = element_text(found.shape, indices)
-        return replace(found, opcode="get-tuple-element", shape=shape, operands=(name,)) if shape else None
+        return found._replace(opcode="get-tuple-element", shape=shape, operands=(name,)) if shape else None
 
 
 def read(data: bytes, file: str) -> Program:
@@ -159,41 +173,54 @@ def read(data: bytes, file: str) -> Program:
     return program
 
 
-def lines_of(data: bytes) -> list[str]:
-    """The lines of a dump."""
-    return data.decode("utf-8", "replace").splitlines(keepends=True)
+def lines_of(data: bytes) -> Iterator[str]:
+    """The lines of a dump, one at a time."""
+    return io.TextIOWrapper(io.BytesIO(data), "utf-8", "replace")
 
 
-def recorded(given: Iterable[Event], program: Program, file: str) -> Iterator[Event]:
-    """The events themselves, for whoever else reads them; what they say of one module goes into `program`."""
-    reader = _Reader(program, file)
+def recorded(given: Iterable[Event], program: Program, file: str, earlier: Program | None = None) -> Iterator[Event]:
+    """The events themselves, for whoever else reads them; what they say of one module goes into `program`.
+
+    earlier: a program whose texts are used again where they are equal, so that memory has them once.
+    """
+    reader = _Reader(program, file, earlier or Program())
     for event in given:
         yield event
         if not reader.over:
-            reader.take(event)
+            if type(event) is module.Instruction:
+                reader.instruction(event)
+            else:
+                reader.take(event)
     reader.end()
 
 
 class _Reader:
     """What is known between two events. over: the one module that a file holds has ended, or is wrong."""
 
-    __slots__ = ("bodies", "callers", "computation", "entry", "file", "header", "linked", "over", "program", "root")
+    __slots__ = (
+        *("bodies", "body", "callers", "computation", "earlier", "entry", "file", "header", "inside", "linked"),
+        *("over", "program", "root", "texts", "were"),
+    )
 
-    def __init__(self, program: Program, file: str) -> None:
-        self.program, self.file = program, file
+    def __init__(self, program: Program, file: str, earlier: Program) -> None:
+        self.program, self.file, self.earlier = program, file, earlier
         self.computation, self.entry, self.root, self.over = "", False, "", False
+        self.inside, self.were = dict[str, Instruction](), dict[str, Instruction]()
+        self.texts = dict[str, str]()
+        self.body = list[str]()
         self.header = Header("")
         self.bodies: dict[str, list[str]] = {}
         self.callers: dict[str, list[tuple[str, str]]] = {}
         self.linked: list[tuple[module.Instruction, str]] = []
 
     def take(self, event: Event) -> None:
+        """What is no instruction."""
         program = self.program
-        kind = type(event)
-        if kind is module.Instruction:
-            self._instruction(event)  # type: ignore[arg-type]
-        elif isinstance(event, Begin):
+        if isinstance(event, Begin):
             self.computation, self.entry = event.name, event.entry
+            self.inside = program.named.setdefault(event.name, {})
+            self.were = self.earlier.named.get(event.name, {})
+            self.body = self.bodies.setdefault(event.name, [])
         elif isinstance(event, Header):
             if program.name:
                 problem = f"a second module, {shorten(event.name, 60)!r}: one file holds one"
@@ -211,30 +238,69 @@ class _Reader:
         self.program.errors.append(error)
         self.over = True
 
-    def _instruction(self, of: module.Instruction) -> None:
-        program, computation, opcode = self.program, self.computation, of.opcode
-        calls = of.calls if opcode in _CALLERS or opcode in SAYING or opcode in OPCODES else ()
-        said = ""
-        if opcode in SAYING:
-            said = _said(of, calls, {name: _words(self.bodies.get(name, ())) for _, name in calls})
-        elif opcode == "constant":
-            said = of.inside if len(of.inside) < MOST_VALUE else hashlib.sha256(of.inside.encode()).hexdigest()
-        found = _placed(of, computation, self.entry, said)
-        program.instructions.append(found)
-        program.shapes[computation, found.name] = found
-        if self.entry and of.root:
-            self.root = found.shape
-        for role, callee in calls:
-            self.callers.setdefault(callee, []).append((role, computation))
-        if opcode != "parameter":
-            way = _DIRECTION.search(of.attributes) if opcode == "compare" else None
-            body = self.bodies.setdefault(computation, [])
+    def instruction(self, of: module.Instruction) -> None:
+        """One instruction. Texts that are known already are not kept twice."""
+        name, shape, opcode, inside, attributes, line, root, operands = of
+        computation, calls = self.computation, ()
+        said = called = sharding = ""
+        number = element = -1
+        if opcode == "parameter":
+            number = of.number
+            if self.entry and number >= 0:
+                sharding = of.sharding
+        else:
+            body = self.body
+            if opcode in _CALLING:
+                calls = of.calls
+                for role, callee in calls:
+                    self.callers.setdefault(callee, []).append((role, computation))
+                    if not called and opcode in ("fusion", "call") and role in ("calls", "to_apply"):
+                        called = callee
+                if opcode in SAYING:
+                    said = _said(of, calls, {callee: _words(self.bodies.get(callee, ())) for _, callee in calls})
+            elif opcode == "constant":
+                said = inside if len(inside) < MOST_VALUE else hashlib.sha256(inside.encode()).hexdigest()
+            elif opcode == "get-tuple-element":
+                element = of.element
             if len(body) < MOST_NESTED:  # a reduction has a few; of the rest nobody asks
+                way = _DIRECTION.search(attributes) if opcode == "compare" else None
                 body.append(opcode if way is None else f"{opcode}:{way[1]}")
+        was = self.were.get(name)
+        op_name = of.op_name if attributes else ""
+        if was is not None:
+            name = was.name
+            op_name = was.op_name if was.op_name == op_name else op_name
+        if was is not None and was.operands == operands:
+            operands = was.operands
+        elif operands:
+            here = self.inside
+            operands = tuple([here[each].name if each in here else each for each in operands])
+        kept = "concat-bitcast" if opcode == "custom-call" and of.target == "ConcatBitcast" else opcode
+        texts = self.texts
+        shape = texts.setdefault(shape, shape)
+        found = Instruction(
+            name,
+            texts.setdefault(kept, kept),
+            shape,
+            computation,
+            line,
+            operands,
+            op_name,
+            number,
+            called,
+            self.entry,
+            sharding,
+            said,
+            root,
+            element,
+        )
+        self.inside[name] = found
+        if root and self.entry:
+            self.root = shape
         if opcode in OPCODES:
             self.linked.append((of, computation))
         elif opcode == "custom-call":
-            program.customs.append(_custom(of, found))
+            self.program.customs.append(_custom(of, found))
 
     def end(self) -> None:
         """What is known only once everything was read."""
@@ -244,7 +310,7 @@ class _Reader:
             program.parameters, program.results = [i.shape for i in entered], list(arrays(self.root))
         channels = Counter(_channel(of) for of, _ in self.linked)
         for of, computation in self.linked:
-            own = program.shapes[computation, of.name]
+            own = program.named[computation][of.name]
             given = [program.operand(own, k) for k in range(len(own.operands))]
             operands = [a for each in given if each is not None for a in arrays(each.shape)]
             started = of.opcode.endswith("-start") and of.opcode != "all-reduce-start"
@@ -322,18 +388,3 @@ def _interface(program: Program, header: Header, file: str) -> None:
         return
     if declared is not None:
         program.parameters, program.results = list(declared[0]), list(arrays(declared[1]))
-
-
-def _placed(of: module.Instruction, computation: str, entry: bool, said: str) -> Instruction:
-    opcode, called, number = of.opcode, "", -1
-    if opcode in ("fusion", "call"):
-        called = next((name for role, name in of.calls if role in ("calls", "to_apply")), "")
-    elif opcode == "parameter":
-        number = of.number
-    elif opcode == "custom-call" and of.target == "ConcatBitcast":
-        opcode = "concat-bitcast"
-    sharding = of.sharding if entry and number >= 0 else ""
-    return Instruction(
-        *(of.name, opcode, of.shape, computation, of.line, of.operands, of.op_name),
-        *(number, called, entry, sharding, said, of.root, of.index if opcode == "get-tuple-element" else -1),
-    )

@@ -7,7 +7,8 @@ run; where that leaves several possible, the match says that it is a heuristic.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -69,7 +70,7 @@ def compare(old: File | None, new: File | None, relpath: str, by_cause: bool = F
     """The findings of one dump; None where a state lacks the file. by_cause: each under the one that it comes from."""
     with gc_disabled():
         before = Program() if old is None else read(old.data, old.path)
-        after, broken = (Program(), []) if new is None else read_and_audited(new)
+        after, broken = (Program(), []) if new is None else read_and_audited(new, before)
         path = (new or old).path  # type: ignore[union-attr]
         if old is None or new is None:
             return placed([*broken, gone_or_new(old is None, after.name or before.name)], relpath, path)
@@ -79,10 +80,14 @@ def compare(old: File | None, new: File | None, relpath: str, by_cause: bool = F
         return placed([*broken, *(under_causes(found, after) if by_cause else found)], relpath, path)
 
 
-def read_and_audited(file: File) -> tuple[Program, list[Finding]]:
-    """A dump, read once, and what is wrong with it in itself: broken or missing lines, two layouts for one buffer."""
+def read_and_audited(file: File, before: Program | None = None) -> tuple[Program, list[Finding]]:
+    """A dump, read once, and what is wrong with it in itself: broken or missing lines, two layouts for one buffer.
+
+    before: the program that it is compared with, whose texts are used again.
+    """
     program = Program()
-    found = audit_events(recorded(events(lines_of(file.data), file.path), program, file.path), file.path)
+    given = recorded(events(lines_of(file.data), file.path), program, file.path, before)
+    found = audit_events(given, file.path, contradictions_only=True)
     errors = program.errors or found.errors
     if errors:
         return program, list(map(_mistake, errors))
@@ -368,10 +373,7 @@ def bitcast_pairs(program: Program) -> list[tuple[Instruction, tuple[str, str]]]
 
 def _layouts(before: Program, after: Program) -> list[Finding]:
     """The classes of every instruction's layout that changed."""
-    # what is laid out alike is of no interest, so it is taken out first; where numbers did not change, by its own name
     rounds: list[Round[Instruction]] = [
-        Round(lambda i: (i.shape, i.opcode, i.said, i.name, i.computation, i.op_name), alike=True),
-        Round(lambda i: (i.shape, i.opcode, i.said, i.base, i.op_name), alike=True),
         Round(lambda i: (i.opcode, i.said, i.base, i.op_name, logical(i.shape))),
         Round(lambda i: (i.opcode, i.base, i.op_name, logical(i.shape))),
         Round(
@@ -385,18 +387,19 @@ def _layouts(before: Program, after: Program) -> list[Finding]:
         Round(lambda i: (i.opcode, i.base, logical(i.shape)), match_heuristic="by name and shape"),
         Round(lambda i: None if i.opcode in _TOLD | OPCODES else (i.opcode, i.base, i.op_name, given(i))),
     ]
-    operands = {id(i): p for p in (before, after) for i in p.instructions}
     fused = {i.calls for i in after.instructions if i.opcode == "fusion"}
 
     def given(of: Instruction) -> tuple[str, ...]:
-        each = [operands[id(of)].operand(of, k) for k in range(len(of.operands))]
+        program = before if id(of) in olds else after
+        each = [program.operand(of, k) for k in range(len(of.operands))]
         return tuple(["" if one is None else logical(one.shape) for one in each])
 
     found = []
     # of parameters the entry layout speaks, where it changed
     entered = before.parameters == after.parameters
-    both = ([i for i in p.instructions if entered or i.number < 0 or not i.entry] for p in (before, after))
-    for pair in match(next(both), next(both), rounds):
+    both = [[i for i in side if entered or i.number < 0 or not i.entry] for side in _unlike(before, after)]
+    olds = {id(i) for i in both[0]}
+    for pair in match(*both, rounds):
         old, new = pair.old, pair.new
         if old is None or new is None:
             continue
@@ -416,6 +419,51 @@ def _layouts(before: Program, after: Program) -> list[Finding]:
                     changed = [f for f in changed if f.question not in ("memory_space", "faster_memory")]
                 found += [replace(f, **at) for f in changed]
     return found
+
+
+def _unlike(before: Program, after: Program) -> tuple[list[Instruction], list[Instruction]]:
+    """The instructions of each program without those that the other has just so: they are of no interest.
+
+    First by their own name, where numbers did not change, then by what they are called without it.
+    """
+    olds, news = (
+        [each for name, inside in one.named.items() for each in _unlike_in(inside, other.named.get(name, {}))]
+        for one, other in ((before, after), (after, before))
+    )
+    # one opcode at a time, so that memory holds few keys
+    kinds: dict[str, tuple[list[Instruction], list[Instruction]]] = {}
+    for side, each in ((0, olds), (1, news)):
+        for of in each:
+            kinds.setdefault(of.opcode, ([], []))[side].append(of)
+    left: set[int] = set()
+    for ours, theirs in kinds.values():
+        many = [Counter(map(_what, side)) for side in (ours, theirs)]
+        both = many[0] & many[1]
+        for side in (ours, theirs):
+            common = Counter(both)
+            for of in side:
+                key = _what(of)
+                if common[key] > 0:
+                    common[key] -= 1
+                else:
+                    left.add(id(of))
+    return [of for of in olds if id(of) in left], [of for of in news if id(of) in left]
+
+
+def _unlike_in(inside: Mapping[str, Instruction], others: Mapping[str, Instruction]) -> Iterator[Instruction]:
+    """The instructions of a computation that another of its name has not, by their own names."""
+    for name, of in inside.items():
+        other = others.get(name)
+        if other is None or of.shape != other.shape or of.op_name != other.op_name or _says(of) != _says(other):
+            yield of
+
+
+def _says(of: Instruction) -> tuple[str, str]:
+    return of.opcode, of.said
+
+
+def _what(of: Instruction) -> Hashable:
+    return of.shape, of.opcode, of.said, of.base, of.op_name
 
 
 def _computed(old: Instruction, new: Instruction) -> Finding:

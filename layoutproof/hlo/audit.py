@@ -38,9 +38,14 @@ def audit(lines: Iterable[str], file: str = "", target: str | None = None) -> Au
     return audit_events(events(lines, file), file, target)
 
 
-def audit_events(given: Iterable[Event], file: str = "", target: str | None = None) -> Audit:
-    """The audit of a text that someone else reads too: what `hlotext.lines.events` gives, in its order."""
-    work = _Work(file, target)
+def audit_events(
+    given: Iterable[Event], file: str = "", target: str | None = None, contradictions_only: bool = False
+) -> Audit:
+    """The audit of a text that someone else reads too: what `hlotext.lines.events` gives, in its order.
+
+    contradictions_only: leave out what is no error and no contradiction: buffers, moves, bitcasts, kernels.
+    """
+    work = _Work(file, target, contradictions_only)
     for event in given:
         kind = type(event)
         if kind is Instruction:
@@ -65,14 +70,17 @@ def audit_events(given: Iterable[Event], file: str = "", target: str | None = No
 class _Work:
     """The state between two lines."""
 
-    __slots__ = ("computation", "file", "found", "kernels", "module", "moves", "shapes", "talks", "target")
+    __slots__ = (
+        *("agreed", "computation", "file", "found", "kernels", "module", "moves", "shapes", "sums", "talks", "target"),
+    )
 
-    def __init__(self, file: str, target: str | None) -> None:
-        self.file, self.target = file, target
+    def __init__(self, file: str, target: str | None, contradictions_only: bool = False) -> None:
+        self.file, self.target, self.sums = file, target, not contradictions_only
         self.found = Audit(file)
         self.shapes = Shapes()
         self.kernels: dict[tuple[str, str], list[Finding]] = {}
         self.moves: dict[Key, Move] = {}
+        self.agreed: set[tuple[str | int, ...]] = set()
         self.module = ModuleState(Header(""))
         self.computation = ComputationState("", False, 0)
         self.talks = Reading()
@@ -104,29 +112,31 @@ class _Work:
             return
         computation, opcode = self.computation, of.opcode
         computation.add(of, shape)
-        self.talks.instruction(of, shape)
-        for array in shape.arrays:
-            if array.unknown:
-                self.found.add_unknown("layout", array.text, array.unknown, of.line)
+        if self.sums:
+            computation.count(of, shape)
+            self.talks.instruction(of, shape)
+            for array in shape.arrays:
+                if array.unknown:
+                    self.found.add_unknown("layout", array.text, array.unknown, of.line)
         if opcode == "parameter" or opcode == "constant":
             return
         if opcode == "bitcast" or opcode in copies.OPCODES:
             source = computation.shape_of(of, 0)
             if source is not None:
                 self._bitcast(of, source, shape) if opcode == "bitcast" else self._move(of, source, shape)
-        elif opcode in collectives.OPCODES:
+        elif opcode in collectives.OPCODES and self.sums:
             given = [computation.shape_of(of, k) for k in range(len(of.operands))]
             self.talks.collective(of, given, shape, self.module.header, self.module.location(of))
-        elif opcode == "custom-call":
+        elif opcode == "custom-call" and self.sums:
             self.found.targets[of.target] += 1
             if of.target == TARGET:
                 self._kernel(of)
-        if self.module.header.scheduled:
+        if self.module.header.scheduled and (opcode in consistency.TWICE or opcode in consistency.CALLERS):
             operands = [computation.shape_of(of, k) for k in range(len(of.operands))]
             known = [operand for operand in operands if operand is not None]
             if len(known) == len(operands) and known:
                 if opcode in consistency.TWICE:
-                    self._contradicted(consistency.of_instruction(of, known, shape))
+                    self._consistent(of, known, shape)
                 if opcode in consistency.CALLERS:
                     self.module.calls.append(
                         consistency.CallSite(of.line, of.name, opcode, of.calls, tuple(known), shape)
@@ -140,6 +150,8 @@ class _Work:
         if source.arrays[0].space != target.arrays[0].space and not self.computation.respaced:
             what = f"bitcast {shorten(of.name, 40)} cannot change the memory space"
             self.computation.respaced.append(consistency.Contradiction(of.line, what, source.text, target.text))
+        if not self.sums:
+            return
         key = (source.text, target.text)
         casts = self.found.casts.get(key)
         if casts is None:
@@ -155,6 +167,7 @@ class _Work:
             target = target.elements[0] if target.elements else target
         if len(source.arrays) != len(target.arrays):
             self._contradicted([consistency.Contradiction(of.line, f"{of.opcode} {of.name}", source.text, target.text)])
+        if len(source.arrays) != len(target.arrays) or not self.sums:
             return
         permutation = of.dimensions if of.opcode == "transpose" else None
         for one, other in zip(source.arrays, target.arrays, strict=True):
@@ -183,6 +196,14 @@ class _Work:
                 self.found.add_unknown(found.question, "Mosaic kernel", found.reason, of.line)
             elif found.verdict is Verdict.REFUTED:
                 self.found.wrong_kernels.append(replace(found, line=of.line))
+
+    def _consistent(self, of: Instruction, operands: list[Shape], result: Shape) -> None:
+        """What an instruction contradicts its operands in; the same shapes are looked at once."""
+        key = (of.opcode, of.element if of.opcode == "get-tuple-element" else -1, result.text)
+        whole = (*key, *[operand.text for operand in operands])
+        if whole not in self.agreed:
+            found = consistency.of_instruction(of, operands, result)
+            self._contradicted(found) if found else self.agreed.add(whole)
 
     def _contradicted(self, found: list[consistency.Contradiction]) -> None:
         self.found.contradicted += len(found)

@@ -46,18 +46,23 @@ class ComputationState:
         self.root_opcode = ""
 
     def add(self, of: Instruction, shape: Shape) -> None:
-        """One instruction: its name, its memory, where it comes from."""
+        """One instruction: its name, and where it comes from."""
         self.shapes[of.name] = shape
         opcode = of.opcode
         if opcode == "parameter":
-            self.parameters[of.number] = shape
+            number = of.number
+            self.parameters[number] = shape
             if self.entry:
-                self.given[of.number] = of
-            self.origins[of.name] = of.number
-        elif of.operands and of.operands[0] in self.origins and _handed_on(of):
+                self.given[number] = of
+                self.origins[of.name] = number
+        elif self.entry and of.operands and of.operands[0] in self.origins and _handed_on(of):
             self.origins[of.name] = self.origins[of.operands[0]]
         if of.root:
             self.root, self.root_opcode = shape, opcode
+
+    def count(self, of: Instruction, shape: Shape) -> None:
+        """The memory that one instruction has of its own."""
+        opcode = of.opcode
         role = opcode if opcode in ("parameter", "constant") else "value"
         for array in memory.own(of, shape, self.entry):
             if array.layout is not None:
@@ -82,7 +87,8 @@ class ComputationState:
     def forget(self) -> None:
         """What is not needed any more once the computation ends: a program has many, and all are kept until its end."""
         self.shapes = self.origins = _NONE
-        self.buffers = {key: (array, _place_only(of), n) for key, (array, of, n) in self.buffers.items()}
+        self.buffers = {key: (array, _place_only(of), n) for key, (array, of, n) in self.buffers.items()} or _NONE
+        self.moves, self.given = self.moves or _NONE, self.given or _NONE
 
 
 class ModuleState:

@@ -10,8 +10,7 @@ write it, is put on such lines by `statements`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from layoutproof.core.errors import LayoutError, shorten
@@ -46,6 +45,10 @@ MOST_HEAD = 1000
 """Lines between a computation's name and its first bracket."""
 _NEEDS = {"fusion": "calls=", "call": "to_apply=", "while": "body="}
 """What says which computation an instruction runs, without which XLA's own parser refuses it."""
+_LOOKED_AT = frozenset((*_NEEDS, "constant"))
+"""Opcodes whose instructions can be wrong in themselves."""
+_Plain = tuple[bool, str, str, str, str, str, int]
+"""A statement, or the tuple that it would be: to make one takes a tenth of the time of its line."""
 STARTS = ("HloModule", "BufferAssignment")
 """What the first line of a module, or of a buffer assignment, starts with."""
 _SIGNATURE = re.compile(
@@ -119,6 +122,18 @@ class _Lines(Iterator[str]):
     def __next__(self) -> str:
         return self.seen.pop() if self.seen else next(self.given)
 
+    def __iter__(self) -> Iterator[str]:
+        """The same lines, without a call for each: a dump has millions."""
+        while True:
+            while self.seen:
+                yield self.seen.pop()
+            for line in self.given:
+                yield line
+                if self.seen:
+                    break
+            else:
+                return
+
     def back(self, lines: list[str]) -> None:
         """These lines come next."""
         self.seen += reversed(lines)
@@ -172,10 +187,12 @@ class _Reader:
             yield header
             # XLA never prints a module without it: where it is missing, somebody wrote the text, and it is small
             self.printed = "entry_computation_layout=" in header.attributes
-            for event in self._computations(header) if self.printed else _completed([*self._computations(header)]):
-                if isinstance(event, LayoutError):
-                    whole = False
-                yield event
+            if self.printed:
+                whole = yield from self._computations(header)
+            else:
+                inside = _completed([*self._computations(header)])
+                whole = not any(isinstance(event, LayoutError) for event in inside)
+                yield from inside
         else:
             whole = False
             yield header.at(self.file, header.line or number)
@@ -209,8 +226,8 @@ class _Reader:
             return error
         return header
 
-    def _computations(self, header: Header) -> Iterator[Event]:
-        """The computations of a module."""
+    def _computations(self, header: Header) -> Generator[Event, None, bool]:
+        """The computations of a module; returns whether nothing is wrong with them."""
         seen: dict[str, int] = {}
         self.roots = {}
         entry = 0
@@ -222,25 +239,25 @@ class _Reader:
             begins = computation_line(self.line) or self._beginning()
             if begins is None:
                 yield self.wrong(f"neither a computation nor a table of this format: {shorten(self.line, 60)!r}")
-                return
+                return False
             name, is_entry = begins
             if name in seen:
                 yield self.wrong(
                     f"the computation {shorten(name, 60)} is here a second time; first on line {seen[name]}"
                 )
-                return
+                return False
             if is_entry and entry:
                 yield self.wrong(f"a second ENTRY computation in one module; the first is on line {entry}")
-                return
+                return False
             seen[name] = number
             entry = number if is_entry else entry
             yield Begin(name, is_entry, number)
-            for event in self._computation(name):
-                yield event
-                if isinstance(event, LayoutError):
-                    return
+            if not (yield from self._computation(name)):
+                return False
         if not entry and (self.printed or not seen):
             yield self.wrong(f"the module {shorten(header.name, 60)} ends without an ENTRY computation: cut short?")
+            return False
+        return True
 
     def _tables(self, header: Header) -> None:
         table = ""
@@ -281,8 +298,8 @@ class _Reader:
             self.number -= 1
         return head[2], bool(head[1])
 
-    def _computation(self, name: str) -> Iterator[Event]:
-        """The instructions after the line that begins a computation, and its End."""
+    def _computation(self, name: str) -> Generator[Event, None, bool]:
+        """The instructions after the line that begins a computation, and its End; returns whether nothing is wrong."""
         first, file = self.number, self.file
         defined: dict[str, int] = {}
         shapes: dict[str, str] = {}
@@ -293,7 +310,7 @@ class _Reader:
         for line in self.lines:
             number += 1
             found = match(line)
-            pieces: list[Statement] = []
+            pieces: Sequence[_Plain] = ()
             ended = False
             if found is not None:
                 root, own, shape, opcode = found.groups()
@@ -310,7 +327,7 @@ class _Reader:
                 if end < start:
                     problem = f"the line ends inside the operands of {shorten(own, 60)}: cut short?"
                 if not problem:
-                    pieces = [Statement(root is not None, own, shape, opcode, inside, attributes, number)]
+                    pieces = ((root is not None, own, shape, opcode, inside, attributes, number),)
             elif line.lstrip().startswith("}"):
                 self.line, self.number = line, number
                 break
@@ -326,15 +343,17 @@ class _Reader:
                     self.line, self.number = line, here
                     yield self.wrong(problem) if problem else self._no_instruction(line, name, first)
                     self._past(line, number)
-                    return
+                    return False
                 if ended:
                     self.line, self.number = rest, number
-            for root_, own, shape, opcode, inside, attributes, where in pieces:
+            for piece in pieces:
+                root_, own, shape, opcode, inside, attributes, where = piece
                 operands = () if opcode in ("constant", "parameter") else operand_names(inside)
-                piece = Statement(root_, own, shape, opcode, inside, attributes, where)
-                problem = self._problem(piece, defined, rooted)
+                problem = ""
+                if own in defined or (root_ and rooted) or opcode not in OPCODES or opcode in _LOOKED_AT:
+                    problem = self._problem(Statement(*piece), defined, rooted)
                 if not shape and not problem:
-                    shape = inferred(piece, operands, shapes, self.roots)
+                    shape = inferred(Statement(*piece), operands, shapes, self.roots)
                     if not shape:
                         problem = (
                             f"the text has no shape for {shorten(own, 60)}, and that of a {opcode} is not inferred"
@@ -344,7 +363,7 @@ class _Reader:
                     yield self.wrong(problem)
                     self.number = number
                     self.step()
-                    return
+                    return False
                 defined[own], shapes[own] = where, shape
                 for operand in operands:
                     if operand not in defined and (whole := element_of(operand)[0]) not in defined:
@@ -357,7 +376,7 @@ class _Reader:
         else:
             self.line, self.number = "", number
             yield self.wrong(f"the text ends inside the computation {shorten(name, 60)}, which begins on line {first}")
-            return
+            return False
         for operand, where in missing.items():
             shown = f"{shorten(operand, 60)}, an operand on line {where},"
             # XLA prints what an instruction needs before it, scheduled or not, and its own parser wants that
@@ -365,10 +384,10 @@ class _Reader:
             if operand in defined:
                 why = f"is defined after it, on line {defined[operand]}: are lines out of order?"
             yield LayoutError(f"{shown} {why}", file=file, line=where)
-            return
+            return False
         if not defined or not (rooted or not self.printed):
             yield self.wrong(f"the computation {shorten(name, 60)} has no ROOT: are lines missing?")
-            return
+            return False
         self.roots[name] = result
         yield End(number)
         rest = _AFTER.sub("", joined([self.line]))
@@ -376,6 +395,7 @@ class _Reader:
             self.line = rest
         else:
             self.step()
+        return True
 
     def _gathered(self, line: str, number: int) -> tuple[int, list[Statement], str]:
         """(number of the last line taken, instructions, what follows the computation's end) from a line on.
@@ -471,7 +491,7 @@ def _completed(events: list[Event]) -> list[Event]:
         elif isinstance(event, Instruction):
             inside.append(k)
         elif isinstance(event, End) and not any(events[each].root for each in inside):  # type: ignore[union-attr]
-            events[inside[-1]] = replace(events[inside[-1]], root=True)  # type: ignore[type-var]
+            events[inside[-1]] = events[inside[-1]]._replace(root=True)  # type: ignore[union-attr]
     return events
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.hlotext.texts import balanced, element_of, element_text, parts
@@ -17,6 +18,8 @@ _CALLED = re.compile(
     r"|select|scatter)=(\{[^}]*\}|%?[\w.\-]+)"
 )
 _END_OF_CALLS = re.compile(r"(?:^|, )(?:sharding|frontend_attributes|metadata|backend_config)=")
+_NO_CALLS = ("metadata=", "index=", "sharding=")
+"""What an instruction that names no computation says first; of a get-tuple-element its index."""
 _TARGET = re.compile(r'custom_call_target="((?:[^"\\]|\\.)*)"')
 _OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
 _FRAME = re.compile(r"\bstack_frame_id=(\d+)")
@@ -28,9 +31,8 @@ _PLAIN = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,]*')
 _INDEX = re.compile(r"(?:^|, )index=(\d+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Instruction:
-    """One instruction as printed.
+class Instruction(NamedTuple):
+    """One instruction as printed; a tuple, since a dump has millions.
 
     name: without `%`.  shape: the result's text, layout included.  inside: the text between the opcode's parentheses.
     attributes: the text after them, without the comma.  line: 1-based in its file.  root: its computation's result.
@@ -49,8 +51,10 @@ class Instruction:
     @property
     def number(self) -> int:
         """Which parameter this is; -1 for anything else."""
+        if self.opcode != "parameter":
+            return -1
         text = self.inside.strip()
-        return int(text) if self.opcode == "parameter" and text.isdigit() else -1
+        return int(text) if text.isdigit() else -1
 
     @property
     def calls(self) -> tuple[tuple[str, str], ...]:
@@ -60,7 +64,7 @@ class Instruction:
         (('condition', 'c.1'), ('body', 'b'))
         """
         text = self.attributes
-        if "=" not in text:
+        if "=" not in text or text.startswith(_NO_CALLS):
             return ()
         end = _END_OF_CALLS.search(text)
         found = []
@@ -77,7 +81,13 @@ class Instruction:
     @property
     def op_name(self) -> str:
         """metadata's op_name, as printed."""
-        return _first(_OP_NAME, self.attributes) if 'op_name="' in self.attributes else ""
+        text = self.attributes
+        start = text.find('op_name="')
+        if start < 0:
+            return ""
+        start += len('op_name="')
+        found = text[start : text.find('"', start)]
+        return found if "\\" not in found else _first(_OP_NAME, text)
 
     @property
     def dimensions(self) -> tuple[int, ...] | None:
@@ -130,8 +140,8 @@ class Instruction:
         return self.attributes[at + len("backend_config=") :] if at >= 0 else ""
 
     @property
-    def index(self) -> int:
-        """`index=`, as of get-tuple-element; -1 without it."""
+    def element(self) -> int:
+        """`index=`, as of get-tuple-element: which element of the tuple; -1 without it."""
         found = _INDEX.search(self.attributes)
         return int(found[1]) if found else -1
 

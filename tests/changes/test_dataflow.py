@@ -78,3 +78,62 @@ def test_the_gate_denies_it(tmp_path: Path) -> None:
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 1, (name, done.stdout)
         assert "deny     operands" in done.stdout
+
+
+BELOW = """HloModule flow, is_scheduled=true, entry_computation_layout=\
+{(f32[8,128]{1,0}, f32[8,128]{1,0})->f32[8,128]{1,0}}
+
+ENTRY %main (a: f32[8,128], b: f32[8,128]) -> f32[8,128] {
+  %a = f32[8,128]{1,0} parameter(0), metadata={op_name="a"}
+  %b = f32[8,128]{1,0} parameter(1), metadata={op_name="b"}
+  %sine.1 = f32[8,128]{1,0} sine(%a), metadata={op_name="jit(f)/wave"}
+  %divide.1 = f32[8,128]{1,0} divide(%sine.1, %b), metadata={op_name="jit(f)/div"}
+  ROOT %subtract.1 = f32[8,128]{1,0} subtract(%divide.1, %b), metadata={op_name="jit(f)/sub"}
+}
+"""
+
+
+@pytest.mark.fast
+def test_a_swap_below_another_change_is_seen() -> None:
+    """The cosine changes all that is computed from it; what is swapped there is said all the same, and nothing else."""
+    changed = BELOW.replace(" sine(%a)", " cosine(%a)").replace("%sine.1", "%cosine.7")
+    assert not operands(BELOW, changed)
+    swapped = changed.replace("subtract(%divide.1, %b)", "subtract(%b, %divide.1)")
+    assert operands(BELOW, swapped) == ["subtract (jit(f)/sub)"]
+    both = swapped.replace("divide(%cosine.7, %b)", "divide(%b, %cosine.7)")
+    assert operands(BELOW, both) == ["divide (jit(f)/div)", "subtract (jit(f)/sub)"]
+
+
+FUSED = """HloModule flow, is_scheduled=true, entry_computation_layout=\
+{(f32[8,128]{1,0}, f32[8,128]{1,0})->f32[8,128]{1,0}}
+
+%fused (p: f32[8,128], q: f32[8,128]) -> f32[8,128] {
+  %p = f32[8,128]{1,0} parameter(0)
+  %q = f32[8,128]{1,0} parameter(1)
+  ROOT %subtract.1 = f32[8,128]{1,0} subtract(%p, %q), metadata={op_name="jit(f)/sub"}
+}
+
+ENTRY %main (a: f32[8,128], b: f32[8,128]) -> f32[8,128] {
+  %a = f32[8,128]{1,0} parameter(0), metadata={op_name="a"}
+  %b = f32[8,128]{1,0} parameter(1), metadata={op_name="b"}
+  ROOT %fusion = f32[8,128]{1,0} fusion(%a, %b), kind=kLoop, calls=%fused
+}
+"""
+
+
+@pytest.mark.fast
+def test_a_fusion_whose_operands_are_numbered_otherwise_is_the_same() -> None:
+    """As libtpu numbers them for two generations; swapped within alone, or without alone, it is another program."""
+    inside = ("subtract(%p, %q)", "subtract(%q, %p)")
+    outside = ("fusion(%a, %b)", "fusion(%b, %a)")
+    assert not operands(FUSED, FUSED.replace(*inside).replace(*outside))
+    assert operands(FUSED, FUSED.replace(*inside)) == ["subtract (jit(f)/sub)"]
+    assert operands(FUSED, FUSED.replace(*outside)) == ["subtract (jit(f)/sub)"]
+    total = FUSED.replace("subtract", "add")
+    assert not operands(total, total.replace(*outside))
+
+
+@pytest.mark.fast
+def test_a_computation_that_calls_itself_has_an_end() -> None:
+    looped = FUSED.replace("subtract(%p, %q)", "call(%p, %q), to_apply=%fused")
+    assert not operands(looped, looped.replace("calls=%fused", "calls=%fused, frontend_attributes={a=1}"))

@@ -149,3 +149,52 @@ def test_rules_in_a_spec_file() -> None:
     assert read((HEAD + with_rules).encode(), "a.yaml").gate == {"moved": "warn"}
     assert read((HEAD + with_rules).encode(), "a.yaml").errors == ()
     assert found(with_rules, with_rules) == []
+
+
+PROGRAMS = """\
+programs:
+  step: {dump: step.hlo}
+checks:
+  - {peak_memory: step, at_most: 12GiB}
+  - {copies: step, at_most: 1MiB, entry_at_most: 0 bytes}
+  - {collectives: step, kind: [all-gather, all-reduce], axes: data, at_most: 1MiB}
+  - {program_padding: step, at_most: 5%}
+  - {donated: step, of: [x, y]}
+  - {replicated: step, above: 1MiB}
+  - {vmem: step, at_most: 16MiB, of: matmul}
+  - {estimated_cycles: step, at_most: 1000}
+  - {layout: step, of: x, is: "f32[8,128]{1,0}"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "looser"),
+    [
+        ("peak_memory: step, at_most: 12GiB", "peak_memory: step, at_most: 13GiB", True),
+        ("peak_memory: step, at_most: 12GiB", "peak_memory: step, at_most: 11GiB", False),
+        ("peak_memory: step, at_most: 12GiB", "peak_memory: step, at_most: 12288MiB", None),
+        ("at_most: 1MiB, entry_at_most: 0 bytes", "at_most: 1MiB", True),
+        ("at_most: 1MiB, entry_at_most: 0 bytes", "entry_at_most: 0 bytes, at_most: 1048577", True),
+        ("kind: [all-gather, all-reduce], ", "kind: all-gather, ", True),
+        ("kind: [all-gather, all-reduce], ", "kind: [all-reduce, all-gather], ", None),
+        ("kind: [all-gather, all-reduce], ", "", False),
+        ("axes: data, ", "axes: [data, model], ", False),
+        ("axes: data, ", "axes: model, ", True),
+        ("at_most: 5%", "at_most: 5.1%", True),
+        ("at_most: 5%", "at_most: 4%", False),
+        ("of: [x, y]", "of: [x]", True),
+        ("of: [x, y]", "of: [y, x, z]", False),
+        ("above: 1MiB", "above: 2MiB", True),
+        ("above: 1MiB", "above: 1KiB", False),
+        ("at_most: 16MiB, of: matmul", "at_most: 16MiB", False),
+        ("at_most: 1000", "at_most: 1001", True),
+        ("at_most: 1000", "at_most: 999", False),
+        ('"f32[8,128]{1,0}"', '"f32[8,128]{0,1}"', True),
+        ("above: 1MiB}", "above: 1MiB, expect: refuted}", True),
+    ],
+)
+def test_a_claim_about_a_program_is_not_loosened_in_silence(was: str, now: str, looser: bool | None) -> None:
+    """True: it demands less; False: it demands more; None: it says the same. The program itself is not there."""
+    assert was in PROGRAMS
+    changed = {f.question for f in found(PROGRAMS, PROGRAMS.replace(was, now))}
+    assert changed & {"loosened", "tightened"} == {True: {"loosened"}, False: {"tightened"}, None: set()}[looser]
