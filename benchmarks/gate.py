@@ -1,10 +1,15 @@
-"""How long the gate takes: two HLO dumps of 10 MB, and 1,000 layouts of which nothing changed, whole processes.
+"""How long the gate takes: two HLO dumps of 10 and of 40 MB, 20 records, 1,000 layouts of which nothing changed.
+
+Whole processes, from the start of Python.
 
 python benchmarks/gate.py        prints one line per measurement: what, seconds (best of three), peak memory
 """
 
 from __future__ import annotations
 
+import dataclasses
+import gzip
+import json
 import os
 import random
 import resource
@@ -14,7 +19,6 @@ import tempfile
 import time
 from pathlib import Path
 
-MEGABYTES = 10
 FUSION = """
 %fused_computation.{k} (param_0.{k}: bf16[{n},{m}], param_1.{k}: f32[{n},{m}]) -> bf16[{n},{m}] {{
   %param_0.{k} = bf16[{n},{m}]{{1,0:T(8,128)(2,1)S(1)}} parameter(0)
@@ -28,12 +32,12 @@ FUSION = """
 """
 
 
-def dump(seed: int, changed: float) -> str:
+def dump(seed: int, changed: float, megabytes: float) -> str:
     """A module of so many megabytes whose instruction numbers depend on the seed; `changed`: layouts that differ."""
     chance, numbers = random.Random(0), random.Random(seed)
     entry = "{(bf16[64,128]{1,0:T(8,128)(2,1)})->bf16[64,128]{1,0:T(8,128)(2,1)}}"
     parts, size = [f"HloModule jit_f, is_scheduled=true, entry_computation_layout={entry}\n"], 0
-    while size < MEGABYTES * 1_000_000:
+    while size < megabytes * 1_000_000:
         n, m = chance.choice((64, 128, 256, 320, 1000)), chance.choice((128, 256, 384, 512, 2048))
         k = len(parts)
         part = FUSION.format(k=k, l=k + 10_000_000 + numbers.randrange(10_000_000), n=n, m=m)
@@ -54,6 +58,24 @@ def specs(count: int) -> str:
     lines += [f"  l{k}: bf16[{chance.randint(1, 4096)},{k + 1}]{{1,0:T(8,128)(2,1)}}" for k in range(count)]
     lines += ["checks:", *(f"  - injective: l{k}" for k in range(count))]
     return "\n".join(lines) + "\n"
+
+
+def records(folder: Path, count: int = 20) -> None:
+    """Two folders of the records of so many compiled programs, another peak of memory in one of them."""
+    root = Path(__file__).resolve().parents[1]
+    sys.path.insert(0, str(root))
+    from layoutproof.programs.reading import record_of
+    from layoutproof.programs.record import Memory
+
+    with gzip.open(root / "tests" / "cases" / "programs.jsonl.gz", "rt") as lines:
+        cases = [json.loads(next(lines)) for _ in range(count)]
+    for state in ("old", "new"):
+        (folder / state).mkdir()
+        for k, case in enumerate(cases):
+            peak = case["memory"]["peak"] + (k == 0 and state == "new")
+            record = record_of(case["text"].splitlines(keepends=True), case["name"])
+            record = dataclasses.replace(record, memory=Memory(**{**case["memory"], "peak": peak}))
+            (folder / state / f"{k}.json").write_text(record.to_json())
 
 
 def measure(what: str, folder: Path, *arguments: str, times: int = 3) -> None:
@@ -88,10 +110,14 @@ def main() -> None:
         measure("gate --lock, 1,000 layouts", folder, "gate", "--lock", times=1)
         measure("gate against the lock, nothing kept", folder, "gate", times=1)
         measure("gate against the lock, warm", folder, "gate")
-        for file, seed, changed in (("a.txt", 1, 0.0), ("b.txt", 2, 0.0), ("c.txt", 3, 0.01)):
-            (folder / file).write_text(dump(seed, changed))
-        measure("gate of two 10 MB dumps, other numbers only", folder, "gate", "a.txt", "b.txt")
-        measure("gate of two 10 MB dumps, 1 % of the layers changed", folder, "gate", "a.txt", "c.txt", "--new-only")
+        records(folder)
+        measure("gate of 20 records, one of them changed", folder, "gate", "old", "new")
+        for size in (10, 40):
+            for file, seed, changed in (("a.txt", 1, 0.0), ("b.txt", 2, 0.0), ("c.txt", 3, 0.01)):
+                (folder / file).write_text(dump(seed, changed, size))
+            what = f"gate of two {size} MB dumps"
+            measure(f"{what}, other numbers only", folder, "gate", "a.txt", "b.txt")
+            measure(f"{what}, 1 % of the layers changed", folder, "gate", "a.txt", "c.txt", "--new-only")
 
 
 if __name__ == "__main__":

@@ -6,16 +6,17 @@ import datetime
 import json
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.changes import compare, drift, rules, states
-from layoutproof.changes.lock import Lock, read_lock
 from layoutproof.changes.lock_head import MAX_LOCK, NAME
-from layoutproof.changes.report import Progress
+from layoutproof.changes.report import Judges, Progress
 from layoutproof.changes.rules import Rules
+from layoutproof.compiler.libtpu import library_at
 from layoutproof.compiler.tracing import MAX_CONFIG, Tracing, here, only, stated
 from layoutproof.compiler.workers import Workers
 from layoutproof.core.errors import LayoutError
@@ -23,6 +24,9 @@ from layoutproof.core.files import read
 from layoutproof.core.finding import Answer, Finding, Report, unknown, wrong_input
 from layoutproof.core.result import Verdict
 from layoutproof.formats import render
+
+if TYPE_CHECKING:
+    from layoutproof.changes.lock import Lock
 
 NOTHING = "nothing to compare: give two states, or a git revision, or write layoutproof.lock"
 
@@ -62,6 +66,8 @@ def gate(
     *,
     against: str | None = None,
     paths: Sequence[str | PathLike[str]] = (),
+    compile_base: bool = False,
+    libtpu: Sequence[str | PathLike[str]] = (),
     new_only: bool = False,
     accept_approvals: bool = False,
     jobs: int = 1,
@@ -77,7 +83,10 @@ def gate(
         old: A file or a folder; with `new`, the state before; `layoutproof.lock` where nothing is given.
         new: The state after, as `old`.
         against: A git revision to compare `paths` with, instead of `old` and `new`; nothing is checked out.
-        paths: With `against`, files and folders; by default `specs`.
+        paths: With `against`, and with two of `libtpu`, files and folders; by default `specs`.
+        compile_base: With `against`, whether the programs of spec files are compiled from that revision's code too, in
+            a work tree and processes of its own: that code is run.
+        libtpu: Paths. One: what compiles the programs of spec files. Two: the same programs compiled with both.
         new_only: Whether to leave out what is allowed or approved.
         accept_approvals: Whether approvals that the change itself adds count.
         jobs: Processes; 0 is one per core.
@@ -92,22 +101,49 @@ def gate(
         LayoutError: There is nothing to compare, or a state cannot be read. What is wrong within a file is a finding.
     """
     given = (old is not None) + (new is not None)
-    if given == 1 or (given and (against is not None or paths)) or (paths and against is None):
+    libraries = tuple(map(library_at, libtpu))
+    both = len(libraries) == 2
+    if given == 1 or (given and (against is not None or paths or both)) or (paths and against is None and not both):
         raise LayoutError("give two states, or a revision to compare paths with, or nothing to compare with the lock")
-    names = tuple(map(str, paths if against is not None else (old, new) if given else ()))
+    if len(libraries) > 2 or (both and against is not None):
+        raise LayoutError("two libtpu are compared with each other, and one compiles what is compared")
+    if compile_base and against is None:
+        raise LayoutError("the base to compile is a git revision: give against")
+    names = tuple(map(str, (old, new) if given else paths))
     run = workers or Workers(jobs)
-    with only(_allowed(names, against) if trace else here(on=False)):
-        return Changes(_report(names, against, run, progress, new_only, accept_approvals))
+    how = _How(run, progress, new_only, accept_approvals, compile_base, libraries)
+    with only(_allowed(names if given else (), against) if trace else here(on=False)):
+        return Changes(_of_compilers(names, how) if both else _report(names, against, how))
 
 
-def _report(
-    paths: tuple[str, ...],
-    against: str | None,
-    workers: Workers,
-    progress: Progress | None,
-    new_only: bool,
-    accept: bool,
-) -> Report:
+@dataclass(frozen=True, slots=True)
+class _How:
+    """How a report is made: the options of `gate` that are no states."""
+
+    workers: Workers
+    progress: Progress | None
+    new_only: bool
+    accept: bool
+    compile_base: bool
+    libraries: tuple[str, ...]
+
+    @property
+    def library(self) -> str:
+        return self.libraries[0] if self.libraries else ""
+
+
+def _of_compilers(paths: tuple[str, ...], how: _How) -> Report:
+    """The same programs under two compilers."""
+    from layoutproof.changes import compilers
+
+    today = datetime.datetime.now(tz=datetime.UTC).date()
+    kept = rules.rules_of(rules.pyproject())
+    state = states.here(paths or ("specs",))
+    judges = Judges(kept, None, today, how.accept)
+    return compilers.compare(state, how.libraries, judges, how.workers, how.progress, how.new_only)
+
+
+def _report(paths: tuple[str, ...], against: str | None, how: _How) -> Report:
     today = datetime.datetime.now(tz=datetime.UTC).date()
     config = rules.pyproject()
     before: Rules | None = None
@@ -117,7 +153,7 @@ def _report(
         # the nearest one of the old state, which need not be where the nearest is now
         then = states.nearest_at(against, rules.PYPROJECT)
         before = rules.rules_in(then[1], f"{then[0]} at {against}") if then else {}
-        lock = _lock_at(against, today, workers)
+        lock = _lock_at(against, today, how.workers)
     elif len(paths) == 2:
         old, new = states.pair(*paths)
         first, second = map(rules.pyproject, map(Path, paths))
@@ -129,21 +165,24 @@ def _report(
             config = second
         lock = _lock_above(Path(paths[0]))
     elif not paths:
-        return _against_lock(rules.rules_of(config), today, workers, progress, new_only)
+        return _against_lock(rules.rules_of(config), today, how)
     else:
         raise LayoutError(NOTHING)
-    return compare.compare(
-        old,
-        new,
-        rules.rules_of(config),
-        today=today,
-        workers=workers,
-        progress=progress,
-        new_only=new_only,
-        before=before,
-        accept=accept,
-        lock=lock,
-    )
+    with states.work_tree_of(against) if against is not None and how.compile_base else nullcontext("") as base:
+        return compare.compare(
+            old,
+            new,
+            rules.rules_of(config),
+            today=today,
+            workers=how.workers,
+            progress=how.progress,
+            new_only=how.new_only,
+            before=before,
+            accept=how.accept,
+            lock=lock,
+            base=base,
+            library=how.library,
+        )
 
 
 def _allowed(paths: tuple[str, ...], against: str | None) -> Tracing:
@@ -164,6 +203,9 @@ def _lock_at(reference: str, today: datetime.date, workers: Workers) -> Lock | N
     now = Path(NAME)
     if then is None and not os.path.lexists(now):
         return None
+    # what most runs do not need is imported where it is needed
+    from layoutproof.changes.lock import Lock, read_lock
+
     relpath, data = then if then is not None else (NAME, b"")
     lock = Lock() if then is None else read_lock(data, relpath, str(Path(relpath).parent))
     found = list(lock.findings)
@@ -191,6 +233,8 @@ def _lock_above(state: Path) -> Lock | None:
     path = rules.nearest(NAME, state)
     if path is None:
         return None
+    from layoutproof.changes.lock import read_lock
+
     # paths are within the state: of a folder its files, of a file given by name that file
     start = state.absolute() if state.is_dir() else state.absolute().parent
     try:
@@ -200,13 +244,13 @@ def _lock_above(state: Path) -> Lock | None:
 
 
 def _unread_lock(error: LayoutError, path: Path) -> Lock:
+    from layoutproof.changes.lock import Lock
+
     at = path.as_posix()
     return Lock(findings=(wrong_input("the lock file", error.problem, at, at),))
 
 
-def _against_lock(
-    kept: Rules, today: datetime.date, workers: Workers, progress: Progress | None, new_only: bool
-) -> Report:
+def _against_lock(kept: Rules, today: datetime.date, how: _How) -> Report:
     if not os.path.lexists(NAME):
         raise LayoutError(NOTHING)
-    return drift.compare(Path(NAME), kept, today, workers, progress, new_only)
+    return drift.compare(Path(NAME), kept, today, how.workers, how.progress, how.new_only, how.library)

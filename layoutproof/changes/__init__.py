@@ -9,11 +9,13 @@ classes    the classes of a change of one layout, proved
 specs      what changed between two spec files
 programs   what changed between two HLO dumps
 records    what changed between the records of two compiled programs
+spec_programs  the programs that spec files name, compiled: against the lock, the base, or under two compilers
 traced     what changed in the Pallas calls of user code that a spec file names
 rules      the gate's rules in a pyproject.toml, found and read
 policy     which changes are allowed, and who approved which
 report     what came of each file, judged by the rules
 lock       what a lock file says of specs and, by `lock_programs`, of dumps; its first line is in `lock_head`
+compilers  the same programs under two compilers
 drift      what is here against a lock file
 migrate    what earlier versions wrote, made into what this one reads; lines of lock files by `migrate_lock`
 compare    two states in, one report out

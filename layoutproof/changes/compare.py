@@ -19,10 +19,12 @@ from layoutproof.core.finding import Report, unknown, wrong_input
 if TYPE_CHECKING:
     from layoutproof.changes.lock import Lock
     from layoutproof.changes.program import Program
+    from layoutproof.changes.spec_programs import Was
     from layoutproof.changes.specs import Named
     from layoutproof.programs.record import Record
 
 _TRACED = re.compile(rb"^kernels\s*:", re.MULTILINE)
+_PROGRAMS = re.compile(rb"^programs\s*:", re.MULTILINE)
 _NUMBER = re.compile(r"(?:^|(?<=[/.]))(?:\d+\.)?module_\d+\.")
 
 
@@ -33,6 +35,7 @@ class Pair:
     match_heuristic: how they were matched where names do not say it.
     locked: the Pallas calls of user code that the file names, as the old state's lock has them.
     program: what that lock says of a dump that the old state does not hold itself.
+    was: where it is known what the programs that the file names were.
     """
 
     relpath: str
@@ -41,6 +44,7 @@ class Pair:
     match_heuristic: str = ""
     locked: tuple[Named, ...] = ()
     program: Program | Record | None = None
+    was: Was | None = None
 
 
 def compare(
@@ -55,12 +59,16 @@ def compare(
     before: Rules | None = None,
     accept: bool = False,
     lock: Lock | None = None,
+    base: str = "",
+    library: str = "",
 ) -> Report:
     """What changed from one state to the other, judged.
 
     rules: of the new state's pyproject.toml.  before: of the old one's, which judge; None where both have the same.
     new_only: leave out what is allowed or approved.  accept: whether approvals that only the new state has count.
     lock: the old state's, which says what Pallas calls of user code were; what they are now is traced.
+    base: the folder of the old state's code, where the programs that it names are to be compiled.  library: the path of
+    a libtpu to compile with.
     An interrupt ends the work and gives what has been found so far, said to be a part. Raises LayoutError when there
     is nothing to compare and for rules that cannot be read where there are no others.
     """
@@ -70,6 +78,7 @@ def compare(
         raise LayoutError(f"no spec file, HLO dump or record in {old.label} and {new.label}: nothing to compare")
     if lock is not None:
         pairs = [_with_lock(pair, lock) for pair in pairs]
+    pairs = [_with_programs(pair, lock, base, library) for pair in pairs]
     open_ = [pair for pair in pairs if _differs(pair)]
     work = Work(compare_pair, open_, [pair.relpath for pair in open_], workers, progress)
     judges = Judges(rules, before, today, accept, (*closed, *(lock.findings if lock else ())))
@@ -81,6 +90,10 @@ def compare(
     if traced:
         why = "only user code that is here is run; layoutproof.lock, and kernels --spec, say what other code did"
         notes.append(f"kernels of {_first(traced)}: {why}")
+    named = [p.relpath for p in pairs if p.old and p.new and _names_programs(p.new) and p.was is None]
+    if named:
+        why = "not compiled: layoutproof.lock says what they were, or --compile-base compiles the old revision too"
+        notes.append(f"programs of {_first(named)}: {why}")
     return replace(report, notes=(*report.notes, *notes))
 
 
@@ -140,6 +153,11 @@ def _compare_pair(pair: Pair) -> Compared:
             from layoutproof.changes.traced import drift
 
             changes = replace(changes, findings=(*changes.findings, *drift(pair.locked, after, pair.relpath)))
+        if pair.was is not None and after is not None:
+            from layoutproof.changes import spec_programs
+
+            compiled = spec_programs.drift(pair.was, before, after, pair.relpath)
+            changes = replace(changes, findings=(*changes.findings, *compiled))
         return of_specs(changes, before, after, pair.match_heuristic)
     if any(f is not None and f.is_program for f in (old, new)):
         from layoutproof.changes import records
@@ -175,8 +193,21 @@ def _with_lock(pair: Pair, lock: Lock) -> Pair:
     return replace(pair, program=lock.programs.get(pair.relpath))
 
 
+def _with_programs(pair: Pair, lock: Lock | None, base: str, library: str) -> Pair:
+    if pair.old is None or pair.new is None or not _names_programs(pair.new):
+        return pair
+    from layoutproof.changes.spec_programs import Was
+
+    locked = None if lock is None else lock.records.get(pair.old.relpath)
+    return replace(pair, was=Was(locked, base, library)) if base or locked is not None else pair
+
+
+def _names_programs(file: File) -> bool:
+    return file.is_spec and _PROGRAMS.search(file.data) is not None
+
+
 def _differs(pair: Pair) -> bool:
-    if pair.locked:
+    if pair.locked or pair.was is not None:
         return True  # what user code does is not in these files
     if pair.old is None or pair.new is None or pair.old.data != pair.new.data or pair.old.problem or pair.new.problem:
         return True

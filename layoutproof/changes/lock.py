@@ -45,6 +45,8 @@ def write(files: Iterable[File], paths: Sequence[str]) -> str:
 
     Raises LayoutError for a file with a mistake in it: what cannot be read is not locked.
     """
+    from layoutproof.changes.spec_programs import locked_of
+
     lines = []
     for file in files:
         if unreadable(file):
@@ -60,6 +62,7 @@ def write(files: Iterable[File], paths: Sequence[str]) -> str:
             named = [*spec.layouts, *layouts_of(spec.traced)]
             lines += [line_of(file.relpath, "layout", each.name, _normal(each.value)) for each in named]
             lines += [line_of(file.relpath, "claim", fields_of(c.check), run(c.check).found) for c in spec.claims]
+            lines += [line_of(file.relpath, "program", name, one.as_dict()) for name, one in locked_of(spec)]
     return "\n".join([f"{HEAD} {json.dumps(list(paths))}", *sorted(lines)]) + "\n"
 
 
@@ -91,6 +94,8 @@ def locked(text: str, file: str, earlier: bool = False) -> dict[str, Spec | Prog
             spec = specs.setdefault(relpath, Spec(file))
             if kind == "layout" and isinstance(what, str):
                 specs[relpath] = replace(spec, layouts=(*spec.layouts, Named(what, value, number, 1)))
+            elif kind == "program" and isinstance(what, str):
+                specs[relpath] = replace(spec, records={**spec.records, what: read_record(value, file)})
             elif kind == "claim":
                 claimed = Claimed(_check(what, value, file, number), value)
                 specs[relpath] = replace(spec, claims=(*spec.claims, claimed))
@@ -105,11 +110,13 @@ def locked(text: str, file: str, earlier: bool = False) -> dict[str, Spec | Prog
 class Lock:
     """The old state's lock file. calls: of user code, by the path of the spec file that names them.
 
-    programs: dumps by path.  findings: what is wrong with the lock itself.
+    programs: dumps by path.  records: of the programs that a spec file names, by its path, then by name.
+    findings: what is wrong with the lock itself.
     """
 
     calls: Mapping[str, tuple[Named, ...]] = field(default_factory=dict)
     programs: Mapping[str, Program | Record] = field(default_factory=dict)
+    records: Mapping[str, Mapping[str, Record]] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
 
 
@@ -126,25 +133,38 @@ def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
         return Lock(findings=(unknown("the lock file", why, file, file),))
     calls: dict[str, tuple[Named, ...]] = {}
     programs: dict[str, Program | Record] = {}
+    records_: dict[str, Mapping[str, Record]] = {}
     for relpath, what in locked_.items():
         name = PurePath(os.path.relpath(os.path.join("/", folder, relpath), os.path.join("/", start))).as_posix()
         if isinstance(what, Program | Record):
             programs[name] = what
             continue
+        records_[name] = what.records
         traced = tuple(named for named in what.layouts if ":" in named.name)
         if traced:
             calls[name] = traced
-    return Lock(calls, programs)
+    return Lock(calls, programs, records_)
 
 
-def drift(old: Spec | Program | Record | None, file: File | None, relpath: str) -> Compared:
-    """What changed in one file since the lock was written, and the gate's rules that it has now."""
+def drift(old: Spec | Program | Record | None, file: File | None, relpath: str, library: str = "") -> Compared:
+    """What changed in one file since the lock was written, and the gate's rules that it has now.
+
+    library: the path of a libtpu that compiles the programs that it names.
+    """
     if isinstance(old, Record) or (file is not None and file.is_program):
         return Compared(tuple(records.drift(old if isinstance(old, Record) else None, file, relpath)))
     if isinstance(old, Program) or (file is not None and file.is_dump):
         return Compared(tuple(of_dump(old if isinstance(old, Program) else None, file, relpath)))
     new = None if file is None else read(file.data, file.path)
-    compared = of_specs(compare(old, _normalised(new), relpath), old, new)
+    changes = compare(old, _normalised(new), relpath)
+    if new is not None and new.programs and old is not None:
+        from layoutproof.changes.spec_programs import Was
+        from layoutproof.changes.spec_programs import drift as of_programs
+
+        changes = replace(
+            changes, findings=(*changes.findings, *of_programs(Was(old.records, library=library), None, new, relpath))
+        )
+    compared = of_specs(changes, old, new)
     # a lock says nothing of rules, so those that are here judge
     return replace(compared, before=compared.rules)
 
@@ -156,7 +176,8 @@ def _normalised(new: Spec | None) -> Spec | None:
     named = [*new.layouts, *layouts_of(new.traced)]
     layouts = tuple(replace(each, value=_normal(each.value)) for each in named)
     claims = tuple(Claimed(replace(c.check, layouts=tuple(_layouts_of(c.check)))) for c in new.claims)
-    return replace(new, layouts=layouts, claims=claims, traced=())
+    # what a program was the lock says itself
+    return replace(new, layouts=layouts, claims=claims, traced=(), programs=())
 
 
 def _normal(value: object) -> object:

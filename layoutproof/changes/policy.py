@@ -77,6 +77,7 @@ DEFAULTS = {
     "estimated_cycles": "warn, deny above 5%",
     "constant": "warn",
     "kernel": "warn",
+    "program": "warn",
     "policy": "deny",
     "lock": "deny",
 }

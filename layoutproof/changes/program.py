@@ -294,7 +294,7 @@ class _Reader:
             root,
             element,
         )
-        self.inside[name] = found
+        self.inside[name] = was if was is not None and was == found else found
         if root and self.entry:
             self.root = shape
         if opcode in OPCODES:

@@ -47,8 +47,10 @@ def drift(old: Record | None, file: File | None, relpath: str) -> list[Finding]:
     return placed(found, relpath, file.path)
 
 
-def changes(before: Record, after: Record) -> list[Finding]:
+def changes(before: Record, after: Record, across: bool = False) -> list[Finding]:
     """Everything that changed between two programs, by what their records say.
+
+    across: they were made with two compilers to see what these do otherwise, so that the differences are the answer.
 
     >>> from layoutproof.programs.record import Compiled, Memory
     >>> one, two = (Record("step", memory=Memory(peak=size)) for size in (1000, 1500))
@@ -64,13 +66,14 @@ def changes(before: Record, after: Record) -> list[Finding]:
     if not other:
         found += _amount("estimated_cycles", "estimated cycles", before.cycles, after.cycles, "cycles")
         return found
-    if not found:
-        return []
+    if not found or across:
+        return found
     sides = {"before": before.made.compiler or "not said", "after": after.made.compiler or "not said"}
     why = f"{len(found)} differences may be the compiler's own; cycles are not compared"
-    renew = after.made.command or "layoutproof compile .."
+    renew = f"{after.made.command or 'layoutproof compile ..'} -o DIR"
     fix = (
-        f"make the old record with this compiler ({renew} at the old revision), then write layoutproof.lock with --lock"
+        "compile both with one compiler: layoutproof gate --against REF --compile-base for programs of spec files, "
+        f"else {renew} at the old revision; where all is well, renew the lock: layoutproof gate --lock"
     )
     return [unknown("compiler", why, fix=fix, follows=tuple(found), **sides)]
 
@@ -118,6 +121,11 @@ def _values(before: Record, after: Record) -> Iterator[Finding]:
             for found in _value(pair.old, pair.new, what):
                 yield replace(found, subject=subject, match_heuristic=pair.match_heuristic)
         yield from _order(olds, news, what)
+        said = [[bool(value.sharding) for value in side if value.unpadded != 0] for side in (olds, news)]
+        if max(before.devices, after.devices) > 1 and all(said) and any(said[0]) != any(said[1]):
+            which = "old" if any(said[1]) else "new"
+            why = f"the {which} record says none, so that only the shapes of the parts are compared"
+            yield unknown(f"shardings of the {what}s", why, fix="make both records with layoutproof compile")
 
 
 def _order(olds: Sequence[Value], news: Sequence[Value], what: str) -> Iterator[Finding]:

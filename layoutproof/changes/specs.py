@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from layoutproof.changes.classes import layouts, text_of
@@ -22,12 +22,16 @@ from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.finding import Finding, unknown, wrong_input
 from layoutproof.core.result import Verdict, plain
 from layoutproof.kernel.table_assumptions import relations_said, tables_said
+from layoutproof.programs.record import Record
 from layoutproof.registry.read import read_layout
 from layoutproof.specs.check import Outcome, run
 from layoutproof.specs.positions import Node, read_yaml
 from layoutproof.specs.spec import Check, named_layouts, read_spec
 from layoutproof.specs.spec_model import NAME
 from layoutproof.specs.traced import KEY, is_traced
+
+PROGRAM = "program"
+"""The key of what is no layout but a program's entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,7 @@ class Spec:
     """A spec file as far as it could be read.
 
     gate: its own rules as plain data, None where it has none.  traced: Pallas calls of user code that it names.
+    programs: that it names, as its entries say.  records: of a lock file, what these were, by name.
     """
 
     file: str
@@ -61,6 +66,8 @@ class Spec:
     errors: tuple[LayoutError, ...] = ()
     gate: object = None
     traced: tuple[Named, ...] = ()
+    programs: tuple[Named, ...] = ()
+    records: Mapping[str, Record] = field(default_factory=dict)
 
 
 def read(data: bytes, file: str) -> Spec:
@@ -79,7 +86,8 @@ def read(data: bytes, file: str) -> Spec:
         root = root._replace(value={k: v for k, v in root.value.items() if k != "gate"}, keys=keys)
     checks, errors = read_spec(root, file)
     traced = tuple(replace(each, value={KEY: each.value}) for each in _named(root, "kernels"))
-    return Spec(file, _named(root, "layouts"), tuple(map(Claimed, checks)), tuple(errors), gate, traced)
+    programs = tuple(replace(each, value={PROGRAM: each.value}) for each in _named(root, "programs"))
+    return Spec(file, _named(root, "layouts"), tuple(map(Claimed, checks)), tuple(errors), gate, traced, programs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +117,12 @@ def compare(old: Spec | None, new: Spec | None, relpath: str) -> Changes:
     found = [_mistake(error) for error in after.errors]
     gone: list[Loose] = []
     fresh: list[Loose] = []
-    if after.errors and not after.layouts and not after.claims and not after.traced:
+    if after.errors and not (after.layouts or after.claims or after.traced or after.programs):
         # nothing of it could be read, which says nothing about what was removed
         return Changes(tuple(replace(finding, relpath=relpath, file=after.file) for finding in found))
     renamed: dict[str, str] = {}
     expected = _expected_of(after.claims)
-    for section in ("layouts", "traced"):
+    for section in ("layouts", "traced", "programs"):
         for pair in match(getattr(before, section), getattr(after, section), _NAMES):
             if pair.new is None and pair.old is not None:
                 gone.append(Loose(pair.old, _gone_layout(pair.old, before.file)))
@@ -269,7 +277,7 @@ def _gone_layout(old: Named, file: str) -> Finding:
 
 def _new_layout(new: Named, expected: Collection[tuple[str, str]]) -> Finding:
     at: dict[str, Any] = {"line": new.line, "column": new.column, "after": text_of(new.value)}
-    wrong = broken(None, new.value, expected)
+    wrong = broken(None, new.value, expected) if not is_program(new.value) else []
     worst = next((f for f in wrong if f.verdict is not Verdict.UNKNOWN), next(iter(wrong), None))
     if worst is not None:
         return replace(worst, subject=_called(new), **at)
@@ -287,13 +295,22 @@ def _expected_of(claims: Sequence[Claimed]) -> dict[str, set[tuple[str, str]]]:
 
 
 def _called(named: Named) -> str:
-    return f"{'kernel' if is_traced(named.value) else 'layout'} {named.name}"
+    what = "kernel" if is_traced(named.value) else "program" if is_program(named.value) else "layout"
+    return f"{what} {named.name}"
+
+
+def is_program(value: object) -> bool:
+    """Whether what a spec file names is a program."""
+    return type(value) is dict and [*value] == [PROGRAM]
 
 
 def _layout(old: Named, new: Named, match_heuristic: str) -> list[Finding]:
     at: dict[str, Any] = {"line": new.line, "column": new.column}
     subject = _called(new) if old.name == new.name else f"{_called(new)}, before {old.name}"
-    found = _traced(old, new) if is_traced(old.value) and is_traced(new.value) else _classes(old.value, new.value)
+    if is_program(new.value):
+        found = _redefined(old, new)
+    else:
+        found = _traced(old, new) if is_traced(old.value) and is_traced(new.value) else _classes(old.value, new.value)
     if old.name != new.name:
         sides: dict[str, Any] = {"before": text_of(old.value), "after": text_of(new.value)}
         found = found or [Finding("respelled", "", "only its name is new", decided_by="the same text", **sides)]
@@ -335,6 +352,19 @@ def _traced(old: Named, new: Named) -> list[Finding]:
         )
         found.append(Finding("kernel", "", why, **sides))
     return found
+
+
+def _redefined(old: Named, new: Named) -> list[Finding]:
+    """What is compiled otherwise now, by the entries alone."""
+    was, now = (dict(side.value[PROGRAM]) for side in (old, new))  # type: ignore[index]
+    sides: dict[str, Any] = {"before": text_of(was), "after": text_of(now)}
+    differ = sorted(key for key in {*was, *now} - {"seconds"} if was.get(key) != now.get(key))
+    said = [f"{key} was {text_of(was.get(key, 'none'))}, is {text_of(now.get(key, 'none'))}" for key in differ]
+    if not said:
+        return []
+    # for other hardware a bound says another thing
+    kind = "loosened" if {"target", "topology", "mesh", "flags", "libtpu"} & {*differ} else "program"
+    return [Finding(kind, "", "; ".join(said), **sides)]
 
 
 def _classes(old: object, new: object) -> list[Finding]:

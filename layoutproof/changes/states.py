@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -162,6 +164,24 @@ def against(reference: str, paths: Sequence[str]) -> tuple[State, State]:
         raise LayoutError(f"{', '.join(paths)}: no spec file, HLO dump or record, neither now nor at {reference}")
     shown = f"{shorten(reference, 60)} ({commit[:10]})"
     return State(shown, _sorted(then), tuple(closed)), State("the work tree", _sorted(now), tuple(unread))
+
+
+@contextmanager
+def work_tree_of(reference: str) -> Iterator[str]:
+    """A git revision checked out in a folder of its own while it is needed: the folder there that is the current one.
+
+    No hook is run, and the work tree that is here is left alone. LayoutError in git's words where that fails.
+    """
+    top = Path(_git([], "rev-parse", "--show-toplevel").decode().rstrip("\n"))
+    with tempfile.TemporaryDirectory(prefix="layoutproof-") as name:
+        there = Path(name).resolve() / top.name
+        _git(
+            ["-C", str(top), "-c", f"core.hooksPath={os.devnull}"], "worktree", "add", "--detach", str(there), reference
+        )
+        try:
+            yield str(there / Path.cwd().resolve().relative_to(top.resolve()))
+        finally:
+            _git(["-C", str(top)], "worktree", "remove", "--force", str(there))
 
 
 def nearest_at(reference: str, name: str) -> tuple[str, bytes] | None:

@@ -59,8 +59,9 @@ class Child:
     environment: variables besides those of this process.  seconds: that one answer may take, start included; then the
     process is killed.  memory: bytes of address space that it may use, None = no limit.  python: another interpreter,
     as that of a virtual environment; `paths` are then the folders in which it looks for modules before its own.
+    folder: in which it runs, "" for the current one.
 
-    It runs in the current folder and finds the modules that this process finds, but for those of the folder itself:
+    It finds the modules that this process finds, but for those of the folder itself:
     they must not shadow installed ones.
     """
 
@@ -71,6 +72,7 @@ class Child:
     memory: int | None = None
     python: Path | None = None
     paths: tuple[str, ...] = ()
+    folder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +218,7 @@ class _Process:
             self.popen = subprocess.Popen(
                 [child.python or sys.executable, "-P", *run],
                 env={**os.environ, **child.environment, "PYTHONPATH": paths},
+                cwd=child.folder or None,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -17,6 +18,7 @@ from typing import Any
 
 from layoutproof.compiler import libtpu
 from layoutproof.compiler.child import Answer, Child, ask
+from layoutproof.compiler.tracing import repository_of
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Finding, wrong_input
 from layoutproof.core.result import Verdict
@@ -40,6 +42,8 @@ class Asked:
     `cpu`.  topology: `2x2`, "" for one chip.  mesh: axis -> size.  ins, outs: `P('data', None)` for each argument and
     result.  donate: arguments by number.  flags: options of the compiler.
     libtpu: the path of a libtpu, "" for the installed one.  name: in reports, by default the program's.
+    folder: in which the program is imported and runs, one of another checkout of the repository that the current folder
+    is in; "" for the current folder.
     """
 
     program: str
@@ -54,6 +58,7 @@ class Asked:
     flags: Mapping[str, str] = field(default_factory=dict)
     libtpu: str = ""
     name: str = ""
+    folder: str = ""
 
     @property
     def title(self) -> str:
@@ -233,6 +238,7 @@ def request_of(asked: Asked) -> dict[str, Any]:
         "donate": list(asked.donate),
         "flags": dict(asked.flags),
         "libtpu": asked.libtpu and _version_of(library(asked.libtpu)),
+        "elsewhere": str(repository_of(Path.cwd())) if asked.folder else "",
     }
 
 
@@ -248,7 +254,7 @@ def missing(asked: Asked) -> str:
 def child_of(asked: Asked, seconds: float = LONGEST, memory: int | None = None) -> Child:
     """The process that compiles it. Raises LayoutError where its libtpu is not there."""
     # sources are named from the current folder on, so that a record is the same on other machines
-    here = {"JAX_HLO_SOURCE_FILE_CANONICALIZATION_REGEX": f"^{re.escape(os.getcwd())}/"} | {
+    here = {"JAX_HLO_SOURCE_FILE_CANONICALIZATION_REGEX": f"^{re.escape(asked.folder or os.getcwd())}/"} | {
         name: value for name, value in os.environ.items() if name.startswith("JAX_HLO_SOURCE_FILE")
     }
     if asked.target == CPU:
@@ -261,7 +267,21 @@ def child_of(asked: Asked, seconds: float = LONGEST, memory: int | None = None) 
         what, environment = libtpu.WHAT, {**here, **libtpu.ENVIRONMENT}
         if asked.libtpu:
             environment["TPU_LIBRARY_PATH"] = str(library(asked.libtpu))
-    return Child(what, "layoutproof.programs.compiling", environment, seconds, memory)
+    where: dict[str, Any] = {}
+    if asked.folder:
+        where = {"folder": asked.folder, "python": Path(sys.executable), "paths": _paths_in(Path(asked.folder))}
+    return Child(what, "layoutproof.programs.compiling", environment, seconds, memory, **where)
+
+
+def _paths_in(folder: Path) -> tuple[str, ...]:
+    """Where this process finds modules, those of its own checkout of the repository in that of the folder."""
+    own, other = repository_of(Path.cwd()), repository_of(folder)
+    found = []
+    for path in filter(None, sys.path):
+        place = Path(path).resolve()
+        there = other / place.relative_to(own) if place.is_relative_to(own) else place
+        found.append(str(there) if there.exists() else path)
+    return tuple(found)
 
 
 def library(given: str) -> Path:

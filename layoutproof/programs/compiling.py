@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import layoutproof
 from layoutproof.compiler import cache, libtpu
 from layoutproof.compiler.serve import Tell, serve
-from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.errors import LayoutError, Unsupported, shorten
 from layoutproof.core.files import lines
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.pallas.from_jax import user
@@ -179,7 +181,19 @@ def _lowered(request: Mapping[str, Any]) -> tuple[Any, list[str]]:
             # bare partition specs in the function mean this mesh
             stack.enter_context(jax.set_mesh(mesh) if hasattr(jax, "set_mesh") else mesh)
         lowered = jitted.lower(*args, **kwargs)
+        if request.get("elsewhere"):
+            _refuse_modules_of(Path(request["elsewhere"]))
         return lowered, _names(jax, lowered)
+
+
+def _refuse_modules_of(checkout: Path) -> None:
+    """Raises Unsupported where a module was imported from another checkout than the program's: then it is a mixture."""
+    own = Path(layoutproof.__file__).parent
+    for name, module in sorted(sys.modules.items()):
+        file = Path(getattr(module, "__file__", None) or "/")
+        if file.is_relative_to(checkout) and not file.is_relative_to(own) and "site-packages" not in file.parts:
+            why = f"{name} was imported from the work tree that is here, as an editable installation does"
+            raise Unsupported(f"{why}: the old code was not compiled")
 
 
 def _names(jax: Any, lowered: Any) -> list[str]:

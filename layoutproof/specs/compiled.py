@@ -44,7 +44,13 @@ def answer(kind: str, name: str, program: Any, options: Mapping[str, Any]) -> Fi
 def _compiled(text: str) -> Made:
     """What comes of a program, once for all claims about it."""
     given = json.loads(text)
-    asked = Asked(
+    (found,) = made([asked_of(given)], float(given.get("seconds", 600)))
+    return found
+
+
+def asked_of(given: Mapping[str, Any]) -> Asked:
+    """What is to be compiled, by an entry of the section `programs` with a function or an export."""
+    return Asked(
         given.get("function") or given["export"],
         given.get("args", ()),
         given.get("kwargs", {}),
@@ -57,8 +63,6 @@ def _compiled(text: str) -> Made:
         given.get("flags", {}),
         given.get("libtpu", ""),
     )
-    (found,) = made([asked], float(given.get("seconds", 600)))
-    return found
 
 
 def _read(text: str) -> tuple[Record, str]:

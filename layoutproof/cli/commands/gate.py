@@ -42,6 +42,18 @@ _STYLES = (
 @click.command()
 @click.argument("paths", nargs=-1)
 @click.option("--against", metavar="REF", help="A git revision to compare with, e.g. main; nothing is checked out.")
+@click.option(
+    "--compile-base",
+    is_flag=True,
+    help="With --against, compile the programs of spec files as that revision has them too. This runs its code.",
+)
+@click.option(
+    "--libtpu",
+    "libraries",
+    metavar="PATH",
+    multiple=True,
+    help="A libtpu that compiles the programs of spec files; two of them: the same programs with both.",
+)
 @click.option("--lock", is_flag=True, help="Write layoutproof.lock of PATHS, to compare with later.")
 @form_option
 @click.option("--output", metavar="FILE", help="Write the report there and only its last line here.")
@@ -61,6 +73,8 @@ _STYLES = (
 def command(
     paths: tuple[str, ...],
     against: str | None,
+    compile_base: bool,
+    libraries: tuple[str, ...],
     lock: bool,
     form: str,
     output: str | None,
@@ -76,8 +90,10 @@ def command(
     """Compare two states of layouts: OLD NEW (files or folders), or --against a git revision.
 
     Files are specs, HLO dumps, and records of Pallas calls (kernels --record). Without either, the files as they are
-    now are compared with layoutproof.lock. Every change has a class and its proof; the old state's
-    [tool.layoutproof.gate] in pyproject.toml says which classes are allowed, and has the approvals.
+    now are compared with layoutproof.lock. Programs that spec files name are compiled, and held against their records
+    in the lock, or with --compile-base against what the old revision compiles to. Every change has a class and its
+    proof; the old state's [tool.layoutproof.gate] in pyproject.toml says which classes are allowed, and has the
+    approvals.
 
     Exit codes: 0 nothing denied, 1 something denied, 2 bad input or usage, 3 nothing denied but something unknown,
     130 interrupted (the report is partial).
@@ -90,9 +106,14 @@ def command(
             return _write_lock(paths or ("specs",), as_json)
     if scheduler and not backend:
         raise click.UsageError("--scheduler needs --backend")
-    if against is None and len(paths) not in (0, 2):
+    if len(libraries) > 2 or (len(libraries) == 2 and against is not None):
+        raise click.UsageError("two --libtpu are compared with each other, on PATHS; one compiles what is compared")
+    if compile_base and against is None:
+        raise click.UsageError("--compile-base needs --against")
+    both = len(libraries) == 2
+    if against is None and len(paths) not in (0, 2) and not both:
         raise click.UsageError("give OLD NEW, or --against REF [PATHS], or nothing to compare with layoutproof.lock")
-    if against is None and not paths and not os.path.lexists(NAME):
+    if against is None and not paths and not both and not os.path.lexists(NAME):
         raise click.UsageError(
             "nothing to compare with: give OLD NEW or --against REF, or write layoutproof.lock with --lock"
         )
@@ -100,9 +121,11 @@ def command(
     workers = Workers(jobs, backend or "", scheduler)
     with progress_bar("files", sys.stderr.isatty() and form == "text") as progress:
         answer = gate(
-            *(() if against else paths),
+            *(() if against or both else paths),
             against=against,
-            paths=paths if against else (),
+            paths=paths if against or both else (),
+            compile_base=compile_base,
+            libtpu=libraries,
             new_only=new_only and not approve,
             accept_approvals=accept,
             trace=not no_trace,

@@ -1,0 +1,194 @@
+"""The programs that spec files name, compiled: what they are now against what they were, or under two compilers.
+
+What a program was is in the lock file of the old state; or the old revision is compiled too, from a work tree of its
+own in a process of its own. The code of another revision runs only where somebody asked for that.
+
+Two compiled texts are compared as dumps are; of their records then only what no text says: memory, VMEM, cycles,
+shardings. A lock has records alone, so these are compared whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from layoutproof.changes import program_changes, records
+from layoutproof.changes.specs import PROGRAM, Named, Spec, read
+from layoutproof.changes.states import File
+from layoutproof.compiler.tracing import permit
+from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.finding import Finding, unknown, wrong_input
+from layoutproof.core.result import Verdict
+from layoutproof.programs.compile import CPU, Asked, Made, made
+from layoutproof.programs.record import Record
+from layoutproof.specs.compiled import asked_of
+
+_OF_RECORDS = frozenset(
+    ("peak_memory", "temporaries", "shrank", "vmem", "estimated_cycles", "replicated", "resharded", "devices")
+)
+"""Classes that only records tell, where both texts are compared too."""
+_NO_SHARDINGS = "shardings of the parameters"
+
+
+@dataclass(frozen=True, slots=True)
+class Was:
+    """Where it is known what the programs of a spec file were.
+
+    locked: by name, as the old state's lock has them; None where it has no lock.  base: the folder of the old
+    revision's code, "" where it is not to be run.  library: the path of a libtpu to compile with, "" for the installed
+    one.
+    """
+
+    locked: Mapping[str, Record] | None = field(default_factory=dict)
+    base: str = ""
+    library: str = ""
+
+
+def compiled(entries: Sequence[Named], library: str = "", folder: str = "") -> list[Made | Finding]:
+    """What comes of each program, or why it may not be compiled. folder: of its code, "" for the current one."""
+    found: list[Made | Finding | None] = []
+    asked: list[Asked] = []
+    for entry in entries:
+        program = _program(entry)
+        try:
+            if program.get("function"):
+                permit(program["function"])
+            one = asked_of(program)
+            one = replace(
+                one, folder=folder, name=entry.name, libtpu=library if library and one.target != CPU else one.libtpu
+            )
+            asked.append(one)
+            found.append(None)
+        except Undecided as why:
+            found.append(unknown(f"program {entry.name}", str(why)))
+        except LayoutError as error:
+            found.append(wrong_input(f"program {entry.name}", error.problem))
+    seconds = max((float(_program(entry).get("seconds", 600)) for entry in entries), default=600.0)
+    answers = made(asked, seconds)
+    return [next(answers) if each is None else each for each in found]
+
+
+def drift(was: Was, before: Spec | None, after: Spec, relpath: str) -> list[Finding]:
+    """What each program of a spec file is now, against what it was."""
+    news = list(_compilable(after))
+    olds = {entry.name: entry for entry in _compilable(before)} if before is not None else {}
+    if was.base:
+        news = [entry for entry in news if entry.name in olds]
+        firsts: Iterable[Any] = compiled([olds[entry.name] for entry in news], was.library, was.base)
+    elif was.locked is None:
+        return []
+    else:
+        firsts = [was.locked.get(entry.name) for entry in news]
+    found: list[Finding] = []
+    for entry, first, second in zip(news, firsts, compiled(news, was.library), strict=True):
+        if first is None:
+            why = "the lock file does not say what it was"
+            found += _placed([unknown("", why, fix="layoutproof gate --lock writes it")], entry, after.file, relpath)
+            continue
+        found += _placed(_between(first, second), entry, after.file, relpath)
+    return found
+
+
+def under_both(file: File, libraries: Sequence[str]) -> list[Finding]:
+    """What another compiler makes of the same programs. libraries: the paths of the old and the new libtpu."""
+    spec = read(file.data, file.path)
+    if spec.errors:
+        raise spec.errors[0]
+    entries = [entry for entry in _compilable(spec) if _program(entry).get("target", CPU) != CPU]
+    sides = [compiled(entries, library) for library in libraries]
+    found: list[Finding] = []
+    for entry, first, second in zip(entries, *sides, strict=True):
+        found += _placed(_between(first, second, across=True), entry, file.path, file.relpath)
+    return found
+
+
+def for_tpu(file: File) -> list[str]:
+    """The names of the programs of a spec file that libtpu compiles; none of a file with a mistake in it."""
+    spec = read(file.data, file.path)
+    return [each.name for each in _compilable(spec) if _program(each).get("target", CPU) != CPU]
+
+
+def locked_of(spec: Spec) -> Iterator[tuple[str, Record]]:
+    """The record of each program of a spec file, for the lock. LayoutError, or Undecided, for what is not compiled."""
+    entries = list(_compilable(spec))
+    for entry, one in zip(entries, compiled(entries), strict=True):
+        problem = one if isinstance(one, Finding) else one.problem
+        if isinstance(one, Finding) or one.record is None or problem is not None:
+            assert problem is not None
+            why = f"program {entry.name}: {problem.reason}"
+            if problem.verdict is Verdict.UNKNOWN and not problem.bad_input:
+                raise Undecided(why)
+            raise LayoutError(why, file=spec.file, line=entry.line, column=entry.column)
+        yield entry.name, one.record
+
+
+def _compilable(spec: Spec) -> Iterator[Named]:
+    """The programs that are compiled; dumps and records are files of their own."""
+    return (each for each in spec.programs if _program(each).get("function") or _program(each).get("export"))
+
+
+def _program(entry: Named) -> dict[str, Any]:
+    found: dict[str, Any] = entry.value[PROGRAM]  # type: ignore[index]
+    return found
+
+
+def _between(first: Made | Finding | Record, second: Made | Finding, across: bool = False) -> list[Finding]:
+    """What changed between two programs, as far as both are known. across: under two compilers on purpose."""
+    if isinstance(second, Finding):
+        return [second]
+    if second.problem is not None or second.record is None:
+        return [_problem(second)]
+    if isinstance(first, Record):
+        return records.changes(first, second.record)
+    if isinstance(first, Finding):
+        return [first]
+    if first.problem is not None or first.record is None:
+        why = "" if first.problem is None else first.problem.reason
+        return [unknown("", f"{_side(first, across)} is not compiled: {why}")]
+    sides = [File("", f"{each.asked.title}", each.text.encode(errors="backslashreplace")) for each in (first, second)]
+    said = all(value.sharding for record in (first.record, second.record) for value in record.parameters)
+    texts = program_changes.compare(*sides, "", by_cause=True) if first.text != second.text else []
+    found = [each for each in texts if not (said and each.subject == _NO_SHARDINGS)]
+    more = records.changes(first.record, second.record, across=across)
+    told = {(each.question, each.subject) for each in found}
+    found += [
+        each
+        for each in more
+        if (each.question in _OF_RECORDS or each.verdict is Verdict.UNKNOWN)
+        and (each.question, each.subject) not in told
+    ]
+    return found
+
+
+def _side(made_: Made, across: bool) -> str:
+    return f"with {made_.asked.libtpu}, it" if across else "the base"
+
+
+def _problem(made_: Made) -> Finding:
+    problem = made_.problem
+    assert problem is not None
+    if problem.bad_input:
+        return wrong_input("", problem.reason)
+    if problem.verdict is Verdict.UNKNOWN:
+        return unknown("", problem.reason)
+    return Finding("refuted", "", problem.reason)
+
+
+def _placed(findings: Iterable[Finding], entry: Named, file: str, relpath: str) -> list[Finding]:
+    """Findings of one program at its entry in the spec file."""
+    at: dict[str, Any] = {"file": file, "relpath": relpath, "line": entry.line, "column": entry.column}
+    name = f"program {entry.name}"
+    return [
+        replace(
+            each,
+            subject=each.subject
+            if each.subject.startswith(name)
+            else f"{name}: {each.subject}"
+            if each.subject
+            else name,
+            follows=tuple(_placed(each.follows, entry, file, relpath)),
+            **at,
+        )
+        for each in findings
+    ]
