@@ -484,14 +484,15 @@ def _completed(events: list[Event]) -> list[Event]:
     if begins and not any(event.entry for _, event in begins):
         k, last = begins[-1]
         events[k] = last._replace(entry=True)
-    inside: list[int] = []
+    inside: list[tuple[int, Instruction]] = []
     for k, event in enumerate(events):
         if isinstance(event, Begin):
             inside = []
         elif isinstance(event, Instruction):
-            inside.append(k)
-        elif isinstance(event, End) and not any(events[each].root for each in inside):  # type: ignore[union-attr]
-            events[inside[-1]] = events[inside[-1]]._replace(root=True)  # type: ignore[union-attr]
+            inside.append((k, event))
+        elif isinstance(event, End) and not any(of.root for _, of in inside):
+            at, of = inside[-1]
+            events[at] = of._replace(root=True)
     return events
 
 
