@@ -241,7 +241,7 @@ class _Reader:
     def instruction(self, of: module.Instruction) -> None:
         """One instruction. Texts that are known already are not kept twice."""
         name, shape, opcode, inside, attributes, line, root, operands = of
-        computation, calls = self.computation, ()
+        computation, calls = self.computation, tuple[tuple[str, str], ...]()
         said = called = sharding = ""
         number = element = -1
         if opcode == "parameter":

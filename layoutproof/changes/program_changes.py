@@ -397,9 +397,9 @@ def _layouts(before: Program, after: Program) -> list[Finding]:
     found = []
     # of parameters the entry layout speaks, where it changed
     entered = before.parameters == after.parameters
-    both = [[i for i in side if entered or i.number < 0 or not i.entry] for side in _unlike(before, after)]
-    olds = {id(i) for i in both[0]}
-    for pair in match(*both, rounds):
+    ours, theirs = ([i for i in side if entered or i.number < 0 or not i.entry] for side in _unlike(before, after))
+    olds = {id(i) for i in ours}
+    for pair in match(ours, theirs, rounds):
         old, new = pair.old, pair.new
         if old is None or new is None:
             continue
@@ -437,11 +437,11 @@ def _unlike(before: Program, after: Program) -> tuple[list[Instruction], list[In
             kinds.setdefault(of.opcode, ([], []))[side].append(of)
     left: set[int] = set()
     for ours, theirs in kinds.values():
-        many = [Counter(map(_what, side)) for side in (ours, theirs)]
+        many = [Counter(map(_what, those)) for those in (ours, theirs)]
         both = many[0] & many[1]
-        for side in (ours, theirs):
+        for those in (ours, theirs):
             common = Counter(both)
-            for of in side:
+            for of in those:
                 key = _what(of)
                 if common[key] > 0:
                     common[key] -= 1

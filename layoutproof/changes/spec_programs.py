@@ -146,9 +146,9 @@ def _between(first: Made | Finding | Record, second: Made | Finding, across: boo
     if first.problem is not None or first.record is None:
         why = "" if first.problem is None else first.problem.reason
         return [unknown("", f"{_side(first, across)} is not compiled: {why}")]
-    sides = [File("", f"{each.asked.title}", each.text.encode(errors="backslashreplace")) for each in (first, second)]
+    old, new = (File("", each.asked.title, each.text.encode(errors="backslashreplace")) for each in (first, second))
     said = all(value.sharding for record in (first.record, second.record) for value in record.parameters)
-    texts = program_changes.compare(*sides, "", by_cause=True) if first.text != second.text else []
+    texts = program_changes.compare(old, new, "", by_cause=True) if first.text != second.text else []
     found = [each for each in texts if not (said and each.subject == _NO_SHARDINGS)]
     more = records.changes(first.record, second.record, across=across)
     told = {(each.question, each.subject) for each in found}

@@ -41,7 +41,7 @@ def environment(library: str = "") -> Mapping[str, str]:
     return MappingProxyType({**ENVIRONMENT, LIBRARY: library}) if library else ENVIRONMENT
 
 
-def library_at(path: str | Path) -> str:
+def library_at(path: str | os.PathLike[str]) -> str:
     """The path of the compiler in a file, a folder, or a folder into which pip installed it (`pip install --target`).
 
     Raises LayoutError where there is none.

@@ -80,7 +80,7 @@ class _Work:
         self.shapes = Shapes()
         self.kernels: dict[tuple[str, str], list[Finding]] = {}
         self.moves: dict[Key, Move] = {}
-        self.agreed: set[tuple[str | int, ...]] = set()
+        self.agreed: set[tuple[str, ...]] = set()
         self.module = ModuleState(Header(""))
         self.computation = ComputationState("", False, 0)
         self.talks = Reading()
@@ -199,8 +199,8 @@ class _Work:
 
     def _consistent(self, of: Instruction, operands: list[Shape], result: Shape) -> None:
         """What an instruction contradicts its operands in; the same shapes are looked at once."""
-        key = (of.opcode, of.element if of.opcode == "get-tuple-element" else -1, result.text)
-        whole = (*key, *[operand.text for operand in operands])
+        element = str(of.element) if of.opcode == "get-tuple-element" else ""
+        whole = (of.opcode, element, result.text, *[operand.text for operand in operands])
         if whole not in self.agreed:
             found = consistency.of_instruction(of, operands, result)
             self._contradicted(found) if found else self.agreed.add(whole)

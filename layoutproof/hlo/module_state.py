@@ -87,7 +87,8 @@ class ComputationState:
     def forget(self) -> None:
         """What is not needed any more once the computation ends: a program has many, and all are kept until its end."""
         self.shapes = self.origins = _NONE
-        self.buffers = {key: (array, _place_only(of), n) for key, (array, of, n) in self.buffers.items()} or _NONE
+        kept: dict[Any, Any] = {key: (array, _place_only(of), n) for key, (array, of, n) in self.buffers.items()}
+        self.buffers = kept or _NONE
         self.moves, self.given = self.moves or _NONE, self.given or _NONE
 
 
@@ -192,7 +193,7 @@ def _texts(shape: Shape) -> list[str]:
     return [array.text for array in shape.arrays]
 
 
-_NONE: dict[str, Any] = {}
+_NONE: dict[Any, Any] = {}
 
 
 def _place_only(of: Instruction) -> Instruction:
