@@ -261,7 +261,7 @@ class _Reader:
             elif opcode == "constant":
                 said = inside if len(inside) < MOST_VALUE else hashlib.sha256(inside.encode()).hexdigest()
             elif opcode == "get-tuple-element":
-                element = of.element
+                element = of.index
             if len(body) < MOST_NESTED:  # a reduction has a few; of the rest nobody asks
                 way = _DIRECTION.search(attributes) if opcode == "compare" else None
                 body.append(opcode if way is None else f"{opcode}:{way[1]}")

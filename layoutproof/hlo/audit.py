@@ -199,7 +199,7 @@ class _Work:
 
     def _consistent(self, of: Instruction, operands: list[Shape], result: Shape) -> None:
         """What an instruction contradicts its operands in; the same shapes are looked at once."""
-        element = str(of.element) if of.opcode == "get-tuple-element" else ""
+        element = str(of.index) if of.opcode == "get-tuple-element" else ""
         whole = (of.opcode, element, result.text, *[operand.text for operand in operands])
         if whole not in self.agreed:
             found = consistency.of_instruction(of, operands, result)

@@ -64,7 +64,7 @@ def of_instruction(of: Instruction, operands: Sequence[Shape], result: Shape) ->
     opcode, found = of.opcode, list[Contradiction]()
     name = shorten(of.name, 40)
     if opcode == "get-tuple-element":
-        whole, index = operands[0].elements, of.element
+        whole, index = operands[0].elements, of.index
         if whole is not None and 0 <= index < len(whole):
             _same(found, of.line, f"{name} takes element {index} of {of.operands[0]}", whole[index], result)
         else:

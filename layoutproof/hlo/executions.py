@@ -155,7 +155,7 @@ class Executions:
             return ("parameter", of.number)
         if opcode == "get-tuple-element":
             given = body.values.get(of.operands[0]) if of.operands else None
-            return ("element", of.element) if given == ("parameter", 0) else None
+            return ("element", of.index) if given == ("parameter", 0) else None
         operands = [_at(body, name) for name in of.operands]
         if not operands or None in operands:
             return None

@@ -140,8 +140,8 @@ class Instruction(NamedTuple):
         return self.attributes[at + len("backend_config=") :] if at >= 0 else ""
 
     @property
-    def element(self) -> int:
-        """`index=`, as of get-tuple-element: which element of the tuple; -1 without it."""
+    def index(self) -> int:  # type: ignore[override]
+        """`index=`, as of get-tuple-element; -1 without it."""
         found = _INDEX.search(self.attributes)
         return int(found[1]) if found else -1
 

@@ -175,7 +175,7 @@ def _live(instruction: Instruction, around: Computation | None, many: int) -> tu
         for name, indices in map(element_of, user.operands):
             if name != instruction.name:
                 continue
-            index = indices[0] if indices else user.element if user.opcode == "get-tuple-element" else -1
+            index = indices[0] if indices else user.index if user.opcode == "get-tuple-element" else -1
             if index < 0:
                 return (True,) * many
             picked.add(index)
