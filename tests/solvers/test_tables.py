@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import layoutproof as lp
+from layoutproof.core.budget import budget
 from layoutproof.core.claim import And, At, Claim, LexLess, NotAmong, Or, Outside, PlacePredicate, Same, Uncovered
-from layoutproof.core.errors import Undecided, Unsupported
+from layoutproof.core.errors import BudgetExceeded, Undecided, Unsupported
 from layoutproof.solvers import brute, tables
 from tests.solvers.claims import N, covers, in_bounds, injective, mapping, same
 from tests.solvers.test_agree import maps
@@ -181,3 +182,12 @@ def test_pairs_and_holes_are_sorted_before_z3_is_asked() -> None:
     assert brute.bounded_search(covers(squares)) == {"place": (2,)}
     with pytest.raises(Undecided, match="first 20000"):
         brute.bounded_search(in_bounds(squares))
+
+
+def test_rows_are_counted_as_steps() -> None:
+    claim = in_bounds(mapping((1000, 1000), lambda _, i, j: (i + j,), (2000,)))
+    with budget(100_000) as mine:
+        assert tables.decide(claim) is None
+    assert mine.left < 100_000
+    with budget(100), pytest.raises(BudgetExceeded):
+        tables.decide(claim, weight=50)
