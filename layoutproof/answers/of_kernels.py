@@ -156,7 +156,7 @@ def asked_compiler(
             chip = (first if name == names[0] else kernel_target(name)).told(_answer(made[-1]))
             # what rules could not settle of the first target, its compiler has
             again = {f.question for f in more} & {"vmem_total", "memory_budget"} if name == names[0] else set()
-            settled = judge(kernel, names=["compiled", *sorted(again)], target=chip)
+            settled = judge(kernel, names=["compiled", *sorted(again)], target=chip, where=found[k].where or None)
             more = [f for f in more if f.question not in again] + list(settled)
         found[k] = replace(found[k], findings=tuple(more), compiled=tuple(made))
     return Kernels(tuple(found))

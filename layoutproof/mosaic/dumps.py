@@ -48,8 +48,8 @@ def vmem(html: str, operation: str) -> dict[str, Any] | None:
 
     operation: its name in the compiled program.  None where the report does not speak of it.
 
-    >>> vmem('const DATA ={"hlo_breakdowns": {"k.1": {"total_size": 8, "blocks": [{"allocations": [
-    ... {"size": 8, "tag": "SPILL"}]}]}}};', "k.1")
+    >>> blocks = '[{"allocations": [{"size": 8, "tag": "SPILL"}]}]'
+    >>> vmem('const DATA ={"hlo_breakdowns": {"k.1": {"total_size": 8, "blocks": %s}}};' % blocks, "k.1")
     {'total': 8, 'parts': [['spill', 'SPILL', 8]]}
     """
     mark = _DATA.search(html)
