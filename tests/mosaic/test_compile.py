@@ -208,6 +208,8 @@ def test_refusals_are_explained(answers: dict[str, Any], kernel: str, cause: str
     [finding] = [f for f in answers[kernel]["findings"] if f["question"] == "compiled"]
     assert finding["verdict"] == "refuted"
     assert fix in finding["fix"]
+    # words that name VMEM are not about how much of it there is
+    assert all(f["verdict"] == "unknown" for f in answers[kernel]["findings"] if f["question"] == "vmem_total")
 
 
 @NEEDS_TPU
