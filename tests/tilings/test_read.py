@@ -18,7 +18,7 @@ WRONG = [
     ("target: v5e", "target: v99", "4:9", "unknown target 'v99'"),
     ("target: v5e", "target: triton", "4:9", "tilings are searched for TPUs"),
     ("target: v5e\n", "", "2:1", "'target' is missing"),
-    ("bm: {from: 128, to: 1024", "bm: {from: 128, upto: 1024", "17:19", "unknown key 'upto'; did you mean 'to'?"),
+    ("bm: {from: 128, to: M", "bm: {from: 128, upto: M", "17:19", "unknown key 'upto'; did you mean 'to'?"),
     (
         "multiple_of: 128, divides",
         "multiple_of: -3, divides",
@@ -85,7 +85,7 @@ def test_wrong_files(old: str, new: str, place: str, why: str, tmp_path: Path) -
     ],
 )
 def test_ranges(entry: str, values: tuple[int, ...]) -> None:
-    text = SMALL.replace("{from: 128, to: 1024, multiple_of: 128}", entry, 1)
+    text = SMALL.replace("{from: 128, to: M, multiple_of: 128}", entry, 1)
     assert read_problem(read_yaml(text)).variables["bm"] == values
 
 

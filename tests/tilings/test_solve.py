@@ -232,7 +232,7 @@ def test_too_many_illegal_candidates_end_the_search(monkeypatch: pytest.MonkeyPa
 def test_what_nobody_can_decide_is_no_proof() -> None:
     text = (SPECS / "grouped_matmul.yaml").read_text().replace(', "row is monotone", "row is onto"', "")
     text = text.replace("body:", "note:").replace("bm: {multiple_of: 8, divides: M}", "bm: [256]")
-    text = text.replace("bn: {from: 128, to: 4096, multiple_of: 128}", "bn: [512]")
+    text = text.replace("bn: {from: 128, to: N, multiple_of: 128}", "bn: [512]")
     answer = solve(read_problem(read_yaml(text.replace("bk: {multiple_of: 128, divides: K}", "bk: [512]"))))
     assert answer.verdict.exit_code == 3
     assert "neither proved nor refuted" in answer.unknown
@@ -241,7 +241,7 @@ def test_what_nobody_can_decide_is_no_proof() -> None:
 
 def test_a_grid_too_large_to_walk_is_undecided_not_a_crash() -> None:
     text = (SPECS / "causal_attention.yaml").read_text().replace("body:", "note:").replace("S: 4096", "S: 1048576")
-    text = text.replace("bq: {from: 8, to: 4096, multiple_of: 8}", "bq: [128, 2048]")
+    text = text.replace("bq: {from: 8, to: S, multiple_of: 8}", "bq: [128, 2048]")
     answer = solve(read_problem(read_yaml(text.replace("bk: {multiple_of: 128, divides: S}", "bk: [128, 512]"))))
     assert answer.verdict.exit_code == 3
     assert "too many to walk" in answer.unknown
