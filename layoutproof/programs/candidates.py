@@ -17,6 +17,7 @@ from typing import Any, Literal
 from layoutproof.core.amounts import size
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.size import product
+from layoutproof.hardware.tpu_tiles import LANES
 from layoutproof.hlo.fixes import DEFAULT_TARGET
 from layoutproof.layouts import xla
 from layoutproof.layouts.xla import XlaLayout
@@ -29,7 +30,6 @@ MOST = 20
 """Candidates of one program: each is a compilation."""
 LARGEST = 3
 """Parameters, and results, the largest ones, that are tried without a reason in the record."""
-LANES = 128
 BYTES = 0.01
 """Share of a number of bytes by which it has to change, and a tenth of it of all memory; less counts as the same."""
 CYCLES = 0.05

@@ -320,8 +320,8 @@ def test_files_about_arrays(run: Any, name: str) -> None:
     ("layout", "why"),
     [
         ("f32[N,5]", "N is not in sizes"),
-        ("f32[1000,5]{1,0:T(n,128)}", "give numbers"),
-        ("f32[1000,5]{1,0:T(8,128)(m,1)}", "give numbers"),
+        ("f32[1000,5]{1,0:T(n,128)}", "say what it may be, tune: {n: [..]}"),
+        ("f32[1000,5]{1,0:T(8,128)(m,1)}", "say what it may be, tune: {m: [..]}"),
     ],
 )
 def test_padding_of_sizes_with_names(run: Any, layout: str, why: str) -> None:
