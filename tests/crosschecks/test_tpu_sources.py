@@ -118,7 +118,7 @@ def test_kernels_agree() -> None:
         ("rows", kernel("f32[64,256]", [4, 128], "i, 0"), "kernel on v2", "this is a bug of our rules"),
         ("alarm", kernel("f32[64,256]", [8, 128], "i, 0"), "kernel on v2", "this is a bug of our rules"),
         ("limit", kernel("f32[8192,2048]", [4096, 2048], "i, 0", grid=2), "kernel on v2", "would exceed memory"),
-        ("bytes", kernel("f32[64,256]", [8, 128], "i, 0"), "bytes of VMEM on v4", "8192"),
+        ("bytes", kernel("f32[64,256]", [8, 128], "i, 0"), "bytes of VMEM on v2", "8192"),
     ],
 )
 def test_a_planted_fault_of_kernels_is_found(

@@ -10,6 +10,7 @@ import gzip
 import importlib.util
 import json
 import re
+from dataclasses import replace
 from functools import cache
 from math import prod
 from pathlib import Path
@@ -167,8 +168,10 @@ def test_some_are_compiled_anew() -> None:
     for (name, target), found in zip(wanted, made(asked, 300.0), strict=True):
         assert found.record is not None, found.problem
         kept = record(NAMES.index(f"{name}-{target}"))
-        assert found.record.parameters == kept.parameters
-        assert found.record.results == kept.results
+        for anew, before in ((found.record.parameters, kept.parameters), (found.record.results, kept.results)):
+            # the kept records are of a time when nobody asked the compiler for shardings
+            assert tuple(replace(v, sharding=k.sharding, spec=k.spec) for v, k in zip(anew, before, strict=True)) == before
+            assert all(v.sharding for v in anew)
         assert [(c.kind, c.axes, c.bytes, c.often) for c in found.record.collectives] == [
             (c.kind, c.axes, c.bytes, c.often) for c in kept.collectives
         ]
