@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from layoutproof.cli import main as cli
+from tests.cli.user_code import command_in
 
 SPECS = Path(__file__).parents[2] / "specs" / "search"
 MATMUL = (SPECS / "matmul.yaml").read_text().replace("body:", "note:")
@@ -21,14 +22,7 @@ SMALL = MATMUL.replace("8192", "1024")
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """One command line in an empty folder: its exit code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def run_one(*arguments: str) -> tuple[int, str, str]:
-        code = cli.run(["search", *map(str, arguments)])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run_one
+    return command_in("search", capsys, tmp_path, monkeypatch)
 
 
 def write(text: str, name: str = "s.yaml") -> str:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import layoutproof as lp
-from layoutproof.cli import main as cli
 from layoutproof.tilings import ready
+from tests.cli.user_code import command_in
 
 FUNCTION = """
 def copy(x, *, rows):
@@ -31,14 +31,7 @@ def copy(x, *, rows):
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """One command line in an empty folder: its exit code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def run_one(*arguments: str) -> tuple[int, str, str]:
-        code = cli.run(["search", *map(str, arguments)])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run_one
+    return command_in("search", capsys, tmp_path, monkeypatch)
 
 
 def test_a_matmul_of_ones_own_sizes(run: Any) -> None:

@@ -1,4 +1,4 @@
-"""User code for the tests of commands: a folder with a module of kernels, right and wrong ones."""
+"""For the tests of commands: one command in a folder, and user code, a module of kernels, right and wrong ones."""
 
 from __future__ import annotations
 
@@ -142,11 +142,18 @@ def kernels_command(
 ) -> Callable[..., tuple[int, str, str]]:
     """`layoutproof kernels` in a folder with user code: exit code, stdout and stderr for some arguments."""
     folder_with_kernels(folder)
-    monkeypatch.chdir(folder)
     monkeypatch.delitem(sys.modules, "users_kernels", raising=False)
+    return command_in("kernels", capsys, folder, monkeypatch)
 
-    def run(*arguments: str) -> tuple[int, str, str]:
-        code = cli.run(("kernels", *arguments))
+
+def command_in(
+    name: str, capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[int, str, str]]:
+    """One command in a folder: exit code, stdout and stderr for some arguments."""
+    monkeypatch.chdir(folder)
+
+    def run(*arguments: str | Path) -> tuple[int, str, str]:
+        code = cli.run([name, *map(str, arguments)])
         out, err = capsys.readouterr()
         return code, out, err
 
