@@ -10,7 +10,7 @@ specs      what changed between two spec files
 programs   what changed between two HLO dumps
 records    what changed between the records of two compiled programs
 spec_programs  the programs that spec files name, compiled: against the lock, the base, or under two compilers
-traced     what changed in the Pallas calls of user code that a spec file names
+traced     what changed in the Pallas calls of user code that a spec file names; their bodies by `traced_bodies`
 rules      the gate's rules in a pyproject.toml, found and read
 policy     which changes are allowed, and who approved which
 report     what came of each file, judged by the rules

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from layoutproof.changes.lock import Lock
     from layoutproof.changes.program import Program
     from layoutproof.changes.spec_programs import Was
-    from layoutproof.changes.specs import Named
+    from layoutproof.changes.specs import Spec
     from layoutproof.programs.record import Record
 
 _TRACED = re.compile(rb"^kernels\s*:", re.MULTILINE)
@@ -42,7 +42,7 @@ class Pair:
     old: File | None
     new: File | None
     match_heuristic: str = ""
-    locked: tuple[Named, ...] = ()
+    locked: Spec | None = None
     program: Program | Record | None = None
     was: Was | None = None
 
@@ -149,10 +149,10 @@ def _compare_pair(pair: Pair) -> Compared:
 
         before, after = (None if f is None else specs.read(f.data, f.path) for f in (old, new))
         changes = specs.compare(before, after, pair.relpath)
-        if pair.locked and after is not None:
+        if pair.locked is not None and after is not None:
             from layoutproof.changes.traced import drift
 
-            changes = replace(changes, findings=(*changes.findings, *drift(pair.locked, after, pair.relpath)))
+            changes = replace(changes, findings=(*changes.findings, *drift(pair.locked, before, after, pair.relpath)))
         if pair.was is not None and after is not None:
             from layoutproof.changes import spec_programs
 
@@ -188,7 +188,7 @@ def _compare_pair(pair: Pair) -> Compared:
 
 def _with_lock(pair: Pair, lock: Lock) -> Pair:
     if pair.old is not None:
-        return replace(pair, locked=lock.calls.get(pair.old.relpath, ()))
+        return replace(pair, locked=lock.calls.get(pair.old.relpath))
     # a dump that is made anew for each run is in no revision
     return replace(pair, program=lock.programs.get(pair.relpath))
 
@@ -207,7 +207,7 @@ def _names_programs(file: File) -> bool:
 
 
 def _differs(pair: Pair) -> bool:
-    if pair.locked or pair.was is not None:
+    if pair.locked is not None or pair.was is not None:
         return True  # what user code does is not in these files
     if pair.old is None or pair.new is None or pair.old.data != pair.new.data or pair.old.problem or pair.new.problem:
         return True

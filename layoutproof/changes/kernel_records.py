@@ -85,10 +85,11 @@ def _around(old: Kernel, new: Kernel, layouts: Layouts) -> list[Finding]:
 
 def _said(record: Recorded) -> Any:
     """A call without the places in the user's program."""
-    return _unplaced(plain(record.call))
+    return unplaced(plain(record.call))
 
 
-def _unplaced(value: Any) -> Any:
+def unplaced(value: Any) -> Any:
+    """A call's data without the places in the user's program, which say nothing of what it does."""
     if isinstance(value, dict):
-        return {name: _unplaced(each) for name, each in value.items() if name != "source"}
-    return [_unplaced(each) for each in value] if isinstance(value, list) else value
+        return {name: unplaced(each) for name, each in value.items() if name != "source"}
+    return [unplaced(each) for each in value] if isinstance(value, list) else value

@@ -7,7 +7,8 @@ One JSON array per line, sorted, so that changes of different things merge witho
     ["dumps/step.txt", "parameter", 0, ["bf16[64,256]{1,0:T(8,128)(2,1)}", "", "x"]]
 
 A layout is kept in its normal form, the text that it prints, where that reads back as the same layout. Pallas calls of
-user code (`kernels:`) are kept as what they were when traced; of an HLO dump, what `lock_programs` says.
+user code (`kernels:`) are kept as what they were when traced, and their bodies as `traced_bodies` says; of an HLO dump,
+what `lock_programs` says.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from layoutproof.changes.program import Program
 from layoutproof.changes.report import Compared, of_specs
 from layoutproof.changes.specs import Claimed, Named, Spec, compare, read
 from layoutproof.changes.states import File, unreadable
-from layoutproof.changes.traced import layouts_of
+from layoutproof.changes.traced import Calls, calls_of, of_bodies
+from layoutproof.changes.traced_bodies import body_from
+from layoutproof.changes.traced_bodies import locked as kept
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Finding, unknown
 from layoutproof.core.result import plain
@@ -59,7 +62,9 @@ def write(files: Iterable[File], paths: Sequence[str]) -> str:
             spec = read(file.data, file.path)
             if spec.errors:
                 raise spec.errors[0]
-            named = [*spec.layouts, *layouts_of(spec.traced)]
+            traced = calls_of(spec.traced)
+            named = [*spec.layouts, *traced.layouts]
+            lines += [line_of(file.relpath, "body", name, kept(c).as_list()) for name, c in traced.kernels.items()]
             lines += [line_of(file.relpath, "layout", each.name, _normal(each.value)) for each in named]
             lines += [line_of(file.relpath, "claim", fields_of(c.check), run(c.check).found) for c in spec.claims]
             lines += [line_of(file.relpath, "program", name, one.as_dict()) for name, one in locked_of(spec)]
@@ -94,6 +99,8 @@ def locked(text: str, file: str, earlier: bool = False) -> dict[str, Spec | Prog
             spec = specs.setdefault(relpath, Spec(file))
             if kind == "layout" and isinstance(what, str):
                 specs[relpath] = replace(spec, layouts=(*spec.layouts, Named(what, value, number, 1)))
+            elif kind == "body" and isinstance(what, str):
+                specs[relpath] = replace(spec, bodies={**spec.bodies, what: body_from(value)})
             elif kind == "program" and isinstance(what, str):
                 specs[relpath] = replace(spec, records={**spec.records, what: read_record(value, file)})
             elif kind == "claim":
@@ -114,7 +121,7 @@ class Lock:
     findings: what is wrong with the lock itself.
     """
 
-    calls: Mapping[str, tuple[Named, ...]] = field(default_factory=dict)
+    calls: Mapping[str, Spec] = field(default_factory=dict)
     programs: Mapping[str, Program | Record] = field(default_factory=dict)
     records: Mapping[str, Mapping[str, Record]] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
@@ -131,7 +138,7 @@ def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
         why = error.problem if isinstance(error, LayoutError) else "not UTF-8 text"
         why = f"the old lock file cannot be read: {why}"
         return Lock(findings=(unknown("the lock file", why, file, file),))
-    calls: dict[str, tuple[Named, ...]] = {}
+    calls: dict[str, Spec] = {}
     programs: dict[str, Program | Record] = {}
     records_: dict[str, Mapping[str, Record]] = {}
     for relpath, what in locked_.items():
@@ -140,8 +147,8 @@ def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
             programs[name] = what
             continue
         records_[name] = what.records
-        traced = tuple(named for named in what.layouts if ":" in named.name)
-        if traced:
+        traced = _calls_in(what)
+        if traced.layouts or traced.bodies:
             calls[name] = traced
     return Lock(calls, programs, records_)
 
@@ -156,7 +163,10 @@ def drift(old: Spec | Program | Record | None, file: File | None, relpath: str, 
     if isinstance(old, Program) or (file is not None and file.is_dump):
         return Compared(tuple(of_dump(old if isinstance(old, Program) else None, file, relpath)))
     new = None if file is None else read(file.data, file.path)
-    changes = compare(old, _normalised(new), relpath)
+    traced = calls_of(new.traced) if new is not None else Calls((), {})
+    changes = compare(old, _normalised(new, traced), relpath)
+    if new is not None and old is not None:
+        changes = replace(changes, findings=(*changes.findings, *of_bodies(_calls_in(old), traced, new, relpath)))
     if new is not None and new.programs and old is not None:
         from layoutproof.changes.spec_programs import Was
         from layoutproof.changes.spec_programs import drift as of_programs
@@ -169,11 +179,16 @@ def drift(old: Spec | Program | Record | None, file: File | None, relpath: str, 
     return replace(compared, before=compared.rules)
 
 
-def _normalised(new: Spec | None) -> Spec | None:
+def _calls_in(old: Spec) -> Spec:
+    """What a lock says of the calls of user code."""
+    return replace(old, layouts=tuple(named for named in old.layouts if ":" in named.name))
+
+
+def _normalised(new: Spec | None, traced: Calls) -> Spec | None:
     """The new spec with layouts in normal form, so that the spelling of what was locked is no difference."""
     if new is None:
         return None
-    named = [*new.layouts, *layouts_of(new.traced)]
+    named = [*new.layouts, *traced.layouts]
     layouts = tuple(replace(each, value=_normal(each.value)) for each in named)
     claims = tuple(Claimed(replace(c.check, layouts=tuple(_layouts_of(c.check)))) for c in new.claims)
     # what a program was the lock says itself

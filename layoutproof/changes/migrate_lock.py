@@ -2,7 +2,7 @@
 
 A line says what was locked, and still does: no layout, verdict, parameter, copy or bitcast is taken anew. What a
 version did not keep is added as it is now, where the line is of something that is here: what a claim expects, if that
-goes with its verdict, and what a dump says besides its entry layout, copies and bitcasts.
+goes with its verdict, what a dump says besides its entry layout, copies and bitcasts, and the bodies of traced kernels.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from layoutproof.changes.lock_head import HEAD, VERSION, paths_of
 from layoutproof.changes.lock_programs import lines_of
 from layoutproof.changes.specs import read
 from layoutproof.changes.states import File, unreadable
-from layoutproof.core.errors import LayoutError
+from layoutproof.changes.traced import calls_of
+from layoutproof.changes.traced_bodies import locked as locked_body
+from layoutproof.core.errors import LayoutError, Undecided
 
 _EXPECTED = ("expect", "counterexample", "figures", "reason")
 """What of a claim version 1 did not keep."""
@@ -39,6 +41,8 @@ def migrated(text: str, file: str, version: int, files: Mapping[str, File]) -> t
     for relpath, own in by_relpath.items():
         if any(kind in ("claim", "layout") for _, kind, _, _ in own):
             more, words = _claims(own, files.get(relpath), version)
+            bodies, kernels = _bodies(own, files.get(relpath))
+            more, words = [*more, *bodies], ", and ".join(filter(None, (words, kernels)))
         elif version < VERSION:
             more, words = _dump(own, files.get(relpath))
         else:
@@ -70,6 +74,21 @@ def _claims(own: Sequence[list[Any]], now: File | None, version: int) -> tuple[l
     added = "what they expect" if version == 1 else "the names of sizes"
     claims = f"{count} claim{'' if count == 1 else 's'}"
     return lines, f"{claims}: {added}, as the file has it now" if count else ""
+
+
+def _bodies(own: Sequence[list[Any]], now: File | None) -> tuple[list[list[Any]], str]:
+    """The lines of bodies that the lock lacks of traced calls; what cannot be traced is for the gate to say."""
+    kept = {what for _, kind, what, _ in own if kind == "body"}
+    lacking = {what for _, kind, what, _ in own if kind == "layout" and ":" in what and what not in kept}
+    if not lacking or now is None or unreadable(now):
+        return [], ""
+    try:
+        calls = calls_of(read(now.data, now.path).traced).kernels
+    except (LayoutError, Undecided):
+        return [], ""
+    lines = [[own[0][0], "body", name, locked_body(call).as_list()] for name, call in calls.items() if name in lacking]
+    bodies = f"{len(lines)} bod{'y' if len(lines) == 1 else 'ies'} of kernels"
+    return lines, f"{bodies} locked as now" if lines else ""
 
 
 def _as_it_was(fields: Mapping[str, Any], version: int) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.changes.classes import layouts, text_of
 from layoutproof.changes.demands import assumed, difference
@@ -29,6 +29,9 @@ from layoutproof.specs.positions import Node, read_yaml
 from layoutproof.specs.spec import Check, named_layouts, read_spec
 from layoutproof.specs.spec_model import NAME
 from layoutproof.specs.traced import KEY, is_traced
+
+if TYPE_CHECKING:
+    from layoutproof.changes.traced_bodies import Body
 
 PROGRAM = "program"
 """The key of what is no layout but a program's entry."""
@@ -58,6 +61,7 @@ class Spec:
 
     gate: its own rules as plain data, None where it has none.  traced: Pallas calls of user code that it names.
     programs: that it names, as its entries say.  records: of a lock file, what these were, by name.
+    bodies: of a lock file, what the bodies of traced calls were, by `entry:call`.
     """
 
     file: str
@@ -68,6 +72,7 @@ class Spec:
     traced: tuple[Named, ...] = ()
     programs: tuple[Named, ...] = ()
     records: Mapping[str, Record] = field(default_factory=dict)
+    bodies: Mapping[str, Body] = field(default_factory=dict)
 
 
 def read(data: bytes, file: str) -> Spec:

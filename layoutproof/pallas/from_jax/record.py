@@ -198,7 +198,10 @@ class _Recorder:
 
 
 def _number(value: Any) -> Any:
-    """A constant as data: a finite number; null for an array, of which only the shape is written."""
+    """A constant as data: a number; null for an array, of which only the shape is written.
+
+    One that is not finite is written in words: nobody reckons with it, and a body with another one is another body.
+    """
     if getattr(value, "shape", ()) != ():
         return None
     kind = getattr(getattr(value, "dtype", None), "kind", "")
@@ -210,7 +213,7 @@ def _number(value: Any) -> Any:
         number = float(value)
     except TypeError:
         return None
-    return number if math.isfinite(number) else None
+    return number if math.isfinite(number) else {"float": str(number)}
 
 
 class _Leaf:
