@@ -61,7 +61,7 @@ def specs(count: int) -> str:
 
 
 def records(folder: Path, count: int = 20) -> None:
-    """Two folders of the records of so many compiled programs, another peak of memory in one of them."""
+    """Two folders of the records of so many compiled programs, one byte more of temporaries in one of them."""
     root = Path(__file__).resolve().parents[1]
     sys.path.insert(0, str(root))
     from layoutproof.programs.reading import record_of
@@ -72,9 +72,9 @@ def records(folder: Path, count: int = 20) -> None:
     for state in ("old", "new"):
         (folder / state).mkdir()
         for k, case in enumerate(cases):
-            peak = case["memory"]["peak"] + (k == 0 and state == "new")
+            more = case["memory"]["temporaries"] + (k == 0 and state == "new")
             record = record_of(case["text"].splitlines(keepends=True), case["name"])
-            record = dataclasses.replace(record, memory=Memory(**{**case["memory"], "peak": peak}))
+            record = dataclasses.replace(record, memory=Memory(**{**case["memory"], "temporaries": more}))
             (folder / state / f"{k}.json").write_text(record.to_json())
 
 

@@ -21,9 +21,6 @@ from layoutproof.core.result import Verdict
 from layoutproof.hlotext.texts import logical
 from layoutproof.programs.record import Collective, Copy, Kernel, Often, Record, Value, read_record
 
-_MEMORY = {"peak": "peak_memory", "temporaries": "temporaries"}
-"""Of the compiler's figures those that are compared; arguments and outputs are what the entry says."""
-
 
 def read(file: File) -> Record:
     """The record in a file. LayoutError, with the file, where there is none."""
@@ -53,7 +50,7 @@ def changes(before: Record, after: Record, across: bool = False) -> list[Finding
     across: they were made with two compilers to see what these do otherwise, so that the differences are the answer.
 
     >>> from layoutproof.programs.record import Compiled, Memory
-    >>> one, two = (Record("step", memory=Memory(peak=size)) for size in (1000, 1500))
+    >>> one, two = (Record("step", memory=Memory(size, 0, 0, 0)) for size in (1000, 1500))
     >>> [(f.question, f.reason) for f in changes(one, two)]
     [('peak_memory', '1000 bytes before, 1500 now: +50 %')]
     """
@@ -78,10 +75,14 @@ def changes(before: Record, after: Record, across: bool = False) -> list[Finding
     return [unknown("compiler", why, fix=fix, follows=tuple(found), **sides)]
 
 
-def _memory(before: Record, after: Record) -> Iterator[Finding]:
-    for name, kind in _MEMORY.items():
-        words = kind.replace("_", " ")
-        yield from _amount(kind, words, getattr(before.memory, name), getattr(after.memory, name), "bytes")
+def _memory(before: Record, after: Record) -> list[Finding]:
+    one, other = before.memory, after.memory
+    whole = _amount("peak_memory", "peak memory", one.taken, other.taken, "bytes")
+    part = _amount("temporaries", "temporaries", one.temporaries, other.temporaries, "bytes")
+    if [found.question for found in (*whole, *part)] == ["peak_memory", "temporaries"]:
+        # more temporaries are a part of it, and no second thing
+        return [replace(whole[0], follows=tuple(part))]
+    return [*whole, *part]
 
 
 def _amount(kind: str, subject: str, old: int | None, new: int | None, unit: str) -> list[Finding]:

@@ -42,7 +42,7 @@ KINDS = {
     "kernel_body": "The body of a kernel changed; both are judged, and what they compute is not compared.",
     "reshaped_result": "An instruction with the same operands has other dimensions or another element type.",
     "operation": "An instruction with the same operands computes something else, or along other dimensions.",
-    "peak_memory": "The program takes more memory of a device at one time, by its compiler's figures.",
+    "peak_memory": "A run holds more memory of a device: arguments, results and temporaries, less what they share.",
     "temporaries": "The program takes more memory for what is neither argument nor result.",
     "replicated": "More devices hold each element of a parameter or result.",
     "vmem": "A kernel takes more VMEM, by its compiler's figures.",

@@ -76,8 +76,7 @@ NOTHING = Candidate("together", "nothing is changed")
 class Figures:
     """What a program takes. Bytes on one device; None where the compiler does not say.
 
-    memory: arguments, results and temporaries, less what they share. Not the compiler's own peak: libtpu counts in it
-    what it keeps in VMEM (0.0.52: 18956288 bytes for a product whose 8192000 bytes of weight are prefetched there).
+    memory: arguments, results and temporaries, less what they share (`Memory.taken`).
     copied: bytes that copies and transposes between layouts read and write in one run.  copies: how often one runs.
     copied_each_trip: the same bytes of loops whose trip count is unknown, for one trip.
     cycles: as the compiler estimates them; only comparable with those of the same compiler.
@@ -132,14 +131,12 @@ class Try:
 def figures(record: Record) -> Figures:
     """What a record says a program takes."""
     memory = record.memory
-    parts = (memory.arguments, memory.outputs, memory.temporaries)
-    whole = memory.peak if None in parts else sum(part or 0 for part in parts) - (memory.aliased or 0)
     known = [each for each in record.copies if _counts(each) and each.often.times is not None]
     unknown = [each for each in record.copies if _counts(each) and each.often.times is None]
     return Figures(
         memory.arguments if memory.arguments is not None else record.entry_bytes,
         memory.temporaries,
-        whole,
+        memory.taken,
         sum((each.bytes or 0) * each.count * (each.often.times or 0) for each in known),
         sum(each.count * (each.often.times or 0) for each in known),
         sum((each.bytes or 0) * each.count for each in unknown),

@@ -224,7 +224,8 @@ def _with(
 
 
 def request_of(asked: Asked) -> dict[str, Any]:
-    """What that process is asked."""
+    """What that process is asked. Raises LayoutError where its libtpu is not there."""
+    library = _library(asked)
     return {
         "program": asked.program,
         "exported": asked.is_file,
@@ -237,18 +238,18 @@ def request_of(asked: Asked) -> dict[str, Any]:
         "out": list(asked.outs),
         "donate": list(asked.donate),
         "flags": dict(asked.flags),
-        "libtpu": asked.libtpu and _version_of(library(asked.libtpu)),
+        "libtpu": library and (libtpu.number(library) or library),
         "elsewhere": str(repository_of(Path.cwd())) if asked.folder else "",
     }
 
 
 def missing(asked: Asked) -> str:
     """What has to be installed before it can be compiled, and how; "" for nothing."""
-    if asked.target == CPU or asked.libtpu:
+    if asked.target == CPU:
         import importlib.util
 
         return "" if importlib.util.find_spec("jax") else "no jax (pip install jax)"
-    return libtpu.missing()
+    return libtpu.missing(asked.libtpu)
 
 
 def child_of(asked: Asked, seconds: float = LONGEST, memory: int | None = None) -> Child:
@@ -264,13 +265,15 @@ def child_of(asked: Asked, seconds: float = LONGEST, memory: int | None = None) 
         flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={count}".strip()
         what, environment = "XLA:CPU", {**here, "JAX_PLATFORMS": CPU, "XLA_FLAGS": flags}
     else:
-        what, environment = libtpu.WHAT, {**here, **libtpu.ENVIRONMENT}
-        if asked.libtpu:
-            environment["TPU_LIBRARY_PATH"] = str(library(asked.libtpu))
+        what, environment = libtpu.WHAT, {**here, **libtpu.environment(_library(asked))}
     where: dict[str, Any] = {}
     if asked.folder:
         where = {"folder": asked.folder, "python": Path(sys.executable), "paths": _paths_in(Path(asked.folder))}
     return Child(what, "layoutproof.programs.compiling", environment, seconds, memory, **where)
+
+
+def _library(asked: Asked) -> str:
+    return libtpu.library_at(asked.libtpu) if asked.libtpu else ""
 
 
 def _paths_in(folder: Path) -> tuple[str, ...]:
@@ -282,24 +285,6 @@ def _paths_in(folder: Path) -> tuple[str, ...]:
         there = other / place.relative_to(own) if place.is_relative_to(own) else place
         found.append(str(there) if there.exists() else path)
     return tuple(found)
-
-
-def library(given: str) -> Path:
-    """The library of a libtpu: itself, in the package's folder, or in the folder where packages are installed.
-
-    Raises LayoutError where it is in none of them.
-    """
-    path = Path(given)
-    for candidate in (path, path / "libtpu.so", path / "libtpu" / "libtpu.so"):
-        if candidate.is_file():
-            return candidate.resolve()
-    raise LayoutError(f"{given}: there is no libtpu.so here", text=given[:200])
-
-
-def _version_of(path: Path) -> str:
-    """The version of a libtpu, by the folder of its distribution; its path where there is none."""
-    found = sorted(path.parent.parent.glob("libtpu-*.dist-info"))
-    return found[-1].name.removeprefix("libtpu-").removesuffix(".dist-info") if found else str(path)
 
 
 def _problem(asked: Asked, reason: str, verdict: Verdict = Verdict.REFUTED) -> Finding:

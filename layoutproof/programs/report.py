@@ -37,8 +37,9 @@ def _lines(record: Record, top: int) -> Iterator[str]:
         )
         if value is not None
     ]
-    peak = "" if memory.peak is None else f"peak {size(memory.peak)}: "
-    yield f"  memory   {peak}{', '.join(parts)}"
+    peak = "" if memory.taken is None else f"peak {size(memory.taken)}: "
+    own = "" if memory.peak is None else f"; the compiler's own peak {size(memory.peak)}"
+    yield f"  memory   {peak}{', '.join(parts)}{own}"
     work = [] if record.flops is None else [f"{record.flops:,.0f} flops"]
     work += [] if record.bytes_accessed is None else [f"{size(int(record.bytes_accessed))} accessed"]
     if record.priced:

@@ -25,15 +25,18 @@ GATHER = Collective(
 COPY = Copy(Place("copy.1", 7), "copy", "relayout", "f32[8,8]{1,0}", "f32[8,8]{0,1}", 512, 1, Often(2))
 KERNEL = Kernel(Place("k.1", 8), "matmul", 4096, "abc", Often())
 BASE = Record(
-    "step", MADE, 2, Memory(peak=1_000_000, temporaries=5000), cycles=1000, parameters=(X, W),
+    "step", MADE, 2, Memory(900_000, 95_000, 0, 5000, peak=1_500_000), cycles=1000, parameters=(X, W),
     results=(Value(0, "", "f32[64,256]{1,0:T(8,128)}", 65536, 65536),), collectives=(GATHER,), copies=(COPY,),
     kernels=(KERNEL,), digest="0",
 )  # fmt: skip
 
 CHANGED: dict[str, tuple[dict[str, object], list[str]]] = {
-    "peak memory": ({"memory": Memory(peak=1_100_000, temporaries=5000)}, ["peak_memory"]),
-    "temporaries": ({"memory": Memory(peak=1_000_000, temporaries=9000)}, ["temporaries"]),
-    "less memory": ({"memory": Memory(peak=900_000, temporaries=5000)}, ["shrank"]),
+    "peak memory": ({"memory": Memory(1_000_000, 95_000, 0, 5000)}, ["peak_memory"]),
+    "temporaries": ({"memory": Memory(896_000, 95_000, 0, 9000)}, ["temporaries"]),
+    "temporaries alone": ({"memory": Memory(900_000, 95_000, 0, 9000)}, ["peak_memory"]),
+    "less memory": ({"memory": Memory(800_000, 95_000, 0, 5000)}, ["shrank"]),
+    "a buffer less that is shared": ({"memory": Memory(900_000, 95_000, 50_000, 5000)}, ["shrank"]),
+    "the compiler's own peak": ({"memory": Memory(900_000, 95_000, 0, 5000, peak=9_000_000)}, []),
     "memory nobody says": ({"memory": Memory(temporaries=5000)}, ["unknown"]),
     "cycles": ({"cycles": 1200}, ["estimated_cycles"]),
     "an argument relaid": (
@@ -74,7 +77,7 @@ def test_each_change_has_its_class(name: str) -> None:
 
 @pytest.mark.fast
 def test_files_and_the_command(tmp_path: Path) -> None:
-    written(tmp_path, old=BASE, new=replace(BASE, memory=Memory(peak=1_100_000, temporaries=5000)))
+    written(tmp_path, old=BASE, new=replace(BASE, memory=Memory(1_000_000, 95_000, 0, 5000)))
     command = [sys.executable, "-m", "layoutproof", "gate", "old.json", "new.json", "--json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     (only,) = json.loads(done.stdout)["findings"]
@@ -104,7 +107,7 @@ def test_the_lock_holds_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.fast
 def test_another_compiler_is_unknown_and_says_how_to_renew(tmp_path: Path) -> None:
     newer = replace(MADE, compiler="libtpu 0.0.53")
-    more = Memory(peak=1_100_000, temporaries=5000)
+    more = Memory(1_000_000, 95_000, 0, 5000)
     written(
         tmp_path,
         old=BASE,

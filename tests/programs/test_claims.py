@@ -178,7 +178,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in texts.items():
         (at / f"{name}.hlo").write_text(text)
     record = record_of(PROGRAM.splitlines(keepends=True))
-    kept = replace(record, memory=Memory(180224, 40960, 0, 1 << 20, 0, (1 << 20) + 1))
+    kept = replace(record, memory=Memory(180224, 40960, 40960, (1 << 20) - 180223, 0, 1 << 22))
     (at / "kept.json").write_text(kept.to_json())
     import gzip
 
