@@ -16,7 +16,6 @@ from layoutproof.changes import compare, drift, rules, states
 from layoutproof.changes.lock_head import MAX_LOCK, NAME
 from layoutproof.changes.report import Judges, Progress
 from layoutproof.changes.rules import Rules
-from layoutproof.compiler.libtpu import library_at
 from layoutproof.compiler.tracing import MAX_CONFIG, Tracing, here, only, stated
 from layoutproof.compiler.workers import Workers
 from layoutproof.core.errors import LayoutError
@@ -101,7 +100,11 @@ def gate(
         LayoutError: There is nothing to compare, or a state cannot be read. What is wrong within a file is a finding.
     """
     given = (old is not None) + (new is not None)
-    libraries = tuple(map(library_at, libtpu))
+    libraries: tuple[str, ...] = ()
+    if libtpu:
+        from layoutproof.compiler.libtpu import library_at
+
+        libraries = tuple(map(library_at, libtpu))
     both = len(libraries) == 2
     if given == 1 or (given and (against is not None or paths or both)) or (paths and against is None and not both):
         raise LayoutError("give two states, or a revision to compare paths with, or nothing to compare with the lock")

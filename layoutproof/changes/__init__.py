@@ -3,7 +3,7 @@
 states     reads two states: files, folders, a git revision, the lock file
 parameters which parameter of one program is which of the other
 dataflow   what is computed from what
-causes     what comes from a change, under it
+causes     what comes from a change, under it; `folding` judges both
 matching   which thing of one state is which of the other
 classes    the classes of a change of one layout, proved
 specs      what changed between two spec files

@@ -14,7 +14,6 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
-from layoutproof.pallas.judge import judge, sizes_of
 from layoutproof.registry.read import read_layout
 
 ALL = "kernel"
@@ -59,6 +58,8 @@ def worse(before: Answers, after: Answers, expected: Collection[tuple[str, str]]
 
 
 def _has_symbols(value: object) -> bool:
+    from layoutproof.pallas.judge import sizes_of
+
     kernel = _kernel(value)
     return kernel is not None and bool(sizes_of(kernel))
 
@@ -89,6 +90,8 @@ def bodies_in_words(then: Mapping[str, str], now: Mapping[str, str]) -> str:
 
 def answers(kernel: Kernel | None) -> Answers:
     """The worst answer to each property of each subject, of those that decide; none where it is no kernel."""
+    from layoutproof.pallas.judge import judge
+
     worst: dict[tuple[str, str], Finding] = {}
     for answer in judge(kernel) if kernel is not None else ():
         key = (answer.question, answer.subject)

@@ -14,8 +14,9 @@ from typing import Any
 
 from layoutproof.changes.causes import under_causes
 from layoutproof.changes.custom_calls import Inside, of_body, seen
+from layoutproof.changes.placed import gone_or_new, placed
 from layoutproof.changes.program import Custom, Exchange, Instruction, Program, read
-from layoutproof.changes.program_changes import bitcast_pairs, changes, gone_or_new, placed, read_and_audited, relayouts
+from layoutproof.changes.program_changes import bitcast_pairs, changes, read_and_audited, relayouts
 from layoutproof.changes.states import File
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding

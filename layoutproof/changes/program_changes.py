@@ -8,7 +8,7 @@ run; where that leaves several possible, the match says that it is a heuristic.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -23,6 +23,7 @@ from layoutproof.changes.interface import interface
 from layoutproof.changes.matching import Match, Round, match
 from layoutproof.changes.parameters import aligned, moved_parameters
 from layoutproof.changes.parameters import shifted as _shifted
+from layoutproof.changes.placed import gone_or_new, placed
 from layoutproof.changes.program import (
     MOVERS,
     Instruction,
@@ -116,20 +117,6 @@ def changes(before: Program, after: Program, whole: bool = True) -> list[Finding
         found += [*interface(before, after), *exchanges(before.exchanges, after.exchanges)]
         found += customs(before.customs, after.customs, _classes)
     return [*found, *_layouts(before, after), *dataflow(before, after)] if whole else found
-
-
-def gone_or_new(new: bool, name: str) -> Finding:
-    """A whole dump that one state lacks."""
-    kind, where = ("added", "before") if new else ("removed", "now")
-    return Finding(kind, f"program {name}", f"there is no such dump {where}", line=1)
-
-
-def placed(findings: Sequence[Finding], relpath: str, path: str) -> list[Finding]:
-    """Findings with their path within the state and the file."""
-    return [
-        replace(f, relpath=relpath, file=f.file or path, follows=tuple(placed(f.follows, relpath, path)))
-        for f in findings
-    ]
 
 
 def _mistake(error: LayoutError) -> Finding:

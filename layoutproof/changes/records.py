@@ -13,7 +13,7 @@ from typing import Any
 
 from layoutproof.changes.classes import layouts
 from layoutproof.changes.matching import Match, Round, match
-from layoutproof.changes.program_changes import gone_or_new, placed
+from layoutproof.changes.placed import gone_or_new, placed
 from layoutproof.changes.states import File
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Finding, unknown

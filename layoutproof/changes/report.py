@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from layoutproof.changes import policy
-from layoutproof.changes.causes import refolded, unfolded, with_classes
+from layoutproof.changes.folding import refolded, unfolded, with_classes
 from layoutproof.changes.rules import PYPROJECT, Rules
 from layoutproof.compiler.workers import Workers, spread
 from layoutproof.core.errors import LayoutError
@@ -134,16 +134,15 @@ def _found(
     relpaths: Sequence[str], done: Sequence[Compared], own: Mapping[str, policy.Policy], general: policy.Policy
 ) -> list[Finding]:
     """The findings of all files; what one of them lost and another got is one finding, unless looser rules await it."""
-    from layoutproof.changes.specs import copied, moved
-
     named_ = [*zip(relpaths, done, strict=False)]
     gone = [(relpath, each) for relpath, one in named_ for each in one.gone]
     fresh = [(relpath, each) for relpath, one in named_ for each in one.fresh]
     rules = {relpath: _new(one.rules, relpath, general) for relpath, one in named_}
     instead: dict[int, list[Finding]] = {}
-    for new, finding in copied(gone, fresh) if gone and fresh else ():
+    again, elsewhere = _of_both(gone, fresh)
+    for new, finding in again:
         instead[id(new)] = [finding]
-    for old, new, finding in moved(gone, fresh) if gone and fresh else ():
+    for old, new, finding in elsewhere:
         was = own.get(old.finding.relpath, policy.Policy()).over(general)
         now = rules[new.finding.relpath]
         if isinstance(now, policy.Policy) and not policy.changed(was, now)[0]:
@@ -154,6 +153,17 @@ def _found(
         for each in (*one.fresh, *one.gone):
             found += instead.get(id(each), [each.finding])
     return found
+
+
+def _of_both(
+    gone: list[tuple[str, Loose]], fresh: list[tuple[str, Loose]]
+) -> tuple[list[tuple[Loose, Finding]], list[tuple[Loose, Loose, Finding]]]:
+    """What is stated once more than it was, and what one file lost and another got."""
+    if not gone or not fresh:
+        return [], []
+    from layoutproof.changes.specs import copied, moved
+
+    return copied(gone, fresh), moved(gone, fresh)
 
 
 def _read(rules: object, place: str = f"{PYPROJECT} [tool.layoutproof.gate]") -> policy.Policy:

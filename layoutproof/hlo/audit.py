@@ -95,11 +95,13 @@ class _Work:
         self.computation = ComputationState(*event)
         self.module.computations[event.name] = self.computation
         self.found.computations += 1
-        self.talks.begin(event.name, event.entry)
+        if self.sums:
+            self.talks.begin(event.name, event.entry)
 
     def end(self) -> None:
         """It is whole; the names in it are not needed any more."""
-        self.talks.end(self.computation.shapes)
+        if self.sums:
+            self.talks.end(self.computation.shapes)
         self.computation.forget()
 
     def instruction(self, of: Instruction) -> None:
@@ -213,11 +215,13 @@ class _Work:
     def over(self, event: ModuleEnd) -> None:
         """The module ends: what its computations had goes to the file's sums."""
         try:
-            self._contradicted(self.module.close(self.found, self.shapes, event.whole, self.talks.executions))
+            runs = self.talks.executions if self.sums else None
+            self._contradicted(self.module.close(self.found, self.shapes, event.whole, runs))
         except LayoutError as error:
             self.wrong(error.at(self.file, error.line or self.module.header.line))
-        self.talks.close(self.found)
-        self.talks = Reading()
+        if self.sums:
+            self.talks.close(self.found)
+            self.talks = Reading()
         self.module = ModuleState(Header(""))
 
     def value(self, event: Value) -> None:

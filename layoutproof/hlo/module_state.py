@@ -117,14 +117,14 @@ class ModuleState:
             if role in memory.INSIDE and of.opcode != "call":
                 self.inner.setdefault(callee, of.opcode)
 
-    def close(self, found: Audit, shapes: Shapes, whole: bool, executions: Executions) -> list[Contradiction]:
+    def close(self, found: Audit, shapes: Shapes, whole: bool, executions: Executions | None) -> list[Contradiction]:
         """Puts the module into the audit; what contradicts in it. LayoutError when computations are missing.
 
-        executions: how often each computation runs.
+        executions: how often each computation runs; None where nobody wants sums.
         """
         entry = next((computation for computation in self.computations.values() if computation.entry), None)
-        for computation in self.computations.values():
-            self._sum(found, computation, executions.of(computation.name))
+        for computation in self.computations.values() if executions is not None else ():
+            self._sum(found, computation, executions.of(computation.name))  # type: ignore[union-attr]
         if self.header.name or self.computations:
             found.programs.append(self._program(found, entry, whole))
         if not whole:

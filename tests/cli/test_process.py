@@ -6,12 +6,14 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import layoutproof
+from layoutproof.programs.record import Memory, Record, Value
 
 ROOT = Path(layoutproof.__file__).parents[1]
 SCORES = "f32[3,5]{1,0:T(2,2)}"
@@ -191,3 +193,24 @@ def test_verbose_lists_each_claim(tmp_path: Path) -> None:
     assert len(process("check", path, env=environment).stdout.splitlines()) == len(first) - 3
     again = process("check", "-v", path, env=environment).stdout.splitlines()
     assert again[-1] == "2 claims as stated: 1 proved, 1 counterexample as expected; nothing changed since the last run"
+
+
+def test_a_gate_of_records_loads_no_engine(tmp_path: Path) -> None:
+    """Nothing in two records has to be proved, so that the command starts without what proves."""
+    record = Record(
+        "step", memory=Memory(1 << 20, 1 << 10, 0, 1 << 12), parameters=(Value(0, "x", "f32[8]{0}", 32, 32),)
+    )
+    for name, size in (("old", 1 << 12), ("new", 1 << 14)):
+        more = replace(record, memory=replace(record.memory, temporaries=size))
+        (tmp_path / f"{name}.json").write_text(more.to_json())
+    heavy = [f"layoutproof.{name}" for name in ("questions.ask", "pallas.judge", "specs.spec", "hlo.audit")]
+    code = f"""
+import sys
+from layoutproof.cli.main import run
+print(run(["gate", "old.json", "new.json"]), [m for m in {heavy!r} if m in sys.modules], file=sys.stderr)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.stderr.strip() == "0 []"
+    assert "peak_memory" in done.stdout

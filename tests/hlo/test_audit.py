@@ -10,11 +10,11 @@ import pytest
 
 from layoutproof.core.result import Verdict
 from layoutproof.hlo import bitcasts
-from layoutproof.hlo.audit import audit, audit_file
+from layoutproof.hlo.audit import audit, audit_events, audit_file
 from layoutproof.hlo.found import Audit
 from layoutproof.hlo.report import as_json, as_text
 from layoutproof.hlo.shapes import Array, Shapes, read_array
-from layoutproof.hlotext.lines import read_hlo
+from layoutproof.hlotext.lines import events, read_hlo
 from tests.hlo.dumps import SMALL, dump_on_cpu
 from tests.recorded import DUMPS, dump
 
@@ -123,6 +123,16 @@ def test_mutants_of_the_small_program(mutant: str) -> None:
     text = " ".join(as_text(found).split())
     assert found.exit_code == code, text
     assert message in text, text
+
+
+@pytest.mark.parametrize("name", DUMPS)
+def test_contradictions_alone(name: str) -> None:
+    """The gate asks for nothing else: it gets the same ones, and nothing is kept of what nobody asked for."""
+    text = dump(name).replace("f32[", "bf16[", 3)
+    whole, alone = audit(text.splitlines()), audit_events(events(text.splitlines()), contradictions_only=True)
+    assert (alone.contradictions, alone.errors) == (whole.contradictions, whole.errors)
+    assert whole.buffers
+    assert not (alone.buffers or alone.moves or alone.casts or alone.talks or alone.roots or alone.kernels)
 
 
 def test_a_copy_more_is_counted() -> None:
