@@ -10,9 +10,11 @@ from layoutproof.changes.matching import Round, match
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding, unknown
 from layoutproof.kernel.kernel import Kernel, Operand, Scratch, Table
+from layoutproof.kernel.relations import normal
+from layoutproof.kernel.scalar_memory import every_table
 from layoutproof.registry.read import read_layout
 
-_SAYS_NOTHING = ("operands", "name", "source", "grid_names")
+_SAYS_NOTHING = ("operands", "name", "source", "grid_names", "tables", "scalars", "relations")
 """Of a kernel: compared by themselves, or only what a person calls it."""
 
 Compare = Callable[[object, object], list[Finding]]
@@ -47,9 +49,14 @@ def kernels(old: Any, new: Any, layouts: Compare) -> list[Finding]:
             )
     names = [f.name for f in fields(Kernel) if f.name not in _SAYS_NOTHING]
     rest = [name for name in names if getattr(one, name) != getattr(other, name)]
-    if rest:
-        said = "; ".join(f"{name} was {_words(getattr(one, name))}, is {_words(getattr(other, name))}" for name in rest)
-        found.append(Finding("kernel", "", said, **sides))  # type: ignore[arg-type]
+    parts = [(name, _words(getattr(one, name)), _words(getattr(other, name))) for name in rest]
+    tables = [_words(tuple(map(_array, each.tables))) for each in (one, other)]
+    parts += [("tables", *tables)] if tables[0] != tables[1] else []
+    if parts:
+        said = "; ".join(f"{name} was {was}, is {now}" for name, was, now in parts)
+        texts = ("; ".join(f"{part[0]} {part[k]}" for part in parts) for k in (1, 2))
+        found.append(Finding("kernel", "", said, **dict(zip(("before", "after"), texts, strict=True))))  # type: ignore[arg-type]
+    found += _assumptions(one, other)
     return found or [Finding("respelled", "", "the same kernel, operand by operand", decided_by="normal form", **sides)]  # type: ignore[arg-type]
 
 
@@ -66,6 +73,33 @@ def _operand(old: Any, new: Any, before: Operand, after: Operand, layouts: Compa
     return [replace(change, before=texts[0], after=texts[1]) for change in changes]
 
 
+def _assumptions(one: Kernel, other: Kernel) -> list[Finding]:
+    """What is assumed more, or less, of the tables that both calls have, and of entries of tables together."""
+    olds, news = ({table.name: table for table in every_table(side)} for side in (one, other))
+    differ = [n for n in news if n in olds and news[n].assumptions() != olds[n].assumptions()]
+    before, after = ({normal(relation): relation.text for relation in side.relations} for side in (one, other))
+    looser = [f"{text!r} is assumed, too" for key, text in after.items() if key not in before]
+    tighter = [f"{text!r} is assumed no more" for key, text in before.items() if key not in after]
+    if differ:
+        from layoutproof.changes.demands import assumed
+
+        than = assumed(*({name: side[name] for name in differ} for side in (olds, news)))
+        looser, tighter = [*than.looser, *looser], [*than.tighter, *tighter]
+    said = [
+        "; ".join([*(text for name in differ for text in side[name].assumptions()), *related.values()]) or "nothing"
+        for side, related in ((olds, before), (news, after))
+    ]
+    sides: dict[str, Any] = {"before": said[0], "after": said[1]}
+    if looser:
+        return [Finding("loosened", "", "; ".join(looser), **sides)]
+    return [Finding("tightened", "", "; ".join(tighter), **sides)] if tighter else []
+
+
+def _array(table: Table) -> str:
+    integer = table.dtype or f"{'s' if table.signed else 'u'}{table.bits}"
+    return f"{table.name} {integer}[{','.join(map(str, table.dims))}]"
+
+
 def _words(value: object) -> str:
     """A part of a kernel as people write it.
 
@@ -76,9 +110,6 @@ def _words(value: object) -> str:
         return f"({', '.join(map(_words, value))})" if value else "none"
     if isinstance(value, Scratch):
         return f"{value.dtype}[{','.join(map(str, value.dims))}] in {value.memory}"
-    if isinstance(value, Table):
-        said = "".join(f", {text}" for text in value.assumptions())
-        return f"{value.name} [{','.join(map(str, value.dims))}]{said}"
     return "none" if value is None or value == "" else str(value)
 
 

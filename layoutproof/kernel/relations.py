@@ -71,6 +71,19 @@ def tables_of(relation: Relation) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(read.args[0].args[0]) for read in reads((relation.condition,))))
 
 
+def normal(relation: Relation) -> str:
+    """What a relation says, whatever its indices are called.
+
+    >>> from layoutproof.kernel.kernel import Relation
+    >>> i, j = (Relation(text, parse_relation(text), (text[2],)) for text in ("t[i] < 3", "t[j] < 3"))
+    >>> normal(i) == normal(j)
+    True
+    """
+    # no index that a user writes has such a name
+    indices = {name: Term("name", f"index {k}") for k, name in enumerate(relation.names)}
+    return str(with_values(relation.condition, indices))
+
+
 def cases(relations: Sequence[Relation], read: Sequence[Term]) -> list[Term]:
     """What relations say of what a claim reads, and of the call's sizes."""
     tables = {str(one.args[0].args[0]) for one in read}

@@ -552,6 +552,8 @@ def test_a_traced_kernel_against_the_lock_of_the_base(gate: Gate) -> None:
         (", target: v5e", "", {"deny loosened"}),
         (", target: v5e", ", target: v6e", {"deny loosened"}),
         ("target: v5e}", 'target: v5e, assume: ["0 <= t < 4"]}', {"deny loosened"}),
+        ("target: v5e}", 'target: v5e, assume: ["t[i] <= u[i + 1] if i < 3"]}', {"deny loosened"}),
+        ("target: v5e}", 'target: v5e, assume: ["t[:4] is onto"]}', {"deny loosened"}),
         ("target: v5e}", "target: v5e, call: 0}", {"deny loosened"}),
         ("f32[32,128]", "f32[64,128]", {"warn kernel"}),
         ("  mm: {", "  other: {", {"allow respelled"}),
@@ -575,6 +577,59 @@ def test_less_is_assumed_of_a_table(gate: Gate) -> None:
         write({"specs/k.yaml": old.replace("0 <= t < 8", text)})
         assert said(gate()[1]) <= {expected}, text
     assert gate()[0] == 1
+
+
+TABLES = """\
+source: here
+layouts:
+  k:
+    kernel:
+      grid: {g: 4}
+      inputs: [{name: x, array: "f32[32,128]", block: [8, 128], index: "(g) -> (t[g], 0)"}]
+      outputs: [{name: o, array: "f32[32,128]", block: [8, 128], index: "(g) -> (u[g], 0)"}]
+      tables:
+        t: {array: "s32[4]", assume: ["0 <= t < 4", "t[i] <= t[i + 1]", "t[i] <= u[i + 1] if i + 1 < 4"]}
+        u: {array: "s32[4]", assume: ["0 <= u < 4", "u[:4] is onto"]}
+checks:
+  - kernel: k
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('"u[:4] is onto"', '"u[:4] is onto", "u[0] == 0"', {"deny loosened"}),
+        ("0 <= t < 4", "0 <= t < 2", {"deny loosened"}),
+        ("t[i] <= t[i + 1]", "t[i] < t[i + 1] + 0", {"deny loosened"}),
+        (" if i + 1 < 4", "", {"deny loosened"}),
+        ("u[:4] is onto", "u[:3] is onto", {"deny loosened", "unknown unknown", "unknown lost"}),
+        # twins
+        ('"t[i] <= t[i + 1]", ', "", {"allow tightened"}),
+        ("0 <= t < 4", "0 <= t < 5 - 1", {"allow respelled"}),
+        ("t[i] <= t[i + 1]", "t[n] <= t[n + 1]", {"allow respelled"}),
+        ("checks:", "# nothing\nchecks:", set()),
+    ],
+)
+def test_what_a_stated_kernel_assumes(old: str, new: str, expected: set[str], gate: Gate) -> None:
+    """What is assumed more, of one table or of entries of several together, is denied: the proof says less."""
+    assert old in TABLES
+    commit({"specs/k.yaml": TABLES})
+    write({"specs/k.yaml": TABLES.replace(old, new)})
+    found = gate()[1]
+    assert said(found) == expected, found
+    for each in found:
+        assert "Relation(" not in each["reason"]
+
+
+def test_an_approval_is_of_one_assumption(gate: Gate) -> None:
+    """What is approved to be assumed is no approval of something else."""
+    commit({"specs/k.yaml": TABLES})
+    prints = set()
+    for more in ("u[0] == 0", "u[1] == 0"):
+        write({"specs/k.yaml": TABLES.replace('"u[:4] is onto"', f'"u[:4] is onto", "{more}"')})
+        (found,) = [f for f in gate()[1] if f["question"] == "loosened"]
+        prints.add(found["fingerprint"])
+    assert len(prints) == 2
 
 
 @pytest.fixture

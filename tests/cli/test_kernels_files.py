@@ -93,3 +93,39 @@ def test_the_calls_as_a_spec_file(run: Any) -> None:
         run("b.yaml", "--target", "v5e")[1].splitlines()[-1]
         == "1 Pallas call: 0 proved, 1 refuted, 0 unknown; 1 not asked"
     )
+
+
+TABLES = """
+import jax
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+def rows(t, u, x):
+    def body(t_ref, u_ref, x_ref, o_ref):
+        o_ref[...] = x_ref[...]
+    spec = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=2, grid=(4,),
+        in_specs=[pl.BlockSpec((8, 128), lambda i, t, u: (t[i], 0))],
+        out_specs=pl.BlockSpec((8, 128), lambda i, t, u: (u[i], 0)))
+    return pl.pallas_call(body, grid_spec=spec, out_shape=jax.ShapeDtypeStruct((32, 128), x.dtype))(t, u, x)
+"""
+
+
+def test_what_is_assumed_goes_into_the_spec_file(run: Any) -> None:
+    """Onto among the first entries, and entries tied together: said there in the words that were given, and used."""
+    pytest.importorskip("jax", reason="JAX is not installed")
+    Path("tables.py").write_text(TABLES)
+    call = ("tables.py:rows", "--args", "s32[5], s32[4], f32[32,128]", "--spec")
+    bounds = "0 <= prefetch0 < 4; 0 <= prefetch1 < 4"
+    related = "prefetch0[i] <= prefetch0[i + 1] if i + 1 < 5; prefetch1[i] <= prefetch1[i + 1] + 3"
+    code, out, _ = run(*call, "--assume", f"{bounds}; prefetch1 is injective; prefetch1[:4] is onto; {related}")
+    assert code == 0
+    for text in ("prefetch1[:4] is onto", *related.split("; ")):
+        assert text in " ".join(out.split())
+    Path("b.yaml").write_text(out)
+    assert cli.run(["check", "b.yaml"]) == 0
+    # no tables are as these say
+    for old, new in (("prefetch1[:4] is onto", "prefetch1[:3] is onto"), ("prefetch0[i + 1] if i + 1 < 5", "0 - 1")):
+        assert old in out
+        Path("b.yaml").write_text(out.replace(old, new))
+        assert cli.run(["check", "b.yaml"]) == 3
