@@ -51,7 +51,7 @@ def kernels(old: Any, new: Any, layouts: Compare) -> list[Finding]:
     rest = [name for name in names if getattr(one, name) != getattr(other, name)]
     parts = [(name, _words(getattr(one, name)), _words(getattr(other, name))) for name in rest]
     tables = [_words(tuple(map(_array, each.tables))) for each in (one, other)]
-    parts += [("tables", *tables)] if tables[0] != tables[1] else []
+    parts += [("tables", tables[0], tables[1])] if tables[0] != tables[1] else []
     if parts:
         said = "; ".join(f"{name} was {was}, is {now}" for name, was, now in parts)
         texts = ("; ".join(f"{part[0]} {part[k]}" for part in parts) for k in (1, 2))

@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from layoutproof.changes.kernel_records import unplaced
 from layoutproof.changes.kernel_regressions import Answers, answers, bodies_in_words, worse
@@ -42,9 +43,9 @@ class Body:
         return [self.around, self.inside, [list(each) for each in self.not_proved]]
 
 
-def body_from(value: object) -> Body:
+def body_from(value: Any) -> Body:
     """The `Body` of a line. TypeError, ValueError for what is none."""
-    around, inside, not_proved = value  # type: ignore[misc]
+    around, inside, not_proved = value
     found = tuple((name, subject, Verdict(verdict).value) for name, subject, verdict in not_proved)
     if not all(isinstance(text, str) for text in (around, inside, *(part for each in found for part in each))):
         raise TypeError(value)
