@@ -54,8 +54,7 @@ def kernels(old: Any, new: Any, layouts: Compare) -> list[Finding]:
     parts += [("tables", tables[0], tables[1])] if tables[0] != tables[1] else []
     if parts:
         said = "; ".join(f"{name} was {was}, is {now}" for name, was, now in parts)
-        texts = ("; ".join(f"{part[0]} {part[k]}" for part in parts) for k in (1, 2))
-        found.append(Finding("kernel", "", said, **dict(zip(("before", "after"), texts, strict=True))))  # type: ignore[arg-type]
+        found.append(Finding("kernel", "", said, **sides))  # type: ignore[arg-type]
     found += _assumptions(one, other)
     return found or [Finding("respelled", "", "the same kernel, operand by operand", decided_by="normal form", **sides)]  # type: ignore[arg-type]
 
