@@ -39,7 +39,7 @@ PACKAGES: dict[str, set[str]] = {
         "specs",
     },
     "messages": {"core", "hardware", "hlo", "layouts", "questions", "registry"},
-    "mosaic": {"compiler", "core", "hardware", "kernel", "messages", "pallas", "questions"},
+    "mosaic": {"compiler", "core", "hardware", "hlo", "hlotext", "kernel", "messages", "pallas", "questions"},
     "tilings": {
         "compiler", "core", "hardware", "hlo", "kernel", "layouts", "pallas", "questions", "registry", "solvers",
         "specs",

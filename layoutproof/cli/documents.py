@@ -415,11 +415,20 @@ class _VmemPart(_Part):
     bytes: int
 
 
+class _VmemArray(_Part):
+    kind: Literal["input", "output"]
+    what: str
+    bytes: int
+
+
 class _Vmem(_Part):
     total: int = Field(description="bytes, the sum of the parts")
     limit: int
     parts: list[_VmemPart]
     slots: int = Field(description="places of registers that spill, as the code names them")
+    whole: list[_VmemArray] = Field(
+        [], description="arrays that are in VMEM as a whole, without windows; the total and the limit leave them out"
+    )
 
 
 class _SourceLine(_Part):

@@ -294,7 +294,11 @@ def _nontrivial(match: re.Match[str], block: str) -> Told:
 def _device_kind(match: re.Match[str], block: str) -> Told:
     return Told(
         "JAX looks up the chip while it lowers, and finds the CPU that it runs on",
-        ("enter a mesh with the device kind: jax.sharding.use_abstract_mesh, as layoutproof kernels --compile does",),
+        (
+            "lower inside jax.sharding.use_abstract_mesh, with an AbstractMesh whose abstract_device has the chip's "
+            "device kind, such as 'TPU v5 lite'",
+            "or ask layoutproof kernels --compile, which tells JAX the chip while it lowers",
+        ),
     )
 
 

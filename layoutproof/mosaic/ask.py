@@ -226,7 +226,8 @@ def _vmem(one: Asked, said: dict[str, Any]) -> Vmem | None:
     parts = tuple(Part(*part) for part in found["parts"])
     if sum(part.bytes for part in parts) != found["total"]:
         return None
-    return Vmem(found["total"], _limit(one), parts, (said["moves"] or {"slots": 0})["slots"])
+    slots = (said["moves"] or {"slots": 0})["slots"]
+    return Vmem(found["total"], _limit(one), parts, slots, tuple(Part(*part) for part in said["whole"]))
 
 
 def _limit(one: Asked) -> int:

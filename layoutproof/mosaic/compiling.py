@@ -29,7 +29,7 @@ from layoutproof.pallas.from_jax.sent import call_of
 PROFILE = "profile"
 """The folder for estimates of cycles, in that of the compiler's files; it has to be there."""
 MOST_WORDS = 8000
-_KEPT = "kernel 1"
+_KEPT = "kernel 2"
 """Of answers in the cache; another number where an answer is of another form."""
 _SCOPED = re.compile(r"Scoped allocation with size \S+ and limit \S+ exceeded scoped vmem limit")
 _USED = re.compile(r'"used_scoped_memory_configs":\[(.*?)\]')
@@ -137,6 +137,8 @@ def _told(jax: Any, equation: Any, lowered: Any, target: str, name: str, folder:
         "refused": refused,
         "used": sum(map(int, sizes)) if used else None,
         "vmem": memory,
+        # with the raised limit of a kernel that is refused others would be there
+        "whole": [] if refused else dumps.whole(text, operation),
         "moves": dumps.lines(bundles) if bundles else None,
         "relayouts": dumps.relayouts(dumps.text_of(folder, "*-post-relayout-insertion.txt")),
     }

@@ -14,7 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from layoutproof.core.files import MAX_TEXT, read
+from layoutproof.hlo.shapes import read_array
+from layoutproof.hlotext.lines import read_hlo
+from layoutproof.hlotext.texts import arrays, logical
 
+VMEM = 1
+"""XLA's number for this memory, as in `S(1)`."""
 CALLER = "<top-inlining-caller>"
 """Repeats, in the report of VMEM, what another entry says."""
 FAMILIES = {"vpack": "packs", "vunpack": "unpacks", "vrot": "rotates"}
@@ -63,6 +68,30 @@ def vmem(html: str, operation: str) -> dict[str, Any] | None:
         return {"total": int(one["total_size"]), "parts": parts}
     except (ValueError, KeyError, TypeError):
         return None
+
+
+def whole(text: str, operation: str) -> list[list[Any]]:
+    """Arrays that one operation of a compiled program finds or leaves in VMEM as a whole: [[kind, what, bytes]].
+
+    text: of the program.  Such arrays have no windows, and the operation's own total leaves them out.
+
+    >>> x = "HloModule m\\n\\nENTRY e {\\n  x = f32[8,128]{1,0:T(8,128)S(1)} parameter(0)\\n"
+    >>> whole(x + "  ROOT k.1 = f32[8,128]{1,0:T(8,128)} custom-call(x)\\n}\\n", "k.1")
+    [['input', 'input 0, f32[8,128]', 4096]]
+    """
+    found = []
+    for module in read_hlo(text.splitlines()):
+        for computation in module.computations:
+            call = computation.by_name.get(operation)
+            if call is not None:
+                found += [("input", k, shape) for k, shape in enumerate(computation.shapes_of(call))]
+                found += [("output", k, shape) for k, shape in enumerate(arrays(call.shape))]
+    rows = []
+    for kind, k, shape in found:
+        read = read_array(shape)
+        if read.layout is not None and read.layout.memory_space == VMEM:
+            rows.append([kind, f"{kind} {k}, {logical(shape)}", read.padded])
+    return rows
 
 
 def _kind(tag: str) -> str:

@@ -22,7 +22,10 @@ MOST_LINES = 5
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One allocation in VMEM. kind: window, scratch, spill or other.  what: in words.  bytes: with all its buffers."""
+    """One allocation in VMEM. kind: window, scratch, spill or other.  what: in words.  bytes: with all its buffers.
+
+    Of an array that is there as a whole the kind is input or output.
+    """
 
     kind: str
     what: str
@@ -54,13 +57,16 @@ class Line:
 class Vmem:
     """What the kernel takes of VMEM, exactly. total: bytes, the sum of the parts.  limit: that it may take.
 
-    slots: registers that spill have, as the code names them.
+    slots: registers that spill have, as the code names them.  whole: operands and results that the compiler puts into
+    VMEM as a whole, copied there before the kernel or back after it; they have no windows, and the total and the limit
+    leave them out.
     """
 
     total: int
     limit: int
     parts: tuple[Part, ...]
     slots: int = 0
+    whole: tuple[Part, ...] = ()
 
     def of(self, kind: str) -> int:
         """Bytes of all parts of one kind."""
@@ -82,7 +88,21 @@ class Vmem:
             where = _places(lines, own) if kind == "spill" else ""
             shown += [f"{word} {many / unit:.2f}{where}"] if many else []
         limit = f"{self.limit / MIB:.2f}".rstrip("0").rstrip(".") + (" MiB" if name == "KiB" else "")
-        return f"{self.total / unit:.2f} {name} of {limit}: {', '.join(shown) or 'nothing'}"
+        return f"{self.total / unit:.2f} {name} of {limit}: {', '.join(shown) or 'nothing'}{self._beside()}"
+
+    def _beside(self) -> str:
+        """The arrays that are there as a whole, in words.
+
+        >>> Vmem(0, 1 << 25, (), 0, (Part("input", "input 0, f32[8,128]", 4096),))._beside()
+        '; besides, input 0 is there as a whole, 4.00 KiB'
+        """
+        if not self.whole:
+            return ""
+        names = [part.what.partition(",")[0] for part in self.whole]
+        many = sum(part.bytes for part in self.whole)
+        size = f"{many / MIB:.2f} MiB" if many >= MIB else f"{many / KIB:.2f} KiB"
+        listed = ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
+        return f"; besides, {listed} {'are' if len(names) > 1 else 'is'} there as a whole, {size}"
 
 
 @dataclass(frozen=True, slots=True)

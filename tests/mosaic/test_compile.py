@@ -260,13 +260,45 @@ def test_several_targets_and_an_estimate_that_aborts(folder: Path) -> None:
 
 
 @NEEDS_TPU
+def test_operands_that_are_in_vmem_as_a_whole(folder: Path) -> None:
+    """For 7x the compiler copies small operands into VMEM before the kernel: said beside the total.
+
+    For v5e they stay in HBM, and have windows.
+    """
+    (folder / "small.py").write_text(
+        "import jax\nfrom jax.experimental import pallas as pl\n\n"
+        "def body(x, y, o):\n    o[...] = x[...] + y[...]\n\n"
+        "def added(x, y):\n    spec = pl.BlockSpec((64, 128), lambda i: (i, 0))\n"
+        "    out = jax.ShapeDtypeStruct(x.shape, x.dtype)\n"
+        "    return pl.pallas_call(body, grid=(4,), in_specs=[spec, spec], out_specs=spec, out_shape=out)(x, y)\n"
+    )
+    words = ("small:added", "--args", "f32[256,128], f32[256,128]", "--compile", "--only", "grid")
+    code, out, errors = run(folder, *words, "--target", "7x", "--target", "v5e", "--json")
+    assert code == 0, errors
+    new, old = json.loads(out)["kernels"][0]["compiled"]
+    array, window = 256 * 128 * 4, 2 * 64 * 128 * 4
+    assert new["vmem"]["whole"] == [
+        {"kind": "input", "what": f"input {k}, f32[256,128]", "bytes": array} for k in range(2)
+    ]
+    assert new["vmem"]["total"] == sum(part["bytes"] for part in new["vmem"]["parts"]) == window
+    shown = "64.00 KiB of 32 MiB: windows 64.00; besides, input 0 and input 1 are there as a whole, 256.00 KiB"
+    assert new["sentence"] == shown
+    assert old["vmem"]["whole"] == []
+    assert old["vmem"]["total"] == 3 * window
+    assert old["sentence"] == "192.00 KiB of 16 MiB: windows 192.00"
+    code, out, errors = run(folder, *words, "--target", "7x")
+    assert code == 0, errors
+    assert f"    VMEM     {shown}\n" in out
+
+
+@NEEDS_TPU
 def test_figures_are_remembered(folder: Path, tmp_path: Path) -> None:
     """The second time nothing is compiled; the text is the same."""
     words = ("mine:flat", "--arg", X, "--compile", "--only", "grid", "--target", "v5e")
     first = run(folder, *words, LAYOUTPROOF_CACHE=str(tmp_path))
     assert first[0] == 0, first[2]
     assert "cycles   " in first[1]
-    kept = sorted(path for path in tmp_path.rglob("*.json") if b'"kernel 1"' in path.read_bytes().replace(b"\\", b""))
+    kept = sorted(path for path in tmp_path.rglob("*.json") if b'"kernel 2"' in path.read_bytes().replace(b"\\", b""))
     assert len(kept) == 2
     again = run(folder, *words, LAYOUTPROOF_CACHE=str(tmp_path))
     assert again == first

@@ -87,6 +87,17 @@ def test_on_the_cpu(folder: Path) -> None:
     assert lp.compile(text, mesh={"data": 2, "model": 2}).records[0].collectives == record.collectives
 
 
+def test_the_values_that_the_help_shows(folder: Path) -> None:
+    """A dictionary's values are texts: the help shows one as it is typed."""
+    (shown,), _ = commands(folder, ["compile", "--help"])
+    (value,) = re.findall(r"\{'w':[^}]*\}", " ".join(shown.out.split()))
+    (folder / "dictionary.py").write_text("def doubled(p):\n    return p['w'] * 2\n")
+    code, answer = one(folder, "dictionary:doubled", "--arg", value)
+    assert (code, answer["findings"]) == (0, [])
+    (record,) = answer["records"]
+    assert [each["name"] for each in record["parameters"]] == ["p['w']"]
+
+
 @NEEDS_TPU
 def test_peak_memory_is_what_stands_in_hbm(folder: Path) -> None:
     """A weight that is prefetched into VMEM takes no HBM: libtpu's own peak counts it, and is shown under its name."""

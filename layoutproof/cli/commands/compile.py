@@ -27,7 +27,7 @@ _STYLES = (
 
 @click.command(name="compile")
 @click.argument("program", metavar="MODULE:FUNCTION|FILE.py:FUNCTION|FILE")
-@click.option("--arg", "args", metavar="VALUE", multiple=True, help="bf16[8,128], {'w': bf16[8,128]}, a literal.")
+@click.option("--arg", "args", metavar="VALUE", multiple=True, help="bf16[8,128], {'w': 'bf16[8,128]'}, a literal.")
 @click.option("--kwarg", "kwargs", metavar="NAME=VALUE", multiple=True, help="The same, by name, e.g. steps=4.")
 @click.option("--target", "targets", metavar="NAME", multiple=True, help="v5e, 7x, .. or cpu, the default; repeatable.")
 @click.option("--topology", metavar="AxB[xC]", default="", help="Chips, such as 2x2; default one.")
