@@ -27,7 +27,7 @@ PACKAGES: dict[str, set[str]] = {
     "registry": {"core", "hardware", "layouts", "operators", "properties"},
     "pallas": {"bodies", "compiler", "core", "hardware", "hlotext", "kernel", "registry", "solvers"},
     "questions": {"compiler", "core", "hardware", "kernel", "layouts", "pallas", "registry", "solvers"},
-    "pictures": {"core", "layouts", "properties", "questions", "registry"},
+    "pictures": {"core", "kernel", "layouts", "properties", "questions", "registry"},
     "formats": {"core", "pictures", "questions", "registry"},
     "hlo": {"core", "hlotext", "kernel", "layouts", "pallas", "questions"},
     "programs": {"compiler", "core", "hardware", "hlo", "hlotext", "layouts", "pallas", "questions"},

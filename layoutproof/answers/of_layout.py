@@ -9,12 +9,16 @@ from typing import Any
 from layoutproof.core.document import document
 from layoutproof.core.finding import Answer, Finding
 from layoutproof.core.result import plain
+from layoutproof.kernel.kernel import Kernel, KernelTarget
 from layoutproof.layouts.axe.layout import AxeLayout
 from layoutproof.layouts.xla import XlaLayout
 from layoutproof.layouts.xla.sizes import WHAT, sizes
+from layoutproof.pallas.judge import kernel_target
+from layoutproof.pictures.drawing import Drawing
 from layoutproof.pictures.formula import formula_latex, formula_text, proof_text
 from layoutproof.pictures.picture import png_bytes, svg_picture, text_picture
 from layoutproof.pictures.programs import program_grid
+from layoutproof.pictures.subjects import drawing_of
 from layoutproof.questions.programs import Programs, as_data, programs_of
 from layoutproof.registry.catalogue import property_module
 from layoutproof.registry.defaults import tpu_default
@@ -29,6 +33,7 @@ class Picture(Answer):
     not asked for.  formula_is: whether that is proved equal to the map.  latex: the same for math mode, "" where it was
     not asked for.  width: characters of the picture.  color: whether tiles have backgrounds of the terminal's.
     programs: which program has each element of a kernel's operand, None where that was not asked for.
+    target: of a kernel, whose memory its blocks lie in, None where that was not asked for.
     """
 
     layout: Any
@@ -40,6 +45,7 @@ class Picture(Answer):
     width: int = 100
     color: bool = False
     programs: Programs | None = None
+    target: KernelTarget | None = None
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -52,7 +58,7 @@ class Picture(Answer):
         return 0
 
     def __str__(self) -> str:
-        drawn = self.programs is not None or not map_of(self.layout).sizes()
+        drawn = self.programs is not None or _kernel(self.layout) is not None or not map_of(self.layout).sizes()
         lines = [self._grid()] if drawn else self._numbers()
         lines += [f"{name:<10}{line}" for name, line in zip(("matrix", ""), self._matrix(), strict=False)]
         lines += [f"size      {size} bytes by {name} ({WHAT[name]})" for name, size in self.sizes.items()]
@@ -75,12 +81,17 @@ class Picture(Answer):
         """The picture as SVG. Raises LayoutError for sizes without a value."""
         return svg_picture(self._drawn())
 
-    def png(self) -> bytes:
-        """The picture as PNG. Raises LayoutError for sizes without a value, and without the extra [viz]."""
-        return png_bytes(self._drawn())
+    def png(self, dark: bool = False) -> bytes:
+        """The picture as PNG. dark: light words on a dark page.
 
-    def _drawn(self) -> object:
-        return self.layout if self.programs is None else program_grid(self.programs)
+        Raises LayoutError for sizes without a value, and without the extra [viz].
+        """
+        return png_bytes(self._drawn(), dark)
+
+    def _drawn(self) -> Drawing:
+        if self.programs is not None:
+            return program_grid(self.programs)
+        return drawing_of(self.layout, self.target)
 
     def _matrix(self) -> list[str]:
         """Of an Axe layout, extents above strides."""
@@ -106,6 +117,21 @@ class Picture(Answer):
         return lines
 
 
+def _kernel(layout: object) -> Kernel | None:
+    found = layout if isinstance(layout, Kernel) else getattr(layout, "kernel", None)
+    return found if isinstance(found, Kernel) else None
+
+
+def _read(layout: object, target: str | None) -> Any:
+    """A kernel has no default layout: of it, the target says what its memory holds."""
+    if isinstance(layout, Kernel) or target is None or _kernel(layout) is not None:
+        return layout if isinstance(layout, Kernel) else read_layout(layout)
+    if isinstance(layout, Mapping) or " blockspec " in str(layout):
+        read = read_layout(layout)
+        return read if _kernel(read) is not None else tpu_default(layout, target)
+    return tpu_default(layout, target)
+
+
 def show(
     layout: object,
     *,
@@ -116,11 +142,12 @@ def show(
     width: int = 100,
     color: bool = False,
 ) -> Picture:
-    """Draw a layout for the terminal and for notebooks, and say what its padding costs.
+    """Draw a layout or a kernel for the terminal and for notebooks, and say what its padding costs.
 
     Args:
-        layout: As `lp.read_layout` takes it.
-        target: The TPU generation whose default layout a bare shape gets, e.g. "v5e".
+        layout: As `lp.read_layout` takes it; a kernel is drawn as the walk of its grid over each operand.
+        target: The TPU generation whose default layout a bare shape gets, e.g. "v5e"; of a kernel, the target whose
+            memory its blocks lie in.
         formula: Whether to say also the offset in closed form, and whether that is proved equal to the map.
         latex: Whether to say the closed form as LaTeX for math mode.
         programs: Whether to draw, of a kernel's operand, which program writes or reads each element.
@@ -144,9 +171,12 @@ def show(
       1   1 3
     <BLANKLINE>
     """
-    read = read_layout(layout) if target is None else tpu_default(layout, target)
+    read = _read(layout, target)
     if programs:
         return Picture(read, {}, {}, width=width, color=color, programs=programs_of(read))
+    if _kernel(read) is not None and not formula and not latex:
+        chip = None if target is None else kernel_target(target)
+        return Picture(read, {}, {}, width=width, color=color, target=chip)
     m = map_of(read)
     figures = plain(property_module("padding").figures(m)) if m.memory is not None else {}
     said = plain(sizes(read)) if isinstance(read, XlaLayout) else {}

@@ -39,11 +39,11 @@ def html(value: Any) -> str | None:
 
 def svg(value: Any) -> str | None:
     """The picture of a layout, or of what `lp.show` gives; None for anything else, and for what cannot be drawn."""
-    layout = value if hasattr(value, "index_map") else getattr(value, "layout", None)
-    if layout is None:
-        return None
     with contextlib.suppress(LayoutError, Undecided):
-        return svg_picture(layout)
+        if hasattr(value, "svg"):
+            return str(value.svg())
+        if hasattr(value, "index_map"):
+            return svg_picture(value)
     return None
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 
-from layoutproof.pictures.grid import Cell, Grid
+from layoutproof.pictures.drawing import Cell, Drawing, Grid
 from layoutproof.questions.programs import Programs
 
 LONGEST = 200
 """Rows and columns of a picture at most."""
 
 
-def program_grid(found: Programs, most: int = LONGEST) -> Grid:
+def program_grid(found: Programs, most: int = LONGEST) -> Drawing:
     """The last two dimensions of the operand, at index 0 of the others; a cell shows the program's index in digits.
 
     Where no program has been it shows what interpret mode holds there. Lines are where another block begins.
@@ -40,13 +40,11 @@ def program_grid(found: Programs, most: int = LONGEST) -> Grid:
         frozenset(k for k, (a, b) in enumerate(itertools.pairwise(lines), 1) if a != b)
         for lines in (shown.tolist(), shown.T.tolist())
     ]
-    return Grid(
-        str(found.kernel),
-        tuple(facts),
+    cells_grid = Grid(
+        cells,
         ("i", "j"),
         tuple(map(str, range(len(cells)))),
         tuple(map(str, range(shown.shape[1]))),
-        cells,
         breaks[0],
         breaks[1],
         frozenset({len(cells)} if len(cells) < rows else ()),
@@ -54,3 +52,4 @@ def program_grid(found: Programs, most: int = LONGEST) -> Grid:
         rows,
         columns,
     )
+    return Drawing(str(found.kernel), tuple(facts), (cells_grid,))

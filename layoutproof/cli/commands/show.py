@@ -33,9 +33,14 @@ def command(
     """Draw LAYOUT, with the cost of its padding and its bytes as each tool counts them."""
     from layoutproof.answers.of_layout import show
 
-    (read,) = layouts_of((layout,), target)
+    (read,) = layouts_of((layout,), None)
+    kernel = hasattr(read, "kernel")
+    if target is not None and not kernel:
+        (read,) = layouts_of((layout,), target)
     width = shutil.get_terminal_size((100, 24)).columns
-    picture = show(read, formula=formula, latex=latex, programs=programs, width=width, color=sys.stdout.isatty())
+    chip = target if kernel else None
+    color = sys.stdout.isatty()
+    picture = show(read, target=chip, formula=formula, latex=latex, programs=programs, width=width, color=color)
     written = []
     if svg is not None:
         write_whole(svg, picture.svg().encode())

@@ -1,4 +1,4 @@
-"""What a picture of a layout shows, before anything is drawn: a two-dimensional grid of elements and padding.
+"""An array element by element: a two-dimensional grid of elements and padding, each with its offset or coordinates.
 
 The grid is the array as it is indexed, with the padding of each dimension where the tiles put it: at the end, and
 between elements where a later tile pads an earlier one. Arrays of more than two dimensions show their first slice.
@@ -6,69 +6,28 @@ between elements where a later tile pads an earlier one. Arrays of more than two
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from layoutproof.core.index_map import IndexMap, from_row_major
+from layoutproof.core.index_map import IndexMap, from_row_major, row_major
 from layoutproof.core.size import product
 from layoutproof.layouts.xla.shape import COMBINE, XlaLayout, physical_order
+from layoutproof.pictures.drawing import PADDING, Cell, Grid
 from layoutproof.properties.padding import figures
-from layoutproof.questions.evaluate import read_constant, shown
+from layoutproof.questions.evaluate import read_constant
 
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One position. text: the offset or the coordinates, "" for padding. colour: 0..3 by tile, None without tiles."""
-
-    text: str
-    colour: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """What is shown.
-
-    title: the layout's text.  facts: sentences about shape, padding, bytes.  labels: the indices along rows and
-    columns, "" for padding; axes: their names.  breaks: the shown rows and columns that begin a new tile of the first
-    level.  gaps: those before which some are left out; the number of shown ones stands for "at the end".
-    rows, columns: how many there are, shown or not.
-    """
-
-    title: str
-    facts: tuple[str, ...]
-    axes: tuple[str, str]
-    row_labels: tuple[str, ...]
-    column_labels: tuple[str, ...]
-    cells: tuple[tuple[Cell, ...], ...]
-    row_breaks: frozenset[int]
-    column_breaks: frozenset[int]
-    row_gaps: frozenset[int]
-    column_gaps: frozenset[int]
-    rows: int
-    columns: int
-
-    def cut(self, columns: int) -> Grid:
-        """The same grid with only its first columns shown."""
-        cells = tuple([row[:columns] for row in self.cells])
-        gaps = self.column_gaps | ({columns} if columns < self.columns else frozenset())
-        return replace(self, cells=cells, column_labels=self.column_labels[:columns], column_gaps=gaps)
-
-    def remark(self) -> str:
-        """What is not shown, or ""."""
-        if len(self.cells) == self.rows and len(self.column_labels) == self.columns:
-            return ""
-        return f"showing {len(self.cells)} of {self.rows} rows, {len(self.column_labels)} of {self.columns} columns"
+OFFSETS = "cells show offsets in elements"
 
 
 @dataclass(slots=True, eq=False)
-class _Axis:
+class Axis:
     """Positions along one physical axis; `split` is (size of a tile, axis of tiles, axis within a tile)."""
 
     extent: int
     dims: tuple[int, ...] = ()
-    split: tuple[int, _Axis, _Axis] | None = None
+    split: tuple[int, Axis, Axis] | None = None
     in_tiles: bool = False
 
     def count(self) -> int:
@@ -84,64 +43,118 @@ class _Axis:
         index = None if tile is None or place is None else tile * size + place
         return index if index is not None and index < self.extent else None
 
+    def position(self, index: int) -> int:
+        """Where an index is among the positions."""
+        if self.split is None:
+            return index
+        size, tiles, within = self.split
+        return tiles.position(index // size) * within.count() + within.position(index % size)
+
     def run(self) -> int:
         """Positions in one tile of the first level; 1 where it does not reach this axis."""
         return self.split[2].count() if self.in_tiles and self.split is not None else 1
 
 
-def grid_of(layout: object, most_rows: int, most_columns: int, ends: bool = False) -> Grid:
-    """The grid of a layout, with at most so many rows and columns.
+@dataclass(frozen=True, slots=True, eq=False)
+class Plane:
+    """The two dimensions of a layout that a picture shows: the most minor two, the lower one along rows.
 
-    ends: leave out the middle instead of the end: show where a tile begins, where the next one does, and the last ones.
-    Raises LayoutError as `read_layout` does, and for size symbols without a value.
+    Attributes:
+        layout: As it was read.
+        map: Its index map, with sizes that are numbers.
+        row: Positions along rows, padding included.
+        column: The same along columns.
+        facts: Sentences about shape, padding and bytes, and which slice is shown.
+        tiled: Whether tiles reach one of the two.
     """
+
+    layout: Any
+    map: IndexMap
+    row: Axis
+    column: Axis
+    facts: tuple[str, ...]
+    tiled: bool
+
+    def index(self, i: int, j: int) -> tuple[int, ...]:
+        """The logical index of row i and column j, 0 in all other dimensions."""
+        index = [0] * len(self.map.domain.extents)
+        for axis, entry in ((self.row, i), (self.column, j)):
+            bounds = [self.map.domain.extents[d] for d in axis.dims]
+            for d, e in zip(axis.dims, from_row_major(entry, bounds), strict=True):
+                index[d] = e
+        return tuple(index)
+
+    def names(self) -> tuple[str, str]:
+        """Of rows and columns."""
+        return _name(self.map, self.row), _name(self.map, self.column)
+
+    def position(self, index: tuple[int, ...]) -> tuple[int, int] | None:
+        """The row and column where an element is drawn, None where it is in another slice."""
+        found = []
+        for axis in (self.row, self.column):
+            bounds: Any = [self.map.domain.extents[d] for d in axis.dims]
+            found.append(axis.position(row_major(tuple([index[d] for d in axis.dims]), bounds) if axis.dims else 0))
+        shown = {*self.row.dims, *self.column.dims}
+        return (found[0], found[1]) if all(e == 0 for d, e in enumerate(index) if d not in shown) else None
+
+
+def plane_of(layout: object) -> Plane:
+    """What of a layout is drawn. Raises LayoutError as `read_layout` does, and for size symbols without a value."""
     read, m = read_constant(layout)
     axes = _tiled_axes(read) if isinstance(read, XlaLayout) else None
     facts = _facts(read, m, axes)
     if axes is None:
-        axes = [_Axis(int(extent), (d,)) for d, extent in enumerate(m.domain.extents)]
+        axes = [Axis(int(extent), (d,)) for d, extent in enumerate(m.domain.extents)]
     visible = axes[-2:]
     # rows are the lower dimension, however memory orders them; an axis that only pads the rank has no dimension
     visible.sort(key=lambda axis: axis.dims[:1])
-    row, column = [_Axis(1), _Axis(1), *visible][-2:]
-    text = _text(m)
-    tiled = row.in_tiles or column.in_tiles
+    row, column = [Axis(1), Axis(1), *visible][-2:]
     hidden = [axis for axis in axes if axis is not row and axis is not column]
     if any(axis.extent > 1 for axis in hidden):
         others = ", ".join(f"{_name(m, axis)} = 0" for axis in hidden if axis.dims)
         facts = (*facts, f"first slice: {others}")
+    return Plane(read, m, row, column, facts, row.in_tiles or column.in_tiles)
+
+
+def element_grid(
+    plane: Plane,
+    down: Sequence[int],
+    across: Sequence[int],
+    caption: str = "",
+    look: Callable[[tuple[int, ...]], Cell] | None = None,
+) -> Grid:
+    """Some rows and columns of elements, by their positions in the padded array; a cell is coloured by its tile.
+
+    look: what a cell shows of an index, where that is not its place and its tile's colour.
+    """
+    row, column = plane.row, plane.column
+    text = place_text(plane.map)
 
     def cell(r: int, i: int | None, c: int, j: int | None) -> Cell:
         if i is None or j is None:
-            return Cell("")
-        index = [0] * len(m.domain.extents)
-        for axis, entry in ((row, i), (column, j)):
-            bounds = [m.domain.extents[d] for d in axis.dims]
-            for d, e in zip(axis.dims, from_row_major(entry, bounds), strict=True):
-                index[d] = e
-        colour = 2 * (r // row.run() % 2) + c // column.run() % 2 if tiled else None
-        return Cell(text(tuple(index)), colour)
+            return PADDING
+        if look is not None:
+            return look(plane.index(i, j))
+        colour = 2 * (r // row.run() % 2) + c // column.run() % 2 if plane.tiled else None
+        return Cell(text(plane.index(i, j)), colour)
 
-    across = _chosen(column, most_columns, ends)
-    down = _chosen(row, most_rows, ends)
     indices = [column.at(c) for c in across]
     return Grid(
-        title=shown(read),
-        facts=facts,
-        axes=(_name(m, row), _name(m, column)),
+        cells=tuple([tuple([cell(r, row.at(r), c, j) for c, j in zip(across, indices, strict=True)]) for r in down]),
+        axes=plane.names(),
         row_labels=tuple([_label(row, r) for r in down]),
         column_labels=tuple([_label(column, c) for c in across]),
-        cells=tuple([tuple([cell(r, row.at(r), c, j) for c, j in zip(across, indices, strict=True)]) for r in down]),
         row_breaks=_breaks(row, down),
         column_breaks=_breaks(column, across),
-        row_gaps=_gaps(row, down),
-        column_gaps=_gaps(column, across),
+        row_gaps=gaps(down, row.count()),
+        column_gaps=gaps(across, column.count()),
         rows=row.count(),
         columns=column.count(),
+        caption=caption,
     )
 
 
-def _chosen(axis: _Axis, most: int, ends: bool) -> list[int]:
+def chosen(axis: Axis, most: int, ends: bool) -> list[int]:
     """Which positions are shown."""
     count, run, few = axis.count(), axis.run(), most // 8
     if count <= most or not ends:
@@ -153,32 +166,33 @@ def _chosen(axis: _Axis, most: int, ends: bool) -> list[int]:
     return [*range(first), *range(count - few, count)]
 
 
-def _breaks(axis: _Axis, shown: list[int]) -> frozenset[int]:
+def _breaks(axis: Axis, shown: Sequence[int]) -> frozenset[int]:
     run = axis.run()
     pairs = enumerate(pairwise(shown), 1)
     return frozenset([k for k, (before, at) in pairs if run > 1 and at % run == 0 and at == before + 1])
 
 
-def _gaps(axis: _Axis, shown: list[int]) -> frozenset[int]:
-    return frozenset([k for k, (before, at) in enumerate(pairwise([*shown, axis.count()]), 1) if at != before + 1])
+def gaps(shown: Sequence[int], count: int) -> frozenset[int]:
+    """Before which of the shown positions some of `count` are left out; their number stands for "at the end"."""
+    return frozenset([k for k, (before, at) in enumerate(pairwise([*shown, count]), 1) if at != before + 1])
 
 
-def _label(axis: _Axis, position: int) -> str:
+def _label(axis: Axis, position: int) -> str:
     index = axis.at(position) if axis.dims else None
     return "" if index is None else str(index)
 
 
-def _tiled_axes(layout: XlaLayout) -> list[_Axis] | None:
+def _tiled_axes(layout: XlaLayout) -> list[Axis] | None:
     """The axes before tiling, most major first, split as the tiles split them; None where a tile joins split axes."""
-    physical = [_Axis(int(layout.dims[d]), (d,)) for d in physical_order(layout)]
+    physical = [Axis(int(layout.dims[d]), (d,)) for d in physical_order(layout)]
     whole = list(physical)
     for level, tile in enumerate(layout.tiles):
-        padding = [_Axis(1) for _ in range(len(tile) - len(physical))]
+        padding = [Axis(1) for _ in range(len(tile) - len(physical))]
         whole, physical = padding + whole, padding + physical
         kept, reached = physical[: len(physical) - len(tile)], physical[len(physical) - len(tile) :]
-        tiles: list[_Axis] = []
-        within: list[_Axis] = []
-        run: list[_Axis] = []
+        tiles: list[Axis] = []
+        within: list[Axis] = []
+        run: list[Axis] = []
         for axis, size in zip(reached, tile, strict=True):
             run.append(axis)
             if size == COMBINE:
@@ -186,9 +200,9 @@ def _tiled_axes(layout: XlaLayout) -> list[_Axis] | None:
             if len(run) > 1:
                 if not all(any(part is root for root in whole) for part in run):
                     return None
-                axis = _Axis(product(part.extent for part in run), tuple([d for part in run for d in part.dims]))
+                axis = Axis(product(part.extent for part in run), tuple([d for part in run for d in part.dims]))
                 whole = [axis if part is run[-1] else part for part in whole if part not in run[:-1]]
-            numbers, positions = _Axis(-(-axis.extent // int(size))), _Axis(int(size))
+            numbers, positions = Axis(-(-axis.extent // int(size))), Axis(int(size))
             axis.split = (int(size), numbers, positions)
             axis.in_tiles = level == 0
             tiles.append(numbers)
@@ -198,7 +212,7 @@ def _tiled_axes(layout: XlaLayout) -> list[_Axis] | None:
     return whole
 
 
-def _facts(layout: Any, m: IndexMap, axes: list[_Axis] | None) -> tuple[str, ...]:
+def _facts(layout: Any, m: IndexMap, axes: list[Axis] | None) -> tuple[str, ...]:
     shape = " x ".join(str(extent) for extent in m.domain.extents) or "one element"
     if m.memory is None:
         names = f"cells show ({', '.join(m.range.names)})" if m.range.names else "cells show the coordinates"
@@ -217,7 +231,7 @@ def _facts(layout: Any, m: IndexMap, axes: list[_Axis] | None) -> tuple[str, ...
         shape,
         f"{elements} element{'' if elements == 1 else 's'}, {share}; "
         f"{numbers['unpadded_bytes']} bytes unpadded, {numbers['bytes']} bytes allotted",
-        "cells show offsets in elements",
+        OFFSETS,
         *_replicas(m),
     )
 
@@ -227,7 +241,8 @@ def _replicas(m: IndexMap) -> tuple[str, ...]:
     return () if count == 1 else (f"first of {count} replicas",)
 
 
-def _text(m: IndexMap) -> Callable[[tuple[int, ...]], str]:
+def place_text(m: IndexMap) -> Callable[[tuple[int, ...]], str]:
+    """From an index to what its cell shows: the offset, or the coordinates, of its first replica."""
     flat = m if m.memory is None else m.flat()
     replica = (0,) * len(m.replicas.extents)
 
@@ -237,6 +252,6 @@ def _text(m: IndexMap) -> Callable[[tuple[int, ...]], str]:
     return text
 
 
-def _name(m: IndexMap, axis: _Axis) -> str:
+def _name(m: IndexMap, axis: Axis) -> str:
     names = [m.domain.names[d] for d in axis.dims]
     return names[0] if len(names) == 1 else f"({','.join(names)})" if names else ""

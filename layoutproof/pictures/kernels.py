@@ -1,0 +1,260 @@
+"""A kernel drawn: the walk of its grid over each operand's array, when blocks are moved, what its memory holds.
+
+Source of what is drawn: `kernel.kernel` (which block a program sees), `hardware` (what a memory must hold).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.numbers import INTS
+from layoutproof.core.size import product
+from layoutproof.kernel.kernel import Kernel, KernelTarget, MemoryUse, Operand
+from layoutproof.kernel.kernel_elements import element_map, window
+from layoutproof.pictures.drawing import Bar, Cell, Drawing, Grid, Panel, Segment, grid
+from layoutproof.pictures.elements import gaps
+
+MOST_STEPS = 20_000
+"""Steps of a grid that are walked for a picture."""
+MOST_SHOWN = 24
+"""Steps of a timeline; a longer grid shows its first ones."""
+_BEGIN, _END = 10, 4
+"""Blocks that are shown of a long dimension, at its begin and at its end."""
+_RUNS = 3
+"""Runs of steps that a cell names."""
+
+Range = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Which block of an operand each step sees.
+
+    Attributes:
+        operand: Whose.
+        dims: The array's extents.
+        windows: Of each step in order, (first element, one past the last) per dimension.
+    """
+
+    operand: Operand
+    dims: tuple[int, ...]
+    windows: tuple[tuple[Range, ...], ...]
+
+    def moves(self) -> tuple[bool, ...]:
+        """Of each step whether its block is another one than the step before had: then it is moved."""
+        return tuple(k == 0 or w != self.windows[k - 1] for k, w in enumerate(self.windows))
+
+    def again(self) -> int:
+        """How many moves bring a block that was there before."""
+        moved = [w for w, new in zip(self.windows, self.moves(), strict=True) if new]
+        return len(moved) - len(set(moved))
+
+    def is_outside(self, ranges: Sequence[Range]) -> bool:
+        """Whether none of a block's elements is in the array."""
+        return any(end <= 0 or first >= n for (first, end), n in zip(ranges, self.dims, strict=True))
+
+
+def programs(kernel: Kernel) -> list[tuple[int, ...]]:
+    """The first steps of the grid as program indices, in lexicographic order. LayoutError for sizes without a value."""
+    extents = []
+    for extent in kernel.grid:
+        if type(extent) is not int:
+            raise LayoutError(f"the grid has the size {extent}; give it a value to draw the kernel")
+        extents.append(extent)
+    return list(itertools.islice(itertools.product(*map(range, extents)), MOST_STEPS))
+
+
+def walk(kernel: Kernel, operand: Operand) -> Walk:
+    """Where each step is in an operand's array. LayoutError where tables or sizes without a value choose the blocks."""
+    m = element_map(kernel, operand)
+    if m.sizes():
+        raise LayoutError(f"{operand.name}: {', '.join(m.sizes())} has no value")
+    dims = tuple(int(INTS.size(extent)) for extent in operand.dims)
+    return Walk(operand, dims, tuple(window(kernel, operand, program) for program in programs(kernel)))
+
+
+def kernel_drawing(kernel: Kernel, target: KernelTarget | None = None, hit: tuple[int, ...] | None = None) -> Drawing:
+    """The whole picture of a kernel.
+
+    Args:
+        kernel: With sizes that are numbers.
+        target: Whose memory the blocks lie in, None to leave it out.
+        hit: A program whose blocks are marked.
+
+    Raises:
+        LayoutError: The grid has a size without a value.
+    """
+    steps = programs(kernel)
+    facts = [f"grid ({', '.join(map(str, kernel.grid))}): {product(kernel.grid)} programs, the last dimension fastest"]
+    if len(steps) < product(kernel.grid):
+        facts.append(f"only the first {len(steps)} steps are drawn")
+    at = steps.index(hit) if hit in steps else None
+    panels: list[Panel] = []
+    walks = []
+    for operand in kernel.operands:
+        if not operand.windowed:
+            facts.append(f"{operand.name} lies in {operand.memory}: it has no blocks, the body moves it")
+            continue
+        try:
+            found = walk(kernel, operand)
+        except LayoutError as why:
+            facts.append(f"{operand.name} is not drawn: {why}")
+            continue
+        walks.append(found)
+        panels.append(walk_grid(found, at))
+    if walks and steps:
+        panels.append(timeline(steps, walks, at))
+    if target is not None:
+        try:
+            panels += [memory_bar(memory) for memory in target.memory(kernel) if memory.used]
+        except Undecided as why:
+            facts.append(f"memory is not drawn: {why}")
+    meanings = {
+        "ragged": "partly past the array's edge: there, reads are undefined and writes are dropped",
+        "outside": "the whole block lies outside of the array",
+        "hole": "no program writes this block",
+        "moved": "a block is moved: before the step for inputs, after it for outputs",
+        "hit": "the program of the counterexample",
+    }
+    name = kernel.name if kernel.name != "blockspec" else str(kernel.operands[0])
+    return Drawing(name, tuple(facts), tuple(panels), meanings=meanings)
+
+
+def walk_grid(found: Walk, hit: int | None = None) -> Grid:
+    """The array cut into blocks; a cell is a block and names the steps that see it, runs of steps as `0-3`.
+
+    Of more than two dimensions the two with the most blocks are drawn, at the first block of the others.
+    """
+    operand, dims = found.operand, found.dims
+    parts = [_ranges(found, k) for k in range(len(dims))]
+    rank = len(dims)
+    chosen = sorted(sorted(range(rank), key=lambda k: (-len(parts[k]), -k))[:2])
+    row, column = [None, None, *chosen][-2:]
+    others = [k for k in range(rank) if k not in chosen]
+    hidden = {k: parts[k][0] for k in others if parts[k]}
+    seen: dict[tuple[Range, ...], list[int]] = {}
+    for step, ranges in enumerate(found.windows):
+        seen.setdefault(ranges, []).append(step)
+
+    def cell(r: int, c: int) -> Cell:
+        at = dict(hidden)
+        at |= {k: parts[k][n] for k, n in ((row, r), (column, c)) if k is not None}
+        ranges = tuple(at[k] for k in range(rank))
+        steps = seen.get(ranges, [])
+        colour = 2 * (r % 2) + c % 2
+        inside = tuple(1.0 if k is None else _share(at[k], dims[k]) for k in (row, column))
+        if hit is not None and hit in steps:
+            return Cell(runs(steps), colour, "hit", (inside[0], inside[1]) if min(inside) > 0 else (1.0, 1.0))
+        if found.is_outside(ranges):
+            return Cell(runs(steps), None, "outside")
+        if not steps:
+            return Cell("", None, "hole" if operand.role == "out" else "")
+        ragged = any(first < 0 or end > n for (first, end), n in zip(ranges, dims, strict=True))
+        return Cell(runs(steps), colour, "ragged" if ragged else "", (inside[0], inside[1]))
+
+    counts = [1 if k is None else len(parts[k]) for k in (row, column)]
+    down, across = (_ends(count) for count in counts)
+    verb = "writes" if operand.role == "out" else "reads"
+    size = " x ".join(str(block.size) for block in operand.block)
+    caption = f"{operand.name} {operand.dtype}[{','.join(map(str, dims))}], {verb} blocks of {size or 'one element'}; "
+    caption += "a cell is a block with the steps that see it, in order"
+    again = found.again()
+    caption += f"; {again} moves bring a block that was there before" if again else ""
+    if any(len(parts[k]) > 1 for k in others):
+        caption += "; first block of " + ", ".join(f"dimension {k}" for k in others)
+    return Grid(
+        cells=tuple(tuple(cell(r, c) for c in across) for r in down),
+        axes=("" if row is None else f"dim{row}", "" if column is None else f"dim{column}"),
+        row_labels=tuple("" if row is None else _label(parts[row][r]) for r in down),
+        column_labels=tuple("" if column is None else _label(parts[column][c]) for c in across),
+        row_gaps=gaps(down, counts[0]),
+        column_gaps=gaps(across, counts[1]),
+        rows=counts[0],
+        columns=counts[1],
+        caption=caption,
+    )
+
+
+def _ranges(found: Walk, k: int) -> list[Range]:
+    """The blocks along a dimension, whether any program sees them or not; those that programs see beside them."""
+    block, extent = found.operand.block[k], found.dims[k]
+    ranges = {ranges[k] for ranges in found.windows}
+    if block.kind in ("blocked", "squeezed"):
+        size = max(1, int(INTS.size(block.size)))
+        ranges |= {(at, at + size) for at in range(0, min(extent, size * MOST_STEPS), size)}
+    return sorted(ranges) or [(0, extent)]
+
+
+def runs(steps: Sequence[int]) -> str:
+    """Steps as runs.
+
+    >>> runs([0, 1, 2, 6, 7, 9])
+    '0-2,6-7,9'
+    """
+    found: list[list[int]] = []
+    for step in steps:
+        if found and step == found[-1][1] + 1:
+            found[-1][1] = step
+        else:
+            found.append([step, step])
+    parts = [str(a) if a == b else f"{a}-{b}" for a, b in found[:_RUNS]]
+    return ",".join(parts) + ("…" if len(found) > _RUNS else "")
+
+
+def timeline(steps: Sequence[tuple[int, ...]], walks: Sequence[Walk], hit: int | None = None) -> Grid:
+    """A row for each operand, a column for each step of the grid: which block it has, and when one is moved."""
+    first = 0 if hit is None or hit < MOST_SHOWN else hit - MOST_SHOWN // 2
+    shown = range(first, min(len(steps), first + MOST_SHOWN))
+    rows = []
+    for found in walks:
+        moves, out = found.moves(), found.operand.role == "out"
+        number = {w: k for k, w in enumerate(dict.fromkeys(found.windows))}
+        leaves = [k + 1 == len(moves) or moves[k + 1] for k in range(len(moves))]
+        rows.append(
+            tuple(
+                Cell(
+                    ",".join(str(start) for start, _ in found.windows[k]),
+                    number[found.windows[k]] % 6,
+                    "hit" if k == hit else "moved" if (leaves[k] if out else moves[k]) else "",
+                )
+                for k in shown
+            )
+        )
+    caption = "when blocks are moved: a column is a step with its program, a cell the first element of the block it has"
+    made = grid(
+        tuple(rows),
+        tuple(f"{w.operand.name} {w.operand.role}" for w in walks),
+        tuple(",".join(map(str, steps[k])) for k in shown),
+        ("", "program"),
+        caption,
+    )
+    left_out = frozenset(({0} if first else set()) | ({len(shown)} if shown.stop < len(steps) else set()))
+    return Grid(
+        made.cells, made.axes, made.row_labels, made.column_labels, column_gaps=left_out, rows=made.rows,
+        columns=len(steps), caption=caption,
+    )  # fmt: skip
+
+
+def memory_bar(memory: MemoryUse) -> Bar:
+    """What one memory must hold, the largest first, and its limit."""
+    parts = sorted(memory.parts, key=lambda part: -part[1])
+    segments = tuple(Segment(size, what, k % 6) for k, (what, size) in enumerate(parts))
+    caption = f"{memory.name}: {memory}"
+    return Bar(segments, "bytes", memory.limit, memory.limit_from, caption)
+
+
+def _share(ranges: Range, extent: int) -> float:
+    """Which part of a block's length, from its begin, is in the array."""
+    first, end = ranges
+    return max(0.0, min(end, extent) - first) / (end - first) if end > first and first < extent else 1.0
+
+
+def _label(ranges: Range) -> str:
+    return f"{ranges[0]}:{ranges[1]}"
+
+
+def _ends(count: int) -> list[int]:
+    return list(range(count)) if count <= _BEGIN + _END + 1 else [*range(_BEGIN), *range(count - _END, count)]

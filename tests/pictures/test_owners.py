@@ -1,0 +1,123 @@
+"""Owners drawn: devices of shardings, lanes of Axe layouts, threads of CuTe and Triton layouts, banks of swizzles."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+import layoutproof as lp
+from layoutproof.pictures.drawing import Cell, Drawing, Grid
+from layoutproof.pictures.subjects import drawing_of
+from layoutproof.pictures.terminal import terminal_text
+from layoutproof.questions.evaluate import locate
+
+FIG2 = "S[(8,2,4,2):(4@lane,1@warp,1@lane,1@reg)] + R[2:4@warp] + 5@warp on (8,16)"
+
+
+def grids(drawing: Drawing) -> list[Grid]:
+    return [panel for panel in drawing.panels if isinstance(panel, Grid)]
+
+
+def texts(grid: Grid) -> list[list[str]]:
+    return [[cell.text for cell in row] for row in grid.cells]
+
+
+def test_a_sharding_as_boxes() -> None:
+    """Each shard is one box with its device; replicas stand together."""
+    (boxes,) = grids(drawing_of("f32[64,128] sharded {devices=[2,2]<=[4]}"))
+    assert texts(boxes) == [["0", "1"], ["2", "3"]]
+    assert boxes.row_labels == ("0:32", "32:64")
+    assert len({cell.colour for row in boxes.cells for cell in row}) == 4
+    (replicated,) = grids(drawing_of("f32[8,12] sharded {devices=[2,1,2]<=[4] last_tile_dim_replicate}"))
+    assert texts(replicated) == [["0,1"], ["2,3"]]
+
+
+def test_mesh_axes_and_the_mesh() -> None:
+    """The caption names the axes that split each dimension; the mesh has its devices in the colours of their shards."""
+    boxes, mesh = grids(drawing_of("f32[7,12] sharded {mesh['x'=2,'y'=2], [{'y'}, {'x'}]}"))
+    assert "i by 'y', j by 'x'" in boxes.caption
+    assert texts(boxes) == [["0", "2"], ["1", "3"]]
+    assert {cell.inside for cell in boxes.cells[1]} == {(0.75, 1.0)}
+    assert mesh.axes == ("x", "y")
+    assert texts(mesh) == [["0", "1"], ["2", "3"]]
+    colours = {cell.text: cell.colour for row in mesh.cells for cell in row}
+    for row in boxes.cells:
+        for cell in row:
+            assert colours[cell.text] == cell.colour
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        "f32[10,12] sharded {mesh['x'=2,'y'=2], [{'x'}, {}]}",
+        "f32[5,4] sharded {devices=[4,1]<=[4]}",
+        "f32[9,6] sharded {devices=[3,2]<=[2,3]T(1,0)}",
+    ],
+)
+def test_boxes_say_what_locate_says(layout: str) -> None:
+    """Every element of a box is on the devices that the box names."""
+    boxes = grids(drawing_of(layout))[0]
+    for rows, line in zip(boxes.row_labels, boxes.cells, strict=True):
+        for columns, cell in zip(boxes.column_labels, line, strict=True):
+            if cell.mark == "padding":
+                continue
+            spans = [range(*map(int, label.split(":"))) for label in (rows, columns)]
+            for index in itertools.product(*spans):
+                assert cell.text == ",".join(str(place["device"]) for place in locate(layout, index))
+
+
+def test_the_axe_figure() -> None:
+    """Fig. 2 of the paper: lanes by colour, both replicas in one cell, (2, 9) in lane 8 of warps 6 and 10."""
+    drawing = drawing_of(FIG2)
+    (cells,) = grids(drawing)
+    assert cells.cells[2][9].text == "8,6|10,1"
+    for i, j in itertools.product(range(8), range(16)):
+        assert cells.cells[i][j].text == f"{4 * i + j // 2 % 4},{5 + j // 8}|{9 + j // 8},{j % 2}"
+    assert cells.cells[0][0].colour == cells.cells[0][1].colour
+    assert cells.cells[0][0].colour != cells.cells[0][2].colour
+    assert "2 replicas, joined by |" in terminal_text(drawing)
+    assert "first of" not in terminal_text(drawing)
+
+
+def test_a_thread_value_layout_from_the_side_of_the_data() -> None:
+    """Each place of `((4,8),(2,2)):((32,1),(16,8))` has the thread and value that CuTe's map sends there."""
+    layout = "((4,8),(2,2)):((32,1),(16,8))"
+    _, data = grids(drawing_of(layout))
+    assert (len(data.cells), len(data.cells[0])) == (8, 16)
+    for thread, value in itertools.product(range(32), range(4)):
+        offset = locate(layout, (thread, value))[0]["offset"]
+        assert data.cells[offset // 16][offset % 16] == Cell(f"{thread},{value}", thread)
+
+
+def test_a_linear_layout_joins_its_replicas() -> None:
+    """A lane bit that moves nothing makes replicas: both lanes stand in the cell."""
+    value: Any = {"linear": {"in": {"register": [[0, 1]], "lane": [[1, 0], [0, 0]]}, "out": ["dim0", "dim1"]}}
+    _, data = grids(drawing_of(lp.read_layout(value)))
+    assert texts(data) == [["0,0|0,2", "1,0|1,2"], ["0,1|0,3", "1,1|1,3"]]
+
+
+@pytest.mark.parametrize("layout", ["S[(8,64):(64,1)] swizzle (3,3,3) on (8,64)", "bf16 Sw<3,3,3> o 0 o (8,64):(64,1)"])
+def test_banks_before_and_after(layout: str) -> None:
+    """Column 0 lies in one bank before the swizzle and in eight after it: 0, 4, .., 28."""
+    drawing = drawing_of(layout)
+    before, after = grids(drawing)
+    assert drawing.across
+    assert [row[0].text for row in before.cells] == ["0"] * 8
+    assert [row[0].text for row in after.cells] == ["0", "4", "8", "12", "16", "20", "24", "28"]
+    assert {cell.colour for cell in (row[0] for row in before.cells)} == {0}
+    assert {cell.colour for cell in (row[0] for row in after.cells)} == set(range(8))
+    assert "take 8 turns" in before.caption
+    assert "take 1 turn" in after.caption
+    assert "take 8 turns" in terminal_text(drawing, 120).splitlines()[4]
+    assert "take 1 turn" in terminal_text(drawing, 120).splitlines()[4]
+
+
+def test_strides_that_collide_are_marked() -> None:
+    """(0,4) and (1,0) share offset 4, (1,4) and (2,0) offset 8; no other element is marked, and no good stride."""
+    (cells,) = grids(drawing_of("f32[3,5] strides (4,1)"))
+    marked = {(i, j) for i, row in enumerate(cells.cells) for j, cell in enumerate(row) if cell.mark == "shared"}
+    assert marked == {(0, 4), (1, 0), (1, 4), (2, 0)}
+    (good,) = grids(drawing_of("f32[3,5] strides (5,1)"))
+    assert {cell.mark for row in good.cells for cell in row} == {""}
