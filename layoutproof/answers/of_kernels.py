@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from layoutproof.answers.of_pictures import calls_svg
 from layoutproof.compiler.tracing import here, only
 from layoutproof.core.errors import LayoutError, Unsupported
 from layoutproof.core.files import DUMP_ENDS, RECORD_ENDS, YAML_ENDS, lines
@@ -49,6 +50,10 @@ class Kernels(Answer):
 
     def __str__(self) -> str:
         return self.text()
+
+    def svg(self) -> str:
+        """What is refuted of each call drawn, or the walk of its grid."""
+        return calls_svg(self.calls)
 
     def as_dict(self) -> dict[str, Any]:
         """What `layoutproof kernels --json` prints."""

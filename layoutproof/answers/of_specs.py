@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
+from layoutproof.answers.of_pictures import findings_svg
 from layoutproof.compiler.tracing import here, only
 from layoutproof.compiler.workers import Workers
 from layoutproof.core.finding import Answer, Finding, Report
@@ -39,6 +40,10 @@ class Checked(Answer):
     def text(self, everything: bool = False) -> str:
         """What is not as stated, a line per file, a line that counts; everything: also what is as stated."""
         return report.text(self.outcomes, everything, self.unasked)
+
+    def svg(self) -> str:
+        """What is not as stated, drawn."""
+        return findings_svg("check", self.findings)
 
     def summary(self) -> str:
         """The line that counts."""

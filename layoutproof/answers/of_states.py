@@ -12,6 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from layoutproof.answers.of_pictures import findings_svg
 from layoutproof.changes import compare, drift, rules, states
 from layoutproof.changes.lock_head import MAX_LOCK, NAME
 from layoutproof.changes.report import Judges, Progress
@@ -52,6 +53,10 @@ class Changes(Answer):
 
     def __str__(self) -> str:
         return self.text()
+
+    def svg(self) -> str:
+        """Each difference that can be drawn, what is elsewhere marked."""
+        return findings_svg("gate", self.findings)
 
     def as_dict(self) -> dict[str, Any]:
         """What `layoutproof gate --json` prints."""

@@ -52,6 +52,14 @@ form_option = click.option(
 _BARE = re.compile(r"\s*\w+\s*\[[^\]{}()]*\]\s*")
 
 
+svg_option = click.option(
+    "--svg",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a picture of what was found to this file.",
+)
+
+
 def layouts_of(texts: tuple[str, ...], target: str | None) -> list[Any]:
     """The layouts that arguments mean: texts, or one-key mappings such as '{"strided": "f32[3,5] strides (4,1)"}' and
     expressions such as '{tile: ["S[(8,8):(8,1)]", "S[(2,3):(3,1)]"]}'.

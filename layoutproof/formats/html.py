@@ -6,7 +6,6 @@ The element of the counterexample is marked in both pictures. Without scripts: w
 from __future__ import annotations
 
 import json
-import re
 from html import escape
 
 from layoutproof.core.errors import LayoutError, Undecided
@@ -15,8 +14,8 @@ from layoutproof.core.result import Counterexample, show_point
 
 MOST_FOLLOWS = 200
 """Rows of what comes from one difference."""
-MOST_PICTURES = 60
-"""Findings with pictures; of more, only the texts are shown."""
+MOST_PICTURE_BYTES = 850_000
+"""What all pictures of a page take together; findings after that have their texts only."""
 
 _SECTIONS = (
     ("error", "Wrong input"),
@@ -31,7 +30,10 @@ _SECTIONS = (
     ("proved", "Proved"),
 )
 _STYLE = """
-:root { color-scheme: light; --ink: #1a1a1a; --faint: #595959; --line: #d4d4d4; --paper: #ffffff; }
+:root { color-scheme: light dark; --ink: #1a1a1a; --faint: #595959; --line: #d4d4d4; --paper: #ffffff; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #ececec; --faint: #b4b4b4; --line: #454b52; --paper: #14171a; } }
+.patterns { position: absolute; }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 75rem; padding: 1rem 1.5rem 4rem; color: var(--ink); background: var(--paper);
   font: 1rem/1.5 system-ui, sans-serif; }
@@ -68,7 +70,7 @@ def render(report: Report) -> str:
     Returns:
         The whole text of this form.
     """
-    number = 0
+    number, room = 0, MOST_PICTURE_BYTES
     sections = []
     for severity, title in _SECTIONS:
         found = [f for f in report.findings if word(f) == severity]
@@ -77,7 +79,9 @@ def render(report: Report) -> str:
         entries = []
         for finding in found:
             number += 1
-            entries.append(_entry(finding, number, opened=level(finding) != "note"))
+            pictures = _pictures(finding) if room > 0 else ""
+            room -= len(pictures)
+            entries.append(_entry(finding, number, level(finding) != "note", pictures))
         name = severity.replace(" ", "-")
         sections.append(f'<section aria-labelledby="{name}">\n<h2 id="{name}">{title} ({len(found)})</h2>')
         sections.append("\n".join(entries) + "\n</section>")
@@ -85,11 +89,14 @@ def render(report: Report) -> str:
     head = f"<h1>{escape(report.title)}</h1>\n<p>{escape(summary(report))}</p>"
     head += f'\n<ul aria-label="Notes">{notes}</ul>' if notes else ""
     sections += _held(report)
+    from layoutproof.pictures.svg import PATTERNS, style
+
     body = "\n".join(sections) or f"<p>{escape(report.nothing.capitalize())}.</p>"
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>layoutproof: {escape(report.title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<title>layoutproof: {escape(report.title)}</title>\n<style>{_STYLE}{style()}</style>\n</head>\n<body>\n"
+        f'<svg width="0" height="0" class="patterns" aria-hidden="true">{PATTERNS}</svg>\n'
         f'<a class="skip" href="#findings">Skip to the findings</a>\n<header>\n{head}\n</header>\n'
         f'<main id="findings" tabindex="-1">\n{body}\n</main>\n</body>\n</html>\n'
     )
@@ -112,7 +119,7 @@ def _held(report: Report) -> list[str]:
     ]
 
 
-def _entry(finding: Finding, number: int, opened: bool) -> str:
+def _entry(finding: Finding, number: int, opened: bool, pictures: str) -> str:
     rows = (
         ("because", escape(finding.reason)),
         ("before", _code(finding.before)),
@@ -125,7 +132,6 @@ def _entry(finding: Finding, number: int, opened: bool) -> str:
         ("fingerprint", _code(finding.fingerprint)),
     )
     listed = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in rows if value)
-    pictures = _pictures(finding, number) if number <= MOST_PICTURES else ""
     severity = word(finding)
     return (
         f'<details id="f{number}"{" open" if opened else ""}>\n<summary>'
@@ -155,54 +161,42 @@ def _follows(finding: Finding) -> str:
     )
 
 
-def _pictures(finding: Finding, number: int) -> str:
+def _pictures(finding: Finding) -> str:
     if finding.before == finding.after:
         return ""
     sides = (("before", finding.before), ("after", finding.after))
-    drawn = [_picture(text, name, finding.counterexample, f"{number}{name}") for name, text in sides if text]
+    drawn = [_picture(text, name, finding.counterexample) for name, text in sides if text]
     inner = "\n".join(part for part in drawn if part)
     return f'<div class="pictures">\n{inner}\n</div>' if inner else ""
 
 
-def _picture(text: str, side: str, point: Counterexample | None, key: str) -> str:
+def _picture(text: str, name: str, point: Counterexample | None) -> str:
     """One side as a figure with the counterexample's element marked; "" for what cannot be drawn."""
-    from layoutproof.pictures.svg import svg_picture
+    from layoutproof.pictures.counterexamples import side
+    from layoutproof.pictures.svg import svg_text
     from layoutproof.registry.read import read_layout
 
+    element = (point or {}).get("element")
     try:
         layout = read_layout(json.loads(text) if text.startswith('{"') else text)
-        svg = svg_picture(layout)
+        svg = svg_text(side(layout, None if element is None else tuple(element)), styled=False)
     except (LayoutError, Undecided, ValueError):
         return ""
-    # several pictures on one page must not share an id
-    svg = svg.replace('id="hatch"', f'id="hatch{key}"').replace("url(#hatch)", f"url(#hatch{key})")
-    caption = side
-    element = (point or {}).get("element")
-    if element is not None:
-        svg, where = _marked(svg, layout, element)
-        caption += where
-    about = f'tabindex="0" role="group" aria-label="picture of the layout {side}"'
+    caption = name + ("" if element is None else _where(layout, element))
+    about = f'tabindex="0" role="group" aria-label="picture of the layout {name}"'
     return f'<figure><div class="scroll" {about}>{svg}</div><figcaption>{escape(caption)}</figcaption></figure>'
 
 
-def _marked(svg: str, layout: object, element: tuple[int, ...]) -> tuple[str, str]:
-    """The picture with one element's cell marked, and where the element is in words."""
+def _where(layout: object, element: tuple[int, ...]) -> str:
+    """Where the marked element is, in words; "" where it has no place."""
     from layoutproof.questions.evaluate import locate
 
     try:
         places = locate(layout, element)
     except (LayoutError, Undecided):
-        return svg, ""
-    place = places[0]
-    where = f": {element} is at " + ", ".join(f"{axis} {at}" for axis, at in place.items())
-    where += f" and {len(places) - 1} more places" if len(places) > 1 else ""
-    if set(place) != {"offset"}:
-        return svg, where
-    cell = re.compile(rf'(<rect class="element"[^>]*?)(stroke="[^"]*")(/>\s*<text [^>]*>){place["offset"]}</text>')
-    marked, found = cell.subn(
-        r'\g<1>stroke="#b3261e" stroke-width="4"\g<3>' + f"{place['offset']}</text>", svg, count=1
-    )
-    return marked, where + (", marked" if found else ", outside what is drawn")
+        return ""
+    where = f": {element} is at " + ", ".join(f"{axis} {at}" for axis, at in places[0].items())
+    return where + (f" and {len(places) - 1} more places" if len(places) > 1 else "") + ", marked"
 
 
 def _figure(value: object) -> str:

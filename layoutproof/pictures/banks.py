@@ -31,7 +31,7 @@ def swizzle_drawing(layout: AxeLayout | CuteLayout) -> Drawing | None:
     bits = maps[1].memory.bits if maps[1].memory is not None else UNIT_BYTES * 8 // unit
     if bits == 0 or unit * bits < 8 * BANK_BYTES:
         return None
-    rows, columns = (int(extent) for extent in maps[1].domain.extents)  # type: ignore[arg-type]
+    rows, columns = (int(extent) for extent in maps[1].domain.extents)
     down, across = range(min(rows, MOST_ROWS)), range(0, min(columns, MOST_UNITS * unit), unit)
     grids = tuple(
         _banks(m, down, across, bits, f"{when}; {_conflicts(m, down, bits)}")

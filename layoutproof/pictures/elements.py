@@ -221,7 +221,8 @@ def _facts(layout: Any, m: IndexMap, axes: list[Axis] | None) -> tuple[str, ...]
     elements, padding, allotted = (int(str(numbers[k])) for k in ("elements", "padding_elements", "padded_elements"))
     if axes is not None and layout.tiles:
         padded = sorted(axes, key=lambda axis: axis.dims)
-        shape += f", padded to {' x '.join(str(axis.count()) for axis in padded)}"
+        to = " x ".join(str(axis.count()) for axis in padded)
+        shape += f", padded to {to}" if to != shape else ""
     elif isinstance(layout, XlaLayout) and axes is None:
         shape += "; padding is not drawn: a tile joins axes that an earlier one split"
     share = f"{padding} padding ({100 * padding / allotted:.3g} %)" if padding > 0 else "no padding"

@@ -5,11 +5,11 @@ Source of what is drawn: `kernel.kernel` (which block a program sees), `hardware
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.index_map import from_row_major, row_major
 from layoutproof.core.numbers import INTS
 from layoutproof.core.size import product
 from layoutproof.kernel.kernel import Kernel, KernelTarget, MemoryUse, Operand
@@ -37,11 +37,13 @@ class Walk:
         operand: Whose.
         dims: The array's extents.
         windows: Of each step in order, (first element, one past the last) per dimension.
+        start: The number of the first of these steps.
     """
 
     operand: Operand
     dims: tuple[int, ...]
     windows: tuple[tuple[Range, ...], ...]
+    start: int = 0
 
     def moves(self) -> tuple[bool, ...]:
         """Of each step whether its block is another one than the step before had: then it is moved."""
@@ -57,54 +59,71 @@ class Walk:
         return any(end <= 0 or first >= n for (first, end), n in zip(ranges, self.dims, strict=True))
 
 
-def programs(kernel: Kernel) -> list[tuple[int, ...]]:
-    """The first steps of the grid as program indices, in lexicographic order. LayoutError for sizes without a value."""
+def programs(kernel: Kernel, start: int = 0) -> list[tuple[int, ...]]:
+    """The steps of the grid from `start` on as program indices, in lexicographic order, at most MOST_STEPS.
+
+    LayoutError for sizes without a value.
+    """
     extents = []
     for extent in kernel.grid:
         if type(extent) is not int:
             raise LayoutError(f"the grid has the size {extent}; give it a value to draw the kernel")
         extents.append(extent)
-    return list(itertools.islice(itertools.product(*map(range, extents)), MOST_STEPS))
+    steps = range(start, min(start + MOST_STEPS, product(extents)))
+    return [tuple(from_row_major(step, extents)) for step in steps]
 
 
-def walk(kernel: Kernel, operand: Operand) -> Walk:
+def walk(kernel: Kernel, operand: Operand, start: int = 0) -> Walk:
     """Where each step is in an operand's array. LayoutError where tables or sizes without a value choose the blocks."""
     m = element_map(kernel, operand)
     if m.sizes():
         raise LayoutError(f"{operand.name}: {', '.join(m.sizes())} has no value")
     dims = tuple(int(INTS.size(extent)) for extent in operand.dims)
-    return Walk(operand, dims, tuple(window(kernel, operand, program) for program in programs(kernel)))
+    return Walk(operand, dims, tuple(window(kernel, operand, p) for p in programs(kernel, start)), start)
 
 
-def kernel_drawing(kernel: Kernel, target: KernelTarget | None = None, hit: tuple[int, ...] | None = None) -> Drawing:
+def kernel_drawing(
+    kernel: Kernel,
+    target: KernelTarget | None = None,
+    hits: Sequence[tuple[int, ...]] = (),
+    operands: Collection[str] | None = None,
+    block: tuple[int, ...] | None = None,
+) -> Drawing:
     """The whole picture of a kernel.
 
     Args:
         kernel: With sizes that are numbers.
         target: Whose memory the blocks lie in, None to leave it out.
-        hit: A program whose blocks are marked.
+        hits: Programs whose blocks are marked; of a long grid the steps around the first one are drawn.
+        operands: The names of those that are drawn, None for all.
+        block: The index of a block that is shown, also where many are left out.
 
     Raises:
         LayoutError: The grid has a size without a value.
     """
-    steps = programs(kernel)
+    every = programs(kernel)
+    marked = [int(row_major(hit, kernel.grid)) for hit in hits if len(hit) == len(kernel.grid)]
+    start = 0 if not marked or marked[0] < len(every) else max(0, marked[0] - MOST_STEPS // 2)
+    steps = every if start == 0 else programs(kernel, start)
     facts = [f"grid ({', '.join(map(str, kernel.grid))}): {product(kernel.grid)} programs, the last dimension fastest"]
     if len(steps) < product(kernel.grid):
-        facts.append(f"only the first {len(steps)} steps are drawn")
-    at = steps.index(hit) if hit in steps else None
+        facts.append(f"only {len(steps)} steps are drawn, from step {start} on")
+    at = [step for step in marked if 0 <= step - start < len(steps)]
     panels: list[Panel] = []
     walks = []
     for operand in kernel.operands:
+        if operands is not None and operand.name not in operands:
+            continue
         if not operand.windowed:
             facts.append(f"{operand.name} lies in {operand.memory}: it has no blocks, the body moves it")
             continue
         try:
-            found = walk(kernel, operand)
+            found = walk(kernel, operand, start)
         except LayoutError as why:
             facts.append(f"{operand.name} is not drawn: {why}")
             continue
         walks.append(found)
-        panels.append(walk_grid(found, at))
+        panels.append(walk_grid(found, at, block))
     if walks and steps:
         panels.append(timeline(steps, walks, at))
     if target is not None:
@@ -123,7 +142,7 @@ def kernel_drawing(kernel: Kernel, target: KernelTarget | None = None, hit: tupl
     return Drawing(name, tuple(facts), tuple(panels), meanings=meanings)
 
 
-def walk_grid(found: Walk, hit: int | None = None) -> Grid:
+def walk_grid(found: Walk, hits: Collection[int] = (), block: tuple[int, ...] | None = None) -> Grid:
     """The array cut into blocks; a cell is a block and names the steps that see it, runs of steps as `0-3`.
 
     Of more than two dimensions the two with the most blocks are drawn, at the first block of the others.
@@ -134,9 +153,11 @@ def walk_grid(found: Walk, hit: int | None = None) -> Grid:
     chosen = sorted(sorted(range(rank), key=lambda k: (-len(parts[k]), -k))[:2])
     row, column = [None, None, *chosen][-2:]
     others = [k for k in range(rank) if k not in chosen]
-    hidden = {k: parts[k][0] for k in others if parts[k]}
+    hidden = {k: parts[k][0] for k in others}
+    if hits:
+        hidden = {k: found.windows[min(hits) - found.start][k] for k in others}
     seen: dict[tuple[Range, ...], list[int]] = {}
-    for step, ranges in enumerate(found.windows):
+    for step, ranges in enumerate(found.windows, found.start):
         seen.setdefault(ranges, []).append(step)
 
     def cell(r: int, c: int) -> Cell:
@@ -146,17 +167,23 @@ def walk_grid(found: Walk, hit: int | None = None) -> Grid:
         steps = seen.get(ranges, [])
         colour = 2 * (r % 2) + c % 2
         inside = tuple(1.0 if k is None else _share(at[k], dims[k]) for k in (row, column))
-        if hit is not None and hit in steps:
+        if not set(steps).isdisjoint(hits) and not found.is_outside(ranges):
             return Cell(runs(steps), colour, "hit", (inside[0], inside[1]) if min(inside) > 0 else (1.0, 1.0))
         if found.is_outside(ranges):
-            return Cell(runs(steps), None, "outside")
+            return Cell(runs(steps), None, "outside" if set(steps).isdisjoint(hits) else "hit")
         if not steps:
             return Cell("", None, "hole" if operand.role == "out" else "")
         ragged = any(first < 0 or end > n for (first, end), n in zip(ranges, dims, strict=True))
         return Cell(runs(steps), colour, "ragged" if ragged else "", (inside[0], inside[1]))
 
     counts = [1 if k is None else len(parts[k]) for k in (row, column)]
-    down, across = (_ends(count) for count in counts)
+    wanted = [found.windows[step - found.start] for step in hits]
+    near = []
+    for k in (row, column):
+        at = [] if k is None else [parts[k].index(ranges[k]) for ranges in wanted]
+        at += [block[k]] if k is not None and block is not None and k < len(block) else []
+        near.append(at)
+    down, across = (_ends(count, at) for count, at in zip(counts, near, strict=True))
     verb = "writes" if operand.role == "out" else "reads"
     size = " x ".join(str(block.size) for block in operand.block)
     caption = f"{operand.name} {operand.dtype}[{','.join(map(str, dims))}], {verb} blocks of {size or 'one element'}; "
@@ -204,9 +231,10 @@ def runs(steps: Sequence[int]) -> str:
     return ",".join(parts) + ("…" if len(found) > _RUNS else "")
 
 
-def timeline(steps: Sequence[tuple[int, ...]], walks: Sequence[Walk], hit: int | None = None) -> Grid:
+def timeline(steps: Sequence[tuple[int, ...]], walks: Sequence[Walk], hits: Sequence[int] = ()) -> Grid:
     """A row for each operand, a column for each step of the grid: which block it has, and when one is moved."""
-    first = 0 if hit is None or hit < MOST_SHOWN else hit - MOST_SHOWN // 2
+    first_hit = min(hits) - walks[0].start if hits else 0
+    first = 0 if first_hit < MOST_SHOWN else first_hit - MOST_SHOWN // 2
     shown = range(first, min(len(steps), first + MOST_SHOWN))
     rows = []
     for found in walks:
@@ -218,7 +246,7 @@ def timeline(steps: Sequence[tuple[int, ...]], walks: Sequence[Walk], hit: int |
                 Cell(
                     ",".join(str(start) for start, _ in found.windows[k]),
                     number[found.windows[k]] % 6,
-                    "hit" if k == hit else "moved" if (leaves[k] if out else moves[k]) else "",
+                    "hit" if k + found.start in hits else "moved" if (leaves[k] if out else moves[k]) else "",
                 )
                 for k in shown
             )
@@ -256,5 +284,11 @@ def _label(ranges: Range) -> str:
     return f"{ranges[0]}:{ranges[1]}"
 
 
-def _ends(count: int) -> list[int]:
-    return list(range(count)) if count <= _BEGIN + _END + 1 else [*range(_BEGIN), *range(count - _END, count)]
+def _ends(count: int, near: Sequence[int] = ()) -> list[int]:
+    """The first and the last ones, and those around the ones that are wanted."""
+    if count <= _BEGIN + _END + 1:
+        return list(range(count))
+    found = {*range(_BEGIN), *range(count - _END, count)}
+    for at in near:
+        found |= set(range(max(0, at - 1), min(count, at + 2)))
+    return sorted(found)

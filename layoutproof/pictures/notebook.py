@@ -13,7 +13,9 @@ from typing import Any
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.finding import Finding, rows, word
 from layoutproof.core.visible import visible
+from layoutproof.pictures.counterexamples import finding_drawing
 from layoutproof.pictures.picture import svg_picture
+from layoutproof.pictures.svg import svg_text
 
 MOST_ROWS = 200
 """Findings that a table shows; the text has all."""
@@ -28,18 +30,23 @@ def html(value: Any) -> str | None:
     if hasattr(value, "index_map"):
         drawn = svg(value)
         return None if drawn is None else f"<div><code>{_text(value)}</code><br>{drawn}</div>"
-    if hasattr(value, "svg"):
+    if hasattr(value, "svg") and not value.findings and hasattr(value, "layout"):
         drawn = svg(value)
         return None if drawn is None else f"<div>{drawn}</div>"
     if isinstance(value, Finding):
-        return _table([value])
+        drawn = svg(value)
+        return f"<div>{_table([value])}{drawn or ''}</div>"
     head = visible(str(value)).rstrip("\n").rpartition("\n")[2]
-    return f"<div><p>{escape(head)}</p>{_table(value.findings) if value.findings else ''}</div>"
+    drawn = svg(value) or ""
+    return f"<div><p>{escape(head)}</p>{_table(value.findings) if value.findings else ''}{drawn}</div>"
 
 
 def svg(value: Any) -> str | None:
-    """The picture of a layout, or of what `lp.show` gives; None for anything else, and for what cannot be drawn."""
+    """The picture of a layout, of a finding, of an answer that draws itself; None for what cannot be drawn."""
     with contextlib.suppress(LayoutError, Undecided):
+        if isinstance(value, Finding):
+            drawn = finding_drawing(value)
+            return None if drawn is None else svg_text(drawn)
         if hasattr(value, "svg"):
             return str(value.svg())
         if hasattr(value, "index_map"):

@@ -37,7 +37,7 @@ def sharding_drawing(array: ShardedArray) -> Drawing:
     if m.sizes():
         raise LayoutError(f"{array} has the size {m.sizes()[0]}; give it a value to draw it")
     tiles, _ = array.assignment()
-    dims = tuple(int(extent) for extent in array.dims)  # type: ignore[arg-type]
+    dims = tuple(int(extent) for extent in array.dims)
     counts = tuple(min(count, max(1, extent)) for count, extent in zip(tiles.dims, dims, strict=False))
     shard = tuple(max(1, int(ceil_div(extent, count))) for extent, count in zip(dims, tiles.dims, strict=False))
     rank = len(dims)
@@ -138,7 +138,7 @@ def owned(m: IndexMap) -> Callable[[tuple[int, ...]], Cell] | None:
         return None
     replicas = _replicas(m)
     colours: dict[tuple[int, ...], int] = {}
-    for index in itertools.product(*(range(int(extent)) for extent in m.domain.extents)):  # type: ignore[arg-type]
+    for index in itertools.product(*(range(int(extent)) for extent in m.domain.extents)):
         place = m.at(index, replicas[0])
         colours.setdefault(tuple(place[k] for k in owners), len(colours))
 
@@ -173,13 +173,13 @@ def inverse_grid(m: IndexMap, thread: int, caption: str) -> Grid | None:
         thread: Which entry of an index numbers the thread.
         caption: What the grid shows.
     """
-    extents = tuple(int(extent) for extent in m.range.extents)  # type: ignore[arg-type]
+    extents = tuple(int(extent) for extent in m.range.extents)
     many, places = product(m.domain.extents), product(extents)
     if not 0 < many <= MOST_PLACES or not 0 < places <= MOST_PLACES or not 1 <= len(extents) <= 2:
         return None
     wide = extents[1] if len(extents) == 2 else min(places, 1 << ((places - 1).bit_length() + 1) // 2)
     held: dict[int, list[tuple[int, ...]]] = {}
-    for index in itertools.product(*(range(int(e)) for e in m.domain.extents)):  # type: ignore[arg-type]
+    for index in itertools.product(*(range(int(e)) for e in m.domain.extents)):
         at = m.at(index)
         if not all(0 <= entry < extent for entry, extent in zip(at, extents, strict=True)):
             return None
@@ -206,7 +206,7 @@ def inverse_grid(m: IndexMap, thread: int, caption: str) -> Grid | None:
 
 
 def _replicas(m: IndexMap) -> Sequence[tuple[int, ...]]:
-    ranges = [range(int(extent)) for extent in m.replicas.extents]  # type: ignore[arg-type]
+    ranges = [range(int(extent)) for extent in m.replicas.extents]
     return list(itertools.islice(itertools.product(*ranges), MOST_PLACES))
 
 

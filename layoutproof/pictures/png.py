@@ -64,5 +64,5 @@ def _look(box: Box, theme: Theme) -> dict[str, Any]:
         case "hole":
             return {"facecolor": "none", "edgecolor": theme.alarm, "linewidth": 3, "linestyle": ":"}
         case "moved":
-            return {"facecolor": "none", "edgecolor": theme.moved, "linewidth": 3}
+            return {"facecolor": "none", "edgecolor": theme.moved, "linewidth": 2}
     return {"facecolor": theme.plain if box.fill is None else fill(box.fill), "edgecolor": theme.line, "linewidth": 1}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -79,7 +80,7 @@ class Scene:
 def scene_of(drawing: Drawing) -> Scene:
     """Put every part of a drawing at its place; panels below each other, or side by side where it says so."""
     shapes: list[Shape] = []
-    y = _TITLE - _LINE
+    y: float = _TITLE - _LINE
     for line in textwrap.wrap(drawing.title, _CAPTION * 3 // 4, break_long_words=True) or [""]:
         y += _LINE
         shapes.append(Words(_MARGIN, y, line, "title", False))
@@ -137,8 +138,9 @@ def _grid(grid: Grid, alone: bool) -> tuple[list[Shape], float, float]:
     names = [f"{name}=" if name else "" for name in grid.axes]
     first = names[1] + (grid.column_labels[0] if grid.column_labels else "")
     longest = max(longest, *map(len, (*grid.column_labels, first)))
-    cell = max(28, longest * LETTER + 8)
-    left = 8 + LETTER * (len(names[0]) + max([len(label) for label in grid.row_labels], default=0))
+    # whole pixels: sharp edges, and short numbers in the file
+    cell = max(28, math.ceil(longest * LETTER + 8))
+    left = 8 + math.ceil(LETTER * (len(names[0]) + max([len(label) for label in grid.row_labels], default=0)))
     shapes: list[Shape] = []
     top = 8.0
     for caption in () if alone else captions(grid):
@@ -166,9 +168,12 @@ def _cell(one: Cell, x: float, y: float, width: float, height: float = _CELL_HEI
         yield Box(x + width * across, y, width * (1 - across), height, None, "beyond")
     if down < 1:
         yield Box(x, y + height * down, width * across, height * (1 - down), None, "beyond")
-    if one.mark not in ("", "ragged"):
+    if one.mark == "outside":
         yield Box(x, y, width, height, None, one.mark)
-    text = one.text if one.mark == "ragged" else one.shown
+    elif one.mark not in ("", "ragged"):
+        # a frame within its cell, so that neighbours do not cover each other's
+        yield Box(x + 2, y + 2, width - 4, height - 4, None, one.mark)
+    text = one.text if one.mark in ("ragged", "outside") else one.shown
     if text:
         yield Words(x + width / 2, y + height - 8 + height % 8, text, "plain" if one.colour is None else "cell")
 
@@ -184,12 +189,10 @@ def _labels(
         if label:
             text = (names[0] if row == 0 else "") + label
             yield Words(left - 8 - LETTER * len(text) / 2, y[row] + 16, text)
-    for row in range(len(grid.row_labels)):
-        for gap in grid.column_gaps:
-            yield Words(x[gap] - _GAP / 2, y[row] + 16, "…")
-    for gap in grid.row_gaps:
-        for column in range(len(grid.column_labels)):
-            yield Words(x[column] + cell / 2, y[gap] - _GAP / 2 + 4, "…")
+    for gap in sorted(grid.column_gaps):
+        yield Words(x[gap] - _GAP / 2, y[len(grid.row_labels) // 2] + 16, "…")
+    for gap in sorted(grid.row_gaps):
+        yield Words(x[len(grid.column_labels) // 2] + cell / 2, y[gap] - _GAP / 2 + 4, "…")
 
 
 def _tile_edges(grid: Grid, x: list[float], y: list[float], cell: float) -> Iterator[Line]:

@@ -19,7 +19,7 @@ def style() -> str:
         f".lp{{font:12px {_FONT}}}.lp .title{{font-size:16px;font-weight:bold}}"
         f".lp .cells{{text-anchor:middle}}.lp .cell{{fill:{INK_ON_FILL}}}{fills}.lp path{{fill:none}}"
         f".lp .box{{stroke-width:1}}.lp .edge{{stroke-width:1.5}}.lp .limit{{stroke-width:2;stroke-dasharray:4 3}}"
-        ".lp .hit,.lp .moved,.lp .hole{stroke-width:3}.lp .shared{stroke-width:2}.lp .hole{stroke-dasharray:3 3}"
+        ".lp .hit,.lp .hole{stroke-width:3}.lp .shared,.lp .moved{stroke-width:2}.lp .hole{stroke-dasharray:3 3}"
         f"{_theme(LIGHT)}@media(prefers-color-scheme:dark){{{_theme(DARK)}}}"
     )
 
@@ -35,7 +35,7 @@ def _theme(theme: Theme) -> str:
     )
 
 
-_PATTERNS = (
+PATTERNS = (
     '<defs><pattern id="lp-hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
     '<path class="hatch" d="M0 0V6" stroke-width="2"/></pattern>'
     '<pattern id="lp-cross" width="9" height="9" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
@@ -63,7 +63,7 @@ def svg_text(drawing: Drawing, styled: bool = True) -> str:
 
 def shared() -> str:
     """What all pictures of a page need once: rules and patterns."""
-    return f"<style>{style()}</style>{_PATTERNS}"
+    return f"<style>{style()}</style>{PATTERNS}"
 
 
 def _depth(shape: Shape) -> tuple[int, str]:

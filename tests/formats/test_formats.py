@@ -158,10 +158,10 @@ def test_html() -> None:
     headings = [tag for tag in tags if re.fullmatch(r"h\d", tag)]
     assert headings == ["h1", "h2", "h2", "h2", "h2", "h2"]
     assert tags.count("details") == tags.count("summary") == 6
-    assert tags.count("svg") == 5  # two sides twice, and one of what is new
+    assert tags.count("svg") == 6  # two sides twice, one of what is new, and the patterns of all
     assert text.count("(0, 1) is at offset 1, marked") == 2
     assert text.count("(0, 1) is at offset 2, marked") == 3
-    assert text.count('stroke="#b3261e" stroke-width="4"') == 5
+    assert text.count('<path class="box hit"') == 5
     assert "<b>&" not in text
     assert ":focus-visible" in text
 
@@ -185,7 +185,7 @@ def test_html_in_a_browser(tmp_path: Path) -> None:
       const stops = Array.from(document.querySelectorAll('a, summary, [tabindex="0"]')).filter(e => e.tabIndex === 0);
       const out = document.createElement('pre'); out.id = 'probe';
       out.textContent = JSON.stringify({
-        summaries: size('summary'), pictures: size('svg'), skip: skip, stops: stops.length,
+        summaries: size('summary'), pictures: size('figure svg'), skip: skip, stops: stops.length,
         badge: getComputedStyle(document.querySelector('.badge.deny')).backgroundColor,
         opened: document.querySelectorAll('details[open]').length,
         wide: document.documentElement.scrollWidth <= window.innerWidth,

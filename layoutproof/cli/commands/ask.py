@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, get_args
 
 import click
 
-from layoutproof.cli.arguments import integers, json_flag, layouts_of, print_json, say, target_option
+from layoutproof.cli.arguments import (
+    integers,
+    json_flag,
+    layouts_of,
+    print_json,
+    say,
+    svg_option,
+    target_option,
+    write_whole,
+)
 from layoutproof.core import plugins
 from layoutproof.core.finding import text
 from layoutproof.core.result import Verdict
@@ -61,8 +71,8 @@ class Ask(click.Command):
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Those of the command and of the properties that may be asked."""
         own = super().get_params(ctx)
-        *before, target, as_json, page = own
-        return [*before, *_property_options(ctx.meta.get(_ASKED, ())), target, as_json, page]
+        *before, target, svg, as_json, page = own
+        return [*before, *_property_options(ctx.meta.get(_ASKED, ())), target, svg, as_json, page]
 
 
 @click.command(name="ask", cls=Ask)
@@ -75,6 +85,7 @@ class Ask(click.Command):
     "--effort", type=click.IntRange(1, 1000), default=1, show_default=True, help="Multiply the budgets of steps."
 )
 @target_option
+@svg_option
 @json_flag
 def command(
     name: str,
@@ -84,6 +95,7 @@ def command(
     confirm: bool,
     effort: int,
     target: str | None,
+    svg: Path | None,
     as_json: bool,
     **options: str | None,
 ) -> int:
@@ -97,6 +109,10 @@ def command(
         given["target"] = target
     read = layouts_of(layouts, None if own else target)
     result = ask(name, *read, where=where, engine=engine, confirm=confirm, effort=effort, **given)
+    if svg is not None:
+        from layoutproof.answers.of_pictures import finding_svg
+
+        write_whole(svg, finding_svg(result, read).encode())
     if as_json:
         return print_json(result.as_dict())
     page = f"layoutproof explain {result.question}" if result.verdict is Verdict.REFUTED else ""

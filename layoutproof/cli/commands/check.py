@@ -9,7 +9,16 @@ from pathlib import Path
 
 import click
 
-from layoutproof.cli.arguments import form_option, json_flag, no_trace_flag, print_json, print_report, say, write_whole
+from layoutproof.cli.arguments import (
+    form_option,
+    json_flag,
+    no_trace_flag,
+    print_json,
+    print_report,
+    say,
+    svg_option,
+    write_whole,
+)
 from layoutproof.cli.progress import progress_bar
 from layoutproof.compiler import cache
 from layoutproof.compiler.workers import BACKENDS, Workers
@@ -25,6 +34,7 @@ from layoutproof.core.document import document
 @click.option("--backend", type=click.Choice(BACKENDS), help="Work on a cluster that is already there.")
 @click.option("--scheduler", metavar="ADDRESS", default="", help="Its address, e.g. tcp://10.0.0.1:8786.")
 @no_trace_flag
+@svg_option
 @json_flag
 def command(
     paths: tuple[str, ...],
@@ -35,6 +45,7 @@ def command(
     backend: str | None,
     scheduler: str,
     no_trace: bool,
+    svg: Path | None,
     as_json: bool,
 ) -> int:
     """Prove every claim in spec files (default: the folder specs).
@@ -64,11 +75,15 @@ def command(
             from layoutproof.formats import render
 
             text = render(form, answer.report())
-        return json.dumps([text, answer.summary()]), answer.exit_code
+        return json.dumps([text, answer.summary(), answer.svg() if svg else ""]), answer.exit_code
 
     start = time.perf_counter()
-    kept, code = cache.remembered(cache.key_of_paths(("check", form, verbose), paths or ("specs",)), make)
-    text, summary = json.loads(kept)
+    kept, code = cache.remembered(
+        cache.key_of_paths(("check", form, verbose, svg is not None), paths or ("specs",)), make
+    )
+    text, summary, picture = json.loads(kept)
+    if svg is not None:
+        write_whole(svg, picture.encode())
     took = f"; {time.perf_counter() - start:.1f} s" if made else "; nothing changed since the last run"
     if output:
         write_whole(Path(output), f"{text}\n".encode())

@@ -17,6 +17,7 @@ from layoutproof.cli.arguments import (
     print_json,
     print_report,
     say,
+    svg_option,
     write_whole,
 )
 from layoutproof.cli.progress import progress_bar
@@ -69,6 +70,7 @@ _STYLES = (
 @click.option("--backend", type=click.Choice(BACKENDS), help="Work on a cluster that is already there.")
 @click.option("--scheduler", metavar="ADDRESS", default="", help="Its address, e.g. tcp://10.0.0.1:8786.")
 @no_trace_flag
+@svg_option
 @json_flag
 def command(
     paths: tuple[str, ...],
@@ -85,6 +87,7 @@ def command(
     backend: str | None,
     scheduler: str,
     no_trace: bool,
+    svg: Path | None,
     as_json: bool,
 ) -> int:
     """Compare two states of layouts: OLD NEW (files or folders), or --against a git revision.
@@ -135,6 +138,8 @@ def command(
     report = answer.report
     if approve:
         return _approve(report, approve, as_json)
+    if svg is not None:
+        write_whole(svg, answer.svg().encode())
     text = answer.text(form)
     if output:
         write_whole(Path(output), text.encode())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from layoutproof.cli.arguments import json_flag, no_trace_flag, print_json, say, write_whole
+from layoutproof.cli.arguments import json_flag, no_trace_flag, print_json, say, svg_option, write_whole
 from layoutproof.core.document import document
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import RECORD_ENDS, YAML_ENDS
@@ -58,6 +58,7 @@ from layoutproof.kernel.kernel_parts import parts_of
 )
 @click.option("--all", "everything", is_flag=True, help="Show what is proved one by one too.")
 @no_trace_flag
+@svg_option
 @json_flag
 def command(
     place: str,
@@ -79,6 +80,7 @@ def command(
     record: Path | None,
     everything: bool,
     no_trace: bool,
+    svg: Path | None,
     as_json: bool,
 ) -> int:
     """Prove every Pallas call that a function makes.
@@ -136,6 +138,8 @@ def command(
         from layoutproof.pallas.accepted import baseline_text
 
         write_whole(write_baseline, baseline_text(answer.calls).encode())
+    if svg is not None:
+        write_whole(svg, answer.svg().encode())
     if as_json:
         return print_json(answer.as_dict())
     say(answer.text(everything))
