@@ -14,6 +14,7 @@ from layoutproof.layouts.axe.layout import AxeLayout
 from layoutproof.layouts.xla import XlaLayout
 from layoutproof.layouts.xla.sizes import WHAT, sizes
 from layoutproof.pallas.judge import kernel_target
+from layoutproof.pictures.counterexamples import difference
 from layoutproof.pictures.drawing import Drawing
 from layoutproof.pictures.formula import formula_latex, formula_text, proof_text
 from layoutproof.pictures.picture import png_bytes, svg_picture, text_picture
@@ -34,6 +35,7 @@ class Picture(Answer):
     not asked for.  width: characters of the picture.  color: whether tiles have backgrounds of the terminal's.
     programs: which program has each element of a kernel's operand, None where that was not asked for.
     target: of a kernel, whose memory its blocks lie in, None where that was not asked for.
+    other: the layout that it is compared with, None where that was not asked for.
     """
 
     layout: Any
@@ -46,6 +48,7 @@ class Picture(Answer):
     color: bool = False
     programs: Programs | None = None
     target: KernelTarget | None = None
+    other: Any = None
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -59,7 +62,7 @@ class Picture(Answer):
 
     def __str__(self) -> str:
         drawn = self.programs is not None or _kernel(self.layout) is not None or not map_of(self.layout).sizes()
-        lines = [self._grid()] if drawn else self._numbers()
+        lines = [self._grid()] if drawn or self.other is not None else self._numbers()
         lines += [f"{name:<10}{line}" for name, line in zip(("matrix", ""), self._matrix(), strict=False)]
         lines += [f"size      {size} bytes by {name} ({WHAT[name]})" for name, size in self.sizes.items()]
         if self.formula:
@@ -91,7 +94,7 @@ class Picture(Answer):
     def _drawn(self) -> Drawing:
         if self.programs is not None:
             return program_grid(self.programs)
-        return drawing_of(self.layout, self.target)
+        return drawing_of(self.layout, self.target) if self.other is None else difference(self.layout, self.other)
 
     def _matrix(self) -> list[str]:
         """Of an Axe layout, extents above strides."""
@@ -141,6 +144,7 @@ def show(
     programs: bool = False,
     width: int = 100,
     color: bool = False,
+    other: object = None,
 ) -> Picture:
     """Draw a layout or a kernel for the terminal and for notebooks, and say what its padding costs.
 
@@ -153,6 +157,7 @@ def show(
         programs: Whether to draw, of a kernel's operand, which program writes or reads each element.
         width: Of the picture, in characters.
         color: Whether tiles have backgrounds, as terminals show them.
+        other: Another layout of the same array: both are drawn, with what is elsewhere in the other one marked.
 
     Returns:
         The picture: `str` is for a terminal, `svg()` and `png()` for files, `figures` and `sizes` are in bytes.
@@ -174,6 +179,8 @@ def show(
     read = _read(layout, target)
     if programs:
         return Picture(read, {}, {}, width=width, color=color, programs=programs_of(read))
+    if other is not None:
+        return Picture(read, {}, {}, width=width, color=color, other=_read(other, target))
     if _kernel(read) is not None and not formula and not latex:
         chip = None if target is None else kernel_target(target)
         return Picture(read, {}, {}, width=width, color=color, target=chip)

@@ -336,7 +336,7 @@ def _elements(
             continue
         try:
             seen = window(kernel, operand, program)
-            dims = tuple(int(extent) for extent in operand.dims)  # type: ignore[call-overload]
+            dims = tuple(int(extent) for extent in operand.dims)
         except (LayoutError, Undecided, TypeError):
             continue
         hit = element if operand.role == "out" and len(element) == len(dims) else None

@@ -12,6 +12,7 @@ from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.index_map import from_row_major, row_major
 from layoutproof.core.numbers import INTS
 from layoutproof.core.size import product
+from layoutproof.core.term import fixed
 from layoutproof.kernel.kernel import Kernel, KernelTarget, MemoryUse, Operand
 from layoutproof.kernel.kernel_elements import element_map, window
 from layoutproof.pictures.drawing import Bar, Cell, Drawing, Grid, Panel, Segment, grid
@@ -102,7 +103,7 @@ def kernel_drawing(
         LayoutError: The grid has a size without a value.
     """
     every = programs(kernel)
-    marked = [int(row_major(hit, kernel.grid)) for hit in hits if len(hit) == len(kernel.grid)]
+    marked = [int(row_major(hit, fixed(kernel.grid))) for hit in hits if len(hit) == len(kernel.grid)]
     start = 0 if not marked or marked[0] < len(every) else max(0, marked[0] - MOST_STEPS // 2)
     steps = every if start == 0 else programs(kernel, start)
     facts = [f"grid ({', '.join(map(str, kernel.grid))}): {product(kernel.grid)} programs, the last dimension fastest"]

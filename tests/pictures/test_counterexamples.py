@@ -229,6 +229,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_show_compares_two_layouts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On the command line: both layouts, with what is elsewhere marked in the terminal and in the file."""
+    assert cli.run(["show", "f32[3,5]{1,0}", "f32[3,5]{0,1}", "--svg", "p.svg"]) == 0
+    out = capsys.readouterr().out
+    assert "12 of 15 elements are elsewhere" in out
+    assert "> elsewhere in the other layout" in out
+    texts = texts_of(folder / "p.svg")
+    assert texts.count(">1") == 2
+    assert cli.run(["show", "f32[9,200]", "f32[9,200]{0,1:T(8,128)}", "--target", "v5e"]) == 0
+    assert "f32[9,200]{1,0:T(8,128)} to f32[9,200]{0,1:T(8,128)}" in capsys.readouterr().out
+
+
 def test_ask_writes_a_picture(folder: Path) -> None:
     assert cli.run(["ask", "injective", "f32[3,5] strides (4,1)", "--svg", "p.svg"]) == 1
     assert texts_of(folder / "p.svg").count("*4") == 2
@@ -256,7 +268,8 @@ def test_gate_writes_what_moved(folder: Path) -> None:
 
 def test_kernels_writes_the_walk_or_what_is_wrong(folder: Path) -> None:
     """A kernel of a spec file: the block past the end; a right one: its walk."""
-    wrong = "layouts:\n  k:\n    kernel: {grid: [4], inputs: [{name: x, array: 'f32[24]', block: [8], index: '(i) -> (i,)'}]}\n"
+    operand = "{name: x, array: 'f32[24]', block: [8], index: '(i) -> (i,)'}"
+    wrong = f"layouts: {{k: {{kernel: {{grid: [4], inputs: [{operand}]}}}}}}\n"
     Path("wrong.yaml").write_text(wrong)
     Path("right.yaml").write_text(wrong.replace("grid: [4]", "grid: [3]"))
     cli.run(["kernels", "wrong.yaml", "--svg", "wrong.svg"])

@@ -13,6 +13,7 @@ from layoutproof.cli.arguments import json_flag, layouts_of, print_json, say, ta
 
 @click.command()
 @click.argument("layout")
+@click.argument("other", metavar="[OTHER]", required=False)
 @target_option
 @click.option("--programs", is_flag=True, help="Of a kernel's operand: which program writes or reads each element.")
 @click.option("--formula", is_flag=True, help="Also print the offset as a formula, and its proof.")
@@ -22,6 +23,7 @@ from layoutproof.cli.arguments import json_flag, layouts_of, print_json, say, ta
 @json_flag
 def command(
     layout: str,
+    other: str | None,
     target: str | None,
     programs: bool,
     formula: bool,
@@ -30,17 +32,31 @@ def command(
     png: Path | None,
     as_json: bool,
 ) -> int:
-    """Draw LAYOUT, with the cost of its padding and its bytes as each tool counts them."""
+    """Draw LAYOUT, with the cost of its padding and its bytes as each tool counts them.
+
+    A kernel is drawn as the walk of its grid over each operand, with --target also what its memory holds. With OTHER,
+    both layouts are drawn, and what is elsewhere in the other one is marked.
+    """
     from layoutproof.answers.of_layout import show
 
-    (read,) = layouts_of((layout,), None)
+    texts = (layout,) if other is None else (layout, other)
+    read, *second = layouts_of(texts, None)
     kernel = hasattr(read, "kernel")
     if target is not None and not kernel:
-        (read,) = layouts_of((layout,), target)
+        read, *second = layouts_of(texts, target)
     width = shutil.get_terminal_size((100, 24)).columns
     chip = target if kernel else None
     color = sys.stdout.isatty()
-    picture = show(read, target=chip, formula=formula, latex=latex, programs=programs, width=width, color=color)
+    picture = show(
+        read,
+        target=chip,
+        formula=formula,
+        latex=latex,
+        programs=programs,
+        width=width,
+        color=color,
+        other=second[0] if second else None,
+    )
     written = []
     if svg is not None:
         write_whole(svg, picture.svg().encode())
