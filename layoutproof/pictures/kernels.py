@@ -39,12 +39,14 @@ class Walk:
         dims: The array's extents.
         windows: Of each step in order, (first element, one past the last) per dimension.
         start: The number of the first of these steps.
+        whole: Whether these are all steps of the grid: only then is a block without one a hole.
     """
 
     operand: Operand
     dims: tuple[int, ...]
     windows: tuple[tuple[Range, ...], ...]
     start: int = 0
+    whole: bool = True
 
     def moves(self) -> tuple[bool, ...]:
         """Of each step whether its block is another one than the step before had: then it is moved."""
@@ -80,7 +82,8 @@ def walk(kernel: Kernel, operand: Operand, start: int = 0) -> Walk:
     if m.sizes():
         raise LayoutError(f"{operand.name}: {', '.join(m.sizes())} has no value")
     dims = tuple(int(INTS.size(extent)) for extent in operand.dims)
-    return Walk(operand, dims, tuple(window(kernel, operand, p) for p in programs(kernel, start)), start)
+    windows = tuple(window(kernel, operand, p) for p in programs(kernel, start))
+    return Walk(operand, dims, windows, start, len(windows) == product(fixed(kernel.grid)))
 
 
 def kernel_drawing(
@@ -173,7 +176,7 @@ def walk_grid(found: Walk, hits: Collection[int] = (), block: tuple[int, ...] | 
         if found.is_outside(ranges):
             return Cell(runs(steps), None, "outside" if set(steps).isdisjoint(hits) else "hit")
         if not steps:
-            return Cell("", None, "hole" if operand.role == "out" else "")
+            return Cell("", None, "hole" if operand.role == "out" and found.whole else "")
         ragged = any(first < 0 or end > n for (first, end), n in zip(ranges, dims, strict=True))
         return Cell(runs(steps), colour, "ragged" if ragged else "", (inside[0], inside[1]))
 

@@ -158,6 +158,16 @@ def test_a_long_grid_shows_both_ends() -> None:
     assert 24 in time.column_gaps
 
 
+def test_steps_that_are_not_walked_make_no_holes() -> None:
+    """Of a grid that is too long to walk, the blocks of later steps are not called unwritten."""
+    text = "f32[320000] blockspec (8,) (i) -> (i,) grid (40000,) out"
+    blocks, _ = grids(kernel_drawing(kernel(text)))
+    assert {cell.mark for row in blocks.cells for cell in row} == {""}
+    assert any("only 20000 steps are drawn" in fact for fact in kernel_drawing(kernel(text)).facts)
+    shorter, _ = grids(kernel_drawing(kernel("f32[320] blockspec (8,) (i) -> (i,) grid (39,) out")))
+    assert [cell.mark for cell in shorter.cells[0]] == [""] * 13 + ["hole"]
+
+
 def test_tables_are_said_and_the_rest_is_drawn() -> None:
     """An operand whose blocks a table chooses is named with the reason; the others are drawn."""
     value = {
