@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,17 +20,43 @@ no_trace_flag = click.option(
     is_flag=True,
     help="Import no code that a file names; what needs it is unknown. For files that you do not trust.",
 )
+
+
+def complete_target(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """For completion in shells: the TPU generations."""
+    from layoutproof.hardware.tpu_chips import CHIPS
+
+    return [name for name in CHIPS if name.startswith(incomplete)]
+
+
+def complete_file(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+    """For completion in shells: files, where an argument may be one."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
+
 target_option = click.option(
-    "--target", metavar="NAME", help="A bare shape such as f32[1000,5] gets the layout this TPU generation gives it."
+    "--target",
+    metavar="NAME",
+    shell_complete=complete_target,
+    help="A bare shape such as f32[1000,5] gets the layout this TPU generation gives it.",
 )
 
 
-class Form(click.ParamType[str]):
+if TYPE_CHECKING:
+    _Text = click.ParamType[str]
+else:
+    # not generic before click 8.4
+    _Text = click.ParamType
+
+
+class Form(_Text):
     """The name of a form of reports: those of `formats`, and those that other packages add."""
 
     name = "format"
 
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         """Those that are built in."""
         from layoutproof.formats import names
 
@@ -86,6 +112,22 @@ def _layout(text: str, target: str | None) -> Any:
 
         return read_layout(read_yaml(text).plain())
     return read_layout(text)
+
+
+def assumed(texts: Sequence[str], layouts: Sequence[Any], target: str | None) -> list[str]:
+    """A sentence for each bare shape that was given no target: which layout it was read as, and how to get a TPU's.
+
+    >>> from layoutproof.registry.read import read_layout
+    >>> assumed(["f32[3,5]"], [read_layout("f32[3,5]")], None)
+    ["f32[3,5]{1,0}, row-major without tiles; --target v5e gives that TPU's layout"]
+    """
+    found = []
+    for text, layout in zip(texts, layouts, strict=True):
+        bare = "".join(text.split())
+        if target is None and str(layout).startswith(f"{bare}{{"):
+            sizes = "" if re.fullmatch(r"\w+\[[0-9,]*\]", bare) else "with numbers for its sizes, "
+            found.append(f"{layout}, row-major without tiles; {sizes}--target v5e gives that TPU's layout")
+    return found
 
 
 def notes_of(layout: Any) -> list[str]:

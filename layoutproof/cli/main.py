@@ -7,13 +7,13 @@ stdout, messages to stderr; with `--json`, one JSON object on stdout and nothing
 from __future__ import annotations
 
 import contextlib
-import importlib
+import importlib.util
 import io
 import os
 import pkgutil
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
 
@@ -23,10 +23,37 @@ from layoutproof.cli.arguments import print_json, say
 from layoutproof.core.document import document, error_entry
 from layoutproof.core.errors import InternalError, LayoutError, Undecided, unknown_name
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 BAD_INPUT = 2
 UNKNOWN = 3
 INTERRUPTED = 130
 CLOSED_PIPE = 141
+
+
+GROUPS = ("layouts", "kernels and programs", "claims and changes", "about")
+"""The headings of `--help`, in order. A command names its own in its file's docstring, after `In the list:`."""
+
+
+class Page(NamedTuple):
+    """What a command's file says of it in its docstring."""
+
+    group: str
+    summary: str
+
+
+def page_of(name: str) -> Page:
+    """The entry of one command in the list of all, out of its file; nothing is imported for a list.
+
+    >>> page_of("why")
+    Page(group='kernels and programs', summary='Explain a pasted out-of-memory report or compiler message or shape.')
+    """
+    spec = importlib.util.find_spec(f"layoutproof.cli.commands.{name}")
+    loader: Any = spec and spec.loader
+    docstring = str(loader.get_source(f"layoutproof.cli.commands.{name}")).split('"""', 2)[1]
+    group, _, summary = " ".join(docstring.partition("In the list:")[2].split()).partition(": ")
+    return Page(group, summary)
 
 
 class Commands(click.Group):
@@ -51,6 +78,38 @@ class Commands(click.Group):
             raise click.UsageError(str(unknown_name("command", args[0], self.list_commands(ctx))), ctx)
         return super().resolve_command(ctx, args)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands by what they are about, none of their lines cut."""
+        pages = {name: page_of(name) for name in self.list_commands(ctx)}
+        for group in GROUPS:
+            with formatter.section(group.capitalize()):
+                formatter.write_dl([(name, page.summary) for name, page in pages.items() if page.group == group])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The examples, as they are written."""
+        with formatter.section("Examples"):
+            for line in EXAMPLES:
+                formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Names of commands and options, without importing a command."""
+        from click.shell_completion import CompletionItem
+
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        return [
+            *(CompletionItem(name, help=page_of(name).summary) for name in names),
+            *click.Command.shell_complete(self, ctx, incomplete),
+        ]
+
+
+EXAMPLES = (
+    'layoutproof show "f32[1000,5]" --target v5e',
+    'layoutproof ask injective "f32[N,M]{1,0:T(8,128)}"',
+    'layoutproof kernels my_kernels.py:matmul --args "f32[512,512], f32[512,512]"',
+    'layoutproof why "f32[1048576,8]{1,0:T(8,128)}"',
+    'eval "$(_LAYOUTPROOF_COMPLETE=bash_source layoutproof)"  # completion in bash',
+)
+
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(layoutproof.__version__, prog_name="layoutproof")
@@ -58,6 +117,7 @@ def cli() -> None:
     """Prove what tensor layouts do: which byte, tile, device or grid step each element goes to.
 
     Exit codes: 0 all proved, 1 something refuted, 2 bad input or usage, 3 nothing refuted but something unknown.
+    `layoutproof COMMAND --help` has the options of a command and an example.
     """
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -375,6 +376,41 @@ def test_help_and_version(run: Any) -> None:
         assert (code, err) == (0, "")
         assert "--json" in page, name
     assert run("--version") == (0, f"layoutproof, version {layoutproof.__version__}\n", "")
+
+
+def test_help_is_whole_at_80_columns(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list has its groups and examples; no line of any help is cut or too wide; each example is a valid line."""
+    monkeypatch.setenv("COLUMNS", "80")
+    commands = cli.cli.list_commands(click.Context(cli.cli))
+    pages = {name: run(name, "--help")[1] for name in commands}
+    whole = run("--help")[1]
+    for name in commands:
+        assert f"{name} {cli.page_of(name).summary}" in " ".join(whole.split())
+    for group in (*cli.GROUPS, "examples"):
+        assert f"\n{group.capitalize()}:\n" in whole
+    for name, page in {"": whole, **pages}.items():
+        assert [line for line in page.splitlines()[1:] if len(line) > 80 or line.endswith("...")] == [], name
+        examples = [line.strip() for line in page.splitlines() if line.startswith(f"    layoutproof {name}".rstrip())]
+        examples = examples or [line.strip() for line in page.splitlines() if line.startswith("  layoutproof ")]
+        assert examples, name
+        for example in examples:
+            _, command, *arguments = shlex.split(example.partition(" > ")[0])
+            found = cli.cli.get_command(click.Context(cli.cli), command)
+            assert found is not None
+            assert found.make_context(command, arguments).command is found
+
+
+def test_a_bare_shape_says_which_layout_it_was_read_as(run: Any) -> None:
+    """`f32[3,5]` alone has no tiles; the answer says so, and how to get a TPU's. Who named either is told nothing."""
+    said = "f32[3,5]{1,0}, row-major without tiles; --target v5e gives that TPU's layout"
+    for command in (("ask", "injective"), ("show",), ("locate",)):
+        index = ("2,3",) if command == ("locate",) else ()
+        assert said in run(*command, "f32[3,5]", *index)[1]
+        for known in (("f32[3,5]{1,0}",), ("f32[3,5]", "--target", "v5e")):
+            assert "row-major" not in run(*command, known[0], *index, *known[1:])[1]
+    assert said in run("locate", "f32[ 3, 5]", "--at", "offset=3")[1]
+    assert "with numbers for its sizes, --target" in run("ask", "injective", "f32[N,5]")[1]
+    assert "assumed" not in run("ask", "injective", "S[8]")[1]
 
 
 def test_every_option_of_a_property_is_one_of_ask(run: Any) -> None:

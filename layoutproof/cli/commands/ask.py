@@ -1,4 +1,7 @@
-"""`layoutproof ask PROPERTY LAYOUT [LAYOUT]`: one question."""
+"""`layoutproof ask PROPERTY LAYOUT [LAYOUT]`: one question.
+
+In the list: layouts: Ask one question of a layout or of a pair; `explain` lists the questions.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Any, get_args
 import click
 
 from layoutproof.cli.arguments import (
+    assumed,
     integers,
     json_flag,
     layouts_of,
@@ -31,7 +35,8 @@ def _declared(option: str) -> tuple[str, str]:
 
 
 def _page(names: Sequence[str]) -> str:
-    return f"Option of {', '.join(names)}; see `layoutproof explain {names[0]}`."
+    owners = ", ".join(names) if len(names) < 4 else f"{', '.join(names[:2])} and {len(names) - 2} more"
+    return f"Option of {owners}; see `layoutproof explain {names[0]}`."
 
 
 def _property_options(names: Iterable[str]) -> list[click.Parameter]:
@@ -75,8 +80,12 @@ class Ask(click.Command):
         return [*before, *_property_options(ctx.meta.get(_ASKED, ())), target, svg, as_json, page]
 
 
+def _complete_property(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in properties() if name.startswith(incomplete)]
+
+
 @click.command(name="ask", cls=Ask)
-@click.argument("name", metavar="PROPERTY")
+@click.argument("name", metavar="PROPERTY", shell_complete=_complete_property)
 @click.argument("layouts", metavar="LAYOUT [LAYOUT]", nargs=-1, required=True)
 @click.option("--where", metavar="CONDITION", help='Condition on size symbols, e.g. "N % 8 == 0".')
 @click.option("--engine", metavar="NAME", help=f"Force one of {', '.join(ENGINES)}.")
@@ -102,6 +111,11 @@ def command(
     """Ask one question: does PROPERTY hold?
 
     Of one LAYOUT or of a pair; `layoutproof explain` lists the properties.
+
+    \b
+    Examples:
+      layoutproof ask padding "f32[1000,5]" --target v5e --at-most 50%
+      layoutproof ask same_map "f32[8,4]{1,0}" "f32[8,4] strides (4,1)"
     """
     given = {option: _value(name, option, text) for option, text in options.items() if text is not None}
     own = "target" in options_of(name)
@@ -116,7 +130,8 @@ def command(
     if as_json:
         return print_json(result.as_dict())
     page = f"layoutproof explain {result.question}" if result.verdict is Verdict.REFUTED else ""
-    say(text(result, [("explain", page)]))
+    notes = () if own else assumed(layouts, read, target)
+    say(text(result, [*(("assumed", note) for note in notes), ("explain", page)]))
     return result.exit_code
 
 

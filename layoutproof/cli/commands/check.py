@@ -1,4 +1,7 @@
-"""`layoutproof check [PATHS]`: prove every claim in spec files."""
+"""`layoutproof check [PATHS]`: prove every claim in spec files.
+
+In the list: claims and changes: Prove every claim of spec files.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from pathlib import Path
 import click
 
 from layoutproof.cli.arguments import (
+    complete_file,
     form_option,
     json_flag,
     no_trace_flag,
@@ -26,7 +30,7 @@ from layoutproof.core.document import document
 
 
 @click.command()
-@click.argument("paths", nargs=-1)
+@click.argument("paths", nargs=-1, shell_complete=complete_file)
 @form_option
 @click.option("-v", "--verbose", is_flag=True, help="Also a line for each check that is as stated.")
 @click.option("--output", metavar="FILE", help="Write the report there and only its last line here.")
@@ -53,6 +57,10 @@ def command(
     A run on files that have not changed since the last one repeats its answer; LAYOUTPROOF_CACHE=off proves anew.
     Functions that files name (trace:) are imported and traced, where pyproject.toml allows it; --no-trace imports none.
     Interrupted, it reports what is done by then and ends with 130.
+
+    \b
+    Example:
+      layoutproof check specs --verbose
     """
     if scheduler and not backend:
         raise click.UsageError("--scheduler needs --backend")

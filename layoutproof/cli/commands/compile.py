@@ -1,4 +1,7 @@
-"""`layoutproof compile MODULE:FUNCTION`: compile a program ahead of time, and keep its record."""
+"""`layoutproof compile MODULE:FUNCTION`: compile a program ahead of time, and keep its record.
+
+In the list: kernels and programs: Compile a program for a TPU that is not there and keep its record.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from layoutproof.cli.arguments import json_flag, print_json, say, waiting, write_whole
+from layoutproof.cli.arguments import complete_file, complete_target, json_flag, print_json, say, waiting, write_whole
 from layoutproof.core.document import document
 from layoutproof.core.errors import LayoutError, shorten
 
@@ -26,10 +29,17 @@ _STYLES = (
 
 
 @click.command(name="compile")
-@click.argument("program", metavar="MODULE:FUNCTION|FILE.py:FUNCTION|FILE")
+@click.argument("program", metavar="MODULE:FUNCTION|FILE.py:FUNCTION|FILE", shell_complete=complete_file)
 @click.option("--arg", "args", metavar="VALUE", multiple=True, help="bf16[8,128], {'w': 'bf16[8,128]'}, a literal.")
 @click.option("--kwarg", "kwargs", metavar="NAME=VALUE", multiple=True, help="The same, by name, e.g. steps=4.")
-@click.option("--target", "targets", metavar="NAME", multiple=True, help="v5e, 7x, .. or cpu, the default; repeatable.")
+@click.option(
+    "--target",
+    "targets",
+    metavar="NAME",
+    multiple=True,
+    shell_complete=complete_target,
+    help="v5e, 7x, .. or cpu, the default; repeatable.",
+)
 @click.option("--topology", metavar="AxB[xC]", default="", help="Chips, such as 2x2; default one.")
 @click.option(
     "--mesh", metavar="AXIS=SIZE,..", default="", help="The mesh, in the order of the devices: data=2,model=2."
@@ -76,6 +86,10 @@ def command(
     or estimated cycles, and makes none of them more, is called a fix.
 
     Exit codes: 0 compiled, 1 a compiler refused it, 2 bad input, 3 not installed, time limit or abort.
+
+    \b
+    Example:
+      layoutproof compile my_model.py:step --arg "bf16[8,128]" --target v5e
     """
     from layoutproof.answers.of_programs import asked_for, gathered, is_function, of_compiled, with_advice
     from layoutproof.core.amounts import amount

@@ -1,4 +1,7 @@
-"""`layoutproof convert LAYOUT --to LANGUAGE`: the same layout as another tool writes it, with the proof."""
+"""`layoutproof convert LAYOUT --to LANGUAGE`: the same layout as another tool writes it, with the proof.
+
+In the list: layouts: Write a layout in another language where the two are proved equal.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,10 @@ def command(layout: str, to: str, target: str | None, as_json: bool) -> int:
     """Write LAYOUT in another language, if that is proved to be the same map.
 
     Prints the text, alone on stdout. If the nearest layout differs, prints the smallest element that differs.
+
+    \b
+    Example:
+      layoutproof convert "f32[4,8]{1,0:T(2,4)}" --to cute
     """
     from layoutproof.questions.convert import attempt
 

@@ -1,15 +1,18 @@
-"""`layoutproof crosscheck`: compare what is said here with NumPy, devices, interpreters and the real compiler."""
+"""`layoutproof crosscheck`: compare what is said here with NumPy, devices, interpreters and the real compiler.
+
+In the list: about: Compare the answers with NumPy and devices and the real compiler.
+"""
 
 from __future__ import annotations
 
 import click
 
-from layoutproof.cli.arguments import json_flag, print_json, say
+from layoutproof.cli.arguments import complete_file, json_flag, print_json, say
 from layoutproof.core.errors import LayoutError
 
 
 @click.command()
-@click.argument("given", nargs=-1, metavar="[SPECS|DUMP|MODULE:FUNCTION|LAYOUT]...")
+@click.argument("given", nargs=-1, metavar="[SPECS|DUMP|MODULE:FUNCTION|LAYOUT]...", shell_complete=complete_file)
 @click.option("--random", type=click.IntRange(min=0), default=0, metavar="N", help="Also so many random cases.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random cases.")
 @click.option("--source", "sources", metavar="NAME", multiple=True, help="Ask this one only; may be repeated.")
@@ -42,6 +45,10 @@ def command(
 
     Exit codes: 0 whoever was asked agrees, 1 somebody disagrees or a fact has moved, 2 bad input, 3 nobody compared
     anything, or a fact is unanswered.
+
+    \b
+    Example:
+      layoutproof crosscheck --random 1000
     """
     from layoutproof.answers.of_crosscheck import crosscheck
     from layoutproof.answers.of_facts import drift

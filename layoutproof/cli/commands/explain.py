@@ -1,4 +1,7 @@
-"""`layoutproof explain [NAME]`: the page of a property, language, operator, verdict, engine, target or gate class."""
+"""`layoutproof explain [NAME]`: the page of a property, language, operator, verdict, engine, target or gate class.
+
+In the list: about: Show the page of a property or rule or language; list all pages.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,20 @@ from layoutproof.core.errors import unknown_name
 from layoutproof.core.files import MIB, read
 
 
+def _complete_page(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    return sorted(name for found in _pages().values() for name in found if name.startswith(incomplete))
+
+
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=_complete_page)
 @json_flag
 def command(name: str | None, as_json: bool) -> int:
-    """Explain a property, claim, language, operator, verdict, engine, target or gate class; list all without NAME."""
+    """Explain a property, claim, language, operator, verdict, engine, target or gate class; list all without NAME.
+
+    \b
+    Example:
+      layoutproof explain injective
+    """
     pages = _pages()
     if not any(name in found for found in pages.values()):
         pages |= _added(pages)

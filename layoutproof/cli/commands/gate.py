@@ -1,4 +1,7 @@
-"""`layoutproof gate`: what changed between two states of layouts, with proof, and whether that is allowed."""
+"""`layoutproof gate`: what changed between two states of layouts, with proof, and whether that is allowed.
+
+In the list: claims and changes: Judge what changed in layouts between two states or git revisions.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from layoutproof.cli.arguments import (
+    complete_file,
     form_option,
     json_flag,
     no_trace_flag,
@@ -41,7 +45,7 @@ _STYLES = (
 
 
 @click.command()
-@click.argument("paths", nargs=-1)
+@click.argument("paths", nargs=-1, shell_complete=complete_file)
 @click.option("--against", metavar="REF", help="A git revision to compare with, e.g. main; nothing is checked out.")
 @click.option(
     "--compile-base",
@@ -100,6 +104,11 @@ def command(
 
     Exit codes: 0 nothing denied, 1 something denied, 2 bad input or usage, 3 nothing denied but something unknown,
     130 interrupted (the report is partial).
+
+    \b
+    Examples:
+      layoutproof gate specs --against main
+      layoutproof gate before.hlo after.hlo --format html --output gate.html
     """
     from layoutproof.answers.of_states import gate
     from layoutproof.changes.lock_head import NAME

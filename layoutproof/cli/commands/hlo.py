@@ -1,4 +1,7 @@
-"""`layoutproof hlo FILE|DIR|-`: audit an HLO dump: padding, copies, bitcasts, entry layouts."""
+"""`layoutproof hlo FILE|DIR|-`: audit an HLO dump: padding, copies, bitcasts, entry layouts.
+
+In the list: kernels and programs: Audit an HLO dump: its padding and copies and bitcasts.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from layoutproof.cli.arguments import json_flag, print_json, say, waiting
+from layoutproof.cli.arguments import complete_target, json_flag, print_json, say, waiting
 
 if TYPE_CHECKING:
     from layoutproof.hlo.found import Audit
@@ -30,7 +33,12 @@ _STYLES = (
 
 @click.command()
 @click.argument("path", metavar="FILE|DIR|-", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--target", metavar="NAME", help="The TPU generation that better layouts are for; default v4 and later.")
+@click.option(
+    "--target",
+    metavar="NAME",
+    shell_complete=complete_target,
+    help="The TPU generation that better layouts are for; default v4 and later.",
+)
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Lines of each table.")
 @click.option("--jobs", type=click.IntRange(min=0), default=1, show_default=True, help="Processes; 0: one per core.")
 @click.option("--try", "try_", is_flag=True, help="Compile text from before optimization with each candidate for less.")
@@ -48,6 +56,10 @@ def command(path: Path, target: str | None, top: int, jobs: int, try_: bool, as_
 
     Exit codes: 0 all proved, 1 something refuted, 2 the text is wrong or cut short (what was read is reported), 3
     something unknown; 1 over 2 over 3.
+
+    \b
+    Example:
+      layoutproof hlo dump.txt --target v5e
     """
     from layoutproof.answers.of_dumps import (
         Audited,

@@ -1,4 +1,7 @@
-"""`layoutproof kernels MODULE:FUNCTION`: prove every Pallas call that a function makes."""
+"""`layoutproof kernels MODULE:FUNCTION`: prove every Pallas call that a function makes.
+
+In the list: kernels and programs: Prove what every Pallas call of a function reads and writes.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,16 @@ from pathlib import Path
 
 import click
 
-from layoutproof.cli.arguments import json_flag, no_trace_flag, print_json, say, svg_option, write_whole
+from layoutproof.cli.arguments import (
+    complete_file,
+    complete_target,
+    json_flag,
+    no_trace_flag,
+    print_json,
+    say,
+    svg_option,
+    write_whole,
+)
 from layoutproof.core.document import document
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import RECORD_ENDS, YAML_ENDS
@@ -15,13 +27,14 @@ from layoutproof.kernel.kernel_parts import parts_of
 
 
 @click.command()
-@click.argument("place", metavar="MODULE:FUNCTION|FILE.py:FUNCTION|FILE")
+@click.argument("place", metavar="MODULE:FUNCTION|FILE.py:FUNCTION|FILE", shell_complete=complete_file)
 @click.option("--arg", "args", metavar="VALUE", multiple=True, help="bf16[4096,512], or a Python literal. In order.")
 @click.option("--args", "together", metavar="VALUES", help="All arguments in one text: 'f32[8,128], f32[128,8], True'.")
 @click.option("--kwarg", "kwargs", metavar="NAME=VALUE", multiple=True, help="The same, by name, e.g. block=256.")
 @click.option(
     "--target",
     "targets",
+    shell_complete=complete_target,
     metavar="NAME",
     multiple=True,
     help="Also ask what this hardware demands, e.g. v5e; with --compile repeatable.",
@@ -93,6 +106,10 @@ def command(
     that shows stands beside the verdicts and changes none. With --compile the TPU compiler, libtpu, is asked ahead of
     time: whether it takes the kernel, what that takes of VMEM with spills by source line, which relayouts in registers
     cost something, and its estimate of cycles. The rules are those of the first target.
+
+    \b
+    Example:
+      layoutproof kernels my_kernels.py:matmul --args "f32[512,512], f32[512,512]"
     """
     from layoutproof.answers.of_kernels import PROGRAMS, asked_compiler, calls_of, first_of, judged_all, replayed
 

@@ -1,4 +1,7 @@
-"""`layoutproof locate LAYOUT INDEX`: where one element is, step by step; `--at PLACE`: what is at a place."""
+"""`layoutproof locate LAYOUT INDEX`: where one element is, step by step; `--at PLACE`: what is at a place.
+
+In the list: layouts: Say where one element is or what is at a place.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,16 @@ from typing import Any
 
 import click
 
-from layoutproof.cli.arguments import integers, json_flag, layouts_of, notes_of, print_json, say, target_option
+from layoutproof.cli.arguments import (
+    assumed,
+    integers,
+    json_flag,
+    layouts_of,
+    notes_of,
+    print_json,
+    say,
+    target_option,
+)
 from layoutproof.core.document import document
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.index_map import IndexMap
@@ -31,18 +43,25 @@ _COORDINATE = re.compile(r"([^\s=,]+)\s*=\s*(-?[0-9]{1,40})(?:\s*,\s*|\s+|$)")
 @target_option
 @json_flag
 def command(layout: str, index: str | None, at_place: str | None, target: str | None, as_json: bool) -> int:
-    """Find one element: the place of INDEX, written 2,3, in LAYOUT, step by step; or with --at what is at a place."""
+    """Find one element: the place of INDEX, written 2,3, in LAYOUT, step by step; or with --at what is at a place.
+
+    \b
+    Examples:
+      layoutproof locate "f32[3,5]{1,0:T(2,2)}" 2,3
+      layoutproof locate "f32[3,5]{1,0:T(2,2)}" --at byte=68
+    """
     from layoutproof.questions.evaluate import locate
     from layoutproof.registry.read import map_of
 
     if (index is None) == (at_place is None):
         raise click.UsageError("give an INDEX such as 2,3 or a place such as --at offset=17, and not both")
     (read,) = layouts_of((layout,), target)
+    assumptions = [f"assumed   {note}" for note in assumed((layout,), (read,), target)]
     if at_place is not None:
         answer, text = _at(read, at_place)
         if as_json:
             return print_json(answer)
-        say("\n".join([text, *notes_of(read)]))
+        say("\n".join([text, *notes_of(read), *assumptions]))
         return 0
     assert index is not None
     at = integers(index, "an index")
@@ -65,7 +84,7 @@ def command(layout: str, index: str | None, at_place: str | None, target: str | 
         lines.append(f"  {replica}" + "  ".join(f"{axis} {value}" for axis, value in place.items()))
     if len(found) > MOST_REPLICAS:
         lines.append(f"  .. {len(found) - MOST_REPLICAS} more replicas; --json has them")
-    say("\n".join([*lines, *(f"  {note}" for note in notes), *notes_of(read)]))
+    say("\n".join([*lines, *(f"  {note}" for note in notes), *notes_of(read), *assumptions]))
     return 0
 
 

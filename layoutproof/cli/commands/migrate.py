@@ -1,4 +1,7 @@
-"""`layoutproof migrate`: spec files, approvals and the lock file of earlier versions, as this version reads them."""
+"""`layoutproof migrate`: spec files, approvals and the lock file of earlier versions, as this version reads them.
+
+In the list: claims and changes: Rewrite files of earlier versions for this one.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,13 @@ from pathlib import Path
 
 import click
 
-from layoutproof.cli.arguments import json_flag, no_trace_flag, print_json, say, write_whole
+from layoutproof.cli.arguments import complete_file, json_flag, no_trace_flag, print_json, say, write_whole
 from layoutproof.compiler.tracing import here, only
 from layoutproof.core.document import document, error_entry
 
 
 @click.command(name="migrate")
-@click.argument("paths", nargs=-1)
+@click.argument("paths", nargs=-1, shell_complete=complete_file)
 @click.option("--dry-run", is_flag=True, help="Write nothing; print what would change, as a diff.")
 @no_trace_flag
 @json_flag
@@ -26,6 +29,10 @@ def command(paths: tuple[str, ...], dry_run: bool, no_trace: bool, as_json: bool
     what its version did not keep is added as it is now, and is printed. Run twice, it changes nothing more.
 
     Exit codes: 0 all is migrated or was, 2 something cannot be read (nothing is written), 3 something is left for you.
+
+    \b
+    Example:
+      layoutproof migrate --dry-run
     """
     from layoutproof.changes.lock_head import NAME
     from layoutproof.changes.migrate import migrate

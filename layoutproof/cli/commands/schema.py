@@ -1,4 +1,7 @@
-"""`layoutproof schema [spec|search]`: the JSON Schema of what is written in files, or of what a command prints."""
+"""`layoutproof schema [spec|search]`: the JSON Schema of what is written in files, or of what a command prints.
+
+In the list: about: Print the JSON Schema of spec files or search files or answers.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,10 @@ def command(files: str, of: str | None, as_json: bool) -> int:
 
     Each key has a description and examples. An editor takes the schema from a comment at the top of a file:
     # yaml-language-server: $schema=search.schema.json
+
+    \b
+    Example:
+      layoutproof schema search > search.schema.json
     """
     if of is not None:
         schema = _of_command(of)

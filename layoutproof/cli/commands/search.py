@@ -1,4 +1,7 @@
-"""`layoutproof search PROBLEM`: the best tilings, layouts or shardings under a target's constraints, certified."""
+"""`layoutproof search PROBLEM`: the best tilings, layouts or shardings under a target's constraints, certified.
+
+In the list: kernels and programs: Find the best tilings or layouts and prove that none is better.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,28 @@ from pathlib import Path
 
 import click
 
-from layoutproof.cli.arguments import json_flag, no_trace_flag, print_json, say, write_whole
+from layoutproof.cli.arguments import (
+    complete_file,
+    complete_target,
+    json_flag,
+    no_trace_flag,
+    print_json,
+    say,
+    write_whole,
+)
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command()
-@click.argument("problem", required=False)
+@click.argument("problem", required=False, shell_complete=complete_file)
 @click.argument("sizes", nargs=-1, type=click.IntRange(min=1))
 @click.option("--dtype", help="Of a ready kernel: the element type of its arrays, e.g. bf16.")
-@click.option("--target", help="Of a ready kernel or a function: the TPU generation, e.g. v5e.")
+@click.option(
+    "--target",
+    shell_complete=complete_target,
+    help="Of a ready kernel or a function: the TPU generation, e.g. v5e.",
+)
 @click.option("--arg", "args", multiple=True, help='Of a function: an argument, e.g. "bf16[4096,4096]". Repeatable.')
 @click.option("--kwarg", "kwargs", multiple=True, metavar="NAME=VALUE", help="How a variable is passed, by its name.")
 @click.option(
@@ -71,6 +86,10 @@ def command(
     them); or a function that makes Pallas calls, MODULE:FUNCTION, with --arg and --tune.
 
     Exit codes: 0 the best is proved, 1 proved that there is none, 2 bad input or usage, 3 unknown.
+
+    \b
+    Example:
+      layoutproof search matmul 4096 4096 4096 --dtype bf16 --target v5e
     """
     from layoutproof.answers.of_search import search
 

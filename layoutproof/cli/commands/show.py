@@ -1,4 +1,7 @@
-"""`layoutproof show LAYOUT`: a picture, the formula, what padding costs."""
+"""`layoutproof show LAYOUT`: a picture, the formula, what padding costs.
+
+In the list: layouts: Draw a layout with its formula and the cost of its padding.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from layoutproof.cli.arguments import json_flag, layouts_of, print_json, say, target_option, write_whole
+from layoutproof.cli.arguments import assumed, json_flag, layouts_of, print_json, say, target_option, write_whole
 
 
 @click.command()
@@ -36,6 +39,10 @@ def command(
 
     A kernel is drawn as the walk of its grid over each operand, with --target also what its memory holds. With OTHER,
     both layouts are drawn, and what is elsewhere in the other one is marked.
+
+    \b
+    Example:
+      layoutproof show "f32[1000,5]" --target v5e --svg scores.svg
     """
     from layoutproof.answers.of_layout import show
 
@@ -66,5 +73,6 @@ def command(
         written.append(str(png))
     if as_json:
         return print_json(picture.as_dict() | {"written": written})
-    say("\n".join([str(picture), *(f"written   {path}" for path in written)]))
+    notes = [f"assumed   {note}" for note in assumed((layout,), (read,), target)]
+    say("\n".join([str(picture), *notes, *(f"written   {path}" for path in written)]))
     return 0

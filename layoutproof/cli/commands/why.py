@@ -1,4 +1,7 @@
-"""`layoutproof why TEXT|FILE|-`: what a pasted message means."""
+"""`layoutproof why TEXT|FILE|-`: what a pasted message means.
+
+In the list: kernels and programs: Explain a pasted out-of-memory report or compiler message or shape.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import os
 
 import click
 
-from layoutproof.cli.arguments import json_flag, print_json, say
+from layoutproof.cli.arguments import complete_file, complete_target, json_flag, print_json, say
 
 _STYLES = (
     (r"(?m)^line [0-9]+: .*$", "bold"),
@@ -18,8 +21,13 @@ _STYLES = (
 
 
 @click.command()
-@click.argument("given", metavar="TEXT|FILE|-")
-@click.option("--target", metavar="NAME", help="The TPU generation that fixes are for; default v4 and later.")
+@click.argument("given", metavar="TEXT|FILE|-", shell_complete=complete_file)
+@click.option(
+    "--target",
+    metavar="NAME",
+    shell_complete=complete_target,
+    help="The TPU generation that fixes are for; default v4 and later.",
+)
 @json_flag
 def command(given: str, target: str | None, as_json: bool) -> int:
     """Explain a message: the text itself, a file with a log, or - for standard input.
@@ -30,6 +38,11 @@ def command(given: str, target: str | None, as_json: bool) -> int:
 
     Exit codes: 0 every cause is known, 1 a printed size is not the computed one, 2 nothing is known of the text, 3 a
     cause is not known; 1 over 2 over 3.
+
+    \b
+    Examples:
+      layoutproof why "f32[1048576,8]{1,0:T(8,128)}"
+      layoutproof why job.log --target v5e
     """
     from layoutproof.answers.of_messages import why
 
