@@ -23,10 +23,10 @@ no_trace_flag = click.option(
 
 
 def complete_target(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """For completion in shells: the TPU generations."""
-    from layoutproof.hardware.tpu_chips import CHIPS
+    """For completion in shells: the targets that are built in."""
+    from layoutproof.pallas.judge import kernel_targets
 
-    return [name for name in CHIPS if name.startswith(incomplete)]
+    return [name for name in kernel_targets() if name.startswith(incomplete)]
 
 
 def complete_file(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:

@@ -73,6 +73,6 @@ def command(
         written.append(str(png))
     if as_json:
         return print_json(picture.as_dict() | {"written": written})
-    notes = [f"assumed   {note}" for note in assumed((layout,), (read,), target)]
+    notes = [f"assumed   {note}" for note in assumed(texts, (read, *second), target)]
     say("\n".join([str(picture), *notes, *(f"written   {path}" for path in written)]))
     return 0
