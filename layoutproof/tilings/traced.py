@@ -21,9 +21,11 @@ from layoutproof.compiler.child import Answer
 from layoutproof.core.errors import LayoutError, Undecided, Unsupported
 from layoutproof.core.numbers import INTS
 from layoutproof.core.result import Verdict
+from layoutproof.core.size import Size
 from layoutproof.core.term import Term, reads
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Unmodelled
 from layoutproof.pallas.judge import BODY, GRID, about_body, in_order, judge, kernel_target
+from layoutproof.tilings.alike import Candidates, Contradicted, Kernels, same
 from layoutproof.tilings.branch import DIVIDES
 from layoutproof.tilings.cost import FIGURES, CostModel
 from layoutproof.tilings.legal import PARTIAL, against
@@ -39,7 +41,6 @@ FUNCTION = "the function: "
 AT_ONCE = 8
 """Legal candidates that the compiler is asked about at a time."""
 
-Kernels = tuple[Kernel | Unmodelled, ...]
 Confirm = Callable[[Sequence[Mapping[str, int]], int], Sequence[Answer[str]]]
 """For each candidate "" where the compiler takes it, why not, or None where it is unknown; or Undecided.
 No more are answered once so many are taken."""
@@ -80,6 +81,7 @@ class Traced:
 
     uncounted: operands that the cost rests on that are moved by manual DMA.  read: whether tables choose its blocks.
     body: what stays unknown of its kernels' bodies; () before anybody asked.
+    traced: whether it was traced itself; otherwise its kernels have no bodies, and nobody is shown it.
     """
 
     values: Mapping[str, int]
@@ -89,6 +91,7 @@ class Traced:
     uncounted: tuple[str, ...]
     read: bool
     body: tuple[str, ...] = ()
+    traced: bool = True
 
 
 @dataclass(slots=True)
@@ -100,6 +103,7 @@ class TracedFound:
     ranked: every candidate with a price, cheapest first, whether it was judged or not.
     alike: what the function says to every candidate, where it refuses all of them in the same words.
     unasked: why the compiler, which should have been asked, was not.
+    traced: how many candidates were traced; the others decide as one of them does.  ways: how many ways to decide.
     """
 
     count: int = 0
@@ -111,6 +115,8 @@ class TracedFound:
     ranked: list[Traced] = field(default_factory=list)
     alike: str = ""
     unasked: str = ""
+    traced: int = 0
+    ways: int = 0
 
     @property
     def unknown(self) -> str:
@@ -129,30 +135,49 @@ class TracedFound:
 def search_traced(problem: TracedProblem, best: int = 1, effort: int = 1) -> TracedFound:
     """The `best` cheapest candidates that are proved legal, in order of cost, then of bytes moved, then of values."""
     target = kernel_target(problem.target, problem.compiler)
-    result = TracedFound(count=prod(len(values) for values in problem.variables.values()))
+    count = prod(len(values) for values in problem.variables.values())
+    candidates = Candidates(problem.trace, count)
+    try:
+        return _searched(problem, target, candidates, best, effort)
+    except Contradicted:
+        return _searched(problem, target, Candidates(problem.trace, count, contradicted=True), best, effort)
+
+
+def _searched(
+    problem: TracedProblem, target: KernelTarget, candidates: Candidates, best: int, effort: int
+) -> TracedFound:
+    result = TracedFound(count=candidates.count)
+    known: dict[Kernels, Prices] = {}
     for values in itertools.islice(_choices(problem), MOST * effort):
         result.looked_at += 1
         broken = _broken(problem, {**problem.sizes, **values})
         if broken:
             result.refused[broken] += 1
             continue
-        try:
-            calls = problem.trace(values)
-        except LayoutError as error:
-            result.refused[FUNCTION + error.problem] += 1
+        calls, traced = candidates.calls(values)
+        if isinstance(calls, LayoutError):
+            result.refused[FUNCTION + calls.problem] += 1
             continue
         try:
-            result.ranked.append(priced(problem, values, calls))
+            given = known.get(calls) or prices(problem, calls)
+            if not traced:
+                known[calls] = given
+            result.ranked.append(replace(priced(problem, values, given), traced=traced))
         except Undecided as undecided:
             result.undecided[str(undecided)] += 1
         except ZeroDivisionError:
             result.refused[DIVIDES] += 1
+    if candidates.contradicted:
+        raise Contradicted
     result.cheaper = result.undecided.total()
     result.ranked.sort(key=lambda one: (one.cost, one.figures["bytes"], tuple(one.values.values())))
     waiting: list[Traced] = []
     for k, one in enumerate(result.ranked):
-        why, sure = illegal(problem, one, target)
         body: tuple[str, ...] = ()
+        if one.traced:
+            why, sure = illegal(problem, one, target)
+        else:
+            one, why, sure = _of_terms(problem, one, target, candidates)
         if not why:
             why, body = of_bodies(one, target)
         if not why:
@@ -166,10 +191,47 @@ def search_traced(problem: TracedProblem, best: int = 1, effort: int = 1) -> Tra
             waiting = []
         if len(result.found) == best:
             break
+    result.traced, result.ways = candidates.traced, candidates.ways
     alike = next(iter(result.refused), "")
     if (alike.startswith(FUNCTION) or alike.endswith(DIVIDES)) and result.refused[alike] == result.count:
         result.alike = alike
     return result
+
+
+def _of_terms(
+    problem: TracedProblem, one: Traced, target: KernelTarget, candidates: Candidates
+) -> tuple[Traced, str, bool]:
+    """What `illegal` says of a candidate that was not traced, and the candidate, traced unless it is refused.
+
+    Contradicted where tracing gives something else.
+    """
+    kernels = one.kernels
+    try:
+        kernels = tuple(kernel.bind(one.values) for kernel in kernels)
+        why, sure = illegal(problem, replace(one, kernels=kernels), target)
+    except LayoutError:
+        why, sure = "", False
+    if why and sure:
+        return one, why, sure
+    try:
+        found = priced(problem, one.values, prices(problem, candidates.itself(one.values)))
+    except (LayoutError, Undecided):
+        raise Contradicted from None
+    if (found.cost, found.figures) != (one.cost, one.figures):
+        raise Contradicted
+    if not all(map(same, kernels, found.kernels)):
+        why, sure = illegal(problem, found, target)
+    return found, why, sure
+
+
+def _full(problem: TracedProblem, kernel: Kernel, target: KernelTarget) -> str:
+    """The memory in which a kernel takes more than it may, with what that is; "" = none."""
+    # the call around a pipeline counts its buffers
+    for memory in () if kernel.pipeline == "emit_pipeline" else target.memory(kernel):
+        allowed = memory.limit * (100 - problem.headroom.percent) // 100
+        if memory.used > allowed:
+            return f"{memory.name} (more than {allowed} bytes)"
+    return ""
 
 
 def _put_away(result: TracedFound, why: str, sure: bool) -> None:
@@ -197,8 +259,21 @@ def _confirmed(problem: TracedProblem, waiting: Sequence[Traced], result: Traced
             _put_away(result, f"the compiler: {answer.value or answer.problem}", answer.value is not None)
 
 
-def priced(problem: TracedProblem, values: Mapping[str, int], calls: Kernels) -> Traced:
-    """One candidate with the figures of its calls. Undecided where its cost is unknown."""
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What some calls cost, whose amounts may be terms over the variables. models: one for each kernel.
+
+    uncounted, read: as of `Traced`.
+    """
+
+    kernels: tuple[Kernel, ...]
+    models: tuple[CostModel, ...]
+    uncounted: tuple[str, ...]
+    read: bool
+
+
+def prices(problem: TracedProblem, calls: Kernels) -> Prices:
+    """What calls cost. Undecided where nobody knows."""
     kernels = []
     for call in calls:
         if isinstance(call, Unmodelled):
@@ -208,30 +283,35 @@ def priced(problem: TracedProblem, values: Mapping[str, int], calls: Kernels) ->
         kernels.append(call if problem.vmem is None else replace(call, vmem_limit=problem.vmem))
     if not kernels:
         raise Unsupported("the function makes no Pallas call")
-    rows = []
+    models = []
     for k, kernel in enumerate(kernels):
         _check_known(kernel)
         numbers = machine(problem.target, kernel, problem.step_overhead)
         # the flops are of all kernels together, and counted once
-        model = CostModel(kernel, problem.flops if k == 0 else None, numbers)
-        rows.append(model.figures({**problem.sizes, **values}, INTS))
-    row = {name: max(r[name] for r in rows) if name == "vmem" else sum(r[name] for r in rows) for name in FIGURES}
-    names = {**problem.sizes, **values, **row}
-    cost = row["time"] if problem.cost is None else int(problem.cost.evaluate(names, INTS))
+        models.append(CostModel(kernel, problem.flops if k == 0 else None, numbers))
     by_hand = [o.name for kernel in kernels for o in kernel.operands if o.memory in ("any", "hbm")]
     if problem.cost is not None and not {"time", "bytes", "padding"} & set(problem.cost.names()):
         by_hand = []  # the cost is the user's own, and complete without them
     read = any(reads(operand.index) for kernel in kernels for operand in kernel.operands)
-    return Traced(dict(values), tuple(kernels), cost, row, tuple(dict.fromkeys(by_hand)), read)
+    return Prices(tuple(kernels), tuple(models), tuple(dict.fromkeys(by_hand)), read)
+
+
+def priced(problem: TracedProblem, values: Mapping[str, int], given: Prices) -> Traced:
+    """One candidate with the figures of its calls. Undecided where its cost is unknown."""
+    names = {**problem.sizes, **values}
+    rows = [model.figures(names, INTS) for model in given.models]
+    row = {name: max(r[name] for r in rows) if name == "vmem" else sum(r[name] for r in rows) for name in FIGURES}
+    cost = row["time"] if problem.cost is None else int(problem.cost.evaluate({**names, **row}, INTS))
+    return Traced(dict(values), given.kernels, cost, row, given.uncounted, given.read)
 
 
 def _check_known(kernel: Kernel) -> None:
     """Undecided where a size of the kernel is known at run time only."""
-    if not all(type(n) is int for n in kernel.grid):
+    if any(isinstance(n, Size) for n in kernel.grid):
         raise Unsupported(f"{kernel.name}: its grid is known at run time only")
     amounts = [n for o in kernel.operands for n in (*o.dims, *(b.size for b in o.block))]
     for amount in (*amounts, *(n for s in (*kernel.scratch, *kernel.scoped) for n in s.dims)):
-        if type(amount) is not int:
+        if isinstance(amount, Size):
             raise Unsupported(f"the size {amount} is known at run time only")
 
 
@@ -249,11 +329,9 @@ def illegal(problem: TracedProblem, one: Traced, target: KernelTarget) -> tuple[
             open_question = f"{kernel.name} is for {kernel.platform}; {target.name} has kernels for {target.platform}"
             continue
         try:
-            # the call around a pipeline counts its buffers
-            for memory in () if kernel.pipeline == "emit_pipeline" else target.memory(kernel):
-                allowed = memory.limit * (100 - problem.headroom.percent) // 100
-                if memory.used > allowed:
-                    return f"{memory.name} (more than {allowed} bytes)", True
+            full = _full(problem, kernel, target)
+            if full:
+                return full, True
         except Undecided as undecided:
             open_question = open_question or str(undecided)
         found, proved = against(judge(kernel, target=target, only=GRID), problem.partial)

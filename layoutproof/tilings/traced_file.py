@@ -5,8 +5,10 @@ As in `arrays_file`, `read` gives the problem and `answer` what has `verdict`, `
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from typing import Any
 from layoutproof.compiler.child import Answer
 from layoutproof.compiler.tracing import permit
 from layoutproof.core.errors import LayoutError
+from layoutproof.core.recorded import Recorded, plain
 from layoutproof.specs.positions import Node, read_file
 from layoutproof.specs.validation import read_as
 from layoutproof.tilings.document import at, beside
@@ -93,15 +96,38 @@ def _calls(said: TraceSearch, root: Node, file: str) -> tuple[Callable[[Mapping[
     def named(values: Mapping[str, int]) -> dict[str, object]:
         return {name: _with_names(value, {**sizes, **values}) for name, value in given.items()}
 
-    def kernels(values: Mapping[str, int]) -> Kernels:
-        filled = {name: passed(value) for name, value in named(values).items()}
-        told = [_with_names(text, {**sizes, **values}) for text in assume]
+    def kernels(values: Mapping[str, Any]) -> Kernels:
+        filled = {name: _filled(_with_names(value, sizes), values) for name, value in given.items()}
+        # what is assumed of tables is in no amount of a call
+        told = [_with_names(text, {**sizes, **{name: plain(value) for name, value in values.items()}}) for text in assume]
         return calls_of(place, args, filled, target=said.target, assume=told)
 
     def compiles(candidates: Sequence[Mapping[str, int]], enough: int) -> Sequence[Answer[str]]:
         return refused(place, args, [named(values) for values in candidates], said.target, enough)
 
     return kernels, compiles
+
+
+def _filled(value: object, values: Mapping[str, Any]) -> object:
+    """A keyword argument with numbers, plain or recorded, for names; of a text that holds them, their text."""
+    if isinstance(value, str) and any(type(number) is Recorded for number in values.values()):
+        with suppress(SyntaxError, ValueError):
+            return _built(ast.parse(value.strip(), mode="eval").body, values)
+    return passed(_with_names(value, values))
+
+
+def _built(tree: ast.expr, values: Mapping[str, Any]) -> object:
+    """The value of a literal with names. ValueError for what is none."""
+    match tree:
+        case ast.Name(id=name) if name in values:
+            return values[name]
+        case ast.Tuple(elts=parts):
+            return tuple(_built(part, values) for part in parts)
+        case ast.List(elts=parts):
+            return [_built(part, values) for part in parts]
+        case ast.Dict(keys=keys, values=held) if None not in keys:
+            return {_built(k, values): _built(v, values) for k, v in zip(keys, held, strict=True) if k is not None}
+    return ast.literal_eval(tree)
 
 
 def _with_names(value: Any, names: Mapping[str, int]) -> Any:

@@ -218,7 +218,7 @@ def test_a_traced_kernel_costs_what_the_declared_one_does(seed: int) -> None:
     declared = {"target": "v5e", "kernel": kernel, "sizes": sizes, "tune": {n: [v] for n, v in values.items()}}
     own = candidate(read_problem(read_yaml(json.dumps(declared))), values)
     problem = read(read_yaml(text))
-    priced = traced.priced(problem, values, problem.trace(values))
+    priced = traced.priced(problem, values, traced.prices(problem, problem.trace(values)))
     assert priced.figures == own.figures[0]
     assert priced.cost == own.cost
 

@@ -140,11 +140,11 @@ def device_of(target: str) -> Iterator[None]:
         for name in ("jax._src.tpu_info", "jax._src.pallas.mosaic.tpu_info"):
             module = _module(name)
             if module is not None and hasattr(module, "get_device_kind"):
-                stack.enter_context(_replaced(module, "get_device_kind", lambda _: lambda: kind))
-                stack.enter_context(_replaced(module, "get_num_device_cores", lambda _: lambda: cores))
-        stack.enter_context(_replaced(jax, "devices", devices))
-        stack.enter_context(_replaced(jax, "local_devices", devices))
-        stack.enter_context(_replaced(jax, "default_backend", lambda _: lambda: "tpu"))
+                stack.enter_context(replaced(module, "get_device_kind", lambda _: lambda: kind))
+                stack.enter_context(replaced(module, "get_num_device_cores", lambda _: lambda: cores))
+        stack.enter_context(replaced(jax, "devices", devices))
+        stack.enter_context(replaced(jax, "local_devices", devices))
+        stack.enter_context(replaced(jax, "default_backend", lambda _: lambda: "tpu"))
         # JAX's caches hold what other chips were told; a value that was never there misses them all
         stack.enter_context(_cache_key(jax)(object()))
         yield
@@ -180,7 +180,7 @@ def _cache_key(jax: Any) -> Callable[[Any], contextlib.AbstractContextManager[An
 
 
 @contextlib.contextmanager
-def _replaced(module: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
+def replaced(module: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
     """`module.name` is `make(what it was)` for this thread, and for others what it was.
 
     Where somebody else has replaced it meanwhile, theirs stays and ours goes on as if it were not there.
@@ -286,12 +286,12 @@ def pipelines_traced(callback: Callable[[Mapping[str, Any], tuple[Any, ...]], No
             platform = "mosaic_gpu" if "gpu" in name else "tpu"
             for function in functions:
                 if module is not None and hasattr(module, function):
-                    stack.enter_context(_replaced(module, function, watching(platform)))
+                    stack.enter_context(replaced(module, function, watching(platform)))
         # the public modules hold the GPU's functions under their own names
         public = sys.modules.get("jax.experimental.pallas.mosaic_gpu")
         for function in PIPELINES["jax._src.pallas.mosaic_gpu.pipeline"]:
             if public is not None and hasattr(public, function):
-                stack.enter_context(_replaced(public, function, watching("mosaic_gpu")))
+                stack.enter_context(replaced(public, function, watching("mosaic_gpu")))
         yield
 
 
@@ -390,6 +390,11 @@ def is_jaxs_own(jaxpr: Any) -> bool:
     inner, _ = opened(jaxpr)
     file = place_of_function(getattr(inner, "debug_info", None)).rpartition(":")[0]
     return file.startswith(str(Path(str(sys.modules["jax"].__file__)).parent) + os.sep)
+
+
+def is_kernel_of_jax(file: str) -> bool:
+    """Whether a file holds kernels that ship with JAX, which are written as users write theirs."""
+    return f"{os.sep}pallas{os.sep}ops{os.sep}" in file
 
 
 def skipped_frame(file: str) -> bool:

@@ -1,0 +1,203 @@
+"""Whole numbers that remember how they were computed, and which decisions code has made with them.
+
+A function is run on them as on plain ints. Arithmetic gives numbers of the same kind, each with its term over the names
+that came in. Whatever else code asks of one is a decision, and is recorded: how a comparison ended, and, where the
+number itself gets into code that nobody sees (`int`, `range`, a hash, a text, a shape), which value it had. A function
+that asks nothing but its arguments then does the same for all values of the names that decide alike; of those, what it
+gives is what the terms say. The rule of symbolic execution, on concrete numbers (DART, Godefroid et al., 2005).
+
+A recorded number is no int for C code, which would read its digits unseen, but says that its class is int.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from layoutproof.core.term import ZERO, Term
+
+_HERE = __file__
+
+
+class Trail:
+    """What has been decided in one run, in order, each condition once.
+
+    decisions: (term or condition, how it ended): a bool of a condition, an int of a number that was read.
+    library: whether a file is of a library whose caches may hash numbers: an entry for equal numbers is the same.
+    inside: whether what the library reads now is for its own use only, and is not recorded.  unseen: whether it did.
+    """
+
+    def __init__(self, library: Callable[[str], bool] = lambda file: False) -> None:
+        self.decisions: list[tuple[Term, int]] = []
+        self.library = library
+        self.inside = False
+        self.unseen = False
+        self._known: set[str] = set()
+
+    def decide(self, term: Term, outcome: int) -> None:
+        """Records how a condition over the names ended, or which value a number had."""
+        if term.names() and str(term) not in self._known:
+            self._known.add(str(term))
+            self.decisions.append((term, outcome))
+
+    def read(self, number: Recorded) -> int:
+        """The value of a number that is given away to code that nobody sees."""
+        if self.inside and self.library(_caller()):
+            self.unseen = True
+        else:
+            self.decide(number.term, number.value)
+        return number.value
+
+
+def plain(value: Any) -> Any:
+    """The int of a recorded number, without a record; anything else as it is."""
+    return value.value if type(value) is Recorded else value
+
+
+def term_of(value: Any) -> Any:
+    """The term of a recorded number; anything else as it is."""
+    return value.term if type(value) is Recorded else value
+
+
+def _caller() -> str:
+    """The file of the innermost frame that is neither here nor made up by the library of dataclasses."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename in (_HERE, "<string>"):
+        frame = frame.f_back
+    return frame.f_code.co_filename
+
+
+def _binary(op: str, apply: Callable[[Any, Any], Any], swapped: bool = False) -> Any:
+    def method(self: Recorded, other: Any) -> Any:
+        return self.combined(op, apply, other, swapped)
+
+    return method
+
+
+def _comparison(apply: Callable[[Any, Any], bool], condition: Callable[[Term, Term], Term]) -> Any:
+    """condition: the same as a term, whose end says how the comparison ended."""
+
+    def method(self: Recorded, other: Any) -> Any:
+        if isinstance(other, float):
+            return apply(self.trail.read(self), other)
+        if not isinstance(other, int):
+            return NotImplemented
+        outcome = apply(self.value, plain(other))
+        self.trail.decide(condition(self.term, _as_term(other)), int(outcome))
+        return outcome
+
+    return method
+
+
+def _as_term(value: Any) -> Term:
+    return value.term if type(value) is Recorded else Term("int", int(value))
+
+
+def _read(apply: Callable[..., Any]) -> Any:
+    def method(self: Recorded, *others: Any) -> Any:
+        return apply(self.trail.read(self), *others)
+
+    return method
+
+
+class Recorded:
+    """One number. term: over the names that came in.  value: what it is in this run.  trail: where decisions go."""
+
+    __slots__ = ("term", "trail", "value")
+
+    def __init__(self, term: Term, value: int, trail: Trail) -> None:
+        self.term = term
+        self.value = value
+        self.trail = trail
+
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        return int
+
+    def combined(self, op: str, apply: Callable[[Any, Any], Any], other: Any, swapped: bool) -> Any:
+        """The result of an operation with another number, recorded where it is a whole one with a term."""
+        if isinstance(other, float | complex):
+            mine = self.trail.read(self)
+            return apply(other, mine) if swapped else apply(mine, other)
+        if not isinstance(other, int):
+            return NotImplemented
+        pair = [(self.value, self.term), (plain(other), _as_term(other))]
+        (a, left), (b, right) = reversed(pair) if swapped else pair
+        if op in ("//", "%"):
+            self.trail.decide(Term("==", right, ZERO), int(b == 0))
+        if op in ("shl", "shr"):
+            # by a number that is fixed it is a multiplication or division
+            if b >= 0:
+                self.trail.decide(right, b)
+                power = Term("int", 1 << b)
+                return Recorded(Term("*" if op == "shl" else "//", left, power), int(apply(a, b)), self.trail)
+            op = ""
+        if not op:
+            self.trail.decide(left, a)
+            self.trail.decide(right, b)
+            return apply(a, b)
+        return Recorded(Term(op, left, right), int(apply(a, b)), self.trail)
+
+    __add__, __radd__ = _binary("+", operator.add), _binary("+", operator.add, True)
+    __sub__, __rsub__ = _binary("-", operator.sub), _binary("-", operator.sub, True)
+    __mul__, __rmul__ = _binary("*", operator.mul), _binary("*", operator.mul, True)
+    __floordiv__, __rfloordiv__ = _binary("//", operator.floordiv), _binary("//", operator.floordiv, True)
+    __mod__, __rmod__ = _binary("%", operator.mod), _binary("%", operator.mod, True)
+    __lshift__, __rlshift__ = _binary("shl", operator.lshift), _binary("shl", operator.lshift, True)
+    __rshift__, __rrshift__ = _binary("shr", operator.rshift), _binary("shr", operator.rshift, True)
+    __truediv__, __rtruediv__ = _binary("", operator.truediv), _binary("", operator.truediv, True)
+    __pow__, __rpow__ = _binary("", operator.pow), _binary("", operator.pow, True)
+    __and__, __rand__ = _binary("", operator.and_), _binary("", operator.and_, True)
+    __or__, __ror__ = _binary("", operator.or_), _binary("", operator.or_, True)
+    __xor__, __rxor__ = _binary("", operator.xor), _binary("", operator.xor, True)
+
+    __lt__ = _comparison(operator.lt, lambda a, b: Term("<", a, b))
+    __gt__ = _comparison(operator.gt, lambda a, b: Term("<", b, a))
+    __le__ = _comparison(operator.le, lambda a, b: Term("<=", a, b))
+    __ge__ = _comparison(operator.ge, lambda a, b: Term("<=", b, a))
+    __eq__ = _comparison(operator.eq, lambda a, b: Term("==", a, b))
+    __ne__ = _comparison(operator.ne, lambda a, b: Term("!=", a, b))
+
+    __int__ = __index__ = __trunc__ = __jax_array__ = _read(int)
+    __float__, __complex__, __invert__ = _read(float), _read(complex), _read(operator.invert)
+    __round__, __floor__, __ceil__ = _read(round), _read(int), _read(int)
+    __str__, __repr__, __format__ = _read(str), _read(repr), _read(format)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __neg__(self) -> Recorded:
+        return Recorded(Term("-", ZERO, self.term), -self.value, self.trail)
+
+    def __pos__(self) -> Recorded:
+        return self
+
+    def __abs__(self) -> Recorded:
+        return -self if self < 0 else self
+
+    def __bool__(self) -> bool:
+        self.trail.decide(Term("==", self.term, ZERO), int(self.value == 0))
+        return self.value != 0
+
+    def __hash__(self) -> int:
+        # an entry that a library's cache has for an equal number is what it would make of this one
+        if not self.trail.library(_caller()):
+            self.trail.decide(self.term, self.value)
+        return hash(self.value)
+
+    def __copy__(self) -> Recorded:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Recorded:
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or not hasattr(int, name):
+            raise AttributeError(f"'int' object has no attribute {name!r}")
+        return getattr(self.trail.read(self), name)
+

@@ -1,0 +1,163 @@
+"""Candidates of a traced function that decide alike: one of them is traced, the others are what its terms say.
+
+A candidate is traced twice: with plain ints, and with numbers that record each decision which the function makes with
+them (`core.recorded`). The decisions form a tree: who takes the same way through it gets the same calls, whose
+grids, blocks and scratch are terms over the variables. All else that follows from a number is a decision too.
+Terms are used only where they give, for the candidate that was traced, what tracing with plain ints gives. A way whose
+calls have memory or pipelines of their own in the body, or which JAX does not take with recorded numbers, is not used
+for anybody else, and where most ways are of one candidate alone no more are looked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.numbers import INTS
+from layoutproof.core.recorded import Recorded, Trail
+from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import Kernel, Unmodelled
+
+FEW = 8
+"""Ways after which it is asked whether they are taken more than once; of fewer candidates each is traced."""
+
+Kernels = tuple[Kernel | Unmodelled, ...]
+Trace = Callable[[Mapping[str, Any]], Kernels]
+
+
+class Contradicted(Exception):
+    """Terms and tracing differ, or two traces do: the function looks at something else than its arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """What all candidates of one way get: calls over the variables, or what the function refuses them with."""
+
+    calls: tuple[Kernel, ...] = ()
+    refused: LayoutError | None = None
+
+
+@dataclass(slots=True)
+class _Place:
+    """A place in the tree: what is decided here, and where each outcome leads; at the end of a way, what it gives."""
+
+    term: Term | None = None
+    after: dict[int, _Place] = field(default_factory=dict)
+    end: Alike | None = None
+
+
+@dataclass(slots=True)
+class Candidates:
+    """The calls of one candidate after the other.
+
+    trace: the calls for plain or recorded numbers; LayoutError where the function refuses them.  count: how many there
+    will be.  traced: how many were traced.  ways: how many ways were seen.  own: of those, how many serve only the
+    candidate that was traced.  contradicted: whether the function did not do twice the same, so that no way holds.
+    stopped: whether each is traced from now on, because there are few, or few are alike.
+    """
+
+    trace: Trace
+    count: int
+    traced: int = 0
+    looked_at: int = 0
+    ways: int = 0
+    own: int = 0
+    contradicted: bool = False
+    stopped: bool = False
+    _root: _Place = field(default_factory=_Place)
+
+    def calls(self, values: Mapping[str, int]) -> tuple[Kernels | LayoutError, bool]:
+        """The calls of a candidate, or what the function refuses it with; and whether it was traced itself.
+
+        The amounts of calls that were not traced are terms over the variables, the same for all who decide alike.
+        """
+        self.stopped |= self.count <= FEW or self.contradicted or (self.ways >= FEW and 2 * self.ways > self.looked_at)
+        useful = not self.stopped
+        self.looked_at += 1
+        place = _walked(self._root, values) if useful else None
+        end = Alike() if place is None or place.end is None else place.end
+        if end.refused is not None:
+            return end.refused, False
+        if end.calls:
+            return end.calls, False
+        found = _attempt(self.itself, values)
+        if useful and place is None:
+            self._learn(values, found)
+        return found, True
+
+    def itself(self, values: Mapping[str, int]) -> Kernels:
+        """The calls of one candidate, by tracing it."""
+        self.traced += 1
+        return self.trace(values)
+
+    def _learn(self, values: Mapping[str, int], found: Kernels | LayoutError) -> None:
+        """One more way of the tree, from a candidate that takes none of those that are there."""
+        self.ways += 1
+        # where recorded numbers get in the way inside of a body, it is left to those who are traced
+        for bodies in (True, False):
+            end, decisions = _recorded(self.trace, values, found, bodies)
+            if end != Alike():
+                break
+        self.own += end == Alike()
+        self._put(decisions, end)
+
+    def _put(self, decisions: Sequence[tuple[Term, int]], end: Alike) -> None:
+        place = self._root
+        for term, outcome in decisions:
+            if place.end is not None or (place.term is not None and str(place.term) != str(term)):
+                self.contradicted = True
+                return
+            place.term = term
+            place = place.after.setdefault(outcome, _Place())
+        self.contradicted |= place.term is not None
+        place.end = end
+
+
+def _walked(place: _Place, values: Mapping[str, int]) -> _Place | None:
+    """The end of the way that a candidate takes, None where nobody took it before."""
+    while place.term is not None:
+        following = place.after.get(int(place.term.evaluate(values, INTS)))
+        if following is None:
+            return None
+        place = following
+    return place if place.end is not None else None
+
+
+def _attempt(trace: Trace, values: Mapping[str, Any]) -> Kernels | LayoutError:
+    try:
+        return trace(values)
+    except LayoutError as error:
+        return error
+
+
+def _recorded(
+    trace: Trace, values: Mapping[str, int], found: Kernels | LayoutError, bodies: bool
+) -> tuple[Alike, Sequence[tuple[Term, int]]]:
+    """What all get who decide as this candidate does, and the decisions. found: what it got with plain ints."""
+    from layoutproof.pallas.from_jax.recorded_calls import general, recorded_calls, trail
+
+    decided = trail()
+    numbers = {name: Recorded(Term("name", name), value, decided) for name, value in values.items()}
+    with recorded_calls(decided, bodies) as amounts:
+        again = _attempt(trace, numbers)
+    end = Alike()
+    if isinstance(found, LayoutError):
+        if isinstance(again, LayoutError) and str(again) == str(found) and not decided.unseen:
+            end = Alike(refused=found)
+    elif not isinstance(again, LayoutError) and len(found) == len(again) == len(amounts):
+        calls = [general(call, own) for call, own in zip(found, amounts, strict=True) if isinstance(call, Kernel)]
+        if len(calls) == len(found) and all(map(_is, calls, found, [values] * len(calls))):
+            end = Alike(tuple(call for call in calls if call is not None))
+    return end, decided.decisions
+
+
+def _is(call: Kernel | None, traced: Kernel | Unmodelled, values: Mapping[str, int]) -> bool:
+    """Whether terms give what tracing gave, but for the body."""
+    return call is not None and isinstance(traced, Kernel) and same(call.bind(values), traced)
+
+
+def same(call: Kernel, other: Kernel) -> bool:
+    """Whether two calls are one but for their bodies."""
+    return repr(call) == repr(other)
