@@ -26,14 +26,15 @@ class Trail:
 
     decisions: (term or condition, how it ended): a bool of a condition, an int of a number that was read.
     library: whether a file is of a library whose caches may hash numbers: an entry for equal numbers is the same.
-    inside: whether what the library reads now is for its own use only, and is not recorded.  unseen: whether it did.
+    inside: whether what the library reads now is for its own use only, and is not recorded.  stopped_inside: whether
+    an exception came out of there.
     """
 
     def __init__(self, library: Callable[[str], bool] = lambda file: False) -> None:
         self.decisions: list[tuple[Term, int]] = []
         self.library = library
         self.inside = False
-        self.unseen = False
+        self.stopped_inside = False
         self._known: set[str] = set()
 
     def decide(self, term: Term, outcome: int) -> None:
@@ -44,9 +45,7 @@ class Trail:
 
     def read(self, number: Recorded) -> int:
         """The value of a number that is given away to code that nobody sees."""
-        if self.inside and self.library(_caller()):
-            self.unseen = True
-        else:
+        if not (self.inside and self.library(_caller())):
             self.decide(number.term, number.value)
         return number.value
 

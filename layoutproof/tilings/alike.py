@@ -56,6 +56,7 @@ class Candidates:
     will be.  traced: how many were traced.  ways: how many ways were seen.  own: of those, how many serve only the
     candidate that was traced.  contradicted: whether the function did not do twice the same, so that no way holds.
     stopped: whether each is traced from now on, because there are few, or few are alike.
+    bodies: whether what bodies decide belongs to a way too.
     """
 
     trace: Trace
@@ -66,6 +67,7 @@ class Candidates:
     own: int = 0
     contradicted: bool = False
     stopped: bool = False
+    bodies: bool = True
     _root: _Place = field(default_factory=_Place)
 
     def calls(self, values: Mapping[str, int]) -> tuple[Kernels | LayoutError, bool]:
@@ -95,13 +97,16 @@ class Candidates:
     def _learn(self, values: Mapping[str, int], found: Kernels | LayoutError) -> None:
         """One more way of the tree, from a candidate that takes none of those that are there."""
         self.ways += 1
-        # where recorded numbers get in the way inside of a body, it is left to those who are traced
-        for bodies in (True, False):
-            end, decisions = _recorded(self.trace, values, found, bodies)
+        end, decided = _recorded(self.trace, values, found, self.bodies)
+        if end == Alike() and self.bodies and not isinstance(found, LayoutError):
+            # where recorded numbers get in the way inside of a body, bodies are left to those who are traced
+            end, decided = _recorded(self.trace, values, found, False)
             if end != Alike():
-                break
+                self.bodies, self._root = False, _Place()
         self.own += end == Alike()
-        self._put(decisions, end)
+        if not (isinstance(found, LayoutError) and (decided.stopped_inside or end == Alike())):
+            # a body may refuse a candidate for what nobody records, such as the shape of a reference
+            self._put(decided.decisions, end)
 
     def _put(self, decisions: Sequence[tuple[Term, int]], end: Alike) -> None:
         place = self._root
@@ -134,8 +139,8 @@ def _attempt(trace: Trace, values: Mapping[str, Any]) -> Kernels | LayoutError:
 
 def _recorded(
     trace: Trace, values: Mapping[str, int], found: Kernels | LayoutError, bodies: bool
-) -> tuple[Alike, Sequence[tuple[Term, int]]]:
-    """What all get who decide as this candidate does, and the decisions. found: what it got with plain ints."""
+) -> tuple[Alike, Trail]:
+    """What all get who decide as this candidate does, and what it decided. found: what it got with plain ints."""
     from layoutproof.pallas.from_jax.recorded_calls import general, recorded_calls, trail
 
     decided = trail()
@@ -144,13 +149,13 @@ def _recorded(
         again = _attempt(trace, numbers)
     end = Alike()
     if isinstance(found, LayoutError):
-        if isinstance(again, LayoutError) and str(again) == str(found) and not decided.unseen:
+        if isinstance(again, LayoutError) and str(again) == str(found) and not decided.stopped_inside:
             end = Alike(refused=found)
     elif not isinstance(again, LayoutError) and len(found) == len(again) == len(amounts):
         calls = [general(call, own) for call, own in zip(found, amounts, strict=True) if isinstance(call, Kernel)]
         if len(calls) == len(found) and all(map(_is, calls, found, [values] * len(calls))):
             end = Alike(tuple(call for call in calls if call is not None))
-    return end, decided.decisions
+    return end, decided
 
 
 def _is(call: Kernel | None, traced: Kernel | Unmodelled, values: Mapping[str, int]) -> bool:

@@ -140,7 +140,7 @@ def search_traced(problem: TracedProblem, best: int = 1, effort: int = 1) -> Tra
     try:
         return _searched(problem, target, candidates, best, effort)
     except Contradicted:
-        return _searched(problem, target, Candidates(problem.trace, count, contradicted=True), best, effort)
+        return _searched(problem, target, Candidates(problem.trace, count, stopped=True), best, effort)
 
 
 def _searched(

@@ -19,6 +19,10 @@ CONFIRMED = "{} compiled what was found, and refused what it says; the time of a
 UNKNOWN_BODY = "what the best one's body does is not part of this verdict; unknown: {}; `layoutproof kernels` judges it"
 STATED = "the cost is what the problem states; steps and bytes are those of the blocks"
 TABLES = "blocks that tables choose count as if no two entries were equal"
+ALIKE = (
+    "a candidate that was not traced decides as one that was traced, and its grid, blocks and scratch are the terms of "
+    "that one; what is shown was traced itself"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class TracedAnswer:
         """What was found, for people. why: with the model, its sources, and everything that was refused."""
         result = self.result
         count = f"{result.count} candidates, {result.looked_at} looked at"
+        count += f", {result.traced} traced" if result.traced < result.looked_at else ""
         lines = [f"{self.problem.name}, {self.problem.target}, {count}: {self.verdict.value}"]
         lines += [f"  {rank}.  {self._line(one)}" for rank, one in enumerate(result.found, 1)]
         lines += [f"  {line}" for line in partial_notes(self._partials())]
@@ -115,6 +120,8 @@ class TracedAnswer:
             said.append(f"compiler {self._compiler()}")
         kept = problem.headroom
         said.append(f"headroom {kept.percent}% of VMEM, kept free for registers that spill; {kept.source}")
+        if self.result.traced < self.result.looked_at:
+            said.append(ALIKE)
         if problem.cost is not None:
             said.append(STATED)
         if any(one.read for one in found):

@@ -138,3 +138,106 @@ def _by_rows(x: Any, rows: int, **more: Any) -> Any:
         out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
         **more,
     )(x)
+
+
+def special(x: Any, *, rows: int, columns: int) -> Any:
+    """One pair of block sizes is a name for another."""
+    if rows == 64 and columns == 256:
+        rows, columns = 512, 512
+    return copy(x, rows=rows, columns=columns)
+
+
+def shortened(x: Any, *, rows: int, columns: int) -> Any:
+    """No block is taller than a quarter of the array."""
+    return copy(x, rows=min(rows, x.shape[0] // 4), columns=columns)
+
+
+def rounded_up(x: Any, *, rows: int, columns: int) -> Any:
+    """The last blocks reach over the edge; what the block map does with a size is in a closure."""
+    import jax
+    from jax.experimental import pallas as pl
+
+    last = pl.cdiv(x.shape[0], rows) - 1
+    block = pl.BlockSpec((rows, columns), lambda i, j: (last - i, j))
+    return pl.pallas_call(
+        lambda a, b: b.__setitem__(..., a[...]),
+        grid=(last + 1, pl.cdiv(x.shape[1], columns)),
+        in_specs=[block],
+        out_specs=block,
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+    )(x)
+
+
+def keyed(x: Any, *, rows: int, columns: int) -> Any:
+    """Sizes out of a dictionary and of a set."""
+    taller = {8: 256, 64: 16}.get(rows, rows)
+    return copy(x, rows=taller, columns=512 if columns in {128} else columns)
+
+
+def by_bits(x: Any, *, rows: int, columns: int) -> Any:
+    """Reads a size with the C library, with a loop and as text: each says something else."""
+    import math
+
+    wide = columns if math.log2(rows) % 2 else 128
+    for _ in range(rows // 128):
+        wide = 512
+    return copy(x, rows=int(f"{rows}") if rows != 16 else 32, columns=wide)
+
+
+def padded(x: Any, *, rows: int, columns: int) -> Any:
+    """The array gets as many rows as blocks need."""
+    import jax.numpy as jnp
+
+    whole = -(-(x.shape[0] - 8) // rows) * rows
+    return copy(jnp.pad(x[: x.shape[0] - 8], ((0, whole - x.shape[0] + 8), (0, 0))), rows=rows, columns=columns)
+
+
+def loose_body(x: Any, *, rows: int, columns: int) -> Any:
+    """A body that is given its sizes, refuses one, and allocates for another."""
+    import functools
+
+    import jax
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    def body(a: Any, b: Any, *, tall: int) -> None:
+        if tall == 256:
+            raise ValueError("no body for 256 rows")
+
+        def within(c: Any) -> None:
+            c[...] = a[...] + jax.lax.broadcast(1.0, (tall, columns))
+            b[...] = c[...]
+
+        if tall == 128:
+            pl.run_scoped(within, pltpu.VMEM((tall, columns), "float32"))
+        else:
+            b[...] = a[...]
+
+    block = pl.BlockSpec((rows, columns), lambda i, j: (i, j))
+    return pl.pallas_call(
+        functools.partial(body, tall=rows),
+        grid=(x.shape[0] // rows, x.shape[1] // columns),
+        in_specs=[block],
+        out_specs=block,
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+    )(x)
+
+
+def looks_at_shapes(x: Any, *, rows: int, columns: int) -> Any:
+    """A body that asks its references how large they are, which nobody records."""
+    import jax
+    from jax.experimental import pallas as pl
+
+    def body(a: Any, b: Any) -> None:
+        if a.shape == (512, 512):
+            raise ValueError("too large")
+        b[...] = a[...]
+
+    block = pl.BlockSpec((rows, columns), lambda i, j: (i, j))
+    return pl.pallas_call(
+        body,
+        grid=(x.shape[0] // rows, x.shape[1] // columns),
+        in_specs=[block],
+        out_specs=block,
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+    )(x)

@@ -205,6 +205,9 @@ def _watched(kernel: Any, trail: Trail) -> Any:
         before, trail.inside = trail.inside, True
         try:
             return kernel(*args, **named)
+        except Exception:
+            trail.stopped_inside = True
+            raise
         finally:
             trail.inside = before
 
