@@ -2,6 +2,9 @@
 
 python benchmarks/search.py                   one line per problem: candidates, seconds, boxes, certificate; then ratios
 python benchmarks/search.py conflicts [100]   problems that nothing meets: how long it takes to say why, and in how much
+python benchmarks/search.py traced [16]       searches that trace a function, by terms and with each candidate traced:
+                                              JAX's matmul on a lattice of 8 x so many x so many blocks, then the ready
+                                              files; both answers are compared
 """
 
 from __future__ import annotations
@@ -83,8 +86,41 @@ def conflicts(count: int) -> None:
     print(f"{unproved} not proved irreducible; conditions named: {dict(sorted(named.items()))}")
 
 
+def traced(side: int) -> None:
+    """Traced searches by terms, and with every candidate traced, in this process: CPU seconds, and one answer."""
+    from layoutproof.tilings import alike
+    from layoutproof.tilings.traced_file import answer, read
+
+    file = (SPECS / "traced_matmul.yaml").as_posix()
+    text = Path(file).read_text()
+    for name, most in (("bm", side), ("bn", side), ("bk", 8)):
+        values = [4096 * (k + 1) // most // 128 * 128 for k in range(most)]
+        text = text.replace(f"{name}: {{from: 128, to: 4096, powers_of: 2}}", f"{name}: {values}")
+    problems = {"matmul, a lattice": read(read_yaml(text, file), file)}
+    problems |= {name: read(SPECS / f"{name}.yaml") for name in ("traced_matmul", "traced_flash")}
+    answer(problems["traced_matmul"])  # what is imported is not counted
+    few = alike.FEW
+    for what, problem in problems.items():
+        seconds, answers = [], []
+        for alike.FEW in (few, 10**9):
+            start = time.process_time()
+            answers.append(answer(problem))
+            seconds.append(time.process_time() - start)
+        found = [[(one.values, one.cost, one.figures) for one in a.result.found] for a in answers]
+        rows = [a.result for a in answers]
+        print(
+            f"{what:<20}{rows[0].looked_at:>6} candidates  {rows[0].traced:>4} traced {seconds[0]:>7.2f} s"
+            f"  all traced {seconds[1]:>7.2f} s  {seconds[1] / seconds[0]:>5.1f} times"
+            f"  {'the same answer' if found[0] == found[1] else 'ANOTHER ANSWER'}"
+        )
+    alike.FEW = few
+
+
 def main() -> None:
     """All measurements."""
+    if sys.argv[1:2] == ["traced"]:
+        traced(int(sys.argv[2]) if sys.argv[2:] else 16)
+        return
     if sys.argv[1:2] == ["conflicts"]:
         conflicts(int(sys.argv[2]) if sys.argv[2:] else 100)
         return
