@@ -27,7 +27,8 @@ class Trail:
     decisions: (term or condition, how it ended): a bool of a condition, an int of a number that was read.
     library: whether a file is of a library whose caches may hash numbers: an entry for equal numbers is the same.
     inside: whether what the library reads now is for its own use only, and is not recorded.  stopped_inside: whether
-    an exception came out of there.
+    an exception came out of there.  stand_in: where an operation of a library asks for a number as an array, what
+    stands for it, None = its value, which counts as read.
     """
 
     def __init__(self, library: Callable[[str], bool] = lambda file: False) -> None:
@@ -35,6 +36,7 @@ class Trail:
         self.library = library
         self.inside = False
         self.stopped_inside = False
+        self.stand_in: Callable[[Recorded], Any] | None = None
         self._known: set[str] = set()
 
     def decide(self, term: Term, outcome: int) -> None:
@@ -84,6 +86,9 @@ def _comparison(apply: Callable[[Any, Any], bool], condition: Callable[[Term, Te
         if not isinstance(other, int):
             return NotImplemented
         outcome = apply(self.value, plain(other))
+        if sys._getframe(1).f_code.co_filename == "<string>" and self.trail.library(_caller()):
+            # a library compares the keys of its cache, dataclasses with numbers in them: as with hashes
+            return outcome
         self.trail.decide(condition(self.term, _as_term(other)), int(outcome))
         return outcome
 
@@ -111,8 +116,8 @@ class Recorded:
         self.value = value
         self.trail = trail
 
-    @property
-    def __class__(self) -> type:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
         return int
 
     def combined(self, op: str, apply: Callable[[Any, Any], Any], other: Any, swapped: bool) -> Any:
@@ -159,10 +164,14 @@ class Recorded:
     __eq__ = _comparison(operator.eq, lambda a, b: Term("==", a, b))
     __ne__ = _comparison(operator.ne, lambda a, b: Term("!=", a, b))
 
-    __int__ = __index__ = __trunc__ = __jax_array__ = _read(int)
+    __int__ = __index__ = __trunc__ = _read(int)
     __float__, __complex__, __invert__ = _read(float), _read(complex), _read(operator.invert)
     __round__, __floor__, __ceil__ = _read(round), _read(int), _read(int)
     __str__, __repr__, __format__ = _read(str), _read(repr), _read(format)
+
+    def __jax_array__(self) -> Any:
+        stand_in = self.trail.stand_in
+        return int(self) if stand_in is None else stand_in(self)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
@@ -199,4 +208,3 @@ class Recorded:
         if name.startswith("__") or not hasattr(int, name):
             raise AttributeError(f"'int' object has no attribute {name!r}")
         return getattr(self.trail.read(self), name)
-

@@ -3,6 +3,7 @@
 A candidate is traced twice: with plain ints, and with numbers that record each decision which the function makes with
 them (`core.recorded`). The decisions form a tree: who takes the same way through it gets the same calls, whose
 grids, blocks and scratch are terms over the variables. All else that follows from a number is a decision too.
+It is traced with plain ints first, so that what the user's own caches keep never holds a recorded number.
 Terms are used only where they give, for the candidate that was traced, what tracing with plain ints gives. A way whose
 calls have memory or pipelines of their own in the body, or which JAX does not take with recorded numbers, is not used
 for anybody else, and where most ways are of one candidate alone no more are looked for.
@@ -11,7 +12,7 @@ for anybody else, and where most ways are of one candidate alone no more are loo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
@@ -160,7 +161,9 @@ def _recorded(
 
 def _is(call: Kernel | None, traced: Kernel | Unmodelled, values: Mapping[str, int]) -> bool:
     """Whether terms give what tracing gave, but for the body."""
-    return call is not None and isinstance(traced, Kernel) and same(call.bind(values), traced)
+    from layoutproof.pallas.from_jax.recorded_calls import bound
+
+    return call is not None and isinstance(traced, Kernel) and same(bound(call, values), traced)
 
 
 def same(call: Kernel, other: Kernel) -> bool:

@@ -1,9 +1,9 @@
 """The user's own Python function with its block sizes as variables: each candidate traced, judged, and priced.
 
-Tracing a candidate gives its true kernels, whatever the function does with its block sizes. Candidates that decide alike
-are priced by the terms of one of them (`alike`); all are priced that keep the constraints on sizes and variables, or,
-above a budget, the answer is no more than the best of those that were. What is shown was traced itself, and so was all
-that costs less, unless its sizes alone refuse it; where tracing gives other figures than terms did, all are traced.
+Tracing a candidate gives its true kernels, whatever the function does with its block sizes. Candidates that decide
+alike are priced by the terms of one of them (`alike`); all are priced that keep the constraints on sizes and variables,
+or, above a budget, the answer is no more than the best of those that were. What is shown was traced itself, and so was
+all that costs less, unless grid and blocks refuse it; where tracing gives other figures than terms did, all are traced.
 Then the cheapest are judged first, by the properties of kernels and the target's memory, until enough are proved legal.
 What a kernel moves by manual DMA is not in its index maps: a cost of bytes or time is then unknown.
 What its body holds in VMEM is not there either: `confirm` has the real compiler take each candidate that is found.
@@ -206,9 +206,11 @@ def _of_terms(
 
     Contradicted where tracing gives something else.
     """
+    from layoutproof.pallas.from_jax.recorded_calls import bound
+
     kernels = one.kernels
     try:
-        kernels = tuple(kernel.bind(one.values) for kernel in kernels)
+        kernels = tuple(bound(kernel, one.values) for kernel in kernels)
         why, sure = illegal(problem, replace(one, kernels=kernels), target)
     except LayoutError:
         why, sure = "", False

@@ -19,9 +19,10 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.recorded import Recorded, plain
 from layoutproof.specs.positions import Node, read_file
 from layoutproof.specs.validation import read_as
+from layoutproof.tilings.alike import Kernels
 from layoutproof.tilings.document import at, beside
 from layoutproof.tilings.search_model import TraceSearch
-from layoutproof.tilings.traced import FUNCTION, Confirm, Kernels, TracedProblem, search_traced
+from layoutproof.tilings.traced import FUNCTION, Confirm, TracedProblem, search_traced
 from layoutproof.tilings.traced_compile import passed, refused
 from layoutproof.tilings.traced_text import TracedAnswer
 
@@ -99,7 +100,9 @@ def _calls(said: TraceSearch, root: Node, file: str) -> tuple[Callable[[Mapping[
     def kernels(values: Mapping[str, Any]) -> Kernels:
         filled = {name: _filled(_with_names(value, sizes), values) for name, value in given.items()}
         # what is assumed of tables is in no amount of a call
-        told = [_with_names(text, {**sizes, **{name: plain(value) for name, value in values.items()}}) for text in assume]
+        told = [
+            _with_names(text, {**sizes, **{name: plain(value) for name, value in values.items()}}) for text in assume
+        ]
         return calls_of(place, args, filled, target=said.target, assume=told)
 
     def compiles(candidates: Sequence[Mapping[str, int]], enough: int) -> Sequence[Answer[str]]:

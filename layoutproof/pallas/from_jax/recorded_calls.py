@@ -13,27 +13,36 @@ import contextlib
 import copy
 import functools
 import importlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from layoutproof.core.numbers import INTS
 from layoutproof.core.recorded import Recorded, Trail, plain, term_of
-from layoutproof.core.term import Term
+from layoutproof.core.term import CONDITIONS, Term, reads
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.pallas.from_jax.adapter import is_kernel_of_jax, need_jax, replaced, skipped_frame
+from layoutproof.pallas.from_jax.jaxpr_terms import terms_of
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """Of one operand. block: its sizes, None = the whole array.  index: of the block seen, None = as JAX has it."""
+
+    block: tuple[Any, ...] | None
+    index: tuple[Term, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
     """Of one call, each a term or an int. grid: its extents.  scratch: of each shape.
 
-    inputs, outputs: the sizes of each operand's block, None = the whole array; () = of no operand anything is said.
+    inputs, outputs: of each operand; () = of no operand anything is said.
     """
 
     grid: tuple[Any, ...]
-    inputs: tuple[tuple[Any, ...] | None, ...]
-    outputs: tuple[tuple[Any, ...] | None, ...]
+    inputs: tuple[Spec, ...]
+    outputs: tuple[Spec, ...]
     scratch: tuple[tuple[Any, ...] | None, ...]
 
 
@@ -54,7 +63,7 @@ def recorded_calls(trail: Trail, bodies: bool) -> Iterator[list[Amounts]]:
 
     def seen(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(kernel: Any, out_shape: Any, *, grid_spec: Any, **more: Any) -> Any:
-            spec, amounts = _plain_grid(grid_spec, shapes)
+            spec, amounts = _plain_grid(grid_spec, shapes, trail)
             calls.append(amounts)
             # what it costs is said to the compiler, and chooses nothing
             more = {name: plain_parts(value, name == "cost_estimate") for name, value in more.items()}
@@ -99,7 +108,11 @@ def general(kernel: Kernel, amounts: Amounts) -> Kernel | None:
     fits = all(len(said) in (0, len(operands)) for operands, said in pairs)
     if not fits or (len(amounts.grid), len(amounts.scratch)) != (len(kernel.grid), len(kernel.scratch)):
         return None
-    sized = [_with_block(o, s) for operands, said in pairs for o, s in zip(operands, said or [None] * len(operands))]
+    sized = [
+        _with_spec(operand, spec)
+        for operands, said in pairs
+        for operand, spec in zip(operands, said or [Spec(None)] * len(operands), strict=True)
+    ]
     return replace(
         kernel,
         body_reader=None,
@@ -112,6 +125,22 @@ def general(kernel: Kernel, amounts: Amounts) -> Kernel | None:
     )
 
 
+def bound(kernel: Kernel, values: Mapping[str, int]) -> Kernel:
+    """The kernel with numbers for names, written as tracing with these writes it. Errors as of `Kernel.bind`."""
+    found = kernel.bind(values)
+    operands = [replace(o, index=tuple(map(_folded, o.index))) for o in found.operands]
+    return replace(found, operands=tuple(operands))
+
+
+def _folded(term: Term) -> Term:
+    """The same with one number for all that has no name in it."""
+    if term.op in ("int", "name", "read"):
+        return term
+    if term.op not in CONDITIONS and not term.names() and not reads([term]):
+        return Term("int", term.evaluate({}, INTS))
+    return Term(term.op, *map(_folded, term.args))
+
+
 def amount(value: Any) -> Any:
     """An amount of a kernel: a term, or the int where no name is in it.
 
@@ -121,14 +150,13 @@ def amount(value: Any) -> Any:
     return value.evaluate({}, INTS) if isinstance(value, Term) and not value.names() else value
 
 
-def _with_block(operand: Operand, block: Sequence[Any] | None) -> Operand:
-    if block is None:
-        return operand
+def _with_spec(operand: Operand, spec: Spec) -> Operand:
+    block = [None] * len(operand.block) if spec.block is None else spec.block
     sized = [b if n is None else replace(b, size=amount(n)) for b, n in zip(operand.block, block, strict=True)]
-    return replace(operand, block=tuple(sized))
+    return replace(operand, block=tuple(sized), index=operand.index if spec.index is None else spec.index)
 
 
-def _plain_grid(grid_spec: Any, shapes: dict[int, tuple[Any, tuple[Any, ...]]]) -> tuple[Any, Amounts]:
+def _plain_grid(grid_spec: Any, shapes: dict[int, tuple[Any, tuple[Any, ...]]], trail: Trail) -> tuple[Any, Amounts]:
     """The same for JAX, with plain ints, and its amounts."""
     from jax.tree_util import tree_flatten
 
@@ -138,9 +166,11 @@ def _plain_grid(grid_spec: Any, shapes: dict[int, tuple[Any, tuple[Any, ...]]]) 
     for side in ("in_specs", "out_specs"):
         leaves, tree = tree_flatten(getattr(grid_spec, side), is_leaf=_is_spec)
         said = all(map(_is_spec, leaves))
-        sides[side] = tuple(map(_sizes, leaves)) if said else ()
+        specs = [(_sizes(leaf), _index(leaf, spec, trail)) for leaf in leaves] if said else []
+        sides[side] = tuple(Spec(block, index) for block, index in specs)
         if said:
-            setattr(spec, side, tree.unflatten(map(_plain_spec, leaves)))
+            plainly = [_plain_spec(leaf, index) for leaf, (_, index) in zip(leaves, specs, strict=True)]
+            setattr(spec, side, tree.unflatten(plainly))
     leaves, _ = tree_flatten(grid_spec.scratch_shapes)
     scratch = tuple(shapes[id(leaf)][1] if id(leaf) in shapes else None for leaf in leaves)
     return spec, Amounts(tuple(map(term_of, grid_spec.grid)), sides["in_specs"], sides["out_specs"], scratch)
@@ -157,10 +187,52 @@ def _sizes(spec: Any) -> tuple[Any, ...] | None:
     return tuple(term_of(n) if type(n) in (Recorded, int) else None for n in spec.block_shape)
 
 
-def _plain_spec(spec: Any) -> Any:
+def _index(spec: Any, grid_spec: Any, trail: Trail) -> tuple[Term, ...] | None:
+    """The results of an index map as terms over the grid's names and those of recorded numbers, which it does not read.
+
+    None where it looks at tables, or at numbers in another way than by arithmetic.
+    """
+    import jax
+
+    if spec.index_map is None or spec.block_shape is None or getattr(grid_spec, "num_scalar_prefetch", 0) > 0:
+        return None
+    names = [Term("name", f"g{k}") for k in range(len(grid_spec.grid))]
+    wanted: dict[str, Term] = {}
+
+    def numbered(*values: Any) -> Any:
+        given = dict(zip(wanted, values[len(names) :], strict=True))
+
+        def stand_in(number: Recorded) -> Any:
+            wanted.setdefault(str(number.term), number.term)
+            return given.get(str(number.term), number.value)
+
+        trail.stand_in = stand_in
+        try:
+            found = spec.index_map(*values[: len(names)])
+        finally:
+            trail.stand_in = None
+        entries = found if isinstance(found, tuple | list) else (found,)
+        return [stand_in(entry) if type(entry) is Recorded else entry for entry in entries]
+
+    before = -1
+    try:
+        while before != len(wanted):
+            before = len(wanted)
+            scalars = [jax.ShapeDtypeStruct((), "int32")] * (len(names) + before)
+            # another function each time: JAX keeps what it traced
+            jaxpr = jax.make_jaxpr(lambda *values: numbered(*values))(*scalars)
+        return terms_of(jaxpr, [*names, *wanted.values()], grid_spec.grid, [str(name) for name in names])
+    except Exception:
+        # whatever it needs that is not there, JAX gives it
+        return None
+
+
+def _plain_spec(spec: Any, index: Sequence[Term] | None) -> Any:
+    """The same for JAX; a map whose terms are known returns nothing but zeros."""
     shape = spec.block_shape
     sizes = None if shape is None else tuple(plain(n) if type(n) is Recorded else plain_parts(n) for n in shape)
-    return replace(spec, block_shape=sizes, pipeline_mode=plain_parts(spec.pipeline_mode))
+    known = {} if index is None else {"index_map": lambda *ids: (0,) * len(index)}
+    return replace(spec, block_shape=sizes, pipeline_mode=plain_parts(spec.pipeline_mode), **known)
 
 
 def plain_parts(value: Any, quietly: bool = False) -> Any:
