@@ -41,8 +41,8 @@ PACKAGES: dict[str, set[str]] = {
     "messages": {"core", "hardware", "hlo", "layouts", "questions", "registry"},
     "mosaic": {"compiler", "core", "hardware", "hlo", "hlotext", "kernel", "messages", "pallas", "questions"},
     "tilings": {
-        "compiler", "core", "hardware", "hlo", "kernel", "layouts", "pallas", "questions", "registry", "solvers",
-        "specs",
+        "compiler", "core", "hardware", "hlo", "kernel", "layouts", "mosaic", "pallas", "questions", "registry",
+        "solvers", "specs",
     },
     "changes": {
         "compiler", "core", "hlo", "hlotext", "kernel", "pallas", "programs", "properties", "questions", "registry",

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from layoutproof.compiler.child import Answer
 from layoutproof.core.errors import LayoutError, Undecided, Unsupported
 from layoutproof.core.numbers import INTS
 from layoutproof.core.result import Verdict
@@ -28,6 +27,7 @@ from layoutproof.kernel.kernel import Kernel, KernelTarget, Unmodelled
 from layoutproof.pallas.judge import BODY, GRID, about_body, in_order, judge, kernel_target
 from layoutproof.tilings.alike import Candidates, Contradicted, Kernels, same
 from layoutproof.tilings.branch import DIVIDES
+from layoutproof.tilings.compiler_stage import Report, accepted, words
 from layoutproof.tilings.cost import FIGURES, CostModel
 from layoutproof.tilings.legal import PARTIAL, against
 from layoutproof.tilings.machines import Headroom, machine
@@ -42,9 +42,8 @@ FUNCTION = "the function: "
 AT_ONCE = 8
 """Legal candidates that the compiler is asked about at a time."""
 
-Confirm = Callable[[Sequence[Mapping[str, int]], int], Sequence[Answer[str]]]
-"""For each candidate "" where the compiler takes it, why not, or None where it is unknown; or Undecided.
-No more are answered once so many are taken."""
+Confirm = Callable[[Sequence["Traced"], int], Sequence[Report]]
+"""What the compiler says of candidates, or Undecided. No more are answered once so many are taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +82,7 @@ class Traced:
     uncounted: operands that the cost rests on that are moved by manual DMA.  read: whether tables choose its blocks.
     body: what stays unknown of its kernels' bodies; () before anybody asked.
     traced: whether it was traced itself; otherwise its kernels have no bodies, and nobody is shown it.
+    compiled: what the compiler says of it; () before anybody asked.
     """
 
     values: Mapping[str, int]
@@ -93,6 +93,7 @@ class Traced:
     read: bool
     body: tuple[str, ...] = ()
     traced: bool = True
+    compiled: Report = ()
 
 
 @dataclass(slots=True)
@@ -247,19 +248,22 @@ def _put_away(result: TracedFound, why: str, sure: bool) -> None:
 
 def _confirmed(problem: TracedProblem, waiting: Sequence[Traced], result: TracedFound, best: int) -> None:
     """Puts legal candidates, which come in order of cost, to those found or to those that the compiler refuses."""
-    answers: Sequence[Answer[str]] = [Answer("")] * len(waiting)
+    reports: Sequence[Report] | None = None
     if problem.confirmed and problem.confirm is not None and waiting:
         try:
-            answers = problem.confirm([one.values for one in waiting], best - len(result.found))
+            reports = problem.confirm(waiting, best - len(result.found))
         except Undecided as undecided:
             result.unasked = str(undecided)
-    for one, answer in zip(waiting, answers, strict=False):
+    if reports is None:
+        result.found += waiting[: best - len(result.found)]
+        return
+    for one, report in zip(waiting, reports, strict=False):
         if len(result.found) == best:
             return
-        if answer.value == "":
-            result.found.append(one)
+        if accepted(report):
+            result.found.append(replace(one, compiled=report))
         else:
-            _put_away(result, f"the compiler: {answer.value or answer.problem}", answer.value is not None)
+            _put_away(result, f"the compiler: {words(report)}", accepted(report) is not None)
 
 
 @dataclass(frozen=True, slots=True)

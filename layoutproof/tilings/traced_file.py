@@ -10,20 +10,22 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from layoutproof.compiler.child import Answer
 from layoutproof.compiler.tracing import permit
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.recorded import Recorded, plain
+from layoutproof.mosaic.ask import Asked, asked
 from layoutproof.specs.positions import Node, read_file
 from layoutproof.specs.validation import read_as
 from layoutproof.tilings.alike import Kernels
+from layoutproof.tilings.compiler_stage import Report, reports
 from layoutproof.tilings.document import at, beside
 from layoutproof.tilings.search_model import TraceSearch
-from layoutproof.tilings.traced import FUNCTION, Confirm, TracedProblem, search_traced
-from layoutproof.tilings.traced_compile import passed, refused
+from layoutproof.tilings.traced import FUNCTION, Confirm, Traced, TracedProblem, search_traced
+from layoutproof.tilings.traced_compile import passed
 from layoutproof.tilings.traced_text import TracedAnswer
 
 _NAME = re.compile(r"\b[A-Za-z_]\w*\b")
@@ -105,8 +107,13 @@ def _calls(said: TraceSearch, root: Node, file: str) -> tuple[Callable[[Mapping[
         ]
         return calls_of(place, args, filled, target=said.target, assume=told)
 
-    def compiles(candidates: Sequence[Mapping[str, int]], enough: int) -> Sequence[Answer[str]]:
-        return refused(place, args, [named(values) for values in candidates], said.target, enough)
+    def compiles(candidates: Sequence[Traced], enough: int) -> Sequence[Report]:
+        return reports([partial(questions, one) for one in candidates], enough)
+
+    def questions(one: Traced) -> list[Asked]:
+        filled = {name: passed(value) for name, value in named(one.values).items()}
+        calls = [(k, kernel) for k, kernel in enumerate(one.kernels) if kernel.pipeline == "pallas_call"]
+        return [asked(place, args, filled, kernel, k, said.target) for k, kernel in calls]
 
     return kernels, compiles
 

@@ -8,6 +8,7 @@ from layoutproof.compiler.libtpu import version
 from layoutproof.core.document import document
 from layoutproof.core.errors import shorten
 from layoutproof.core.result import Verdict
+from layoutproof.tilings.compiler_stage import TIE, compared_by, no_estimate, order, vmem
 from layoutproof.tilings.legal import Partial, partials_of
 from layoutproof.tilings.machines import machine, sources
 from layoutproof.tilings.tilings_json import partial_json
@@ -15,7 +16,7 @@ from layoutproof.tilings.tilings_text import FOOTER, partial_notes
 from layoutproof.tilings.traced import Traced, TracedFound, TracedProblem
 
 BODY = "VMEM is that of windows and scratch; what a kernel's body holds besides is not counted, nor is its time"
-CONFIRMED = "{} compiled what was found, and refused what it says; the time of a kernel's body is not counted"
+CONFIRMED = "{} compiled what was found, and refused what it says; nothing was measured on a chip"
 UNKNOWN_BODY = "what the best one's body does is not part of this verdict; unknown: {}; `layoutproof kernels` judges it"
 STATED = "the cost is what the problem states; steps and bytes are those of the blocks"
 TABLES = "blocks that tables choose count as if no two entries were equal"
@@ -47,6 +48,7 @@ class TracedAnswer:
         lines = [f"{self.problem.name}, {self.problem.target}, {count}: {self.verdict.value}"]
         lines += [f"  {rank}.  {self._line(one)}" for rank, one in enumerate(result.found, 1)]
         lines += [f"  {line}" for line in partial_notes(self._partials())]
+        lines += self._compilers_order()
         most = 8 if why or not result.found else 0
         lines += [f"  refused  {n}  {shorten(reason, 160)}" for reason, n in result.refused.most_common(most)]
         left = list(result.refused.most_common()[most:]) if most else []
@@ -67,13 +69,31 @@ class TracedAnswer:
         chosen = ", ".join(f"{name}={one.values[name]}" for name in self.problem.variables)
         row = one.figures
         cost = f"{row['time'] / 1e6:.2f} us by the model" if self.problem.cost is None else f"cost {one.cost}"
-        return f"{chosen}  {cost}, {row['bytes']} bytes of HBM, {row['steps']} steps, {row['vmem']} bytes of VMEM"
+        exact = vmem(one.compiled)
+        held = f"{row['vmem']} bytes of VMEM (windows and scratch only)" if exact is None else f"{exact} bytes of VMEM by the compiler"
+        return f"{chosen}  {cost}, {row['bytes']} bytes of HBM, {row['steps']} steps, {held}"
+
+    def _compilers_order(self) -> list[str]:
+        """What was found in the order of the compiler's estimates, and what has none; [] where it was not asked."""
+        asked = [one.compiled for one in self.result.found]
+        if not any(asked):
+            return []
+        places = order(asked)
+        by = f"  estimate  {compared_by(self.problem.target)}; within {TIE} % is a tie"
+        rows = [
+            f"            {place.rank}{' tie' if place.tied else ''}  row {place.at + 1}, {place.cycles} cycles"
+            for place in places
+        ]
+        why = [(k, shorten(no_estimate(report), 160)) for k, report in enumerate(asked, 1)]
+        rows += [f"            no estimate  row {k}: {reason}" for k, reason in why if reason]
+        return [by, *rows] if places else rows
 
     def _proof(self) -> str:
         result = self.result
         if not result.found:
             return f"  none  each of the {result.count} candidates is refused for what stands above"
-        before = result.ranked.index(result.found[-1]) + 1 - len(result.found)
+        last = [one.values for one in result.ranked].index(result.found[-1].values)
+        before = last + 1 - len(result.found)
         illegal = f"{before} that cost no more than the last of these are shown illegal, " if before else ""
         return f"  certificate  enumerated: all {result.count} candidates; {illegal}no other costs less"
 
@@ -81,14 +101,24 @@ class TracedAnswer:
         """What was found, as plain data."""
         result = self.result
         kind = "unknown" if result.unknown else "enumerated"
+        places = order([one.compiled for one in result.found])
+        ranks = {place.at: {"rank": place.rank, "tied": place.tied, "cycles": place.cycles} for place in places}
         body = {
             "subject": self.problem.name,
             "target": self.problem.target,
             "verdict": self.verdict.value,
             "reason": result.unknown,
             "best": [
-                {"values": dict(one.values), "cost": one.cost, **one.figures, "partial_blocks": partial_json(over)}
-                for one, over in zip(result.found, self._partials(), strict=True)
+                {
+                    "values": dict(one.values),
+                    "cost": one.cost,
+                    **one.figures,
+                    "partial_blocks": partial_json(over),
+                    "exact_vmem": vmem(one.compiled),
+                    "estimate": ranks.get(k),
+                    "no_estimate": no_estimate(one.compiled) if one.compiled else "",
+                }
+                for k, (one, over) in enumerate(zip(result.found, self._partials(), strict=True))
             ],
             "refused": dict(result.refused),
             "unknown": dict(result.undecided),

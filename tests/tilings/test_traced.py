@@ -5,19 +5,21 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from layoutproof.compiler.child import Answer
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.result import Verdict
 from layoutproof.hardware.tpu_chips import CHIPS
+from layoutproof.mosaic.ask import Asked
+from layoutproof.pallas.compiled import Compiled
 from layoutproof.specs.positions import read_yaml
 from layoutproof.tilings import traced, traced_compile, traced_file
 from layoutproof.tilings.branch import candidate
+from layoutproof.tilings.compiler_stage import Report
 from layoutproof.tilings.machines import STEP_OVERHEAD
 from layoutproof.tilings.read import read_problem
 from layoutproof.tilings.traced_file import TracedAnswer, answer, read
@@ -168,17 +170,18 @@ def test_a_budget_that_ends_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("ends", [None, "", "no room", "missing"])
 def test_the_compiler_has_the_last_word(ends: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    def says(
-        place: str, args: Sequence[object], candidates: Sequence[Mapping[str, object]], target: str, enough: int
-    ) -> list[Answer[str]]:
-        assert place.endswith("traced_functions.py:copy")
+    def says(candidates: Sequence[Callable[[], Sequence[Asked]]], enough: int) -> list[Report]:
         assert enough == 1
         if ends == "missing":
             raise Undecided("the TPU compiler cannot be asked")
-        said = Answer(ends, "" if ends is not None else "it aborted")
-        return [said if candidate["rows"] == "512" else Answer("") for candidate in candidates]
+        said = []
+        for (question,) in (ask() for ask in candidates):
+            first = question.kernel.grid == (1, 1)
+            refused, problem = (ends or "", "it aborted" if ends is None else "") if first else ("", "")
+            said.append((Compiled(question.kernel.name, "v5e", refused=refused, problem=problem),))
+        return said
 
-    monkeypatch.setattr(traced_file, "refused", says)
+    monkeypatch.setattr(traced_file, "reports", says)
     answered = found(problem("copy", '"f32[512,128]"', "{rows: [8, 64, 512]}", "confirm: compiler\n"), best=1)
     first = {None: 64, "": 512, "no room": 64, "missing": 512}[ends]
     assert answered.result.found[0].values == {"rows": first}

@@ -1,0 +1,137 @@
+"""The second stage of a search: the TPU compiler asked of the best candidates, with the user's own bodies.
+
+The first stage is a roofline, which knows nothing of bodies. The compiler says of each candidate whether it takes it,
+what of VMEM it needs to the byte, and, of some kernels, how many cycles it expects. They are compared by the larger of
+those cycles and of the cycles in which HBM moves their bytes, where a clock can be derived (`mosaic.bounds`), elsewhere
+by the cycles alone. Two estimates within 5 % of each other are a tie: the published best sizes of 12 problems lie up to
+4 % from the best estimate in 11 of them. No estimate is a normal answer, and costs a candidate nothing else.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from layoutproof.compiler import libtpu
+from layoutproof.compiler.rounds import cores
+from layoutproof.core.errors import Unsupported
+from layoutproof.mosaic.ask import Asked, compiled
+from layoutproof.mosaic.bounds import FLOPS_A_CYCLE
+from layoutproof.pallas.compiled import Compiled
+
+TIE = 5
+"""Percent by which two estimates may differ and say nothing about which is faster."""
+
+Report = tuple[Compiled, ...]
+"""What the compiler says of each kernel of one candidate."""
+
+
+def accepted(report: Report) -> bool | None:
+    """Whether the compiler takes all kernels of a candidate; None where nobody knows."""
+    said = {one.accepted for one in report}
+    return False if False in said else None if None in said or not report else True
+
+
+def words(report: Report) -> str:
+    """Why the compiler refuses a candidate, or why it gave no answer; "" where it takes it."""
+    refused = [one.words for one in report if one.accepted is False]
+    return next(iter([*refused, *(one.problem for one in report if one.problem)]), "")
+
+
+def vmem(report: Report) -> int | None:
+    """Bytes of VMEM that the largest kernel takes, exactly; None where they are not known of all."""
+    totals = [one.vmem.total for one in report if one.vmem is not None]
+    return max(totals) if totals and len(totals) == len(report) else None
+
+
+def cycles(report: Report) -> int | None:
+    """The estimate of all kernels together, each at least what its traffic needs; None where one has none."""
+    each = [one.estimate.ranked for one in report]
+    known = [one for one in each if one is not None]
+    return sum(known) if known and len(known) == len(each) else None
+
+
+def no_estimate(report: Report) -> str:
+    """Why there is no estimate of a candidate, "" where there is one."""
+    if cycles(report) is not None:
+        return ""
+    return next((one.estimate.reason for one in report if one.estimate.reason), "the compiler was not asked")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One candidate in the compiler's order. at: its number among those that were given, from 0.
+
+    rank: from 1; ties share it.  tied: whether another one has the same.
+    """
+
+    at: int
+    rank: int
+    tied: bool
+    cycles: int
+
+
+def order(reports: Sequence[Report]) -> tuple[Place, ...]:
+    """The candidates with an estimate, the fewest cycles first; a tie is with the first of its rank.
+
+    >>> from layoutproof.pallas.compiled import Estimate
+    >>> of = lambda n: (Compiled("k", "v5e", estimate=Estimate(n)),)
+    >>> [(place.at, place.rank, place.tied) for place in order([of(1050), of(2000), of(1000), of(None)])]
+    [(2, 1, True), (0, 1, True), (1, 3, False)]
+    """
+    known = [(many, at) for at, report in enumerate(reports) if (many := cycles(report)) is not None]
+    ranks: list[tuple[int, int, int]] = []
+    first = rank = 0
+    for number, (many, at) in enumerate(sorted(known), 1):
+        if number == 1 or 100 * many > (100 + TIE) * first:
+            first, rank = many, number
+        ranks.append((at, rank, many))
+    shared = [rank for _, rank, _ in ranks]
+    return tuple(Place(at, rank, shared.count(rank) > 1, many) for at, rank, many in ranks)
+
+
+def compared_by(target: str) -> str:
+    """What the order compares, for people."""
+    if target in FLOPS_A_CYCLE:
+        return "the larger of the compiler's cycles and of those in which HBM moves the bytes"
+    return f"the compiler's cycles alone, as no clock of {target} is known"
+
+
+def reports(
+    candidates: Sequence[Callable[[], Sequence[Asked]]],
+    enough: int,
+    progress: Callable[[str, str], None] = lambda title, what: None,
+) -> list[Report]:
+    """What the compiler says of candidates, from the first on, several at a time, until it has taken so many.
+
+    candidates: for each what to ask.  Each has processes of its own, with a time limit.
+    Returns the reports of the first ones, as many as were asked about. Raises Undecided where nobody can be asked, and
+    what making a question raises.
+    """
+    missing = libtpu.missing()
+    if missing:
+        raise Unsupported(f"{libtpu.WHAT} cannot be asked: {missing}")
+    lock = threading.Lock()
+    found: dict[int, Report] = {}
+    numbers = iter(range(len(candidates)))
+
+    def left() -> Iterator[int]:
+        while True:
+            with lock:
+                if sum(accepted(report) is True for report in found.values()) >= enough:
+                    return
+                number = next(numbers, None)
+            if number is None:
+                return
+            yield number
+
+    def work(_: int) -> None:
+        for number in left():
+            found[number] = tuple(compiled(list(candidates[number]()), progress=progress))
+
+    jobs = max(1, min(cores(), len(candidates)))
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(work, range(jobs)))
+    return [found[number] for number in range(len(found))]
