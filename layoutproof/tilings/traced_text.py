@@ -70,7 +70,11 @@ class TracedAnswer:
         row = one.figures
         cost = f"{row['time'] / 1e6:.2f} us by the model" if self.problem.cost is None else f"cost {one.cost}"
         exact = vmem(one.compiled)
-        held = f"{row['vmem']} bytes of VMEM (windows and scratch only)" if exact is None else f"{exact} bytes of VMEM by the compiler"
+        held = (
+            f"{row['vmem']} bytes of VMEM (windows and scratch only)"
+            if exact is None
+            else f"{exact} bytes of VMEM by the compiler"
+        )
         return f"{chosen}  {cost}, {row['bytes']} bytes of HBM, {row['steps']} steps, {held}"
 
     def _compilers_order(self) -> list[str]:
