@@ -52,9 +52,11 @@ def both(name: str, monkeypatch: pytest.MonkeyPatch, **options: Any) -> tuple[Tr
         ("shortened", 5),
         ("rounded_up", 5),
         ("mapped", 5),
+        ("twice", 21),
         ("keyed", 21),
         ("by_bits", 12),
-        ("padded", 6),
+        # jax 0.12 answers some of its own look-ups from a cache: runs differ, and all are traced
+        ("padded", 21),
         ("loose_body", 21),
         ("looks_at_shapes", 6),
     ],
