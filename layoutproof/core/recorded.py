@@ -11,6 +11,7 @@ A recorded number is no int for C code, which would read its digits unseen, but 
 
 from __future__ import annotations
 
+import dis
 import operator
 import sys
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from typing import Any
 from layoutproof.core.term import ZERO, Term
 
 _HERE = __file__
+_ASKS = (dis.opmap["COMPARE_OP"], dis.opmap["CONTAINS_OP"])
 
 
 class Trail:
@@ -70,6 +72,21 @@ def _caller() -> str:
     return frame.f_code.co_filename
 
 
+def _of_cache_keys(library: Callable[[str], bool]) -> bool:
+    """Whether a library's cache compares its keys, which have numbers in them; as with hashes, nothing follows from it.
+
+    A cache is C code: it calls the keys' own `__eq__`, and no `==` stands where it was called from.
+    """
+    frame = sys._getframe(2)
+    if frame.f_code.co_name != "__eq__":
+        return False
+    while frame.f_back is not None and frame.f_code.co_name == "__eq__":
+        if frame.f_code.co_filename != "<string>" and not library(frame.f_code.co_filename):
+            return False
+        frame = frame.f_back
+    return library(frame.f_code.co_filename) and frame.f_code.co_code[frame.f_lasti] not in _ASKS
+
+
 def _binary(op: str, apply: Callable[[Any, Any], Any], swapped: bool = False) -> Any:
     def method(self: Recorded, other: Any) -> Any:
         return self.combined(op, apply, other, swapped)
@@ -86,8 +103,7 @@ def _comparison(apply: Callable[[Any, Any], bool], condition: Callable[[Term, Te
         if not isinstance(other, int):
             return NotImplemented
         outcome = apply(self.value, plain(other))
-        if sys._getframe(1).f_code.co_filename == "<string>" and self.trail.library(_caller()):
-            # a library compares the keys of its cache, dataclasses with numbers in them: as with hashes
+        if _of_cache_keys(self.trail.library):
             return outcome
         self.trail.decide(condition(self.term, _as_term(other)), int(outcome))
         return outcome
