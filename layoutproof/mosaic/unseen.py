@@ -12,9 +12,13 @@ from math import prod
 from typing import Any
 
 from layoutproof.pallas.from_jax.adapter import inner_jaxprs, is_literal, opened, place_of
+from layoutproof.pallas.from_jax.bodies import JaxReader
 
-_REMOTE = frozenset({"dma_start", "semaphore_signal"})
-"""What may speak to another device or core, where it names one."""
+_REMOTE = {"dma_start": ("tree", 4), "semaphore_signal": ("args_tree", 3)}
+"""What may speak to another device or core -> the parameter with the tree of its operands, and where in it devices
+and cores stand."""
+
+_READER = JaxReader()
 
 
 def unseen(jaxpr: Any) -> list[str]:
@@ -39,13 +43,18 @@ def _walk(jaxpr: Any, given: Sequence[bool], found: dict[str, None], constants: 
     for equation in jaxpr.eqns:
         name = equation.primitive.name
         operands = [depends(v) for v in equation.invars]
-        if name in _REMOTE and any("device_id" in key and value is not None for key, value in equation.params.items()):
+        if name in _REMOTE and _elsewhere(equation, *_REMOTE[name]):
             found.setdefault(f"it speaks to another device or core{_at(equation)}")
         results = _inside(equation, name, operands, found)
         for variable, tainted in zip(equation.outvars, results, strict=True):
             if tainted:
                 data.add(id(variable))
     return [depends(v) for v in jaxpr.outvars]
+
+
+def _elsewhere(equation: Any, tree: str, start: int) -> bool:
+    """Whether an equation names another device or core; how one is named is a parameter that a local one has too."""
+    return any(part is not None for part in _READER.unflatten(equation.params[tree], equation.invars)[start:])
 
 
 def _inside(equation: Any, name: str, operands: Sequence[bool], found: dict[str, None]) -> list[bool]:
@@ -59,7 +68,7 @@ def _inside(equation: Any, name: str, operands: Sequence[bool], found: dict[str,
     if name == "while":
         return _while(equation, operands, found)
     if name == "scan":
-        consts, carry = equation.params["num_consts"], equation.params["num_carry"]
+        consts, carry = _READER.scan_parts(equation)
         inner, _ = opened(equation.params["jaxpr"])
         return _carried(inner, operands, consts, carry, found)
     bodies = [opened(closed)[0] for _, closed in inner_jaxprs(equation.params)]

@@ -65,6 +65,30 @@ def scoped(n: Any, x: Any, o: Any) -> None:
     pl.run_scoped(inner, pltpu.VMEM((8, 128), jnp.float32))
 
 
+def copied(n: Any, x: Any, o: Any, device: int | None = None, core: int | None = None) -> None:
+    def inner(ref: Any, arrived: Any, sent: Any, plain: Any) -> None:
+        if device is None:
+            copy = pltpu.make_async_copy(x, ref, arrived)
+        else:
+            copy = pltpu.make_async_remote_copy(x, ref, sent, arrived, (device,))
+        copy.start()
+        copy.wait()
+        pl.semaphore_signal(plain, 1, core_index=core)
+        pl.semaphore_wait(plain, 1)
+        o[...] = ref[...]
+
+    dma = pltpu.SemaphoreType.DMA
+    pl.run_scoped(inner, pltpu.VMEM((8, 128), jnp.float32), dma, dma, pltpu.SemaphoreType.REGULAR)
+
+
+def to_another_device(n: Any, x: Any, o: Any) -> None:
+    copied(n, x, o, device=1)
+
+
+def to_another_core(n: Any, x: Any, o: Any) -> None:
+    copied(n, x, o, core=1)
+
+
 def body_of(body: Callable[..., None]) -> Any:
     """The body of a call of two programs, as a jaxpr."""
     spec = pl.BlockSpec((8, 128), lambda i, n: (i, 0))
@@ -84,6 +108,9 @@ def body_of(body: Callable[..., None]) -> Any:
         (carried_condition, "a condition on data"),
         (scoped, "a condition on data"),
         (of_program, ""),
+        (copied, ""),
+        (to_another_device, "it speaks to another device or core"),
+        (to_another_core, "it speaks to another device or core"),
         (fixed_loop, ""),
     ],
 )
