@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from layoutproof.answers.of_crosscheck import crosscheck as crosscheck
     from layoutproof.answers.of_dumps import audit as audit
     from layoutproof.answers.of_facts import drift as drift
+    from layoutproof.answers.of_init import init as init
     from layoutproof.answers.of_kernels import kernels as kernels
     from layoutproof.answers.of_layout import show as show
     from layoutproof.answers.of_messages import why as why
@@ -61,6 +62,7 @@ _WHERE = {
     "answers.of_crosscheck": ("crosscheck",),
     "answers.of_dumps": ("audit",),
     "answers.of_facts": ("drift",),
+    "answers.of_init": ("init",),
     "answers.of_kernels": ("kernels",),
     "answers.of_layout": ("show",),
     "answers.of_programs": ("compile",),

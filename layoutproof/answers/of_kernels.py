@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from layoutproof.answers.of_pictures import calls_svg
 from layoutproof.compiler.tracing import here, only
 from layoutproof.core.errors import LayoutError, Unsupported
 from layoutproof.core.files import DUMP_ENDS, RECORD_ENDS, YAML_ENDS, lines
@@ -53,6 +52,9 @@ class Kernels(Answer):
 
     def svg(self) -> str:
         """What is refuted of each call drawn, or the walk of its grid."""
+        # pictures read every language; a command that draws none does not wait for them
+        from layoutproof.answers.of_pictures import calls_svg
+
         return calls_svg(self.calls)
 
     def as_dict(self) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
-from layoutproof.answers.of_pictures import findings_svg
 from layoutproof.compiler.tracing import here, only
 from layoutproof.compiler.workers import Workers
 from layoutproof.core.finding import Answer, Finding, Report
@@ -43,6 +42,9 @@ class Checked(Answer):
 
     def svg(self) -> str:
         """What is not as stated, drawn."""
+        # pictures read every language; a command that draws none does not wait for them
+        from layoutproof.answers.of_pictures import findings_svg
+
         return findings_svg("check", self.findings)
 
     def summary(self) -> str:

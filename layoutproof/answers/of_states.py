@@ -12,7 +12,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from layoutproof.answers.of_pictures import findings_svg
 from layoutproof.changes import compare, drift, rules, states
 from layoutproof.changes.lock_head import MAX_LOCK, NAME
 from layoutproof.changes.report import Judges, Progress
@@ -56,6 +55,9 @@ class Changes(Answer):
 
     def svg(self) -> str:
         """Each difference that can be drawn, what is elsewhere marked."""
+        # pictures read every language; a command that draws none does not wait for them
+        from layoutproof.answers.of_pictures import findings_svg
+
         return findings_svg("gate", self.findings)
 
     def as_dict(self) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.files import write_whole as write_whole
 from layoutproof.core.visible import json_text, visible_lines
 
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
@@ -187,25 +187,3 @@ def print_report(text: str, form: str, styles: Sequence[tuple[str, str]] = ()) -
         say(text, styles)
     else:
         click.echo(text)
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Writes a file so that nobody ever sees half of it. LayoutError when there is no such folder."""
-    if not path.parent.is_dir():
-        raise LayoutError(f"{path}: there is no folder {path.parent}")
-    import tempfile
-
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        # a temporary file is private to its owner; a picture is not
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise

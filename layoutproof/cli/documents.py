@@ -524,6 +524,24 @@ class KernelsSpec(Document):
 Kernels = KernelsAnswer | KernelsSpec
 
 
+class _FoundCall(_Part):
+    file: str
+    line: int
+    function: str = Field(description="the outermost function that the call is in; empty where it is in none")
+
+
+class Init(Document):
+    """What was written, and what there is to prove."""
+
+    written: list[str]
+    kept: list[str]
+    add: str = Field(description="what to put below `repos:` of the pre-commit configuration that was kept")
+    kernels: list[_FoundCall]
+    dumps: list[str]
+    git: bool = Field(description="whether the folder is the root of a git repository")
+    next: list[str] = Field(description="commands to run now")
+
+
 class _Step(_Part):
     step: str
     at: list[int]

@@ -107,6 +107,7 @@ EXAMPLES = (
     'layoutproof ask injective "f32[N,M]{1,0:T(8,128)}"',
     'layoutproof kernels my_kernels.py:matmul --args "f32[512,512], f32[512,512]"',
     'layoutproof why "f32[1048576,8]{1,0:T(8,128)}"',
+    "layoutproof init",
     'eval "$(_LAYOUTPROOF_COMPLETE=bash_source layoutproof)"  # completion in bash',
 )
 

@@ -205,3 +205,25 @@ def _said(error: Exception) -> str:
 
 def _refused(path: str | Path, why: str, line: int | None = None) -> LayoutError:
     return LayoutError(why, file="<stdin>" if str(path) == STDIN else Path(path).as_posix(), line=line)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Writes a file so that nobody ever sees half of it. LayoutError when there is no such folder."""
+    if not path.parent.is_dir():
+        raise LayoutError(f"{path}: there is no folder {path.parent}")
+    import tempfile
+
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        # a temporary file is private to its owner; a picture is not
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
