@@ -72,7 +72,7 @@ def test_random_reshards_that_xla_compiled() -> None:
             for key, text in on.items()
         }
         least = 4 * between(*[lp.read_layout(on[key]).index_map() for key in ("before", "after")]).least
-        found = record_of(case["text"].splitlines(keepends=True))
+        found = record_of(case["text"].splitlines(keepends=True), shardings=case["parameters"])
         moving = [each for each in found.collectives if not each.kind.startswith("all-reduce")]
         shown = [(each.received, each.needed, each.why) for each in found.reshards]
         if shown:
