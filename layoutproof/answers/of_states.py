@@ -146,6 +146,9 @@ def _of_compilers(paths: tuple[str, ...], how: _How) -> Report:
     """The same programs under two compilers."""
     from layoutproof.changes import compilers
 
+    function = next((path for path in paths if ":" in path and not os.path.lexists(path)), None)
+    if function is not None:
+        raise compilers.of_function(function)
     today = datetime.datetime.now(tz=datetime.UTC).date()
     kept = rules.rules_of(rules.pyproject())
     state = states.here(paths or ("specs",))

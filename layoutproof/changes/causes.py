@@ -60,7 +60,7 @@ def under_causes(found: Sequence[Finding], after: Program) -> list[Finding]:
 def _by_operands(found: Sequence[Finding], after: Program) -> list[int]:
     """For each finding the one that it comes from; itself where it comes from none."""
     by_line = {each.line: each for each in after.instructions}
-    callers = {each.calls: each for each in after.instructions if each.calls}
+    callers = after.callers
     roots = {each.computation: each for each in after.instructions if each.root}
     changed: dict[int, list[int]] = defaultdict(list)
     at: list[Instruction | None] = []

@@ -15,8 +15,16 @@ from layoutproof.changes.spec_programs import for_tpu, under_both
 from layoutproof.changes.states import File, State
 from layoutproof.compiler import libtpu
 from layoutproof.compiler.workers import Workers
-from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.finding import Report, unknown, wrong_input
+
+_ENTRY = "{programs: {f: {function: 'pkg.mod:f', args: ['bf16[8,128]'], target: v5e}}}"
+_WAY = f"give a spec file that names the program, as {_ENTRY}"
+
+
+def of_function(name: str) -> LayoutError:
+    """What is said of a function that is given where a spec file is wanted: only that states its arguments."""
+    return LayoutError(f"{shorten(name, 60)} is no file; of a function {_WAY.replace('pkg.mod:f', shorten(name, 60))}")
 
 
 def compare(
@@ -31,7 +39,11 @@ def compare(
 
     Raises LayoutError where no file names a program for a TPU.
     """
+    done = [file.path for file in state.files if not file.is_spec]
     files = [file for file in state.files if file.is_spec]
+    if done and not files:
+        why = f"{shorten(done[0], 60)} is compiled already, and says nothing of how another libtpu would compile it"
+        raise LayoutError(f"{why}: {_WAY}")
     names = {file.relpath: for_tpu(file) for file in files}
     files = [file for file in files if names[file.relpath]]
     if not files:

@@ -69,7 +69,7 @@ class _Flow:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.times = Counter(each.calls for each in program.instructions if each.calls)
+        self.times = Counter(each.calls for each in program.of("fusion", "call") if each.calls)
         self.whole = [name for name in reversed(program.named) if self.times[name] != 1]
         self.roots: dict[str, Operand] = {}
         self.said: dict[tuple[str, str, str], bytes] = {}

@@ -35,7 +35,7 @@ def _schedule(before: Program, after: Program) -> list[Finding]:
 
 def _donations(before: Program, after: Program) -> list[Finding]:
     found = []
-    names = {i.number: i for i in after.instructions if i.entry and i.number >= 0}
+    names = {i.number: i for i in after.entered}
     for number, index in sorted({*before.donations, *after.donations}):
         old, new = (p.donations.get((number, index), "") for p in (before, after))
         if old == new or number >= min(len(before.parameters), len(after.parameters)):

@@ -34,7 +34,7 @@ def lines_of(file: File) -> list[Line]:
     program = read(file.data, file.path)
     if program.errors:
         raise program.errors[0]
-    about = {i.number: [i.sharding, i.op_name] for i in program.instructions if i.entry and i.number >= 0}
+    about = {i.number: [i.sharding, i.op_name] for i in program.entered}
     lines: list[Line] = []
     for k, shape in enumerate(program.parameters):
         lines.append(("parameter", k, [shape, *about.get(k, ["", ""])]))

@@ -55,7 +55,7 @@ def moved_parameters(before: Program, after: Program) -> list[Finding]:
     """Parameters that both have and that stand in another order: `before` as `aligned` gives it."""
     both = sorted((old, new) for new, old in before.positions.items() if new < len(after.parameters))
     kept = _in_order([new for _, new in both])
-    lines = {i.number: i.line for i in after.instructions if i.entry and i.number >= 0}
+    lines = {i.number: i.line for i in after.entered}
     names = _names(after)
     found = []
     for old, new in both:
@@ -80,7 +80,7 @@ def shifted(before: Program, after: Program, number: int, gone: bool) -> str:
 def _names(program: Program) -> dict[int, str]:
     """Of the entry's parameters; a broken text may have instructions for more of them than the entry says."""
     count = len(program.parameters)
-    return {i.number: i.op_name for i in program.instructions if i.entry and 0 <= i.number < count}
+    return {i.number: i.op_name for i in program.entered if i.number < count}
 
 
 def _pairs(before: Program, after: Program) -> dict[int, int] | None:

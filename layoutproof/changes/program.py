@@ -140,6 +140,25 @@ class Program:
     results: list[str] = field(default_factory=list)
     errors: list[LayoutError] = field(default_factory=list)
     named: dict[str, dict[str, Instruction]] = field(default_factory=dict)
+    _by_opcode: dict[str, list[Instruction]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def of(self, *opcodes: str) -> list[Instruction]:
+        """Those of some opcodes, in the order of the text. Once the program is read: all are looked at once."""
+        if not self._by_opcode:
+            for each in self.instructions:
+                self._by_opcode.setdefault(each.opcode, []).append(each)
+        found = [each for opcode in opcodes for each in self._by_opcode.get(opcode, ())]
+        return found if len(opcodes) == 1 else sorted(found, key=lambda each: each.line)
+
+    @property
+    def entered(self) -> list[Instruction]:
+        """The entry's parameters, in the order of the text."""
+        return [each for each in self.of("parameter") if each.entry and each.number >= 0]
+
+    @property
+    def callers(self) -> dict[str, Instruction]:
+        """The last fusion or call of each computation that has one."""
+        return {each.calls: each for each in self.of("fusion", "call") if each.calls}
 
     @property
     def instructions(self) -> Iterator[Instruction]:
@@ -306,7 +325,7 @@ class _Reader:
         """What is known only once everything was read."""
         program = self.program
         if not program.parameters and not program.results:
-            entered = sorted((i for i in program.instructions if i.entry and i.number >= 0), key=lambda i: i.number)
+            entered = sorted(program.entered, key=lambda i: i.number)
             program.parameters, program.results = [i.shape for i in entered], list(arrays(self.root))
         channels = Counter(_channel(of) for of, _ in self.linked)
         for of, computation in self.linked:

@@ -129,8 +129,7 @@ def _entry(before: Program, after: Program) -> list[Finding]:
     names = {
         i.number: (i.op_name or i.base, i.line)
         for program in (before, after)  # what both have is called as it is now
-        for i in program.instructions
-        if i.entry and i.number >= 0
+        for i in program.entered
     }
     for what, olds, news in (
         ("parameter", before.parameters, after.parameters),
@@ -157,7 +156,7 @@ def _entry(before: Program, after: Program) -> list[Finding]:
 
 def _shardings(before: Program, after: Program) -> list[Finding]:
     """Entry parameters whose shards are elsewhere."""
-    olds, news = ({i.number: i for i in p.instructions if i.entry and i.number >= 0} for p in (before, after))
+    olds, news = ({i.number: i for i in p.entered} for p in (before, after))
     found = []
     printed = [any(i.sharding for i in side.values()) for side in (olds, news)]
     if printed[0] != printed[1]:
@@ -267,11 +266,9 @@ def _copy(pair: Match[Copy]) -> Finding:
 
 def relayouts(program: Program) -> list[Copy]:
     """The copies that change a layout."""
-    called = {i.calls: i for i in program.instructions if i.calls}
+    called = program.callers
     found = []
-    for what in program.instructions:
-        if what.opcode not in ("copy", "copy-start"):
-            continue
+    for what in program.of("copy", "copy-start"):
         operand = program.operand(what)
         target = next(arrays(what.shape), "")
         if operand is None or operand.shape == target:
@@ -326,6 +323,8 @@ def _bitcasts(before: Program, after: Program) -> list[Finding]:
         if (source, target) in known:
             continue
         known.add((source, target))
+        if any(_respelled(pair, (source, target)) for pair in gone):
+            continue
         cast = _cast(source, target)
         if cast.verdict is Verdict.PROVED and cast.how != REORDERING:
             continue
@@ -341,6 +340,14 @@ def _bitcasts(before: Program, after: Program) -> list[Finding]:
     return found
 
 
+def _respelled(old: tuple[str, str], new: tuple[str, str]) -> bool:
+    """Whether two pairs of shapes are the same ones, written otherwise."""
+    return all(
+        one == other or (logical(one) == logical(other) and all(f.question in _HARMLESS for f in _classes(one, other)))
+        for one, other in zip(old, new, strict=True)
+    )
+
+
 def _instead(old: tuple[str, str], new: tuple[str, str]) -> bool:
     """Whether a bitcast that reordered nothing had one side of this one, and on the other the same array."""
     if _cast(*old).how == REORDERING:
@@ -351,8 +358,8 @@ def _instead(old: tuple[str, str], new: tuple[str, str]) -> bool:
 def bitcast_pairs(program: Program) -> list[tuple[Instruction, tuple[str, str]]]:
     """Each bitcast of an array with its two shapes, memory spaces left out."""
     found = []
-    for what in program.instructions:
-        operand = program.operand(what) if what.opcode == "bitcast" else None
+    for what in program.of("bitcast"):
+        operand = program.operand(what)
         if operand is not None and not operand.shape.startswith("("):
             found.append((what, (without_space(operand.shape), without_space(what.shape))))
     return found
@@ -374,7 +381,7 @@ def _layouts(before: Program, after: Program) -> list[Finding]:
         Round(lambda i: (i.opcode, i.base, logical(i.shape)), match_heuristic="by name and shape"),
         Round(lambda i: None if i.opcode in _TOLD | OPCODES else (i.opcode, i.base, i.op_name, given(i))),
     ]
-    fused = {i.calls for i in after.instructions if i.opcode == "fusion"}
+    fused = {i.calls for i in after.of("fusion")}
 
     def given(of: Instruction) -> tuple[str, ...]:
         program = before if id(of) in olds else after

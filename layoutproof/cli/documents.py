@@ -322,6 +322,13 @@ class _Talk(_First, _Often):
     count: int
 
 
+class _Resharded(_First, _Often):
+    collectives: list[str] = Field(description="with nothing but moves between them, by name")
+    received: int | None = Field(description="bytes that a device receives through them")
+    needed: int | None = Field(description="bytes that the device with most must receive at least, for what is read")
+    unknown: str = Field(description="why that is unknown")
+
+
 class _Pair(_First):
     count: int
     from_: str = Field(alias="from")
@@ -366,6 +373,7 @@ class _Audit(_Part):
     wasters: list[_Waster]
     copies: list[_Copy]
     collectives: list[_Talk] = []
+    reshards: list[_Resharded] = Field([], description="where fewer bytes would do, and where that is unknown")
     copies_in_fusions: dict[str, int]
     bitcasts: list[_Bitcast]
     fusion_roots: dict[str, int]

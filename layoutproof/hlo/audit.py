@@ -56,6 +56,7 @@ def audit_events(
             work.end()
         elif isinstance(event, Header):
             work.module = ModuleState(event)
+            work.talks = Reading(event)
         elif isinstance(event, ModuleEnd):
             work.over(event)
         elif isinstance(event, Value):
@@ -136,8 +137,8 @@ class _Work:
         if self.module.header.scheduled and (opcode in consistency.TWICE or opcode in consistency.CALLERS):
             operands = [computation.shape_of(of, k) for k in range(len(of.operands))]
             known = [operand for operand in operands if operand is not None]
-            if len(known) == len(operands) and known:
-                if opcode in consistency.TWICE:
+            if len(known) == len(operands):
+                if known and opcode in consistency.TWICE:
                     self._consistent(of, known, shape)
                 if opcode in consistency.CALLERS:
                     self.module.calls.append(
@@ -217,6 +218,8 @@ class _Work:
         try:
             runs = self.talks.executions if self.sums else None
             self._contradicted(self.module.close(self.found, self.shapes, event.whole, runs))
+            if self.sums and event.whole and self.module.header.scheduled:
+                self.talks.reshard(self.found, self.shapes)
         except LayoutError as error:
             self.wrong(error.at(self.file, error.line or self.module.header.line))
         if self.sums:

@@ -13,6 +13,7 @@ from layoutproof.hlo.bitcasts import Bitcast
 from layoutproof.hlo.consistency import Contradiction
 from layoutproof.hlo.copies import Move
 from layoutproof.hlo.executions import Runs
+from layoutproof.hlo.reshards import Reshard
 from layoutproof.hlo.shapes import Array
 
 ONCE = Runs(1)
@@ -77,6 +78,16 @@ class Talks:
     count: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Resharded:
+    """Collectives with nothing but moves between them through which a device receives more than its readers need, or of
+    which that is unknown, and how often they run."""
+
+    what: Reshard
+    runs: Runs
+    first: Location
+
+
 @dataclass(slots=True)
 class Casts:
     """All bitcasts between the same two shapes."""
@@ -124,6 +135,7 @@ class Audit:
     buffers: dict[tuple[str, str], Buffers] = field(default_factory=dict)
     moves: dict[tuple[object, ...], Moves] = field(default_factory=dict)
     talks: dict[tuple[object, ...], Talks] = field(default_factory=dict)
+    reshards: list[Resharded] = field(default_factory=list)
     fused_moves: Counter[str] = field(default_factory=Counter)
     casts: dict[tuple[str, str], Casts] = field(default_factory=dict)
     roots: Counter[str] = field(default_factory=Counter)

@@ -154,6 +154,8 @@ class Replication:
             groups = groups_of(of, kind, self.header)
         except LayoutError:
             return None
+        if any(not 0 <= device < self.devices for group in groups for device in group):
+            return None
         results: list[Value] = [self._through_groups(kind, groups, each) for each in given]
         if of.shape.startswith("(") and not of.opcode.endswith("-start"):
             # an all-to-all of several operands mixes them

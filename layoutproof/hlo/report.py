@@ -16,7 +16,7 @@ from layoutproof.hlo.bitcasts import REORDERING
 from layoutproof.hlo.executions import Runs
 from layoutproof.hlo.executions import words as runs_in_words
 from layoutproof.hlo.fixes import DEFAULT_TARGET, Fix, fix
-from layoutproof.hlo.found import Audit, Buffers, Casts, Location, Moves, Talks
+from layoutproof.hlo.found import Audit, Buffers, Casts, Location, Moves, Resharded, Talks
 from layoutproof.pallas.judge import scope
 
 WORDS = {0: "proved", 1: "refuted", 2: "bad input", 3: "unknown"}
@@ -46,6 +46,7 @@ def as_text(audit: Audit, top: int = 10, target: str | None = None) -> str:
         *_wasted(audit, top, target),
         *_moved(audit, top),
         *_talked(audit, top),
+        *_resharded(audit, top),
         *_cast(audit, top),
         *_rest(audit),
     ]
@@ -125,6 +126,7 @@ def _audit_json(audit: Audit, top: int, target: str | None) -> dict[str, Any]:
         "wasters": [_waster(b, target) for b in wasters(audit, top)],
         "copies": [_move(m) for m in _by_size(audit)],
         "collectives": [_talk(t) for t in _by_bytes(audit)],
+        "reshards": [_reshard_json(r) for r in _by_spare(audit)],
         "copies_in_fusions": dict(audit.fused_moves),
         "bitcasts": [_cast_json(cast) for cast in audit.casts.values()],
         "fusion_roots": dict(audit.roots),
@@ -280,6 +282,29 @@ def _talked(audit: Audit, top: int) -> Iterator[str]:
         yield f"    .. {len(talks) - top} more; --json has them"
 
 
+def _resharded(audit: Audit, top: int) -> Iterator[str]:
+    """Where a device receives more than is needed, the most too many bytes of all runs first; then what is unknown."""
+    found = _by_spare(audit)
+    if not found:
+        return
+    unknown = sum(r.what.needed is None for r in found)
+    yield "  reshards: " + ", ".join(
+        f"{n} {what}"
+        for n, what in ((len(found) - unknown, "receive more than is needed"), (unknown, "of unknown need"))
+        if n
+    )
+    for r in found[:top]:
+        received, needed = ("an unknown number of" if n is None else str(n) for n in (r.what.received, r.what.needed))
+        names = shorten(", ".join(r.what.collectives), 120)
+        if r.what.needed is None:
+            yield f"    {names}: each device receives {received} bytes; what would do is unknown: {r.what.why}"
+        else:
+            yield f"    {names}: each device receives {received} bytes, {needed} would do"
+        yield f"               {f'{_runs(r.runs)[2:]}; ' if _runs(r.runs) else ''}first {_where(r.first)}"
+    if len(found) > top:
+        yield f"    .. {len(found) - top} more; --json has them"
+
+
 def _runs(runs: Runs) -> str:
     """How often something runs, where that is not once a call."""
     if runs.times in (0, 1) and not runs.sometimes:
@@ -339,6 +364,14 @@ def _by_bytes(audit: Audit) -> list[Talks]:
         return (t.bytes is not None, -(t.bytes or 0) * t.count * (t.runs.times or 1), t.first.line)
 
     return sorted(audit.talks.values(), key=weight)
+
+
+def _by_spare(audit: Audit) -> list[Resharded]:
+    def weight(r: Resharded) -> tuple[bool, int, int]:
+        spare = (r.what.received or 0) - (r.what.needed or 0)
+        return (r.what.needed is None, -spare * (r.runs.times or 1), r.first.line)
+
+    return sorted(audit.reshards, key=weight)
 
 
 def _fix(b: Buffers, target: str | None) -> Fix | None:
@@ -419,6 +452,12 @@ def _runs_json(runs: Runs) -> dict[str, Any]:
 def _talk(t: Talks) -> dict[str, Any]:
     fields = ("kind", "does", "bytes", "moved", "count")
     return {**{name: getattr(t, name) for name in fields}, **_runs_json(t.runs), **_location(t.first)}
+
+
+def _reshard_json(r: Resharded) -> dict[str, Any]:
+    what = r.what
+    said = {"collectives": list(what.collectives), "received": what.received, "needed": what.needed}
+    return {**said, **_runs_json(r.runs), "unknown": what.why, **_location(r.first)}
 
 
 def _s(count: int) -> str:

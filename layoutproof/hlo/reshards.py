@@ -339,6 +339,9 @@ class Reshards:
                 found = self._groups[at] = groups_of(of, _kind(of), self.header)
             except LayoutError as error:
                 raise Undecided(f"{of.name}: {error.problem}") from None
+            devices = self.header.replicas * self.header.partitions
+            if any(not 0 <= device < devices for group in found for device in group):
+                raise Undecided(f"{of.name} names a device that the program, which runs on {devices}, has not")
         return found
 
     def _through(self, at: _At, depth: int = 0) -> frozenset[_At]:

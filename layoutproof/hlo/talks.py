@@ -1,4 +1,4 @@
-"""What each module of a dump does besides computing: collectives, and what runs in a loop; which arrays are results.
+"""What each module of a dump does besides computing: what it sends, what runs in a loop; which arrays are results.
 
 Read along with the audit, instruction by instruction, and put into it when the module ends.
 """
@@ -12,8 +12,9 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.hlo import memory
 from layoutproof.hlo.collectives import collective, groups_of, moved
 from layoutproof.hlo.executions import Executions
-from layoutproof.hlo.found import Audit, Location, Talks
-from layoutproof.hlo.shapes import Array, Shape
+from layoutproof.hlo.followed import Followed
+from layoutproof.hlo.found import Audit, Location, Resharded, Talks
+from layoutproof.hlo.shapes import Array, Shape, Shapes
 from layoutproof.hlotext.module import Header, Instruction
 
 _FOLLOWED = 8
@@ -43,10 +44,11 @@ class _Computation:
 class Reading:
     """One module while it is read."""
 
-    __slots__ = ("bodies", "computations", "executions", "name", "now", "results")
+    __slots__ = ("bodies", "computations", "executions", "followed", "name", "now", "results", "shardings")
 
-    def __init__(self) -> None:
-        self.executions = Executions()
+    def __init__(self, header: Header = Header("")) -> None:  # noqa: B008
+        self.executions, self.followed = Executions(), Followed(header)
+        self.shardings: dict[int, str] = {}
         self.computations: dict[str, _Computation] = {}
         self.bodies: dict[str, str] = {}
         self.name, self.now = "", _Computation()
@@ -57,16 +59,20 @@ class Reading:
         self.name, self.now = name, _Computation(entry)
         self.computations[name] = self.now
         self.executions.begin(name, entry)
+        self.followed.begin(name)
 
     def instruction(self, of: Instruction, shape: Shape) -> None:
         """One instruction of it."""
         self.executions.instruction(of)
+        self.followed.instruction(of)
         now, opcode = self.now, of.opcode
         if opcode != "parameter" and len(now.words) < 100:
             now.words.append(opcode)
         if now.entry:
             if opcode in memory.VIEWS or opcode.endswith("-done"):
                 now.views[of.name] = of.operands
+            if opcode == "parameter":
+                self.shardings[of.number] = of.sharding
             if of.root:
                 now.roots = of.operands if opcode == "tuple" else (of.name,)
 
@@ -121,6 +127,16 @@ class Reading:
         for (role, text), buffers in found.buffers.items():
             if role == "value":
                 buffers.results += [number for number in self.results.get(text, ()) if number not in buffers.results]
+
+    def reshard(self, found: Audit, shapes: Shapes) -> None:
+        """Puts into the audit where a device receives more than is needed. Of compiled modules, which are whole."""
+        entry = next((name for name, each in self.computations.items() if each.entry), "")
+        for name, reshard in self.followed.reshards(entry, self.shardings, shapes):
+            runs = self.executions.of(name)
+            if runs.times != 0:
+                of = reshard.first
+                place = Location(of.name, of.line, of.op_name, self.followed.header.source(of))
+                found.reshards.append(Resharded(reshard, runs, place))
 
 
 def _bytes(arrays: Sequence[Array]) -> int | None:

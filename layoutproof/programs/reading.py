@@ -15,7 +15,7 @@ from layoutproof.core.size import product
 from layoutproof.hlo import copies, memory
 from layoutproof.hlo.collectives import OPCODES, collective, groups_of, moved
 from layoutproof.hlo.executions import Executions, Runs
-from layoutproof.hlo.reshards import Reshards
+from layoutproof.hlo.followed import Followed
 from layoutproof.hlo.shapes import Array, Shape, Shapes
 from layoutproof.hlotext.events import Begin, End, Event, ModuleEnd
 from layoutproof.hlotext.lines import events
@@ -47,8 +47,6 @@ MOST_PADDING = 20
 """Layouts that a record lists, those first of which most bytes hold no element."""
 MOST_UNKNOWN = 100
 """Things that could not be told, of which a record has the words."""
-MOST_FOLLOWED = 500_000
-"""Instructions of a program of several devices whose moves are followed."""
 MOST_GROUPS = 4096
 """Devices among whose groups whole mesh axes are looked for."""
 
@@ -137,7 +135,7 @@ class Reader:
 
     __slots__ = (
         *("bodies", "computations", "entry", "executions", "file", "followed", "header", "inner", "judged", "made"),
-        *("now", "parameters", "results", "shapes", "shardings", "steps", "whole", "words"),
+        *("now", "parameters", "results", "shapes", "shardings", "whole", "words"),
     )
 
     def __init__(
@@ -147,8 +145,7 @@ class Reader:
         shardings: Sequence[str] = (),
     ) -> None:
         self.file, self.made, self.shardings = file, made, tuple(shardings)
-        self.steps: dict[str, list[Instruction]] = {}
-        self.followed = 0
+        self.followed = Followed()
         self.header = Header("")
         self.whole = False
         self.shapes = Shapes()
@@ -169,7 +166,7 @@ class Reader:
             self._instruction(event)  # type: ignore[arg-type]
         elif isinstance(event, Begin):
             self.now = self.computations[event.name] = _Found(event.entry)
-            self.steps[event.name] = []
+            self.followed.begin(event.name)
             self.words = []
             self.executions.begin(event.name, event.entry)
             self.entry = event.name if event.entry else self.entry
@@ -178,7 +175,7 @@ class Reader:
         elif isinstance(event, Header):
             if self.header.name:
                 raise LayoutError("a second module: a record is of one program", file=self.file, line=event.line)
-            self.header = event
+            self.header = self.followed.header = event
         elif isinstance(event, ModuleEnd):
             self.whole = event.whole
         elif isinstance(event, LayoutError):
@@ -189,8 +186,7 @@ class Reader:
 
     def _instruction(self, of: Instruction) -> None:
         now, opcode = self.now, of.opcode
-        if self.followed >= 0 and self.computations:
-            self._followed(of)
+        self.followed.instruction(of)
         self.executions.instruction(of)
         try:
             shape = self.shapes.of(of.shape)
@@ -235,16 +231,6 @@ class Reader:
                 now.operations.append((self._place(of), opcode, int(found[1])))
         if opcode != "call" and "=" in of.attributes:
             self.inner.update(callee for role, callee in of.calls if role in memory.INSIDE)
-
-    def _followed(self, of: Instruction) -> None:
-        """Keeps an instruction, where what the program moves between devices is to be followed."""
-        self.followed += 1
-        if self.followed == 1 and self.header.partitions * self.header.replicas == 1:
-            self.followed = -1
-        elif self.followed > MOST_FOLLOWED:
-            self.followed, self.steps = -2, {}
-        else:
-            next(reversed(self.steps.values())).append(of)
 
     def _end(self) -> None:
         self.executions.end()
@@ -380,14 +366,12 @@ class Reader:
 
     def _reshards(self, runs: Mapping[str, Runs]) -> Iterator[Reshard]:
         """Where fewer bytes would do, and where it is unknown."""
-        if self.followed < 0 or not any(found.collectives for found in self.computations.values()):
-            return
         said = {number: of.sharding for number, (of, _) in self.parameters.items()}
         if len(self.shardings) == len(said):
             said = {number: text or self.shardings[number] for number, text in said.items()}
-        for name, each in Reshards(self.steps, self.header, self.entry, said, self.shapes).found():
+        for name, each in self.followed.reshards(self.entry, said, self.shapes):
             run = runs[name]
-            if run.times != 0 and (each.needed is None or each.received != each.needed):
+            if run.times != 0:
                 often = Often(run.times, run.sometimes, run.why)
                 yield Reshard(self._place(each.first), each.collectives, each.received, each.needed, often, each.why)
 

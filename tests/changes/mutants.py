@@ -107,8 +107,9 @@ def groups(text: str, chance: random.Random) -> str | None:
         new = re.sub(r"\d+", lambda m: str(turned[int(m[0])]), spot[1])
         same = {frozenset(g.split(",")) for g in re.findall(r"[\d,]+\d", new)}
         if same == {frozenset(g.split(",")) for g in re.findall(r"[\d,]+\d", spot[1])}:
-            return _put(text, spot, "{}", 1)
-        return _put(text, spot, new, 1)
+            # {} is all devices, and so is one group of them all: of these one leaves
+            new = "{}" if len(same) > 1 else spot[1].replace(f",{numbers[-1]}}}", "}")
+        return None if new == spot[1] else _put(text, spot, new, 1)
     return _put(text, spot, "{}", 1)
 
 

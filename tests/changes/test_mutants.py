@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
+import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +17,7 @@ SMALL = (
     *("reshard_v5e_2x2", "sharded_matmul_v5e_2x2", "sharded_reduce_v5e_2x2"),
     *("host_offload_v5e", "quant_int4_v5e", "while_v5e", "embedding_v5e"),
 )
+PROGRAMS = Path(__file__).resolve().parents[1] / "cases" / "programs.jsonl.gz"
 KERNEL = {name: operator for name, operator in MEANING.items() if name.startswith("kernel")}
 
 
@@ -47,3 +52,28 @@ def test_mutants_of_a_kernel() -> None:
     text = dump("transformer_bf16_v5e")
     words = {operator: verdict(text, new)[0] for operator, new in mutants(text, KERNEL, 1, 11)}
     assert words == {"kernel_hole": "denied", "kernel_map": "denied", "kernel_body": "warned"}
+
+
+def compiled(name: str) -> str:
+    """The text of a program of the corpus for v5e."""
+    rows = map(json.loads, gzip.decompress(PROGRAMS.read_bytes()).splitlines())
+    return next(str(row["text"]) for row in rows if (row["name"], row["target"]) == (name, "v5e"))
+
+
+def test_a_fusion_without_operands_has_the_result_of_its_computation() -> None:
+    """Found by 931 mutants of the corpus: nothing was compared of a fusion that is given nothing."""
+    text = compiled("fourier")
+    fusion = re.search(r"= (f32)\[[\d,]+\]\S* fusion\(\)", text)
+    assert fusion is not None
+    word, found = verdict(text, f"{text[: fusion.start(1)]}bf16{text[fusion.end(1) :]}")
+    assert word == "denied"
+    assert "contradiction" in {each.question for each in found}
+
+
+def test_a_bitcast_between_layouts_that_are_written_otherwise_is_the_old_one() -> None:
+    """Found by 421 edits of nothing; one to another order of the same array is another."""
+    text = compiled("all_to_all")
+    assert verdict(text, text.replace("{1,0:T(8,128)}", "{1,0:T(8,128)(1,128)}"))[0] == "green"
+    cast = re.search(r"\{1,0:T\(8,128\)\S*(?= bitcast\()", text)
+    assert cast is not None
+    assert verdict(text, f"{text[: cast.start()]}{{0,1:T(8,128)}}{text[cast.end() :]}")[0] == "denied"

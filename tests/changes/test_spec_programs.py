@@ -181,6 +181,12 @@ def test_two_compilers(folder: Path) -> None:
     (same,) = run(folder, twice)
     assert same.code == 0, same.out
     assert "1 programs compiled with each" in same.out
+    (folder / "a.hlo").write_text("HloModule m, entry_computation_layout={()->f32[]}\n")
+    function, done = run(folder, [*twice, "model:step"], [*twice, "a.hlo"])
+    assert (function.code, done.code) == (2, 2)
+    assert "model:step is no file; of a function give a spec file that names the program" in function.err
+    assert "{function: 'model:step', args: ['bf16[8,128]'], target: v5e}" in function.err
+    assert "a.hlo is compiled already" in done.err
     assert ran(folder) == {"old"}
 
 

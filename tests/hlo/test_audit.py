@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from layoutproof.core.result import Verdict
-from layoutproof.hlo import bitcasts
+from layoutproof.hlo import bitcasts, followed
 from layoutproof.hlo.audit import audit, audit_events, audit_file
 from layoutproof.hlo.found import Audit
 from layoutproof.hlo.report import as_json, as_text
 from layoutproof.hlo.shapes import Array, Shapes, read_array
 from layoutproof.hlotext.lines import events, read_hlo
+from layoutproof.programs.reading import record_of
 from tests.hlo.dumps import SMALL, dump_on_cpu
 from tests.recorded import DUMPS, dump
 
@@ -365,3 +366,54 @@ def test_what_the_user_chooses_and_what_the_compiler() -> None:
     text = as_text(audited(temporary))
     assert "a temporary, laid out by the compiler; its shape is that of model.py:7" in text
     assert "candidate" not in text
+
+
+WASTEFUL = """HloModule m, is_scheduled=true, num_partitions=4
+
+ENTRY %main (p: f32[4,8]) -> f32[16,2] {{
+  %p = f32[4,8]{{1,0}} parameter(0){sharding}
+  %id = u32[] partition-id()
+  %n = s32[] convert(%id)
+  %two = s32[] constant(2)
+  %at = s32[] multiply(%n, %two)
+  %zero = s32[] constant(0)
+  %g = f32[16,8]{{1,0}} all-gather(%p), channel_id=1{groups}, dimensions={{0}}, use_global_device_ids=true
+  ROOT %s = f32[16,2]{{1,0}} dynamic-slice(%g, %zero, %at), dynamic_slice_sizes={{16,2}}
+}}
+"""
+
+
+def wasteful(sharding: str = "{devices=[4,1]<=[4]}", groups: str = "[1,4]<=[4]") -> str:
+    said = f", sharding={sharding}" if sharding else ""
+    return WASTEFUL.format(sharding=said, groups=f", replica_groups={groups}")
+
+
+def test_what_a_reshard_receives_and_needs() -> None:
+    """Columns of all rows: of 16 x 2 a device has 4 x 2, and gathers 12 x 8. Unknown where no sharding is said."""
+    found = audited(wasteful())
+    assert "%g" not in as_text(found)
+    assert "  reshards: 1 receive more than is needed" in as_text(found)
+    assert "    g: each device receives 384 bytes, 96 would do\n               first g (line 10)" in as_text(found)
+    (one,) = as_json([found])["results"][0]["reshards"]
+    assert (one["collectives"], one["received"], one["needed"], one["unknown"]) == (["g"], 384, 96, "")
+    assert found.exit_code == 0
+    unsaid = audited(wasteful(sharding=""))
+    assert "what would do is unknown: nobody says which devices hold the same of p" in as_text(unsaid)
+    (one,) = as_json([unsaid])["results"][0]["reshards"]
+    assert (one["received"], one["needed"]) == (384, None)
+    # found by leaving out use_global_device_ids: the numbers then count replicas, of which there is one
+    foreign = as_text(audited(wasteful(groups="[1,4]<=[4]").replace(", use_global_device_ids=true", "")))
+    assert "what would do is unknown: g names a device that the program, which runs on 4, has not" in foreign
+
+
+def test_a_program_of_too_many_instructions_says_that_nothing_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a record and of an audit; where nothing is sent there is nothing to say."""
+    text = wasteful()
+    monkeypatch.setattr(followed, "MOST_FOLLOWED", 7)
+    why = "the program has 8 instructions, and those of more than 7 are not followed"
+    assert why in as_text(audited(text))
+    (one,) = record_of(text.splitlines(keepends=True)).reshards
+    assert (one.place.instruction, one.collectives, one.needed, one.why) == ("g", ("g",), None, why)
+    quiet = text.replace("all-gather(%p)", "broadcast(%zero)").replace(", dimensions={0}", ", dimensions={}")
+    assert record_of(quiet.splitlines(keepends=True)).reshards == ()
+    assert "reshards" not in as_text(audited(quiet))
