@@ -15,12 +15,16 @@ from math import prod
 from layoutproof.core.errors import shorten
 from layoutproof.hardware.tpu_tiles import LANES, SUBLANES
 from layoutproof.messages.explanation import Explanation, joined
-from layoutproof.messages.pasted import Line, search
+from layoutproof.messages.pasted import Line, search, unwrapped
 
 _TYPE = r"(?:vector|memref)<((?:\d+x)+)(\w+)"
 _CAST = re.compile(rf"\({_TYPE}[^)]*?\) -> {_TYPE}")
 _OPERATION = re.compile(r'"(\w+\.\w+)"\(')
 _LOCATION = re.compile(r'"([^"\s]+\.py)":(\d+)')
+_OTHER = re.compile(r"Mosaic failed to compile TPU kernel: *(\S.*)|The MLIR operation involved")
+"""What begins an error of Mosaic; the line after it names the operation."""
+_NOT_KNOWN = "this error of Mosaic is not known here; layoutproof kernels --compile asks today's compiler of the kernel"
+_ONLY_THE_OPERATION = "what is wrong stands before the operation: paste the line 'Mosaic failed to compile ..' too"
 _AFTER = 14
 """Lines after a message in which its operation and location stand."""
 
@@ -40,7 +44,16 @@ def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
     lines: of the text.  target: not looked at.
     """
     seen = set()
+    other: Explanation | None = None
     for at, line in enumerate(lines):
+        unknown = _OTHER.search(line.text)
+        if unknown is not None and other is None:
+            block = "\n".join(each.text for each in lines[at : at + _AFTER])
+            said = shorten(line.text[unknown.start() :].strip(), 160)
+            why = _ONLY_THE_OPERATION if unknown[1] is None else _NOT_KNOWN
+            other = Explanation("Mosaic", line.number, said, "", why, notes=_notes(block))
+        if not _KNOWN.search(unwrapped(lines, at)):
+            continue
         for pattern, explain in _KINDS:
             match = search(pattern, lines, at)
             if match is None:
@@ -55,6 +68,8 @@ def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
                     "Mosaic", line.number, said, told.cause, told.reason, fixes=told.fixes, notes=_notes(block)
                 )
             break
+    if not seen and other is not None:
+        yield other
 
 
 def _notes(block: str) -> tuple[str, ...]:
@@ -266,6 +281,40 @@ def _integers(match: re.Match[str], block: str) -> Told:
     )
 
 
+def _only_32_bits(match: re.Match[str], block: str) -> Told:
+    found = re.search(rf"\({_TYPE}", block)
+    given = f", and got {found[2]}" if found else ""
+    wide = "int32" if found and found[2].startswith(("i", "u", "s")) else "float32"
+    operation = _OPERATION.search(block)
+    what = f"{operation[1]} is" if operation else "this operation is"
+    return Told(
+        f"{what} there for elements of 32 bits in that compiler{given}",
+        (
+            f"cast before it: x.astype(jnp.{wide}), and back after it",
+            "or use a newer libtpu: 0.0.52 takes vector.extract of bf16[2,4,128]",
+        ),
+    )
+
+
+def _no_instructions(match: re.Match[str], block: str) -> Told:
+    return Told(
+        f"the compiler has no instructions for {match[1]} as this kernel uses it",
+        (f"compute what becomes {match[1]} outside of the kernel, or with other operations",),
+    )
+
+
+def _does_not_verify(match: re.Match[str], block: str) -> Told:
+    found = re.search(r'"[\w.]+"\([^)]*\).*?: \((vector<[^>]*>|\w+)\) -> (vector<[^>]*>|\w+)', block)
+    types = f" ({found[1]} to {found[2]})" if found else ""
+    return Told(
+        f"JAX lowers a line of the kernel to a {match[1]}{types} that breaks a rule of its own: {match[2].strip()}",
+        (
+            "in the line that the message names, cast to float32 before the operation and back after it",
+            "or use a newer JAX: it is JAX that makes the operation",
+        ),
+    )
+
+
 def _scalar_store(match: re.Match[str], block: str) -> Told:
     return Told(
         "VMEM holds vectors; a single number cannot be stored there",
@@ -328,8 +377,13 @@ _KINDS: tuple[tuple[re.Pattern[str], Explain], ...] = (
     (re.compile(r"Unsupported input data type in matrix multiplication"), _operand_type),
     (re.compile(r"Invalid vector type for load"), _float16),
     (re.compile(r"Only vector<i16> and vector<i32> are supported, but got '?(\w+)"), _integers),
+    (re.compile(r"Only 32-bit types supported"), _only_32_bits),
+    (re.compile(r"failed to legalize operation '([\w.]+)'"), _no_instructions),
+    (re.compile(r"'([a-z]\w*\.\w+)' op failed to verify that ([^\n]+)"), _does_not_verify),
     (re.compile(r"Cannot store scalars to VMEM"), _scalar_store),
     (re.compile(r"Unimplemented primitive in Pallas TPU lowering for \w+: (\w+)"), _unimplemented),
     (re.compile(r"Non-trivial layouts unsupported"), _nontrivial),
     (re.compile(r"Unsupported TPU device kind: cpu"), _device_kind),
 )
+_KNOWN = re.compile("|".join(f"(?:{pattern.pattern})" for pattern, _ in _KINDS))
+"""Any of them: most lines of a log are none, and are read once."""

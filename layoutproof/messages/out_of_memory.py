@@ -32,6 +32,9 @@ _FIELD = re.compile(r"\s*(Operator|Shape|Unpadded size|Extra memory due to paddi
 _NAME = re.compile(r'op_name="([^"]*)"?')
 _WHERE = re.compile(r'source_file="([^"]*)" source_line=(\d+)')
 _COPY = re.compile(r"= (?:\S+ )?copy\((\w+\[[^\]]*\](?:\{[^}]*\})?)")
+_BUFFER = re.compile(
+    rf"Attempting to (allocate|reserve) {SIZE}.{{0,60}}?That was not possible\. There are {SIZE} free", re.DOTALL
+)
 _SHARED = re.compile(r"Shared memory size limit exceeded: requested (\d+), available: (\d+)")
 _OWN = re.compile(r"%?(?:[a-z_]*fusion|reduce|copy|convolution|dot|sort|scatter|gather|transpose)[\w\-]*(?:\.\d+)*$")
 """Names that XLA gives its own operations; a kernel has the name of its function."""
@@ -97,7 +100,12 @@ def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
         if report.key not in seen:
             seen.add(report.key)
             yield _explained(report, target)
-    for line in lines:
+    buffers = set()
+    for at, line in enumerate(lines):
+        found = search(_BUFFER, lines, at)
+        if found is not None and found[0] not in buffers:
+            buffers.add(found[0])
+            yield _buffer(line, found)
         if match := _SHARED.search(line.text):
             yield _shared_memory(line, int(match[1]), int(match[2]))
 
@@ -156,7 +164,7 @@ def _explained(report: _Report, target: str | None) -> Explanation:
     cause, fixes = (_vmem if space == "VMEM" else _hbm)(report, arrays)
     if cause:
         return Explanation(f"out of {space}", report.line, report.said, cause, "", arrays, fixes, tuple(notes))
-    reason = "the message lists no allocation"
+    reason = "no shape of what is listed is in it" if report.allocations else "the message lists no allocation"
     needs = "paste what follows it, from 'Largest program allocations' on"
     kind = f"out of {space}"
     return Explanation(kind, report.line, report.said, "", f"{reason}; {needs}", arrays, fixes, tuple(notes))
@@ -182,12 +190,10 @@ def _hbm(report: _Report, arrays: tuple[Array, ...]) -> tuple[str, tuple[str, ..
         return f"the arguments alone take {human(arguments)}", (*steps, how)
     if 0 < over <= report.lost:
         return f"fragmentation: {human(report.lost)} lie between allocations, {human(over)} are too many", steps
-    if listed:
-        worst = max(arrays, key=lambda each: each.size * each.count, default=None)
+    if listed and arrays:
+        worst = max(arrays, key=lambda each: each.size * each.count)
         kinds = sorted({each.kind for each in arrays if each.kind})
-        what = (
-            f"{worst.count} x {worst.shape} take {human(worst.size * worst.count)}" if worst else "no shape is printed"
-        )
+        what = f"{worst.count} x {worst.shape} take {human(worst.size * worst.count)}"
         more = f"; {share}" if extra else "; none of it is padding"
         way = {"HLO temp": "temporaries: rematerialise, split the batch, or shard the dimension that is largest"}
         return f"the listed arrays themselves ({joined(kinds) or 'allocations'}): {what}{more}", (
@@ -259,6 +265,26 @@ def _arrays(allocations: Iterable[_Allocation], target: str | None) -> tuple[tup
         kind = re.sub(r"[^\w ].*", "", fields.get("Allocation type", "")).strip()
         found.append(array(shape, printed, target, made_by="; ".join(by), kind=kind, count=len(same)))
     return tuple(found), max(0, len(ordered) - MOST_ARRAYS)
+
+
+def _buffer(line: Line, match: re.Match[str]) -> Explanation:
+    """What a running program asked of HBM and did not get."""
+    asked, free = size_of(match[2] + match[3]), size_of(match[4] + match[5])
+    what = "the temporaries of a program that is loaded" if match[1] == "reserve" else "one array"
+    if asked > free:
+        cause = f"while running: {what} takes {human(asked)}, and {human(free)} are free, {human(asked - free)} too few"
+    else:
+        cause = f"while running: {what} takes {human(asked)}, and no piece of the {human(free)} free is as long"
+    return Explanation(
+        "out of HBM",
+        line.number,
+        shorten(line.text.strip(), 160),
+        cause.replace("temporaries of a program that is loaded takes", "temporaries of a program that is loaded take"),
+        fixes=(
+            "what lives takes the rest: donate what a step replaces (donate_argnums), delete what is not used again",
+            "jax.live_arrays() lists what lives; layoutproof compile says what a program takes with its arguments",
+        ),
+    )
 
 
 def _shared_memory(line: Line, asked: int, there: int) -> Explanation:

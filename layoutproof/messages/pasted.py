@@ -65,5 +65,14 @@ def search(pattern: re.Pattern[str], lines: Sequence[Line], at: int) -> re.Match
     first = lines[at].text
     match = pattern.search(first)
     if match is None:
-        match = pattern.search(" ".join([first, *(line.text.strip() for line in lines[at + 1 : at + WRAPPED])]))
+        match = pattern.search(unwrapped(lines, at))
     return match if match is not None and match.start() < len(first) else None
+
+
+def unwrapped(lines: Sequence[Line], at: int) -> str:
+    """A line and those over which its sentence may go, as one.
+
+    >>> unwrapped(lines_of("out of memory in\\n  memory space hbm"), 0)
+    'out of memory in memory space hbm'
+    """
+    return " ".join([lines[at].text, *[line.text.strip() for line in lines[at + 1 : at + WRAPPED]]])

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from layoutproof.core.errors import LayoutError
 from layoutproof.messages import mosaic, out_of_memory, resharding, shapes
 from layoutproof.messages.explanation import Explanation
 from layoutproof.messages.pasted import lines_of
 
+_NAME = re.compile(r"\S{1,200}\.\w{1,6}")
+"""How a file may be called."""
 MOST_BYTES = 64 << 20
 """Of a text that is read."""
 
@@ -30,13 +34,16 @@ def read(text: str, target: str | None = None) -> tuple[Explanation, ...]:
     """
     if len(text) > MOST_BYTES:
         raise LayoutError(f"{len(text)} characters are pasted; at most {MOST_BYTES} are read: cut it to the message")
+    if not text.strip():
+        raise LayoutError("nothing is pasted: the text is empty")
     lines = lines_of(text)
     found = [each for reader in (out_of_memory, resharding, mosaic) for each in reader.read(lines, target)]
     found = found or list(shapes.read(lines, target))
     if not found:
+        absent = "; there is no file of that name" if _NAME.fullmatch(text.strip()) else ""
         raise LayoutError(
             "nothing in the text is known: no out-of-memory report, resharding warning, error of Mosaic, line of HLO "
-            "or MLIR, or shape",
+            f"or MLIR, or shape{absent}",
             text=text[:200],
         )
     return tuple(sorted(found, key=lambda each: each.line))

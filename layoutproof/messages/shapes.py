@@ -7,7 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.result import Verdict
+from layoutproof.hlo import bitcasts, copies
 from layoutproof.hlo.fixes import DEFAULT_TARGET
+from layoutproof.hlo.shapes import read_array
 from layoutproof.messages.arrays import WORTH, array
 from layoutproof.messages.explanation import Array, Explanation, human
 from layoutproof.messages.pasted import Line
@@ -17,6 +20,12 @@ _SHAPE = re.compile(r"\b([a-z]+\d*\w*)\[((?:<=)?\d[\d,<=]*|)\](\{[^}\s]*\})?")
 _MLIR = re.compile(r"\b(?:tensor|memref|vector)<((?:\d+x)*)([a-z]+\d*\w*)((?:,[^<>]*(?:<[^<>]*>[^<>]*)*)?)>")
 _TILED = re.compile(r"#tpu\.tiled<\((\d+(?:,\s*\d+)*)\)((?:\(\d+(?:,\s*\d+)*\))*)")
 _ELEMENTS = {"i": "s", "ui": "u", "si": "s", "index": "s32", "i1": "pred"}
+
+_MOVES = re.compile(
+    r"= (\w+\[[\d,]*\]\{[^}\s]*\}) (copy|transpose|reshape|bitcast)\((\w+\[[\d,]*\]\{[^}\s]*\})[^()]*\)"
+    r"(?:, dimensions=\{([\d,]*)\})?"
+)
+"""An operation that keeps values, with the layouts of its result and operand."""
 
 MOST = 20
 """Shapes of a text that are explained."""
@@ -81,7 +90,36 @@ def _explained(line: Line, arrays: tuple[Array, ...]) -> Explanation:
     else:
         cause = f"{human(worst.size)}, of which {human(worst.size - worst.unpadded)} are padding"
     ways = tuple(f"{each.shape}: {way}" for each in arrays for way in each.fixes)
-    return Explanation("shape", line.number, said, cause, "", arrays, ways)
+    return Explanation("shape", line.number, said, cause, "", arrays, ways, _notes(line.text))
+
+
+def _notes(text: str) -> tuple[str, ...]:
+    """What a line of HLO or MLIR says besides its shapes."""
+    notes = [f"the {match[2]} {_moved(match)}" for match in _MOVES.finditer(text)]
+    if "vector<" in text:
+        notes.append("a vector is in registers, laid out as the compiler likes: the sizes are an array's of that shape")
+    return tuple(notes)
+
+
+def _moved(match: re.Match[str]) -> str:
+    """What an operation that keeps values does to bytes, proved."""
+    try:
+        result, operand = read_array(match[1]), read_array(match[3])
+        if match[2] == "bitcast":
+            found = bitcasts.judge(operand, result)
+            if found.verdict is Verdict.PROVED:
+                return f"moves no byte, proved: {found.how}" if found.how else "moves no byte, proved"
+            return f"is {found.verdict.value} as one: {found.reason}"
+        permutation = None if match[4] is None else tuple(int(d) for d in match[4].split(",") if d)
+        move = copies.judge(match[2], operand, result, permutation)
+    except (LayoutError, ValueError) as error:
+        return f"is not judged: {error}"
+    return {
+        "relayout": f"moves elements to another layout: {human(move.size)} read and written together",
+        "space": f"moves the array to another memory space, laid out as before: {human(move.size)} read and written",
+        "same": f"makes a second array just like the first: {human(move.size)} read and written together",
+        "free": "moves no byte, proved",
+    }.get(move.kind, f"is not decided: {move.reason}")
 
 
 def _times(one: Array) -> str:

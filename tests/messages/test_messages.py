@@ -97,7 +97,8 @@ def test_a_report_that_is_printed_twice_is_explained_once() -> None:
 
 
 def test_two_messages_in_one_log_are_two() -> None:
-    both = lp.why(CASES[0]["text"] + "\n\n" + CASES[-1]["text"])
+    (warning,) = [case["text"] for case in CASES if case["thread"] == "alpa-projects/alpa#701"]
+    both = lp.why(CASES[0]["text"] + "\n\n" + warning)
     assert [message.kind for message in both.messages] == ["out of HBM", "involuntary full rematerialization"]
     assert [message.line for message in both.messages] == [1, CASES[0]["text"].count("\n") + 3]
 
@@ -151,6 +152,81 @@ def test_the_least_that_a_reshard_moves() -> None:
 )
 def test_a_line_or_a_shape_is_explained(text: str, said: str) -> None:
     assert said in explained(text).cause
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "%c = f16[2,128,128]{2,1,0} copy(f16[2,128,128]{1,2,0} %b)",
+            "the copy moves elements to another layout: 128.0K",
+        ),
+        ("%c = f32[8]{0} copy(f32[8]{0} %b)", "the copy makes a second array just like the first: 64B"),
+        ("%c = f32[8]{0:S(1)} copy(f32[8]{0} %b)", "the copy moves the array to another memory space"),
+        ("%t = f32[5,3]{0,1} transpose(f32[3,5]{1,0} %b), dimensions={1,0}", "the transpose moves no byte, proved"),
+        ("%t = f32[5,3]{1,0} transpose(f32[3,5]{1,0} %b), dimensions={1,0}", "the transpose moves elements to another"),
+        ("%r = f32[4,4]{1,0} reshape(f32[16]{0} %b)", "the reshape moves no byte, proved"),
+        ("%r = f32[1,6,2]{2,1,0} bitcast(f32[1,2,6]{1,2,0} %b)", "the bitcast moves no byte, proved: "),
+        ("%r = f32[6,2]{1,0:T(8,128)} bitcast(f32[12]{0:T(128)} %b)", "the bitcast is refuted as one: 512 bytes"),
+    ],
+)
+def test_a_line_that_keeps_values_says_what_moves(line: str, said: str) -> None:
+    """Copies, transposes, reshapes and bitcasts whose operand is printed with its layout."""
+    (note,) = explained(line).notes
+    assert note.startswith(said)
+
+
+def test_memory_that_is_not_there_while_running() -> None:
+    """More than is free, or no piece as long; a program's temporaries, or one array."""
+    text = (
+        "RESOURCE_EXHAUSTED: Error loading program: Attempting to reserve 2.50G at the bottom of memory. That was not "
+    )
+    text += "possible. There are {} free, 0B reserved, and 1.00G reservable."
+    less, pieces = explained(text.format("1.00G")), explained(text.format("3.00G"))
+    assert less.cause.endswith("a program that is loaded take 2.50G, and 1.00G are free, 1.50G too few")
+    assert pieces.cause.endswith("take 2.50G, and no piece of the 3.00G free is as long")
+    assert [each.kind for each in (less, pieces)] == ["out of HBM"] * 2
+
+
+def test_half_a_message_is_no_answer() -> None:
+    """A report that is cut off above its first shape: unknown, with what to paste; nothing is said of its padding."""
+    (text,) = [case["text"] for case in CASES if case["thread"] == "erfanzar/EasyDeL#166"]
+    for cut, reason in ((text.index("1. Size"), "lists no allocation"), (text.index("Shape: "), "no shape of what is")):
+        message = explained(text[:cut])
+        assert (message.kind, message.cause) == ("out of HBM", "")
+        assert reason in message.reason
+        assert lp.why(text[:cut]).exit_code == 3
+    assert lp.why(text).exit_code == 0
+
+
+def test_what_is_no_text_and_no_file() -> None:
+    for text, said in (("", "the text is empty"), (" \n", "the text is empty"), ("job.log", "no file of that name")):
+        done = run(text)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert said in done.stderr
+    assert "no file of that name" not in run("hello").stderr
+
+
+def test_an_error_of_mosaic_that_is_not_known_is_unknown() -> None:
+    """Not bad input, and no sizes of registers in place of an answer; beside a known one it says nothing."""
+    head = "INTERNAL: Mosaic failed to compile TPU kernel: something new"
+    operation = '\nThe MLIR operation involved:\n  %1 = "vector.new"(%0) : (vector<8x128x2xbf16>) -> vector<8x128xbf16>'
+    for text, why in (
+        (head, "is not known here"),
+        (head + operation, "is not known here"),
+        (operation, "paste the line"),
+    ):
+        message = explained(text)
+        assert (message.kind, message.cause, message.arrays) == ("Mosaic", "", ())
+        assert why in message.reason
+        assert lp.why(text).exit_code == 3
+    known = explained(f"{head}\nINTERNAL: Mosaic failed to compile TPU kernel: Only 32-bit types supported{operation}")
+    assert known.cause == "vector.new is there for elements of 32 bits in that compiler, and got bf16"
+
+
+def test_a_vector_of_registers_is_no_array_of_memory() -> None:
+    (note,) = explained("%1 = vector.load %0 : vector<8x100xf32>").notes
+    assert "in registers" in note
 
 
 def test_a_shape_that_is_padded_comes_with_what_would_do() -> None:
