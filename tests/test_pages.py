@@ -42,9 +42,10 @@ def test_each_command_prints_what_stands_below_it(page: str, tmp_path: Path) -> 
     assert wrong == []
 
 
-def test_the_python_of_the_first_page() -> None:
+@pytest.mark.parametrize("page", ["index.md", "howto/python.md"])
+def test_the_python_of_a_page(page: str) -> None:
     """Each line runs, and each comment begins with the value."""
-    text = (ROOT / "docs" / "index.md").read_text("utf-8")
+    text = (ROOT / "docs" / page).read_text("utf-8")
     source = text.partition("```python\n")[2].partition("```")[0]
     assert wrong_examples(source) == []
 
@@ -58,7 +59,7 @@ checks: [{injective: "f32[8]"}]
 ```console
 $ layoutproof check a.yaml
 1 claim as stated: 1 proved; 0.1 s
-$ layoutproof ask injective "f32[0]"
+$ layoutproof ask injective "f32[0]{0}"
 ...
   because  vacuous: the array has no elements
 ```
@@ -72,6 +73,6 @@ def test_a_page_that_is_wrong_is_found(tmp_path: Path) -> None:
     assert [matches(said.lines, out) for said, out in zip(consoles(PAGE), lines, strict=True)] == [True, True]
     for wrong in (PAGE.replace("1 proved", "2 proved"), PAGE.replace("...\n", "")):
         assert not all(matches(said.lines, out) for said, out in zip(consoles(wrong), lines, strict=True))
-    empty = '```console\n$ layoutproof ask injective "f32[8]"\n```\n'
+    empty = '```console\n$ layoutproof ask injective "f32[8]{0}"\n```\n'
     assert consoles(filled(empty, tmp_path))[0].lines[0].split() == ["proved", "injective", "f32[8]{0}"]
     assert doctest.testmod(console_pages).failed == 0

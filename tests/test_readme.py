@@ -13,7 +13,8 @@ from layoutproof.cli import main as cli
 from layoutproof.specs.check import run
 from layoutproof.specs.spec import loads
 
-README = (Path(__file__).resolve().parents[1] / "README.md").read_text()
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text()
 
 
 def block(language: str) -> str:
@@ -57,11 +58,19 @@ def test_the_spec_file() -> None:
     """It is read without a mistake, and every check in it comes out as it says."""
     checks, errors = loads(block("yaml"))
     assert errors == []
-    assert len(checks) == 6
+    assert len(checks) == 3
     assert [outcome for outcome in map(run, checks) if outcome.status != "as expected"] == []
+
+
+def test_it_is_short_and_its_links_lead_somewhere() -> None:
+    """A screen or two, with a picture; each link is to a file of the repository."""
+    assert len(README.splitlines()) <= 110
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", README)
+    assert any(link.endswith((".svg", ".png")) for link in links)
+    assert [link for link in links if not (ROOT / link).exists()] == []
 
 
 def test_the_table_of_commands() -> None:
     """Every command stands in it, and no other."""
-    named = re.findall(r"^\| `(\w+)[^`]*` \| ", README, re.MULTILINE)
+    named = re.findall(r"^\| \[`(\w+)[^`]*`\]\(docs/\S+\) \| ", README, re.MULTILINE)
     assert sorted(named) == cli.cli.list_commands(click.Context(cli.cli))

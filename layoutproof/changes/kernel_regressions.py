@@ -51,8 +51,9 @@ def worse(before: Answers, after: Answers, expected: Collection[tuple[str, str]]
         if any((name, verdict.value) in expected for name in (answer.question, ALL)):
             continue
         why = f"{answer.question} of {answer.subject}: {answer.reason}"
-        why += f"; {answer.fix}" if answer.fix and verdict is Verdict.REFUTED else ""
-        more: dict[str, Any] = {"counterexample": answer.counterexample, "decided_by": answer.decided_by}
+        more: dict[str, Any] = {
+            n: getattr(answer, n) for n in ("counterexample", "decided_by", "fix", "needs", "where")
+        }
         found.append(Finding("unknown" if verdict is Verdict.UNKNOWN else "refuted", "", why, verdict=verdict, **more))
     return found
 

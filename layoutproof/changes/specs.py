@@ -473,7 +473,8 @@ def _verdicts(claimed: Claimed, new: Check) -> list[Finding]:
         why = f"{_claimed(old)} was {was}, now it is {now}" + (f": {_why(outcome)}" if _why(outcome) else "")
         point = result.counterexample if result is not None else None
         verdict = Verdict.UNKNOWN if now == "unknown" else Verdict.REFUTED
-        return [Finding("lost", "", why, counterexample=point, decided_by=by, verdict=verdict, **sides)]
+        more = {name: getattr(outcome.finding, name) for name in ("fix", "needs", "where")}
+        return [Finding("lost", "", why, counterexample=point, decided_by=by, verdict=verdict, **sides, **more)]
     if now in _GREEN and was not in _GREEN:
         return [Finding("gained", "", f"{_claimed(old)} was {was}, now it is {now}", decided_by=by, **sides)]
     if first is not None and first.finding.verdict is not Verdict.PROVED:

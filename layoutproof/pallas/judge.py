@@ -310,11 +310,10 @@ def summary(name: str, kernel: Kernel, findings: Sequence[Finding]) -> Finding:
     if not weighty:
         return unasked(name, kernel)
     worst = min(weighty, key=lambda f: f.verdict)
-    fix = f"; fix: {worst.fix}" if worst.fix else ""
     part = f"{worst.question}: " if worst.question != name else ""
-    reason = part + worst.reason + fix if worst.reason else ""
+    reason = part + worst.reason if worst.reason else ""
     # what is asked by its name decides, whatever it is worth among others
-    return replace(worst, question=name, subject=str(kernel), reason=reason, fix="", severity="error")
+    return replace(worst, question=name, subject=str(kernel), reason=reason, severity="error")
 
 
 def kernel_of(value: object, asked: str) -> Kernel:

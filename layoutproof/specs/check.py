@@ -163,7 +163,8 @@ def _outcome(
     """The outcome of a check, of which `verdict` says whether it is as stated."""
     at: dict[str, Any] = {"verdict": verdict, "bad_input": bad_input, "after": " , ".join(check.texts)}
     if answer is not None:
-        for name in ("counterexample", "figures", "decided_by", "scope", "assumes"):
+        told = ("counterexample", "figures", "decided_by", "scope", "assumes")
+        for name in told if verdict is Verdict.PROVED else (*told, "fix", "needs", "where"):
             at[name] = getattr(answer, name)
     where = (check.file, check.file, check.line, check.column)
     return Outcome(Finding(check.kind, check.title, reason, *where, **at), found, check, answer)

@@ -189,6 +189,11 @@ class SpecFile(Model):
         examples=[[{"injective": "scores"}]],
         json_schema_extra={"minItems": 1},
     )
+    gate: dict[str, Any] = Field(
+        {},
+        description="Rules of the gate for this file, class to severity; `layoutproof gate` reads them, no check does.",
+        examples=[{"grew": "warn, deny above 2%"}],
+    )
 
 
 class CheckModel(Model):
@@ -486,18 +491,35 @@ def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a spec file, for editors.
 
     >>> list(json_schema()["properties"])
-    ['source', 'layouts', 'kernels', 'programs', 'checks']
+    ['source', 'layouts', 'kernels', 'programs', 'checks', 'gate']
     """
     whole = SpecFile.model_json_schema()
     definitions = {kind: model_of(kind).model_json_schema(by_alias=True) for kind in kinds()}
     whole["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     whole["title"] = "layoutproof spec"
-    whole["properties"]["checks"]["items"] = {"anyOf": [{"$ref": f"#/$defs/{kind}"} for kind in definitions]}
+    whole["properties"]["checks"]["items"] = _one_kind(definitions)
     whole["properties"]["layouts"]["propertyNames"] = {"pattern": f"^{NAME.pattern}$"}
     whole["properties"]["kernels"]["additionalProperties"] = KernelModel.model_json_schema()
     whole["properties"]["programs"]["additionalProperties"] = ProgramModel.model_json_schema(by_alias=True)
     whole["$defs"] = definitions
     return {**_referring(whole), "$defs": {**_referring(definitions), "any_layout": _layout_schema()}}
+
+
+def _one_kind(definitions: dict[str, Any]) -> dict[str, Any]:
+    """A check has one of the kinds as a key, and what else it may say is that kind's.
+
+    Each kind is a condition of its own, so that a validator names the wrong key or value; of alternatives it could only
+    say that none fits.
+    """
+    return {
+        "type": "object",
+        "properties": {
+            kind: {"description": one["description"], "examples": one["properties"][kind]["examples"]}
+            for kind, one in definitions.items()
+        },
+        "anyOf": [{"required": [kind]} for kind in definitions],
+        "allOf": [{"if": {"required": [kind]}, "then": {"$ref": f"#/$defs/{kind}"}} for kind in definitions],
+    }
 
 
 def _layout_schema() -> dict[str, Any]:

@@ -546,13 +546,21 @@ MODELS: Mapping[str, type[Model]] = {"kernel": KernelSearch, "trace": TraceSearc
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a search file, for editors.
 
-    >>> [list(one) for one in json_schema()["anyOf"]]
-    [['$ref'], ['$ref'], ['$ref']]
+    Which of the three kinds a file is, `kernel` and `trace` say: conditions, so that a validator names the wrong key
+    or value; of alternatives it could only say that none fits.
+
+    >>> json_schema()["if"], list(json_schema()["then"])
+    ({'required': ['kernel']}, ['$ref'])
     """
     from pydantic.json_schema import models_json_schema
 
     refs, whole = models_json_schema([(model, "validation") for model in MODELS.values()])
     whole["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     whole["title"] = "layoutproof search"
-    whole["anyOf"] = list(refs.values())
+    kernel, trace, arrays = (refs[model, "validation"] for model in MODELS.values())
+    whole["type"] = "object"
+    said = {kind: model.model_fields[kind] for kind, model in MODELS.items() if kind in model.model_fields}
+    whole["properties"] = {k: {"description": f.description, "examples": f.examples} for k, f in said.items()}
+    whole |= {"if": {"required": ["kernel"]}, "then": kernel}
+    whole["else"] = {"if": {"required": ["trace"]}, "then": trace, "else": arrays}
     return whole

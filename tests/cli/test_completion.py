@@ -1,4 +1,4 @@
-"""Completion in the real shells, as the README says to set it up; and what completes without importing a command."""
+"""Completion in the real shells, set up as docs/howto/editor.md says; and what completes without an import."""
 
 from __future__ import annotations
 

@@ -221,6 +221,55 @@ def test_the_schema_can_fail(answers: Any, breakage: dict[str, Any]) -> None:
         jsonschema.Draft202012Validator(json_schema("ask")).validate(document)
 
 
+SHORT_KERNEL = KERNEL.replace("grid: [3]", "grid: [4]")
+PAST_KERNEL = KERNEL.replace("grid: [3]", "grid: [5]")
+PAST = "f32[256] blockspec (128,) (i) -> (i,) grid (3,)"
+FIXES: list[tuple[list[str], str]] = [
+    (["ask", "blocks_in_bounds", PAST], "use pl.cdiv(256, 128)"),
+    (["check", "grown.yaml"], "the array 4 blocks: use pl.cdiv(32, 8)"),
+    (["kernels", "grown.yaml"], "the array 4 blocks: use pl.cdiv(32, 8)"),
+    (["gate", "right", "wrong"], "the array 4 blocks: use pl.cdiv(32, 8)"),
+    (["why", "f32[1000,5]"], "reshaped to f32[5000]"),
+]
+"""Command lines whose answer has a fix, and what it says."""
+
+
+def fixes(found: Any) -> list[str]:
+    """What stands under `fix` and `fixes` anywhere in a document."""
+    if isinstance(found, list):
+        return [fix for part in found for fix in fixes(part)]
+    if not isinstance(found, dict):
+        return []
+    own = [found.get("fix", ""), *found.get("fixes", ())]
+    return [fix for fix in own if isinstance(fix, str) and fix] + fixes(list(found.values()))
+
+
+def reasons(found: Any) -> list[str]:
+    """Every reason in a document."""
+    parts = found if isinstance(found, list) else list(found.values()) if isinstance(found, dict) else []
+    own = [found["reason"]] if isinstance(found, dict) and isinstance(found.get("reason"), str) else []
+    return own + [reason for part in parts for reason in reasons(part)]
+
+
+def test_every_fix_that_is_shown_is_in_the_json(tmp_path: Path) -> None:
+    """Under its own key, word by word, and not inside of the reason; each command that has one says it as text, too."""
+    grown = PAST_KERNEL.replace("outputs_covered", "blocks_in_bounds")
+    right = SHORT_KERNEL.replace("outputs_covered", "blocks_in_bounds")
+    for name, text in (("grown.yaml", grown), ("right/a.yaml", right), ("wrong/a.yaml", grown)):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    lines = [line for line, _ in FIXES]
+    texts, _ = commands(tmp_path, *lines, seconds=120)
+    documents, _ = commands(tmp_path, *([*line, "--json"] for line in lines), seconds=120)
+    for (line, words), text, answer in zip(FIXES, texts, documents, strict=True):
+        document = json.loads(answer.out)
+        shown = [row.strip().removeprefix("fix").strip() for row in text.out.splitlines() if row.startswith("  fix ")]
+        assert shown, line
+        assert {fix for fix in shown if fix not in fixes(document)} == set(), line
+        assert any(words in fix for fix in fixes(document)), line
+        assert not any(fix in reason for fix in fixes(document) for reason in reasons(document)), line
+
+
 def test_every_key_of_a_finding_is_published() -> None:
     """A finding with everything in it has the keys of the model and no other."""
     whole = Finding("injective", "a", "why", "a.yaml", "a.yaml", 1, 2, Verdict.REFUTED, {"first": (0,)})

@@ -15,6 +15,7 @@ from layoutproof.specs.positions import read_file, read_yaml
 from layoutproof.specs.spec import Check, load, loads
 from layoutproof.specs.spec_model import FACTS, json_schema, kinds, model_of, options_of
 from layoutproof.specs.validation import keys_of
+from tests.schema_places import places
 
 SPECS = Path(__file__).resolve().parents[2] / "specs"
 
@@ -235,6 +236,55 @@ def test_every_shipped_spec_satisfies_the_schema_and_has_no_mistake() -> None:
         assert [error.message for error in validator.iter_errors(read_file(path).plain())] == []
 
 
+WHOLE = """\
+source: here
+layouts: {scores: "f32[3,5]{1,0:T(2,2)}"}
+kernels: {mm: {trace: "pkg.mod:mm", args: ["f32[8,128]"]}}
+programs: {step: {function: "pkg.mod:step", args: ["f32[8,128]"], target: v5e, mesh: {data: 2}, in: ["P('data')"]}}
+gate: {grew: "warn, deny above 2%"}
+checks:
+  - {padding: scores, at_most: 40%}
+  - {blocks_in_bounds: mm, target: v5e}
+  - {peak_memory: step, at_most: 12GiB}
+  - {collectives: step, kind: all-gather, at_most: 0 bytes}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        ("", "", ""),
+        ("source: here", "sauce: here", "1:1"),
+        ("{scores:", "{1scores:", "2:11"),
+        ("trace: ", "traces: ", "3:16"),
+        ('"pkg.mod:mm"', "mm", "3:23"),
+        ("mesh: {data: 2}", "mash: {data: 2}", "4:80"),
+        ("{data: 2}", "{data: two}", "4:93"),
+        ("gate: {", "gate: [{", "5:7"),
+        ("padding:", "paddin:", "7:5"),
+        ("at_most: 40%", "at_mots: 40%", "7:23"),
+        ("at_most: 12GiB", "at_most: [12GiB]", "9:34"),
+        (", at_most: 0 bytes", "", "10:5"),
+    ],
+)
+def test_an_editor_marks_what_is_planted_where_it_stands(old: str, new: str, place: str) -> None:
+    """A file with everything in it is right; one slip is found by the schema alone, at its line and column."""
+    spoiled = WHOLE.replace(old, new, 1) if old else WHOLE
+    spoiled = spoiled.replace('2%"}', '2%"}]') if "[{" in new else spoiled
+    found = places(json_schema(), spoiled)
+    # what is wrong about a mapping is said of the mapping: that a key is unknown there, and that another is missing
+    assert set(found) >= {place} if place else found == []
+    assert {each.partition(":")[0] for each in found} == ({place.partition(":")[0]} if place else set())
+
+
+def test_the_gates_rules_in_a_file_are_no_mistake_of_it() -> None:
+    """`check` leaves them to the gate; what is no mapping is none of its rules."""
+    text = 'checks: [{injective: "f32[8]"}]\ngate: {grew: warn}\n'
+    checks, errors = loads(text, "a.yaml")
+    assert (len(checks), errors) == (1, [])
+    assert mistakes(text.replace("{grew: warn}", "warn")) != []
+
+
 def test_the_schema_is_one_and_refuses_slips() -> None:
     """It is a valid schema, knows every kind, and refuses what only a typo away is right."""
     schema = json_schema()
@@ -287,3 +337,4 @@ def test_reader_and_schema_refuse_what_is_planted(check: str, place: str, words:
     if in_schema and "40 digits" not in words:
         document = read_yaml(with_check(check)).plain()
         assert not jsonschema.Draft202012Validator(json_schema()).is_valid(document)
+        assert places(json_schema(), with_check(check)) == [place]

@@ -19,6 +19,7 @@ from layoutproof.specs.validation import keys_of
 from layoutproof.tilings import search_model
 from layoutproof.tilings.file import problem_of
 from layoutproof.tilings.search_model import LARGEST, Kernel, Operand, Scratch
+from tests.schema_places import places
 
 ROOT = Path(__file__).resolve().parents[2]
 VALIDATOR = jsonschema.Draft202012Validator(search_model.json_schema())
@@ -155,6 +156,7 @@ def test_reader_and_schema_refuse_what_is_planted(
     assert "pydantic" not in str(caught.value)
     if "duplicate" not in words and "40 digits" not in words:
         assert VALIDATOR.is_valid(read_yaml(spoiled).plain()) is not in_schema
+        assert places(VALIDATOR.schema, spoiled) == [place] * in_schema
 
 
 @pytest.mark.fast
