@@ -59,3 +59,123 @@ KINDS = {
     "error": "The input is wrong.",
 }
 """Every class and what it means."""
+
+_ABOUT: tuple[tuple[str, str], ...] = (
+    (
+        "respelled same_bytes",
+        """Why it matters: most changes of a layout's text change nothing; a gate that stopped them would be
+switched off.
+Incident: layouts were compared as text, and one in which only dimensions of one element changed places was refused:
+https://github.com/jax-ml/jax/issues/25066
+Fix: nothing to do.
+Limits: the bytes are the same; how fast they are read is not asked.""",
+    ),
+    (
+        "moved reshaped",
+        """Why it matters: whatever reads these bytes by the old layout, a kernel, a saved array, another program,
+gets other elements.
+Incident: a layout changed in silence between two versions of jaxlib, and 1.5 ms became 8.5:
+https://github.com/openxla/xla/issues/47203
+Fix: change it back, or change all readers with it and approve the finding (`--approve`).
+Limits: who reads the array is not known from its layout.""",
+    ),
+    (
+        "abi relaid_parameter new_copy vanished_copy",
+        """Why it matters: a copy that only changes the layout reads and writes the whole array at each call, and
+nothing in the source says so.
+Incident: parameters were copied in every step, because their last dimension was no multiple of 128:
+https://github.com/vllm-project/tpu-inference/pull/3366
+Fix: pass the array in the layout that the program wants; `layoutproof hlo --try` compiles the candidates.
+Limits: by the compiled text; what overlaps with computing is not known.""",
+    ),
+    (
+        "grew shrank memory_space faster_memory peak_memory temporaries vmem",
+        """Why it matters: memory decides whether a program starts at all, and padding takes it in silence.
+Incident: 32 GiB for 1 GiB, because a dimension of 4 was the minor one:
+https://github.com/DifferentiableUniverseInitiative/flowpm/issues/27
+Fix: `layoutproof why SHAPE` computes what a shape costs and what would cost less.
+Limits: exact figures of the layout or of the compiler that is named; nothing was run.""",
+    ),
+    (
+        "resharded replicated new_collective grown_collective shrunk_collective regrouped exchanged_collective "
+        "vanished_collective devices",
+        """Why it matters: who holds what decides what devices send one another in each step.
+Incident: an all-to-all of 538 MB in each step: https://github.com/vllm-project/tpu-inference/pull/3499; weights on
+every chip in silence: https://github.com/vllm-project/tpu-inference/issues/3004
+Fix: state the sharding of what is exchanged, or change it back; docs/programs.md shows how to find what is sent and
+why.
+Limits: bytes, not time.""",
+    ),
+    (
+        "lost_exchange",
+        """Why it matters: a sum over devices that is not made any more leaves each device with its own part of it.
+Incident: wrong results from a sharding and a sum over devices:
+https://github.com/vllm-project/tpu-inference/issues/2248
+Fix: show that it is not needed (the input is replicated, or the sum is made elsewhere), and approve it.
+Limits: shapes only; values are not computed.""",
+    ),
+    (
+        "bitcast_refuted reordered contradiction unscheduled",
+        """Why it matters: a bitcast that moves elements is a miscompilation, and a dump with two layouts for one
+buffer is no program at all.
+Incident: XLA made a bitcast of a copy where a dimension has one element, and computed wrong numbers:
+https://github.com/openxla/xla/pull/18441
+Fix: dump the program again, whole and from one compilation; if it stays, report it to the compiler.
+Limits: by the text of the dump.""",
+    ),
+    (
+        "lost_donation new_donation",
+        """Why it matters: without the donation the program holds old and new at once; with a new one the caller's
+array is gone after the call.
+Incident: a reshape after which a buffer is no longer donated: https://github.com/jax-ml/jax/issues/11036
+Fix: donate the argument, with the layout and the shape of the result.
+Limits: what callers do with the array is not known.""",
+    ),
+    (
+        "estimated_cycles",
+        """Why it matters: it is what a compiler says of speed where there is no chip.
+Incident: a newer version of the compiler made programs slower, and the update was taken back:
+https://github.com/jax-ml/jax/issues/30627
+Fix: look at the copies, collectives and kernels of the same report first.
+Limits: comparable within one version of the compiler; no time was measured.""",
+    ),
+    (
+        "custom_call vanished_call kernel_body kernel reshaped_result operation operands constant program",
+        """Why it matters: the program computes something else, or computes it otherwise; no layout explains the
+difference.
+Incident: none is known to us that a gate would have stopped.
+Fix: if it is meant, approve it; if it is not, look at the line that the finding names.
+Limits: what is computed is not compared, only that it changed; both bodies of a kernel are judged.""",
+    ),
+    (
+        "lost refuted unknown error",
+        """Why it matters: what was relied on does not hold any more, or nobody knows.
+Incident: none is known to us that a gate would have stopped.
+Fix: that of the question which the finding names (`layoutproof explain QUESTION`).
+Limits: of what is claimed, and of stated kernels; what nobody claims is not asked.""",
+    ),
+    (
+        "loosened removed policy lock approval_added",
+        """Why it matters: a change that weakens the check which it would fail is the easiest way to a green build.
+Incident: none is known to us; it is the way by which any gate can be passed.
+Fix: keep the claim, or have somebody else approve that it goes.
+Limits: claims, rules and approvals in files; who may merge is up to the repository.""",
+    ),
+    (
+        "tightened gained added",
+        """Why it matters: more is demanded or proved than before; it is shown so that nobody has to ask.
+Incident: none is known to us.
+Fix: nothing to do.
+Limits: of what is claimed.""",
+    ),
+)
+
+
+def pages() -> dict[str, str]:
+    """The page of each class: what it means, why it matters, where it happened, what to do, what it does not say.
+
+    >>> pages()["moved"].splitlines()[0]
+    'An element is stored elsewhere.'
+    """
+    about = {kind: text for kinds, text in _ABOUT for kind in kinds.split()}
+    return {kind: f"{meaning}\n\n{about[kind]}" for kind, meaning in KINDS.items()}

@@ -122,6 +122,7 @@ def _held(report: Report) -> list[str]:
 def _entry(finding: Finding, number: int, opened: bool, pictures: str) -> str:
     rows = (
         ("because", escape(finding.reason)),
+        ("fix", escape(finding.fix)),
         ("before", _code(finding.before)),
         ("after", _code(finding.after)),
         ("counterexample", _code(show_point(finding.counterexample) if finding.counterexample else "")),

@@ -50,7 +50,8 @@ def _described(kind: str) -> str:
 
 
 def _result(finding: Finding, rule: int) -> dict[str, Any]:
-    sides = [f"{name}: {text}" for name, text in (("before", finding.before), ("after", finding.after)) if text]
+    said = (("fix", finding.fix), ("before", finding.before), ("after", finding.after))
+    sides = [f"{name}: {text}" for name, text in said if text]
     text = "\n".join([f"{finding.subject}: {finding.reason}", *sides])
     result: dict[str, Any] = {
         "ruleId": finding.question,

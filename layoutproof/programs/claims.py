@@ -144,6 +144,9 @@ def _peak_memory(of: _Question) -> Finding:
     these; `compiler_peak` is its own peak, which on TPU counts VMEM too and is no amount of HBM. The code, some MiB,
     lies beside them. Options: `at_most`. Unknown where the compiler does not say one of them.
     Example: `- {peak_memory: step, at_most: 12GiB}`.
+    Incident: teams compile ahead of time in their CI, by scripts of their own, to see this one number:
+    https://github.com/apple/axlearn/pull/1036
+    Limits: One program on one device at a time; what else is on the device is not counted.
     """
     memory = of.record.memory
     figures = {name: getattr(memory, name) for name in ("arguments", "outputs", "aliased", "temporaries")}
@@ -163,6 +166,9 @@ def _argument_memory(of: _Question) -> Finding:
     By the compiler's own figure, else by the layouts of the entry. Refuted with the largest argument. Options:
     `at_most`.
     Example: `- {argument_memory: step, at_most: 4GiB}`.
+    Incident: weights that were on every chip in silence, 9 GiB instead of 2.2 on each:
+    https://github.com/vllm-project/tpu-inference/issues/3004
+    Limits: Arguments alone; temporaries are in `peak_memory`.
     """
     record = of.record
     value = record.memory.arguments if record.memory.arguments is not None else record.entry_bytes
@@ -193,6 +199,9 @@ def _copies(of: _Question) -> Finding:
     program's parameters and results are apart: `at_most` bounds what is inside, `entry_at_most` these. Unknown where a
     trip count or a size is not in the text.
     Example: `- {copies: step, at_most: 1MiB, entry_at_most: 0 bytes}`.
+    Incident: a retile copy around a kernel was found by hand in a review:
+    https://github.com/vllm-project/tpu-inference/pull/2551
+    Limits: Copies within fusions, and what the compiler hides in memory, are not counted.
     """
     limit = of.limit() if "at_most" in of.options else None
     entry_limit = of.limit("entry_at_most") if "entry_at_most" in of.options else None
@@ -234,6 +243,8 @@ def _collectives(of: _Question) -> Finding:
     count is unknown, where groups are not whole axes of a known mesh, and where a kernel talks to devices itself.
     Where the operations that read what is sent lack less than is sent, both numbers are said.
     Example: `- {collectives: step, kind: all-gather, axes: [data], at_most: 0 bytes}`.
+    Incident: an all-to-all of 538 MB in each step: https://github.com/vllm-project/tpu-inference/pull/3499
+    Limits: Bytes, not time; what overlaps with computing is not known.
     """
     kinds = _listed(of.options.get("kind", ()))
     axes = _listed(of.options.get("axes", ()))
@@ -281,6 +292,9 @@ def _program_padding(of: _Question) -> Finding:
     Each array that takes memory counts once, in whichever memory. Options: `at_most`, a share. Refuted with the layout
     that wastes most, and what would waste less.
     Example: `- {program_padding: step, at_most: 5%}`.
+    Incident: 32 GiB for 1 GiB, because a dimension of 4 was the minor one:
+    https://github.com/DifferentiableUniverseInitiative/flowpm/issues/27
+    Limits: All arrays of the program together; `peak_memory` says what is alive at once.
     """
     found = _SHARE.fullmatch(str(of.options["at_most"]).strip())
     if found is None:
@@ -321,6 +335,9 @@ def _layout(of: _Question) -> Finding:
     Options: `of`, its name as the program has it, or `parameter 0`, `result 0`; `is`, the shape on one device with its
     layout. Another text for the same map is proved to be that.
     Example: `- {layout: step, of: "params['w']", is: "bf16[256,256]{1,0:T(8,128)(2,1)}"}`.
+    Incident: a layout changed in silence between two versions of jaxlib, 1.5 ms became 8.5:
+    https://github.com/openxla/xla/issues/47203
+    Limits: By the compiler version of the record.
     """
     from layoutproof.layouts import xla
     from layoutproof.questions.cached import ask
@@ -346,6 +363,8 @@ def _donated(of: _Question) -> Finding:
 
     Options: `of`, names; `params*` is all that start so. Refuted with the bytes that stand beside the results.
     Example: `- {donated: step, of: ["state*"]}`.
+    Incident: a reshape after which a buffer is no longer donated: https://github.com/jax-ml/jax/issues/11036
+    Limits: That the compiler aliases the buffers, not that the caller lets go of the array.
     """
     given = [value for name in _listed(of.options["of"]) for value in _some(of.record.parameters, name)]
     lost = [value for value in given if not value.donated]
@@ -371,6 +390,9 @@ def _spelling(of: _Question) -> Finding:
     a spelling that only makes the first call slow is named. Unknown for another jax, and where the record does not say
     how JAX spells a sharding.
     Example: `- {spelling: step, of: cache, as: "P('data', None)"}`.
+    Incident: `P('data')` and `P('data', None)` compiled the program twice while it served:
+    https://github.com/vllm-project/tpu-inference/pull/2225
+    Limits: What JAX compares of its keys, by the versions that were measured.
     """
     given = of.options.get("of"), of.options.get("as")
     if (given[0] is None) != (given[1] is None):
@@ -410,6 +432,9 @@ def _replicated(of: _Question) -> Finding:
 
     Options: `above`. Unknown on one device, and where the text does not say the sharding of a parameter of that size.
     Example: `- {replicated: step, above: 1MiB}`.
+    Incident: weights that were on every chip in silence, 9 GiB instead of 2.2 on each:
+    https://github.com/vllm-project/tpu-inference/issues/3004
+    Limits: Parameters; temporaries that are replicated show in `peak_memory`.
     """
     record, above = of.record, of.limit("above")
     if record.devices == 1:
@@ -435,6 +460,8 @@ def _vmem(of: _Question) -> Finding:
 
     Options: `at_most`; `of`, the kernel of one name. Unknown where no kernel is in the program.
     Example: `- {vmem: step, at_most: 16MiB}`.
+    Incident: a kernel needed 65.05 M of 64 M of VMEM: https://github.com/jax-ml/jax/issues/38988
+    Limits: By the compiler version of the record; nothing was run.
     """
     wanted, limit = of.options.get("of"), of.limit()
     kernels = [each for each in of.record.kernels if wanted is None or each.name == wanted]
@@ -459,6 +486,8 @@ def _kernels(of: _Question) -> Finding:
 
     Their bodies are not looked at: `layoutproof kernels` traces the function and does. Unknown where there is none.
     Example: `- {kernels: step}`.
+    Incident: an element offset returned as block index, NaN in silence: https://github.com/jax-ml/jax/issues/31395
+    Limits: As of `layoutproof kernels` of a compiled text: what cannot be read of a body is unknown.
     """
     from layoutproof.hlo import kernels
     from layoutproof.hlotext.lines import read_hlo
@@ -493,6 +522,9 @@ def _estimated_cycles(of: _Question) -> Finding:
     Its own estimate, as the compiled text carries it; kernels and collectives have no price. It is no time, and other
     versions of the compiler estimate otherwise. Options: `at_most`.
     Example: `- {estimated_cycles: step, at_most: 200000}`.
+    Incident: a newer version of the compiler made programs slower, and the update was taken back:
+    https://github.com/jax-ml/jax/issues/30627
+    Limits: The compiler's own estimate, comparable within one version of it; no time was measured.
     """
     record, limit = of.record, of.options["at_most"]
     if type(limit) is not int or limit < 0:

@@ -4,6 +4,14 @@ Why it matters: this is what makes a layout a layout. Padding is by definition t
 element; an injective map in bounds reaches exactly as many places as there are elements, and the figures say how many
 remain (`padding`). Ask `covers` when no padding is allowed at all.
 Refuted by: what refutes `injective` (`first`, `second`) or `in_bounds` (`element`).
+Fix: as of `injective` or `in_bounds`, whichever refutes it.
+Incident: a swizzle of a grid gave some workgroups one tile twice, and left the last tiles without any:
+https://github.com/ROCm/aiter/pull/4315
+Refuted:
+    layoutproof ask bijective "f32[3,5] strides (4,1)"
+Proved:
+    layoutproof ask bijective "f32[3,5]{1,0:T(2,2)}"
+Limits: How many places stay free is in the figures, and no violation.
 """
 
 from __future__ import annotations

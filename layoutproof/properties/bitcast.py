@@ -10,6 +10,14 @@ Source: 627 of 627 reshapes and transposes between layouts chosen by the TPU com
 condition (libtpu 0.0.42.1). The compiler itself never emits bitcast_convert_type as a bitcast, and treats
 non-canonical second-level tiles as undefined. XLA's own ShapeUtil::ReshapeIsBitcast ignores tiles.
 Example: `f32[4,8,128]{2,1,0:T(8,128)}` to `f32[32,128]{1,0:T(8,128)}` is free, from `f32[4,4,128]` it is not.
+Fix: merge dimensions only where the inner one comes in whole tiles; for symbolic sizes `holds_when` says when.
+Incident: XLA replaced copy, bitcast, copy by a bitcast where a dimension has one element, and computed wrong numbers:
+https://github.com/openxla/xla/pull/18441
+Refuted:
+    layoutproof ask bitcast "f32[4,4,128]{2,1,0:T(8,128)}" "f32[16,128]{1,0:T(8,128)}"
+Proved:
+    layoutproof ask bitcast "f32[4,8,128]{2,1,0:T(8,128)}" "f32[32,128]{1,0:T(8,128)}"
+Limits: A proof that no byte has to move, none that the compiler moves none.
 """
 
 from __future__ import annotations

@@ -6,6 +6,14 @@ ask `bijective` for "one-to-one onto everything that is not padding".
 Where elements have several replicas, each replica's place counts as held; the figure `holes` then says how many are not
 (constant sizes).
 Example: `f32[4,128]{1,0:T(4,128)}` is proved, `f32[3,128]{1,0:T(4,128)}` is refuted at place (0, 0, 3, 0).
+Fix: choose extents that whole tiles fill, or ask `bijective`, which padding does not refute.
+Incident: a swizzle of a grid left the last tiles of a result without a workgroup:
+https://github.com/ROCm/aiter/pull/4315
+Refuted:
+    layoutproof ask covers "f32[3,128]{1,0:T(4,128)}"
+Proved:
+    layoutproof ask covers "f32[4,128]{1,0:T(4,128)}"
+Limits: The range is the layout's own; what lies outside of it is not looked at.
 """
 
 from __future__ import annotations

@@ -11,6 +11,13 @@ Refuted by: the first `dimension` that does not divide and the number of its fir
 the smallest `sizes` that do not.
 Example: `f32[5,4] sharded {devices=[4,1]<=[4]}` is refuted: blocks of 2, 2, 1 and 0 rows.
 Fix: pad the dimension to a multiple of its tiles, or split it over fewer devices.
+Incident: uneven shards, and local shapes that are padded otherwise than expected:
+https://github.com/EnzymeAD/Reactant.jl/pull/822
+Refuted:
+    layoutproof ask even "f32[5,4] sharded {devices=[4,1]<=[4]}"
+Proved:
+    layoutproof ask even "f32[8,4] sharded {devices=[4,1]<=[4]}"
+Limits: Bytes of what each device allots, not of what is sent.
 """
 
 from __future__ import annotations

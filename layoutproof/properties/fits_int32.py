@@ -5,6 +5,15 @@ overflow, so `proved` elsewhere says nothing about this.
 Counted are offsets in elements (0 <= offset < 2**31), the largest number a row-major computation reaches on its way.
 Refuted by: the smallest `element` whose offset does not fit; for symbolic sizes with the smallest `sizes` having one.
 Example: `f32[65536,65536]{1,0:T(8,128)}` is refuted; `f32[N,128]` from N = 16,777,217 on.
+Fix: compute offsets in 64 bits, or split the array.
+Incident: offsets of large tensors wrapped in Triton kernels, and read and wrote elsewhere:
+https://github.com/triton-lang/triton/issues/832
+Refuted:
+    layoutproof ask fits_int32 "f32[65536,65536]{1,0:T(8,128)}"
+Proved:
+    layoutproof ask fits_int32 "f32[4096,4096]{1,0:T(8,128)}"
+Limits: Offsets of a row-major computation; a kernel that computes them in another order may overflow earlier
+(`index_int32`).
 """
 
 from __future__ import annotations

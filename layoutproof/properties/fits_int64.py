@@ -2,6 +2,14 @@
 
 Why it matters: XLA's own sizes and indices are 64-bit; a product of extents above 2**63 wraps or aborts there.
 Otherwise as `fits_int32`.
+Refuted by: the smallest `element` whose offset does not fit.
+Fix: no array has as many elements: look for a wrong extent.
+Incident: none is known to us in 64 bits; TVM counts in 32, so that a layout of 2^32 elements has none: BUGS-FOUND.md.
+Refuted:
+    layoutproof ask fits_int64 "f32[4294967296,4294967296]{1,0}"
+Proved:
+    layoutproof ask fits_int64 "f32[65536,65536]{1,0}"
+Limits: as of `fits_int32`.
 """
 
 from __future__ import annotations

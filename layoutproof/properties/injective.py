@@ -5,6 +5,13 @@ Refuted by: the smallest such pair, as `first` and `second`; where elements have
 `first_replica` and `second_replica`. Replicas of one element may coincide here: that is `replicas_distinct`.
 Example: `f32[3,5] strides (4,1)` is refuted: (0, 4) and (1, 0) are both stored at offset 4.
 Fix: give each dimension a stride of at least the extent times stride of the dimension inside it.
+Incident: TVM's `TileLayout.span` leaves the sign of strides out, and tiles that it lays side by side collide:
+BUGS-FOUND.md.
+Refuted:
+    layoutproof ask injective "f32[3,5] strides (4,1)"
+Proved:
+    layoutproof ask injective "f32[3,5] strides (5,1)"
+Limits: Two elements of one layout. Two buffers that overlap are no question of one layout.
 """
 
 from __future__ import annotations

@@ -10,6 +10,12 @@ Refuted by: an `element` (and `replica`) outside, two elements `first` and `seco
 two replicas, `first_replica` and `second_replica`, on one device.
 Example: `f32[5,4] sharded {devices=[4,1]<=[4]}` is proved, with device 3 idle: blocks of 2, 2 and 1 rows.
 Ask `owners` of layouts whose devices have other names, `even` whether all shards are equally large.
+Fix: write the sharding so that the devices of each tile are its own.
+Incident: the weights of a model were on every chip in silence, 9 GiB instead of 2.2 on each:
+https://github.com/vllm-project/tpu-inference/issues/3004
+Proved:
+    layoutproof ask owned "f32[5,4] sharded {devices=[4,1]<=[4]}"
+Limits: Who holds what, not whether as many replicas are wanted: `replicated` asks that of a program.
 """
 
 from __future__ import annotations

@@ -13,6 +13,14 @@ Refuted by: `first` and `second` at one place; an `element` with `first_replica`
 `dense` the smallest `place` that is free; with `balanced` the two numbers, `elements_per_owner`.
 Example: `S[(2,32,2,64):(1@gpuid,128@m,2@gpuid,1@m)] on (64,128)` is proved, and its figures say that each of the 4
 devices holds 2,048 elements spread over 4,032 places; `dense` refutes it at (0, 64).
+Fix: give the local part the strides of the local tensor.
+Incident: a tensor over four GPUs whose local strides are those of the whole: each holds 2,048 elements spread over
+4,032 places, an example of https://arxiv.org/abs/2601.19092
+Refuted:
+    layoutproof ask owners "S[(2,32,2,64):(1@gpuid,128@m,2@gpuid,1@m)] on (64,128)" --dense true
+Proved:
+    layoutproof ask owners "S[(2,32,2,64):(1@gpuid,64@m,2@gpuid,1@m)] on (64,128)" --dense true
+Limits: Local memory is what no axis of `owner` names.
 """
 
 from __future__ import annotations

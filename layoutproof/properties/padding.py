@@ -8,6 +8,14 @@ at most 1.02 times the unpadded ones. For symbolic sizes the bound must hold for
 Why it matters: on TPUs a badly chosen minor dimension costs up to 128 times the memory.
 Refuted by: the smallest `sizes`, or the numbers themselves when they are known; by what refutes `bijective` when
 elements overlap, because then there is no padding to speak of.
+Fix: make a long dimension the minor one, or reshape: `layoutproof why SHAPE` computes both.
+Incident: 32 GiB for 1 GiB, because a dimension of 4 was the minor one:
+https://github.com/DifferentiableUniverseInitiative/flowpm/issues/27
+Refuted:
+    layoutproof ask padding "f32[1000,5]{1,0:T(8,128)}" --at-most 40%
+Proved:
+    layoutproof ask padding "f32[1000,5]{0,1:T(8,128)}" --at-most 40%
+Limits: Of one array; what a program allots besides is in `peak_memory`.
 """
 
 from __future__ import annotations

@@ -5,6 +5,14 @@ one with fewer or with others. `same_map` asks for both directions.
 Refuted by: the smallest `element` (and `replica` of the first layout's) whose place is not among the second's.
 Example: `S[4:1@m] + R[2:2@gpuid]` refines `S[4:1@m] + R[4:1@gpuid]`, not the other way round: the replica on device 1.
 Compared as in `same_map`: addresses for two memories, coordinates otherwise, axes by name.
+Fix: add the replica that the counterexample names.
+Incident: TVM's `tile` does not scale the replicas of the outer layout, so that they are not where readers expect them:
+BUGS-FOUND.md.
+Refuted:
+    layoutproof ask refines "S[4:1@m] + R[4:1@gpuid]" "S[4:1@m] + R[2:2@gpuid]"
+Proved:
+    layoutproof ask refines "S[4:1@m] + R[2:2@gpuid]" "S[4:1@m] + R[4:1@gpuid]"
+Limits: Coordinates are compared as they are: a local index counted otherwise is another place.
 """
 
 from __future__ import annotations

@@ -5,6 +5,14 @@ each counts wrongly. Axe's own definition takes for granted that they differ, an
 Refuted by: the smallest `element` with its smallest two replicas, `first_replica` and `second_replica`, at one place.
 Example: `S[4:1@m] + R[(2,3):(2@gpuid,2@gpuid)]` has 6 replicas on 4 devices: (0, 1) and (1, 0) are both on device 2.
 A layout without replicas is proved: there is one place for each element.
+Fix: give each replica iter a stride beyond what those inside of it reach.
+Incident: the paper takes for granted that an element has as many places as replicas; six replicas can be four places:
+https://arxiv.org/abs/2601.19092
+Refuted:
+    layoutproof ask replicas_distinct "S[4:1@m] + R[(2,3):(2@gpuid,2@gpuid)]"
+Proved:
+    layoutproof ask replicas_distinct "S[4:1@m] + R[2:2@gpuid]"
+Limits: Replicas of one element; two elements at one place are `injective`.
 """
 
 from __future__ import annotations

@@ -11,6 +11,14 @@ Refuted by: the smallest `element` that the two put at different places; with re
 `first_replica` at a place that the second layout lacks, or else `element` and `second_replica` at one that the first
 lacks.
 Example: `bf16[16,256]{1,0:T(8,128)(2,1)}` and `..T(8,128)(2,128)(2,1)` are the same map; dropping `(2,1)` moves (0, 1).
+Fix: `layoutproof show A B` marks what lies elsewhere.
+Incident: JAX compared layouts as text, and refused one in which only dimensions of one element stand in another order:
+https://github.com/jax-ml/jax/issues/25066
+Refuted:
+    layoutproof ask same_map "bf16[16,256]{1,0:T(8,128)(2,1)}" "bf16[16,256]{1,0:T(8,128)}"
+Proved:
+    layoutproof ask same_map "bf16[16,256]{1,0:T(8,128)(2,1)}" "bf16[16,256]{1,0:T(8,128)(2,128)(2,1)}"
+Limits: How much is allotted, and in which memory, is not compared.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_checks_of_traced_calls(check: str, status: str, because: str, outcome: Any) -> None:
     """Each comes out with the right status, and says why where it is not as expected."""
     found = outcome(check)
-    assert (found.status, because in found.finding.reason) == (status, True), found
+    assert (found.status, because in f"{found.finding.reason} {found.finding.fix}") == (status, True), found
     assert bool(found.finding.reason) == (status != "as expected")
 
 

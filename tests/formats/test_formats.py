@@ -29,10 +29,10 @@ def report() -> Report:
     """One finding of each severity, one of them with everything in it that could break a form."""
     (moved,) = layouts("f32[3,5]{1,0:T(2,2)}", "f32[3,5]{0,1:T(2,2)}")
     base = replace(moved, subject="layout a", relpath="s.yaml", file="a b/s,1.yaml", line=3, column=6)
-    texts = dict.fromkeys(("subject", "reason", "before", "after", "match_heuristic", "policy"), NASTY)
+    texts = dict.fromkeys(("subject", "reason", "before", "after", "match_heuristic", "policy", "fix"), NASTY)
     nasty = replace(base, question="lost", **texts)
     findings = [
-        replace(base, severity="deny"),
+        replace(base, severity="deny", fix="keep the order 1,0"),
         replace(
             base, question="grew", severity="warn", figures={"bytes_before": 1, "bytes_after": 2, "percent": 100.0}
         ),
@@ -54,6 +54,7 @@ def test_every_form_says_everything(form: str) -> None:
     for finding in report().findings[:3]:
         assert finding.question in text
     assert "f32[3,5]{0,1:T(2,2)}" in text
+    assert "keep the order 1,0" in text
     assert render(form, EMPTY)
     with pytest.raises(LayoutError, match="known: github, html, json, junit, markdown, sarif, text"):
         render("pdf", EMPTY)

@@ -61,7 +61,8 @@ _VERDICTS = {
 
 def _pages() -> dict[str, dict[str, str]]:
     """The pages, by kind and name."""
-    from layoutproof.core.finding_kinds import KINDS
+    from layoutproof.changes.policy import DEFAULTS
+    from layoutproof.core.finding_kinds import pages as pages_of_classes
     from layoutproof.pallas.judge import kernel_targets, target_page
     from layoutproof.programs.claims import CLAIMS
     from layoutproof.registry.catalogue import kernel_properties, properties, property_module
@@ -78,7 +79,10 @@ def _pages() -> dict[str, dict[str, str]]:
         "verdicts": _VERDICTS,
         "engines": {n: _doc_of(f"layoutproof.solvers.{n}") for n in ENGINES},
         "targets": {n: target_page(n) for n in kernel_targets()},
-        "classes of the gate": dict(KINDS),
+        "classes of the gate": {
+            name: page.replace("\n\n", f"\n\nBy default: {DEFAULTS[name]}.\n" if name in DEFAULTS else "\n\n", 1)
+            for name, page in pages_of_classes().items()
+        },
         "subjects": {
             n: _doc_of(f"layoutproof.{package}")
             for n, package in (

@@ -17,6 +17,16 @@ Fix: read and write the same block in one program, or do without the alias.
 
 How it is proved: where both sides have one index map and one block, and no block is visited twice (see `revisits`), a
 block that is written is read by its own program alone.
+Incident: wrong values with `input_output_aliases`, on a TPU only: https://github.com/jax-ml/jax/issues/24023
+Refuted:
+    layoutproof ask alias_hazard '{kernel: {grid: [4], aliases: {x: o},
+        inputs: [{name: x, array: "f32[40,128]", block: [8, 128], index: "(i) -> (i, 0)"}],
+        outputs: [{name: o, array: "f32[40,128]", block: [8, 128], index: "(i) -> (i + 1, 0)"}]}}'
+Proved:
+    layoutproof ask alias_hazard '{kernel: {grid: [5], aliases: {x: o},
+        inputs: [{name: x, array: "f32[40,128]", block: [8, 128], index: "(i) -> (i, 0)"}],
+        outputs: [{name: o, array: "f32[40,128]", block: [8, 128], index: "(i) -> (i, 0)"}]}}'
+Limits: The pipeline's own copies; what a body does with memory in HBM is `dma_order` and `body_races`.
 """
 
 from __future__ import annotations

@@ -8,6 +8,11 @@ Refuted by: nothing. Where there are such operands, the answer is unknown and na
 An operand that `emit_pipeline` in the body moves as a whole does not count: a pipeline is judged as a call of its own.
 Example: paged attention, whose pages of keys and values stay in HBM and are copied page by page.
 Fix: ask of the body too (`layoutproof kernels` without `--only`), or move the operand by a BlockSpec or emit_pipeline.
+Incident: regions in HBM that no copy of the body had written were read as numbers:
+https://github.com/pytorch/helion/issues/2839
+Proved:
+    layoutproof ask analysable "f32[32,128] blockspec (8, 128) (i) -> (i, 0) grid (4,)"
+Limits: It says where to look, and nothing about what is there.
 """
 
 from __future__ import annotations

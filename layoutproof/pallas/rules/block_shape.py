@@ -7,6 +7,14 @@ not. A block of no dimensions, f32[]: JAX takes it in SMEM only, and libtpu then
 `emit_pipeline` copies its blocks itself, and takes others than a call does: (4,512) of f32[2048,512].
 A rule speaks for the compiler version that it was measured on: the installed one, or the newest, or what `compiler`
 names. Of a version that nobody has measured the nearest older one's rules are asked, and the answer says so.
+Fix: the nearest size that would do is in the reason.
+Incident: tiling errors surface late, in the compiler, with a message about windows:
+https://github.com/jax-ml/jax/issues/39058
+Refuted:
+    layoutproof ask block_shape "f32[64,256] blockspec (4, 128) (i, j) -> (i, j) grid (16, 2)" --target v5e
+Proved:
+    layoutproof ask block_shape "f32[64,256] blockspec (8, 128) (i, j) -> (i, j) grid (8, 2)" --target v5e
+Limits: Shapes of blocks only; the body may use them in ways that the compiler refuses (`compiled`).
 """
 
 from __future__ import annotations

@@ -9,6 +9,13 @@ Element windows must lie in the virtually padded array as a whole, bounded slice
 Checked per dimension and not by flat offset: a column that runs over into the next row is found.
 Source: slices_for_invocation in JAX's page "Grids and BlockSpecs"; jax/_src/pallas/core.py (jax 0.10.2).
 Fix: return a block index, not an element offset; let the grid be pl.cdiv(array, block).
+Incident: an element offset returned as block index, NaN in silence: https://github.com/jax-ml/jax/issues/31395; fine in
+interpret mode, a crash on a TPU: https://github.com/jax-ml/jax/issues/23181
+Refuted:
+    layoutproof ask blocks_in_bounds "f32[256] blockspec (128,) (i) -> (i,) grid (3,)"
+Proved:
+    layoutproof ask blocks_in_bounds "f32[256] blockspec (128,) (i) -> (i,) grid (2,)"
+Limits: Values that tables hold are assumed (`--assume`), never looked at.
 """
 
 from __future__ import annotations

@@ -8,6 +8,9 @@ Example: `o_ref[i] = i` with an output in VMEM: `Cannot store scalars to VMEM` (
 Source: jax/_src/pallas/mosaic/lowering.py of jax 0.10.2 and 0.12.0.1; asked of libtpu 0.0.52 for v5e.
 Fix: put the operand into SMEM (`pl.BlockSpec(memory_space=pltpu.SMEM)`), or store an array, `o_ref[...] = ..`. Copy
 from ANY and HBM by `pltpu.sync_copy`.
+Incident: "invalid input layout" and the like from the compiler, for kernels that trace and interpret:
+https://github.com/jax-ml/jax/issues/24415
+Limits: Kinds of access and memory; which shapes the compiler lays out in registers it alone knows (`compiled`).
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@ inside the shape that it cuts.
 Example: window 8 x 128, `x_ref[pl.ds(i * 8, 8)]` at program 1 reads rows 8 to 15 of 8.
 Source: jax/_src/pallas/mosaic (jax 0.10.2): no bounds check by default; `interpret_pallas_call.py` for what is hidden.
 Fix: index from the start of the window (or the reference), stop at `pl.cdiv`, guard the access with `pl.when`.
+Incident: `pl.ds` past the end of its block in an inner loop: https://github.com/pytorch/helion/issues/2104
+Limits: What is modelled of bodies, and what is refused by name: docs/primitives.md.
 """
 
 from __future__ import annotations

@@ -12,6 +12,8 @@ Source: docs/pallas/tpu/details.rst and distributed.md of JAX (0.10.2); `pltpu.I
 it for the sizes that are run, on two cores; the compiler says nothing.
 Fix: give each program elements of its own, initialise scratch in the first step of every parallel program, or make the
 dimension "arbitrary".
+Incident: a race in the barrier of JAX's own tutorial: https://github.com/jax-ml/jax/issues/27963
+Limits: Programs of one call. Races between kernels, and between devices, are not asked.
 """
 
 from __future__ import annotations

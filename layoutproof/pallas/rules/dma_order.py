@@ -13,6 +13,8 @@ Unknown: copies to and signals from other devices, barriers, slots that data cho
 iterations data choose, where an iteration leaves something in flight.
 Source: docs/pallas/tpu/distributed.md of JAX (0.10.2); `dma_wait_p` takes the bytes of its source's shape.
 Fix: wait before reading, wait once for each start's bytes, a slot and a semaphore for each copy in flight.
+Incident: a buffer overwritten before its copy was waited for: https://github.com/sgl-project/sglang-jax/issues/1110
+Limits: Copies and semaphores of one program and its iterations; remote copies are not modelled.
 """
 
 from __future__ import annotations

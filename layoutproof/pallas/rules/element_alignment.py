@@ -5,6 +5,17 @@ come from the wrong rows, silently.
 Refuted by: the term that the compiler cannot see through; or the smallest `program` whose window starts off a tile.
 Example: i * 8 is believed and true; i * 8 + 8 is true and refused; pl.multiple_of(i * 4, 8) is believed and false.
 Fix: write the start as a product with the tile.
+Incident: the compiler could not prove that a start is aligned, and refused the kernel:
+https://github.com/jax-ml/jax/issues/36770
+Refuted:
+    layoutproof ask element_alignment '{kernel: {grid: [7],
+        inputs: [{name: x, array: "f32[72,128]", block: ["Element(16)", "Element(128)"], index: "(i) -> (i * 9, 0)"}],
+        outputs: [{name: o, array: "f32[56,128]", block: [8, 128], index: "(i) -> (i, 0)"}]}}' --target v5e
+Proved:
+    layoutproof ask element_alignment '{kernel: {grid: [7],
+        inputs: [{name: x, array: "f32[72,128]", block: ["Element(16)", "Element(128)"], index: "(i) -> (i * 8, 0)"}],
+        outputs: [{name: o, array: "f32[56,128]", block: [8, 128], index: "(i) -> (i, 0)"}]}}' --target v5e
+Limits: By the rules of measured compiler versions, which the answer names.
 """
 
 from __future__ import annotations

@@ -5,6 +5,13 @@ Refuted by: the grid dimension and its extent, with the smallest sizes that make
 number of the running program is assumed to be at least 1, as every size is.
 Example: grid (n // 256,) of an array with 100 rows.
 Fix: pl.cdiv(n, 256), or return early where there is nothing to do.
+Incident: none is known to us as such; the rounding that leads to it leaves rows unwritten in PallasBench:
+BUGS-FOUND.md.
+Refuted:
+    layoutproof ask grid_positive "f32[32,128] blockspec (8, 128) (i) -> (i, 0) grid (0,)"
+Proved:
+    layoutproof ask grid_positive "f32[32,128] blockspec (8, 128) (i) -> (i, 0) grid (4,)"
+Limits: A grid that only the running program knows has a condition, `--where`.
 """
 
 from __future__ import annotations

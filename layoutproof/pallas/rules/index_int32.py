@@ -7,6 +7,12 @@ Grids of more programs than int32 counts are left out: the compiler takes none.
 Narrower and unsigned integers of a traced index map wrap in its terms; there is nothing left to ask of them here.
 Example: grid 2**20, index (i) -> (i * 4096,) is fine up to program 524287 and wraps at 524288.
 Fix: divide before multiplying, or split the dimension.
+Incident: index arithmetic of large tensors wrapped in Triton kernels: https://github.com/triton-lang/triton/issues/832
+Refuted:
+    layoutproof ask index_int32 "f32[32,128] blockspec (8, 128) (i) -> (i * 2147483647 - i * 2147483647, 0) grid (4,)"
+Proved:
+    layoutproof ask index_int32 "f32[32,128] blockspec (8, 128) (i) -> (i, 0) grid (4,)"
+Limits: Index maps; arithmetic of the body is not asked.
 """
 
 from __future__ import annotations

@@ -15,6 +15,8 @@ Example: `acc += x` with acc zeroed under `program_id(0) == 0`, and the sum over
 what (0, 1) left, which another core has.
 Source: JAX's pages on grids and pipelining; `interpret_pallas_call.py` (jax 0.10.2) for what interpreters hide.
 Fix: store it first, under `pl.when(pl.program_id(axis) == 0)` for the axis that the run goes along.
+Incident: regions that nobody had written were read as numbers: https://github.com/pytorch/helion/issues/2839
+Limits: What is modelled of bodies: docs/primitives.md. Memory that another kernel left is not known.
 """
 
 from __future__ import annotations

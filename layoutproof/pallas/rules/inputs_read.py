@@ -16,6 +16,12 @@ of arrays that several pipelines have. An array that is given twice is read by e
 Example: array f32[1000], block 256, grid 1000 // 256 = 3: elements [768, 1000) are never read.
 Source: JAX's page "Grids and BlockSpecs".
 Fix: grid = pl.cdiv(array, block), and mask what the last block has too much.
+Incident: JAX's own matmul of K = 300 at block 256 adds up 256 of 300 products: BUGS-FOUND.md.
+Refuted:
+    layoutproof ask inputs_read "f32[1000] blockspec (256,) (i) -> (i,) grid (3,)"
+Proved:
+    layoutproof ask inputs_read "f32[1000] blockspec (256,) (i) -> (i,) grid (4,)"
+Limits: That a window holds an element, not that the body uses it.
 """
 
 from __future__ import annotations

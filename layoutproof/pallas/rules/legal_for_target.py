@@ -7,6 +7,13 @@ So "proved" here means that no rule refuses the kernel; only the compiler can sa
 Refuted by: the rule, with the part of the kernel that breaks it and who enforces it.
 Example: Buffered(3) in pallas_call; Element next to ordinary blocks; core_parallel with more programs than cores; a
 table of f16, or without elements.
+Fix: that of the rule which the reason names.
+Incident: tiling errors surface late, in the compiler: https://github.com/jax-ml/jax/issues/39058
+Refuted:
+    layoutproof ask legal_for_target "f32[64,256] blockspec (4, 128) (i, j) -> (i, j) grid (16, 2)" --target v5e
+Proved:
+    layoutproof ask legal_for_target "f32[64,256] blockspec (8, 128) (i, j) -> (i, j) grid (8, 2)" --target v5e
+Limits: No rule refuses it; only the compiler can say that it takes it (`compiled`).
 """
 
 from __future__ import annotations

@@ -9,6 +9,13 @@ the moment when most of it is alive. A pipeline is not asked by itself, the call
 Refuted by: the memory, what is needed, the limit and who set it, and the largest parts.
 Figures: bytes of every part, the sum and the limit.
 Fix: smaller blocks, Buffered(1) for blocks that rarely change, or vmem_limit_bytes up to what the target has.
+Incident: double buffering by default put a kernel over its VMEM after an upgrade:
+https://github.com/keras-team/keras-io/issues/2284
+Refuted:
+    layoutproof ask memory_budget "f32[8192,8192] blockspec (4096, 4096) (i, j) -> (i, j) grid (2, 2)" --target v5e
+Proved:
+    layoutproof ask memory_budget "f32[8192,8192] blockspec (512, 512) (i, j) -> (i, j) grid (16, 16)" --target v5e
+Limits: A lower bound: what spills from registers is `vmem_total`.
 """
 
 from __future__ import annotations

@@ -6,6 +6,9 @@ Refuted by: the smallest `program` and `iteration` at which the number is not di
 Example: `pl.multiple_of(pl.program_id(0) * 4, 8)` is 4 at program 1.
 Source: jax/_src/pallas/primitives.py (multiple_of), its lowering to `tpu.assume_multiple` (jax 0.10.2).
 Fix: say what is true, or drop it.
+Incident: the compiler could not see that a start is aligned, which is what such promises are made for:
+https://github.com/jax-ml/jax/issues/36770
+Limits: Numbers that tables or loads give are assumed, never looked at.
 """
 
 from __future__ import annotations

@@ -12,6 +12,13 @@ written, so a hole is a warning there. Whether the body stores into each block t
 of them leaves out another may write.
 Source: JAX's page "Grids and BlockSpecs".
 Fix: grid = pl.cdiv(array, block) in every dimension.
+Incident: a grid made from the wrong dimension left pieces of the result unwritten:
+https://github.com/jax-ml/jax/issues/25379; others confirmed by running: BUGS-FOUND.md.
+Refuted:
+    layoutproof ask outputs_covered "f32[1000] blockspec (256,) (i) -> (i,) grid (3,) out"
+Proved:
+    layoutproof ask outputs_covered "f32[1000] blockspec (256,) (i) -> (i,) grid (4,) out"
+Limits: That a program has the block, not that its body stores it (`outputs_stored`).
 """
 
 from __future__ import annotations

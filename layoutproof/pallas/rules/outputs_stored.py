@@ -12,6 +12,9 @@ uses it is info.
 Example: `pl.when(pl.program_id(0) % 2 == 0)` around the only store: program 1 stores no element of its window.
 Source: jax/_src/pallas/mosaic (jax 0.10.2): windows are copied out at the end of their visit, and never cleared.
 Fix: store the whole window in one program of each visit, for example at `k == pl.num_programs(k_axis) - 1`.
+Incident: an output that its body stored in part: https://github.com/jax-ml/jax/issues/20227; JAX's paged attention with
+a sequence of length 0: BUGS-FOUND.md.
+Limits: What is modelled of bodies: docs/primitives.md.
 """
 
 from __future__ import annotations

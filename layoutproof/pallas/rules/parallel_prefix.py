@@ -7,6 +7,15 @@ Not asked of `emit_pipeline`: its grid is a loop of one core, which runs all of 
 out the parallel dimension, wherever that stands.
 Example: dimension_semantics ("arbitrary", "parallel").
 Fix: reorder the grid: parallel dimensions first, reductions last.
+Incident: none is known to us. JAX's interpreter refuses it, the compiler (libtpu 0.0.42.1) takes it: kernels that ran
+in one become errors in the other.
+Refuted:
+    layoutproof ask parallel_prefix '{kernel: {grid: [2, 2], semantics: [arbitrary, parallel],
+        outputs: [{name: o, array: "f32[16,256]", block: [8, 128], index: "(i, j) -> (i, j)"}]}}'
+Proved:
+    layoutproof ask parallel_prefix '{kernel: {grid: [2, 2], semantics: [parallel, arbitrary],
+        outputs: [{name: o, array: "f32[16,256]", block: [8, 128], index: "(i, j) -> (i, j)"}]}}'
+Limits: The order of dimensions only; whether programs collide is `parallel_writes`.
 """
 
 from __future__ import annotations

@@ -8,6 +8,15 @@ Example: output map (i) -> (0), grid 2, dimension_semantics ("parallel",): progr
 A dimension that vmap added is always parallel (jax/_src/pallas/mosaic/lowering.py, jax 0.10.2).
 An output whose value nobody uses is reported as info.
 Fix: make the dimension "arbitrary", or give every parallel program a block of its own and add up afterwards.
+Incident: blocks of a grid on a GPU added up in one element, in one of JAX's own tests:
+https://github.com/jax-ml/jax/pull/37183
+Refuted:
+    layoutproof ask parallel_writes '{kernel: {grid: [2], semantics: [parallel],
+        outputs: [{name: o, array: "f32[8,128]", block: [8, 128], index: "(i) -> (0, 0)"}]}}'
+Proved:
+    layoutproof ask parallel_writes '{kernel: {grid: [2], semantics: [parallel],
+        outputs: [{name: o, array: "f32[16,128]", block: [8, 128], index: "(i) -> (i, 0)"}]}}'
+Limits: Windows; what the body writes elsewhere is `body_races`.
 """
 
 from __future__ import annotations

@@ -5,6 +5,13 @@ call pays for reading and writing the whole array once more; nothing in the prog
 Refuted by: the operand, its default layout, and the bytes. A warning: the kernel is right, and slow.
 Example: f32[1000,5] on v5e, which is laid out with its 1000 rows as the minor dimension.
 Fix: transpose the array in the kernel's interface, or pad its last dimension.
+Incident: a `swapaxes` at the boundary of a kernel copied the weights at each call, 2.08 times slower:
+https://github.com/openxla/tokamax/issues/1220
+Refuted:
+    layoutproof ask relayout "f32[1000,5] blockspec (8, 5) (i) -> (i, 0) grid (125,)" --target v5e
+Proved:
+    layoutproof ask relayout "f32[1000,128] blockspec (8, 128) (i) -> (i, 0) grid (125,)" --target v5e
+Limits: By the layout that the compiler picks by default; in a program it may pick another (`layoutproof compile`).
 """
 
 from __future__ import annotations

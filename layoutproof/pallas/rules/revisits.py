@@ -14,6 +14,13 @@ Fix: make the grid dimensions that do not choose the output's block the innermos
 How it is proved: where the block depends on the first grid dimensions alone (those of one program left out) and differs
 between any two of their values, all visits of a block follow one another. That is an injectivity, for all sizes at
 once.
+Incident: a reduction whose dimension is not the innermost one gave wrong sums:
+https://github.com/jax-ml/jax/issues/23099
+Refuted:
+    layoutproof ask revisits "f32[32,128] blockspec (8, 128) (k, i) -> (i, 0) grid (2, 4) out"
+Proved:
+    layoutproof ask revisits "f32[32,128] blockspec (8, 128) (i, k) -> (i, 0) grid (4, 2) out"
+Limits: TPUs; GPUs have no such windows.
 """
 
 from __future__ import annotations

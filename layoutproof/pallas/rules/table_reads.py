@@ -4,6 +4,14 @@ Why it matters: nothing checks such reads; past the end they give whatever scala
 Refuted by: the smallest `program` that reads outside, with the values read from tables as `reads`.
 Example: table t of 8 entries, grid 9, index (i) -> (t[i], 0).
 Fix: let the table be as long as the grid, or clamp the index.
+Incident: block ids past the end of a KV cache: https://github.com/vllm-project/tpu-inference/issues/2366
+Refuted:
+    layoutproof ask table_reads '{kernel: {grid: [9], tables: {t: {array: "s32[8]", assume: ["0 <= t < 5"]}},
+        inputs: [{name: x, array: "f32[40,128]", block: [8, 128], index: "(i) -> (t[i], 0)"}]}}'
+Proved:
+    layoutproof ask table_reads '{kernel: {grid: [8], tables: {t: {array: "s32[8]", assume: ["0 <= t < 5"]}},
+        inputs: [{name: x, array: "f32[40,128]", block: [8, 128], index: "(i) -> (t[i], 0)"}]}}'
+Limits: Where tables are read, not what they hold.
 """
 
 from __future__ import annotations

@@ -12,6 +12,9 @@ padding that spoil nothing but rows of padding are fine. Memory that nobody wrot
 Example: K 200 at block 128, `acc += dot(x, y)` without a mask: program 1 sums 56 columns of padding.
 Source: JAX's page "Grids and BlockSpecs": "padded on input and discarded on output"; the values are unspecified.
 Fix: x = jnp.where(column < N, x, 0) with column = program_id * block + iota, on every operand of the sum or product.
+Incident: the tail of K was read as garbage, 48 of 215 tuned configurations wrong:
+https://github.com/pytorch/helion/issues/2031
+Limits: What is modelled of bodies: docs/primitives.md.
 """
 
 from __future__ import annotations
