@@ -101,6 +101,17 @@ class Unsupported(Undecided):
     """
 
 
+def not_installed(error: ModuleNotFoundError) -> Unsupported:
+    """What to raise where a library is missing, as in a browser: an engine less, which is no error.
+
+    >>> not_installed(ModuleNotFoundError("No module named 'islpy'", name="islpy"))
+    Unsupported('islpy is not installed')
+    """
+    if error.name is None or error.name.startswith("layoutproof"):
+        raise error
+    return Unsupported(f"{error.name.partition('.')[0]} is not installed")
+
+
 class BudgetExceeded(Undecided):
     """Its budget of steps, values or memory is spent. A larger `effort` may decide it."""
 

@@ -176,6 +176,10 @@ def _hbm(report: _Report, arrays: tuple[Array, ...]) -> tuple[str, tuple[str, ..
     over, most = report.over, report.limit
     if not extra and report.padded > 0 and not listed:
         extra, listed = report.padded - report.unpadded, report.padded
+    known = [each for each in arrays if each.agrees is not False and each.size >= 0]
+    if not extra and len(known) == len(arrays):
+        # a report that was cut prints sizes and not what of them is padding
+        extra = sum((each.size - each.unpadded) * each.count for each in known)
     share = f"{human(extra)} of {human(listed)} listed are padding"
     fits = ""
     if over > 0:
@@ -194,7 +198,7 @@ def _hbm(report: _Report, arrays: tuple[Array, ...]) -> tuple[str, tuple[str, ..
         worst = max(arrays, key=lambda each: each.size * each.count)
         kinds = sorted({each.kind for each in arrays if each.kind})
         what = f"{worst.count} x {worst.shape} take {human(worst.size * worst.count)}"
-        more = f"; {share}" if extra else "; none of it is padding"
+        more = f"; {share}" if extra else "; none of it is padding" if len(known) == len(arrays) else ""
         way = {"HLO temp": "temporaries: rematerialise, split the batch, or shard the dimension that is largest"}
         return f"the listed arrays themselves ({joined(kinds) or 'allocations'}): {what}{more}", (
             *steps, *[way[kind] for kind in kinds if kind in way],

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from layoutproof.core.budget import spent
 from layoutproof.core.claim import And, At, Claim, Formula, Kept, NotExists, PlacePredicate, Same, Uncovered, maps_of
-from layoutproof.core.errors import BudgetExceeded, InternalError, NotSmallest, Undecided, Unsupported
+from layoutproof.core.errors import BudgetExceeded, InternalError, NotSmallest, Undecided, Unsupported, not_installed
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent, product
@@ -175,7 +175,11 @@ def _proved_easily(claim: Claim, effort: float) -> bool:
 
 def _run(name: str, function: str, claim: Claim, share: float) -> Point | None:
     module, _, own = function.rpartition(".")
-    return getattr(_solver(module or name), own)(claim, share)  # type: ignore[no-any-return]
+    try:
+        return getattr(_solver(module or name), own)(claim, share)  # type: ignore[no-any-return]
+    except ModuleNotFoundError as error:
+        # brute imports numpy when it has many points
+        raise not_installed(error) from None
 
 
 def _in_order(engines: tuple[str, ...], claim: Claim) -> tuple[str, ...]:
@@ -310,4 +314,8 @@ def pinned(claim: Claim, point: Point) -> Term | None:
 
 @lru_cache(maxsize=8)
 def _solver(name: str) -> Any:
-    return importlib.import_module(f"layoutproof.solvers.{name}")
+    """An engine, imported when it is first asked. Raises Unsupported where its library is not there."""
+    try:
+        return importlib.import_module(f"layoutproof.solvers.{name}")
+    except ModuleNotFoundError as error:
+        raise not_installed(error) from None

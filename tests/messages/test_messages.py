@@ -78,6 +78,17 @@ def test_a_printed_size_that_is_not_ours_is_refuted() -> None:
     assert "but 31.00G is printed" in str(wrong)
 
 
+def test_padding_that_the_report_does_not_print_is_computed() -> None:
+    """A report cut before `Unpadded size` has padding all the same; where sizes disagree nothing is said of it."""
+    report = "  1. Size: {}\n     Shape: f32[8388608,4]{{1,0:T(8,128)}}"
+    (message,) = lp.why(report.format("4.00G")).messages
+    assert message.cause.startswith("padding: 3.88G of 4.00G listed are padding")
+    (message,) = lp.why(report.format("3.00G")).messages
+    assert "padding" not in message.cause
+    (message,) = lp.why("  1. Size: 4.00G\n     Shape: f32[1073741824]{0:T(1024)}").messages
+    assert message.cause.endswith("none of it is padding")
+
+
 def test_every_fix_of_an_array_is_recomputed() -> None:
     """The bytes after each fix are those of the best layout of the shape that it names."""
     checked = 0
