@@ -38,6 +38,9 @@ SECTIONS: Final = {
 }
 """What a line of an `explain` page starts with, and the heading that it gets."""
 
+_LINKED: Final = ("properties", "properties of kernels")
+"""Kinds of page that other pages link to where they name one."""
+
 _LABEL: Final = re.compile(rf"({'|'.join(SECTIONS)}): *(.*)")
 _NO_CODE: Final = re.compile(r"(`[^`]*`|https?://[^\s),;`]+)")
 
@@ -110,7 +113,7 @@ def escaped(line: str) -> str:
         if part.startswith("http"):
             address = part.rstrip(".")
             return f"<{address}>" + part[len(address) :]
-        return re.sub(r"([*_<>\[\]])", r"\\\1", part)
+        return re.sub(r"([*_\[\]])", r"\\\1", part.replace("<", "&lt;").replace(">", "&gt;"))
 
     return "".join(map(one, _NO_CODE.split(line)))
 
@@ -155,11 +158,25 @@ def examples(text: str) -> dict[str, str]:
 
 def explained_page(kind: str, name: str, text: str) -> str:
     """The page of one name. Its examples are run, and what they print stands below them."""
-    page = markdown(text)
+    page = cross_linked(markdown(text), name)
     for command in examples(text).values():
         block = f"```text\n{command}\n```"
         page = page.replace(block, f"```console\n$ {command}\n{said(command)}\n```")
     return f"# {name}\n\n<p class='kind'>{kind} · <code>layoutproof explain {name}</code></p>\n\n{page}\n"
+
+
+def cross_linked(page: str, name: str) -> str:
+    """A page with links where it names another one: a question in backticks, BUGS-FOUND.md, a page of docs/."""
+    where = {n: f"../{anchor(kind)}/{anchor(n)}.md" for kind in _LINKED for n in explained()[kind] if n != name}
+
+    def linked(part: str) -> str:
+        part = re.sub(r"`(\w+)`", lambda m: f"[{m[0]}]({where[m[1]]})" if m[1] in where else m[0], part)
+        part = part.replace("BUGS-FOUND.md", "[Bugs found](../../BUGS-FOUND.md)")
+        return re.sub(
+            r"(?<![`\w/])docs/(\w+)\.md", r"[\1](../../\1.md)", part.replace(r"docs/public\_", "docs/public_")
+        )
+
+    return _without_code(page, linked)
 
 
 def explained_pages() -> Iterator[tuple[str, str]]:
@@ -180,6 +197,66 @@ def explained_pages() -> Iterator[tuple[str, str]]:
             yield f"explain/{path}", explained_page(kind, name, text)
         lines.append("")
     yield "explain/index.md", "\n".join(lines)
+
+
+def drawn(graph: str) -> str:
+    """A Mermaid graph `a --> b` as SVG, drawn here so that no page needs a script; who is imported stands below.
+
+    >>> drawn("graph TD\\n  a --> b\\n").count("<rect")
+    2
+    """
+    edges = re.findall(r"(\w+) --> (\w+)", graph)
+    below: dict[str, list[str]] = {name: [] for edge in edges for name in edge}
+    for above, under in edges:
+        below[above].append(under)
+
+    @cache
+    def height(name: str) -> int:
+        return 1 + max(map(height, below[name]), default=-1)
+
+    rows = [[name for name in sorted(below) if height(name) == h] for h in range(max(map(height, below)) + 1)]
+    at: dict[str, float] = {}
+    for row in rows:
+        centre = {n: sum(at[m] for m in below[n]) / len(below[n]) if below[n] else 450 for n in row}
+        row.sort(key=lambda n: (centre[n], n))
+        at |= {name: 900 * (k + 1) / (len(row) + 1) for k, name in enumerate(row)}
+    down = {name: 70 * (len(rows) - 1 - h) + 24 for h, row in enumerate(rows) for name in row}
+    lines = [
+        f'<path d="M{at[a]:.0f} {down[a] + 13} C{at[a]:.0f} {down[a] + 40} {at[b]:.0f} {down[b] - 40} '
+        f'{at[b]:.0f} {down[b] - 13}"/>'
+        for a, b in edges
+    ]
+    boxes = [
+        f'<rect x="{at[n] - 46:.0f}" y="{down[n] - 13}" width="92" height="26" rx="4"/>'
+        f'<text x="{at[n]:.0f}" y="{down[n] + 4}">{n}</text>'
+        for n in below
+    ]
+    box = f'viewBox="0 0 900 {70 * len(rows)}" role="img" aria-label="imports of packages, from top to bottom"'
+    return f'<svg class="graph" {box}>{"".join([*lines, *boxes])}</svg>'
+
+
+def notebook_pages() -> Iterator[tuple[str, str]]:
+    """Each notebook as it lies in the repository, with the outputs that were kept."""
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        cells = json.loads(path.read_text("utf-8"))["cells"]
+        yield f"notebooks/{path.stem}.md", "\n\n".join(_cell(cell) for cell in cells) + "\n"
+
+
+def _cell(cell: Mapping[str, Any]) -> str:
+    source = "".join(cell["source"])
+    if cell["cell_type"] != "code":
+        return source
+    parts = [f"```python\n{source}\n```"] if source.strip() else []
+    for output in cell.get("outputs", ()):
+        data = output.get("data", {})
+        shown = {kind: "".join(text) for kind, text in data.items() if isinstance(text, str | list)}
+        picture = shown.get("image/svg+xml") or shown.get("text/html")
+        said = "".join(output.get("text", ())) or shown.get("text/plain", "")
+        if picture:
+            parts.append(f'<div class="output">{re.sub(chr(10) + "+", chr(10), picture)}</div>')
+        elif said:
+            parts.append(f"```text\n{said.rstrip()}\n```")
+    return "\n\n".join(parts)
 
 
 def public_names() -> list[str]:
@@ -383,14 +460,16 @@ def _without_code(text: str, change: Any) -> str:
 
 def generated() -> dict[str, str]:
     """Every generated file of the site but the root's pages: path -> text."""
-    pages = {path: text for make in (explained_pages, python_pages, command_pages) for path, text in make()}
+    pages = {
+        path: text for make in (explained_pages, python_pages, command_pages, notebook_pages) for path, text in make()
+    }
     files = {f"schemas/{name}.schema.json": json.dumps(schema, indent=2) + "\n" for name, schema in schemas().items()}
     return pages | files
 
 
 def on_config(config: Any) -> Any:
     """`+ NAME` in the navigation becomes the generated pages of that name."""
-    config.nav = [_expanded(entry) for entry in config.nav]
+    config.nav = [entry for entry in map(_expanded, config.nav) if entry != {"Notebooks": []}]
     return config
 
 
@@ -412,11 +491,17 @@ def _nav(name: str) -> list[Any]:
             for kind, pages in explained().items()
         ]
         return ["explain/index.md", *kinds]
+    if name == "notebooks":
+        return [{_title(text): path} for path, text in notebook_pages()]
     if name == "python":
         return ["python/index.md", *({n: f"python/{n}.md"} for n in public_names() if n != "__version__")]
     from layoutproof.cli.main import cli
 
     return ["commands/index.md", *({n: f"commands/{n}.md"} for n in cli.list_commands(click.Context(cli)))]
+
+
+def _title(text: str) -> str:
+    return next(line.removeprefix("# ") for line in text.splitlines() if line.startswith("# "))
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -434,5 +519,10 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(text: str, page: Any, config: Any, files: Any) -> str:
     """Links as the site has them."""
     path = page.file.src_uri
+    if path == "index.md":
+        page.meta["hide"] = ["navigation"]
+    text = re.sub(
+        r"^```mermaid\n(graph TD\n.*?)^```$", lambda found: drawn(found[1]), text, flags=re.DOTALL | re.MULTILINE
+    )
     source = path if path in ROOT_PAGES else f"docs/{path}"
     return _without_code(text, lambda part: relinked(without_references(part), source, config.repo_url or ""))
