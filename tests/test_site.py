@@ -90,7 +90,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built as `.ci/site` builds it."""
     at = tmp_path_factory.mktemp("site").resolve()
     done = subprocess.run(
-        [ROOT / ".ci" / "site", sys.executable], cwd=at, env={**os.environ, "SITE_DIR": str(at)},
+        [ROOT / ".ci" / "site", sys.executable], cwd=at, env={**os.environ, "SITE_DIR": str(at), "PLAY": "off"},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
