@@ -201,6 +201,15 @@ class Drawing:
         return (*self.facts, left_out) if left_out else self.facts
 
 
+def before_labels(axis: str) -> str:
+    """What stands before the first label of an axis: its name, or the `+` of what is counted on from a row's label.
+
+    >>> before_labels("i"), before_labels("+"), before_labels("")
+    ('i=', '+', '')
+    """
+    return axis if axis in ("", "+") else f"{axis}="
+
+
 def captions(panel: Panel) -> tuple[str, ...]:
     """What stands above a panel of several."""
     said = panel.remark() if isinstance(panel, Grid) else ""

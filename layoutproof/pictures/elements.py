@@ -216,6 +216,7 @@ def _facts(layout: Any, m: IndexMap, axes: list[Axis] | None) -> tuple[str, ...]
     shape = " x ".join(str(extent) for extent in m.domain.extents) or "one element"
     if m.memory is None:
         names = f"cells show ({', '.join(m.range.names)})" if m.range.names else "cells show the coordinates"
+        names = f"cells show {m.range.names[0]}" if len(m.range.names) == 1 else names
         return (shape, names, *_replicas(m))
     numbers = figures(m)
     elements, padding, allotted = (int(str(numbers[k])) for k in ("elements", "padding_elements", "padded_elements"))

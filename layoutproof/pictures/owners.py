@@ -16,6 +16,7 @@ from layoutproof.layouts.sharding.model import NamedSharding
 from layoutproof.layouts.sharding.tiles import listed
 from layoutproof.pictures.drawing import PADDING, Cell, Drawing, Grid, Panel, grid
 from layoutproof.pictures.elements import gaps
+from layoutproof.pictures.palette import FILLS, distinct
 from layoutproof.properties.owners import claims
 from layoutproof.registry.hardware import resolve
 
@@ -59,7 +60,9 @@ def sharding_drawing(array: ShardedArray) -> Drawing:
             return PADDING
         owners = sorted({m.at(tuple(first), r)[0] for r in _replicas(m)})
         text = ",".join(map(str, owners[:_JOINED])) + ("…" if len(owners) > _JOINED else "")
-        colour = colours.setdefault(",".join(map(str, owners)), len(colours))
+        # of more shards than colours, at least those that touch differ
+        number = r * sizes[1] + c if product(sizes) <= len(FILLS) else 3 * r + c
+        colour = colours.setdefault(",".join(map(str, owners)), number)
         held.update(dict.fromkeys(owners, ",".join(map(str, owners))))
         return Cell(text, colour, "" if inside == [1.0, 1.0] else "ragged", (inside[0], inside[1]))
 
@@ -123,7 +126,7 @@ def _mesh(array: ShardedArray, held: Mapping[int, str], colours: Mapping[str, in
         tuple(map(str, range(first))) if len(dims) > 1 else (),
         tuple(points),
         (names[0] if len(dims) > 1 else "", rest),
-        "the mesh: a cell is a device; devices of one colour hold the same shard",
+        "the mesh: a cell is a device, in the colour of its shard",
     )
 
 
@@ -140,7 +143,7 @@ def owned(m: IndexMap) -> Callable[[tuple[int, ...]], Cell] | None:
     colours: dict[tuple[int, ...], int] = {}
     for index in itertools.product(*(range(int(extent)) for extent in m.domain.extents)):
         place = m.at(index, replicas[0])
-        colours.setdefault(tuple(place[k] for k in owners), len(colours))
+        colours.setdefault(tuple(place[k] for k in owners), distinct(len(colours)))
 
     def cell(index: tuple[int, ...]) -> Cell:
         first = m.at(index, replicas[0])
@@ -192,7 +195,7 @@ def inverse_grid(m: IndexMap, thread: int, caption: str) -> Grid | None:
         if not who:
             return Cell("", None, "hole")
         text = "|".join(",".join(map(str, index)) for index in who[:_JOINED]) + ("…" if len(who) > _JOINED else "")
-        return Cell(text, who[0][thread])
+        return Cell(text, distinct(who[0][thread]))
 
     rows = range(-(-places // wide))
     names = m.range.names or ("offset",)

@@ -33,6 +33,17 @@ LIGHT = Theme("#ffffff", "#1a1a1a", "#595959", "#ffffff", "#f0f0f0", "#b0b0b0", 
 DARK = Theme("#14171a", "#ececec", "#b4b4b4", "#14171a", "#2b3036", "#6a6f75", "#ff8a80", "#8ab4f8")
 
 
+def distinct(number: int) -> int:
+    """The colour of an owner by its number: after as many as there are colours they begin again, shifted.
+
+    So owners that stand below each other in rows of eight, or of a multiple, differ.
+
+    >>> distinct(7) % len(FILLS), distinct(8) % len(FILLS), distinct(16) % len(FILLS)
+    (7, 3, 6)
+    """
+    return number + 3 * (number // len(FILLS))
+
+
 def fill(colour: int) -> str:
     """The fill of a number."""
     return FILLS[colour % len(FILLS)]

@@ -26,7 +26,7 @@ def text_picture(layout: object, width: int = 100, color: bool = False) -> str:
          0 1 │ 2 .
     <BLANKLINE>
     memory in its order, a row for each tile of 2 places; a cell is the index that lies there
-          +=   0 1
+           +   0 1
     offset=0   0 1
               ────
            2   2 .

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from layoutproof.pictures.drawing import Bar, Cell, Drawing, Grid, captions
+from layoutproof.pictures.drawing import Bar, Cell, Drawing, Grid, before_labels, captions
 
 LETTER = 7.3
 """Width of a character at the size of cells."""
@@ -79,9 +79,13 @@ class Scene:
 
 def scene_of(drawing: Drawing) -> Scene:
     """Put every part of a drawing at its place; panels below each other, or side by side where it says so."""
+    alone = len(drawing.panels) == 1
+    panels = [_bar(panel) if isinstance(panel, Bar) else _grid(panel, alone) for panel in drawing.panels]
+    widths = [width for _, width, _ in panels]
+    wide = sum(widths) + 2 * _GAP * len(widths) if drawing.across else max(widths, default=0.0)
     shapes: list[Shape] = []
     y: float = _TITLE - _LINE
-    for line in textwrap.wrap(drawing.title, _CAPTION * 3 // 4, break_long_words=True) or [""]:
+    for line in textwrap.wrap(drawing.title, max(_CAPTION, int(wide / LETTER)) * 3 // 4) or [""]:
         y += _LINE
         shapes.append(Words(_MARGIN, y, line, "title", False))
     for fact in drawing.lines():
@@ -89,9 +93,7 @@ def scene_of(drawing: Drawing) -> Scene:
             y += _LINE
             shapes.append(Words(_MARGIN, y, line, "faint", False))
     top, left, bottom = y + 12, float(_MARGIN), y
-    alone = len(drawing.panels) == 1
-    for panel in drawing.panels:
-        found, width, height = _bar(panel) if isinstance(panel, Bar) else _grid(panel, alone)
+    for found, width, height in panels:
         shapes += [_moved(shape, left, top) for shape in found]
         bottom = max(bottom, top + height)
         if drawing.across:
@@ -135,7 +137,7 @@ def _right(shape: Shape) -> float:
 def _grid(grid: Grid, alone: bool) -> tuple[list[Shape], float, float]:
     """The shapes of a grid from (0, 0) on, its width and its height."""
     longest = max([len(cell.text) + bool(cell.mark) for row in grid.cells for cell in row], default=0)
-    names = [f"{name}=" if name else "" for name in grid.axes]
+    names = [before_labels(name) for name in grid.axes]
     first = names[1] + (grid.column_labels[0] if grid.column_labels else "")
     longest = max(longest, *map(len, (*grid.column_labels, first)))
     # whole pixels: sharp edges, and short numbers in the file
@@ -175,7 +177,9 @@ def _cell(one: Cell, x: float, y: float, width: float, height: float = _CELL_HEI
         yield Box(x + 2, y + 2, width - 4, height - 4, None, one.mark)
     text = one.text if one.mark in ("ragged", "outside") else one.shown
     if text:
-        yield Words(x + width / 2, y + height - 8 + height % 8, text, "plain" if one.colour is None else "cell")
+        # beside the hatching where it fits there
+        free = width * across if width * across >= LETTER * len(text) + 4 else width
+        yield Words(x + free / 2, y + height - 8 + height % 8, text, "plain" if one.colour is None else "cell")
 
 
 def _labels(
@@ -236,7 +240,8 @@ def _bar(bar: Bar) -> tuple[list[Shape], float, float]:
         shapes.append(Box(x, y, width, _BAR_HEIGHT, segment.colour, segment.mark))
         sign = chr(ord("A") + number % 26)
         if width > LETTER + 4 and segment.mark != "padding":
-            shapes.append(Words(x + width / 2, y + 18, sign, "plain" if segment.colour is None else "cell"))
+            # at its begin: the line of the limit may cross its middle
+            shapes.append(Words(x + min(width / 2, 12), y + 18, sign, "plain" if segment.colour is None else "cell"))
         x += width
     if bar.limit is not None and bar.limit <= bar.whole():
         at = bar.limit * scale

@@ -88,7 +88,7 @@ def _elements(plane: Plane, read: Any) -> Drawing:
 def _joined(fact: str, m: IndexMap) -> str:
     if not fact.startswith("first of "):
         return fact
-    return f"{product(m.replicas.extents)} replicas, joined by |; elements of one colour have the same owner"
+    return f"{product(m.replicas.extents)} replicas, joined by |; neighbours of one colour have the same owner"
 
 
 def _thread_value(layout: CuteLayout) -> bool:

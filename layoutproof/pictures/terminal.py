@@ -6,7 +6,7 @@ import itertools
 import textwrap
 from collections.abc import Sequence
 
-from layoutproof.pictures.drawing import MARKS, Bar, Cell, Drawing, Grid, Panel, captions
+from layoutproof.pictures.drawing import MARKS, Bar, Cell, Drawing, Grid, Panel, before_labels, captions
 from layoutproof.pictures.palette import TERMINAL
 
 _APART = 4
@@ -68,7 +68,7 @@ def _grid(grid: Grid, width: int, color: bool) -> list[str]:
     lines = []
     if any(grid.column_labels):
         labels = [_pad(label, cell_width) for label in grid.column_labels]
-        name = f"{grid.axes[1]}=" if grid.axes[1] else ""
+        name = before_labels(grid.axes[1])
         lines.append(_line(name.rjust(lead - 2), labels, grid, " "))
     for number, (label, row) in enumerate(zip(grid.row_labels, grid.cells, strict=True)):
         if number in grid.row_gaps:
@@ -76,7 +76,7 @@ def _grid(grid: Grid, width: int, color: bool) -> list[str]:
         if number in grid.row_breaks:
             dashes = ["─" * (cell_width + 1)] * len(row)
             lines.append(" " * lead + _joined(dashes, grid, "┼", "─"))
-        name = f"{grid.axes[0]}=" if number == 0 and label and grid.axes[0] else ""
+        name = before_labels(grid.axes[0]) if number == 0 and label else ""
         head = name + label.rjust(lead - 2 - len(name))
         lines.append(_line(head, [_cell(cell, cell_width, color) for cell in row], grid, "│") + more)
     if len(grid.row_labels) in grid.row_gaps:

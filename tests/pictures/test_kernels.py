@@ -10,9 +10,9 @@ import pytest
 import layoutproof as lp
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.judge import kernel_target
-from layoutproof.pictures.drawing import Bar, Drawing, Grid
+from layoutproof.pictures.drawing import Bar, Cell, Drawing, Grid, grid
 from layoutproof.pictures.kernels import kernel_drawing, walk
-from layoutproof.pictures.scene import scene_of
+from layoutproof.pictures.scene import LETTER, Words, scene_of
 from layoutproof.pictures.terminal import terminal_text
 
 MATMUL: dict[str, Any] = {
@@ -67,6 +67,14 @@ def test_the_ragged_edge_of_blocks() -> None:
     assert o.cells[0][0].inside == (1.0, 1.0)
     assert o.cells[0][0].mark == ""
     assert o.cells[2][1].mark == "ragged"
+
+
+def test_the_steps_stand_beside_the_hatching() -> None:
+    """Where half of a block is there and the text fits into it, nothing is written on the hatching."""
+    blocks = grid(((Cell("12", 0, "ragged", (1.0, 0.5)),),), columns=("128:256",))
+    scene = scene_of(Drawing("", (), (blocks,)))
+    (text,) = [shape for shape in scene.shapes if isinstance(shape, Words) and shape.text == "12"]
+    assert text.x + LETTER <= scene.boxes("beyond")[0].x
 
 
 def test_moves_and_what_is_brought_again() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import layoutproof as lp
 from layoutproof.pictures.drawing import Cell, Drawing, Grid
+from layoutproof.pictures.palette import distinct, fill
 from layoutproof.pictures.subjects import drawing_of
 from layoutproof.pictures.terminal import terminal_text
 from layoutproof.questions.evaluate import locate
@@ -68,6 +69,14 @@ def test_boxes_say_what_locate_says(layout: str) -> None:
                 assert cell.text == ",".join(str(place["device"]) for place in locate(layout, index))
 
 
+def test_shards_that_touch_differ_in_colour() -> None:
+    """Of 256 shards, more than there are colours, no two that touch look alike, also at a corner."""
+    (boxes,) = grids(drawing_of("f32[8192,8192] sharded {devices=[16,16]<=[256]}"))
+    fills = [[fill(cell.colour or 0) for cell in row] for row in boxes.cells]
+    for i, j, di, dj in itertools.product(range(15), range(1, 15), (0, 1), (-1, 0, 1)):
+        assert (di, dj) == (0, 0) or fills[i][j] != fills[i + di][j + dj]
+
+
 def test_the_axe_figure() -> None:
     """Fig. 2 of the paper: lanes by colour, both replicas in one cell, (2, 9) in lane 8 of warps 6 and 10."""
     drawing = drawing_of(FIG2)
@@ -88,7 +97,7 @@ def test_a_thread_value_layout_from_the_side_of_the_data() -> None:
     assert (len(data.cells), len(data.cells[0])) == (8, 16)
     for thread, value in itertools.product(range(32), range(4)):
         offset = locate(layout, (thread, value))[0]["offset"]
-        assert data.cells[offset // 16][offset % 16] == Cell(f"{thread},{value}", thread)
+        assert data.cells[offset // 16][offset % 16] == Cell(f"{thread},{value}", distinct(thread))
 
 
 def test_a_linear_layout_joins_its_replicas() -> None:

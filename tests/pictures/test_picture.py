@@ -41,7 +41,7 @@ i=0    0  2  4  6 │  8  .  .  .
 
 memory in its order, a row for each tile of 8 places; a cell is the index that lies there; lines are
   where another tile of 2 places begins
-       +=     0   1     2   3     4   5     6   7
+        +     0   1     2   3     4   5     6   7
 offset= 0   0,0 1,0 │ 0,1 1,1 │ 0,2 1,2 │ 0,3 1,3
            ─────────┼─────────┼─────────┼────────
         8   0,4 1,4 │   .   . │   .   . │   .   .
