@@ -50,7 +50,9 @@ def _first(drawn: Iterable[Drawing | None]) -> list[Drawing]:
 
 
 def _call(judged: Judged, kernel: Kernel) -> Iterator[Drawing | None]:
-    bad = [finding for finding in judged.findings if finding.verdict is Verdict.REFUTED and finding.counterexample]
+    # an info refutes what nobody needs, e.g. that no block reaches past the edge: the walk shows it
+    refuted = [finding for finding in judged.findings if finding.verdict is Verdict.REFUTED and finding.counterexample]
+    bad = [finding for finding in refuted if finding.severity != "info"]
     drawn = [finding_drawing(finding, (kernel,)) for finding in bad[:MOST_FOUND]]
     if any(each is not None for each in drawn):
         yield from drawn

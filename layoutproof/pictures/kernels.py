@@ -20,7 +20,7 @@ from layoutproof.pictures.elements import gaps
 
 MOST_STEPS = 20_000
 """Steps of a grid that are walked for a picture."""
-MOST_SHOWN = 24
+MOST_SHOWN = 12
 """Steps of a timeline; a longer grid shows its first ones."""
 _BEGIN, _END = 10, 4
 """Blocks that are shown of a long dimension, at its begin and at its end."""

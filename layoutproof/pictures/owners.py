@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.size import ceil_div, product
+from layoutproof.layouts.axe.layout import AxeLayout
 from layoutproof.layouts.sharding.array import ShardedArray
 from layoutproof.layouts.sharding.model import NamedSharding
 from layoutproof.layouts.sharding.tiles import listed
@@ -22,6 +23,8 @@ from layoutproof.registry.hardware import resolve
 
 MOST_PLACES = 4096
 """Places of a layout whose owners are drawn."""
+MOST_WALKED = 1 << 16
+"""Rows and columns of a layout whose places are looked at one by one."""
 MOST_DEVICES = 1024
 """Devices of a mesh that is drawn."""
 _BEGIN, _END = 12, 4
@@ -150,6 +153,76 @@ def owned(m: IndexMap) -> Callable[[tuple[int, ...]], Cell] | None:
         return Cell(joined([m.at(index, replica) for replica in replicas]), colours[tuple(first[k] for k in owners)])
 
     return cell
+
+
+def box_drawing(layout: AxeLayout) -> Drawing | None:
+    """A large layout as the boxes of its array in which places go on in equal steps, each with what it reaches.
+
+    None where its digits do not follow its dimensions, for a swizzle, for more boxes than a page has and for one box.
+    """
+    m = layout.index_map()
+    dims = tuple(int(extent) for extent in m.domain.extents)
+    whole = {product(extent for extent, _, _ in layout.D[k:]) for k in range(len(layout.D) + 1)}
+    if layout.swizzle is not None or not 1 <= len(dims) <= 2 or 0 in dims or sum(dims) > MOST_WALKED:
+        return None
+    if any(product(dims[k:]) not in whole for k in range(len(dims))):
+        return None
+    starts, steps = zip(*(_runs(m, d, extent) for d, extent in enumerate(dims)), strict=True)
+    if product(map(len, starts)) == 1 or max(map(len, starts)) > _BEGIN + _END:
+        return None
+    replicas = _replicas(m)
+    names = m.range.names
+    owning = [k for k, name in enumerate(names) if name in resolve(claims, [m], {})["owner"]]
+    colours: dict[tuple[int, ...], int] = {}
+
+    def cell(*box: tuple[int, int]) -> Cell:
+        place = m.at(tuple(first for first, _ in box), replicas[0])
+        owner = tuple(place[k] for k in owning) or place
+        texts = []
+        for replica in replicas:
+            # in equal steps, the least and the most are at corners
+            corners = [m.at(corner, replica) for corner in itertools.product(*box)]
+            ends = [(min(entries), max(entries)) for entries in zip(*corners, strict=True)]
+            texts.append(",".join(str(a) if a == b else f"{a}..{b}" for a, b in ends))
+        text = " | ".join(dict.fromkeys(texts[:_JOINED])) + (" | …" if len(texts) > _JOINED else "")
+        return Cell(text, distinct(colours.setdefault(owner, len(colours))))
+
+    parts = [
+        list(zip(at, [*(start - 1 for start in at[1:]), extent - 1], strict=True))
+        for at, extent in zip(starts, dims, strict=True)
+    ]
+    rows, columns = [[], *parts][-2:]
+    said = "; ".join(
+        f"{m.domain.names[d]} + 1 is " + ", ".join(f"{name} + {by}" for name, by in zip(names, step, strict=True) if by)
+        for d, step in enumerate(steps)
+        if any(step)
+    )
+    labels = [tuple(f"{first}:{last + 1}" for first, last in part) for part in (rows, columns)]
+    shown = grid(
+        tuple(tuple(cell(row, column) for column in columns) for row in rows) or (tuple(map(cell, columns)),),
+        labels[0] or ("",),
+        labels[1],
+        (m.domain.names[0] if rows else "", m.domain.names[-1]),
+    )
+    reached = f"a cell is a box of the array with what it reaches of ({', '.join(names)})"
+    facts = (" x ".join(map(str, dims)), reached, f"within a box, {said}")
+    return Drawing(str(layout), facts, (shown,))
+
+
+def _runs(m: IndexMap, dim: int, extent: int) -> tuple[list[int], tuple[int, ...]]:
+    """Where along a dimension places stop going on in the step that its first two have, and that step."""
+
+    def at(entry: int) -> tuple[int, ...]:
+        return m.at(tuple(entry if d == dim else 0 for d in range(len(m.domain.extents))), _replicas(m)[0])
+
+    places = [at(entry) for entry in range(extent)]
+    steps = [tuple(b - a for a, b in zip(*pair, strict=True)) for pair in itertools.pairwise(places)]
+    starts = [0]
+    for entry, step in enumerate(steps, 1):
+        # the step into a box is any; from its first element on it is the usual one
+        if step != steps[0]:
+            starts.append(entry)
+    return starts, steps[0] if steps else ()
 
 
 def joined(places: Sequence[tuple[int, ...]]) -> str:

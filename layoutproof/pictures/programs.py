@@ -35,11 +35,20 @@ def program_grid(found: Programs, most: int = LONGEST) -> Drawing:
         facts.append(f"{len(found.outside)} programs have a block outside the array, the first is {found.outside[0]}")
     rows, columns = ids.shape
     shown = ids[:most, :most]
-    cells = tuple(tuple(Cell(found.blank() if e < 0 else str(e)) for e in row) for row in shown.tolist())
     breaks = [
         frozenset(k for k, (a, b) in enumerate(itertools.pairwise(lines), 1) if a != b)
         for lines in (shown.tolist(), shown.T.tolist())
     ]
+    # the number of lines before a row or column says which block it is in
+    down, across = (
+        [sum(k <= at for k in lines) for at in range(n)] for lines, n in zip(breaks, shown.shape, strict=True)
+    )
+
+    def cell(r: int, c: int) -> Cell:
+        e = int(shown[r, c])
+        return Cell(found.blank()) if e < 0 else Cell(str(e), 2 * (down[r] % 2) + across[c] % 2)
+
+    cells = tuple(tuple(cell(r, c) for c in range(shown.shape[1])) for r in range(shown.shape[0]))
     cells_grid = Grid(
         cells,
         ("i", "j"),

@@ -19,8 +19,8 @@ from layoutproof.pictures.banks import swizzle_drawing
 from layoutproof.pictures.drawing import Cell, Drawing
 from layoutproof.pictures.elements import Plane, chosen, element_grid, place_text, plane_of
 from layoutproof.pictures.kernels import kernel_drawing
-from layoutproof.pictures.overview import at_scale, memory_grid
-from layoutproof.pictures.owners import inverse_grid, owned, sharding_drawing
+from layoutproof.pictures.overview import WHOLE, at_scale, memory_grid
+from layoutproof.pictures.owners import box_drawing, inverse_grid, owned, sharding_drawing
 from layoutproof.questions.evaluate import shown
 from layoutproof.registry.read import read_layout
 
@@ -46,6 +46,10 @@ def drawing_of(layout: object, target: KernelTarget | None = None) -> Drawing:
         return kernel_drawing(kernel, target)
     if isinstance(read, ShardedArray):
         return sharding_drawing(read)
+    if isinstance(read, AxeLayout) and not read.index_map().sizes():
+        drawn = box_drawing(read) if product(read.index_map().domain.extents) > WHOLE else None
+        if drawn is not None:
+            return drawn
     if isinstance(read, AxeLayout | CuteLayout):
         drawn = swizzle_drawing(read)
         if drawn is not None:

@@ -90,6 +90,42 @@ def test_the_axe_figure() -> None:
     assert "first of" not in terminal_text(drawing)
 
 
+def test_a_large_axe_layout_as_boxes() -> None:
+    """The other three of the paper's examples: four GPUs, SBUF's partitions, tensor memory's lanes."""
+    (mesh,) = grids(drawing_of("S[(2,32,2,64):(1@gpuid,128@m,2@gpuid,1@m)] on (64,128)"))
+    assert texts(mesh) == [["0,0..4031", "2,0..4031"], ["1,0..4031", "3,0..4031"]]
+    assert (mesh.row_labels, mesh.column_labels) == (("0:32", "32:64"), ("0:64", "64:128"))
+    assert len({cell.colour for row in mesh.cells for cell in row}) == 4
+    (sbuf,) = grids(drawing_of("S[(2,128,512):(512@F,1@P,1@F)] on (256,512)"))
+    assert texts(sbuf) == [["0..511,0..127"], ["512..1023,0..127"]]
+    (lanes,) = grids(drawing_of("S[(2,128,112):(112@Col,1@Lane,1@Col)] on (256,112)"))
+    assert texts(lanes) == [["0..111,0..127"], ["112..223,0..127"]]
+    assert lanes.row_labels == ("0:128", "128:256")
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        "S[(2,32,2,64):(1@gpuid,128@m,2@gpuid,1@m)] on (64,128)",
+        "S[(2,24,2,32):(4@a,-1@m,1@b,32@m)] + R[2:8@a] + 40@m on (48,64)",
+        "S[(4,1024):(1@x,3@m)] on (4096)",
+    ],
+)
+def test_boxes_say_what_locate_says_of_axe(layout: str) -> None:
+    """What a box reaches on each axis is what its elements reach, one by one, over all replicas."""
+    drawing = drawing_of(layout)
+    (boxes,) = grids(drawing)
+    for rows, line in zip(boxes.row_labels, boxes.cells, strict=True):
+        for columns, cell in zip(boxes.column_labels, line, strict=True):
+            spans = [range(*map(int, label.split(":"))) for label in (rows, columns) if label]
+            places = [locate(layout, index) for index in itertools.product(*spans)]
+            said = []
+            for replica in range(len(places[0])):
+                seen = [sorted({place[replica][axis] for place in places}) for axis in places[0][0]]
+                said.append(",".join(str(v[0]) if len(v) == 1 else f"{v[0]}..{v[-1]}" for v in seen))
+            assert cell.text == " | ".join(said)
+
+
 def test_a_thread_value_layout_from_the_side_of_the_data() -> None:
     """Each place of `((4,8),(2,2)):((32,1),(16,8))` has the thread and value that CuTe's map sends there."""
     layout = "((4,8),(2,2)):((32,1),(16,8))"
