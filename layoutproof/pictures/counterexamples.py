@@ -66,9 +66,10 @@ def _drawn(finding: Finding, layouts: Sequence[Any]) -> Drawing | None:
     kernels = [each if isinstance(each, Kernel) else getattr(each, "kernel", None) for each in layouts]
     title = f"{finding.verdict.value}: {finding.question}"
     said = tuple(part for part in (finding.reason, finding.fix and f"fix: {finding.fix}") if part)
+    sizes = point.get("sizes")
     if isinstance(kernels[0], Kernel):
-        return _kernel(finding, kernels[0], point, title, said)
-    if sizes := point.get("sizes"):
+        return _kernel(finding, kernels[0].bind(sizes) if sizes else kernels[0], point, title, said)
+    if sizes:
         layouts = [read_layout(with_sizes(str(layout), sizes)) for layout in layouts]
     if "place" in point:
         found = _hole(layouts[0], tuple(point["place"]))

@@ -5,6 +5,7 @@ Source of what is drawn: `kernel.kernel` (which block a program sees), `hardware
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,8 @@ from layoutproof.pictures.elements import gaps
 
 MOST_STEPS = 20_000
 """Steps of a grid that are walked for a picture."""
+MOST_TRIED = 2048
+"""Values that a size without one is given for a picture."""
 MOST_SHOWN = 12
 """Steps of a timeline; a longer grid shows its first ones."""
 _BEGIN, _END = 10, 4
@@ -76,6 +79,25 @@ def programs(kernel: Kernel, start: int = 0) -> list[tuple[int, ...]]:
     return [tuple(from_row_major(step, extents)) for step in steps]
 
 
+def example(kernel: Kernel) -> tuple[Kernel, str]:
+    """A kernel without sizes that have no value, and a sentence that says which they were given, "" where all had one.
+
+    All get the same number, the least for which each dimension of the grid that depends on them has three programs: so
+    the first, a middle and the last one are drawn. LayoutError where there is none within reach.
+    """
+    open_sizes = kernel.parameters()
+    if not open_sizes:
+        return kernel, ""
+    free = [k for k, extent in enumerate(kernel.grid) if type(extent) is not int]
+    for number in range(1, MOST_TRIED):
+        with contextlib.suppress(LayoutError):
+            bound = kernel.bind(dict.fromkeys(open_sizes, number))
+            if all(fixed(bound.grid)[k] >= 3 for k in free) and product(fixed(bound.grid)) <= MOST_STEPS:
+                given = ", ".join(f"{name} = {number}" for name in open_sizes)
+                return bound, f"drawn for {given}: sizes have no value"
+    raise LayoutError(f"{', '.join(open_sizes)} has no value, and no small one draws the kernel; give it one")
+
+
 def walk(kernel: Kernel, operand: Operand, start: int = 0) -> Walk:
     """Where each step is in an operand's array. LayoutError where tables or sizes without a value choose the blocks."""
     m = element_map(kernel, operand)
@@ -96,20 +118,22 @@ def kernel_drawing(
     """The whole picture of a kernel.
 
     Args:
-        kernel: With sizes that are numbers.
+        kernel: Whose; sizes without a value get one for the picture, and it says which.
         target: Whose memory the blocks lie in, None to leave it out.
         hits: Programs whose blocks are marked; of a long grid the steps around the first one are drawn.
         operands: The names of those that are drawn, None for all.
         block: The index of a block that is shown, also where many are left out.
 
     Raises:
-        LayoutError: The grid has a size without a value.
+        LayoutError: No small value of its sizes draws it.
     """
+    kernel, given = example(kernel)
     every = programs(kernel)
     marked = [int(row_major(hit, fixed(kernel.grid))) for hit in hits if len(hit) == len(kernel.grid)]
     start = 0 if not marked or marked[0] < len(every) else max(0, marked[0] - MOST_STEPS // 2)
     steps = every if start == 0 else programs(kernel, start)
     facts = [f"grid ({', '.join(map(str, kernel.grid))}): {product(kernel.grid)} programs, the last dimension fastest"]
+    facts += [given] if given else []
     if len(steps) < product(kernel.grid):
         facts.append(f"only {len(steps)} steps are drawn, from step {start} on")
     at = [step for step in marked if 0 <= step - start < len(steps)]
