@@ -157,6 +157,12 @@ def print_json(answer: Mapping[str, Any]) -> int:
     return int(answer["exit_code"])
 
 
+def with_written(answer: Mapping[str, Any], *files: Path | str | None) -> dict[str, Any]:
+    """A command's answer with the files that it wrote, where it wrote any."""
+    written = [str(file) for file in files if file]
+    return {**answer, "written": written} if written else dict(answer)
+
+
 def say(text: str, styles: Sequence[tuple[str, str]] = (), *, err: bool = False) -> None:
     """Text for people, harmless for terminals and build servers, on stdout or stderr.
 

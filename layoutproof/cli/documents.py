@@ -89,6 +89,8 @@ class Written(Document):
 class Ask(Document, FindingEntry):
     """The answer to one question."""
 
+    written: list[str] = Field([], description="with --svg: the picture")
+
 
 class _CheckEntry(FindingEntry):
     status: Literal["as expected", "wrong", "error", "unknown", "interrupted"]
@@ -114,6 +116,7 @@ class CheckAnswer(Document):
     partial: bool = Field(description="it was interrupted")
     results: list[_CheckEntry]
     never_asked: list[_Unasked] = Field(description="what the files state and claim nothing of")
+    written: list[str] = Field([], description="with --svg: the picture")
 
 
 Check = CheckAnswer | Written
@@ -252,6 +255,7 @@ class GateAnswer(Document):
     partial: bool
     notes: list[str]
     findings: list[FindingEntry]
+    written: list[str] = Field([], description="with --svg: the picture")
 
 
 class GateApproval(Document):
@@ -521,6 +525,7 @@ class KernelsAnswer(Document):
     summary: dict[str, int]
     scope: str = Field(description="what was proved of those that are proved")
     kernels: list[_Kernel]
+    written: list[str] = Field([], description="with --svg: the picture")
 
 
 class KernelsSpec(Document):

@@ -21,8 +21,8 @@ from layoutproof.pictures.elements import gaps
 
 MOST_STEPS = 20_000
 """Steps of a grid that are walked for a picture."""
-MOST_TRIED = 2048
-"""Values that a size without one is given for a picture."""
+TRIED = (*range(1, 1025), *range(1025, 1 << 16, 128))
+"""Values that a size without one is given for a picture, until one does: blocks are seldom larger than some thousand."""
 MOST_SHOWN = 12
 """Steps of a timeline; a longer grid shows its first ones."""
 _BEGIN, _END = 10, 4
@@ -82,14 +82,14 @@ def programs(kernel: Kernel, start: int = 0) -> list[tuple[int, ...]]:
 def example(kernel: Kernel) -> tuple[Kernel, str]:
     """A kernel without sizes that have no value, and a sentence that says which they were given, "" where all had one.
 
-    All get the same number, the least for which each dimension of the grid that depends on them has three programs: so
-    the first, a middle and the last one are drawn. LayoutError where there is none within reach.
+    All get the same number, the first of TRIED for which each dimension of the grid that depends on them has three
+    programs: so the first, a middle and the last one are drawn. LayoutError where none of them does.
     """
     open_sizes = kernel.parameters()
     if not open_sizes:
         return kernel, ""
     free = [k for k, extent in enumerate(kernel.grid) if type(extent) is not int]
-    for number in range(1, MOST_TRIED):
+    for number in TRIED:
         with contextlib.suppress(LayoutError):
             bound = kernel.bind(dict.fromkeys(open_sizes, number))
             if all(fixed(bound.grid)[k] >= 3 for k in free) and product(fixed(bound.grid)) <= MOST_STEPS:

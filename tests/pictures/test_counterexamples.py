@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -264,6 +265,37 @@ def test_gate_writes_what_moved(folder: Path) -> None:
     assert cli.run(["gate", "a.yaml", "b.yaml", "--svg", "p.svg"]) == 1
     texts = texts_of(folder / "p.svg")
     assert any(text.startswith(">") for text in texts)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["ask", "injective", "f32[3,5] strides (4,1)"],
+        ["check", "a.yaml"],
+        ["check", "a.yaml", "--output", "report.json"],
+        ["gate", "a.yaml", "b.yaml"],
+        ["gate", "a.yaml", "b.yaml", "--output", "report.json"],
+        ["kernels", "kernel.yaml"],
+    ],
+)
+def test_json_names_the_picture(folder: Path, capsys: pytest.CaptureFixture[str], asked: list[str]) -> None:
+    """What is printed is what is printed without a picture, and the files that were written."""
+    Path("kernel.yaml").write_text("layouts: {k: {kernel: {grid: [2], outputs: [{array: 'f32[16]', block: [8]}]}}}")
+    code = cli.run([*asked, "--json"])
+    plain = json.loads(capsys.readouterr().out)
+    assert cli.run([*asked, "--json", "--svg", "p.svg"]) == code
+    drawn = json.loads(capsys.readouterr().out)
+    assert drawn == {**plain, "written": [*plain.get("written", []), "p.svg"]}
+    assert (folder / "p.svg").read_text().startswith("<svg")
+
+
+def test_a_kernel_with_sizes_is_drawn_at_its_counterexample(folder: Path) -> None:
+    """N // 8 programs miss the tail: the picture has the array of the counterexample, with a hole in it."""
+    kernel = "f32[N,128] blockspec (8, 128) (i) -> (i, 0) grid (N // 8,) out"
+    assert cli.run(["ask", "outputs_covered", kernel, "--where", "N > 16", "--svg", "p.svg"]) == 1
+    texts = texts_of(folder / "p.svg")
+    assert any("f32[17,128]" in text for text in texts)
+    assert "16:24" in texts
 
 
 def test_kernels_writes_the_walk_or_what_is_wrong(folder: Path) -> None:

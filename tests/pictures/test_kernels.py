@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import layoutproof as lp
+from layoutproof.core.errors import LayoutError
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.judge import kernel_target
 from layoutproof.pictures.drawing import Bar, Cell, Drawing, Grid, grid
@@ -174,6 +175,19 @@ def test_steps_that_are_not_walked_make_no_holes() -> None:
     assert any("only 20000 steps are drawn" in fact for fact in kernel_drawing(kernel(text)).facts)
     shorter, _ = grids(kernel_drawing(kernel("f32[320] blockspec (8,) (i) -> (i,) grid (39,) out")))
     assert [cell.mark for cell in shorter.cells[0]] == [""] * 13 + ["hole"]
+
+
+def test_sizes_without_a_value_get_a_small_one() -> None:
+    """Three programs along each dimension: the last one is ragged, and the picture says so."""
+    drawing = kernel_drawing(kernel("f32[N,M] blockspec (8, 128) (i, j) -> (i, j) grid (cdiv(N, 8), cdiv(M, 128))"))
+    blocks, _ = grids(drawing)
+    assert "drawn for N = 257, M = 257: sizes have no value" in drawing.facts
+    assert blocks.column_labels == ("0:128", "128:256", "256:384")
+    assert blocks.cells[-1][-1].inside == (0.125, 1 / 128)
+    large = kernel_drawing(kernel("f32[N] blockspec (4096,) (i) -> (i,) grid (cdiv(N, 4096),)"))
+    assert "drawn for N = 8193: sizes have no value" in large.facts
+    with pytest.raises(LayoutError, match="no small one draws the kernel"):
+        kernel_drawing(kernel("f32[N] blockspec (8,) (i) -> (i,) grid (N // 100000,)"))
 
 
 def test_tables_are_said_and_the_rest_is_drawn() -> None:

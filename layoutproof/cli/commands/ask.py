@@ -20,6 +20,7 @@ from layoutproof.cli.arguments import (
     say,
     svg_option,
     target_option,
+    with_written,
     write_whole,
 )
 from layoutproof.core import plugins
@@ -128,7 +129,7 @@ def command(
 
         write_whole(svg, finding_svg(result, read).encode())
     if as_json:
-        return print_json(result.as_dict())
+        return print_json(with_written(result.as_dict(), svg))
     page = f"layoutproof explain {result.question}" if result.verdict is Verdict.REFUTED else ""
     notes = () if own else assumed(layouts, read, target)
     say(text(result, [*(("assumed", note) for note in notes), ("explain", page)]))

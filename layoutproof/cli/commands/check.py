@@ -21,6 +21,7 @@ from layoutproof.cli.arguments import (
     print_report,
     say,
     svg_option,
+    with_written,
     write_whole,
 )
 from layoutproof.cli.progress import progress_bar
@@ -96,8 +97,10 @@ def command(
     if output:
         write_whole(Path(output), f"{text}\n".encode())
         if as_json:
-            return print_json(document(code, {"summary": summary, "written": [output]}))
+            return print_json(with_written(document(code, {"summary": summary}), output, svg))
         say(summary + took)
+    elif svg is not None and as_json:
+        return print_json(with_written(json.loads(text), svg))
     else:
         print_report(text + took if form == "text" else text, form)
     return code

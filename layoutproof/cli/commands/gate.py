@@ -22,6 +22,7 @@ from layoutproof.cli.arguments import (
     print_report,
     say,
     svg_option,
+    with_written,
     write_whole,
 )
 from layoutproof.cli.progress import progress_bar
@@ -153,8 +154,10 @@ def command(
     if output:
         write_whole(Path(output), text.encode())
         if as_json:
-            return print_json(document(report.exit_code, {"summary": summary(report), "written": [output]}))
+            return print_json(with_written(document(report.exit_code, {"summary": summary(report)}), output, svg))
         say(summary(report))
+    elif svg is not None and as_json:
+        return print_json(with_written(answer.as_dict(), svg))
     else:
         print_report(text, form, _STYLES)
     return report.exit_code

@@ -18,6 +18,7 @@ from layoutproof.cli.arguments import (
     print_json,
     say,
     svg_option,
+    with_written,
     write_whole,
 )
 from layoutproof.core.document import document
@@ -158,7 +159,7 @@ def command(
     if svg is not None:
         write_whole(svg, answer.svg().encode())
     if as_json:
-        return print_json(answer.as_dict())
+        return print_json(with_written(answer.as_dict(), svg))
     say(answer.text(everything))
     return answer.exit_code
 
