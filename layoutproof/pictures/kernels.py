@@ -22,7 +22,7 @@ from layoutproof.pictures.elements import gaps
 MOST_STEPS = 20_000
 """Steps of a grid that are walked for a picture."""
 TRIED = (*range(1, 1025), *range(1025, 1 << 16, 128))
-"""Values that a size without one is given for a picture, until one does: blocks are seldom larger than some thousand."""
+"""Values that a size without one is given for a picture, until one will do: blocks seldom have thousands of rows."""
 MOST_SHOWN = 12
 """Steps of a timeline; a longer grid shows its first ones."""
 _BEGIN, _END = 10, 4
@@ -92,7 +92,8 @@ def example(kernel: Kernel) -> tuple[Kernel, str]:
     for number in TRIED:
         with contextlib.suppress(LayoutError):
             bound = kernel.bind(dict.fromkeys(open_sizes, number))
-            if all(fixed(bound.grid)[k] >= 3 for k in free) and product(fixed(bound.grid)) <= MOST_STEPS:
+            counts = [int(INTS.size(extent)) for extent in fixed(bound.grid)]
+            if all(counts[k] >= 3 for k in free) and product(counts) <= MOST_STEPS:
                 given = ", ".join(f"{name} = {number}" for name in open_sizes)
                 return bound, f"drawn for {given}: sizes have no value"
     raise LayoutError(f"{', '.join(open_sizes)} has no value, and no small one draws the kernel; give it one")
