@@ -199,7 +199,9 @@ def walk_grid(found: Walk, hits: Collection[int] = (), block: tuple[int, ...] | 
         if not set(steps).isdisjoint(hits) and not found.is_outside(ranges):
             return Cell(runs(steps), colour, "hit", (inside[0], inside[1]) if min(inside) > 0 else (1.0, 1.0))
         if found.is_outside(ranges):
-            return Cell(runs(steps), None, "outside" if set(steps).isdisjoint(hits) else "hit")
+            # a frame for the counterexample, and hatched as a whole: none of it is in the array
+            hit = not set(steps).isdisjoint(hits)
+            return Cell(runs(steps), None, "hit" if hit else "outside", (1.0, 0.0) if hit else (1.0, 1.0))
         if not steps:
             return Cell("", None, "hole" if operand.role == "out" and found.whole else "")
         ragged = any(first < 0 or end > n for (first, end), n in zip(ranges, dims, strict=True))

@@ -127,6 +127,8 @@ def test_the_block_past_the_end() -> None:
     finding, (blocks, time) = asked("blocks_in_bounds", KERNEL)
     assert finding.counterexample == {"program": (0, 1)}
     assert marked(blocks) == [("0:16", "384:512", "1")]
+    # hatched as a whole, for it is outside too
+    assert [cell.inside for row in blocks.cells for cell in row if cell.mark == "hit"] == [(1.0, 0.0)]
     assert [text for _, _, text in marked(blocks, "outside")] == ["3", "5"]
     assert len(marked(blocks, "hole")) == 6
     assert marked(time) == [("o out", "0,1", "0,384")]
