@@ -13,7 +13,6 @@ IMAGES: Mapping[str, Sequence[str]] = {
     "tiles_in_tiles.svg": ("show", "bf16[4,8]{1,0:T(2,4)(2,1)}"),
     "collision.svg": ("ask", "injective", "f32[3,5] strides (4,1)"),
     "blocks.svg": ("show", "f32[40,200] blockspec (16, 128) (i, j) -> (i, j) grid (3, 2) out", "--target", "v5e"),
-    "outside.svg": ("ask", "blocks_in_bounds", "f32[48,128] blockspec (16, 128) (i) -> (i + 1, 0) grid (3,) out"),
     "swizzle.svg": ("show", "S[(8,64):(64,1)] swizzle (3,3,3) on (8,64)"),
 }
 """Each file's command, but for `--svg FILE`."""
