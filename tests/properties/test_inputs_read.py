@@ -136,6 +136,15 @@ def test_an_array_that_is_given_twice() -> None:
     rest = {"array": "f32[1000]", "block": [8], "index": "i -> 96 + i", "same_as": "x0"}
     assert word(asked(kernel([3], bulk, rest))["x0"]) == "info"
     assert word(asked(kernel([3], bulk, {**rest, "same_as": ""}))["x0"]) == "refuted"
+    # blocks that end where the rest begins, that are the whole rest, and that begin where the array ends
+    for block, index, said in (
+        (8, "i -> 95", "refuted"),
+        (8, "i -> 96", "info"),
+        (1, "i -> 999", "info"),
+        (8, "i -> 125", "refuted"),
+    ):
+        other = {"array": "f32[1000]", "block": [block], "index": index, "same_as": "x0"}
+        assert word(asked(kernel([3], bulk, other))["x0"]) == said, index
     gram = [{"array": "f32[1000,1000]", "block": [256, 256]} for _ in range(2)]
     left = gram[0] | {"index": "(i, j, k) -> (i, k)"}
     right = gram[1] | {"index": "(i, j, k) -> (j, k)", "same_as": "x0"}

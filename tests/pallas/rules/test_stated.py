@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from dataclasses import replace
 from typing import Any
 
@@ -182,3 +183,34 @@ def test_one_of_two_aliases_that_is_not_modelled(position: int) -> None:
     changed = [replace(o, unmodelled="it is odd") if k == position else o for k, o in enumerate(whole.operands)]
     (found,) = judge(replace(whole, operands=tuple(changed)), names=["alias_hazard"])
     assert (found.verdict.value, found.reason) == ("unknown", "it is odd")
+
+
+@pytest.mark.parametrize(
+    ("memories", "names", "said"),
+    [
+        (("any",), "x0", "x0 is moved by manual DMA (memory any) in the body, which is not looked at"),
+        (("any", "hbm"), "x0, x1", "x0, x1 are moved by manual DMA (memory any, hbm) in the body"),
+        (("any", "any"), "x0, x1", "x0, x1 are moved by manual DMA (memory any) in the body"),
+    ],
+)
+def test_what_is_moved_by_hand_is_named(memories: tuple[str, ...], names: str, said: str) -> None:
+    """One finding for all of them, unknown: no block says what the body reads."""
+    rows = [{"name": f"x{k}", "role": "in", "array": "f32[64,128]", "memory": each} for k, each in enumerate(memories)]
+    rows.append(operand("o", "out", "f32[64,128]", [8, 128], "(i) -> (i, 0)"))
+    made = read_kernel(kernel({"i": 8}, rows)["kernel"], ELEMENT_BITS)[0]
+    (found,) = judge(made, names=["analysable"])
+    assert (found.subject, found.verdict.value) == (names, "unknown")
+    assert found.reason.startswith(said)
+    # a body that is read is spoken of, and on a GPU it says all
+    body = types.SimpleNamespace(unmodelled="")
+    read = replace(made, body_reader=lambda: body)
+    assert "the questions about the body judge it" in judge(read, names=["analysable"])[0].reason
+    assert not judge(replace(read, platform="mosaic_gpu"), names=["analysable"])
+    body.unmodelled = "a primitive that nobody knows"
+    (gpu,) = judge(replace(read, platform="mosaic_gpu"), names=["analysable"])
+    assert gpu.verdict.value == "unknown"
+
+
+def test_of_windows_alone_nothing_is_left_open() -> None:
+    rows = [operand(name, role, "f32[64,128]", [8, 128], "(i) -> (i, 0)") for name, role in (("x", "in"), ("o", "out"))]
+    assert not judge(read_kernel(kernel({"i": 8}, rows)["kernel"], ELEMENT_BITS)[0], names=["analysable"])
