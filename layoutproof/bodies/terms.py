@@ -16,6 +16,8 @@ from layoutproof.core.term import Term, apply
 
 PARTS = 32
 """Parts of a term that one step of a budget looks at."""
+REWRITTEN = 8
+"""Parts of a term that one step of a budget rewrites."""
 _LEAVES = frozenset({"int", "name", "maybe"})
 _NAMED = frozenset({"read", "leaf"})
 """Operations whose first argument is the name of a table or of a leaf, and no part."""
@@ -55,7 +57,9 @@ def replaced(term: Term, change: Callable[[Term], Term | None]) -> Term:
     'j + 1'
     """
     new: dict[int, Term] = {}
-    for part in every(term):
+    parts = every(term)
+    spend(1 + len(parts) // REWRITTEN)
+    for part in parts:
         if part.op in _LEAVES:
             made = part
         else:

@@ -13,11 +13,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp, constant
+from layoutproof.core.budget import spend
 from layoutproof.core.term import CONDITIONS, ONE, ZERO, Term
 
 Index = tuple[Term, ...]
 
 TRUE, FALSE = Term("==", ZERO, ZERO), Term("==", ZERO, ONE)
+
+PER_ELEMENT = 3
+"""Steps of a budget that one element costs for which a value has not been asked."""
 
 
 class Lost(UnsupportedOp):
@@ -68,6 +72,7 @@ class Value:
     def _once(self, which: bool, index: Index, function: Callable[[Index], Any]) -> Any:
         key = (which, tuple(map(id, index)))
         if key not in self._known:
+            spend(PER_ELEMENT)
             try:
                 found: Any = function(index)
             except Lost as lost:
