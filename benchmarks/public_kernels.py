@@ -34,7 +34,7 @@ from layoutproof.pallas.judge import about_body, conditions_on, judge
 from layoutproof.pallas.records import read_records
 
 RECORDS = Path(__file__).resolve().parents[1] / "tests" / "cases" / "public_kernels.jsonl.gz"
-SECONDS = 15
+SECONDS = 60
 
 CONFIRMED = {
     ("Tyronita/PallasBench", "outputs_covered"),

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     Column = NDArray[np.int64]
 
-ROWS = 128
+ROWS = 512
 """Rows of a formula of weight 1 that are worked out in one step of a budget."""
 MOST = 10_000_000
 """Elements and replicas whose places are sorted or marked at effort 1: a second, and at most 400 megabytes."""
@@ -311,7 +311,8 @@ def _first(claim: Claim, most: int, weight: int) -> Point | None:
     for start, (held,), shape in _Rows(extents, holds, []).chunks(size):
         if start >= most:
             raise BudgetExceeded(f"none of the first {start} combinations of points is a violation")
-        spend(1 + prod(shape) * weight // ROWS)
+        # what does not depend on a point is worked out once for all of its rows
+        spend(1 + int(np.size(held)) * weight // ROWS)
         violated = np.broadcast_to(held, shape)
         if violated.any():
             row = _index(start + int(violated.reshape(-1).argmax()), extents)

@@ -13,9 +13,12 @@ jax = pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
 import jax.numpy as jnp  # noqa: E402
 from jax.experimental import pallas as pl  # noqa: E402
 
+from layoutproof.bodies.terms import replaced  # noqa: E402
+from layoutproof.bodies.values import Value  # noqa: E402
 from layoutproof.core.budget import Budget, budget, most, spend  # noqa: E402
 from layoutproof.core.errors import BudgetExceeded  # noqa: E402
 from layoutproof.core.result import Verdict  # noqa: E402
+from layoutproof.core.term import Term  # noqa: E402
 from layoutproof.kernel.kernel import Kernel  # noqa: E402
 from layoutproof.pallas import judge as judging  # noqa: E402
 from layoutproof.pallas.from_jax.trace import kernels_of  # noqa: E402
@@ -50,6 +53,21 @@ def test_what_is_spent_is_spent_within_and_not_around() -> None:
         spend(40)
     assert outer.left == 0
     spend(1_000_000)
+
+
+def test_rewriting_a_term_and_asking_for_an_element_are_steps() -> None:
+    term = Term("name", "i")
+    for k in range(800):
+        term = Term("+", term, Term("int", k))
+    array = Value((1_000,), None, lambda index: index[0])
+    with budget(10_000) as mine:
+        replaced(term, lambda part: None)
+        rewritten = mine.left
+        array.number((Term("int", 0),))
+    assert rewritten <= 10_000 - 1_601 // 8
+    assert mine.left < rewritten
+    with budget(100), pytest.raises(BudgetExceeded):
+        replaced(term, lambda part: None)
 
 
 def test_a_question_over_budget_is_unknown_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,6 +97,21 @@ def test_memory_of_a_scope_is_new_in_every_iteration(turns: int | None, once: bo
         assert found[0].counterexample["iteration"] == (1,)
 
 
+@pytest.mark.parametrize(("rows", "verdict"), [(16, Verdict.PROVED), (9, Verdict.REFUTED)])
+def test_the_copies_of_an_unrolled_loop_are_one_question(rows: int, verdict: Verdict) -> None:
+    def body(x: Any, o: Any, s: Any) -> None:
+        s[pl.ds(0, rows), :] = jnp.zeros((rows, 128))
+        total = x[...]
+        for k in range(3):
+            total += s[pl.ds(k, 8), :]
+        o[...] = total
+
+    (found,) = asked(call(body), X)
+    assert found.verdict is verdict
+    if verdict is Verdict.REFUTED:
+        assert found.counterexample == {"program": (0,), "element": (9, 0)}
+
+
 @pytest.mark.parametrize(("semantics", "verdict"), [("arbitrary", Verdict.PROVED), ("parallel", Verdict.REFUTED)])
 def test_what_another_core_wrote_is_not_written(semantics: str, verdict: Verdict) -> None:
     def body(x: Any, o: Any, s: Any) -> None:

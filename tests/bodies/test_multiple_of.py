@@ -72,3 +72,24 @@ def test_it_holds_for_a_billion_programs_or_fails_at_the_first() -> None:
 def test_what_a_table_holds_is_not_known_and_its_multiple_is() -> None:
     assert [f.verdict for f in _asked(lambda row: row, table=True)] == [Verdict.UNKNOWN]
     assert [f.verdict for f in _asked(lambda row: row * 8, table=True)] == [Verdict.PROVED]
+
+
+@pytest.mark.parametrize(("step", "verdict"), [(8, Verdict.PROVED), (4, Verdict.REFUTED)])
+def test_the_copies_of_an_unrolled_loop_are_one_question(step: int, verdict: Verdict) -> None:
+    def body(x: Any, o: Any) -> None:
+        total = jnp.zeros((8, 128))
+        for k in range(4):
+            total += x[pl.ds(pl.multiple_of(pl.program_id(0) * 8 + k * step, 8), 8), :]
+        o[...] = total
+
+    specs = [pl.BlockSpec((64, 128), lambda i: (0, 0))]
+    shape = jax.ShapeDtypeStruct((32, 128), jnp.float32)
+    out = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    fn = pl.pallas_call(body, grid=(4,), in_specs=specs, out_specs=out, out_shape=shape)
+    (call,) = kernels_of(fn, (jax.ShapeDtypeStruct((64, 128), jnp.float32),))
+    assert isinstance(call, Kernel)
+    (found,) = judge(call, names=["multiple_of"])
+    assert found.verdict is verdict
+    if verdict is Verdict.REFUTED:
+        assert found.counterexample == {"program": (0,)}
+        assert found.reason.endswith("is said of 4, which 8 does not divide")

@@ -48,14 +48,17 @@ PIPELINES = True
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
-    """One per load, and per copy, of memory that is not given."""
+    """One per line and reference that loads, or copies, memory that is not given.
+
+    What an unrolled loop does in many copies is one question, and its answer the worst of theirs.
+    """
     body: Body | None = kernel.body
     if body is None:
         return ()
     deciding = Deciding()
     states = States(kernel, body, deciding.proves, deciding.holds, unwritten=True)
     walked = _Walked(kernel, body)
-    found: list[Obligation] = []
+    lines: dict[tuple[object, str], list[Obligation]] = {}
     for effect in body.effects:
         if not isinstance(effect, Access | Copy) or (isinstance(effect, Access) and effect.kind == "write"):
             continue
@@ -66,9 +69,10 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
             one = _load(kernel, body, states, deciding, effect)
         except (Undecided, RecursionError) as reason:
             one = _open(effect, str(reason))
-        if isinstance(one.claim, Settled) and one.claim.verdict is Verdict.UNKNOWN and walked.writes_before(effect):
+        if _verdict(one) is Verdict.UNKNOWN and walked.writes_before(effect):
             one = replace(one, claim=Settled(Verdict.PROVED, by="walk"))
-        found.append(one)
+        lines.setdefault((effect.spot.source or effect.spot.number, reference.name), []).append(one)
+    found = [min(copies, key=_verdict) for copies in lines.values()]
     if not found:
         found.append(Obligation(kernel.name, by_rule(""), source=kernel.source))
     found += not_modelled(kernel, body)
@@ -94,6 +98,10 @@ class _Walked:
             with suppress(Undecided, ArithmeticError):
                 self._walk.one_by_one()
         return self._walk.whole and load.spot.number not in self._walk.unwritten
+
+
+def _verdict(settled: Obligation) -> Verdict:
+    return settled.claim.verdict if isinstance(settled.claim, Settled) else Verdict.UNKNOWN
 
 
 def _read(load: Access | Copy) -> View:

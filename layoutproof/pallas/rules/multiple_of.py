@@ -13,14 +13,14 @@ Limits: Numbers that tables or loads give are assumed, never looked at.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import gcd
 from typing import Any
 
 from layoutproof.bodies.claims import asked, not_modelled
 from layoutproof.bodies.effects import Body, Spot
-from layoutproof.bodies.values import FALSE, settled
+from layoutproof.bodies.values import FALSE, any_of, settled
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import Numbers
@@ -28,7 +28,7 @@ from layoutproof.core.result import Point
 from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, by_rule, undecided
-from layoutproof.pallas.rules.body_in_bounds import about
+from layoutproof.pallas.rules.body_in_bounds import MOST_COPIES, about
 
 TARGET = False
 BODY = True
@@ -36,35 +36,54 @@ SETTLED_BY = "write the number as a product with the multiple, or drop pl.multip
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
-    """One per promise about a number; one that holds where there is none."""
+    """One per line with promises about numbers; one that holds where there is none.
+
+    What an unrolled loop does in many copies is one question: a violation is one of any copy.
+    """
     body: Body | None = kernel.body
     if body is None:
         return ()
-    found = [_divisible(kernel, body, number, by, spot) for number, by, spot in body.multiples]
+    lines: dict[tuple[Any, ...], list[tuple[Term, Spot]]] = {}
+    for number, by, spot in body.multiples:
+        key = (spot.source or id(spot), by, tuple(map(id, spot.path)), spot.loops)
+        lines.setdefault(key, []).append((number, spot))
+    found = [
+        _divisible(kernel, body, members[k : k + MOST_COPIES], by)
+        for (_, by, *_), members in lines.items()
+        for k in range(0, len(members), MOST_COPIES)
+    ]
     found += not_modelled(kernel, body)
     return tuple(found) or (Obligation(kernel.name, by_rule(""), source=kernel.source),)
 
 
-def _divisible(kernel: Kernel, body: Body, number: Term, by: int, spot: Spot) -> Obligation:
+def _divisible(kernel: Kernel, body: Body, members: Sequence[tuple[Term, Spot]], by: int) -> Obligation:
+    spot = members[0][1]
     what = f"what pl.multiple_of(.., {by}) is given"
     if by < 1:
         return Obligation(kernel.name, undecided(f"a multiple of {by}"), source=spot.source)
+    numbers = [number for number, _ in members if _missed(number, by) is not FALSE]
+    if not numbers:
+        return Obligation(kernel.name, by_rule(""), source=spot.source)
 
     def explain(at: Point, on: Numbers, value: Callable[[Term], Any]) -> str:
-        return f"pl.multiple_of(.., {by}) is said of {value(number)}, which {by} does not divide"
+        wrong = next((n for n in map(value, numbers) if n % by), 0)
+        return f"pl.multiple_of(.., {by}) is said of {wrong}, which {by} does not divide"
 
-    whole = Term("int", number.args[0] % by) if number.op == "int" else Term("%", number, Term("int", by))
-    missed = settled(Term("!=", whole, ZERO))
-    if missed is FALSE:
-        return Obligation(kernel.name, by_rule(""), source=spot.source)
+    missed = any_of([_missed(number, by) for number in numbers])
     try:
-        found = asked(kernel, body, [*spot.path, missed], spot.loops, explain=explain, extra=[number])
+        found = asked(kernel, body, [*spot.path, missed], spot.loops, explain=explain, extra=numbers)
     except Undecided as lost:
         return Obligation(kernel.name, undecided(f"{what} depends on {lost}"), source=spot.source)
 
     def fix(point: Point, on: Numbers) -> str:
-        true = gcd(by, int(found.value(number, point, on)))
+        true = gcd(by, *(int(found.value(number, point, on)) for number in numbers))
         return f"say pl.multiple_of(.., {true})" if true > 1 else "drop pl.multiple_of"
 
     claim: Claim = replace(found.claim, fix=fix)
     return about(kernel.name, replace(found, claim=claim), spot.source, what)
+
+
+def _missed(number: Term, by: int) -> Term:
+    """The condition that a promise does not hold."""
+    whole = Term("int", number.args[0] % by) if number.op == "int" else Term("%", number, Term("int", by))
+    return settled(Term("!=", whole, ZERO))
