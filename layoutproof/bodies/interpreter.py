@@ -393,6 +393,7 @@ def _read(
         on.doubts,
         handed=tuple(on.handed),
     )
+    body = replace(body, loads={**body.loads, **invariants.bounded_in_scratch(kernel, body)})
     return replace(body, kept=invariants.kept_in_memory(kernel, body))
 
 

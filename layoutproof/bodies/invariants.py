@@ -14,6 +14,7 @@ from typing import Any
 from layoutproof.bodies.claims import asked
 from layoutproof.bodies.effects import Access, Body, Copy, Effect, Kept, Loop, View
 from layoutproof.bodies.integers import number_of
+from layoutproof.bodies.order import first_of_core
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.terms import every
 from layoutproof.bodies.values import FALSE, TRUE, Lost, all_of, any_of, negation, settled
@@ -164,6 +165,47 @@ def kept_in_memory(kernel: Kernel, body: Body) -> dict[str, Kept]:
     return found
 
 
+def bounded_in_scratch(kernel: Kernel, body: Body) -> dict[str, Table]:
+    """Loads of scratch in scalar memory with the interval that stores keep, by the name of the load.
+
+    As nothing fills scratch, an interval holds only where the first program of each core stores before it loads.
+    """
+    found: dict[str, Table] = {}
+    for reference in body.references:
+        seen = {
+            f"load{e.spot.number}": e
+            for e in body.effects
+            if isinstance(e, Access) and e.kind == "read" and e.view.reference is reference
+        }
+        seen = {name: e for name, e in seen.items() if name in body.loads and body.loads[name].low is None}
+        if reference.role != "scratch" or reference.memory != "smem" or not seen:
+            continue
+        stores = _stores(body.effects, reference.name)
+        if stores is None or not all(_stored_first(kernel, body, stores, load) for load in seen.values()):
+            continue
+        high = next((high for high in (*sorted(_tops(stores)), None) if _keeps(kernel, body, seen, stores, high)), 0)
+        if high != 0:
+            found |= {name: replace(body.loads[name], low=0, high=high or 1 << 31) for name in seen}
+    return found
+
+
+def _stored_first(kernel: Kernel, body: Body, stores: Sequence[tuple[Access, Term]], load: Access) -> bool:
+    """Whether the first program of a core surely stores to what a load reads, before it loads."""
+    place = _place(load.view)
+    if place is None:
+        return False
+    before = [
+        all_of(store.spot.path)
+        for store, _ in stores
+        if _place(store.view) == place
+        and store.spot.number < load.spot.number
+        and not store.spot.loops
+        and store.mask is None
+    ]
+    missed = all_of([first_of_core(kernel), *map(negation, before)])
+    return missed is FALSE or (bool(before) and never(kernel, body, [missed], ()))
+
+
 def _stores(effects: Iterable[Effect], name: str) -> list[tuple[Access, Term]] | None:
     """Every store to a reference and the number that it stores; None where one stores what no term says."""
     found = []
@@ -190,8 +232,10 @@ def _place(view: View) -> tuple[int, ...] | None:
 
 
 def _tops(stores: Sequence[tuple[Access, Term]]) -> set[int]:
-    """One more than what is stored, where that is a number, and than a truth value."""
-    return {2} | {int(n.args[0]) + 1 for _, value in stores for n in _numbers(value) if n.args[0] >= 0}
+    """One more than what is stored, where that is a number, and than a truth value; what a remainder is below."""
+    numbers = {int(n.args[0]) + 1 for _, value in stores for n in _numbers(value) if n.args[0] >= 0}
+    divisors = [part.args[1] for _, value in stores for part in every(value) if part.op in ("%", "truncrem")]
+    return {2} | numbers | {int(by.args[0]) for by in divisors if by.op == "int" and by.args[0] > 0}
 
 
 def _keeps(

@@ -1,0 +1,69 @@
+"""A question that is too hard ends at its budget of steps, in a process of its own that may not take much."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
+
+CODE = """
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+
+def call(index):
+    def body(table, x, o):
+        o[...] = x[...]
+
+    grid = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1,
+        grid=(8,),
+        in_specs=[pl.BlockSpec((8, 128), lambda i, t: (0, 0))],
+        out_specs=pl.BlockSpec((8, 128), index),
+    )
+    return pl.pallas_call(body, grid_spec=grid, out_shape=jax.ShapeDtypeStruct((64, 128), jnp.float32))
+
+
+def through(table, x):
+    def index(i, t):
+        deep = t[(t[(t[(t[i] + i) % 8] * 3 + i) % 8] + t[(i * 5) % 8] * 2) % 8]
+        return (t[i] * t[(i + 3) % 8] + jnp.where(deep < 3, t[(i * i) % 8] * i, deep * t[i]) ** 3) % 8, 0
+
+    return call(index)(table, x)
+
+
+def around(table, x):
+    return call(lambda i, t: ((i * 5 + i // 4 * 8) % 8, 0))(table, x)
+"""
+
+CHILD = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+from layoutproof.cli.main import run
+code = run(sys.argv[1:])
+print("megabytes", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "said"), [("through", 3, "depends on what prefetch0 holds"), ("around", 0, "")]
+)
+def test_blocks_that_a_table_chooses_through_itself_end_as_unknown(
+    tmp_path: Path, name: str, code: int, said: str
+) -> None:
+    """A grid of eight programs took minutes and 1.9 GB."""
+    (tmp_path / "users.py").write_text(CODE)
+    asked = ["kernels", f"users.py:{name}", "--arg", "s32[8]", "--arg", "f32[8,128]"]
+    command = [sys.executable, "-c", CHILD, *asked, "--property", "outputs_covered", "--assume", "0 <= prefetch0 < 8"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert said in done.stdout
+    used = int(done.stdout.rpartition("megabytes")[2])
+    assert used < 1_000
