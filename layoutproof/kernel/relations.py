@@ -8,6 +8,7 @@ assumed, so what is proved with them is proved.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 from itertools import islice, product
@@ -20,6 +21,8 @@ from layoutproof.kernel.scalar_memory import every_table
 
 MOST_CASES = 64
 """Cases of one relation that a claim gets."""
+_OF_ARGUMENT = re.compile(r"\b([^\W\d]\w*(?:\[\d+\]|\.\w+)+)(?=\s*\[)")
+"""The name of an input in scalar memory, `args[1]` or `args[0].starts`, of which entries are read: `args[1][i]`."""
 
 
 def parse_relation(text: str) -> Term:
@@ -27,14 +30,36 @@ def parse_relation(text: str) -> Term:
 
     >>> str(parse_relation("t[i] <= t[i + 1] if i < 3"))
     'not i < 3 or t[i] <= t[i + 1]'
+    >>> str(parse_relation("args[1][i] <= args[0].ends[i]"))
+    'args[1][i] <= args[0].ends[i]'
     """
-    said, *guards = text.split(" if ")
+    written = {match[1]: "" for match in _OF_ARGUMENT.finditer(text)}
+    for name in written:
+        # as long as what it stands for, so that columns stay right
+        plain = re.sub(r"\W", "_", name)
+        while plain in text or plain in written.values():
+            plain += "_"
+        written[name] = plain
+    plainly = _OF_ARGUMENT.sub(lambda match: written[match[1]], text)
+    said, *guards = plainly.split(" if ")
     if len(guards) > 1:
         raise LayoutError(f"an assumption has one 'if', not {len(guards)}", text=text)
     condition = parse_condition(said.strip(), tables=True)
     if not reads((condition,)):
         raise LayoutError(f"{shorten(text, 60)!r} reads no table; a condition on sizes is said with where", text=text)
-    return condition if not guards else _or(Term("not", parse_condition(guards[0].strip(), tables=True)), condition)
+    if guards:
+        condition = _or(Term("not", parse_condition(guards[0].strip(), tables=True)), condition)
+    return _renamed(condition, {plain: name for name, plain in written.items()}) if written else condition
+
+
+def _renamed(term: Term, names: Mapping[str, str]) -> Term:
+    """The term with other names of the tables that it reads."""
+    if term.op in ("int", "name"):
+        return term
+    if term.op != "read":
+        return Term(term.op, *(_renamed(part, names) for part in term.args))
+    table, *at = term.args
+    return Term("read", Term("name", names.get(table.args[0], table.args[0])), *(_renamed(part, names) for part in at))
 
 
 def relation_of(kernel: Kernel, text: str) -> Relation | None:

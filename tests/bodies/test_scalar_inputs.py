@@ -131,6 +131,25 @@ def test_what_is_behind_the_end_of_the_array_is_not_assumed() -> None:
         check_tables([traced(rows, BLOCKS_OF_3)], ["0 <= args[0] < 33"])
 
 
+@pytest.mark.parametrize(
+    ("relation", "verdict"),
+    [
+        ("args[0][i] <= args[0][i + 1]", Verdict.PROVED),
+        ("args[0][i] <= args[0][i + 1] if i + 1 < 4", Verdict.PROVED),
+        ("args[0][i] >= args[0][i + 1]", Verdict.UNKNOWN),
+        ("", Verdict.UNKNOWN),
+    ],
+)
+def test_entries_of_an_input_are_related(relation: str, verdict: Verdict) -> None:
+    def rows(s: Any, x: Any, o: Any, sem: Any) -> None:
+        copy = pltpu.make_async_copy(x.at[pl.ds(0, 8)], o.at[pl.ds(s[1] - s[0], 8)], sem)
+        copy.start()
+        copy.wait()
+
+    said = ("0 <= args[0] < 57", *filter(None, [relation]))
+    assert min(verdicts(found(rows, WHOLE, "body_in_bounds", *said))) is verdict
+
+
 def test_what_the_body_stores_into_is_bounded_only_by_what_it_stores() -> None:
     def body(s: Any, x: Any, o: Any, sem: Any) -> None:
         s[1] = 60
