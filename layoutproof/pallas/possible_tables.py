@@ -46,6 +46,8 @@ def unfounded(kernel: Kernel, said: str | None, sizes: tuple[str, ...]) -> str:
             return f"vacuous: no sizes are known for which {table.name}[:{table.first}] is onto"
     if not names:
         return ""
+    if _alike(kernel, tuple(names)):
+        return ""
     open_ = f"cannot tell whether {listed(list(names))} can be as assumed together"
     try:
         for values in _sizes(kernel, where, sizes):
@@ -58,6 +60,26 @@ def unfounded(kernel: Kernel, said: str | None, sizes: tuple[str, ...]) -> str:
     except Undecided as reason:
         return f"{open_}: {reason}"
     return f"vacuous: no {listed(list(names))} are known that are as assumed together"
+
+
+def _alike(kernel: Kernel, names: tuple[str, ...]) -> bool:
+    """Whether tables of which all entries are one number are as said, of any size: such are found at a glance."""
+    tables = [table for table in every_table(kernel) if table.name in names]
+    if any(table.injective or table.onto for table in tables):
+        return False
+    lows = {table.low or 0 for table in tables if isinstance(table.low or 0, int)}
+    for number in sorted({0, 1, *lows}):
+
+        def change(part: Term, number: int = number) -> Term | None:
+            return Term("int", number) if part.op == "read" else simplified(part)
+
+        bounds = [bound for t in tables for bound in (t.low, t.high) if bound is not None]
+        if not all(isinstance(bound, int) for bound in bounds):
+            return False
+        within = all((t.low is None or t.low <= number) and (t.high is None or number < t.high) for t in tables)
+        if within and all(replaced(relation.condition, change) is TRUE for relation in kernel.relations):
+            return True
+    return False
 
 
 def _enough(table: Table, values: Mapping[str, int]) -> bool:

@@ -99,7 +99,17 @@ def test_assumptions_that_contradict_each_other_are_found(texts: list[str], said
 
 def test_tables_that_are_too_large_to_look_for_leave_it_open() -> None:
     large = replace(KERNEL, tables=(Table("t", (1000,), low=0, high=4),))
-    assert unfounded(with_assumptions(large, ["t[i] <= t[i + 1]"]), None, ()).startswith("cannot tell")
+    assert unfounded(with_assumptions(large, ["t[i] < t[i + 1]"]), None, ()).startswith("cannot tell")
+    assert unfounded(with_assumptions(large, ["t[i] <= t[i + 1]", "t[0] != t[0]"]), None, ()) != ""
+
+
+def test_tables_of_one_number_are_found_whatever_their_size() -> None:
+    large = replace(KERNEL, tables=(Table("t", (1000,), low=2, high=4), Table("m", (100, 60))))
+    assert unfounded(with_assumptions(large, ["t[i] <= t[i + 1]"]), None, ()) == ""
+    columns = ["m[i, 1] % 16 == 0", "m[i, j] >= 0 and m[i, j] < 16 if j > 10 and j < 27"]
+    assert unfounded(with_assumptions(large, columns), None, ()) == ""
+    onto = replace(large, tables=(Table("t", (1000,), low=0, high=4, onto=True),))
+    assert unfounded(with_assumptions(onto, ["t[i] <= t[i + 1]"]), None, ()) != ""
 
 
 def test_contradictions_agree_with_trying_all_tables() -> None:
