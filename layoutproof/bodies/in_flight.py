@@ -508,7 +508,9 @@ class Walk:
             self._unknown(wait.semaphore, wait.spot, f"what {key[0]} counts, signals and bytes")
         waited, total = plus(slot.waited, size), _total(slot)
         left = plus(total, waited, -1)
-        if type(left) is not int:
+        ends = None if type(left) is int else on.interval(left)
+        if type(left) is not int and (ends is None or ends[0] < 0):
+            # bytes that are there whatever the numbers are need not be known
             self._unknown(wait.semaphore, wait.spot, f"whether {_slot(*key)} has {size} bytes of {total}")
         if isinstance(left, int) and left < 0:
             there = plus(total, slot.waited, -1)
@@ -712,11 +714,13 @@ def _common(on: Symbolic, left: Region, right: Region) -> tuple[int, ...] | bool
         if n == 0 or m == 0:
             return False
         gap = plus(b, a, -1)
-        if type(n) is int and type(m) is int:
+        sizes = on.interval(n), on.interval(m)
+        if sizes[0] is not None and sizes[1] is not None:
+            most, reach = (sizes[0][1] - 1) * s, (sizes[1][1] - 1) * t
             ends = on.interval(gap)
-            if ends is not None and (ends[0] > (n - 1) * s or ends[1] < -(m - 1) * t):
+            if ends is not None and (ends[0] > most or ends[1] < -reach):
                 return False
-            if on.apart(gap) > max((n - 1) * s, (m - 1) * t):
+            if on.apart(gap) > max(most, reach):
                 return False
         if type(gap) is not int or type(n) is not int or type(m) is not int:
             open_ = True

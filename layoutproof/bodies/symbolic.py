@@ -200,6 +200,10 @@ class Symbolic:
                 ends = (0, name[2] - 1)
             if ends is None and name[0] == "read" and name[1] in self.tables:
                 ends = _held(self.tables[name[1]])
+            if ends is None and name[0] == "select" and all(isinstance(way, int | Sum) for way in name[2:]):
+                ways = [self.interval(way) for way in name[2:]]
+                known = [way for way in ways if way is not None]
+                ends = (min(a for a, _ in known), max(b for _, b in known)) if len(known) == len(ways) else None
             if ends is None:
                 return None
             low += k * ends[0 if k > 0 else 1]

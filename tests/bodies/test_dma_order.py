@@ -562,3 +562,43 @@ def test_a_while_loop_that_data_end_is_not_known() -> None:
 
     table = jax.ShapeDtypeStruct((4,), jnp.int32)
     assert _asked(body, tables=[table]).verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("waited", "low", "verdict"),
+    [
+        ((0, 1), 0, Verdict.PROVED),
+        ((1, 0), 0, Verdict.PROVED),
+        ((0, 0), 0, Verdict.UNKNOWN),
+        ((0, 1), -1, Verdict.UNKNOWN),
+    ],
+)
+def test_bytes_of_sizes_that_a_table_holds_are_waited_for_one_after_the_other(
+    waited: tuple[int, int], low: int, verdict: Verdict
+) -> None:
+    """None of the waits needs more than was started, as long as no size is negative."""
+
+    def body(sizes: Any, x: Any, o: Any, semaphore: Any) -> None:
+        def copy(k: int) -> Any:
+            rows = pl.ds(8 * k, sizes[k])
+            return pltpu.make_async_copy(x.at[rows], o.at[rows], semaphore)
+
+        for k in range(2):
+            copy(k).start()
+        for k in waited:
+            copy(k).wait()
+
+    spec = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1,
+        grid=(1,),
+        in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+        out_specs=pl.BlockSpec(memory_space=pl.ANY),
+        scratch_shapes=[pltpu.SemaphoreType.DMA],
+    )
+    rows = jax.ShapeDtypeStruct((16, 128), jnp.float32)
+    function = pl.pallas_call(body, grid_spec=spec, out_shape=rows)
+    arguments = (jax.ShapeDtypeStruct((2,), jnp.int32), rows)
+    calls = kernels_of(function, arguments, assume=(f"{low} <= prefetch0 <= 8",))
+    found = [f.verdict for call in calls if isinstance(call, Kernel) for f in judge(call, names=["dma_order"])]
+    assert found
+    assert min(found) is verdict
