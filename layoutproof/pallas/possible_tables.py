@@ -63,7 +63,7 @@ def unfounded(kernel: Kernel, said: str | None, sizes: tuple[str, ...]) -> str:
 
 
 def _alike(kernel: Kernel, names: tuple[str, ...]) -> bool:
-    """Whether tables of which all entries are one number are as said, of any size: such are found at a glance."""
+    """Whether tables of which all entries are one number are as said, of any size; such need no search."""
     tables = [table for table in every_table(kernel) if table.name in names]
     if any(table.injective or table.onto for table in tables):
         return False
