@@ -159,3 +159,23 @@ def test_what_is_read_and_then_not_chosen_is_never_refuted() -> None:
         pltpu.make_async_copy(acc, o.at[pl.ds(pl.program_id(0) * 8, 8)], sem).wait()
 
     assert _worst(_asked(body, (4, 3), ("parallel", "arbitrary"))).verdict is not Verdict.REFUTED
+
+
+@pytest.mark.parametrize(("first", "verdict"), [(0, Verdict.PROVED), (1, Verdict.UNKNOWN)])
+def test_scratch_that_the_first_turn_of_a_loop_starts_is_its_own(first: int, verdict: Verdict) -> None:
+    """Each program sums the rows that its loop brings; what a turn adds to, the turn before has left."""
+
+    def body(x: Any, o: Any, buf: Any, sem: Any) -> None:
+        def turn(k: Any, nothing: Any) -> Any:
+            jax.lax.cond(k == first, lambda: _set(jnp.zeros((8, 128))), lambda: _set(buf[...] + 1.0))
+            return nothing
+
+        def _set(value: Any) -> None:
+            buf[...] = value
+
+        jax.lax.fori_loop(0, 4, turn, 0)
+        copy = pltpu.make_async_copy(buf, o.at[pl.ds(pl.program_id(0) * 8, 8)], sem)
+        copy.start()
+        copy.wait()
+
+    assert _worst(_asked(body)).verdict is verdict

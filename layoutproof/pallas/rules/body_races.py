@@ -26,6 +26,7 @@ from typing import Any
 
 from layoutproof.bodies.claims import Asked, Beside, asked, beside, not_modelled
 from layoutproof.bodies.effects import Access, Body, Copy, Loop, Reference, Signal, View, Wait, places
+from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.terms import every, names_in, renaming, replaced
 from layoutproof.bodies.touched import Touch, any_element, same_place, touches
@@ -35,8 +36,10 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point, Verdict
 from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.kernel import Kernel
-from layoutproof.kernel.obligation import Obligation, by_rule, undecided
+from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+from layoutproof.pallas.body_memory import Deciding
 from layoutproof.pallas.rules.body_in_bounds import about
+from layoutproof.pallas.rules.initialised import reads_unwritten
 
 TARGET = False
 BODY = True
@@ -159,10 +162,28 @@ def _carried(
 ) -> Iterator[Obligation]:
     """No program reads of scratch what a program on another core has written."""
     writes = [touch for touch in own if touch.writes]
+    deciding = Deciding()
+    states = States(kernel, body, deciding.proves, deciding.holds, unwritten=True)
     for read in own:
         reads = not read.writes or (isinstance(read.effect, Access) and read.effect.kind == "add")
-        if reads and writes:
+        if not reads or not writes:
+            continue
+        if read.spot.loops and _written_here(states, read):
+            # what an earlier iteration wrote, as `initialised` knows it
+            proved = Settled(Verdict.PROVED, by=deciding.names())
+            yield Obligation(read.view.reference.name, proved, source=read.spot.source)
+        else:
             yield _exposed(kernel, body, pair, read, writes, parallel)
+
+
+def _written_here(states: States, read: Touch) -> bool:
+    """Whether all that is read of scratch was written by programs that the same core surely ran."""
+    if not isinstance(read.effect, Access | Copy):
+        return False
+    with suppress(Undecided, RecursionError):
+        asked_for = reads_unwritten(states, read.effect)
+        return asked_for is not None and asked_for[1]
+    return False
 
 
 def _exposed(

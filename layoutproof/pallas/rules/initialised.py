@@ -26,7 +26,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from layoutproof.bodies.claims import not_modelled
+from layoutproof.bodies.claims import Asked, not_modelled
 from layoutproof.bodies.effects import Access, Body, Copy, Index, Reference, Spot, View, places
 from layoutproof.bodies.in_flight import Walk as Walks
 from layoutproof.bodies.memory_state import States, conditions_of
@@ -114,22 +114,32 @@ def _open(load: Access | Copy, why: str) -> Obligation:
     return Obligation(name, undecided(f"whether {name} is written before it is read: {why}"), source=load.spot.source)
 
 
-def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: Access | Copy) -> Obligation:
-    view, reference = _read(load), _read(load).reference
-    sizes = sizes_of(view)
-    dims = [most for _, most in sizes]
-    index = tuple(Term("name", f"at{k}") for k in range(len(dims)))
+def reads_unwritten(states: States, load: Access | Copy) -> tuple[Asked | None, bool] | None:
+    """Whether no load or copy ever reads what nothing has written: (the claim, proved); None for a view of other words.
+
+    states: those that ask what is not written.
+    """
+    sizes = sizes_of(_read(load))
+    index = tuple(Term("name", f"at{k}") for k in range(len(sizes)))
     there = [Term("<", k, size) for k, (size, _) in zip(index, sizes, strict=True) if size.op != "int"]
-    elements = {f"at{k}": n for k, n in enumerate(dims)}
+    elements = {f"at{k}": most for k, (_, most) in enumerate(sizes)}
 
     def part(count: int) -> Term:
         elements[f"part{len(elements)}"] = count
         return Term("name", list(elements)[-1])
 
-    at = places(view, index, part)
+    at = places(_read(load), index, part)
     if at is None:
+        return None
+    return states.impossible(lambda: [*there, *_unwritten(states, load, at, index)], elements)
+
+
+def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: Access | Copy) -> Obligation:
+    reference = _read(load).reference
+    asked = reads_unwritten(states, load)
+    if asked is None:
         return _open(load, f"a view of {reference.name} in another element type")
-    claim, proved = states.impossible(lambda: [*there, *_unwritten(states, load, at, index)], elements)
+    claim, proved = asked
     kept = isinstance(load, Access) and load.kind == "read"
     if not proved and isinstance(load, Access) and kept:
         proved = _dropped(kernel, body, deciding, load) or _replaced(kernel, body, deciding, reference)
@@ -140,7 +150,7 @@ def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: 
         return _open(load, why_unknown(states, claim, None))
     where = named(claim, point)
     program = tuple(point["program"])
-    element = tuple(where.get(f"at{k}", 0) for k in range(len(dims)))
+    element = tuple(where.get(f"at{k}", 0) for k in range(len(sizes_of(_read(load)))))
     within = {loop.name: where.get(loop.name, 0) for loop in load.spot.loops}
     tables = tables_at(kernel, claim, point)
     walks = [Walk(kernel, body, tables, unwritten=True, alone=alone) for alone in (False, True)]
