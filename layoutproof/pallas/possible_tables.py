@@ -67,16 +67,18 @@ def _alike(kernel: Kernel, names: tuple[str, ...]) -> bool:
     tables = [table for table in every_table(kernel) if table.name in names]
     if any(table.injective or table.onto for table in tables):
         return False
-    lows = {table.low or 0 for table in tables if isinstance(table.low or 0, int)}
-    for number in sorted({0, 1, *lows}):
+    ranges: list[tuple[int | None, int | None]] = []
+    for table in tables:
+        low, high = table.low, table.high
+        if not isinstance(low, int | None) or not isinstance(high, int | None):
+            return False
+        ranges.append((low, high))
+    for number in sorted({0, 1, *(low or 0 for low, _ in ranges)}):
 
         def change(part: Term, number: int = number) -> Term | None:
             return Term("int", number) if part.op == "read" else simplified(part)
 
-        bounds = [bound for t in tables for bound in (t.low, t.high) if bound is not None]
-        if not all(isinstance(bound, int) for bound in bounds):
-            return False
-        within = all((t.low is None or t.low <= number) and (t.high is None or number < t.high) for t in tables)
+        within = all((low is None or low <= number) and (high is None or number < high) for low, high in ranges)
         if within and all(replaced(relation.condition, change) is TRUE for relation in kernel.relations):
             return True
     return False
