@@ -223,8 +223,8 @@ What stays unknown, and why:
 - Places and sizes that a table or an input in scalar memory chooses, where nothing is assumed of it, or where one range
   for the whole table would not be true: `body_in_bounds`, and `dma_order` where bytes are counted with such a size.
 - What a table with columns of several meanings holds of `recurrent_scan v2`: it says how long loops run and where all
-  copies go, so that half of its 364 questions stay open, most of them at the budget. What ends there says so, and how to
-  go on.
+  copies go, so that half of its 364 questions stay open, most of them at the budget. What ends there says so, and how
+  to go on.
 - Copies to rows, or of sizes, that tables choose: that they are apart is not said by a range (`dma_order`).
 - Bodies of pipelines of which a table says how often they run.
 
