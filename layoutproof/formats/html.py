@@ -42,7 +42,8 @@ body { margin: 0 auto; max-width: 75rem; padding: 1rem 1.5rem 4rem; color: var(-
 h1 { font-size: 1.5rem; margin: .5rem 0; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
 code, .mono { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: .9rem;
   overflow-wrap: anywhere; }
-details { border: 1px solid var(--line); border-radius: .4rem; margin: .5rem 0; }
+details { border: 1px solid var(--line); border-radius: .4rem; margin: .5rem 0;
+  content-visibility: auto; contain-intrinsic-size: auto 12rem; }
 summary { cursor: pointer; padding: .5rem .75rem; } details > div { padding: 0 .75rem .75rem; }
 .badge { display: inline-block; min-width: 5rem; text-align: center; border-radius: .25rem; padding: 0 .4rem;
   font-weight: 600; color: #fff; background: #595959; }

@@ -413,6 +413,15 @@ def test_a_bare_shape_says_which_layout_it_was_read_as(run: Any) -> None:
     assert "assumed" not in run("ask", "injective", "S[8]")[1]
 
 
+def test_who_waits_at_a_terminal_for_a_search_is_told(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line on stderr says what is done; stdout is the same, and no build server sees the line."""
+    silent = run("search", "matmul", "256", "256", "256")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    told = run("search", "matmul", "256", "256", "256")
+    assert (silent[0], silent[2]) == (0, "")
+    assert told == (0, silent[1], "searching matmul\n")
+
+
 def test_every_option_of_a_property_is_one_of_ask(run: Any) -> None:
     """A property brings its own options: none has to be written down a second time for the command line."""
     page = run("ask", "--help")[1]

@@ -18,6 +18,7 @@ from layoutproof.cli.arguments import (
     print_json,
     say,
     svg_option,
+    waiting,
     with_written,
     write_whole,
 )
@@ -151,6 +152,7 @@ def command(
     if compile_:
         answer = asked_compiler(answer, place, given, named, targets, compiler, _progress)
     if replay:
+        waiting(f"{place}: run in JAX's interpreter")
         answer = replayed(answer, place, given, named, target)
     if write_baseline is not None:
         from layoutproof.pallas.accepted import baseline_text

@@ -16,6 +16,7 @@ from layoutproof.cli.arguments import (
     no_trace_flag,
     print_json,
     say,
+    waiting,
     write_whole,
 )
 
@@ -101,6 +102,7 @@ def command(
         raise click.UsageError(
             "--prune judges candidates that are given; it goes with --json, --keep and --within only"
         )
+    waiting(f"searching {problem}")
     answer = search(
         problem,
         best=best,
