@@ -1,7 +1,10 @@
 """Compiles the programs of `tests/programs/corpus.py` once, by the real TPU compiler, for the tests' cases.
 
     python benchmarks/programs.py --write                        all of them, for all targets: some minutes
+    python benchmarks/programs.py --write --lacking              those alone that are not kept yet
     python benchmarks/programs.py --only all_gather --target v5e  one of them, shown
+
+Programs of flax need it (`pip install flax`); nothing else does, and the tests read what is kept.
 
 What is kept is the compiled text with what its compiler says of it: nobody here wrote a number that is compared.
 """
@@ -14,6 +17,7 @@ import json
 import os
 import re
 import sys
+from itertools import product
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,7 +41,10 @@ def main() -> int:
     options.add_argument("--only", action="append", help="a program by name; may be repeated")
     options.add_argument("--target", action="append", help="a generation; may be repeated")
     options.add_argument("--write", action="store_true", help="write tests/cases/programs.jsonl.gz")
+    options.add_argument("--lacking", action="store_true", help="only what is not kept yet; what is kept stays")
     given = options.parse_args()
+    kept_rows = [json.loads(line) for line in gzip.decompress(CASES.read_bytes()).splitlines()] if given.lacking else []
+    known = {(row["name"], row["target"]) for row in kept_rows}
     # what is kept names no folder of the machine that made it
     os.environ["JAX_HLO_SOURCE_FILE_CANONICALIZATION_REGEX"] = r".*/(?=(tests|jax|flax)/)"
     os.environ["LAYOUTPROOF_CACHE"] = "off"
@@ -46,9 +53,9 @@ def main() -> int:
                      mesh=MESH if program.ins else {}, ins=program.ins, donate=program.donate))
         for target in given.target or TARGETS
         for name, program in PROGRAMS.items()
-        if not given.only or name in given.only
+        if (not given.only or name in given.only) and (name, target) not in known
     ]  # fmt: skip
-    rows, failed = [], 0
+    rows, failed = kept_rows, 0
     answers = ask(child_of(asked[0][1], 300.0), (request_of(each) for _, each in asked), dict)
     for (name, each), answer in zip(asked, answers, strict=True):
         said = answer.value
@@ -62,6 +69,8 @@ def main() -> int:
         about = {"name": name, "target": each.target, "topology": each.topology, "mesh": dict(each.mesh)}
         rows.append(about | kept)
     if given.write:
+        order = {(name, target): k for k, (target, name) in enumerate(product(TARGETS, PROGRAMS))}
+        rows.sort(key=lambda row: order[row["name"], row["target"]])
         data = "".join(f"{json.dumps(row, sort_keys=True)}\n" for row in rows).encode()
         CASES.write_bytes(gzip.compress(data, 9, mtime=0))
         print(f"{len(rows)} programs, {CASES.stat().st_size} bytes, {failed} not compiled")

@@ -10,11 +10,12 @@ write it, is put on such lines by `statements`.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import lines as text_of
+from layoutproof.hlotext import demands
 from layoutproof.hlotext.events import Allocation, Begin, End, Event, ModuleEnd, Value
 from layoutproof.hlotext.header import TABLES, computation_line, gaps, module_line, table_line
 from layoutproof.hlotext.literals import wrong_literal
@@ -32,7 +33,7 @@ from layoutproof.hlotext.statements import (
     nested,
     statements,
 )
-from layoutproof.hlotext.texts import balanced, element_of, operand_names
+from layoutproof.hlotext.texts import balanced, compatible, element_of, element_text, operand_names, parts
 
 _SHAPE = r"(?:[a-z]\w*\[[^\]]*\](?:\{[^}]*\})?|b?\(.*?\))"
 _INSTRUCTION = re.compile(rf"\s*(ROOT )?%?([\w.\-]+) = ({_SHAPE}) ([a-z][\w\-]*)\(")
@@ -43,10 +44,6 @@ MOST_TRIES = 20
 """How often a text is looked at as instructions, each time with a line more."""
 MOST_HEAD = 1000
 """Lines between a computation's name and its first bracket."""
-_NEEDS = {"fusion": "calls=", "call": "to_apply=", "while": "body="}
-"""What says which computation an instruction runs, without which XLA's own parser refuses it."""
-_LOOKED_AT = frozenset((*_NEEDS, "constant"))
-"""Opcodes whose instructions can be wrong in themselves."""
 _Plain = tuple[bool, str, str, str, str, str, int]
 """A statement, or the tuple that it would be: to make one takes a tenth of the time of its line."""
 STARTS = ("HloModule", "BufferAssignment")
@@ -55,6 +52,7 @@ _SIGNATURE = re.compile(
     r"\s*(ENTRY\s+)?%?([\w.\-]+)\s*(?:\((?:[^{}]|\{[^}]*\})*?\)\s*->(?:[^{}]|\{[^}]*\}(?=\s*[,){]))*)?\{"
 )
 _AFTER = re.compile(r"\A\s*\}(?:\s*,\s*\w+=(?:\"[^\"]*\"|\{[^}]*\}|[^\s,]+))*")
+_NO_ELEMENT = re.compile(r"#(?!\d)")
 _TOTAL = re.compile(r"\s*Total bytes used: \d+")
 
 
@@ -206,7 +204,7 @@ class _Reader:
         # always past the first line: whoever reads on after an error looks for the next one like it
         self.step()
         text, many, quoted = joined([first]), 1, False
-        while self.line and many < MOST_LINES and goes_on(text):
+        while self.line and many < MOST_LINES and (goes_on(text) or self.line.startswith(",")):
             # a string in this table is a module of its own
             if not (quoted and "origin_recovery_table=" in text) and (
                 _starts(self.line) or computation_line(self.line)
@@ -235,8 +233,12 @@ class _Reader:
             if _is_nothing(self.line):
                 self.step()
                 continue
-            number = self.number
-            begins = computation_line(self.line) or self._beginning()
+            number, said = self.number, ""
+            begins = computation_line(self.line)
+            if begins is not None:
+                said = self.line.rpartition("->")[2].strip().removesuffix("{").strip() if "->" in self.line else ""
+            else:
+                begins = self._beginning()
             if begins is None:
                 yield self.wrong(f"neither a computation nor a table of this format: {shorten(self.line, 60)!r}")
                 return False
@@ -252,7 +254,7 @@ class _Reader:
             seen[name] = number
             entry = number if is_entry else entry
             yield Begin(name, is_entry, number)
-            if not (yield from self._computation(name)):
+            if not (yield from self._computation(name, said)):
                 return False
         if not entry and (self.printed or not seen):
             yield self.wrong(f"the module {shorten(header.name, 60)} ends without an ENTRY computation: cut short?")
@@ -298,8 +300,11 @@ class _Reader:
             self.number -= 1
         return head[2], bool(head[1])
 
-    def _computation(self, name: str) -> Generator[Event, None, bool]:
-        """The instructions after the line that begins a computation, and its End; returns whether nothing is wrong."""
+    def _computation(self, name: str, said: str) -> Generator[Event, None, bool]:
+        """The instructions after the line that begins a computation, and its End; returns whether nothing is wrong.
+
+        said: what that line says of its result, "" for nothing.
+        """
         first, file = self.number, self.file
         defined: dict[str, int] = {}
         shapes: dict[str, str] = {}
@@ -326,7 +331,7 @@ class _Reader:
                     problem = f"an operand of {shorten(own, 60)} is an instruction itself"
                 if end < start:
                     problem = f"the line ends inside the operands of {shorten(own, 60)}: cut short?"
-                if not problem:
+                if not problem and (self.printed or not self._goes_on()):
                     pieces = ((root is not None, own, shape, opcode, inside, attributes, number),)
             elif line.lstrip().startswith("}"):
                 self.line, self.number = line, number
@@ -350,14 +355,18 @@ class _Reader:
                 root_, own, shape, opcode, inside, attributes, where = piece
                 operands = () if opcode in ("constant", "parameter") else operand_names(inside)
                 problem = ""
-                if own in defined or (root_ and rooted) or opcode not in OPCODES or opcode in _LOOKED_AT:
+                if own in defined or (root_ and rooted) or opcode not in OPCODES or opcode == "constant":
                     problem = self._problem(Statement(*piece), defined, rooted)
+                elif attributes or opcode != "parameter":
+                    problem = demands.wrong(own, opcode, len(operands), inside, attributes)
                 if not shape and not problem:
                     shape = inferred(Statement(*piece), operands, shapes, self.roots)
                     if not shape:
                         problem = (
                             f"the text has no shape for {shorten(own, 60)}, and that of a {opcode} is not inferred"
                         )
+                if operands and ("#" in inside or ("[" in inside and not self.printed)):
+                    problem = problem or _wrong_operand(own, inside, operands, shapes)
                 if problem:
                     self.number = where
                     yield self.wrong(problem)
@@ -369,7 +378,9 @@ class _Reader:
                     if operand not in defined and (whole := element_of(operand)[0]) not in defined:
                         missing.setdefault(whole, where)
                 rooted = rooted or root_
-                result = shape if root_ or not rooted else result
+                if root_ or not rooted:
+                    # XLA's parser takes no notice of what is written of this one
+                    result = "" if opcode == "add-dependency" else shape
                 yield Instruction(own, shape, opcode, inside, attributes[2:], where, root_, operands)
             if ended:
                 break
@@ -388,6 +399,10 @@ class _Reader:
         if not defined or not (rooted or not self.printed):
             yield self.wrong(f"the computation {shorten(name, 60)} has no ROOT: are lines missing?")
             return False
+        if said and result and not compatible(said, result):
+            problem = f"the computation {shorten(name, 60)} is said to give {shorten(said, 60)}"
+            yield LayoutError(f"{problem}, and its ROOT is {shorten(result, 60)}", file=file, line=first)
+            return False
         self.roots[name] = result
         yield End(number)
         rest = _AFTER.sub("", joined([self.line]))
@@ -405,7 +420,7 @@ class _Reader:
         """
         taken, text, tries = [line], joined([line]), 0
         while True:
-            if not is_open(text):
+            if not is_open(text) and not self._goes_on():
                 found, rest, wrong = statements(text, number)
                 if not wrong:
                     return number + len(taken) - 1, found, rest
@@ -416,6 +431,12 @@ class _Reader:
                 return number, [], ""
             taken.append(more)
             text = joined([text, more]) if '"' in text or "*" in more else text + joined([more])
+
+    def _goes_on(self) -> bool:
+        """Whether the next line begins with a comma, as people write attributes."""
+        more = next(self.lines, None)
+        self.lines.back([] if more is None else [more])
+        return more is not None and more.lstrip().startswith(",")
 
     def _past(self, line: str, number: int) -> None:
         """To the line after a wrong one; a line that begins a module is not passed over."""
@@ -429,8 +450,6 @@ class _Reader:
         own, opcode = of.name, of.opcode
         if own in defined:
             return f"{shorten(own, 60)} is defined a second time; first on line {defined[own]}: two texts in one?"
-        if opcode in _NEEDS and _NEEDS[opcode] not in of.attributes:
-            return f"the {opcode} {shorten(own, 60)} says no {_NEEDS[opcode]}: is text missing?"
         if of.root and rooted:
             return f"a second ROOT in one computation, {shorten(own, 60)}: two texts in one?"
         if opcode not in OPCODES:
@@ -494,6 +513,24 @@ def _completed(events: list[Event]) -> list[Event]:
             at, of = inside[-1]
             events[at] = of._replace(root=True)
     return events
+
+
+def _wrong_operand(name: str, inside: str, operands: Sequence[str], shapes: Mapping[str, str]) -> str:
+    """Elements that no tuple has, and shapes that are not those of the operands; "" for nothing."""
+    for operand in operands:
+        whole, indices = element_of(operand)
+        if indices and whole in shapes and not element_text(shapes[whole], indices):
+            return f"{shorten(name, 60)} takes {shorten(operand, 60)} of {shorten(shapes[whole], 60)}"
+    for part in parts(inside):
+        said, _, operand = part.rpartition(" ")
+        operand = operand.removeprefix("%")
+        if _NO_ELEMENT.search(operand):
+            return f"{shorten(operand, 60)}, an operand of {shorten(name, 60)}, is no element of a tuple"
+        known = shapes.get(operand, "")
+        if known and "[" in said and not compatible(said, known):
+            taken = f"{shorten(name, 60)} takes {shorten(operand, 40)} as {shorten(said, 40)}"
+            return f"{taken}, which is {shorten(known, 40)}"
+    return ""
 
 
 def _is_nothing(line: str) -> bool:

@@ -6,6 +6,7 @@ Source: `ParseDenseLiteral` and `SetValueInLiteral` of `hlo_parser.cc` of openxl
 from __future__ import annotations
 
 import re
+from math import isinf, ldexp
 
 from layoutproof.core.errors import shorten
 
@@ -16,6 +17,10 @@ _NUMBER = re.compile(
     r"[+-]?(?:0x[\da-fA-F]+(?:\.[\da-fA-F]*)?(?:p[+-]?\d+)?|\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?"
     r"|inf|nan(?:\(0x[\da-fA-F]+\))?)"
 )
+_MANTISSA = {"f16": (10, 15), "bf16": (7, 127), "f32": (23, 127), "f64": (52, 1023)}
+"""Type -> (bits of the mantissa, largest exponent). Smaller types have more special values than these rules say."""
+_ONE_NAN = ("f8e4m3fn", "f8e4m3b11fnuz")
+"""Types whose nan has no payload."""
 _COMMENT = re.compile(r"/\*.*?\*/")
 _COMPLEX = re.compile(r"\(.*\)")
 
@@ -87,7 +92,32 @@ def _wrong_value(kind: str, text: str) -> str:
             low, high = -(1 << 63), 1 << 64  # XLA reads either kind as the other's bits
         return "" if low <= value < high else said
     if kind.startswith("c") and kind[1:].isdigit():
-        return "" if _COMPLEX.fullmatch(text) or _NUMBER.fullmatch(text) else said
+        if not (_COMPLEX.fullmatch(text) or _NUMBER.fullmatch(text)):
+            return said
+        of = {"c64": "f32", "c128": "f64"}.get(kind, "")
+        return next((f"{shorten(part, 40)} is no part of a {kind}" for part in text.strip("()").split(",")
+                     if _out_of_range(of, part.strip())), "")  # fmt: skip
     if kind.startswith(("f", "bf")):
-        return "" if _NUMBER.fullmatch(text) or text in ("true", "false") else said
+        known = _NUMBER.fullmatch(text) or text in ("true", "false")
+        return "" if known and not _out_of_range(kind, text) else said
     return ""
+
+
+def _out_of_range(kind: str, text: str) -> bool:
+    """Whether a number is rounded to none of a floating point type, or the payload of a nan has too many bits."""
+    if kind not in _MANTISSA:
+        return kind in _ONE_NAN and "nan(" in text
+    bits, most = _MANTISSA[kind]
+    if "nan" in text:
+        payload = re.search(r"0x([\da-fA-F]+)", text)
+        return payload is not None and int(payload[1], 16) >= 1 << bits
+    if "inf" in text or text in ("true", "false"):
+        return False
+    try:
+        value = float.fromhex(text) if "0x" in text else float(text)
+    except (ValueError, OverflowError):
+        return "0x" in text
+    if kind == "f64":
+        return isinf(value)
+    # half a step above the largest is rounded to infinity
+    return abs(value) >= ldexp(2 - ldexp(1, -bits - 1), most)

@@ -12,6 +12,7 @@ _BARE = re.compile(r"(?:^|[\s,)\]}])([A-Za-z_][\w.\-]*(?:#\d+)*)\s*(?=,|$)")
 _COMMENT = re.compile(r"/\*.*?\*/")
 _ARRAY = re.compile(r"[a-z]\w*\[[^\]]*\](?:\{[^}]*\})?")
 _LAYOUT = re.compile(r"\{[^}]*\}")
+_BLANK = re.compile(r"\s+")
 _SPACE = re.compile(r"S\(\d+\)")
 
 
@@ -93,6 +94,18 @@ def without_space(shape: str) -> str:
     ('f32[8,128]{1,0:T(8,128)}', 's32[4]{0}')
     """
     return _SPACE.sub("", shape).replace(":}", "}").replace("{}", "") if "S(" in shape else shape
+
+
+def compatible(one: str, other: str) -> bool:
+    """Whether two texts are of one shape, whatever their layouts, comments and blanks; of buffers True.
+
+    >>> compatible("(f32[2]{0}, /*index=1*/s32[])", "(f32[2], s32[])"), compatible("f32[1]", "f32[1,2,3]{2,1,0}")
+    (True, False)
+    """
+    if one == other or "b(" in one or "b(" in other:
+        return True
+    first, second = (_BLANK.sub("", logical(_COMMENT.sub("", text))).replace("<=", "") for text in (one, other))
+    return first == second
 
 
 def logical(shape: str) -> str:

@@ -10,6 +10,9 @@ SCHEDULED = SMALL.replace("jit_f,", "jit_f, is_scheduled=true,")
 def test_a_dump_that_contradicts_itself_is_denied() -> None:
     """A parameter of a fusion that has another size, in a text that is else as it was."""
     new = SCHEDULED.replace("ROOT %add.7 = f32[64,256]", "ROOT %add.7 = f32[64,255]")
+    (unlike,) = [f for f in found(SCHEDULED, new) if f.question == "error"]
+    assert "is said to give f32[64,256], and its ROOT is f32[64,255]" in unlike.reason
+    new = new.replace("-> f32[64,256] {", "-> f32[64,255] {", 1)
     assert kinds(SCHEDULED, SCHEDULED) == []
     (add, fusion) = [f for f in found(SCHEDULED, new) if f.question == "contradiction"]
     assert (add.subject, add.line) == ("add add.7 and its operand param_0", 5)

@@ -131,7 +131,8 @@ def test_contradictions_alone(name: str) -> None:
     """The gate asks for nothing else: it gets the same ones, and nothing is kept of what nobody asked for."""
     text = dump(name).replace("f32[", "bf16[", 3)
     whole, alone = audit(text.splitlines()), audit_events(events(text.splitlines()), contradictions_only=True)
-    assert (alone.contradictions, alone.errors) == (whole.contradictions, whole.errors)
+    assert alone.contradictions == whole.contradictions
+    assert [*map(str, alone.errors)] == [*map(str, whole.errors)]
     assert whole.buffers
     kept = (alone.buffers, alone.moves, alone.casts, alone.talks, alone.roots, alone.kernels)
     assert not any(kept)

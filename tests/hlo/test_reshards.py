@@ -94,7 +94,7 @@ def test_random_reshards_that_xla_compiled() -> None:
 def record(body: str, devices: int = 4, before: str = "") -> Record:
     """The record of an entry, by its lines."""
     head = f"HloModule m, is_scheduled=true, num_partitions={devices}\n\n{before}\n"
-    text = f"{head}ENTRY %main () -> f32[] {{\n{body}\n}}\n"
+    text = f"{head}ENTRY %main {{\n{body}\n}}\n"
     return record_of(text.splitlines(keepends=True))
 
 

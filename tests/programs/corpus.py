@@ -177,8 +177,30 @@ def gathered_weight(x: Any, w: Any) -> Any:
     return lax.with_sharding_constraint(x @ w, P("data", None))
 
 
+def flax_mlp(params: Any, x: Any) -> Any:
+    from flax import linen as nn
+
+    return nn.Sequential([nn.LayerNorm(dtype=x.dtype), nn.Dense(512, dtype=x.dtype), nn.gelu, nn.Dense(256)]).apply(
+        params, x
+    )
+
+
+def flax_attention(params: Any, x: Any) -> Any:
+    from flax import linen as nn
+
+    return x + nn.MultiHeadDotProductAttention(num_heads=4, dtype=x.dtype).apply(params, x)
+
+
+def flax_conv(params: Any, x: Any) -> Any:
+    from flax import linen as nn
+
+    y = nn.Conv(32, (3, 3), dtype=x.dtype).apply(params, x)
+    return nn.avg_pool(nn.relu(y), (2, 2), (2, 2))
+
+
 BOTH = ("P('data', 'model')",)
 DATA = ("P('data', None)",)
+SIDE, OUT = {"kernel": "f32[256,4,64]", "bias": "f32[4,64]"}, {"kernel": "f32[4,64,256]", "bias": "f32[256]"}
 PROGRAMS: dict[str, Program] = {
     "mlp": Program(({"up": "bf16[256,1024]", "down": "bf16[1024,256]"}, "bf16[128,256]"), donate=(1,)),
     "attention": Program(("bf16[2,128,256]", "bf16[256,768]")),
@@ -204,6 +226,11 @@ PROGRAMS: dict[str, Program] = {
     "pallas": Program(("bf16[512,512]", "bf16[512,512]")),
     "norm": Program(("bf16[64,1000]", "bf16[1000]")),
     "updated": Program(("bf16[4,128,256]", "bf16[4,1,256]", "s32[]"), donate=(0,)),
+    "flax_mlp": Program(({"params": {"layers_0": {"scale": "f32[256]", "bias": "f32[256]"},
+                                     "layers_1": {"kernel": "f32[256,512]", "bias": "f32[512]"},
+                                     "layers_3": {"kernel": "f32[512,256]", "bias": "f32[256]"}}}, "bf16[64,256]")),
+    "flax_attention": Program(({"params": {"query": SIDE, "key": SIDE, "value": SIDE, "out": OUT}}, "bf16[2,128,256]")),
+    "flax_conv": Program(({"params": {"kernel": "f32[3,3,16,32]", "bias": "f32[32]"}}, "bf16[4,32,32,16]")),
     "all_gather": Program(("bf16[256,512]",), BOTH),
     "all_gather_rows": Program(("bf16[256,512]",), BOTH),
     "all_gather_both": Program(("f32[256,512]",), ("P(('data', 'model'))",)),
