@@ -19,7 +19,7 @@ PAGES = sorted(
                  ROOT / "docs" / "index.md", ROOT / "docs" / "languages.md")
     if "```console" in page.read_text("utf-8")
 )  # fmt: skip
-NEEDS_JAX = ("docs/howto/kernel.md",)
+NEEDS_JAX = ("docs/howto/bodies.md", "docs/howto/kernel.md")
 
 
 def test_there_are_pages_with_commands() -> None:

@@ -159,6 +159,8 @@ def examples(text: str) -> dict[str, str]:
 def explained_page(kind: str, name: str, text: str) -> str:
     """The page of one name. Its examples are run, and what they print stands below them."""
     page = cross_linked(markdown(text), name)
+    if f"\n## {name}\n" in (ROOT / "docs" / "howto" / "bodies.md").read_text("utf-8"):
+        page += f"\n\n## Refuted and proved, for example\n\n[Bodies, wrong and right](../../howto/bodies.md#{name})"
     for command in examples(text).values():
         block = f"```text\n{command}\n```"
         page = page.replace(block, f"```console\n$ {command}\n{said(command)}\n```")
