@@ -19,6 +19,8 @@ from layoutproof.tilings.walk import Floats
 
 MOST = 1 << 20
 """Candidates that are priced at once."""
+RULES = ("cost", "steps", "bytes", "vmem")
+"""The model's cost, and rules that need no model: fewest steps, fewest bytes, most VMEM."""
 SLACK = 1e-9
 """What floats may be off by, relative to a cost: closer ones count as equal."""
 
@@ -50,6 +52,60 @@ class Rank:
         return self.cost / self.least if self.least else 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Of one choice by one rule. rank: among all that fit, from 1; of ties the middle.  value: less is better."""
+
+    rank: float
+    value: float
+    least: float
+
+    @property
+    def ratio(self) -> float:
+        """Its value by the least one."""
+        return self.value / self.least if self.least > 0 else 1.0
+
+
+def standings(problem: Problem, values: Mapping[str, int]) -> dict[str, Standing]:
+    """How one choice of a problem of one shape stands by each of RULES. Errors as of `rank`."""
+    by_rule, fits = _by_rule(problem)
+    place = tuple(domain.index(values[name]) for name, domain in problem.variables.items())
+    found = {}
+    for rule, all_of_them in by_rule.items():
+        own, fitting = float(all_of_them[place]), all_of_them[fits]
+        slack = SLACK * abs(own)
+        lower, ties = int((fitting < own - slack).sum()), int((abs(fitting - own) <= slack).sum())
+        least = float(fitting.min()) if fitting.size else own
+        found[rule] = Standing(lower + 1 + max(0, ties - 1) / 2, own, least)
+    return found
+
+
+def all_candidates(problem: Problem, within: float = float("inf")) -> list[dict[str, int]]:
+    """All that fit and cost at most so many times the least, the cheapest by the model first."""
+    import numpy as np
+
+    by_rule, fits = _by_rule(problem)
+    domains = list(problem.variables.values())
+    costs = by_rule["cost"]
+    fits = np.logical_and(fits, costs <= within * costs[fits].min(initial=np.inf))
+    places = np.argwhere(fits)
+    order = np.argsort(costs[fits], kind="stable")
+    return [
+        {name: domain[k] for name, domain, k in zip(problem.variables, domains, map(int, places[at]), strict=True)}
+        for at in order
+    ]
+
+
+def _by_rule(problem: Problem) -> tuple[dict[str, Any], Any]:
+    import numpy as np
+
+    if len(problem.shapes) != 1:
+        raise Unsupported("a rule is asked of one shape")
+    costs, fits, (row,) = _all(problem)
+    by_rule = {"cost": costs} | {name: np.broadcast_to(row[name], costs.shape) for name in ("steps", "bytes")}
+    return {**by_rule, "vmem": -np.broadcast_to(row["vmem"], costs.shape)}, fits
+
+
 def rank(problem: Problem, values: Mapping[str, int]) -> Rank:
     """What the model says of one choice. Raises LayoutError for values that are no candidate of the problem,
     Undecided for problems whose index maps have no closed form, and for more than MOST candidates.
@@ -64,7 +120,7 @@ def rank(problem: Problem, values: Mapping[str, int]) -> Rank:
         raise Unsupported(f"{', '.join(walked)}: the bytes of their index maps have no closed form")
     own = candidate(problem, values)
     why = next(iter(broken(problem, own.values, own.figures)), "") or Checker(problem)(values)
-    costs, fits = _all(problem)
+    costs, fits, _ = _all(problem)
     fitting = costs[fits]
     least = int(fitting.min()) if fitting.size else None
     cheaper = int((fitting < own.cost * (1 - SLACK)).sum())
@@ -72,8 +128,10 @@ def rank(problem: Problem, values: Mapping[str, int]) -> Rank:
     return Rank(why, own.cost, least, int(fitting.size), cheaper, vmem)
 
 
-def _all(problem: Problem) -> tuple[Any, Any]:
-    """(cost of every candidate, whether it keeps the constraints and fits), as arrays with one axis per variable."""
+def _all(problem: Problem) -> tuple[Any, Any, list[Mapping[str, Any]]]:
+    """(cost of every candidate, whether it keeps the constraints and fits, its figures by shape), as arrays with one
+    axis per variable.
+    """
     import numpy as np
 
     on = Floats(np)
@@ -90,4 +148,4 @@ def _all(problem: Problem) -> tuple[Any, Any]:
         rows.append(row)
     shape_of_all = tuple(len(domain) for domain in domains)
     costs = cost_of(problem, values, rows, on)
-    return np.broadcast_to(costs, shape_of_all), np.broadcast_to(fits, shape_of_all)
+    return np.broadcast_to(costs, shape_of_all), np.broadcast_to(fits, shape_of_all), rows

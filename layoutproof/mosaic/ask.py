@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -94,7 +94,7 @@ def asked(
 
 
 def compiled(
-    given: Sequence[Asked],
+    given: Iterable[Asked],
     *,
     library: str = "",
     seconds: float = SECONDS,
@@ -106,7 +106,7 @@ def compiled(
     Many may be asked at once in processes of their own (`compiler.workers.spread`): each call has its own children.
 
     Args:
-        given: The kernels.
+        given: The kernels, each taken when its turn comes.
         library: The path of another libtpu, as `libtpu.library_at` gives it; "" for the installed one.
         seconds: That one kernel may take.
         memory: Bytes of address space of the compiler's process, None for no limit.
@@ -124,7 +124,7 @@ def compiled(
         plain, profile = (os.path.join(folder, name) for name in ("plain", "profile"))
         first = _child(flags(plain, False), library, seconds, memory)
         second = _child(flags(profile, True), library, min(seconds, PROFILE_SECONDS), memory)
-        current = list(given[:1])
+        current: list[Asked] = []
         wanted: list[Asked] = []
 
         def requests() -> Iterator[dict[str, Any]]:
@@ -143,7 +143,8 @@ def compiled(
             closing(ask(first, requests(), dict, tell)) as answers,
             closing(ask(second, estimates_of(), dict)) as more,
         ):
-            for one, answer in zip(given, answers, strict=True):
+            for answer in answers:
+                one = current[0]
                 report, why = _read(one, answer, library)
                 if report.accepted and one.estimate:
                     if not why:

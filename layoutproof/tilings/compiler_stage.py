@@ -24,6 +24,9 @@ from layoutproof.pallas.compiled import Compiled
 TIE = 5
 """Percent by which two estimates may differ and say nothing about which is faster."""
 
+ASKED = 12
+"""Candidates that the compiler takes before its estimates are compared, where more are not wanted."""
+
 Report = tuple[Compiled, ...]
 """What the compiler says of each kernel of one candidate."""
 
@@ -106,7 +109,9 @@ def reports(
 ) -> list[Report]:
     """What the compiler says of candidates, from the first on, several at a time, until it has taken so many.
 
-    candidates: for each what to ask.  Each has processes of its own, with a time limit.
+    candidates: for each what to ask.  Each core has two processes, one that compiles and one that estimates; what one
+    does not answer within its time limit, or not at all, costs no other.  progress: called with a candidate's place
+    from 1, how many were taken until then, and what is done now.
     Returns the reports of the first ones, as many as were asked about. Raises Undecided where nobody can be asked, and
     what making a question raises.
     """
@@ -114,24 +119,39 @@ def reports(
     if missing:
         raise Unsupported(f"{libtpu.WHAT} cannot be asked: {missing}")
     lock = threading.Lock()
-    found: dict[int, Report] = {}
+    found: dict[int, list[Compiled]] = {}
+    lengths: dict[int, int] = {}
     numbers = iter(range(len(candidates)))
 
-    def left() -> Iterator[int]:
+    def whole(number: int) -> bool:
+        return len(found[number]) == lengths.get(number)
+
+    def taken() -> int:
+        return sum(whole(number) and accepted(tuple(found[number])) is True for number in list(found))
+
+    def asked_by(own: list[int]) -> Iterator[Asked]:
         while True:
             with lock:
-                if sum(accepted(report) is True for report in found.values()) >= enough:
+                number = next(numbers, None) if taken() < enough else None
+                if number is None:
                     return
-                number = next(numbers, None)
-            if number is None:
-                return
-            yield number
+                found[number] = []
+            questions = candidates[number]()
+            lengths[number] = len(questions)
+            for question in questions:
+                own[:] = [number]
+                yield question
 
     def work(_: int) -> None:
-        for number in left():
-            found[number] = tuple(compiled(list(candidates[number]()), progress=progress))
+        own: list[int] = []
+
+        def tell(title: str, what: str) -> None:
+            progress(f"candidate {own[0] + 1}, {taken()} of {enough} taken: {title}", what)
+
+        for report in compiled(asked_by(own), progress=tell):
+            found[own[0]].append(report)
 
     jobs = max(1, min(cores(), len(candidates)))
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(work, range(jobs)))
-    return [found[number] for number in range(len(found))]
+    return [tuple(found[number]) for number in range(len(found))]

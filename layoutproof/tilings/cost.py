@@ -4,8 +4,12 @@ The model, printed with every answer
     HBM bytes   a block is fetched (or written back) only when its index changes from one program to the next in grid
                 order; blocks at the edge move what lies inside the array, rounded up to 128 columns and to rows that
                 share 32 bits. Entries of a table count as if no two were equal.
-    time        steps x overhead + the larger of bytes / bandwidth and flops / peak, in picoseconds. A roofline: nobody
-                measured it, and it knows nothing of the kernel's body but the flops that the problem states.
+    time        steps x overhead + the larger of bytes / bandwidth and flops / peak + exposed bytes / bandwidth, in
+                picoseconds. A roofline: nobody measured it, and it knows nothing of the kernel's body but the flops
+                that the problem states.
+    exposed     one block of each operand that moves: no step hides the first fetch, nor the last write. Of 132 published
+                sizes of quantised matmuls it takes 51 % to 83 % within 5 % of the least cost; taken off the bytes
+                that other steps hide, it would take them to 60 %. Scratch moves nowhere and counts nothing.
     VMEM        every window rounded up to tiles, times its buffers, and the scratch.
 Sources: skipped copies and lexicographic order, JAX's pages on TPU pipelining (docs/pallas/tpu/details.rst); window
 bytes measured on libtpu 0.0.42.1 (`hardware/tpu_kernels`).
@@ -88,10 +92,12 @@ class CostModel:
             return {"steps": steps, "vmem": vmem}
         moved: Any = 0
         padding: Any = 0
+        exposed: Any = 0
         for one, block in zip(self.traffic, blocks, strict=True):
             if not one.moved:
                 continue
             array = [value_of(n, names, on) for n in one.operand.dims]
+            exposed = exposed + product([on.minimum(*pair) for pair in zip(block, array, strict=True)]) * one.bits
             if one.straight:
                 rounded, over = _moved(one, grid, array, block, on)
             else:
@@ -102,6 +108,7 @@ class CostModel:
         bandwidth, peak = self.machine.bandwidth, self.machine.peak
         time = steps * self.machine.overhead
         time = time + on.maximum(_ceil(moved * 10**12, bandwidth), _ceil(work * 10**12, peak))
+        time = time + _ceil(exposed * 10**12, 8 * bandwidth)
         return {"time": time, "bytes": moved, "flops": work, "steps": steps, "vmem": vmem, "padding": padding}
 
 

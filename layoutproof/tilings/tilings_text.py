@@ -146,7 +146,8 @@ def model(problem: Problem, compiled: Sequence[Compiled] | None = None) -> list[
     several = f", the {'worst' if problem.worst else 'sum'} over {len(problem.shapes)} shapes"
     lines = [
         _line("cost", f"{cost}{several if len(problem.shapes) > 1 else ''}; nothing here was measured on a chip"),
-        _line("time", "steps x overhead + the larger of HBM bytes / bandwidth and flops / peak"),
+        _line("time", "steps x overhead + the larger of HBM bytes / bandwidth and flops / peak + the first fetch and the "
+              "last write, one block of each operand, which no step hides"),
         _line("HBM bytes", "a block moves when its index changes from one grid step to the next, in grid order"),
         _line("VMEM", "windows in tiles, two buffers each where they move, and scratch; limit "
               f"{problem.vmem} bytes ({mebibytes(problem.vmem)}); what spills from registers comes on top"),
@@ -206,7 +207,7 @@ def partial_notes(found: Sequence[Sequence[Partial]]) -> list[str]:
     lines = []
     for (operand, d), ranks in rows.items():
         p = next(p for p in found[ranks[0] - 1] if (p.operand, p.dimension) == (operand, d))
-        said = f"{operand} dimension {d}: the last block reaches over the edge of the array in {_rows(ranks)}"
+        said = f"{operand} dimension {d}: the last block reaches over the edge of the array in {rows_named(ranks)}"
         if p.reduced:
             over = " and ".join(p.reduced)
             said += f", and {over} is in no output's index: what lies beyond goes into the result unless the body masks"
@@ -232,12 +233,13 @@ def _notes(answer: Tilings, unasked: bool = True) -> list[str]:
                 ranks = rows.setdefault((f.question, f.subject), [])
                 ranks += [rank] if rank not in ranks else []
     return [
-        _line("note", f"{name} {subject} in {_rows(rows[name, subject])}: {f.verdict.value}, {f.reason}")
+        _line("note", f"{name} {subject} in {rows_named(rows[name, subject])}: {f.verdict.value}, {f.reason}")
         for (name, subject), f in first.items()
     ]
 
 
-def _rows(ranks: Sequence[int]) -> str:
+def rows_named(ranks: Sequence[int]) -> str:
+    """Rows of the table by their numbers, for people."""
     if len(ranks) == 1:
         return f"row {ranks[0]}"
     if list(ranks) == list(range(ranks[0], ranks[-1] + 1)) and len(ranks) > 2:

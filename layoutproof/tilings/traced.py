@@ -39,10 +39,13 @@ MOST = 4096
 FUNCTION = "the function: "
 """Before what a function says that refuses a candidate."""
 
-AT_ONCE = 8
+COMPILER = "the compiler: "
+"""Before what the compiler says that refuses a candidate, or why it gave no answer."""
+
+AT_ONCE = 16
 """Legal candidates that the compiler is asked about at a time."""
 
-Confirm = Callable[[Sequence["Traced"], int], Sequence[Report]]
+Confirm = Callable[..., Sequence[Report]]
 """What the compiler says of candidates, or Undecided. No more are answered once so many are taken."""
 
 
@@ -263,7 +266,7 @@ def _confirmed(problem: TracedProblem, waiting: Sequence[Traced], result: Traced
         if accepted(report):
             result.found.append(replace(one, compiled=report))
         else:
-            _put_away(result, f"the compiler: {words(report)}", accepted(report) is not None)
+            _put_away(result, COMPILER + words(report), accepted(report) is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from layoutproof.mosaic.ask import Asked, asked
 from layoutproof.specs.positions import Node, read_file
 from layoutproof.specs.validation import read_as
 from layoutproof.tilings.alike import Kernels
-from layoutproof.tilings.compiler_stage import Report, reports
+from layoutproof.tilings.compiler_stage import ASKED, Report, reports
 from layoutproof.tilings.document import at, beside
 from layoutproof.tilings.search_model import TraceSearch
 from layoutproof.tilings.traced import FUNCTION, Confirm, Traced, TracedProblem, search_traced
@@ -41,20 +41,29 @@ def read(source: Node | str | Path, file: str = "search") -> TracedProblem:
     return _read(read_file(source), Path(source).as_posix())
 
 
-def answer(problem: TracedProblem, best: int = 3, effort: int = 1, confirm: bool = False) -> TracedAnswer:
+def answer(
+    problem: TracedProblem,
+    best: int = 3,
+    effort: int = 1,
+    confirm: bool = False,
+    progress: Callable[[str, str], None] | None = None,
+) -> TracedAnswer:
     """The `best` candidates that are proved legal. effort: multiplies how many are traced at most.
 
-    confirm: the real compiler is asked about what is found, also where the file does not say so.
+    confirm: the real compiler is asked about what is found, also where the file does not say so; it takes ASKED at the
+    least, and its estimates say which of them are the best.  progress: as of `compiler_stage.reports`.
     Raises LayoutError where the function refuses all candidates in the same words.
     """
     problem = replace(problem, confirmed=confirm or problem.confirmed)
-    result = search_traced(problem, best, effort)
+    if progress is not None and problem.confirm is not None:
+        problem = replace(problem, confirm=partial(problem.confirm, progress=progress))
+    result = search_traced(problem, max(best, ASKED) if problem.confirmed else best, effort)
     if result.alike:
         # whatever the block sizes: a wrong call, and no answer about block sizes
         words = f"all {result.count} candidates fail alike: {result.alike.removeprefix(FUNCTION)}"
         file, line, column = problem.source
         raise LayoutError(words, file=file, line=line, column=column)
-    return TracedAnswer(problem, result)
+    return TracedAnswer(problem, result, best)
 
 
 def _read(root: Node, file: str) -> TracedProblem:
@@ -107,8 +116,10 @@ def _calls(said: TraceSearch, root: Node, file: str) -> tuple[Callable[[Mapping[
         ]
         return calls_of(place, args, filled, target=said.target, assume=told)
 
-    def compiles(candidates: Sequence[Traced], enough: int) -> Sequence[Report]:
-        return reports([partial(questions, one) for one in candidates], enough)
+    def compiles(
+        candidates: Sequence[Traced], enough: int, progress: Callable[[str, str], None] = lambda title, what: None
+    ) -> Sequence[Report]:
+        return reports([partial(questions, one) for one in candidates], enough, progress)
 
     def questions(one: Traced) -> list[Asked]:
         filled = {name: passed(value) for name, value in named(one.values).items()}

@@ -12,8 +12,8 @@ from layoutproof.tilings.compiler_stage import TIE, compared_by, no_estimate, or
 from layoutproof.tilings.legal import Partial, partials_of
 from layoutproof.tilings.machines import machine, sources
 from layoutproof.tilings.tilings_json import partial_json
-from layoutproof.tilings.tilings_text import FOOTER, partial_notes
-from layoutproof.tilings.traced import Traced, TracedFound, TracedProblem
+from layoutproof.tilings.tilings_text import FOOTER, partial_notes, rows_named
+from layoutproof.tilings.traced import COMPILER, Traced, TracedFound, TracedProblem
 
 BODY = "VMEM is that of windows and scratch; what a kernel's body holds besides is not counted, nor is its time"
 CONFIRMED = "{} compiled what was found, and refused what it says; nothing was measured on a chip"
@@ -28,10 +28,11 @@ ALIKE = (
 
 @dataclass(frozen=True, slots=True)
 class TracedAnswer:
-    """What a search over a traced function found, and how it is shown."""
+    """What a search over a traced function found, and how it is shown. best: rows at most, None = all."""
 
     problem: TracedProblem
     result: TracedFound
+    best: int | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -46,7 +47,7 @@ class TracedAnswer:
         count = f"{result.count} candidates, {result.looked_at} looked at"
         count += f", {result.traced} traced" if result.traced < result.looked_at else ""
         lines = [f"{self.problem.name}, {self.problem.target}, {count}: {self.verdict.value}"]
-        lines += [f"  {rank}.  {self._line(one)}" for rank, one in enumerate(result.found, 1)]
+        lines += [f"  {rank}.  {self._line(one)}" for rank, one in enumerate(self.rows, 1)]
         lines += [f"  {line}" for line in partial_notes(self._partials())]
         lines += self._compilers_order()
         most = 8 if why or not result.found else 0
@@ -65,6 +66,14 @@ class TracedAnswer:
             return "\n".join([*lines, *said, f"  time  {FOOTER}"])
         return "\n".join([*lines, *(f"  model  {said}" for said in self.said())])
 
+    @property
+    def rows(self) -> list[Traced]:
+        """What is shown: by the compiler's estimates where it has one of each that was found, else by the cost."""
+        found = self.result.found
+        places = order([one.compiled for one in found])
+        ordered = [found[place.at] for place in places] if len(places) == len(found) else found
+        return ordered[: self.best]
+
     def _line(self, one: Traced) -> str:
         chosen = ", ".join(f"{name}={one.values[name]}" for name in self.problem.variables)
         row = one.figures
@@ -78,19 +87,33 @@ class TracedAnswer:
         return f"{chosen}  {cost}, {row['bytes']} bytes of HBM, {row['steps']} steps, {held}"
 
     def _compilers_order(self) -> list[str]:
-        """What was found in the order of the compiler's estimates, and what has none; [] where it was not asked."""
-        asked = [one.compiled for one in self.result.found]
-        if not any(asked):
+        """How what is shown stands by the compiler's estimates, and what has none; [] where it was not asked."""
+        found, rows = self.result.found, self.rows
+        if not any(one.compiled for one in found):
             return []
-        places = order(asked)
-        by = f"  estimate  {compared_by(self.problem.target)}; within {TIE} % is a tie"
-        rows = [
-            f"            {place.rank}{' tie' if place.tied else ''}  row {place.at + 1}, {place.cycles} cycles"
-            for place in places
-        ]
-        why = [(k, shorten(no_estimate(report), 160)) for k, report in enumerate(asked, 1)]
-        rows += [f"            no estimate  row {k}: {reason}" for k, reason in why if reason]
-        return [by, *rows] if places else rows
+        ranks = {id(found[place.at]): place for place in order([one.compiled for one in found])}
+        lines = [f"  compiled  {len(found)} of the {self._compiled()} that cost least by the model are accepted"]
+        if ranks:
+            lines.append(f"  estimate  {compared_by(self.problem.target)}; within {TIE} % is a tie")
+        for row, one in enumerate(rows, 1):
+            place = ranks.get(id(one))
+            if place is not None:
+                tied = " tie" if place.tied else ""
+                lines.append(f"            {place.rank}{tied}  row {row}, {place.cycles} cycles")
+        why: dict[str, list[int]] = {}
+        for row, one in enumerate(rows, 1):
+            if id(one) not in ranks:
+                why.setdefault(shorten(no_estimate(one.compiled), 160), []).append(row)
+        return [*lines, *(f"            no estimate  {rows_named(each)}: {reason}" for reason, each in why.items())]
+
+    def _compiled(self) -> int:
+        """How many candidates the compiler answered."""
+        refused = sum(n for why, n in self.result.refused.items() if why.startswith(COMPILER))
+        return (
+            len(self.result.found)
+            + refused
+            + sum(n for why, n in self.result.undecided.items() if why.startswith(COMPILER))
+        )
 
     def _proof(self) -> str:
         result = self.result
@@ -105,8 +128,12 @@ class TracedAnswer:
         """What was found, as plain data."""
         result = self.result
         kind = "unknown" if result.unknown else "enumerated"
+        rows = self.rows
         places = order([one.compiled for one in result.found])
-        ranks = {place.at: {"rank": place.rank, "tied": place.tied, "cycles": place.cycles} for place in places}
+        ranks = {
+            id(result.found[place.at]): {"rank": place.rank, "tied": place.tied, "cycles": place.cycles}
+            for place in places
+        }
         body = {
             "subject": self.problem.name,
             "target": self.problem.target,
@@ -119,10 +146,10 @@ class TracedAnswer:
                     **one.figures,
                     "partial_blocks": partial_json(over),
                     "exact_vmem": vmem(one.compiled),
-                    "estimate": ranks.get(k),
+                    "estimate": ranks.get(id(one)),
                     "no_estimate": no_estimate(one.compiled) if one.compiled else "",
                 }
-                for k, (one, over) in enumerate(zip(result.found, self._partials(), strict=True))
+                for one, over in zip(rows, self._partials(), strict=True)
             ],
             "refused": dict(result.refused),
             "unknown": dict(result.undecided),
@@ -143,12 +170,12 @@ class TracedAnswer:
         return f"not asked: {why}"
 
     def _partials(self) -> list[tuple[Partial, ...]]:
-        """For each of what was found, what reaches over the edge of an array."""
-        return [tuple(p for kernel in one.kernels for p in partials_of(kernel)) for one in self.result.found]
+        """For each row, what reaches over the edge of an array."""
+        return [tuple(p for kernel in one.kernels for p in partials_of(kernel)) for one in self.rows]
 
     def said(self) -> tuple[str, ...]:
         """What the figures rest on, one sentence each."""
-        found, problem = self.result.found, self.problem
+        found, problem = self.rows, self.problem
         said = [CONFIRMED.format(version()) if self._asked else BODY]
         if problem.confirmed and not self._asked:
             said.append(f"compiler {self._compiler()}")
