@@ -2,6 +2,8 @@
 
 python benchmarks/search.py                   one line per problem: candidates, seconds, boxes, certificate; then ratios
 python benchmarks/search.py conflicts [100]   problems that nothing meets: how long it takes to say why, and in how much
+python benchmarks/search.py compiled [20]     the first answers of so many fresh problems of ready kernels, on v5e and v6e,
+                                              with their bodies: how many of them the TPU compiler takes
 python benchmarks/search.py traced [16]       searches that trace a function, by terms and with each candidate traced:
                                               JAX's matmul on a lattice of 8 x so many x so many blocks, then the ready
                                               files; both answers are compared
@@ -10,12 +12,15 @@ python benchmarks/search.py traced [16]       searches that trace a function, by
 from __future__ import annotations
 
 import itertools
+import random
 import sys
 import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
+
+import yaml
 
 from layoutproof.specs.positions import read_yaml
 from layoutproof.tilings.conflict import conflict
@@ -25,6 +30,16 @@ from layoutproof.tilings.solve import Tilings, solve
 
 SPECS = Path(__file__).resolve().parent.parent / "specs" / "search"
 READY = ("matmul", "flash_attention", "grouped_matmul", "batched_matmul", "quantised_matmul", "layer_norm", "softmax")
+ROWS, WIDE = range(128, 8193, 128), range(256, 4097, 256)
+FRESH = {
+    "matmul": (ROWS, WIDE, WIDE),
+    "softmax": (ROWS, WIDE),
+    "layer_norm": (ROWS, WIDE),
+    "quantised_matmul": (ROWS, WIDE, WIDE),
+    "flash_attention": ((1, 2, 4), (4, 8, 16), (1024, 2048, 4096), (1024, 2048, 4096), (128,)),
+    "batched_matmul": ((2, 4, 8), range(128, 2049, 128), range(256, 2049, 256), range(256, 2049, 256)),
+}
+"""Ready kernels with what their sizes may be, in the order of their files."""
 FIVE = """
 search: five variables
 target: v6e
@@ -86,6 +101,26 @@ def conflicts(count: int) -> None:
     print(f"{unproved} not proved irreducible; conditions named: {dict(sorted(named.items()))}")
 
 
+def compiled(count: int) -> None:
+    """Whether the TPU compiler takes the first answers of problems of ready kernels with sizes at random (seed 17)."""
+    from layoutproof.tilings.compiled import asked
+    from layoutproof.tilings.ready import kernel
+
+    rng, said = random.Random(17), Counter[tuple[str, str]]()
+    for k in range(count):
+        name = tuple(FRESH)[k % len(FRESH)]
+        sizes = [rng.choice(values) for values in FRESH[name]]
+        for target in ("v5e", "v6e"):
+            document, file = kernel(name, sizes, None, target)
+            problem = read_problem(read_yaml(yaml.safe_dump(document, sort_keys=False), file), file)
+            answer = solve(problem, best=1)
+            word = [one.word for one in asked(answer.problem, answer.progress.found)] or ["nothing is legal"]
+            said[target, word[0]] += 1
+            first = [one.values for one in answer.progress.found]
+            print(f"{name:<18}{target}  {sizes}  {first}  {word[0]}", flush=True)
+    print("; ".join(f"{target}: {word} {many}" for (target, word), many in sorted(said.items())))
+
+
 def traced(side: int) -> None:
     """Traced searches by terms, and with every candidate traced, in this process: CPU seconds, and one answer."""
     from layoutproof.tilings import alike
@@ -120,6 +155,9 @@ def main() -> None:
     """All measurements."""
     if sys.argv[1:2] == ["traced"]:
         traced(int(sys.argv[2]) if sys.argv[2:] else 16)
+        return
+    if sys.argv[1:2] == ["compiled"]:
+        compiled(int(sys.argv[2]) if sys.argv[2:] else 20)
         return
     if sys.argv[1:2] == ["conflicts"]:
         conflicts(int(sys.argv[2]) if sys.argv[2:] else 100)

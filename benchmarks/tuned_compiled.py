@@ -7,14 +7,16 @@ stands among all candidates that fit, by the model's cost and by three rules: fe
 
 Stage two needs the kernel itself: FOLDER holds vllm-project/tpu-inference at b8692ff01 (`git archive`), whose quantised
 matmul the compiler is asked about. Candidates: the published size and a seeded sample of those that cost at most four
-times the least by the model, two thirds of it from the cheaper third. One of 7x is compiled for 7x, one of v6e for v5e, a proxy: on v6e the compiler's simulation
-aborts on this kernel. So many seconds of processor time are spent; the table says on how many rows.
+times the least by the model, two thirds of it from the cheaper third. One of 7x is compiled for 7x, one of v6e for v5e,
+a proxy: on v6e the compiler's simulation aborts on this kernel. So many seconds of processor time are spent, the
+smallest problems of the sample first; the table says on how many.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import random
 import resource
 import statistics
@@ -128,7 +130,8 @@ def compiled_rows(rows: Sequence[Row], each: int, count: int, source: str, secon
     from layoutproof.mosaic.ask import compiled
 
     found = []
-    for row, one in sampled(rows, "quantized_matmul", each):
+    own = sampled(rows, "quantized_matmul", each)
+    for row, one in sorted(own, key=lambda pair: math.prod(pair[1].problem.shapes[0].sizes.values())):
         if _spent() > seconds:
             break
         target = PROXY[CHIPS[row["chip"]]]

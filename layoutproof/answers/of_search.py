@@ -116,6 +116,7 @@ def search(
     tune: Mapping[str, object] | None = None,
     keep: int | None = None,
     within: str | float | None = None,
+    progress: Callable[[str, str], None] | None = None,
 ) -> Found:
     """Find the best answers to a problem, each with what is proved of it, and a certificate that none is better.
 
@@ -136,6 +137,7 @@ def search(
         tune: Of a function: what each variable may be, `{"bm": "128..2048"}` or as in a file.
         keep: No more answers than so many; with `prune`, of those that are allowed the cheapest.
         within: No answers that cost more than so many times the best, such as `"1.2x"`.
+        progress: Called while the compiler is asked about a function, with the candidate and what is done now.
 
     Returns:
         What was found: `verdict`, `exit_code`, `answer` with the numbers of its kind, `str` the report.
@@ -151,7 +153,7 @@ def search(
 
     def more(count: int) -> problems.Answer:
         with only(here(trace)):
-            return problems.answer(root, file, count, effort, pareto, compiling)
+            return problems.answer(root, file, count, effort, pareto, compiling, progress)
 
     with only(here(trace)):
         if prune is not None:

@@ -24,7 +24,7 @@ from layoutproof.pallas.compiled import Compiled
 TIE = 5
 """Percent by which two estimates may differ and say nothing about which is faster."""
 
-ASKED = 12
+ASKED = 10
 """Candidates that the compiler takes before its estimates are compared, where more are not wanted."""
 
 Report = tuple[Compiled, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -135,10 +135,19 @@ def prune(root: Node, file: str, rows: Path, keep: int | None = None, within: fl
         return pruning.fewer(judge(problem, given, rows.as_posix()), keep, within)
 
 
-def answer(root: Node, file: str, best: int, effort: int, pareto: bool = False, compiling: bool = False) -> Answer:
+def answer(
+    root: Node,
+    file: str,
+    best: int,
+    effort: int,
+    pareto: bool = False,
+    compiling: bool = False,
+    progress: Callable[[str, str], None] | None = None,
+) -> Answer:
     """The answer to the problem of a document. LayoutError with the place for everything that is wrong with it.
 
     pareto: of declared kernels only, compiling: of these and of traced functions; a LayoutError for other files.
+    progress: called with which candidate of a function is asked about, and with what is done now.
     """
     with at(root, file):
         kind, problem = kind_of(root, file), problem_of(root, file)
@@ -153,7 +162,7 @@ def answer(root: Node, file: str, best: int, effort: int, pareto: bool = False, 
         if kind == "trace":
             from layoutproof.tilings import traced_file
 
-            return traced_file.answer(problem, best, effort, compiling)
+            return traced_file.answer(problem, best, effort, compiling, progress)
         from layoutproof.tilings import arrays_file
 
         return arrays_file.answer(problem, best, effort)

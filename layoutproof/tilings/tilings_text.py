@@ -146,8 +146,8 @@ def model(problem: Problem, compiled: Sequence[Compiled] | None = None) -> list[
     several = f", the {'worst' if problem.worst else 'sum'} over {len(problem.shapes)} shapes"
     lines = [
         _line("cost", f"{cost}{several if len(problem.shapes) > 1 else ''}; nothing here was measured on a chip"),
-        _line("time", "steps x overhead + the larger of HBM bytes / bandwidth and flops / peak + the first fetch and the "
-              "last write, one block of each operand, which no step hides"),
+        _line("time", "steps x overhead + the larger of HBM bytes / bandwidth and flops / peak + the first fetch and "
+              "the last write, one block of each operand, which no step hides"),
         _line("HBM bytes", "a block moves when its index changes from one grid step to the next, in grid order"),
         _line("VMEM", "windows in tiles, two buffers each where they move, and scratch; limit "
               f"{problem.vmem} bytes ({mebibytes(problem.vmem)}); what spills from registers comes on top"),

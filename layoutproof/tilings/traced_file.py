@@ -50,14 +50,14 @@ def answer(
 ) -> TracedAnswer:
     """The `best` candidates that are proved legal. effort: multiplies how many are traced at most.
 
-    confirm: the real compiler is asked about what is found, also where the file does not say so; it takes ASKED at the
-    least, and its estimates say which of them are the best.  progress: as of `compiler_stage.reports`.
+    confirm: the real compiler is asked until it takes ASKED at the least, and its estimates say which of these are the
+    best; a file that says it has it asked about what is found only.  progress: as of `compiler_stage.reports`.
     Raises LayoutError where the function refuses all candidates in the same words.
     """
     problem = replace(problem, confirmed=confirm or problem.confirmed)
     if progress is not None and problem.confirm is not None:
         problem = replace(problem, confirm=partial(problem.confirm, progress=progress))
-    result = search_traced(problem, max(best, ASKED) if problem.confirmed else best, effort)
+    result = search_traced(problem, max(best, ASKED) if confirm else best, effort)
     if result.alike:
         # whatever the block sizes: a wrong call, and no answer about block sizes
         words = f"all {result.count} candidates fail alike: {result.alike.removeprefix(FUNCTION)}"

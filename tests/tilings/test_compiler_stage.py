@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -98,3 +99,33 @@ def test_a_compiler_that_is_missing_is_no_answer(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("layoutproof.compiler.libtpu.missing", lambda library="": "no libtpu")
     with pytest.raises(Undecided, match="cannot be asked: no libtpu"):
         reports([list], 1)
+
+
+def asked_with(estimates: Sequence[int | None], monkeypatch: pytest.MonkeyPatch, best: int = 2) -> Any:
+    """The answer of a search in which the compiler takes every candidate and estimates the first ones so."""
+    pytest.importorskip("jax", reason="JAX is not installed")
+    from layoutproof.specs.positions import read_yaml
+    from layoutproof.tilings.traced_file import answer, read
+
+    def said(candidates: Sequence[object], enough: int, progress: object) -> list[tuple[Compiled, ...]]:
+        return [of(many) for many in estimates[: min(enough, len(candidates))]]
+
+    monkeypatch.setattr("layoutproof.tilings.traced_file.reports", said)
+    text = "target: v5e\ntrace: traced_functions.py:copy\nargs: ['f32[4096,128]']\ntune: {rows: {from: 8, to: 2048, powers_of: 2}}\n"
+    return answer(read(read_yaml(text, "f.yaml"), (Path(__file__).parent / "f.yaml").as_posix()), best, confirm=True)
+
+
+def test_the_compilers_estimates_say_which_are_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    answered = asked_with([3000, 1040, 1000, 2000, *[5000] * 8], monkeypatch)
+    by_model = [one.values for one in answered.result.found]
+    assert [one.values for one in answered.rows] == [by_model[2], by_model[1]]
+    assert "1 tie  row 1, 1000 cycles" in answered.text()
+    assert "1 tie  row 2, 1040 cycles" in answered.text()
+    best = answered.as_json()["best"]
+    assert [(row["values"], row["estimate"]["cycles"]) for row in best] == [(by_model[2], 1000), (by_model[1], 1040)]
+
+
+def test_without_an_estimate_of_each_the_model_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    answered = asked_with([3000, None, *[1000] * 10], monkeypatch)
+    assert [one.values for one in answered.rows] == [one.values for one in answered.result.found[:2]]
+    assert "no estimate  row 2: no" in answered.text()

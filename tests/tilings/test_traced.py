@@ -45,7 +45,7 @@ def test_the_best_is_that_of_a_formula() -> None:
     rows, columns = [3, 5, *(2**k for k in range(3, 17))], [64, 128, 256, 512]
     answered = found(problem("copy", '"f32[65536,512]"', f"{{rows: {rows}, columns: {columns}}}"), best=4)
     assert answered.verdict is Verdict.PROVED
-    # one fetch and one write of everything, whatever the blocks: what is left are the steps, and the first and last block
+    # one fetch and one write of everything, whatever the blocks: what is left are the steps, the first and last block
     bandwidth = CHIPS["v5e"].bandwidth
     moved = -(-2 * 4 * 65536 * 512 * 10**12 // bandwidth)
     legal = []

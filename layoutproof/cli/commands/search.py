@@ -5,6 +5,7 @@ In the list: kernels and programs: Find the best tilings or layouts and prove th
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -119,6 +120,7 @@ def command(
         tune=_pairs(tune, "--tune"),
         keep=keep,
         within=within,
+        progress=_progress,
     )
     drawn = None if png is None else answer.png()
     if png is not None and drawn is not None:
@@ -128,6 +130,11 @@ def command(
     said = answer.why() if why else str(answer)
     say(said + ("" if png is None else f"\nwritten         {png if drawn else 'nothing to draw'}"))
     return answer.exit_code
+
+
+def _progress(title: str, what: str) -> None:
+    if sys.stderr.isatty():
+        say(f"{title}: {what}", err=True)
 
 
 def _pairs(given: tuple[str, ...], option: str) -> dict[str, str]:
