@@ -2,7 +2,7 @@
 
 python benchmarks/search.py                   one line per problem: candidates, seconds, boxes, certificate; then ratios
 python benchmarks/search.py conflicts [100]   problems that nothing meets: how long it takes to say why, and in how much
-python benchmarks/search.py compiled [20]     the first answers of so many fresh problems of ready kernels, on v5e and v6e,
+python benchmarks/search.py compiled [20]     first answers of so many fresh problems of ready kernels on v5e and v6e
                                               with their bodies: how many of them the TPU compiler takes
 python benchmarks/search.py traced [16]       searches that trace a function, by terms and with each candidate traced:
                                               JAX's matmul on a lattice of 8 x so many x so many blocks, then the ready
