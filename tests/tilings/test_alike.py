@@ -50,7 +50,7 @@ def both(name: str, monkeypatch: pytest.MonkeyPatch, **options: Any) -> tuple[Tr
     ("name", "most"),
     [
         ("copy", 5),
-        ("special", 5),
+        ("special", 6),
         ("shortened", 5),
         ("rounded_up", 5),
         ("mapped", 5),
@@ -79,10 +79,10 @@ def test_what_the_function_refuses_is_refused_in_its_own_words(monkeypatch: pyte
 
 def test_terms_without_the_decisions_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin: where nothing is recorded, the answer for a special case is that of the others."""
-    right = searched("special", best=2)
-    assert {(one.values["rows"], one.values["columns"]) for one in right.found} == {(64, 256), (512, 512)}
+    right = searched("special", best=7)
+    assert {(one.values["rows"], one.values["columns"]) for one in right.found} >= {(64, 256), (512, 512)}
     monkeypatch.setattr(Trail, "decide", lambda *arguments: None)
-    wrong = searched("special", best=2)
+    wrong = searched("special", best=7)
     assert said(wrong) != said(right)
     assert (64, 256) not in {(one.values["rows"], one.values["columns"]) for one in wrong.found}
 

@@ -172,7 +172,7 @@ def test_a_budget_that_ends_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("ends", [None, "", "no room", "missing"])
 def test_the_compiler_has_the_last_word(ends: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    def says(candidates: Sequence[Callable[[], Sequence[Asked]]], enough: int) -> list[Report]:
+    def says(candidates: Sequence[Callable[[], Sequence[Asked]]], enough: int, progress: object) -> list[Report]:
         assert enough == 1
         if ends == "missing":
             raise Undecided("the TPU compiler cannot be asked")
