@@ -71,7 +71,7 @@ class Found(Answer):
 
         >>> found = search("matmul", sizes=[1024, 1024, 1024])
         >>> [one["bm"] * one["bn"] * one["bk"] for one in found.candidates(keep=3)]
-        [1073741824, 536870912, 536870912]
+        [268435456, 268435456, 268435456]
         """
         factor, given, best, rows = problems.factor(within), 0, 8, problems.rows(self.answer)
         while True:
