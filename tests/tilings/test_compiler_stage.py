@@ -111,7 +111,8 @@ def asked_with(estimates: Sequence[int | None], monkeypatch: pytest.MonkeyPatch,
         return [of(many) for many in estimates[: min(enough, len(candidates))]]
 
     monkeypatch.setattr("layoutproof.tilings.traced_file.reports", said)
-    text = "target: v5e\ntrace: traced_functions.py:copy\nargs: ['f32[4096,128]']\ntune: {rows: {from: 8, to: 2048, powers_of: 2}}\n"
+    text = "target: v5e\ntrace: traced_functions.py:copy\nargs: ['f32[4096,128]']\n"
+    text += "tune: {rows: {from: 8, to: 2048, powers_of: 2}}\n"
     return answer(read(read_yaml(text, "f.yaml"), (Path(__file__).parent / "f.yaml").as_posix()), best, confirm=True)
 
 
