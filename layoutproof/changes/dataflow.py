@@ -72,7 +72,7 @@ class _Flow:
         self.times = Counter(each.calls for each in program.of("fusion", "call") if each.calls)
         self.whole = [name for name in reversed(program.named) if self.times[name] != 1]
         self.roots: dict[str, Operand] = {}
-        self.said: dict[tuple[str, str, str], bytes] = {}
+        self.said: dict[tuple[int, str, str, str], bytes] = {}
 
     def labels(self, computation: str) -> Iterator[Label]:
         """The label of each instruction that computes, of a computation and of what is a part of it."""
@@ -122,12 +122,10 @@ class _Flow:
                 self.roots[computation] = known[name]
 
     def _own(self, of: Instruction) -> bytes:
-        if of.number >= 0:
-            return f"{of.number}\0{logical(of.shape)}\0".encode(errors="surrogatepass")
-        key = (of.opcode, of.shape, of.said)
+        key = (of.number, of.opcode, of.shape, of.said)
         own = self.said.get(key)
         if own is None:
-            text = f"{of.opcode}\0{logical(of.shape)}\0{of.said}\0"
+            text = f"{of.opcode if of.number < 0 else of.number}\0{logical(of.shape)}\0{of.said}\0"
             own = self.said[key] = text.encode(errors="surrogatepass")
         return own + self._root_of(of.calls) if of.calls else own
 

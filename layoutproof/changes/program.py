@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -145,8 +145,11 @@ class Program:
     def of(self, *opcodes: str) -> list[Instruction]:
         """Those of some opcodes, in the order of the text. Once the program is read: all are looked at once."""
         if not self._by_opcode:
-            for each in self.instructions:
-                self._by_opcode.setdefault(each.opcode, []).append(each)
+            by_opcode = defaultdict[str, list[Instruction]](list)
+            for inside in self.named.values():
+                for each in inside.values():
+                    by_opcode[each.opcode].append(each)
+            self._by_opcode = by_opcode
         found = [each for opcode in opcodes for each in self._by_opcode.get(opcode, ())]
         return found if len(opcodes) == 1 else sorted(found, key=lambda each: each.line)
 
@@ -176,8 +179,13 @@ class Program:
         """The instruction that an operand names; None where the text does not have it."""
         if number >= len(of.operands):
             return None
-        name, indices = element_of(of.operands[number])
-        found = self.named.get(of.computation, {}).get(name)
+        inside = self.named.get(of.computation, {})
+        name = of.operands[number]
+        found = inside.get(name)
+        if found is not None:
+            return found
+        name, indices = element_of(name)
+        found = inside.get(name)
         if found is None or not indices:
             return found
         shape = element_text(found.shape, indices)

@@ -431,12 +431,11 @@ def _unlike(before: Program, after: Program) -> tuple[list[Instruction], list[In
             kinds.setdefault(of.opcode, ([], []))[side].append(of)
     left: set[int] = set()
     for ours, theirs in kinds.values():
-        many = [Counter(map(_what, those)) for those in (ours, theirs)]
-        both = many[0] & many[1]
-        for those in (ours, theirs):
+        keys = [[*map(_what, those)] for those in (ours, theirs)]
+        both = Counter(keys[0]) & Counter(keys[1])
+        for those, called in zip((ours, theirs), keys, strict=True):
             common = Counter(both)
-            for of in those:
-                key = _what(of)
+            for of, key in zip(those, called, strict=True):
                 if common[key] > 0:
                     common[key] -= 1
                 else:

@@ -127,10 +127,10 @@ class _Work:
             source = computation.shape_of(of, 0)
             if source is not None:
                 self._bitcast(of, source, shape) if opcode == "bitcast" else self._move(of, source, shape)
-        elif opcode in collectives.OPCODES and self.sums:
+        elif self.sums and opcode in collectives.OPCODES:
             given = [computation.shape_of(of, k) for k in range(len(of.operands))]
             self.talks.collective(of, given, shape, self.module.header, self.module.location(of))
-        elif opcode == "custom-call" and self.sums:
+        elif self.sums and opcode == "custom-call":
             self.found.targets[of.target] += 1
             if of.target == TARGET:
                 self._kernel(of)

@@ -35,8 +35,8 @@ from layoutproof.hlotext.statements import (
 )
 from layoutproof.hlotext.texts import balanced, compatible, element_of, element_text, operand_names, parts
 
-_SHAPE = r"(?:[a-z]\w*\[[^\]]*\](?:\{[^}]*\})?|b?\(.*?\))"
-_INSTRUCTION = re.compile(rf"\s*(ROOT )?%?([\w.\-]+) = ({_SHAPE}) ([a-z][\w\-]*)\(")
+_SHAPE = r"(?:[a-z]\w*+\[[^\]]*+\](?:\{[^}]*+\})?|b?\(.*?\))"
+_INSTRUCTION = re.compile(rf"\s*+(ROOT )?%?([\w.\-]++) = ({_SHAPE}) ([a-z][\w\-]*+)\(")
 _ALLOCATION = re.compile(r"allocation (\d+): size (\d+)(.*?):?\s*")
 _VALUE = re.compile(r"\s*value: <(\d+) (.*?)(?: @(\d+))?> \(size=(\d+),offset=(\d+)\): (.*?)\s*")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -310,7 +310,7 @@ class _Reader:
         shapes: dict[str, str] = {}
         missing: dict[str, int] = {}
         rooted = False
-        match, number = _INSTRUCTION.match, self.number
+        match, plain, number = _INSTRUCTION.match, demands.PLAIN.get, self.number
         result = ""
         for line in self.lines:
             number += 1
@@ -357,7 +357,9 @@ class _Reader:
                 problem = ""
                 if own in defined or (root_ and rooted) or opcode not in OPCODES or opcode == "constant":
                     problem = self._problem(Statement(*piece), defined, rooted)
-                elif attributes or opcode != "parameter":
+                elif (attributes or opcode != "parameter") and (
+                    plain(opcode) != len(operands) or (attributes and not attributes.startswith(demands.ENDS))
+                ):
                     problem = demands.wrong(own, opcode, len(operands), inside, attributes)
                 if not shape and not problem:
                     shape = inferred(Statement(*piece), operands, shapes, self.roots)
