@@ -43,13 +43,13 @@ def picture(modules: Mapping[str, str]) -> str:
 
 
 def rows(modules: Mapping[str, str]) -> list[tuple[str, int, str]]:
-    """(package, its lines, what its `__init__` says that it is), the largest package first."""
+    """(package, its lines, what its `__init__` says that it is), by name: a few lines more move no row."""
     lines = dict.fromkeys(packages_graph(modules), 0)
     for name, source in modules.items():
         lines[package_of(name)] += source.count("\n")
     return [
         (name, lines[name], (ast.get_docstring(ast.parse(modules[f"layoutproof.{name}"])) or "").split("\n")[0])
-        for name in sorted(lines, key=lambda name: (-lines[name], name))
+        for name in sorted(lines)
     ]
 
 

@@ -76,7 +76,7 @@ def whole(text: str, operation: str) -> list[list[Any]]:
     text: of the program.  Such arrays have no windows, and the operation's own total leaves them out.
 
     >>> x = "HloModule m\\n\\nENTRY e {\\n  x = f32[8,128]{1,0:T(8,128)S(1)} parameter(0)\\n"
-    >>> whole(x + "  ROOT k.1 = f32[8,128]{1,0:T(8,128)} custom-call(x)\\n}\\n", "k.1")
+    >>> whole(x + "  ROOT k.1 = f32[8,128]{1,0:T(8,128)} custom-call(x), custom_call_target='k'\\n}\\n", "k.1")
     [['input', 'input 0, f32[8,128]', 4096]]
     """
     found = []
