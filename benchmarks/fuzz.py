@@ -30,6 +30,8 @@ sys.path.insert(0, str(HERE.parent))
 
 SHARES = {"layouts": 60, "kernels": 15, "texts": 25}
 """Of a hundred questions, where no subject is named. Bodies, which take seconds each, are asked as well."""
+PROGRESS = 10_000
+"""Questions after which the count so far is printed: a run that is stopped counts as far as it came."""
 BODIES = 10_000
 """Questions for which one body is run."""
 
@@ -94,6 +96,14 @@ def main() -> int:
             findings.append(f"--only {subject} --seed {options.seed} --first {number} --questions 1: {wrong}")
             if len(findings) <= options.shown:
                 print(findings[-1], flush=True)
+        done = number + 1 - options.first
+        if done % PROGRESS == 0 and done < options.questions:
+            unknown = sum(count for (_, verdict), count in counts.items() if verdict == "unknown")
+            print(
+                f"seed {options.seed}, first {options.first}: {done} questions so far, {len(findings)} disagreements, "
+                f"{unknown} unknown, {time.perf_counter() - start:.0f} s",
+                flush=True,
+            )
     seconds = time.perf_counter() - start
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     verdicts = ("proved", "refuted", "unknown", "error")

@@ -62,8 +62,8 @@ Place = Callable[[Index, Index, Numbers], Index]
 """place(index, replica, numbers) -> coordinates."""
 
 
-LARGEST_REST = 1 << 13
-"""Numbers of a part of a window that are looked at one by one."""
+LARGEST_REST = 1 << 14
+"""Numbers of a part of what is permuted in itself that are looked at one by one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,8 +73,8 @@ class Permutation:
     Attributes:
         before: The same place without that.
         axis: Number of the coordinate.
-        window: Numbers are permuted only within aligned windows of this many, each window alike.
-        moved: What becomes of a number of the first window.
+        window: Numbers are permuted only within aligned windows of this many, each window alike; a power of two.
+        moved: What becomes of a number of the first window: its own inverse, and linear over exclusive or.
     """
 
     before: Place
@@ -95,10 +95,66 @@ class Permutation:
         >>> swap.keeps(8), swap.keeps(6), swap.keeps(7)
         (True, True, False)
         """
-        rest = divide(extent, self.window)[1]
+        rest = divide(extent, self._block())[1]
         if type(rest) is not int or rest > LARGEST_REST:
             return False
-        return rest == 0 or (type(extent) is int and all(self.moved(number) < rest for number in range(rest)))
+        if rest == 0:
+            return True
+        return type(extent) is int and all(self.apply(number) < extent for number in range(extent - rest, extent))
+
+    def apply(self, number: int) -> int:
+        """What becomes of any number, and where it came from.
+
+        Args:
+            number: A coordinate.
+
+        Returns:
+            The number in its place.
+
+        >>> Permutation(lambda x, c, on: x, 0, 4, lambda n: n ^ n // 2).apply(6)
+        7
+        """
+        inside = number % self.window
+        return number - inside + self.moved(inside)
+
+    def same(self, other: Permutation) -> bool:
+        """Whether both do the same to every number, of the same coordinate.
+
+        Args:
+            other: Another permutation.
+
+        Returns:
+            Whether they do, by what becomes of each bit.
+        """
+        bits = _bits(max(self.window, other.window))
+        return self.axis == other.axis and all(self.apply(bit) == other.apply(bit) for bit in bits)
+
+    def first_beyond(self, start: int) -> int | None:
+        """The smallest number that comes from one that is not below `start`.
+
+        Args:
+            start: Not negative.
+
+        Returns:
+            The number; None where that would be too much to look at.
+
+        >>> swap = Permutation(lambda x, c, on: x, 0, 4, lambda n: n ^ n // 2)
+        >>> swap.first_beyond(4), swap.first_beyond(3)
+        (4, 2)
+        """
+        block = self._block()
+        if start % block == 0:
+            return start
+        end = -(-start // block) * block
+        return None if end - start > LARGEST_REST else min(map(self.apply, range(start, end)))
+
+    def _block(self) -> int:
+        """Every aligned run of so many numbers is permuted in itself; not each alike."""
+        return 1 << max((bit ^ self.apply(bit) for bit in _bits(self.window)), default=0).bit_length()
+
+
+def _bits(window: int) -> list[int]:
+    return [1 << bit for bit in range(window.bit_length() - 1)]
 
 
 Padded = tuple[tuple[tuple[int, ...], Extent, Extent], ...]
@@ -252,6 +308,19 @@ class IndexMap(Shown):
             return (row_major(place(index, replica, on), extents, on),)
 
         return IndexMap(self.domain, Space(("offset",), (self.range.count(),)), to_offset, self.replicas, self.memory)
+
+
+def permutation(m: IndexMap) -> Permutation | None:
+    """What a map does to one coordinate of each place at the end.
+
+    Args:
+        m: A map.
+
+    Returns:
+        The permutation; None where the map says nothing of one.
+    """
+    found: Permutation | None = getattr(m.place, "permutation", None)
+    return found
 
 
 def row_major(coordinates: Index, extents: Sequence[Extent], on: Numbers = INTS) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from layoutproof.core.budget import spent
 from layoutproof.core.claim import And, At, Claim, Formula, Kept, NotExists, PlacePredicate, Same, Uncovered, maps_of
 from layoutproof.core.errors import BudgetExceeded, InternalError, NotSmallest, Undecided, Unsupported, not_installed
-from layoutproof.core.index_map import IndexMap
+from layoutproof.core.index_map import IndexMap, permutation
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent, product
 from layoutproof.core.space import Space
@@ -223,10 +223,17 @@ def _replay(claim: Claim, point: Point, engine: str, effort: float) -> None:
     violation = claim.violation
     if isinstance(violation, Uncovered) and _product(_choices(violation.map), claim, point) > ENUMERATED:
         # too many elements for plain ints: that none of them is at the place is asked of another engine instead
-        target = point[violation.point]
-        there = IndexMap(violation.map.domain, violation.map.range, lambda index, replica, on: target)
-        replicas = {"replica": violation.map.replicas} if violation.map.replicas.extents else {}
-        held = Same(At(violation.map, "element", "replica" if replicas else ""), At(there, "element"))
+        m, target = violation.map, point[violation.point]
+        moved = permutation(m)
+        if moved is not None:
+            # an element is at the place where, without the permutation, it is where that place comes from
+            came = tuple([moved.apply(n) if axis == moved.axis else n for axis, n in enumerate(target)])
+            m = replace(m, place=moved.before)
+        else:
+            came = target
+        there = IndexMap(m.domain, m.range, lambda index, replica, on: came)
+        replicas = {"replica": m.replicas} if m.replicas.extents else {}
+        held = Same(At(m, "element", "replica" if replicas else ""), At(there, "element"))
         nobody = Claim({"element": there.domain, **replicas}, held)
         fixed = replace(nobody, where=pinned(claim, point), symbols=claim.symbols)
         # enumeration looks at each element once more, at this place alone; what it could sort it can look through

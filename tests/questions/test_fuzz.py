@@ -170,3 +170,20 @@ def test_the_command() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "seed 3: 40 questions, 0 disagreements" in done.stdout
+
+
+def test_a_run_that_is_stopped_has_counted_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The count is printed as the run goes, at once, not only at its end."""
+    program = (
+        "import sys, fuzz; fuzz.PROGRESS = 10\n"
+        "def stopped(subject, seed, number, ask=fuzz.asked):\n"
+        "    return sys.exit('stopped') if number == 125 else ask(subject, seed, number)\n"
+        "fuzz.asked = stopped; fuzz.main()"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "benchmarks"))
+    options = ["--only", "texts", "--first", "100", "--questions", "60", "--seed", "3"]
+    command = [sys.executable, "-c", program, *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr.strip()) == (1, "stopped")
+    counts = [line.partition(", 0 unknown")[0] for line in done.stdout.splitlines()]
+    assert counts == [f"seed 3, first 100: {done} questions so far, 0 disagreements" for done in (10, 20)]

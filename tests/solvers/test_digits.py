@@ -12,7 +12,8 @@ import pytest
 import layoutproof as lp
 from layoutproof.core.claim import And, At, Claim, LexLess, Outside, Same
 from layoutproof.core.errors import BudgetExceeded
-from layoutproof.core.index_map import IndexMap
+from layoutproof.core.index_map import IndexMap, permutation
+from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.result import Verdict
 from layoutproof.core.space import Space
 from layoutproof.registry.read import map_of, read_layout
@@ -377,3 +378,114 @@ def test_a_last_window_that_a_swizzle_leaves_is_not_taken_for_kept() -> None:
     assert lp.ask("covers", "Sw<1,1,1> o 0 o (13,):(1,)").verdict is Verdict.REFUTED
     assert lp.ask("covers", "Sw<1,1,1> o 0 o (14,):(1,)").verdict is not Verdict.PROVED
     assert lp.ask("covers", "Sw<1,1,1> o 0 o (16,):(1,)").verdict is Verdict.PROVED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(f"Sw<{','.join(map(str, swizzle))}> o 0 o (97,):(5,)" for swizzle in SWIZZLES),
+        "S[97:5@m] swizzle (1,2,3)",
+        "S[97:5@m] swizzle outer (1,2,3)",
+        "S[97:5@m] swizzle (0,0,2)",
+    ],
+)
+def test_what_a_place_says_of_its_permutation_is_what_it_does(text: str) -> None:
+    m = map_of(lp.read_layout(text))
+    found = permutation(m)
+    assert found is not None
+    for k in range(97):
+        assert m.place((k,), (), INTS) == (found.apply(found.before((k,), (), INTS)[0]),)
+    numbers = range(2 * found.window)
+    assert all(found.apply(found.apply(n)) == n for n in numbers)
+    assert all(found.apply(a ^ b) == found.apply(a) ^ found.apply(b) for a in numbers for b in (1, 2, 4, 8, 9))
+    for extent in numbers:
+        kept = all(found.apply(n) < extent for n in range(extent))
+        assert found.keeps(extent) == kept
+        assert found.first_beyond(extent) == min(found.apply(n) for n in range(extent, extent + 2 * found.window))
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("Sw<3,0,3> o 0 o (N,8):(8,1)", "Sw<3,0,3> o 0 o (N,8):(8,1)"),
+        ("Sw<3,0,3> o 0 o (N,8):(8,1)", "Sw<3,0,3> o 0 o (N,(2,4)):(8,(1,2))"),
+        ("Sw<3,0,-3> o 0 o (N,M):(M,1)", "Sw<3,0,-3> o 0 o (N,M):(M,1)"),
+        ("bf16 Sw<3,4,3> o 0 o (N,M):(M,1)", "bf16 Sw<3,4,3> o 0 o (N,M):(M,1)"),
+        ("S[(8,N):(N@m,1@m)] swizzle (0,3,3) within (8*N@m)", "S[(8,N):(N@m,1@m)] swizzle (0,3,3) within (8*N@m)"),
+        # two languages say one swizzle
+        ("Sw<2,1,3> o 0 o (8,N):(N,1)", "S[(8,N):(N@m,1@m)] swizzle (1,2,3) within (8*N@m)"),
+        # no bit that is moved is ever set
+        ("Sw<3,0,3> o 0 o (N,8):(64,1)", "(N,8):(64,1)"),
+        ("Sw<3,0,3> o 0 o (N,8):(64,1)", "Sw<2,0,4> o 0 o (N,8):(64,1)"),
+    ],
+)
+def test_one_swizzle_of_one_layout_is_one_map_for_all_sizes(left: str, right: str) -> None:
+    found = lp.ask("same_map", left, right)
+    assert (found.verdict, found.decided_by) == (Verdict.PROVED, "digits")
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("Sw<3,0,3> o 0 o (N,8):(8,1)", "Sw<2,0,3> o 0 o (N,8):(8,1)"),
+        ("Sw<3,0,3> o 0 o (N,8):(8,1)", "Sw<3,0,3> o 0 o (N,(4,2)):(8,(2,1))"),
+        ("Sw<3,0,3> o 0 o (N,M):(M,1)", "Sw<3,0,3> o 0 o (N,M):(1,N)"),
+        ("Sw<2,1,3> o 0 o (8,N):(N,1)", "S[(8,N):(N@m,1@m)] swizzle outer (1,2,3) within (64*N@m)"),
+        ("Sw<3,0,3> o 0 o (N,8):(32,1)", "(N,8):(32,1)"),
+        ("Sw<3,0,3> o 0 o (N,8):(8,1)", "(N,8):(8,1)"),
+    ],
+)
+def test_a_wrong_twin_of_a_swizzle_is_refuted_at_the_smallest_sizes(left: str, right: str) -> None:
+    found = lp.ask("same_map", left, right)
+    assert found.verdict is Verdict.REFUTED
+    assert found.counterexample is not None
+    sizes = found.counterexample["sizes"]
+    names = list(sizes)
+    one, other = (map_of(lp.read_layout(text)) for text in (left, right))
+    most = max(sizes.values())
+    rows = sorted(itertools.product(range(1, most + 1), repeat=len(names)), key=lambda row: (max(row), row))
+    for row in rows:
+        on = Numbers(dict(zip(names, row, strict=True)))
+        box = [range(on.size(extent)) for extent in one.domain.extents]
+        wrong = [at for at in itertools.product(*box) if one.place(at, (), on) != other.place(at, (), on)]
+        if wrong:
+            assert (dict(on.sizes), wrong[0]) == (sizes, found.counterexample["element"])
+            return
+    raise AssertionError("nothing differs")
+
+
+@pytest.mark.parametrize("swizzle", ["(0,3,3)", "(1,2,3)", "outer (0,2,3)", "outer (1,2,2)"])
+@pytest.mark.parametrize("columns", [8, 11])
+def test_the_first_hole_beyond_what_a_swizzle_reaches(swizzle: str, columns: int) -> None:
+    """Every extent from what the layout needs to some windows more; digits say what looking at every element says."""
+    tile = f"S[(7,{columns}):({columns}@m,1@m)] swizzle {swizzle}"
+    reach = max(lp.read_layout(tile).index_map().at((i, j))[0] for i in range(7) for j in range(columns)) + 1
+    for extent in range(reach, reach + 70):
+        text = f"{tile} within ({extent}@m)"
+        found, true = lp.ask("covers", text, engine="digits"), lp.ask("covers", text, engine="brute")
+        assert (found.verdict, found.counterexample) == (true.verdict, true.counterexample), text
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("S[(3000,352256):(352256@m,1@m)] swizzle (4,3,7) within (1056768512@m)", 1056768000),
+        # the rest of the last block is beyond what is reached, and moved before its end
+        ("S[(3000,352257):(352257@m,1@m)] swizzle (4,3,7) within (1056784384@m)", 1056770984),
+        ("S[(3000,352257):(352257@m,1@m)] swizzle (4,3,7) within (1056771000@m)", 1056770984),
+        ("S[(8,N):(N@m,1@m)] swizzle (0,3,3) within (8*N+1@m)", 8),
+    ],
+)
+def test_a_swizzle_of_a_billion_elements_leaves_what_it_does_not_reach(text: str, place: int) -> None:
+    found = lp.ask("covers", text)
+    assert (found.verdict, found.decided_by) == (Verdict.REFUTED, "digits")
+    assert found.counterexample is not None
+    assert found.counterexample["place"] == (place,)
+
+
+def test_a_swizzle_within_a_block_fills_what_is_whole_blocks_for_all_sizes() -> None:
+    text = "S[(8,N):(N@m,1@m)] swizzle {} within (8*N@m)"
+    assert lp.ask("covers", text.format("(0,3,3)")).verdict is Verdict.PROVED
+    # this one permutes blocks of 16, and 8*N may end within one
+    found = lp.ask("covers", text.format("(1,3,3)"))
+    assert (found.verdict, found.counterexample) == (Verdict.REFUTED, {"sizes": {"N": 9}, "place": (64,)})

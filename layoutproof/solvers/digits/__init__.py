@@ -29,7 +29,7 @@ from layoutproof.core.claim import (
     over_domains,
 )
 from layoutproof.core.errors import Undecided, Unsupported
-from layoutproof.core.index_map import IndexMap, Permutation
+from layoutproof.core.index_map import IndexMap, permutation
 from layoutproof.core.result import Point
 from layoutproof.core.size import product, surely_less
 from layoutproof.core.substitution import alternatives, substitution
@@ -109,9 +109,11 @@ def _violation(claim: Claim, on: DigitNumbers) -> Point | None:
         case Uncovered(m, point):
             box = claim.points[point].extents
             plain = _before(m, box)
+            if plain is m and permutation(m) is not None:
+                return _named(claim, _first_permuted_hole(m, box, on), (point,))
             hole = _covers(plain, box, on)
             if hole is not None and plain is not m:
-                raise Unsupported("digits do not find the first hole behind a permutation of places")
+                hole = _first_permuted_hole(m, box, on)
             return _named(claim, hole, (point,))
         case SizeCondition(condition):
             return {} if condition.evaluate({}, on) else None
@@ -124,10 +126,32 @@ def _before(m: IndexMap, box: tuple[Any, ...] | None = None) -> IndexMap:
 
     box: what is asked about has to be permuted in itself, or it is the map as it is.
     """
-    found: Permutation | None = getattr(m.place, "permutation", None)
+    found = permutation(m)
     if found is None or (box is not None and not found.keeps(box[found.axis])):
         return m
     return replace(m, place=found.before)
+
+
+def _first_permuted_hole(m: IndexMap, box: tuple[Any, ...], on: DigitNumbers) -> tuple[int, ...] | None:
+    """The first place of a box that no element has, where the places before a permutation are all of 0 .. reach - 1.
+
+    What is permuted in itself before `reach` is full then, and stays so.
+    """
+    found, plain = permutation(m), _before(m)
+    assert found is not None
+    _, coordinates = placed(plain, on)
+    if len(coordinates) != 1:
+        raise Unsupported("digits find the first hole behind a permutation of one coordinate alone")
+    low, high = ends(coordinates[0])
+    extent = on.size(box[0])
+    if not all(type(number) is int for number in (low, high, extent)):
+        raise Unsupported("digits do not look for the first hole")
+    if low != 0 or _covers(plain, (high + 1,), on) is not None:
+        raise Unsupported("digits do not find the first hole behind a permutation of places that have holes themselves")
+    hole = found.first_beyond(high + 1)
+    if hole is None:
+        raise Unsupported(f"a window of {found.window} places is too large to look for its first hole")
+    return (hole,) if hole < extent else None
 
 
 def _named(claim: Claim, found: tuple[int, ...] | None, names: tuple[str, ...]) -> Point | None:
@@ -282,6 +306,9 @@ def _smallest_above(form: dict[Digit, int], bound: int, leaves: list[Digit]) -> 
 
 
 def _differ(left: At, right: At, on: DigitNumbers) -> tuple[int, ...] | None:
+    first, second = permutation(left.map), permutation(right.map)
+    if first is not None and second is not None and first.same(second):
+        left, right = (replace(at, map=_before(at.map)) for at in (left, right))
     replicas = [at.map.replicas.extents for at in (left, right) if at.replica]
     if len(replicas) == 2 and replicas[0] != replicas[1]:
         raise Unsupported("digits compare replicas of one box only")

@@ -306,6 +306,9 @@ class DigitNumbers(Numbers):
         return symbol(name) if value is None else value
 
     def xor(self, left: Any, right: Any) -> Any:
+        if all(type(end) is int and end == 0 for end in ends(right)):
+            # a swizzle of bits that are never set
+            return left
         raise Unsupported("digits have no exclusive or")
 
     def less(self, left: Any, right: Any) -> bool:
