@@ -9,6 +9,9 @@ from typing import Any
 
 from layoutproof.crosschecks.case import Case, layout_case
 
+PACKED = (("s4", 4), ("u4", 4), ("u2", 2), ("s1", 1), ("u1", 1), ("pred", 1))
+"""Element types, and the bits that an element takes where several share a byte."""
+
 
 def random_cases(count: int, seed: int) -> Iterator[Case]:
     """So many cases, the languages in turn.
@@ -22,7 +25,7 @@ def random_cases(count: int, seed: int) -> Iterator[Case]:
 
 
 def xla(rng: random.Random) -> str:
-    """XLA's tiled layouts: any order, up to three levels of tiles, combined dimensions, tail alignment, E(4)."""
+    """XLA's tiled layouts: any order, up to three levels of tiles, combined dimensions, tail alignment, packed bits."""
     dims = _shape(rng, 0, 4)
     order = rng.sample(range(len(dims)), len(dims))
     levels = rng.choice((0, 1, 1, 1, 2, 2, 3))
@@ -32,8 +35,9 @@ def xla(rng: random.Random) -> str:
         tiles.append(f"({','.join([*outer, rng.choice(('1', '2', '4', '5', '8'))])})")
     props = "T" + "".join(tiles) if tiles else ""
     element = rng.choice(("f32", "bf16", "s8", "pred", "f64", "s4"))
+    element, bits = rng.choice(PACKED) if element == "s4" else (element, 0)
     props += f"L({rng.choice((3, 8))})" if tiles and rng.random() < 0.1 else ""
-    props += "E(4)" if element == "s4" and dims else ""
+    props += f"E({bits})" if bits and dims else ""
     if not dims and not props:
         return f"{element}[]"
     return f"{element}[{_list(dims)}]{{{_list(order)}{':' if props else ''}{props}}}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import os
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from layoutproof.crosschecks.given import given_cases
 from layoutproof.crosschecks.jax_asking import asked
 from layoutproof.crosschecks.random_cases import LANGUAGES, random_cases
 from layoutproof.crosschecks.source import Agree, Skipped, sources
+from layoutproof.crosschecks.sources import numpy
 
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
 
@@ -57,6 +59,16 @@ def test_random_cases_are_the_same_for_ever_and_of_every_language() -> None:
     assert len(kinds) >= len(LANGUAGES) - 1  # XLA's and the TPU's layouts are one type
 
 
+def test_arrays_of_one_two_and_four_bits_are_drawn_and_judged() -> None:
+    """Also those of JAX's truth values; their bytes are compared beside their places."""
+    drawn = [case for case in random_cases(2000, 0) if "E(" in case.text]
+    assert {case.text.partition("[")[0] for case in drawn} == {"s4", "u4", "u2", "s1", "u1", "pred"}
+    bits = [case for case in drawn if "E(1)" in case.text][:12]
+    for case, found in zip(bits, numpy.compare(bits), strict=True):
+        assert isinstance(found, Agree), (case.text, found)
+        assert found.compared > math.prod(case.parsed.dims), case.text
+
+
 FAULTS = {
     "a stride of the wrong mode": (
         "import layoutproof.layouts.cute.layout as m\nright = m.linear_terms\n"
@@ -82,6 +94,13 @@ FAULTS = {
         "import layoutproof.questions.evaluate as m\nright = m.to_image\n"
         "m.to_image = lambda *a: (lambda i: (i >> 4) | (i << 4) if a[0].bits == 4 else i)(right(*a))",
         "s4[5,3]{1,0:T(2,2)E(4)}",
+        "packed byte",
+    ),
+    "bits of a byte turned round": (
+        "import numpy, layoutproof.questions.evaluate as m\nright = m.to_image\n"
+        "m.to_image = lambda *a: (lambda i: numpy.packbits(numpy.unpackbits(i), bitorder='little')"
+        " if a[0].bits == 1 else i)(right(*a))",
+        "u1[5,3]{1,0:T(2,2)E(1)}",
         "packed byte",
     ),
     "a block one element further": (
