@@ -24,7 +24,9 @@ from layoutproof.core.files import (
     RECORD_ENDS,
     YAML_ENDS,
     files_in,
+    not_there,
     read,
+    unless_named,
     unpacked,
 )
 from layoutproof.specs.kind import is_search
@@ -98,7 +100,7 @@ def on_disk(given: str) -> State:
         files = [_read(p.relative_to(path).as_posix(), p) for p in found]
         return State(given, tuple(sorted(files, key=lambda f: f.relpath)))
     if not os.path.lexists(path):
-        raise LayoutError(f"{given}: no such file or folder")
+        raise not_there(given)
     # two files given by name are meant as one and the same thing, whatever they are called
     return State(given, (_read("", path),))
 
@@ -113,12 +115,19 @@ def _read(relpath: str, path: Path) -> File:
 
 
 def pair(old: str, new: str) -> tuple[State, State]:
-    """Two states on disk; of two single files, relpath is the new one's name. LayoutError for a file and a folder."""
+    """Two states on disk; of two single files, relpath is the new one's name. LayoutError where one is a file and the
+    other a folder, or one a record and the other a dump.
+    """
     if Path(old).is_dir() != Path(new).is_dir() and Path(old).exists() and Path(new).exists():
         raise LayoutError(f"{old} and {new}: a file is compared with a file, a folder with a folder")
     before, after = on_disk(old), on_disk(new)
     if len(after.files) == 1 and not after.files[0].relpath:
         relpath = Path(new).name
+        ours, theirs = (replace(s.files[0], relpath=Path(s.files[0].path).name) for s in (before, after))
+        for one, other in ((ours, theirs), (theirs, ours)):
+            if one.is_program and other.is_dump and not other.problem:
+                kinds = f"{one.path} is the record of a program, and {other.path} a dump"
+                raise LayoutError(f"{kinds}: give two records, or two dumps (-o writes both)")
         before, after = (State(s.label, (replace(s.files[0], relpath=relpath),)) for s in (before, after))
     return before, after
 
@@ -161,7 +170,8 @@ def against(reference: str, paths: Sequence[str]) -> tuple[State, State]:
                     unread.append((whole, "a link that leads out of the repository: no revision keeps what it is"))
     then, closed = _tree(top, here, commit, relpaths)
     if not now and not then and not closed and not unread:
-        raise LayoutError(f"{', '.join(paths)}: no spec file, HLO dump or record, neither now nor at {reference}")
+        problem = f"{', '.join(paths)}: no spec file, HLO dump or record, neither now nor at {reference}"
+        raise LayoutError(problem + unless_named(*paths))
     shown = f"{shorten(reference, 60)} ({commit[:10]})"
     return State(shown, _sorted(then), tuple(closed)), State("the work tree", _sorted(now), tuple(unread))
 

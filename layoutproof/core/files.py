@@ -79,6 +79,21 @@ def read_json(path: str | Path, most: int) -> Any:
         raise LayoutError(f"no JSON: {error}", file=str(path)) from None
 
 
+def not_there(given: str | Path) -> LayoutError:
+    """The error of a path where nothing is."""
+    return LayoutError(f"{given}: no such file or folder{unless_named(given)}")
+
+
+def unless_named(*paths: str | Path) -> str:
+    """What to do where nothing was found in the folder that commands read where no path is given; else "".
+
+    >>> unless_named("specs"), unless_named("a.yaml")
+    ('; it is read where no path is given: name your files, as in `layoutproof check my.yaml`', '')
+    """
+    hint = "; it is read where no path is given: name your files, as in `layoutproof check my.yaml`"
+    return hint if [*map(str, paths)] == ["specs"] else ""
+
+
 def files_in(folder: Path, ends: Sequence[str]) -> list[Path]:
     """What lies in a folder and the folders in it with a name that ends so, sorted; links to folders are not followed.
 

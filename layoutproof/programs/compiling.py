@@ -262,8 +262,8 @@ def _tree(value: Any) -> Any:
         try:
             found = user.argument(value)
         except LayoutError:
-            if value.strip().startswith(("{", "[", "(")):
-                raise
+            if value.strip().startswith(("{", "[", "(")) or user._SHAPE.fullmatch(value):
+                raise  # i32[8] is meant for a shape; a string that looks like one is written in quotes
             return value
         return found if not isinstance(found, dict | list | tuple) else _inner(found)
     return _inner(value)

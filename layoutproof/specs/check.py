@@ -12,7 +12,7 @@ from typing import Any
 
 from layoutproof.compiler.workers import Workers, spread
 from layoutproof.core.errors import LayoutError, Undecided, shorten
-from layoutproof.core.files import MAX_YAML, YAML_ENDS, files_in, read
+from layoutproof.core.files import MAX_YAML, YAML_ENDS, files_in, not_there, read
 from layoutproof.core.finding import Finding, unknown, wrong_input
 from layoutproof.core.finding import exit_code as of_findings
 from layoutproof.core.result import Verdict, plain, show_point
@@ -128,7 +128,7 @@ def find(paths: Sequence[str | Path]) -> list[Path]:
         elif os.path.lexists(given):
             found[given] = None
         else:
-            raise LayoutError(f"{given}: no such file or folder")
+            raise not_there(given)
     return list(found)
 
 

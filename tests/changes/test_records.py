@@ -14,6 +14,7 @@ from layoutproof.answers.of_states import gate
 from layoutproof.changes.records import changes
 from layoutproof.core.finding import Finding
 from layoutproof.programs.record import Collective, Compiled, Copy, Kernel, Memory, Often, Place, Record, Value
+from tests.recorded import dump
 
 MADE = Compiled(function="m:step", target="v5e", compiler="libtpu 0.0.52", command="layoutproof compile m:step")
 X = Value(0, "x", "f32[64,256]{1,0:T(8,128)}", 65536, 65536, "f32[128,256]", donated="result 0", devices=1)
@@ -84,6 +85,18 @@ def test_files_and_the_command(tmp_path: Path) -> None:
     assert (done.returncode, only["question"], only["severity"]) == (1, "peak_memory", "deny")
     assert only["figures"]["percent"] == 10
     assert gate(tmp_path / "old.json", tmp_path / "old.json").exit_code == 0
+
+
+@pytest.mark.fast
+def test_a_record_is_not_compared_with_a_dump(tmp_path: Path) -> None:
+    """`compile -o` writes both, side by side: to give one of each is a mistake, and no broken dump."""
+    written(tmp_path, old=BASE)
+    (tmp_path / "new.hlo").write_text(dump("conv_v5e"))
+    for given in (("old.json", "new.hlo"), ("new.hlo", "old.json")):
+        command = [sys.executable, "-m", "layoutproof", "gate", *given]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "old.json is the record of a program, and new.hlo a dump: give two records, or two dumps" in done.stderr
 
 
 def test_the_lock_holds_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

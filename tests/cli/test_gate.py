@@ -264,6 +264,9 @@ def test_usage(run: Any) -> None:
     assert "layoutproof.lock" in run()[2]
     assert run("one")[0] == 2
     assert run("one", "two") == (2, "", "one: no such file or folder\n")
+    code, _, said = run("--lock")
+    assert code == 2
+    assert "specs: no such file or folder; it is read where no path is given: name your files" in said
     assert run("a", "b", "--scheduler", "x")[0] == 2
     write("old/s.yaml", OLD)
     write("empty/readme.md", "")
