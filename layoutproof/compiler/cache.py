@@ -22,14 +22,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.files import MAX_YAML, YAML_ENDS, files_in, read
 from layoutproof.core.plugins import GROUP
-
-if TYPE_CHECKING:
-    pass
 
 UNUSED_DAYS = 30
 _OFF = ("off", "0", "none")

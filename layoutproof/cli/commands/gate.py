@@ -9,7 +9,6 @@ import datetime
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -32,9 +31,6 @@ from layoutproof.core.document import document
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Report, summary
 from layoutproof.core.result import Verdict
-
-if TYPE_CHECKING:
-    pass
 
 _STYLES = (
     (r"(?m)^(deny|error)\b", "bold red"),
