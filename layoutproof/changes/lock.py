@@ -21,7 +21,7 @@ from pathlib import PurePath
 from typing import Any
 
 from layoutproof.changes import records
-from layoutproof.changes.lock_head import HEAD, paths_of
+from layoutproof.changes.lock_head import HEAD, paths_of, version_of
 from layoutproof.changes.lock_programs import Line, lines_of, program_of
 from layoutproof.changes.lock_programs import drift as of_dump
 from layoutproof.changes.program import Program
@@ -77,6 +77,7 @@ def locked(text: str, file: str, earlier: bool = False) -> dict[str, Spec | Prog
     earlier: whether an earlier version is read too. Of the state before a change it is: nobody can migrate the past.
     """
     paths_of(text, file, earlier)
+    version = version_of(text, file)
     specs: dict[str, Spec] = {}
     dumps: dict[str, list[Line]] = {}
     programs: dict[str, Record] = {}
@@ -104,7 +105,8 @@ def locked(text: str, file: str, earlier: bool = False) -> dict[str, Spec | Prog
             elif kind == "program" and isinstance(what, str):
                 specs[relpath] = replace(spec, records={**spec.records, what: read_record(value, file)})
             elif kind == "claim":
-                claimed = Claimed(_check(what, value, file, number), value)
+                unsaid = expected_of(value) if version == 1 else "proved"
+                claimed = Claimed(_check(what, unsaid, file, number), value)
                 specs[relpath] = replace(spec, claims=(*spec.claims, claimed))
             else:
                 raise ValueError(kind)
@@ -217,10 +219,11 @@ def _layouts_of(check: Check) -> list[object]:
     return [plain(layout) if check.is_fact else _normal(layout) for layout in check.layouts]
 
 
-def _check(fields: dict[str, Any], verdict: object, file: str, line: int) -> Check:
+def _check(fields: dict[str, Any], unsaid: str, file: str, line: int) -> Check:
+    """A claim that was locked. unsaid: what it expects where the line does not say."""
     labels, layouts = tuple(fields["labels"]), tuple(fields["layouts"])
     more = {name: fields[name] for name in _FIELDS[3:] if name in fields}
-    more.setdefault("expect", expected_of(verdict))
+    more.setdefault("expect", unsaid)
     if "counterexample" in more:
         more["counterexample"] = {
             name: point if isinstance(point, dict) else tuple(point) for name, point in more["counterexample"].items()
@@ -229,7 +232,7 @@ def _check(fields: dict[str, Any], verdict: object, file: str, line: int) -> Che
 
 
 def expected_of(verdict: object) -> str:
-    """What a claim with a verdict expects: a file that expected anything else could not have been locked in step."""
+    """What a claim that version 1 locked expects, which that version did not keep: its verdict then."""
     return verdict if isinstance(verdict, str) and verdict in ("refuted", "unknown") else "proved"
 
 

@@ -258,6 +258,21 @@ def test_a_verdict_in_the_lock_that_is_no_longer_reached(run: Any) -> None:
     assert "injective was proved, now it is refuted: (0, 4) and (1, 0) are both stored at offset 4" in out
 
 
+def test_a_claim_that_was_refuted_when_it_was_locked(run: Any) -> None:
+    """It is refuted still, and nothing else is said: the claim is the same, so nobody made it tighter."""
+    write("specs/s.yaml", 'source: x\nchecks:\n  - injective: {strided: "f32[3,5] strides (4,1)"}\n')
+    run("--lock")
+    code, out, _ = run()
+    assert code == 1
+    assert [line.split()[:2] for line in out.splitlines() if not line.startswith(" ")][:-1] == [["deny", "refuted"], []]
+    assert out.endswith("1 finding in 1 file: 1 denied\n")
+    write("specs/s.yaml", Path("specs/s.yaml").read_text() + "    expect: refuted\n")
+    code, out, _ = run()
+    assert (code, "loosened" in out, "expect was proved, is refuted" in out) == (1, True, True)
+    run("--lock")
+    assert run()[0] == 0
+
+
 def test_usage(run: Any) -> None:
     """What cannot be meant is usage, exit 2, and says what to give."""
     assert run()[0] == 2
