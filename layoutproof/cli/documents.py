@@ -234,12 +234,18 @@ class ExplainAll(Document):
     pages: dict[str, dict[str, str]]
 
 
+class _Page(_Part):
+    kind: str
+    page: str
+
+
 class ExplainOne(Document):
-    """One page."""
+    """The page of a name; seven names have two."""
 
     name: str
     kind: str
     page: str
+    also: list[_Page] = Field(description="pages of the same name among other kinds")
 
 
 Explain = ExplainAll | ExplainOne

@@ -351,6 +351,19 @@ def test_explain_has_a_page_for_every_property_and_language(run: Any) -> None:
     assert set(json.loads(run("explain", "--json")[1])["pages"]["properties"]) == set(properties())
 
 
+def test_explain_shows_every_page_of_a_name(run: Any) -> None:
+    """`peak_memory` is a claim about programs and a class of the gate: whoever meets either one finds it."""
+    pages = json.loads(run("explain", "--json")[1])["pages"]
+    twice = {n: [kind for kind, found in pages.items() if n in found] for found in pages.values() for n in found}
+    for name in ("peak_memory", "refuted", "kernel"):
+        shown = run("explain", name)[1]
+        told = json.loads(run("explain", name, "--json")[1])
+        assert [told["kind"], *(each["kind"] for each in told["also"])] == twice[name]
+        assert len(twice[name]) == 2
+        assert all(pages[kind][name] in shown for kind in twice[name])
+    assert json.loads(run("explain", "injective", "--json")[1])["also"] == []
+
+
 def test_schema_is_json(run: Any) -> None:
     """With and without --json, and it knows every kind of check."""
     code, out, _ = run("schema")

@@ -40,13 +40,15 @@ def command(name: str | None, as_json: bool) -> int:
             return print_json(document(0, {"pages": firsts}))
         say("\n\n".join(_list(kind, found) for kind, found in firsts.items() if found))
         return 0
-    for kind, found in pages.items():
-        if name in found:
-            if as_json:
-                return print_json(document(0, {"name": name, "kind": kind, "page": found[name]}))
-            say(f"{name}\n\n{found[name]}")
-            return 0
-    raise unknown_name("page", name, [n for found in pages.values() for n in found])
+    named = {kind: found[name] for kind, found in pages.items() if name in found}
+    if not named:
+        raise unknown_name("page", name, [n for found in pages.values() for n in found])
+    (kind, page), *others = named.items()
+    if as_json:
+        also = [{"kind": other, "page": text} for other, text in others]
+        return print_json(document(0, {"name": name, "kind": kind, "page": page, "also": also}))
+    say("\n\n".join([f"{name}\n\n{page}", *(f"{name}, among {other}\n\n{text}" for other, text in others)]))
+    return 0
 
 
 _VERDICTS = {
