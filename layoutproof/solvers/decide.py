@@ -28,6 +28,8 @@ NEAR = 1 << 20
 ENUMERATED = 1000
 """Elements up to which a hole is replayed by looking at every element on plain ints: milliseconds. Of more, another
 engine must say that none is there, which is a hundred times as fast as looking at 10,000."""
+SEEN = 100_000
+"""The same of a hole for symbolic sizes that enumeration found: it has looked at each of them before."""
 
 
 class Decision(NamedTuple):
@@ -221,7 +223,8 @@ def _attempts(engines: tuple[str, ...], effort: float, sizes: bool) -> tuple[tup
 
 def _replay(claim: Claim, point: Point, engine: str, effort: float) -> None:
     violation = claim.violation
-    if isinstance(violation, Uncovered) and _product(_choices(violation.map), claim, point) > ENUMERATED:
+    most = SEEN if engine == "brute" and claim.sizes() else ENUMERATED
+    if isinstance(violation, Uncovered) and _product(_choices(violation.map), claim, point) > most:
         # too many elements for plain ints: that none of them is at the place is asked of another engine instead
         m, target = violation.map, point[violation.point]
         moved = permutation(m)

@@ -214,3 +214,15 @@ print(run(["gate", "old.json", "new.json"]), [m for m in {heavy!r} if m in sys.m
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
     assert done.stderr.strip() == "0 []"
     assert "peak_memory" in done.stdout
+
+
+def test_a_question_over_products_of_sizes_ends() -> None:
+    """Its steps of z3 once took hours each: the process had to be killed."""
+    command = ("ask", "covers", "f32[N + 1,N]{0,1:T(1,*,8)L(8)}", "--where")
+    refuted, found = process(*command, "N % 4 == 0"), process(*command, "N >= 40 and N % 8 == 3")
+    assert (refuted.returncode, found.returncode) == (1, 1)
+    assert "at       sizes=(N = 4) place=(0, 2, 0, 4)\n" in refuted.stdout
+    assert "at       sizes=(N = 43) place=(0, 236, 0, 4)\n  by       brute\n" in found.stdout
+    left = process(*command, "N % 8 == 0")
+    assert (left.returncode, left.stderr) == (3, "")
+    assert left.stdout.startswith("unknown  covers ")

@@ -9,7 +9,7 @@ import z3
 
 from layoutproof.core.errors import Unsupported
 from layoutproof.solvers.interval import Bound
-from layoutproof.solvers.smt.bounded import Bounded, term_of
+from layoutproof.solvers.smt.bounded import Bounded, bounds, term_of
 from layoutproof.solvers.smt.operators import Operators
 
 WIDTH = 128
@@ -20,7 +20,7 @@ class Plain(Operators):
     """z3's own integer operations in one context; None is the one that everybody shares. See `Dialect`.
 
     Quotient and remainder are Python's where the divisor is positive, and every divisor in doubt is assumed to be:
-    `doubts` counts those.
+    `doubts` counts those. `unbounded_products`: whether unknowns are multiplied, or divided by one, without a bound.
     """
 
     floors = True
@@ -30,6 +30,7 @@ class Plain(Operators):
         self.assumed: list[Any] = []
         self.finite = True
         self.doubts = 0
+        self.unbounded_products = False
 
     def note(self, low: Bound, high: Bound) -> None:
         """Whether the value that is written next has a bound."""
@@ -41,11 +42,24 @@ class Plain(Operators):
     def constant(self, value: int) -> Any:
         return z3.IntVal(value, self.context)
 
+    def multiply(self, left: Any, right: Any) -> Any:
+        self._multiplied(left, right, self.finite)
+        return left * right
+
     def quotient(self, value: Bounded | int, by: Bounded | int) -> Any:
-        return term_of(self, value) / term_of(self, by)
+        return self._whole(value, by) / term_of(self, by)
 
     def remainder(self, value: Bounded | int, by: Bounded | int) -> Any:
-        return term_of(self, value) % term_of(self, by)
+        return self._whole(value, by) % term_of(self, by)
+
+    def _whole(self, value: Bounded | int, by: Bounded | int) -> Any:
+        # z3 multiplies the quotient, which is as long as the dividend, with the divisor
+        whole, within = term_of(self, value), bounds(value)
+        self._multiplied(whole, term_of(self, by), not (math.isinf(within.low) or math.isinf(within.high)))
+        return whole
+
+    def _multiplied(self, left: Any, right: Any, finite: bool) -> None:
+        self.unbounded_products |= not (finite or z3.is_int_value(left) or z3.is_int_value(right))
 
     def positive(self, divisor: Any) -> None:
         self.doubts += 1

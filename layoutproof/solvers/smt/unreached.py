@@ -27,6 +27,9 @@ from layoutproof.solvers.smt.statement import Statement, few
 SHARE = 8
 """Each way has this part of the budget."""
 
+SMALL = 16
+"""Sizes up to which products of them stand under a quantifier."""
+
 Decide = Callable[[Session, Claim, int], Point | None]
 Prove = Callable[[Session, Claim, int], bool]
 
@@ -92,16 +95,25 @@ def _one_each(claim: Claim, m: IndexMap, point: str) -> tuple[Claim, ...]:
 
 
 def _by_quantifiers(session: Session, claim: Claim, budget: int, eliminated: bool) -> Point | None:
-    """Linear integers under one for-all, eliminated or instantiated."""
-    dialect = Plain(session.context)
+    """Integers under one for-all, which is eliminated or instantiated.
+
+    Where sizes are multiplied, only those up to `SMALL` are looked at: z3 counts no step for multiplying, and each of
+    its deductions from a product may square what came before, so that a few steps took hours.
+    """
+    dialect, small = Plain(session.context), False
     statement = Statement(claim, dialect, math.inf)
+    if statement.violated is not False and dialect.unbounded_products:
+        dialect, small = Plain(session.context), True
+        statement = Statement(claim, dialect, SMALL)
+        if dialect.unbounded_products:
+            raise Unsupported("multiplies values without a bound under a for-all")
     if dialect.doubts:
         raise Unsupported("divides by a value that may be 0 or negative")
-    if statement.violated is False:
-        return None
     solver = session.quantified() if eliminated else session.integers()
     search = searching(session, dialect.assumed, statement.violated, solver, budget)
-    if not search.possible():
+    if statement.violated is False or not search.possible():
+        if small:
+            raise Unsupported(f"multiplies sizes under a for-all, and has no violation with sizes up to {SMALL}")
         return None
     try:
         return statement.point(search.smallest(statement.unknowns(), lambda term, value: term <= value))
