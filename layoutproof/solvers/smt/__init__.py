@@ -19,6 +19,7 @@ from layoutproof.solvers.growing import smallest as smallest_sizes
 from layoutproof.solvers.smt.bits import Bits, Widths
 from layoutproof.solvers.smt.integers import Integers
 from layoutproof.solvers.smt.minimum import NotShown, searching
+from layoutproof.solvers.smt.products import spelled
 from layoutproof.solvers.smt.session import MEMORY, Session
 from layoutproof.solvers.smt.statement import Statement
 from layoutproof.solvers.smt.unreached import unreached
@@ -134,9 +135,7 @@ def _by_integers(session: Session, claim: Claim, budget: int) -> Point | None:
     lemmas = dialect.monotony()
     products = dialect.products()
     for before, divisor in dialect.doubts:
-        search = searching(
-            session, [*dialect.assumed[:before], *lemmas, *products], divisor < 1, session.integers(), budget
-        )
+        search = spelled(session, [*dialect.assumed[:before], *lemmas], divisor < 1, products, budget)
         if search.possible():
             raise Unsupported(f"divides by {z3.simplify(divisor)}, which may be 0 or negative")
     assumed = [*dialect.assumed, *lemmas]
@@ -146,7 +145,7 @@ def _by_integers(session: Session, claim: Claim, budget: int) -> Point | None:
         found = _small(session, claim, highest, budget)
         if found is not None:
             return found
-    search = searching(session, [*assumed, *products], statement.violated, session.integers(), budget)
+    search = spelled(session, assumed, statement.violated, products, budget)
     if not search.possible():
         return None
     count = len(statement.largest) + len(statement.sizes)

@@ -18,6 +18,7 @@ from layoutproof.core.errors import Unsupported
 from layoutproof.solvers.interval import Bound
 from layoutproof.solvers.smt.bounded import Bounded, bounds, term_of
 from layoutproof.solvers.smt.operators import Operators
+from layoutproof.solvers.smt.products import Product
 
 Monomial = tuple[str, ...]
 Polynomial = Mapping[Monomial, int]
@@ -90,11 +91,16 @@ class Integers(Operators):
         self.assumed.append(z3.If(condition, self.equal(chosen, left), self.equal(chosen, right)))
         return chosen
 
-    def products(self) -> list[Any]:
-        """Each product spelled out."""
-        return [
-            product == z3.Product([self._unknown((n,)) for n in names]) for names, product in self._products.items()
-        ]
+    def products(self) -> list[Product]:
+        """Each product as one of two unknowns, which may be a product itself."""
+        found: dict[Monomial, Product] = {}
+        rest = list(self._products)
+        while rest:
+            names = rest.pop()
+            if names not in found:
+                found[names] = Product(self._unknown(names), self._unknown(names[:-1]), self._unknown(names[-1:]))
+                rest += [names[:-1]] if len(names) > 2 else []
+        return list(found.values())
 
     def monotony(self) -> list[Any]:
         """What is known of products without multiplying."""

@@ -1,0 +1,84 @@
+"""Products of unknowns, spelled out where a solution takes them wrong; z3 itself is asked about sums alone.
+
+z3 multiplies unknowns on its own, but counts no step for it: from one product it deduces bounds on another and back,
+each the square of the one before, and a few of its steps take hours (5.4.0; `nla::monomial_bounds` in its stacks). So
+a product is an unknown of its own, and a solution in which it is not what its factors make of it is answered by what
+holds of every product and not there: its value where one factor keeps its own, and the planes that touch it at this
+point. (A. Cimatti et al., "Incremental linearization for satisfiability and verification modulo nonlinear arithmetic
+and transcendental functions", ACM TOCL 19(3), 2018.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import z3
+
+from layoutproof.core.errors import Unsupported
+from layoutproof.solvers.smt.minimum import Search
+from layoutproof.solvers.smt.session import Session
+
+ROUNDS = 100
+"""Solutions of one search that may take a product wrong."""
+
+LARGEST = 1 << 128
+"""Numbers in such a solution that are still looked at: planes at larger ones lead to ever larger ones."""
+
+
+class Product(NamedTuple):
+    """An unknown that stands for the product of two."""
+
+    whole: Any
+    left: Any
+    right: Any
+
+
+class Spelled(Search):
+    """A search in whose solutions all products are right."""
+
+    def __init__(self, session: Session, solver: Any, budget: int, products: Sequence[Product]) -> None:
+        super().__init__(session, solver, budget)
+        self.products = products
+
+    def possible(self, *more: Any) -> bool:
+        for _ in range(ROUNDS):
+            if not super().possible(*more):
+                return False
+            lemmas = [lemma for product in self.products for lemma in self._missing(product)]
+            if not lemmas:
+                return True
+            self.solver.add(*lemmas)
+        raise Unsupported(f"z3 gives up: {ROUNDS} of its solutions take a product wrong")
+
+    def _missing(self, product: Product) -> Iterator[Any]:
+        """What every product keeps and this one does not in the latest solution."""
+        whole, left, right = (self.value(term) for term in product)
+        if whole == left * right:
+            return
+        if max(map(abs, (whole, left, right))) > LARGEST:
+            raise Unsupported(f"z3 gives up: its solutions have numbers beyond {LARGEST}")
+        yield from _touching(product, left, right)
+
+
+def _touching(product: Product, left: int, right: int) -> Iterator[Any]:
+    """The planes through the product at two values of its factors, and where they bound it from below and above."""
+    whole, u, v = product
+    yield z3.Implies(u == left, whole == left * v)
+    if u.eq(v):
+        # no square lies between two that follow one another
+        yield whole >= 2 * left * u - left * left
+        yield whole >= (2 * left + 1) * u - left * (left + 1)
+        yield whole >= (2 * left - 1) * u - left * (left - 1)
+        return
+    yield z3.Implies(v == right, whole == right * u)
+    plane = left * v + right * u - left * right
+    yield z3.Implies(z3.Or(z3.And(u >= left, v >= right), z3.And(u <= left, v <= right)), whole >= plane)
+    yield z3.Implies(z3.Or(z3.And(u >= left, v <= right), z3.And(u <= left, v >= right)), whole <= plane)
+
+
+def spelled(session: Session, assumed: list[Any], violated: Any, products: Sequence[Product], budget: int) -> Spelled:
+    """A search for a violation under what is assumed, of integers with these products."""
+    solver = session.integers()
+    solver.add(*assumed, violated)
+    return Spelled(session, solver, budget, products)
