@@ -42,8 +42,8 @@ QUESTIONS = (
     # what neither decides
     (("covers", "f32[N,M] strides (M,1)"), {"engine": "smt"}, "proved"),
 )
-ENDLESS = "N*N == 2*M*M*M*M*M*M*M*M*M*M"
-"""z3 needs many seconds to find out that it cannot tell whether any sizes satisfy it."""
+ENDLESS = "(i < 1000000007) -> (i * i * i % 1000000007,)"
+"""z3 needs many seconds to find out that it cannot tell whether no two cubes are one."""
 
 
 def ask(question: tuple[tuple[str, ...], dict[str, object], str]) -> None:
@@ -122,7 +122,7 @@ def interrupted(after: float) -> None:
     timer = threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
-        answer = lp.ask("injective", "f32[N,M]{1,0:T(8,128)}", where=ENDLESS)
+        answer = lp.ask("injective", ENDLESS, engine="smt", effort=100)
     except KeyboardInterrupt:
         return
     finally:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+import z3
 
 from layoutproof.core.claim import Claim, SizeCondition
 from layoutproof.core.errors import NotSmallest, Undecided
@@ -10,6 +13,7 @@ from layoutproof.core.expression import parse_condition
 from layoutproof.core.index_map import row_major
 from layoutproof.core.size import symbol
 from layoutproof.solvers import brute, smt
+from layoutproof.solvers.smt.minimum import Search
 from tests.solvers.claims import (
     M,
     N,
@@ -163,6 +167,69 @@ def test_products_of_sizes_are_bounded_exactly() -> None:
     after = mapping((N, M), lambda on, i, j: i * on.size(M) + on.size(M) + 0 * j, (N * M + 1,))
     assert smt.decide(in_bounds(after)) is None
     assert smt.decide(in_bounds(after, extents=(N * M,))) == {"sizes": (1, 1), "index": (0, 0)}
+
+
+@pytest.mark.parametrize(
+    ("where", "violated", "found"),
+    [
+        ("N > 1000", "N * N < 1000 * N", None),
+        ("N > 1000", "N * N == 1018081", (1009,)),
+        ("N > 1000", "N * N // N != N", None),
+        ("N > 300 and M > 300", "N * M - N - M < 90000", (301, 301)),
+        ("N > 300 and M > 300", "N * M < 301 * N", None),
+        ("N > 300 and M > 300", "N * M * T < 90601 * T", None),
+    ],
+)
+def test_products_are_spelled_out(where: str, violated: str, found: tuple[int, ...] | None) -> None:
+    """Beyond the sizes that are tried as constants, and beyond what monotony says."""
+    claim = Claim({}, SizeCondition(parse_condition(violated)), where=parse_condition(where))
+    assert smt.decide(claim) == (found and {"sizes": found})
+
+
+@pytest.mark.parametrize(
+    ("extents", "strides"), [((N * M,), (3 * N * M,)), ((N * M, M), (M, 2 * N)), ((N * N, N + 1), (3 * N, N * N * N))]
+)
+def test_a_product_is_below_another_where_its_factors_are(extents: Any, strides: Any) -> None:
+    """`i * M` to `N * M * M`: a factor may be a product itself. z3 spent its budget on multiplying."""
+    last = sum((extent - 1) * stride for extent, stride in zip(extents, strides, strict=True))
+    m = mapping(extents, lambda on, *x: sum(i * on.size(s) for i, s in zip(x, strides, strict=True)), (last + 1,))
+    assert smt.decide(in_bounds(m)) is None
+
+
+def _multiplied(*terms: Any) -> bool:
+    """Whether unknowns are multiplied, or divided by one."""
+    met, rest = set(), list(terms)
+    while rest:
+        term = rest.pop()
+        if term.get_id() in met:
+            continue
+        met.add(term.get_id())
+        unknown = [not z3.is_int_value(child) for child in term.children()]
+        if (z3.is_mul(term) and sum(unknown) > 1) or ((z3.is_idiv(term) or z3.is_mod(term)) and unknown[1]):
+            return True
+        rest += term.children()
+    return False
+
+
+def test_z3_itself_multiplies_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counts no step for that, and squared numbers for minutes: a budget held for sums alone."""
+    asked: list[bool] = []
+    possible = Search.possible
+
+    def seen(self: Search, *more: Any) -> bool:
+        asked.append(_multiplied(*self.solver.assertions(), *more))
+        return possible(self, *more)
+
+    monkeypatch.setattr(Search, "possible", seen)
+    monkeypatch.setattr(smt, "BUDGET", 50_000)
+    monkeypatch.setattr(smt, "SMALL", ())
+    m = mapping((N * M, N), lambda on, i, j: i * on.size(3 * N * N * N) + j * on.size(3 * M))
+    for claim in (injective(m), in_bounds(m, "M > 300 and N > 300", (9 * N * M,)), in_bounds(m, None, (9 * N * M,))):
+        answer_or_reason(smt, claim)
+    assert len(asked) > 20
+    assert not any(asked)
+    assert _multiplied(z3.Int("x") * z3.Int("y") > 3)
+    assert not _multiplied(z3.Int("x") * 3 > z3.Int("y") / 4)
 
 
 def test_padding_bound_over_sizes() -> None:

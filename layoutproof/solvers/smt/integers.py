@@ -118,7 +118,7 @@ class Integers(Operators):
         }
         for first, second in combinations(sorted({*known, *shorter}), 2):
             common, u, v = _shared(first, second)
-            if common and len(u) <= 1 and len(v) <= 1 and self._never_negative(common):
+            if common and all(len(w) <= 1 or w in known for w in (u, v)) and self._never_negative(common):
                 left, right, step = self._unknown(first), self._unknown(second), self._unknown(common)
                 a, b = self._unknown(u), self._unknown(v)
                 yield z3.And(

@@ -3,9 +3,8 @@
 z3 multiplies unknowns on its own, but counts no step for it: from one product it deduces bounds on another and back,
 each the square of the one before, and a few of its steps take hours (5.4.0; `nla::monomial_bounds` in its stacks). So
 a product is an unknown of its own, and a solution in which it is not what its factors make of it is answered by what
-holds of every product and not there: its value where one factor keeps its own, and the planes that touch it at this
-point. (A. Cimatti et al., "Incremental linearization for satisfiability and verification modulo nonlinear arithmetic
-and transcendental functions", ACM TOCL 19(3), 2018.)
+holds of every product and not there. (A. Cimatti et al., "Incremental linearization for satisfiability and verification
+modulo nonlinear arithmetic and transcendental functions", ACM TOCL 19(3), 2018.)
 """
 
 from __future__ import annotations
@@ -62,19 +61,22 @@ class Spelled(Search):
 
 
 def _touching(product: Product, left: int, right: int) -> Iterator[Any]:
-    """The planes through the product at two values of its factors, and where they bound it from below and above."""
+    """What holds of a product beside two values of its factors: lines along one, planes through both."""
     whole, u, v = product
-    yield z3.Implies(u == left, whole == left * v)
     if u.eq(v):
         # no square lies between two that follow one another
-        yield whole >= 2 * left * u - left * left
-        yield whole >= (2 * left + 1) * u - left * (left + 1)
-        yield whole >= (2 * left - 1) * u - left * (left - 1)
+        yield z3.Implies(u == left, whole == left * left)
+        for low in (left - 1, left):
+            yield whole >= (2 * low + 1) * u - low * (low + 1)
         return
-    yield z3.Implies(v == right, whole == right * u)
+    for along, other, value in ((u, v, right), (v, u, left)):
+        yield z3.Implies(other == value, whole == value * along)
+        yield z3.Implies(z3.And(along >= 0, other >= value), whole >= value * along)
+        yield z3.Implies(z3.And(along >= 0, other <= value), whole <= value * along)
     plane = left * v + right * u - left * right
     yield z3.Implies(z3.Or(z3.And(u >= left, v >= right), z3.And(u <= left, v <= right)), whole >= plane)
     yield z3.Implies(z3.Or(z3.And(u >= left, v <= right), z3.And(u <= left, v >= right)), whole <= plane)
+
 
 
 def spelled(session: Session, assumed: list[Any], violated: Any, products: Sequence[Product], budget: int) -> Spelled:
