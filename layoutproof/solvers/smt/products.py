@@ -78,7 +78,6 @@ def _touching(product: Product, left: int, right: int) -> Iterator[Any]:
     yield z3.Implies(z3.Or(z3.And(u >= left, v <= right), z3.And(u <= left, v >= right)), whole <= plane)
 
 
-
 def spelled(session: Session, assumed: list[Any], violated: Any, products: Sequence[Product], budget: int) -> Spelled:
     """A search for a violation under what is assumed, of integers with these products."""
     solver = session.integers()
