@@ -4,6 +4,7 @@ python benchmarks/search.py                   one line per problem: candidates, 
 python benchmarks/search.py conflicts [100]   problems that nothing meets: how long it takes to say why, and in how much
 python benchmarks/search.py compiled [20]     first answers of so many fresh problems of ready kernels on v5e and v6e
                                               with their bodies: how many of them the TPU compiler takes
+python benchmarks/search.py neighbours [v5e]  whether candidates of JAX's matmul that hold more take more VMEM, compiled
 python benchmarks/search.py traced [16]       searches that trace a function, by terms and with each candidate traced:
                                               JAX's matmul on a lattice of 8 x so many x so many blocks, then the ready
                                               files; both answers are compared
@@ -114,11 +115,40 @@ def compiled(count: int) -> None:
             document, file = kernel(name, sizes, None, target)
             problem = read_problem(read_yaml(yaml.safe_dump(document, sort_keys=False), file), file)
             answer = solve(problem, best=1)
-            word = [one.word for one in asked(answer.problem, answer.progress.found)] or ["nothing is legal"]
+            word = [one.word for one in asked(answer.problem, answer.progress.found, estimate=False)] or [
+                "nothing is legal"
+            ]
             said[target, word[0]] += 1
             first = [one.values for one in answer.progress.found]
             print(f"{name:<18}{target}  {sizes}  {first}  {word[0]}", flush=True)
     print("; ".join(f"{target}: {word} {many}" for (target, word), many in sorted(said.items())))
+
+
+def neighbours(target: str) -> None:
+    """Whether candidates that hold more take more VMEM: of jax's matmul."""
+    from layoutproof.mosaic.ask import asked
+    from layoutproof.mosaic.ask import compiled as made
+    from layoutproof.pallas.from_jax.user import calls_of
+    from layoutproof.tilings.neighbours import Neighbours
+
+    sides = (128, 256, 512, 1024)
+    cuts = [{"block_shape": (m, n), "block_k": k} for m, n, k in itertools.product(sides, sides, sides)]
+    place = "jax.experimental.pallas.ops.tpu.matmul:matmul"
+    few = [cut for cut in cuts if cut["block_k"] < 1024]
+    cases = {
+        "matmul, bf16, K 512": (["bf16[4096,512]", "bf16[512,4096]"], few),
+        "matmul, bf16, K 4096": (["bf16[1024,4096]", "bf16[4096,1024]"], cuts),
+        "matmul, f32, K 2048": (["f32[2048,2048]", "f32[2048,2048]"], cuts),
+    }
+    for name, (args, given) in cases.items():
+        calls = [next(iter(calls_of(place, args, kwargs, target=target))) for kwargs in given]
+        questions = [
+            asked(place, args, kwargs, call, 0, target, False) for kwargs, call in zip(given, calls, strict=True)
+        ]
+        learned = Neighbours()
+        for question, report in zip(questions, made(questions), strict=True):
+            learned.learn(question, report)
+        print(f"{name:<24}{len(given):>4} candidates  {learned.pairs} pairs, {learned.fell} take less", flush=True)
 
 
 def traced(side: int) -> None:
@@ -158,6 +188,9 @@ def main() -> None:
         return
     if sys.argv[1:2] == ["compiled"]:
         compiled(int(sys.argv[2]) if sys.argv[2:] else 20)
+        return
+    if sys.argv[1:2] == ["neighbours"]:
+        neighbours(sys.argv[2] if sys.argv[2:] else "v5e")
         return
     if sys.argv[1:2] == ["conflicts"]:
         conflicts(int(sys.argv[2]) if sys.argv[2:] else 100)

@@ -12,11 +12,10 @@ from layoutproof.core.errors import LayoutError, Unsupported
 from layoutproof.core.files import DUMP_ENDS, RECORD_ENDS, YAML_ENDS, lines
 from layoutproof.core.finding import Answer, Finding
 from layoutproof.hardware.tpu_chips import generation
-from layoutproof.kernel.kernel import CompilerAnswer, Kernel, KernelTarget, Unmodelled
+from layoutproof.kernel.kernel import Kernel, KernelTarget, Unmodelled
 from layoutproof.kernel.table_assumptions import check_tables, with_assumptions
 from layoutproof.pallas import report
 from layoutproof.pallas.accepted import accepted, read_baseline
-from layoutproof.pallas.compiled import Compiled, Explained
 from layoutproof.pallas.findings import Judged, exit_code, judged
 from layoutproof.pallas.judge import GRID, conditions_on, foreign, judge, kernel_target, meant_for, sizes_of
 from layoutproof.pallas.records import read_records
@@ -160,7 +159,7 @@ def asked_compiler(
         more, made = list(found[k].findings), []
         for name in names:
             made.append(next(told))
-            chip = (first if name == names[0] else kernel_target(name)).told(_answer(made[-1]))
+            chip = (first if name == names[0] else kernel_target(name)).told(made[-1].answer())
             # what rules could not settle of the first target, its compiler has
             again = {f.question for f in more} & {"vmem_total", "memory_budget"} if name == names[0] else set()
             settled = judge(kernel, names=["compiled", *sorted(again)], target=chip, where=found[k].where or None)
@@ -177,13 +176,6 @@ def _compiles(call: Kernel, target: KernelTarget) -> bool:
     return (
         isinstance(call, Kernel) and call.pipeline != "emit_pipeline" and not foreign(meant_for(call, target), target)
     )
-
-
-def _answer(of: Compiled) -> CompilerAnswer:
-    """What a report says, as rules take it."""
-    first = of.explained[0] if of.explained else Explained("")
-    total = None if of.vmem is None else of.vmem.total
-    return CompilerAnswer(of.words, of.compiler, of.problem, total, of.sentence, first.cause, "; ".join(first.fixes))
 
 
 def replayed(

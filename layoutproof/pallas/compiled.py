@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from layoutproof.core.visible import visible
+from layoutproof.kernel.kernel import CompilerAnswer
 
 KIB, MIB = 1 << 10, 1 << 20
 _SCOPED = re.compile(r"Scoped allocation with size \S+ and limit \S+ exceeded scoped vmem limit by \S+[KMG]")
@@ -198,6 +199,13 @@ class Compiled:
         """The compiler's words without what is around them: the sentence that says what is wrong with its memory."""
         found = _SCOPED.search(self.refused)
         return found[0] if found else " ".join(self.refused.split()).removeprefix("JaxRuntimeError: ")
+
+    def answer(self) -> CompilerAnswer:
+        """The same as rules of kernels take it."""
+        first = self.explained[0] if self.explained else Explained("")
+        total = None if self.vmem is None else self.vmem.total
+        fix = "; ".join(first.fixes)
+        return CompilerAnswer(self.words, self.compiler, self.problem, total, self.sentence, first.cause, fix)
 
     @property
     def sentence(self) -> str:

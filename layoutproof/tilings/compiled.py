@@ -1,103 +1,150 @@
-"""What the real TPU compiler says of tilings: compiled ahead of time in a child process, because it can abort."""
+"""Candidates of a declared kernel, as the TPU compiler is asked about them: as a Pallas call with the file's body.
+
+The call is traced, sent and compiled as those of a function of the user are (`compiler_stage`), once for each shape.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
-from layoutproof.compiler.child import Answer
-from layoutproof.compiler.libtpu import version
 from layoutproof.compiler.tracing import permit
-from layoutproof.core.errors import LayoutError, Undecided
-from layoutproof.kernel.kernel import CompilerAnswer
+from layoutproof.core.errors import LayoutError, Undecided, shorten
+from layoutproof.kernel.kernel import CompilerAnswer, Unmodelled
 from layoutproof.kernel.kernel_print import mapping_of
+from layoutproof.mosaic.ask import Asked
+from layoutproof.mosaic.ask import asked as question
+from layoutproof.pallas.compiled import Compiled
 from layoutproof.tilings.branch import Candidate
+from layoutproof.tilings.compiled_text import BODY_RAISED
+from layoutproof.tilings.compiler_stage import Place, Report, accepted, order, reports, skipped, words
+from layoutproof.tilings.neighbours import Neighbours
 from layoutproof.tilings.problem import Problem
 
-_OWN_FAULT = re.compile(r"(Layout|Name|UnboundLocal|Type|Attribute|Import|ModuleNotFound|Syntax|Key|Index)Error: ")
-"""What no compiler raises: the body is wrong, and no other tiling helps."""
+CALL = "layoutproof.tilings.declared_call:call"
+_RAISED = "tracing the function raised "
+_OWN_FAULT = re.compile(r"(Name|UnboundLocal|Type|Attribute|Import|ModuleNotFound|Syntax|Key|Index)Error: ")
+"""What no block sizes raise: the body is wrong, and no other tiling helps."""
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
-    """One candidate. refused: the compiler's message.  unknown: why it said nothing.  asked: whether it was asked.
+class Told:
+    """What the compiler says of one candidate. report: one for each shape, () = it was not asked: `unasked` says why.
 
     stand_in: what was compiled has a body that writes zeros, because the file names none: its windows and scratch.
+    place: where it stands by the compiler's estimates, None = it has none, or nobody compared it.
     """
 
     values: Mapping[str, int]
-    refused: str = ""
-    unknown: str = ""
-    asked: bool = True
+    report: Report = ()
+    unasked: str = ""
     stand_in: bool = False
+    place: Place | None = None
 
     @property
     def accepted(self) -> bool | None:
         """Whether the compiler takes the kernel itself, None = unknown."""
-        if self.refused:
-            return False
-        return None if self.unknown or self.stand_in else True
+        taken = accepted(self.report)
+        return None if taken and self.stand_in else taken
+
+    @property
+    def refused(self) -> str:
+        """The compiler's words, "" where it does not refuse."""
+        return words(self.report) if self.accepted is False else ""
+
+    @property
+    def unknown(self) -> str:
+        """Why the compiler gave no answer, "" where it did."""
+        return self.unasked or ("" if self.accepted is False else words(self.report))
 
     @property
     def word(self) -> str:
         """The same in one word or two."""
-        if not self.asked:
+        if not self.report or skipped(self.report):
             return "not asked"
         if self.unknown:
             return "unknown"
         return "refused" if self.refused else "windows only" if self.stand_in else "accepted"
 
 
-def asked(problem: Problem, found: Sequence[Candidate], known: Sequence[Compiled] = ()) -> tuple[Compiled, ...]:
+def asked(
+    problem: Problem,
+    found: Sequence[Candidate],
+    known: Sequence[Told] = (),
+    *,
+    estimate: bool = True,
+    progress: Callable[[str, str], None] = lambda title, what: None,
+    learned: Neighbours | None = None,
+) -> tuple[Told, ...]:
     """What the compiler says of each, for all shapes of the problem; those in `known` are not asked again.
 
+    estimate: whether cycles are asked for too; never of a stand-in.  progress, learned: as of `compiler_stage.reports`.
     Raises LayoutError where the kernel's body is not there or cannot be traced.
     """
-    from layoutproof.tilings.declared_call import array_text
-    from layoutproof.tilings.traced_compile import refused
-
     said = {tuple(one.values.values()): one for one in known}
     new = [one.values for one in found if tuple(one.values.values()) not in said]
-    answers = [Answer("")] * len(new)
     try:
         if problem.body is not None:
             permit(problem.body, Path(problem.source).parent)
-        for shape in problem.shapes:
-            left = [k for k, answer in enumerate(answers) if answer.value == ""]
-            kernels = [problem.bind(shape, new[k]) for k in left]
-            if not kernels:
-                break
-            tables = [array_text(f"{'s' if t.signed else 'u'}{t.bits}", t.dims) for t in kernels[0].tables]
-            inputs = [array_text(o.dtype, o.dims) for o in kernels[0].inputs]
-            questions = []
-            for k, kernel in zip(left, kernels, strict=True):
-                named = {**shape.sizes, **new[k]}
-                questions.append({"mapping": mapping_of(kernel), "body": problem.body or "", "named": named})
-            place = "layoutproof.tilings.declared_call:call"
-            said_now = refused(place, [*tables, *inputs], questions, problem.target)
-            for k, answer in zip(left, said_now, strict=True):
-                if _OWN_FAULT.match(answer.value or ""):
-                    why = f"{problem.body or problem.name} cannot be traced: {answer.value}"
-                    raise LayoutError(why, file=problem.source)
-                answers[k] = answer
+        questions = [partial(_questions, problem, values, estimate) for values in new]
+        told = reports(questions, len(new), progress, learned)
     except Undecided as undecided:
-        return tuple(Compiled(one.values, unknown=str(undecided), asked=False) for one in found)
-    for values, answer in zip(new, answers, strict=True):
-        one = Compiled(values, answer.value or "", answer.problem, stand_in=not problem.body)
-        said[tuple(values.values())] = one
+        return tuple(Told(one.values, unasked=str(undecided)) for one in found)
+    for values, report in zip(new, told, strict=True):
+        said[tuple(values.values())] = Told(values, report, stand_in=not problem.body)
     return tuple(said[tuple(one.values.values())] for one in found)
 
 
-def answer_of(compiled: Compiled) -> CompilerAnswer | None:
-    """What the compiler said of the user's kernel; None where it was not asked, or of another body."""
-    if compiled.unknown or compiled.stand_in:
-        return None
-    return CompilerAnswer(compiled.refused, f"{version()}, ahead of time")
+def _questions(problem: Problem, values: Mapping[str, int], estimate: bool) -> list[Asked | Compiled]:
+    """What to ask about one candidate; where its body refuses these block sizes, that answer."""
+    from layoutproof.pallas.from_jax.user import calls_of
+    from layoutproof.tilings.declared_call import array_text
+
+    found: list[Asked | Compiled] = []
+    for shape in problem.shapes:
+        kernel = problem.bind(shape, values)
+        args = [array_text(f"{'s' if table.signed else 'u'}{table.bits}", table.dims) for table in kernel.tables]
+        args += [array_text(operand.dtype, operand.dims) for operand in kernel.inputs]
+        named = {**shape.sizes, **values}
+        kwargs = {"mapping": mapping_of(kernel), "body": problem.body or "", "named": named}
+        try:
+            (call,) = calls_of(CALL, args, kwargs, target=problem.target)
+        except LayoutError as error:
+            raised = error.problem.removeprefix(_RAISED)
+            if raised == error.problem or _OWN_FAULT.match(raised):
+                why = f"{problem.body or problem.name} cannot be traced: {raised}"
+                raise LayoutError(why, file=error.file or problem.source, line=error.line) from None
+            found.append(Compiled(kernel.name, problem.target, refused=BODY_RAISED + shorten(raised, 300)))
+            continue
+        if isinstance(call, Unmodelled):
+            found.append(Compiled(kernel.name, problem.target, problem=call.reason))
+            continue
+        found.append(question(CALL, args, kwargs, call, 0, problem.target, estimate and problem.body is not None))
+    return found
 
 
-def refusing(refused: Mapping[tuple[int, ...], tuple[Candidate, str]], values: Mapping[str, int]) -> str:
-    """What the compiler said of a candidate that it refused, "" of any other."""
-    pair = refused.get(tuple(values.values()))
-    return f"the compiler: {pair[1]}" if pair else ""
+def answers_of(told: Told) -> tuple[CompilerAnswer, ...]:
+    """What the compiler said of the user's kernel, for each shape; () where it was not asked, or of another body."""
+    return () if told.accepted is None else tuple(one.answer() for one in told.report)
+
+
+def weighed(problem: Problem) -> Callable[[Report], int | None]:
+    """What candidates of a problem are compared by: as its cost the worst or the sum over its shapes, by weight."""
+
+    def cycles_of(report: Report) -> int | None:
+        each = [one.estimate.ranked for one in report]
+        if not each or len(each) != len(problem.shapes) or None in each:
+            return None
+        known = [(many or 0) * shape.weight for many, shape in zip(each, problem.shapes, strict=True)]
+        return max(known) if problem.worst else sum(known)
+
+    return cycles_of
+
+
+def placed(problem: Problem, told: Sequence[Told]) -> tuple[Told, ...]:
+    """The same candidates with their places, as `compiler_stage.order` has them."""
+    places = {one.at: one for one in order([one.report for one in told], weighed(problem))}
+    return tuple(replace(one, place=places.get(k)) for k, one in enumerate(told))

@@ -20,12 +20,16 @@ from layoutproof.core.errors import Unsupported
 from layoutproof.mosaic.ask import Asked, compiled
 from layoutproof.mosaic.bounds import FLOPS_A_CYCLE
 from layoutproof.pallas.compiled import Compiled
+from layoutproof.tilings.neighbours import NOT_ASKED, Neighbours
 
 TIE = 5
 """Percent by which two estimates may differ and say nothing about which is faster."""
 
 ASKED = 10
 """Candidates that the compiler takes before its estimates are compared, where more are not wanted."""
+
+PATIENCE = 8
+"""Candidates that may be refused, or get no answer, for each that is wanted, at effort 1."""
 
 Report = tuple[Compiled, ...]
 """What the compiler says of each kernel of one candidate."""
@@ -41,6 +45,27 @@ def words(report: Report) -> str:
     """Why the compiler refuses a candidate, or why it gave no answer; "" where it takes it."""
     refused = [one.words for one in report if one.accepted is False]
     return next(iter([*refused, *(one.problem for one in report if one.problem)]), "")
+
+
+def skipped(report: Report) -> bool:
+    """Whether a candidate was not asked about, because a smaller one did not fit."""
+    return any(one.problem.startswith(NOT_ASKED) for one in report)
+
+
+def tally(of: Sequence[Report]) -> dict[str, int]:
+    """How many candidates were asked about, accepted, refused, left unknown, and not asked about.
+
+    >>> tally([(Compiled("k", "v5e"),), (Compiled("k", "v5e", problem=f"{NOT_ASKED}too large"),)])
+    {'asked': 1, 'accepted': 1, 'refused': 0, 'unknown': 0, 'skipped': 1}
+    """
+    said = [accepted(report) for report in of if not skipped(report)]
+    return {
+        "asked": len(said),
+        "accepted": said.count(True),
+        "refused": said.count(False),
+        "unknown": said.count(None),
+        "skipped": len(of) - len(said),
+    }
 
 
 def vmem(report: Report) -> int | None:
@@ -76,15 +101,17 @@ class Place:
     cycles: int
 
 
-def order(reports: Sequence[Report]) -> tuple[Place, ...]:
+def order(reports: Sequence[Report], cycles_of: Callable[[Report], int | None] = cycles) -> tuple[Place, ...]:
     """The candidates with an estimate, the fewest cycles first; a tie is with the first of its rank.
+
+    cycles_of: what is compared of a candidate, None = it has no estimate.
 
     >>> from layoutproof.pallas.compiled import Estimate
     >>> of = lambda n: (Compiled("k", "v5e", estimate=Estimate(n)),)
     >>> [(place.at, place.rank, place.tied) for place in order([of(1050), of(2000), of(1000), of(None)])]
     [(2, 1, True), (0, 1, True), (1, 3, False)]
     """
-    known = [(many, at) for at, report in enumerate(reports) if (many := cycles(report)) is not None]
+    known = [(many, at) for at, report in enumerate(reports) if (many := cycles_of(report)) is not None]
     ranks: list[tuple[int, int, int]] = []
     first = rank = 0
     for number, (many, at) in enumerate(sorted(known), 1):
@@ -103,55 +130,77 @@ def compared_by(target: str) -> str:
 
 
 def reports(
-    candidates: Sequence[Callable[[], Sequence[Asked]]],
+    candidates: Sequence[Callable[[], Sequence[Asked | Compiled]]],
     enough: int,
     progress: Callable[[str, str], None] = lambda title, what: None,
+    learned: Neighbours | None = None,
 ) -> list[Report]:
     """What the compiler says of candidates, from the first on, several at a time, until it has taken so many.
 
-    candidates: for each what to ask.  Each core has two processes, one that compiles and one that estimates; what one
-    does not answer within its time limit, or not at all, costs no other.  progress: called with a candidate's place
-    from 1, how many were taken until then, and what is done now.
+    candidates: for each what to ask, or what is known without asking.  Each core has two processes, one that compiles
+    and one that estimates; what one does not answer within its time limit, or not at all, costs no other.
+    progress: called with a candidate's place from 1, how many were taken until then, and what is done now.
+    learned: what is known of their VMEM, which grows; once one is taken, what cannot fit by it is not asked about.
     Returns the reports of the first ones, as many as were asked about. Raises Undecided where nobody can be asked, and
     what making a question raises.
     """
     missing = libtpu.missing()
     if missing:
         raise Unsupported(f"{libtpu.WHAT} cannot be asked: {missing}")
+    known = Neighbours() if learned is None else learned
     lock = threading.Lock()
     found: dict[int, list[Compiled]] = {}
     lengths: dict[int, int] = {}
-    numbers = iter(range(len(candidates)))
-
-    def whole(number: int) -> bool:
-        return len(found[number]) == lengths.get(number)
 
     def taken() -> int:
-        return sum(whole(number) and accepted(tuple(found[number])) is True for number in list(found))
+        return sum(
+            len(found[number]) == lengths.get(number) and accepted(tuple(found[number])) is True
+            for number in list(found)
+        )
 
-    def asked_by(own: list[int]) -> Iterator[Asked]:
-        while True:
-            with lock:
-                number = next(numbers, None) if taken() < enough else None
-                if number is None:
-                    return
-                found[number] = []
+    def next_of(numbers: Iterator[int], enough: int) -> tuple[int, Sequence[Asked | Compiled]] | None:
+        """The next candidate and its questions. One thread after the other traces the user's function."""
+        with lock:
+            number = next(numbers, None) if taken() < enough else None
+            if number is None:
+                return None
             questions = candidates[number]()
-            lengths[number] = len(questions)
-            for question in questions:
-                own[:] = [number]
-                yield question
+            known.taken |= taken() > 0
+            over = [why for one in questions if isinstance(one, Asked) and (why := known.too_large(one))]
+            if over:
+                questions = [Compiled("", "", problem=over[0])]
+            found[number], lengths[number] = [], len(questions)
+            return number, questions
 
-    def work(_: int) -> None:
-        own: list[int] = []
+    def ask_all(numbers: Iterator[int], enough: int) -> None:
+        def work(_: int) -> None:
+            own: list[tuple[int, Asked]] = []
 
-        def tell(title: str, what: str) -> None:
-            progress(f"candidate {own[0] + 1}, {taken()} of {enough} taken: {title}", what)
+            def asked() -> Iterator[Asked]:
+                while (following := next_of(numbers, enough)) is not None:
+                    number, questions = following
+                    for question in questions:
+                        if isinstance(question, Compiled):
+                            found[number].append(question)
+                            continue
+                        own[:] = [(number, question)]
+                        yield question
 
-        for report in compiled(asked_by(own), progress=tell):
-            found[own[0]].append(report)
+            def tell(title: str, what: str) -> None:
+                progress(f"candidate {own[0][0] + 1}, {taken()} of {enough} taken: {title}", what)
 
-    jobs = max(1, min(cores(), len(candidates)))
-    with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(work, range(jobs)))
+            for report in compiled(asked(), progress=tell):
+                number, question = own[0]
+                found[number].append(report)
+                with lock:
+                    known.learn(question, report)
+
+        jobs = max(1, min(cores(), len(candidates)))
+        with ThreadPoolExecutor(jobs) as pool:
+            list(pool.map(work, range(jobs)))
+
+    ask_all(iter(range(len(candidates))), enough)
+    if known.fell:
+        # what it rests on does not hold for this kernel
+        ask_all(iter([number for number, said in sorted(found.items()) if skipped(tuple(said))]), len(candidates) + 1)
     return [tuple(found[number]) for number in range(len(found))]

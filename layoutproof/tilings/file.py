@@ -147,7 +147,7 @@ def answer(
     """The answer to the problem of a document. LayoutError with the place for everything that is wrong with it.
 
     pareto: of declared kernels only, compiling: of these and of traced functions; a LayoutError for other files.
-    progress: called with which candidate of a function is asked about, and with what is done now.
+    progress: called with which candidate the compiler is asked about, and with what is done now.
     """
     with at(root, file):
         kind, problem = kind_of(root, file), problem_of(root, file)
@@ -158,7 +158,7 @@ def answer(
         if kind == "kernel":
             from layoutproof.tilings.solve import solve
 
-            return TilingsAnswer(solve(problem, best, effort, pareto, compiling))
+            return TilingsAnswer(solve(problem, best, effort, pareto, compiling, progress))
         if kind == "trace":
             from layoutproof.tilings import traced_file
 

@@ -40,14 +40,14 @@ class Checker:
         return self._known[key]
 
     def findings(
-        self, values: Mapping[str, int], answer: CompilerAnswer | None = None
+        self, values: Mapping[str, int], answers: Sequence[CompilerAnswer] = ()
     ) -> tuple[tuple[Finding, ...], ...]:
-        """What is proved of one candidate, for each shape of the problem. answer: what the compiler said of it."""
-        target = self._target if answer is None else self._target.told(answer)
+        """What is proved of one candidate, for each shape of the problem. answers: what the compiler said of each."""
         shapes = self._problem.shapes
-        proved = self._proved.get(tuple(values.values())) if answer is None else None
+        proved = None if answers else self._proved.get(tuple(values.values()))
         found = []
-        for shape, known in zip(shapes, proved or ({},) * len(shapes), strict=True):
+        for k, (shape, known) in enumerate(zip(shapes, proved or ({},) * len(shapes), strict=True)):
+            target = self._target.told(answers[k]) if answers else self._target
             kernel = self._problem.bind(shape, values)
             left = [name for name in in_order() if name not in known]
             more = judge(kernel, names=left, target=target, effort=self._effort)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
+from layoutproof.kernel.kernel import CompilerAnswer
 from layoutproof.pallas.judge import kernel_target
 from layoutproof.tilings.branch import DIVIDES, Candidate, Progress, search
 from layoutproof.tilings.certificate import Certificate, certify
-from layoutproof.tilings.compiled import Compiled, answer_of, asked, refusing
 from layoutproof.tilings.conflict import Conflict, conflict
 from layoutproof.tilings.legal import Checker, Partial, partials
 from layoutproof.tilings.pareto import Front, front_of
 from layoutproof.tilings.presolve import Removed, presolve
 from layoutproof.tilings.problem import UNDECIDED, Problem
+
+if TYPE_CHECKING:
+    from layoutproof.tilings.compiled import Told
+    from layoutproof.tilings.compiler_stage import Report
 
 EVERYTHING = 1 << 200
 """A cost that every candidate is below."""
@@ -33,6 +38,8 @@ class Tilings:
     conflict: where nothing is feasible, why.  findings: what was judged of each, one tuple per shape.
     front: the Pareto front where it was asked for.  compiled: what the real compiler says of each, by its place in
     `progress.found`; None = it was not wanted.  refusals: candidates that the compiler refused, with its message.
+    unanswered: those of which it said nothing, and why.  told: all its reports, those that stand for no answer too.
+    given_up: whether more were refused than anybody wants to wait for.  best: rows to show, None = all.
     """
 
     problem: Problem
@@ -43,8 +50,26 @@ class Tilings:
     conflict: Conflict | None = None
     findings: tuple[tuple[tuple[Finding, ...], ...], ...] = ()
     front: Front | None = None
-    compiled: tuple[Compiled, ...] | None = None
+    compiled: tuple[Told, ...] | None = None
     refusals: tuple[tuple[Candidate, str], ...] = field(default=())
+    unanswered: tuple[tuple[Candidate, str], ...] = ()
+    told: tuple[Report, ...] = ()
+    given_up: bool = False
+    best: int | None = None
+
+    def shown(self) -> Tilings:
+        """The same with the rows to show, in order: by the compiler's estimates where it has one of each."""
+        cycles = [one.place.cycles for one in self.compiled or () if one.place is not None]
+        at = list(range(len(self.progress.found)))
+        if len(cycles) == len(at):
+            at.sort(key=cycles.__getitem__)
+        at = at[: self.best]
+        return replace(
+            self,
+            progress=replace(self.progress, found=[self.progress.found[k] for k in at]),
+            findings=tuple(self.findings[k] for k in at),
+            compiled=None if self.compiled is None else tuple(self.compiled[k] for k in at),
+        )
 
     @property
     def unknown(self) -> str:
@@ -54,13 +79,18 @@ class Tilings:
     @property
     def uncompiled(self) -> str:
         """Why the compiler does not take all of what was found, "" = it does, or was not wanted."""
-        if any(c.refused for c in self.compiled or ()):
-            return f"the compiler refused {len(self.refusals)} candidates and more; a larger effort asks on"
+        if self.given_up and len(self.progress.found) < (self.best or 1):
+            taken = f"the compiler was asked about {len(self.told)} candidates and took {len(self.progress.found)}"
+            return f"{taken}; a larger effort asks on"
         if any(c.stand_in for c in self.compiled or ()):
             return (
                 "the kernel itself was not compiled, because the file names no body: windows and scratch only, "
                 "with a stand-in that writes zeros"
             )
+        first = min((one.cost for one in self.progress.found), default=EVERYTHING)
+        open_ones = [why for one, why in self.unanswered if one.cost <= first]
+        if open_ones:
+            return f"{len(open_ones)} candidates that may cost less have no answer: {open_ones[0]}"
         return next((c.unknown for c in self.compiled or () if c.unknown), "")
 
     @property
@@ -85,7 +115,7 @@ class Tilings:
         if self.front is not None and self.front.unknown:
             return self.front.unknown
         # an empty answer is proved by refusing every candidate, which `refused` counts
-        if not progress.found and sum(progress.refused.values()) != self.problem.count():
+        if not (progress.found or self.given_up) and sum(progress.refused.values()) != self.problem.count():
             return "some candidates were neither found nor refused: this is a bug"
         return ""
 
@@ -106,47 +136,106 @@ class Tilings:
         return Verdict.PROVED if self.progress.found else Verdict.REFUTED
 
 
-def solve(problem: Problem, best: int = 5, effort: int = 1, pareto: bool = False, compiling: bool = False) -> Tilings:
+def solve(
+    problem: Problem,
+    best: int = 5,
+    effort: int = 1,
+    pareto: bool = False,
+    compiling: bool = False,
+    progress: Callable[[str, str], None] | None = None,
+) -> Tilings:
     """The `best` cheapest legal tilings with their certificate, or why there is none.
 
     pareto: also all tilings that no other beats in time, VMEM and padding at once.  compiling: also ask the real TPU
-    compiler about the best; what it refuses is left out, and the next best takes its place.
+    compiler until it takes `compiler_stage.ASKED` at the least, whose estimates say which of these are the best; what
+    it refuses is left out, and the next best takes its place. progress: as of `compiler_stage.reports`.
     Where it cannot be asked the answer is unknown. Raises LayoutError where the kernel's body cannot be traced.
     """
     small, removed = presolve(problem, kernel_target(problem.target, problem.compiler))
     legal = Checker(small, effort=effort)
-    refused: dict[tuple[int, ...], tuple[Candidate, str]] = {}
-    compiled: tuple[Compiled, ...] | None = () if compiling else None
+    refused: dict[tuple[int, ...], str] = {}
+    if compiling:
+        searched = _compiled(small, legal, refused, best, effort, progress)
+    else:
+        searched = Tilings(small, problem.count(), removed, search(small, legal, best, effort))
+    searched = replace(searched, asked=problem.count(), removed=removed, best=best)
+    made = searched.progress
 
     def allowed(values: Mapping[str, int]) -> str:
-        return refusing(refused, values) or legal(values)
+        return refused.get(tuple(values.values())) or legal(values)
 
-    while True:
-        progress = search(small, allowed, best, effort)
-        if not compiling or not progress.found:
-            break
-        compiled = asked(small, progress.found, compiled or ())
-        new = {tuple(one.values.values()): (one, c.refused) for one, c in zip(progress.found, compiled, strict=True)}
-        new = {key: pair for key, pair in new.items() if pair[1]}
-        refused |= new
-        if not new or len(refused) >= 8 * best * effort:
-            break
-    if small.count() and progress.refused[DIVIDES] == small.count():
+    if small.count() and made.refused[DIVIDES] == small.count():
         raise LayoutError(f"{DIVIDES}, whatever the candidate", file=problem.source)
-    refusals = tuple(refused.values())
-    if not progress.found:
-        why = None if refusals or not progress.complete else conflict(problem, effort)
+    if not made.found:
+        why = None if refused or not made.complete else conflict(problem, effort)
         # no cost is too high: every piece of the space is shown to hold nothing legal
         nothing = None
-        if progress.complete and small.count():
-            nothing = certify(small, EVERYTHING, allowed, most=0, cuts=progress.cuts)
-        return Tilings(small, problem.count(), removed, progress, nothing, why, compiled=compiled, refusals=refusals)
-    listed = [one.values for one in progress.found]
-    certificate = certify(small, progress.found[-1].cost, allowed, cuts=progress.cuts, listed=listed)
-    answers = [None] * len(listed) if compiled is None else [answer_of(one) for one in compiled]
-    findings = tuple(legal.findings(values, said) for values, said in zip(listed, answers, strict=True))
+        if made.complete and small.count() and not searched.given_up:
+            nothing = certify(small, EVERYTHING, allowed, most=0, cuts=made.cuts)
+        return replace(searched, certificate=nothing, conflict=why)
+    listed = [one.values for one in made.found]
+    certificate = certify(small, made.found[-1].cost, allowed, cuts=made.cuts, listed=listed)
+    findings = tuple(legal.findings(values, said) for values, said in zip(listed, _answers(searched), strict=True))
     front = front_of(small, allowed, effort) if pareto else None
-    return Tilings(small, problem.count(), removed, progress, certificate, None, findings, front, compiled, refusals)
+    return replace(searched, certificate=certificate, findings=findings, front=front)
+
+
+def _compiled(
+    problem: Problem,
+    legal: Legal,
+    refused: dict[tuple[int, ...], str],
+    best: int,
+    effort: int,
+    progress: Callable[[str, str], None] | None,
+) -> Tilings:
+    """The cheapest that the compiler takes, as many as are asked for; into `refused` goes why others are passed by."""
+    from layoutproof.tilings.compiled import asked, placed
+    from layoutproof.tilings.compiler_stage import ASKED, PATIENCE
+    from layoutproof.tilings.neighbours import Neighbours
+
+    def allowed(values: Mapping[str, int]) -> str:
+        return refused.get(tuple(values.values())) or legal(values)
+
+    many = best if problem.body is None else max(best, ASKED)
+    told: dict[tuple[int, ...], Told] = {}
+    refusals: list[tuple[Candidate, str]] = []
+    unanswered: list[tuple[Candidate, str]] = []
+    learned = Neighbours()
+    asking: dict[str, Any] = {} if progress is None else {"progress": progress}
+    while True:
+        made = search(problem, allowed, many, effort)
+        said = asked(problem, made.found, tuple(told.values()), learned=learned, **asking)
+        told |= {tuple(one.values.values()): one for one in said}
+        new = [(one, of) for one, of in zip(made.found, said, strict=True) if of.report and (of.refused or of.unknown)]
+        for one, of in new:
+            (refusals if of.refused else unanswered).append((one, of.refused or of.unknown))
+            refused[tuple(one.values.values())] = f"the compiler: {of.refused or of.unknown}"
+        given_up = bool(new) and len(refused) >= PATIENCE * best * effort
+        if given_up:
+            kept = [(one, of) for one, of in zip(made.found, said, strict=True) if (one, of) not in new]
+            made.found, said = [one for one, _ in kept], tuple(of for _, of in kept)
+        if given_up or not new:
+            break
+    return Tilings(
+        problem,
+        problem.count(),
+        (),
+        made,
+        compiled=placed(problem, said),
+        refusals=tuple(refusals),
+        unanswered=tuple(unanswered),
+        told=tuple(of.report for of in told.values() if of.report),
+        given_up=given_up,
+    )
+
+
+def _answers(searched: Tilings) -> Sequence[Sequence[CompilerAnswer]]:
+    """What the compiler said of each of what was found, for each shape; () of those that it was not asked about."""
+    if searched.compiled is None:
+        return [()] * len(searched.progress.found)
+    from layoutproof.tilings.compiled import answers_of
+
+    return [answers_of(one) for one in searched.compiled]
 
 
 def uncounted(problem: Problem) -> tuple[str, ...]:

@@ -18,17 +18,12 @@ from layoutproof.tilings.tilings_text import compiler_said
 
 def as_json(answer: Tilings) -> dict[str, Any]:
     """The whole answer. Times and costs in picoseconds (a cost of the user's own in its own unit), sizes in bytes."""
-    problem, progress = answer.problem, answer.progress
-    best, over = [], answer.partials()
-    for k, one in enumerate(progress.found):
-        row: dict[str, Any] = {**candidate_json(problem, one), "findings": _findings(answer.findings[k])}
+    problem, progress, shown = answer.problem, answer.progress, answer.shown()
+    best, over = [], shown.partials()
+    for k, one in enumerate(shown.progress.found):
+        row: dict[str, Any] = {**candidate_json(problem, one), "findings": _findings(shown.findings[k])}
         row["partial_blocks"] = partial_json(over[k])
-        if answer.compiled:
-            said = answer.compiled[k]
-            row["compiler"] = {
-                "accepted": said.accepted, "said": said.word, "message": said.refused or said.unknown
-            }  # fmt: skip
-        best.append(row)
+        best.append({**row, **_compiled(shown, k)})
     found: dict[str, Any] = {
         "subject": problem.name,
         "target": problem.target,
@@ -64,11 +59,29 @@ def as_json(answer: Tilings) -> dict[str, Any]:
             "reason": answer.front.unknown,
         }
     if answer.compiled is not None:
-        asked = any(one.asked for one in answer.compiled)
-        found["compiler"] = {"asked": asked, "said": compiler_said(answer.compiled)}
+        from layoutproof.tilings.compiler_stage import tally
+
+        said = compiler_said(answer)
+        found["compiler"] = {"asked": bool(answer.told), "said": said, "candidates": tally(answer.told)}
     if answer.refusals:
         found["refused_by_compiler"] = [{"values": dict(one.values), "message": m} for one, m in answer.refusals]
     return document(answer.verdict.exit_code, found)
+
+
+def _compiled(shown: Tilings, k: int) -> dict[str, Any]:
+    """What the compiler says of one row; exact_vmem is that of the shape that takes most."""
+    if not shown.compiled:
+        return {}
+    from layoutproof.tilings.compiler_stage import no_estimate, vmem
+
+    told = shown.compiled[k]
+    place = told.place
+    return {
+        "compiler": {"accepted": told.accepted, "said": told.word, "message": told.refused or told.unknown},
+        "exact_vmem": None if told.stand_in else vmem(told.report),
+        "estimate": None if place is None else {"rank": place.rank, "tied": place.tied, "cycles": place.cycles},
+        "no_estimate": no_estimate(told.report) if told.report and place is None and not told.stand_in else "",
+    }
 
 
 def candidate_json(problem: Problem, one: Candidate) -> dict[str, Any]:

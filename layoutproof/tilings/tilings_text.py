@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from layoutproof.compiler.libtpu import version
 from layoutproof.core.errors import shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.tilings.branch import Candidate
-from layoutproof.tilings.compiled import Compiled
+from layoutproof.tilings.compiled_text import BODY_RAISED, rows_named, stage_lines
 from layoutproof.tilings.legal import Partial
 from layoutproof.tilings.machines import sources
 from layoutproof.tilings.problem import UNDECIDED, Problem
 from layoutproof.tilings.solve import Tilings
 
+if TYPE_CHECKING:
+    from layoutproof.tilings.compiled import Told
+
 REASONS = 6
-"""Reasons of one kind that are shown, and rows that are named."""
+"""Reasons of one kind that are shown."""
 
 
 FOOTER = "by the model, nothing was measured; --why says it with its sources, what was left out and refused"
@@ -30,12 +34,13 @@ def text(answer: Tilings, why: bool = True) -> str:
 
     why: also the model with its sources, which properties were proved, and what was left out or refused.
     """
-    problem = answer.problem
+    problem, shown = answer.problem, answer.shown()
     compiler = f", compiler {problem.compiler}" if problem.compiler else ""
     lines = [f"{problem.name}, {problem.target}{compiler}: {answer.asked} candidates"]
-    if answer.progress.found:
-        lines += ["", *table(problem, answer.progress.found, answer.compiled, masks(answer)), ""]
-        lines += _proved(answer) if why else [*partial_notes(masks(answer)), *_notes(answer, unasked=False)]
+    if shown.progress.found:
+        lines += ["", *table(problem, shown.progress.found, shown.compiled, masks(shown)), ""]
+        lines += _stage(shown)
+        lines += _proved(shown) if why else [*partial_notes(masks(shown)), *_notes(shown, unasked=False)]
     if answer.front is not None:
         lines += ["", f"pareto front: no other is as good in {_cost_name(problem)}, VMEM and padding at once"]
         most = WITHIN * answer.front.found[0].cost if answer.front.found else 0
@@ -50,16 +55,16 @@ def text(answer: Tilings, why: bool = True) -> str:
     if not why:
         # the compiler's refusals are an answer, and so is what it was not asked
         lines += _refusals(answer)
-        lines += [_line("compiler", compiler_said(answer.compiled))] if answer.compiled is not None else []
+        lines += [_line("compiler", compiler_said(answer))] if answer.compiled is not None else []
         return "\n".join([*lines, _line("time", FOOTER)])
     lines += _left_out(answer)
-    return "\n".join([*lines, "", *model(problem, answer.compiled)])
+    return "\n".join([*lines, "", *model(problem, None if answer.compiled is None else compiler_said(answer))])
 
 
 def table(
     problem: Problem,
     found: Sequence[Candidate],
-    compiled: Sequence[Compiled] | None = None,
+    compiled: Sequence[Told] | None = None,
     masks: Sequence[Sequence[Partial]] = (),
 ) -> list[str]:
     """The candidates in columns, one row per shape, with all of the model's figures.
@@ -72,6 +77,10 @@ def table(
     head += ["shape"] if len(problem.shapes) > 1 else []
     head += ["time", "limit", "HBM bytes", "flop/byte", "steps", "VMEM", "padding"]
     head += ["to mask"] if any(masks) else []
+    exact = [_exact(told, len(problem.shapes)) for told in compiled or ()]
+    held, ranked = any(map(any, exact)), any(told.place for told in compiled or ())
+    head += ["exact VMEM"] if held else []
+    head += ["cycles", "rank"] if ranked else []
     head += ["compiler"] if compiled else []
     rows = [head]
     for rank, one in enumerate(found):
@@ -84,11 +93,34 @@ def table(
             cells += figures_cells(problem, row)
             if any(masks):
                 cells.append(", ".join(f"{m.operand}[{m.dimension}]" for m in masks[rank]) if first else "")
+            cells += [exact[rank][k]] if held else []
+            if ranked and compiled:
+                place = compiled[rank].place if first else None
+                cells += (
+                    ["", ""] if place is None else [str(place.cycles), f"{place.rank}{' tie' if place.tied else ''}"]
+                )
             if compiled:
                 cells.append(compiled[rank].word if first else "")
             rows.append(cells)
     widths = [max(len(row[c]) for row in rows) for c in range(len(head))]
     return ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _exact(told: Told, shapes: int) -> list[str]:
+    """The VMEM that the compiler says of each shape of a candidate."""
+    exact = [mebibytes(of.vmem.total) if of.vmem and not told.stand_in else "" for of in told.report]
+    return exact or [""] * shapes
+
+
+def _stage(shown: Tilings) -> list[str]:
+    """What the compiler was asked, and what its estimates compare."""
+    if not shown.compiled:
+        return []
+    from layoutproof.tilings.compiled import weighed
+
+    reports = [told.report for told in shown.compiled if not told.stand_in]
+    lines = stage_lines(reports, shown.told, shown.problem.target, weighed(shown.problem))
+    return [_line(word, said) for word, said in lines]
 
 
 def figures_cells(problem: Problem, row: Mapping[str, int]) -> list[str]:
@@ -114,13 +146,17 @@ def certificate(answer: Tilings, why: bool = True) -> list[str]:
         if progress.bound is not None:
             lines.append(_line("bound", f"what is left costs no less than {cost_text(problem, progress.bound)}"))
         return lines
+    if not progress.found and answer.uncompiled:
+        return [_line("unknown", answer.uncompiled)]
     if not progress.found:
         return [*_none(answer), *(_because(progress.refused) if why else [])]
     unknown = [_line("unknown", answer.uncompiled)] if answer.uncompiled else []
     if found is None:
         return unknown
     dearest = cost_text(problem, progress.found[-1].cost)
-    what = f"nothing outside of the table that the rules allow costs less than {dearest}"
+    many = len(progress.found)
+    whole = "the table" if answer.best is None or many <= answer.best else f"the {many} that the compiler takes"
+    what = f"nothing outside of {whole} that the rules allow costs less than {dearest}"
     if found.kind == "enumerated":
         who = f"all {found.covered} candidates enumerated"
     elif found.kind == "bounds":
@@ -140,8 +176,8 @@ def masks(answer: Tilings) -> list[tuple[Partial, ...]]:
     return [tuple(p for p in found if p.reduced) for found in answer.partials()]
 
 
-def model(problem: Problem, compiled: Sequence[Compiled] | None = None) -> list[str]:
-    """The cost model and where its constants come from."""
+def model(problem: Problem, compiler: str | None = None) -> list[str]:
+    """The cost model and where its constants come from. compiler: what was asked of it, None = nothing."""
     cost = "time" if problem.cost is None else str(problem.cost)
     several = f", the {'worst' if problem.worst else 'sum'} over {len(problem.shapes)} shapes"
     lines = [
@@ -154,8 +190,8 @@ def model(problem: Problem, compiled: Sequence[Compiled] | None = None) -> list[
         _line("headroom", f"{problem.headroom.percent}% of VMEM is kept free for that; {problem.headroom.source}"),
     ]  # fmt: skip
     lines += [_line("source", source) for source in sources(problem.machine, problem.overhead_given)]
-    if compiled is not None:
-        lines.append(_line("compiler", compiler_said(compiled)))
+    if compiler is not None:
+        lines.append(_line("compiler", compiler))
     if problem.flops is None:
         lines.append(_line("flops", "not stated in the file, so compute never limits"))
     if any(one.looked_up for one in problem.model.traffic):
@@ -163,13 +199,12 @@ def model(problem: Problem, compiled: Sequence[Compiled] | None = None) -> list[
     return lines
 
 
-def compiler_said(compiled: Sequence[Compiled]) -> str:
+def compiler_said(answer: Tilings) -> str:
     """Which compiler was asked what, or why it was not."""
-    if not compiled:
-        return "not asked: there is nothing to compile"
-    if not all(one.asked for one in compiled):
-        return f"not asked: {next(one.unknown for one in compiled if not one.asked)}"
-    if any(one.stand_in for one in compiled):
+    unasked = next((one.unasked for one in answer.compiled or () if not one.report), "")
+    if unasked or not answer.told:
+        return f"not asked: {unasked or 'there is nothing to compile'}"
+    if answer.problem.body is None:
         return f"{version()}, ahead of time, windows and scratch only: a stand-in that writes zeros, not the kernel"
     return f"{version()}, ahead of time, with the kernel's own body"
 
@@ -238,16 +273,6 @@ def _notes(answer: Tilings, unasked: bool = True) -> list[str]:
     ]
 
 
-def rows_named(ranks: Sequence[int]) -> str:
-    """Rows of the table by their numbers, for people."""
-    if len(ranks) == 1:
-        return f"row {ranks[0]}"
-    if list(ranks) == list(range(ranks[0], ranks[-1] + 1)) and len(ranks) > 2:
-        return f"rows {ranks[0]} to {ranks[-1]}"
-    more = f" and {len(ranks) - REASONS} more" if len(ranks) > REASONS else ""
-    return f"rows {', '.join(map(str, ranks[:REASONS]))}{more}"
-
-
 def _none(answer: Tilings) -> list[str]:
     why = answer.conflict
     lines = [_line("none", f"no candidate of {answer.asked} is feasible")]
@@ -289,9 +314,14 @@ def _refusals(answer: Tilings) -> list[str]:
     lines = []
     for refused, message in answer.refusals[:REASONS]:
         chosen = ", ".join(f"{n}={v}" for n, v in refused.values.items())
-        lines.append(_line("refused", f"{chosen} by the compiler: {shorten(message, 300)}"))
+        who = "" if message.startswith(BODY_RAISED) else "by the compiler: "
+        lines.append(_line("refused", f"{chosen} {who}{shorten(message, 300)}"))
     more = len(answer.refusals) - REASONS
-    return lines + ([_line("", f"and {more} more")] if more > 0 else [])
+    lines += [_line("", f"and {more} more")] if more > 0 else []
+    for one, why in answer.unanswered[:REASONS]:
+        chosen = ", ".join(f"{n}={v}" for n, v in one.values.items())
+        lines.append(_line("unknown", f"{chosen} by the compiler: {shorten(why, 300)}"))
+    return lines
 
 
 def _because(refused: Mapping[str, int], what: str = "refused") -> list[str]:

@@ -27,7 +27,7 @@ from layoutproof.kernel.kernel import Kernel, KernelTarget, Unmodelled
 from layoutproof.pallas.judge import BODY, GRID, about_body, in_order, judge, kernel_target
 from layoutproof.tilings.alike import Candidates, Contradicted, Kernels, same
 from layoutproof.tilings.branch import DIVIDES
-from layoutproof.tilings.compiler_stage import Report, accepted, words
+from layoutproof.tilings.compiler_stage import PATIENCE, Report, accepted, words
 from layoutproof.tilings.cost import FIGURES, CostModel
 from layoutproof.tilings.legal import PARTIAL, against
 from layoutproof.tilings.machines import Headroom, machine
@@ -109,6 +109,7 @@ class TracedFound:
     alike: what the function says to every candidate, where it refuses all of them in the same words.
     unasked: why the compiler, which should have been asked, was not.
     traced: how many candidates were traced; the others decide as one of them does.  ways: how many ways to decide.
+    told: what the compiler says of each candidate that was put to it.
     """
 
     count: int = 0
@@ -122,6 +123,7 @@ class TracedFound:
     unasked: str = ""
     traced: int = 0
     ways: int = 0
+    told: list[Report] = field(default_factory=list)
 
     @property
     def unknown(self) -> str:
@@ -196,6 +198,10 @@ def _searched(
             waiting = []
         if len(result.found) == best:
             break
+        if len(result.told) - len(result.found) >= PATIENCE * best * effort:
+            said = f"the compiler was asked about {len(result.told)} candidates and took {len(result.found)}"
+            result.unasked = f"{said}; a larger effort asks on"
+            break
     result.traced, result.ways = candidates.traced, candidates.ways
     alike = next(iter(result.refused), "")
     if (alike.startswith(FUNCTION) or alike.endswith(DIVIDES)) and result.refused[alike] == result.count:
@@ -263,6 +269,7 @@ def _confirmed(problem: TracedProblem, waiting: Sequence[Traced], result: Traced
     for one, report in zip(waiting, reports, strict=False):
         if len(result.found) == best:
             return
+        result.told.append(report)
         if accepted(report):
             result.found.append(replace(one, compiled=report))
         else:

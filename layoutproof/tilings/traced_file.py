@@ -23,9 +23,9 @@ from layoutproof.specs.validation import read_as
 from layoutproof.tilings.alike import Kernels
 from layoutproof.tilings.compiler_stage import ASKED, Report, reports
 from layoutproof.tilings.document import at, beside
+from layoutproof.tilings.neighbours import Neighbours
 from layoutproof.tilings.search_model import TraceSearch
 from layoutproof.tilings.traced import FUNCTION, Confirm, Traced, TracedProblem, search_traced
-from layoutproof.tilings.traced_compile import passed
 from layoutproof.tilings.traced_text import TracedAnswer
 
 _NAME = re.compile(r"\b[A-Za-z_]\w*\b")
@@ -55,8 +55,10 @@ def answer(
     Raises LayoutError where the function refuses all candidates in the same words.
     """
     problem = replace(problem, confirmed=confirm or problem.confirmed)
-    if progress is not None and problem.confirm is not None:
-        problem = replace(problem, confirm=partial(problem.confirm, progress=progress))
+    if problem.confirm is not None:
+        # one search learns from all that it asks
+        asking = {} if progress is None else {"progress": progress}
+        problem = replace(problem, confirm=partial(problem.confirm, learned=Neighbours(), **asking))
     result = search_traced(problem, max(best, ASKED) if confirm else best, effort)
     if result.alike:
         # whatever the block sizes: a wrong call, and no answer about block sizes
@@ -116,10 +118,8 @@ def _calls(said: TraceSearch, root: Node, file: str) -> tuple[Callable[[Mapping[
         ]
         return calls_of(place, args, filled, target=said.target, assume=told)
 
-    def compiles(
-        candidates: Sequence[Traced], enough: int, progress: Callable[[str, str], None] = lambda title, what: None
-    ) -> Sequence[Report]:
-        return reports([partial(questions, one) for one in candidates], enough, progress)
+    def compiles(candidates: Sequence[Traced], enough: int, **asking: Any) -> Sequence[Report]:
+        return reports([partial(questions, one) for one in candidates], enough, **asking)
 
     def questions(one: Traced) -> list[Asked]:
         filled = {name: passed(value) for name, value in named(one.values).items()}
@@ -127,6 +127,18 @@ def _calls(said: TraceSearch, root: Node, file: str) -> tuple[Callable[[Mapping[
         return [asked(place, args, filled, kernel, k, said.target) for k, kernel in calls]
 
     return kernels, compiles
+
+
+def passed(value: object) -> object:
+    """A keyword argument: an array's shape, or a Python literal; other texts stay texts."""
+    from layoutproof.pallas.from_jax.user import argument
+
+    if not isinstance(value, str):
+        return value
+    try:
+        return argument(value)
+    except LayoutError:
+        return value
 
 
 def _filled(value: object, values: Mapping[str, Any]) -> object:

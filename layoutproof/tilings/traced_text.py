@@ -8,12 +8,13 @@ from layoutproof.compiler.libtpu import version
 from layoutproof.core.document import document
 from layoutproof.core.errors import shorten
 from layoutproof.core.result import Verdict
-from layoutproof.tilings.compiler_stage import TIE, compared_by, no_estimate, order, vmem
+from layoutproof.tilings.compiled_text import stage_lines
+from layoutproof.tilings.compiler_stage import no_estimate, order, tally, vmem
 from layoutproof.tilings.legal import Partial, partials_of
 from layoutproof.tilings.machines import machine, sources
 from layoutproof.tilings.tilings_json import partial_json
-from layoutproof.tilings.tilings_text import FOOTER, partial_notes, rows_named
-from layoutproof.tilings.traced import COMPILER, Traced, TracedFound, TracedProblem
+from layoutproof.tilings.tilings_text import FOOTER, partial_notes
+from layoutproof.tilings.traced import Traced, TracedFound, TracedProblem
 
 BODY = "VMEM is that of windows and scratch; what a kernel's body holds besides is not counted, nor is its time"
 CONFIRMED = "{} compiled what was found, and refused what it says; nothing was measured on a chip"
@@ -89,39 +90,27 @@ class TracedAnswer:
     def _compilers_order(self) -> list[str]:
         """How what is shown stands by the compiler's estimates, and what has none; [] where it was not asked."""
         found, rows = self.result.found, self.rows
-        if not any(one.compiled for one in found):
-            return []
         ranks = {id(found[place.at]): place for place in order([one.compiled for one in found])}
-        lines = [f"  compiled  {len(found)} of the {self._compiled()} that cost least by the model are accepted"]
-        if ranks:
-            lines.append(f"  estimate  {compared_by(self.problem.target)}; within {TIE} % is a tie")
-        for row, one in enumerate(rows, 1):
-            place = ranks.get(id(one))
-            if place is not None:
-                tied = " tie" if place.tied else ""
-                lines.append(f"            {place.rank}{tied}  row {row}, {place.cycles} cycles")
-        why: dict[str, list[int]] = {}
-        for row, one in enumerate(rows, 1):
-            if id(one) not in ranks:
-                why.setdefault(shorten(no_estimate(one.compiled), 160), []).append(row)
-        return [*lines, *(f"            no estimate  {rows_named(each)}: {reason}" for reason, each in why.items())]
-
-    def _compiled(self) -> int:
-        """How many candidates the compiler answered."""
-        refused = sum(n for why, n in self.result.refused.items() if why.startswith(COMPILER))
-        return (
-            len(self.result.found)
-            + refused
-            + sum(n for why, n in self.result.undecided.items() if why.startswith(COMPILER))
-        )
+        lines = []
+        for word, said in stage_lines([one.compiled for one in rows], self.result.told, self.problem.target):
+            lines.append(f"  {word}  {said}")
+            for row, one in enumerate(rows if word == "estimate" else [], 1):
+                place = ranks.get(id(one))
+                if place is not None:
+                    tied = " tie" if place.tied else ""
+                    lines.append(f"            {place.rank}{tied}  row {row}, {place.cycles} cycles")
+        return lines
 
     def _proof(self) -> str:
         result = self.result
         if not result.found:
             return f"  none  each of the {result.count} candidates is refused for what stands above"
         last = [one.values for one in result.ranked].index(result.found[-1].values)
-        before = last + 1 - len(result.found)
+        # whoever is unknown and may cost less than the first makes the whole answer unknown
+        unknown = result.undecided.total()
+        before = last + 1 - len(result.found) - unknown
         illegal = f"{before} that cost no more than the last of these are shown illegal, " if before else ""
+        illegal += f"{unknown} that cost no less than the first are unknown, " if unknown else ""
         return f"  certificate  enumerated: all {result.count} candidates; {illegal}no other costs less"
 
     def as_json(self) -> dict[str, object]:
@@ -154,7 +143,7 @@ class TracedAnswer:
             "refused": dict(result.refused),
             "unknown": dict(result.undecided),
             "certificate": {"kind": kind, "covered": result.looked_at, "of": result.count, "reason": result.unknown},
-            "compiler": {"asked": self._asked, "said": self._compiler()},
+            "compiler": {"asked": self._asked, "said": self._compiler(), "candidates": tally(result.told)},
             "notes": list(self.said()),
         }
         return document(self.verdict.exit_code, body)

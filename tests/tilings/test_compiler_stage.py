@@ -107,7 +107,7 @@ def asked_with(estimates: Sequence[int | None], monkeypatch: pytest.MonkeyPatch,
     from layoutproof.specs.positions import read_yaml
     from layoutproof.tilings.traced_file import answer, read
 
-    def said(candidates: Sequence[object], enough: int, progress: object) -> list[tuple[Compiled, ...]]:
+    def said(candidates: Sequence[object], enough: int, **asking: object) -> list[tuple[Compiled, ...]]:
         return [of(many) for many in estimates[: min(enough, len(candidates))]]
 
     monkeypatch.setattr("layoutproof.tilings.traced_file.reports", said)

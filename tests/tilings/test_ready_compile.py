@@ -35,6 +35,6 @@ def test_the_compiler_accepts_the_best(name: str, target: str) -> None:
     assert problem.body is not None
     answer = solve(problem, best=BEST)
     assert answer.unknown == ""
-    said = asked(answer.problem, answer.progress.found)
+    said = asked(answer.problem, answer.progress.found, estimate=False)
     assert [(one.refused, one.unknown) for one in said] == [("", "")] * len(said)
     assert said

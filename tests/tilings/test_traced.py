@@ -6,7 +6,6 @@ import itertools
 import json
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.mosaic.ask import Asked
 from layoutproof.pallas.compiled import Compiled
 from layoutproof.specs.positions import read_yaml
-from layoutproof.tilings import traced, traced_compile, traced_file
+from layoutproof.tilings import traced, traced_file
 from layoutproof.tilings.branch import candidate
 from layoutproof.tilings.compiler_stage import Report
 from layoutproof.tilings.machines import STEP_OVERHEAD
@@ -172,7 +171,7 @@ def test_a_budget_that_ends_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("ends", [None, "", "no room", "missing"])
 def test_the_compiler_has_the_last_word(ends: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    def says(candidates: Sequence[Callable[[], Sequence[Asked]]], enough: int, progress: object) -> list[Report]:
+    def says(candidates: Sequence[Callable[[], Sequence[Asked]]], enough: int, **asking: object) -> list[Report]:
         assert enough == 1
         if ends == "missing":
             raise Undecided("the TPU compiler cannot be asked")
@@ -254,34 +253,6 @@ def test_splash_attention_asks_the_compiler() -> None:
     answered = answer(read(read_yaml(narrow), (SPECS / "traced_splash.yaml").as_posix()), best=1)
     assert answered.result.found[0].values == {"block_q": 256, "block_kv": 256, "block_kv_compute": 256}
     assert answered.verdict is (Verdict.UNKNOWN if compiler.available() else Verdict.PROVED)
-
-
-ABORTS = """
-import os, time
-from layoutproof.compiler.serve import serve
-def answer(request, tell):
-    rows = request["kwargs"]["rows"]
-    if rows in (2, 3):
-        os.write(2, b"F1122 10:00:00.000 1 x.cc:9] Check failed: rows\\n")
-        os.abort()
-    return "no" if rows == 1 else ""
-serve(answer)
-"""
-
-
-def test_a_candidate_that_ends_the_compiler_answers_for_nobody_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What it died of is said; and where enough candidates are taken, the others are not asked."""
-    (tmp_path / "aborts.py").write_text(ABORTS)
-    monkeypatch.setattr(traced_compile, "CHILD", replace(traced_compile.CHILD, program=tmp_path / "aborts.py"))
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
-    candidates = [{"rows": k} for k in range(5)]
-    found = traced_compile.refused("m:f", [], candidates, "v5e")
-    assert [answer.value for answer in found] == ["", "no", None, None, ""]
-    died = "the TPU compiler ended by SIGABRT on it (it gave up by itself): x.cc:9] Check failed: rows"
-    assert [answer.problem for answer in found] == ["", "", died, died, ""]
-    assert [a.value for a in traced_compile.refused("m:f", [], candidates[::-1], "v5e", enough=1)] == [""]
 
 
 @pytest.mark.parametrize(
