@@ -27,7 +27,7 @@ from layoutproof.core.term import Term, fixed
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.kernel.obligation import Obligation, undecided
 from layoutproof.kernel.read_consistency import consistent_reads, range_of
-from layoutproof.kernel.relations import cases
+from layoutproof.kernel.relations import cases, range_at, ranged
 from layoutproof.kernel.scalar_memory import every_table
 
 LONGEST_LOOP = 1 << 31
@@ -76,7 +76,8 @@ def asked(
     related = cases(kernel.relations, [read for read in reads if read.args[0].args[0] not in body.loads])
     alone = None
     if related:
-        unrelated = replace(kernel, relations=())
+        # ranges of single reads are no conditions, and cost nothing
+        unrelated = replace(kernel, relations=tuple(each for each in kernel.relations if ranged(each, reads)))
         alone = asked(unrelated, body, violation, loops, elements, explain, extra, programs).claim
         names, reads, keys, facts = closure(body, [*wanted, *related], loops={loop.name for loop in loops})
     programs = {"program": kernel.grid_names} if programs is None else programs
@@ -150,7 +151,9 @@ class Values:
         self._keys = tuple(map(keys.of, self.reads))
         made: dict[str, Table] = {}
         self.tables = tuple(table_of(kernel, body, read, made) for read in reads)
-        self.ranges = tuple(range_of(table) for table in self.tables)
+        self.ranges = tuple(
+            range_at(kernel, table, read.args[1:]) for table, read in zip(self.tables, reads, strict=True)
+        )
         extents = [high - low for low, high in self.ranges] + [u.high - u.low for u in unknowns]
         labels = [*(f"read{k}" for k in range(len(self.reads))), *(u.name for u in unknowns)]
         self.space = Space(tuple(labels), tuple(extents))

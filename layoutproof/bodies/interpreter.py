@@ -358,7 +358,7 @@ def _read(
     arguments: Sequence[Any] | None,
     version: str,
 ) -> Body:
-    tables = {r.name: view for r in references if r.memory == "smem" and (view := _of_table(kernel, r)) is not None}
+    tables = {r.name: view for r in references if (view := _of_table(kernel, r)) is not None}
 
     whole = frozenset(r.name for r in references if _is_whole(kernel, r))
 
@@ -400,13 +400,15 @@ def _read(
 def _of_table(kernel: Kernel, reference: Reference) -> View | None:
     """An argument as a view of the table whose entries it shows; None where it shows none.
 
-    It is a scalar-prefetch operand, a block of an input in scalar memory, or any one block that all programs see.
+    It is a scalar-prefetch operand, a block of an input of integers (`scalar_memory.is_table`), or any one block in
+    scalar memory that all programs see.
     """
     if reference.role != "in":
         return View(reference) if reference.role == "prefetch" else None
     operand = kernel.operands[reference.position]
     if not is_table(kernel, operand):
-        return View(reference) if all(term.op == "int" for term in operand.terms()) else None
+        seen_alike = reference.memory == "smem" and all(term.op == "int" for term in operand.terms())
+        return View(reference) if seen_alike else None
     if tuple(operand.block[k].size for k in seen(operand)) != reference.dims:
         return None
     slices = tuple(

@@ -122,16 +122,30 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Bound:
+    """Numbers between which a part of a table lies, `0 <= t[:, 2] < 8`: low <= value < high, None = nothing said.
+
+    table: its name.  at: per dimension, from where to where the part reaches; None = all of it.
+    """
+
+    table: str
+    at: tuple[tuple[int, int] | None, ...]
+    low: int | None = None
+    high: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Relation:
-    """What holds of entries of tables together, `t[i] <= t[i + 1]`, or of the call's sizes alone.
+    """What holds of entries of tables together, `t[i] <= t[i + 1]`, of a part of one, or of the call's sizes alone.
 
     text: as the user wrote it.  condition: over reads, size symbols and `names`; true where an index is outside of its
-    table.  names: that stand for every index.
+    table.  names: that stand for every index.  bound: where it says no more than that.
     """
 
     text: str
     condition: Term
     names: tuple[str, ...] = ()
+    bound: Bound | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,7 +214,7 @@ class Kernel:
     semantics: one of SEMANTICS per grid dimension.  vmapped: grid dimensions that `vmap` added (always parallel).
     aliases: (position among the inputs, position among the outputs) that share a buffer; a table's is negative.
     tables: scalar-prefetch operands.  scratch: other memory.  vmem_limit: bytes the call asks for, None = the default.
-    scalars: of inputs in scalar memory, those of which something is assumed, as tables of the same names.
+    scalars: of inputs that are tables, those of which something is assumed, as tables of the same names.
     pipeline: "pallas_call" or "emit_pipeline".  platform: "tpu", "triton" or "mosaic_gpu".
     runtime: size symbols that stand for numbers of the running program (dynamic grids), of which nothing is said;
     others are meant for all values.

@@ -1,28 +1,36 @@
 """What is assumed of entries of tables together: `t[i] <= u[i + 1] if i + 1 < grid1`, for every i.
 
-A name that is no size of the call stands for every index. Nothing is said where an index is outside of its table. The
-engines have no "for every": a claim gets the cases that speak of what it reads, one for each way in which a read of the
-claim is one of the relation, `t[k]` as `t[i]` with i = k and as `t[i + 1]` with i = k - 1. That is less than is
-assumed, so what is proved with them is proved.
+A name that is no size of the call stands for every index, and so does `:`, of some of them `2:8`. Nothing is said where
+an index is outside of its table. The engines have no "for every": a claim gets the cases that speak of what it reads,
+one for each way in which a read of the claim is one of the relation, `t[k]` as `t[i]` with i = k and as `t[i + 1]` with
+i = k - 1. That is less than is assumed, so what is proved with them is proved.
+
+Numbers between which a part of a table lies, `0 <= t[:, 2] < 8`, are a range of what is read there (`range_at`), and no
+case.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import islice, product
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_condition
+from layoutproof.core.size import Extent
 from layoutproof.core.term import Term, fixed, reads
-from layoutproof.kernel.kernel import Kernel, Relation, Table
+from layoutproof.kernel.kernel import Bound, Kernel, Relation, Table
+from layoutproof.kernel.read_consistency import range_of
 from layoutproof.kernel.scalar_memory import every_table
 
 MOST_CASES = 64
 """Cases of one relation that a claim gets."""
 _OF_ARGUMENT = re.compile(r"\b([^\W\d]\w*(?:\[\d+\]|\.\w+)+)(?=\s*\[)")
 """The name of an input in scalar memory, `args[1]` or `args[0].starts`, of which entries are read: `args[1][i]`."""
+_SLICED = re.compile(r"\[([^\[\]]*:[^\[\]]*)\]")
+_SLICE = re.compile(r"\s*(\d*)\s*:\s*(\d*)\s*")
 
 
 def parse_relation(text: str) -> Term:
@@ -32,6 +40,8 @@ def parse_relation(text: str) -> Term:
     'not i < 3 or t[i] <= t[i + 1]'
     >>> str(parse_relation("args[1][i] <= args[0].ends[i]"))
     'args[1][i] <= args[0].ends[i]'
+    >>> str(parse_relation("t[:, 2:4] < 8"))
+    'not (2 <= any1 and any1 < 4) or t[any0, any1] < 8'
     """
     written = {match[1]: "" for match in _OF_ARGUMENT.finditer(text)}
     for name in written:
@@ -41,15 +51,35 @@ def parse_relation(text: str) -> Term:
             plain += "_"
         written[name] = plain
     plainly = _OF_ARGUMENT.sub(lambda match: written[match[1]], text)
+    plainly, within = _unsliced(plainly, text)
     said, *guards = plainly.split(" if ")
     if len(guards) > 1:
         raise LayoutError(f"an assumption has one 'if', not {len(guards)}", text=text)
     condition = parse_condition(said.strip(), tables=True)
     if not reads((condition,)):
         raise LayoutError(f"{shorten(text, 60)!r} reads no table; a condition on sizes is said with where", text=text)
-    if guards:
-        condition = _or(Term("not", parse_condition(guards[0].strip(), tables=True)), condition)
+    guards = [" and ".join(within)] * bool(within) + guards
+    for guard in guards:
+        condition = _or(Term("not", parse_condition(guard.strip(), tables=True)), condition)
     return _renamed(condition, {plain: name for name, plain in written.items()}) if written else condition
+
+
+def _unsliced(plainly: str, text: str) -> tuple[str, list[str]]:
+    """A text with a name in the place of each slice of indices, and conditions that say which indices those are."""
+    fresh = (name for k in itertools.count() if (name := f"any{k}") not in plainly)
+    within: list[str] = []
+
+    def index(part: str) -> str:
+        if ":" not in part:
+            return part
+        ends = _SLICE.fullmatch(part)
+        if ends is None:
+            raise LayoutError(f"{part.strip()!r} is no part of a dimension; write 2:8, or : for all of it", text=text)
+        name = next(fresh)
+        within.extend([f"{ends[1]} <= {name}"] * bool(ends[1]) + [f"{name} < {ends[2]}"] * bool(ends[2]))
+        return name
+
+    return _SLICED.sub(lambda found: f"[{', '.join(map(index, found[1].split(',')))}]", plainly), within
 
 
 def _renamed(term: Term, names: Mapping[str, str]) -> Term:
@@ -88,7 +118,108 @@ def relation_of(kernel: Kernel, text: str) -> Relation | None:
         if name not in indices:
             have = f"its sizes are {', '.join(sorted(sizes))}" if sizes else "it has no sizes"
             raise LayoutError(f"{name} is neither an index of a table nor a size of the call; {have}", text=text)
-    return Relation(text.strip(), reduce(_or, [*outside, condition]), names)
+    return Relation(text.strip(), reduce(_or, [*outside, condition]), names, _bound(condition, tables, names))
+
+
+def _bound(condition: Term, tables: Mapping[str, Table], names: Collection[str]) -> Bound | None:
+    """The numbers between which a condition puts a part of one table; None where it says something else."""
+    ends: dict[str, tuple[int, int | None]] = dict.fromkeys(names, (0, None))
+    said = condition
+    while said.op == "or" and said.args[0].op == "not":
+        for part in _all_of(said.args[0].args[0]):
+            between = _between(part)
+            if between is None or between[0].op != "name" or between[0].args[0] not in ends:
+                return None
+            term, low, high = between
+            ends[term.args[0]] = _narrowed(ends[term.args[0]], low, high)
+        said = said.args[1]
+    found = [between for part in _all_of(said) if (between := _between(part)) is not None]
+    if len(found) < len(list(_all_of(said))) or len({str(of) for of, _, _ in found}) != 1 or found[0][0].op != "read":
+        return None
+    table, *at = found[0][0].args
+    if any(type(end) is not int for end in range_of(tables[table.args[0]])):
+        return None
+    used = [part.args[0] for part in at if part.op == "name"]
+    if any(part.op != "int" and part.op != "name" for part in at) or sorted(used) != sorted(ends):
+        return None
+    dims = fixed(tables[table.args[0]].dims)
+    places: list[tuple[int, int] | None] = []
+    for part, extent in zip(at, dims, strict=True):
+        if part.op == "int":
+            places.append((int(part.args[0]), int(part.args[0]) + 1))
+        elif ends[part.args[0]] == (0, None):
+            places.append(None)
+        else:
+            low, high = ends[part.args[0]]
+            if high is None and type(extent) is not int:
+                return None
+            places.append((low, int(extent) if high is None else high))
+    lows = [low for _, low, _ in found if low is not None]
+    highs = [high for _, _, high in found if high is not None]
+    return Bound(table.args[0], tuple(places), max(lows, default=None), min(highs, default=None))
+
+
+def _narrowed(ends: tuple[int, int | None], low: int | None, high: int | None) -> tuple[int, int | None]:
+    highs = [end for end in (ends[1], high) if end is not None]
+    return max(ends[0], 0 if low is None else low), min(highs, default=None)
+
+
+def _all_of(condition: Term) -> Iterator[Term]:
+    if condition.op == "and":
+        for part in condition.args:
+            yield from _all_of(part)
+    else:
+        yield condition
+
+
+def _between(condition: Term) -> tuple[Term, int | None, int | None] | None:
+    """What a comparison with a number bounds, from what number on, and below which: `2 <= x` is (x, 2, None)."""
+    if condition.op not in ("<", "<=", "=="):
+        return None
+    left, right = condition.args
+    more = condition.op == "<"
+    if left.op == "int" and right.op != "int":
+        return right, int(left.args[0]) + more, int(left.args[0]) + 1 if condition.op == "==" else None
+    if right.op == "int" and left.op != "int":
+        number = int(right.args[0])
+        return left, number if condition.op == "==" else None, number if more else number + 1
+    return None
+
+
+def range_at(kernel: Kernel, table: Table, at: Sequence[Term]) -> tuple[Extent, Extent]:
+    """The values that a table may hold at some indices: low <= value < high. See `read_consistency.range_of`."""
+    low, high = range_of(table)
+    for relation in kernel.relations:
+        bound = relation.bound
+        if bound is None or bound.table != table.name or type(low) is not int or type(high) is not int:
+            continue
+        if _speaks_of(bound, at):
+            low = low if bound.low is None else max(low, bound.low)
+            high = high if bound.high is None else min(high, bound.high)
+    return low, high
+
+
+def _speaks_of(bound: Bound, at: Sequence[Term]) -> bool | None:
+    """Whether a bound is about what stands at some indices; None where that depends on where they are."""
+    told: bool | None = True
+    for span, part in zip(bound.at, at, strict=True):
+        if span is not None and part.op != "int":
+            told = None
+        elif span is not None and not span[0] <= int(part.args[0]) < span[1]:
+            return False
+    return told
+
+
+def in_parts(kernel: Kernel, table: Table) -> bool:
+    """Whether parts of a table are bounded by themselves: one bound of all of it would say something else."""
+    return any(relation.bound is not None and relation.bound.table == table.name for relation in kernel.relations)
+
+
+def ranged(relation: Relation, read: Sequence[Term]) -> bool:
+    """Whether what a relation says of some reads is all in their ranges."""
+    bound = relation.bound
+    of = [one for one in read if bound is not None and one.args[0].args[0] == bound.table]
+    return bound is not None and all(_speaks_of(bound, one.args[1:]) is not None for one in of)
 
 
 def tables_of(relation: Relation) -> tuple[str, ...]:
@@ -116,21 +247,57 @@ def cases(relations: Sequence[Relation], read: Sequence[Term]) -> list[Term]:
     for relation in relations:
         if not relation.names:
             of = tables_of(relation)
-            if not of or tables.intersection(of):
+            if not of or (tables.intersection(of) and all(_may_be_read(one, read) for one in _entries(relation))):
                 found[str(relation.condition)] = relation.condition
             continue
-        choices: dict[str, dict[str, Term]] = {name: {} for name in relation.names}
-        for pattern in reads((relation.condition,)):
-            for one in read:
-                if one.args[0].args[0] == pattern.args[0].args[0]:
-                    for part, at in zip(pattern.args[1:], one.args[1:], strict=True):
-                        matched = _matched(part, at)
-                        if matched is not None and matched[0] in choices:
-                            choices[matched[0]].setdefault(str(matched[1]), matched[1])
-        for values in islice(product(*(by_text.values() for by_text in choices.values())), MOST_CASES):
-            case = with_values(relation.condition, dict(zip(choices, values, strict=True)))
+        if ranged(relation, read):
+            continue
+        for values in islice(_ways(relation, read), None if relation.bound is not None else MOST_CASES):
+            case = with_values(relation.condition, values)
             found.setdefault(str(case), case)
     return list(found.values())
+
+
+def _entries(relation: Relation) -> Iterator[Term]:
+    """The reads of a relation that name a part of a table by a number beside other indices, `t[0, 2]`."""
+    for one in reads((relation.condition,)):
+        if len(one.args) > 2 and any(part.op == "int" for part in one.args[1:]):
+            yield one
+
+
+def _may_be_read(entry: Term, read: Sequence[Term]) -> bool:
+    """Whether a claim may read an entry: what it says of others is no help."""
+    return any(one.args[0].args[0] == entry.args[0].args[0] and not _differs(entry, one) for one in read)
+
+
+def _differs(entry: Term, read: Term) -> bool:
+    """Whether numbers among the indices of two reads of one table say that they are of different entries."""
+    pairs = zip(entry.args[1:], read.args[1:], strict=True)
+    return any(part.op == at.op == "int" and part.args[0] != at.args[0] for part, at in pairs)
+
+
+def _ways(relation: Relation, read: Sequence[Term]) -> Iterator[dict[str, Term]]:
+    """What the names of a relation may be so that it speaks of some reads."""
+    choices: dict[str, dict[str, Term]] = {name: {} for name in relation.names}
+    whole: dict[str, dict[str, Term]] = {}
+    for pattern in reads((relation.condition,)):
+        for one in read:
+            if one.args[0].args[0] != pattern.args[0].args[0]:
+                continue
+            if _differs(pattern, one):
+                continue
+            parts = zip(pattern.args[1:], one.args[1:], strict=True)
+            matched = [pair for part, at in parts if (pair := _matched(part, at)) is not None and pair[0] in choices]
+            for name, value in matched:
+                choices[name].setdefault(str(value), value)
+            if {name for name, _ in matched} == set(choices):
+                whole.setdefault(str([(name, str(value)) for name, value in matched]), dict(matched))
+    # where one read says what every name is, names need no other company
+    if whole:
+        yield from whole.values()
+    else:
+        for values in product(*(by_text.values() for by_text in choices.values())):
+            yield dict(zip(choices, values, strict=True))
 
 
 def with_values(term: Term, values: Mapping[str, Term]) -> Term:

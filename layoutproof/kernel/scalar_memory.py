@@ -1,4 +1,4 @@
-"""The integers that a call is given in scalar memory: scalar-prefetch operands, and inputs whose blocks lie in SMEM.
+"""The integers that a call is given: scalar-prefetch operands, inputs whose blocks lie in SMEM, and some in VMEM.
 
 The body reads both as tables whose contents nobody knows; assumptions speak of both by their names.
 """
@@ -37,14 +37,14 @@ def assuming(kernel: Kernel, tables: Sequence[Table]) -> Kernel:
 def is_table(kernel: Kernel, operand: Operand) -> bool:
     """Whether what programs see of an input are entries of a table, which is all of its array.
 
-    It is not for anything but integers in scalar memory, where a block may reach past the end of the array, and where
-    the array changes between programs.
+    It is not for anything but integers, in vector memory but those of which all programs see one block, where a block
+    may reach past the end of the array, and where the array changes between programs.
     """
     integers = operand.dtype == "pred" or operand.dtype[:1] in ("s", "u")
-    if operand.role != "in" or operand.memory != "smem" or operand.unmodelled or not integers:
+    if operand.role != "in" or operand.memory not in ("smem", "vmem") or operand.unmodelled or not integers:
         return False
     written = any(source >= 0 and kernel.inputs[source] is operand for source, _ in kernel.aliases)
-    if written and any(term.op != "int" for term in operand.index):
+    if (written or operand.memory == "vmem") and any(term.op != "int" for term in operand.index):
         return False
     return all(
         block.kind in ("blocked", "squeezed")

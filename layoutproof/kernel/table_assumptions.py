@@ -1,8 +1,8 @@
 """What a user says of the tables of a call: `0 <= t < 8`, `t is monotone`, `t is injective`, `t is onto`.
 
-A table is a scalar-prefetch operand, or an input in scalar memory: `0 <= args[4] < 8`. What is said holds of every
-entry; `t[i]` is `t`. `t[:n] is onto` says that every value occurs among the first n entries. All else that reads tables
-is a relation (`kernel.relations`): `t[i] <= u[i + 1] if i + 1 < n`.
+A table is a scalar-prefetch operand, or an input of integers: `0 <= args[4] < 8`. What is said holds of every entry;
+`t[i]` is `t`. `t[:n] is onto` says that every value occurs among the first n entries. All else that reads tables is a
+relation (`kernel.relations`): of a part of one `0 <= t[:, 2] < 8`, of entries together `t[i] <= u[i + 1] if i + 1 < n`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ _NAME = r"\s*([^\W\d]\w*(?:\.\w+|\s*\[[^\]]*\])*)"
 _IS = re.compile(_NAME + r"\s+is\s+(\w+)\s*")
 _BETWEEN = re.compile(r"(?P<low>[^<]+)<(?P<closed>=?)(?P<name>[^<]+)<(?P<also>=?)(?P<high>[^<]+)")
 _TABLE = re.compile(_NAME + r"\s*")
-_ENTRIES = re.compile(r"(.*?)\s*\[([^\]\d][^\]]*|\.\.\.|:)?\]")
-"""A table with an index that stands for every entry: `t[i]`, `t[..]`."""
+_ENTRIES = re.compile(r"(.*?)\s*\[([^\]]*)\]")
+"""A table and indices: `t[i]`, `t[:, 2]`."""
+_WHOLE = re.compile(r"\s*(:|\.\.\.?|[^\W\d]\w*|)\s*")
+"""An index that stands for all of a dimension."""
 _FIRST = re.compile(r"(.*?)\s*\[\s*:([^:\]]+)\]")
 """The first entries of a table: `t[:n]`."""
 
@@ -47,13 +49,11 @@ def with_assumptions(
     have = f"it has {', '.join(tables)}" if tables else "it has none"
     changes: dict[str, Table] = {}
     relations: list[Relation] = []
+    related: list[str] = []
+    sizes = kernel.parameters()
     for text in conditions(texts):
-        if _relates(text):
-            relation = relation_of(kernel, text)
-            if relation is not None:
-                relations.append(relation)
-            elif strict:
-                raise LayoutError(f"the assumption reads a table that {kernel.name} does not have; {have}", text=text)
+        if _relates(text, sizes):
+            related.append(text)
             continue
         written, changed = _assumption(text, parse)
         name = _of_entries(written, tables)
@@ -63,8 +63,14 @@ def with_assumptions(
             changes[name] = _and(changes.get(name, tables[name]), changed)
         elif strict:
             raise LayoutError(f"{kernel.name} has no table {name!r}; {have}", text=str(text))
-    kernel = replace(kernel, relations=(*kernel.relations, *relations)) if relations else kernel
-    return assuming(kernel, tuple(changes.values())) if changes else kernel
+    kernel = assuming(kernel, tuple(changes.values())) if changes else kernel
+    for text in related:
+        relation = relation_of(kernel, text)
+        if relation is not None:
+            relations.append(relation)
+        elif strict:
+            raise LayoutError(f"the assumption reads a table that {kernel.name} does not have; {have}", text=text)
+    return replace(kernel, relations=(*kernel.relations, *relations)) if relations else kernel
 
 
 def check_tables(found: Sequence[Kernel | Unmodelled], texts: Sequence[str]) -> None:
@@ -72,7 +78,7 @@ def check_tables(found: Sequence[Kernel | Unmodelled], texts: Sequence[str]) -> 
     calls = [call for call in found if isinstance(call, Kernel)]
     tables = dict.fromkeys(table.name for call in calls for table in every_table(call))
     for text in conditions(texts):
-        if _relates(text):
+        if _relates(text, [size for call in calls for size in call.parameters()]):
             known = not found or any(relation_of(call, text) is not None for call in calls)
         else:
             known = not found or _of_entries(_assumption(text)[0], tables) in tables
@@ -96,7 +102,18 @@ def _and(table: Table, said: Mapping[str, Any]) -> Table:
 def _of_entries(written: str, known: Collection[str] = ()) -> str:
     """The name of a table of which `t[i]` or `t` was written."""
     entries = _ENTRIES.fullmatch(written)
-    return written if written in known or entries is None else entries[1]
+    of_name = entries is None or entries[2].strip().isdigit()
+    return written if written in known or of_name or entries is None else entries[1]
+
+
+def _of_all(written: str, sizes: Collection[str] = ()) -> bool:
+    """Whether `t` or `t[i, j]` was written: every entry, by an index of its own for each dimension."""
+    entries = _ENTRIES.fullmatch(written.strip())
+    if entries is None or entries[2].strip().isdigit():
+        return True
+    parts = [part.strip() for part in entries[2].split(",")]
+    names = [part for part in parts if part[:1].isidentifier()]
+    return all(map(_WHOLE.fullmatch, parts)) and len({*names}) == len(names) and not {*names} & {*sizes}
 
 
 def conditions(texts: Sequence[str]) -> tuple[str, ...]:
@@ -138,12 +155,17 @@ def relations_said(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(text for text in conditions(texts) if _relates(text))
 
 
-def _relates(text: Any) -> bool:
-    """Whether a text is a relation: it reads a table, and is not one of the forms that speak of one table alone."""
+def _relates(text: Any, sizes: Collection[str] = ()) -> bool:
+    """Whether a text is a relation: it reads a table, and is not one of the forms that speak of one table alone.
+
+    sizes: names that stand for sizes of the call, and for no index.
+    """
     if not isinstance(text, str) or "[" not in text or _IS.fullmatch(text):
         return False
     between = _BETWEEN.fullmatch(text)
-    return between is None or _TABLE.fullmatch(between["name"]) is None or "[" in between["low"] + between["high"]
+    if between is None or _TABLE.fullmatch(between["name"]) is None or "[" in between["low"] + between["high"]:
+        return True
+    return not _of_all(between["name"], sizes)
 
 
 def _assumption(text: Any, parse: Callable[[str], Any] = parse_size) -> tuple[str, dict[str, Any]]:
@@ -153,6 +175,8 @@ def _assumption(text: Any, parse: Callable[[str], Any] = parse_size) -> tuple[st
         if said[2] not in WORDS:
             raise LayoutError(f"a table is {', '.join(WORDS)}, not {said[2]!r}", text=text)
         first = _FIRST.fullmatch(said[1].strip())
+        if first is None and not _of_all(said[1]):
+            raise LayoutError(f"{said[2]!r} is said of all of a table, not of a part of one: {shown}", text=text)
         if first is None:
             return said[1], {said[2]: True}
         if said[2] != "onto":
@@ -161,9 +185,7 @@ def _assumption(text: Any, parse: Callable[[str], Any] = parse_size) -> tuple[st
     between = _BETWEEN.fullmatch(text) if isinstance(text, str) else None
     table = _TABLE.fullmatch(between["name"]) if between is not None else None
     if between is None or table is None:
-        forms = "'0 <= t < 8', 't is monotone' (injective, onto), 't[:n] is onto' or 't[i] <= u[i + 1]'"
-        raise LayoutError(f"an assumption is {forms}, not {shown}")
-    if ":" in table[1]:
-        raise LayoutError(f"bounds hold of every entry; {shown} speaks of some", text=text)
+        forms = "'0 <= t < 8', '0 <= t[:, 2] < 8', 't is monotone' (injective, onto), 't[:n] is onto'"
+        raise LayoutError(f"an assumption is {forms} or 't[i] <= u[i + 1]', not {shown}")
     low, high = parse(between["low"]), parse(between["high"])
     return table[1], {"low": low if between["closed"] else low + 1, "high": high + 1 if between["also"] else high}

@@ -20,7 +20,8 @@ from layoutproof.core.size import Extent, as_size, ceil_div, divide, surely_less
 from layoutproof.core.space import Space
 from layoutproof.core.term import Term, fixed, reads, replace_reads
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Table
-from layoutproof.kernel.read_consistency import consistent_reads, range_of, restricted
+from layoutproof.kernel.read_consistency import consistent_reads, restricted
+from layoutproof.kernel.relations import range_at
 
 
 def block_count(extent: Extent, block: Block) -> Extent:
@@ -79,7 +80,7 @@ def program_map(
     chosen = tuple(range(len(kernel.grid))) if dims is None else tuple(dims)
     others = tuple(k for k in range(len(kernel.grid)) if k not in chosen)
     found = reads(operand.terms())
-    values = [range_of(kernel.table(read.args[0].args[0])) for read in found]
+    values = [_range(kernel, read) for read in found]
     fresh = {str(read): Term("name", str(read)) for read in found}
     index = [replace_reads(term, fresh) for term in operand.index]
     sizes = [None if s is None else replace_reads(s, fresh) for s in operand.sizes or (None,) * len(operand.dims)]
@@ -114,6 +115,10 @@ def program_map(
     names = tuple(f"dim{k}" for k in range(len(box)))
     domain = Space(tuple(kernel.grid_names[k] for k in chosen), fixed(kernel.grid[k] for k in chosen))
     return IndexMap(domain, Space(names, box), place, replicas)
+
+
+def _range(kernel: Kernel, read: Term) -> tuple[Extent, Extent]:
+    return range_at(kernel, kernel.table(read.args[0].args[0]), read.args[1:])
 
 
 def consistent(
@@ -175,7 +180,7 @@ def terms_map(
     found = reads(operand.terms())
     fresh = {str(read): Term("name", str(read)) for read in found}
     parts = [replace_reads(term, fresh) for term in terms]
-    lows = [range_of(kernel.table(read.args[0].args[0]))[0] for read in found]
+    lows = [_range(kernel, read)[0] for read in found]
 
     def place(at: Index, replica: Index, on: Numbers) -> Index:
         names: dict[str, Any] = dict(zip(m.domain.names, at, strict=True))

@@ -14,6 +14,7 @@ from layoutproof.core.errors import Undecided
 from layoutproof.core.size import Size, product, surely_less
 from layoutproof.core.term import Term, fixed, reads
 from layoutproof.kernel.kernel import Kernel, Operand, Table
+from layoutproof.kernel.relations import in_parts
 from layoutproof.kernel.windows import block_count, tables_read
 
 WORDS = ((), ("monotone",), ("injective",), ("onto",), ("monotone", "onto"), ("monotone", "injective"))
@@ -70,7 +71,7 @@ def bounded(kernel: Kernel, tables: Sequence[Table]) -> Iterator[dict[str, Table
     """
     choices: list[list[Table]] = []
     for table in tables:
-        if table.low is not None and table.high is not None:
+        if (table.low is not None and table.high is not None) or in_parts(kernel, table):
             choices.append([table])
             continue
         highs = dict.fromkeys(_rooms(kernel, table))

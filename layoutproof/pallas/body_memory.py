@@ -18,6 +18,7 @@ from layoutproof.core.result import Point
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.read_consistency import range_of, restricted
+from layoutproof.kernel.relations import range_at
 from layoutproof.kernel.scalar_memory import every_table
 from layoutproof.solvers.decide import ENGINES, Decision, decide, proves
 
@@ -79,9 +80,11 @@ def tables_at(kernel: Kernel, claim: Asked | None, point: Point | None) -> Calla
         if (name, at) in known:
             return known[name, at]
         table = tables.get(name)
-        if table is None or restricted(table) or table.monotone or table.injective or table.onto or table.low is None:
+        if table is None or restricted(table) or table.monotone or table.injective or table.onto:
             return None
-        return int(INTS.size(range_of(table)[0]))
+        low, _ = range_at(kernel, table, [Term("int", n) for n in at])
+        nothing = table.low is None and low == range_of(table)[0]
+        return None if nothing else int(INTS.size(low))
 
     return held
 

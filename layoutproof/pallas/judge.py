@@ -15,7 +15,7 @@ from layoutproof.core.expression import parse_condition
 from layoutproof.core.finding import Finding, split_place
 from layoutproof.core.result import Verdict
 from layoutproof.core.size import symbols_of
-from layoutproof.core.term import Amount, Term, fixed
+from layoutproof.core.term import Amount, Term, fixed, reads
 from layoutproof.kernel import relations
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Relation, Table
 from layoutproof.kernel.obligation import Due, Obligation, Settled, undecided
@@ -475,7 +475,7 @@ def _answer(
     if isinstance(claim, Settled):
         at |= {"verdict": claim.verdict, "decided_by": claim.by, "fix": claim.fix, "figures": asked.figures}
         at["counterexample"] = dict(claim.counterexample) if claim.verdict is Verdict.REFUTED else None
-        return _for_some_tables(Finding(name, asked.subject, claim.reason, **at), related)
+        return _for_some_tables(Finding(name, asked.subject, claim.reason, **at), kernel, asked, related)
     if symbols:
         claim = replace(claim, where=where, symbols=symbols)
     found = conclude(name, asked.subject, (claim,), how, asked.figures, **at)
@@ -483,7 +483,7 @@ def _answer(
         found = replace(found, counterexample=with_entries(kernel, claim, found.counterexample))
     if found.verdict in asked.leaves_open:
         return left_open(found, asked.leaves_open[found.verdict])
-    found = _for_some_tables(found, related)
+    found = _for_some_tables(found, kernel, asked, related)
     if found.verdict is Verdict.REFUTED and symbols and not assumed and not kernel.runtime:
         found = replace(found, figures={**found.figures, **holds_when((claim,), where)})
     return found
@@ -502,8 +502,14 @@ def _related(kernel: Kernel, name: str, asked: Obligation, read: Sequence[Table]
     return [relation for relation, of in found if of and (anywhere or names.intersection(of))]
 
 
-def _for_some_tables(found: Finding, related: Sequence[Relation]) -> Finding:
-    """A refutation as an unknown where the tables that show it may not be as relations say: nobody has looked."""
+def _for_some_tables(found: Finding, kernel: Kernel, asked: Obligation, related: Sequence[Relation]) -> Finding:
+    """A refutation as an unknown where the tables that show it may not be as relations say: nobody has looked.
+
+    What a claim reads is as bounds of parts of tables say: of the body's claims it is a range or a case.
+    """
+    if isinstance(asked.claim, Claim):
+        by_maps = [] if about_body(found.question) else [t for o in about(kernel, asked.subject) for t in o.terms()]
+        related = [one for one in related if one.bound is None or not relations.ranged(one, reads(by_maps))]
     if found.verdict is not Verdict.REFUTED or not related:
         return found
     names = dict.fromkeys(name for relation in related for name in relations.tables_of(relation))

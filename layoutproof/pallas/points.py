@@ -10,7 +10,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample
 from layoutproof.core.term import Term, reads, replace_reads
 from layoutproof.kernel.kernel import Kernel
-from layoutproof.kernel.read_consistency import range_of
+from layoutproof.kernel.relations import range_at
 
 READS = "reads"
 """The point of a counterexample that says what is read of tables; `first_reads` where there are several programs."""
@@ -48,7 +48,7 @@ def _entries(
         if text in known:
             read = known[text]
             table = str(read.args[0].args[0])
-            value += on.size(range_of(kernel.table(table))[0])
+            value += on.size(range_at(kernel, kernel.table(table), read.args[1:])[0])
             at = [replace_reads(part, fresh).evaluate({**values, **seen}, on) for part in read.args[1:]]
             seen[text] = value
             text = f"{table}[{', '.join(map(str, at))}]"

@@ -19,15 +19,17 @@ from layoutproof.bodies.terms import renaming, replaced
 from layoutproof.bodies.values import FALSE, TRUE, any_of, settled, simplified
 from layoutproof.core.errors import Undecided, listed
 from layoutproof.core.numbers import INTS, Numbers
-from layoutproof.core.term import Term, fixed, value_of
+from layoutproof.core.term import Term, fixed, reads, value_of
 from layoutproof.kernel.kernel import Kernel, Table
-from layoutproof.kernel.relations import every_case, tables_of
+from layoutproof.kernel.relations import every_case, range_at, ranged, tables_of
 from layoutproof.kernel.scalar_memory import every_table
 from layoutproof.solvers.decide import decide
 from layoutproof.solvers.vacuity import where_term
 
 MOST_ENTRIES = 96
 """Entries of all related tables together for which they are looked for."""
+MOST_PARTS = 4096
+"""Parts of one table that are looked at."""
 MOST_SIZES = 12
 """Sizes of the call that are tried."""
 
@@ -46,6 +48,9 @@ def unfounded(kernel: Kernel, said: str | None, sizes: tuple[str, ...]) -> str:
             return f"vacuous: no sizes are known for which {table.name}[:{table.first}] is onto"
     if not names:
         return ""
+    apart = _between(kernel)
+    if apart or all(relation.bound is not None or not tables_of(relation) for relation in kernel.relations):
+        return apart
     if _alike(kernel, tuple(names)):
         return ""
     open_ = f"cannot tell whether {listed(list(names))} can be as assumed together"
@@ -73,6 +78,20 @@ def _alike(kernel: Kernel, names: tuple[str, ...]) -> bool:
         if not isinstance(low, int | None) or not isinstance(high, int | None):
             return False
         ranges.append((low, high))
+    bounds = [relation for relation in kernel.relations if relation.bound is not None]
+    others = [relation.condition for relation in kernel.relations if relation.bound is None]
+    by_name = {table.name: table for table in tables}
+    if all(ranged(bound, reads(others)) for bound in bounds):
+
+        def least(part: Term) -> Term | None:
+            if part.op != "read":
+                return simplified(part)
+            low, high = range_at(kernel, by_name[part.args[0].args[0]], part.args[1:])
+            # the sizes of bounds were looked at above
+            return Term("int", min(max(low, 0), high - 1))  # type: ignore[type-var]
+
+        if all(replaced(condition, least) is TRUE for condition in others):
+            return True
     for number in sorted({0, 1, *(low or 0 for low, _ in ranges)}):
 
         def change(part: Term, number: int = number) -> Term | None:
@@ -82,6 +101,21 @@ def _alike(kernel: Kernel, names: tuple[str, ...]) -> bool:
         if within and all(replaced(relation.condition, change) is TRUE for relation in kernel.relations):
             return True
     return False
+
+
+def _between(kernel: Kernel) -> str:
+    """Why no table can hold numbers between all bounds of its parts, "" = one can."""
+    for table in every_table(kernel):
+        bounds = [relation.bound for relation in kernel.relations if relation.bound is not None]
+        spans = [list(each.at) for each in bounds if each.table == table.name]
+        # one place of each part that some bounds cut out together
+        ends = [{0, *(span[0] for of in spans if (span := of[d]) is not None)} for d in range(len(table.dims))]
+        for at in islice(product(*map(sorted, ends)), MOST_PARTS if spans else 0):
+            low, high = range_at(kernel, table, [Term("int", n) for n in at])
+            if type(low) is type(high) is int and low >= high:
+                entry = f"{table.name}[{', '.join(map(str, at))}]"
+                return f"vacuous: {entry} has no value that it could hold: {low} <= {entry} < {high}"
+    return ""
 
 
 def _enough(table: Table, values: Mapping[str, int]) -> bool:

@@ -48,7 +48,20 @@ from layoutproof.core.expression import parse_size
 from layoutproof.core.files import lines
 from layoutproof.core.size import Size
 from layoutproof.core.term import Term
-from layoutproof.kernel.kernel import MEMORIES, SEMANTICS, Block, Kernel, Operand, Scratch, Table, Unmodelled
+from layoutproof.kernel.kernel import (
+    MEMORIES,
+    SEMANTICS,
+    Block,
+    Bound,
+    Kernel,
+    Operand,
+    Relation,
+    Scratch,
+    Table,
+    Unmodelled,
+)
+from layoutproof.kernel.relations import tables_of
+from layoutproof.kernel.scalar_memory import every_table
 
 FORM = 1
 """The version of the form; a record of another one is refused."""
@@ -63,6 +76,8 @@ _NESTED = {
     "scratch": Scratch,
     "scoped": Scratch,
     "block": Block,
+    "relations": Relation,
+    "bound": Bound,
 }
 _LEFT_OUT = ("body_reader",)
 
@@ -172,6 +187,8 @@ def _field(name: str, data: Any) -> Any:
     if isinstance(data, list):
         nested = _NESTED.get(name)
         return tuple(_field("", entry) if nested is None else _made(nested, entry) for entry in data)
+    if isinstance(data, dict) and name in _NESTED:
+        return _made(_NESTED[name], data)
     if isinstance(data, dict):
         return _term_of(data["term"]) if "term" in data else parse_size(data["size"])
     return data
@@ -213,6 +230,12 @@ def _check(kernel: Kernel) -> None:
         raise ValueError("an extent that is no size")
     if {o.role for o in kernel.operands} - {"in", "out"} or any(type(o.dtype) is not str for o in kernel.operands):
         raise ValueError("an operand without a role or an element type")
+    ranks_of = {table.name: len(table.dims) for table in every_table(kernel)}
+    for relation in kernel.relations:
+        bound = relation.bound
+        known = set(tables_of(relation)) <= set(ranks_of)
+        if not known or (bound is not None and ranks_of.get(bound.table) != len(bound.at)):
+            raise ValueError("what is assumed of a table that the call does not have")
 
 
 def _body(kernel: Kernel, data: Any, version: str) -> Body:

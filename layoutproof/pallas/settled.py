@@ -10,7 +10,10 @@ from layoutproof.core.budget import spent
 from layoutproof.core.errors import listed
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
+from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel, Table
+from layoutproof.kernel.read_consistency import range_of
+from layoutproof.kernel.relations import in_parts, range_at
 from layoutproof.kernel.scalar_memory import assuming, every_table
 from layoutproof.pallas.assumptions import bounded, together, worded
 from layoutproof.solvers.conclude import left_open
@@ -86,10 +89,22 @@ def settled(kernel: Kernel, found: Sequence[Finding], open_: Sequence[Open]) -> 
             what = f"depends on {listed(kernel.runtime)}, known at run time only; {SAY_SIZES}"
             answers[one.position] = left_open(finding, what)
         elif finding.verdict is Verdict.REFUTED:
-            unbounded = [t.name for t in one.tables if t.low is None or t.high is None]
+            unbounded = [t.name for t in one.tables if _is_free(kernel, t, finding)]
             if unbounded:
                 answers[one.position] = depends(finding, unbounded, NOTHING_ASSUMED)
     return answers
+
+
+def _is_free(kernel: Kernel, table: Table, finding: Finding) -> bool:
+    """Whether what a counterexample reads of a table may be any number of its type."""
+    if table.low is not None and table.high is not None:
+        return False
+    shown: Any = (finding.counterexample or {}).get("reads", {})
+    places = [text.removeprefix(f"{table.name}[").rstrip("]") for text in shown if text.startswith(f"{table.name}[")]
+    at = [[Term("int", int(part)) for part in place.split(",")] for place in places]
+    low, high = range_of(table)
+    ranges = [range_at(kernel, table, place) for place in at]
+    return not ranges or any(ends[0] == low or ends[1] == high for ends in ranges)
 
 
 def _advised(kernel: Kernel, finding: Finding, tables: Mapping[str, Table], sizes: Mapping[str, int]) -> Finding:
@@ -245,7 +260,7 @@ def _tightened(asked: Sequence[Open], best: dict[str, Table], held: list[Open], 
     for one in asked:
         if not one.body or one in held:
             continue
-        free = [t.name for t in one.tables if t.high is None and _plain(best[t.name])]
+        free = [t.name for t in one.tables if t.high is None and _plain(best[t.name]) and not in_parts(tries.kernel, t)]
         if tries.proved(one, best):
             held.append(one)
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -171,6 +172,68 @@ def test_what_nothing_can_hold_proves_nothing(said: list[str]) -> None:
     findings = found(rows_from, WHOLE, "body_in_bounds", *said)
     assert verdicts(findings) == {Verdict.UNKNOWN}
     assert all("vacuous: args[0] has no value it could hold" in f.reason for f in findings)
+
+
+WINDOWS = """
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+
+def body(plan, count, x, o, sem):
+    def step(k, _):
+        copy = pltpu.make_async_copy(x.at[pl.ds(plan[k, 1], 8)], o.at[pl.ds(8 * plan[k, 0], 8)], sem)
+        copy.start()
+        copy.wait()
+        return 0
+
+    jax.lax.fori_loop(0, count[0], step, 0)
+
+
+def planned(plan, count, x):
+    return pl.pallas_call(
+        body,
+        grid=(1,),
+        in_specs=[
+            pl.BlockSpec(memory_space=pltpu.SMEM),
+            pl.BlockSpec((1,), lambda i: (0,)),
+            pl.BlockSpec(memory_space=pl.ANY),
+        ],
+        out_specs=pl.BlockSpec(memory_space=pl.ANY),
+        out_shape=jax.ShapeDtypeStruct((64, 128), jnp.float32),
+        scratch_shapes=[pltpu.SemaphoreType.DMA],
+    )(plan, count, x)
+"""
+"""A table of which each column means something else, and an integer in vector memory that says how many rows it has."""
+
+
+@pytest.mark.parametrize(
+    ("assume", "verdict"),
+    [
+        (["0 <= args[0][:, 0] < 8", "0 <= args[0][:, 1] <= 248", "0 <= args[1] <= 6"], ""),
+        (["0 <= args[0][i, 0] < 8", "args[0][i, 1] >= 0 and args[0][i, 1] <= 248", "0 <= args[1] <= 6"], ""),
+        (["0 <= args[0][:, 0] < 8", "0 <= args[0][:, 1] <= 249", "0 <= args[1] <= 6"], "refuted"),
+        (["0 <= args[0][:, 0] < 8", "0 <= args[0][:, 1] <= 248", "0 <= args[1] <= 7"], "refuted"),
+        (["0 <= args[0][:, 0] < 8", "0 <= args[1] <= 6"], "unknown"),
+        (["0 <= args[0][i, 0] < 8", "0 <= args[1] <= 6"], "unknown"),
+        (["0 <= args[0][:, 0] < 8", "8 <= args[0][0, :] <= 9", "0 <= args[1] <= 6"], "unknown"),
+    ],
+)
+def test_columns_of_a_table_are_bounded_each_by_itself(tmp_path: Path, assume: list[str], verdict: str) -> None:
+    """`0 <= t[i, 0] < 8` was taken for a bound of all columns: the rows that nobody bounds were proved."""
+    (tmp_path / "users.py").write_text(WINDOWS)
+    call = ["kernels", "users.py:planned", "--args", "s32[6,2], s32[1], f32[256,128]"]
+    said = [part for text in assume for part in ("--assume", text)]
+    asked = command(tmp_path, *call, *said, "--record", "calls.jsonl", "--json")
+    again = command(tmp_path, "kernels", "calls.jsonl", "--json")
+    for document in map(json.loads, (asked.stdout, again.stdout)):
+        (kernel,) = document["kernels"]
+        found = [each for each in kernel["findings"] if each["question"] == "body_in_bounds"]
+        open_ = {each["verdict"] for each in found} - {"proved"}
+        assert open_ == {verdict} - {""}
+        wrong = [each for each in found if each["verdict"] == "refuted"]
+        assert all(text in each["assumes"] for each in wrong for text in assume if "<= 249" in text)
 
 
 MODULE = """

@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.core.expression import parse_size
 from layoutproof.core.numbers import INTS
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel, Table
-from layoutproof.kernel.relations import cases, every_case
+from layoutproof.kernel.relations import cases, every_case, range_at
 from layoutproof.kernel.table_assumptions import check_assumption, with_assumptions
 from layoutproof.pallas.possible_tables import unfounded
 
@@ -38,7 +39,9 @@ def read(table: str, *at: Term) -> Term:
         ("t[i] == 0 if i < 2 if i < 1", "one 'if', not 2"),
         ("t[:2] is monotone", "only 'onto'"),
         ("m[:2] is onto", "tables of one dimension"),
-        ("0 <= t[:2] < 3", "bounds hold of every entry"),
+        ("0 <= t[:n] < 3", "':n' is no part of a dimension"),
+        ("t[3:5] is monotone", "said of all of a table, not of a part"),
+        ("m[i, 1] is onto", "said of all of a table, not of a part"),
     ],
 )
 def test_what_is_no_relation_says_why(text: str, problem: str) -> None:
@@ -78,6 +81,76 @@ def test_cases_say_nothing_where_an_index_is_outside() -> None:
     assert all(value(case) for case in whole)
     table["t"] = (5, 5, 7)
     assert not all(value(case) for case in whole)
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "between"),
+    [
+        ("0 <= m[:, 1] < 8", (None, 1), (0, 8)),
+        ("0 <= m[:, 1] < 8", (1, 1), (0, 8)),
+        ("0 <= m[:, 1] < 8", (None, 0), None),
+        ("0 <= m[:, 1] < 8", (0, None), None),
+        ("m[i, 1] >= 0 and m[i, 1] < 8", (None, 1), (0, 8)),
+        ("-1 <= m[1, j] <= 8", (1, None), (-1, 9)),
+        ("m[0:1, :] == 5", (0, 1), (5, 6)),
+        ("m[0:1, :] == 5", (1, 1), None),
+        ("0 <= m[i, j] < 4 if 1 <= j", (None, 1), (0, 4)),
+        ("0 <= m[i, j] < 4 if 1 <= j", (None, 0), None),
+        ("0 <= m[i, i] < 4", (1, 1), None),
+    ],
+)
+def test_a_part_of_a_table_is_bounded_by_itself(
+    text: str, at: tuple[int | None, int | None], between: tuple[int, int] | None
+) -> None:
+    kernel = related(text)
+    place = [Term("name", f"k{d}") if k is None else Term("int", k) for d, k in enumerate(at)]
+    assert range_at(kernel, kernel.table("m"), place) == (between or (-(1 << 31), 1 << 31))
+    assert kernel.table("m").assumptions() == ()
+
+
+def test_what_speaks_of_some_entries_bounds_no_others() -> None:
+    """Each was read as a bound of all of the table."""
+    for text in ("0 <= m[i, 1] < 8", "0 <= t[i + 1] < 8", "0 <= m[i, i] < 8", "0 <= t[:2] < 8"):
+        kernel = related(text)
+        assert all(table.assumptions() == () for table in kernel.tables), text
+        assert len(kernel.relations) == 1, text
+    assert related("0 <= m[i, j] < 8", "0 <= t[:] < 8").relations == ()
+    sized = replace(KERNEL, tables=(Table("t", (parse_size("n"),)),))
+    assert with_assumptions(sized, ["0 <= t[n] < 8"]).table("t").assumptions() == ()
+    assert with_assumptions(sized, ["0 <= t[i] < 8"]).table("t").assumptions() == ("0 <= t < 8",)
+
+
+def test_a_claim_gets_as_a_case_what_is_no_range_of_what_it_reads() -> None:
+    (relation,) = related("0 <= m[:, 1] < 8").relations
+    i, j = Term("name", "a"), Term("name", "b")
+    assert cases((relation,), [read("m", i, Term("int", 1)), read("m", i, Term("int", 0))]) == []
+    (case,) = cases((relation,), [read("m", i, j)])
+    assert str(case).endswith("0 <= m[a, 1] and m[a, 1] < 8")
+    assert "b" not in case.names()
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (["0 <= m[:, 0] < 2", "4 <= m[:, 1] < 6"], ""),
+        (["0 <= m[:, 0] < 2", "4 <= m[0, :] < 6"], "vacuous"),
+        (["0 <= m < 2", "4 <= m[:, 1] < 6"], "vacuous"),
+        (["0 <= m[:, 0] < 2", "4 <= m[:, 1] < 6", "m[i, 0] <= m[i, 1]"], ""),
+        (["0 <= m[:, 0] < 2", "4 <= m[:, 1] < 6", "m[i, 1] <= m[i, 0]"], "vacuous"),
+        (["4 <= m[:, 1] < 6", "m[i, j] <= m[i, j + 1]", "m[i, j + 1] <= m[i, j]", "m[:, 0] == 1"], "vacuous"),
+    ],
+)
+def test_bounds_of_parts_that_contradict_each_other_are_found(texts: list[str], said: str) -> None:
+    assert unfounded(related(*texts), None, ()).partition(":")[0] == said
+
+
+def test_bounds_of_parts_need_no_search_whatever_the_size() -> None:
+    large = replace(KERNEL, tables=(Table("m", (100, 60)),))
+    columns = ["4 <= m[:, 1] < 8", "0 <= m[:, 2:30] < 2", "m[i, 1] % 4 == 0", "m[i, 2] <= m[i, 1]"]
+    assert unfounded(with_assumptions(large, columns), None, ()) == ""
+    assert unfounded(with_assumptions(large, [*columns, "m[:, 20] == 2"]), None, ()) == (
+        "vacuous: m[0, 20] has no value that it could hold: 2 <= m[0, 20] < 2"
+    )
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,9 @@ def assume(*conditions: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     `trace:`, `guard()`, `pytest --layoutproof`. Verdicts name them, and JAX shows them in the names of operations.
 
     Args:
-        *conditions: Each as `kernels --assume` takes it: "0 <= prefetch0 < 8", "prefetch0 is monotone" (injective,
-            onto), "prefetch0[:4] is onto", "prefetch0[i] <= prefetch1[i + 1]" for every i.
+        *conditions: Each as `kernels --assume` takes it: "0 <= prefetch0 < 8", of a part "0 <= prefetch0[:, 2] < 8",
+            "prefetch0 is monotone" (injective, onto), "prefetch0[:4] is onto", "prefetch0[i] <= prefetch1[i + 1]" for
+            every i.
 
     Returns:
         A decorator.
