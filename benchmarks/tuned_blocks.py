@@ -73,6 +73,7 @@ def page(found: Sequence[Answered]) -> str:
         "page; `tests/tilings/test_tuned.py` holds it against a fresh run.",
         "",
         "VMEM: more than the chip's default limit; these tables do not say whether their callers raise it.",
+        "Ragged paged attention copies by hand; it is declared as windows of the same blocks, decoding.",
         "",
         "| kernel | rows | allowed | refused | the best | best 5% | best 10% | best 25% | cheaper, median | worst | "
         "cost by the best: median | 90% | worst |",

@@ -1,213 +1,474 @@
-"""Published block sizes against both stages of a search, and against rules that need no model.
+"""Published block sizes against the second stage of a search: what the compiler expects of the real kernels.
 
-    python benchmarks/tuned_compiled.py ROWS.jsonl [--each 20] [--sources FOLDER --seconds 1500 --candidates 6]
+    python benchmarks/tuned_compiled.py ROWS.jsonl --sources FOLDER --answers FILE [--seconds 3600] [--each 20]
+    python benchmarks/tuned_compiled.py ROWS.jsonl --answers FILE
 
-Stage one, for a seeded sample of rows of each kernel that is modelled (`tuned_kernels.py`): where the published size
-stands among all candidates that fit, by the model's cost and by three rules: fewest steps, fewest bytes, most VMEM.
+The first asks the compiler and adds what it says to FILE, a line for each row; what is there is not asked again. The
+second prints the tables. FOLDER: see `tuned_sources.py`, whose kernels are compiled, with their real bodies.
 
-Stage two needs the kernel itself: FOLDER holds vllm-project/tpu-inference at b8692ff01 (`git archive`), whose quantised
-matmul the compiler is asked about. Candidates: the published size and a seeded sample of those that cost at most four
-times the least by the model, two thirds of it from the cheaper third. One of 7x is compiled for 7x, one of v6e for v5e,
-a proxy: on v6e the compiler's simulation aborts on this kernel. So many seconds of processor time are spent, the
-smallest problems of the sample first; the table says on how many.
+The sample is seeded, as many rows of each kernel, taken in turns. Candidates of a row: the published size, the cheapest
+four of all others by the model of stage one, the first by each rule that needs no model (fewest steps, fewest bytes,
+most VMEM), and what the kernel's own repository would take without a table (`tuned_peers.py`). Of each the estimate of
+cycles is asked, for the row's own chip, with a time limit; it counts at least the cycles in which HBM moves the bytes,
+where a clock is known. Work that only repeats is cut: sequences and heads of attention, groups of a grouped product,
+rows and columns of the vocabulary.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import random
-import resource
+import re
 import statistics
-import sys
-import types
+import tempfile
+import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tuned_kernels import CHIPS, MODELS, TYPES, Asked
-from tuned_rank import RULES, Standing, all_candidates, standings
+from tuned_kernels import CHIPS, MODELS, TYPES, Asked, array
+from tuned_peers import PEERS
+from tuned_rank import RULES, all_candidates, first_by, standings
 
+from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, Undecided
 
 SEED = 17
-SECONDS = 60
-"""That one candidate may take."""
-PROXY = {"v6e": "v5e", "7x": "7x"}
+SECONDS = 100.0
+"""That the compiler may take for one candidate."""
+MOST_STEPS = 1 << 14
+"""Of a candidate's grid for the whole problem; of more the simulation does not come to an end."""
+CHEAPEST = 3
+"""Candidates with an estimate that the model of stage one names."""
+ASKED = 6
+"""Candidates of the model that are asked about, since the compiler refuses some."""
 Row = Mapping[str, Any]
+Values = Mapping[str, int]
 
 
-def quantised(x: Any, w: Any, scale: Any, *, source: str, blocks: tuple[int, int, int], kind: str) -> Any:
-    """The quantised matmul of tpu-inference with these blocks (batch, out, in), its package around it left out."""
-    import jax.numpy as jnp
+@dataclass(frozen=True)
+class Real:
+    """A kernel that can be compiled: a function of `tuned_sources`, its arguments, and how blocks are given to it.
 
-    if "tpu_inference" not in sys.modules:
-        package, log = types.ModuleType("tpu_inference"), types.ModuleType("tpu_inference.logger")
-        package.__path__ = [f"{source}/tpu_inference"]
-        quiet = types.SimpleNamespace(warning_once=lambda *words: None)
-        log.init_logger = lambda name: quiet  # type: ignore[attr-defined]
-        sys.modules.update({"tpu_inference": package, "tpu_inference.logger": log})
-    from tpu_inference.kernels.quantized_matmul.kernel import quantized_matmul_kernel
-    from tpu_inference.kernels.quantized_matmul.tuned_block_sizes import TunedValue
+    cut: what was left out of the row's problem, in words.
+    """
 
-    return quantized_matmul_kernel(x, w, scale, x_q_dtype=jnp.dtype(kind), tuned_value=TunedValue(*blocks))
+    function: str
+    args: tuple[str, ...]
+    given: Callable[[Values], dict[str, Any]]
+    cut: str = ""
 
 
-def sampled(rows: Sequence[Row], kernel: str, each: int) -> list[tuple[Row, Asked]]:
-    """So many rows of a kernel that are modelled, the same each time."""
-    own = [row for row in rows if row["kernel"] == kernel]
+def quantised(row: Row) -> Real:
+    """On the chip that stands in for 7x, whole numbers of as many bits stand in for floats."""
+    p = row["problem"]
+    whole = {"float8_e4m3fn": "int8", "float4_e2m1fn": "int4"} if CHIPS[row["chip"]] == "7x" else {}
+    x, w = (whole.get(p[name], p[name]) for name in "xw")
+    args = (f"bf16[{p['n_batch']},{p['n_in']}]", f"{TYPES[w]}[{p['n_out']},{p['n_in']}]", f"f32[{p['n_out']}]")
+    cut = "whole numbers for floats of as many bits" if whole else ""
+    return Real("quantised", args, lambda v: {"blocks": (v["bb"], v["bo"], v["bi"]), "kind": x}, cut)
+
+
+def flash(row: Row) -> Real:
+    """One sequence and one head of the keys; of long ones without a mask 4,096 rows."""
+    p, b = row["problem"], row["blocks"]
+    (kind, q), (_, k), (_, v) = (array(p[name]) for name in "qkv")
+    causal = p["mask"]["is_causal"]
+    rows = q[1] if causal else min(q[1], 4096)
+    heads = q[2] // k[2]
+    args = (f"{kind}[{heads},{rows},{q[3]}]", f"{kind}[1,{k[1]},{q[3]}]", f"{kind}[1,{k[1]},{v[3]}]")
+
+    def given(values: Values) -> dict[str, Any]:
+        blocks = {**b, "block_q": values["bq"], "block_kv": values["bk"]}
+        blocks["block_kv_compute"] = min(b["block_kv_compute"], values["bk"])
+        # the simulation aborts on the product with a constant that base 2 needs
+        blocks["use_base2_exp"] = False
+        return {"causal": causal, "residuals": p["return_residuals"], "blocks": blocks}
+
+    return Real("flash", args, given, "one sequence, one head of the keys" + ("" if causal else ", 4,096 rows"))
+
+
+def ragged_dot(row: Row) -> Real:
+    """As many groups as have 2,048 rows, at least four."""
+    p = row["problem"]
+    (kind, lhs), (other, rhs) = array(p["lhs"]), array(p["rhs"])
+    groups = p["group_sizes"]
+    many = groups["num_groups"] if isinstance(groups, Mapping) else sum(1 for n in groups if n)
+    each = lhs[0] // many
+    few = min(many, max(4, -(-2048 // each)))
+    contracting = p["ragged_dot_dimension_numbers"]["dot_dimension_numbers"][0]
+    form = {"[[1], [1]]": "forward", "[[1], [2]]": "transposed", "[[0], [0]]": "summed"}[str(contracting)]
+    right = [few * each, rhs[1]] if form == "summed" else [few, *rhs[1:]]
+    args = (f"{kind}[{few * each},{lhs[1]}]", f"{other}[{','.join(map(str, right))}]")
+    out = p["preferred_element_type"] or "bfloat16"
+
+    def given(v: Values) -> dict[str, Any]:
+        blocks = (v["tm"], v["tn"], v["tk"]) if form == "transposed" else (v["tm"], v["tk"], v["tn"])
+        return {"groups": few, "form": form, "blocks": blocks, "out": out}
+
+    return Real("ragged_dot", args, given, f"{few} groups of {many}")
+
+
+def cross_entropy(row: Row) -> Real:
+    """At most 2,048 rows, and 8,192 of the vocabulary."""
+    p = row["problem"]
+    (kind, x), (other, w) = array(p["x"]), array(p["w"])
+    rows, words = min(x[0], 2048), min(w[1], 8192)
+    args = (f"{kind}[{rows},{x[1]}]", f"s32[{rows}]", f"{other}[{x[1]},{words}]")
+    return Real("cross_entropy", args, lambda v: {"blocks": (v["bb"], v["bh"], v["bv"])}, f"{rows} rows, {words} words")
+
+
+REAL: Mapping[str, Callable[[Row], Real]] = {
+    "quantized_matmul": quantised,
+    "tokamax.pallas_mosaic_tpu_flash_attention": flash,
+    "tokamax.pallas_mosaic_tpu_ragged_dot": ragged_dot,
+    "tokamax.pallas_mosaic_tpu_linear_softmax_cross_entropy_loss": cross_entropy,
+}
+FREE = 0.2
+"""Part of VMEM that the model's candidates leave to what their bodies hold; where less is left most are refused."""
+RARELY = {
+    "tokamax.pallas_mosaic_tpu_ragged_dot": 4,
+    "tokamax.pallas_mosaic_tpu_linear_softmax_cross_entropy_loss": 12,
+}
+"""Kernels whose simulation takes longer: one of their rows after so many of the others."""
+
+
+def paged(row: Row) -> Real:
+    """34 sequences, 512 tokens."""
+    p = row["problem"]
+    of = "_per_blk" if "q_heads_per_blk" in p else ""
+    q, kv, heads, pairs = TYPES[p["q"]], TYPES[p["kv"]], p[f"q_heads{of}"], p[f"kv_heads{of}"]
+    each = -(-p["page_x_pages_per_seq"] // p["page"])
+    pages = f"{kv}[{34 * each},{p['page']},{2 * pairs},{p['head_dim']}]"
+    args = (f"{q}[512,{heads},{p['head_dim']}]", pages, "s32[34]", f"s32[34,{each}]", "s32[35]", "s32[1]")
+    name = "paged_jax" if row["kernel"].endswith("(jax)") else "paged"
+    return Real(name, args, lambda v: {"blocks": (v["pages"], v["bq"])})
+
+
+def paged_v3(row: Row) -> Real:
+    """34 sequences, 512 tokens."""
+    p = row["problem"]
+    q, kv = (TYPES[kind] for kind in re.fullmatch(r"q_(\w+)_kv_(\w+)", p["dtypes"]).groups())
+    heads, pairs, depth = map(int, re.findall(r"\d+", p["heads"]))
+    each = -(-int(re.findall(r"\d+", str(p["model_len"]))[0]) // p["page"])
+    packed = 32 // ELEMENT_BITS[kv]
+    pages = f"{kv}[{34 * each},{p['page']},{-(-2 * pairs // packed)},{packed},{max(depth, 128)}]"
+    tokens = [f"{kind}[512,{n},{depth}]" for kind, n in ((q, heads), (kv, pairs), (kv, pairs))]
+    args = (*tokens, pages, "s32[34]", f"s32[{34 * each}]", "s32[35]", "s32[3]")
+    return Real("paged_v3", args, lambda v: {"blocks": (v["bq"], v["pages"] * p["page"])})
+
+
+PROXY = {
+    ("quantized_matmul", "7x"): "v6e",
+    ("tokamax.pallas_mosaic_tpu_ragged_dot", "7x"): "v5p",
+}
+"""Kernel and chip -> the chip that stands in for it, because on the row's own the simulation aborts on all rows tried:
+on casts to float8, and on a queue of the matrix units that is full."""
+
+BY_HAND: Mapping[str, Callable[[Row], Real]] = {
+    "ragged_paged_attention(jax)": paged,
+    "ragged_paged_attention_v2": paged,
+    "ragged_paged_attention_v3": paged_v3,
+}
+"""Kernels that copy by hand what tables say."""
+
+
+def sampled(rows: Sequence[Row], kernel: str, each: int) -> list[tuple[int, Row, Asked]]:
+    """So many rows of a kernel that are modelled, the same each time, with their numbers in the file."""
+    own = [(k, row) for k, row in enumerate(rows) if row["kernel"] == kernel]
     random.Random(SEED).shuffle(own)
-    found = []
-    for row in own:
+    found: list[tuple[int, Row, Asked]] = []
+    for k, row in own:
         try:
             one = MODELS[kernel](row)
         except Undecided:
             continue
-        if not one.ranked:
-            return []
-        found.append((row, one))
-        if len(found) == each:
-            break
+        if one.ranked and len(found) < each:
+            found.append((k, row, one))
     return found
 
 
-def stage_one(rows: Sequence[Row], each: int) -> str:
-    """The table of the first stage as Markdown."""
-    head = [
-        "kernel",
-        "rows",
-        *(f"{rule}: median rank, top five" for rule in RULES),
-        "cost within 5 %, 10 % of the best",
-    ]
-    lines = [f"| {' | '.join(head)} |", "|---|" + "---:|" * (len(head) - 1)]
-    for kernel in MODELS:
-        own = [standings(one.problem, one.values) for _, one in sampled(rows, kernel, each)]
-        if own:
-            cells = [_stands([one[rule] for one in own]) for rule in RULES]
-            near = [sum(one["cost"].ratio <= most for one in own) / len(own) for most in (1.05, 1.1)]
-            lines.append(f"| {kernel} | {len(own)} | {' | '.join(cells)} | {near[0]:.0%}, {near[1]:.0%} |")
-    return "\n".join(lines)
+def in_turns(rows: Sequence[Row], each: int) -> Iterator[tuple[int, Row, Asked]]:
+    """The samples of all kernels, one row of each in turn, the one with the least work first."""
+    samples = {kernel: sorted(sampled(rows, kernel, each), key=work) for kernel in REAL}
+    for number in range(1, each * max(RARELY.values()) + 1):
+        for kernel, own in samples.items():
+            at, left = divmod(number, RARELY.get(kernel, 1))
+            at -= 1
+            if not left and at < len(own):
+                yield own[at]
 
 
-def _stands(of: Sequence[Standing]) -> str:
-    return f"{statistics.median(one.rank for one in of):g}, {sum(one.rank <= 5 for one in of) / len(of):.0%}"
+def work(taken: tuple[int, Row, Asked]) -> int:
+    """What is to be compiled and simulated: the elements of the published blocks, and all that are moved."""
+    _, _, one = taken
+    return math.prod(one.values.values()) * math.prod(one.problem.shapes[0].sizes.values())
 
 
-def choices(one: Asked, count: int, seed: str) -> list[dict[str, int]]:
-    """The published size first, then others that fit."""
-    rest = [values for values in all_candidates(one.problem, 4) if values != dict(one.values)]
-    rng, third = random.Random(seed), len(rest) // 3 + 1
-    cheap, dear = rest[:third], rest[third:]
-    many = min(len(cheap), -(-2 * (count - 1) // 3))
-    taken = rng.sample(cheap, many) + rng.sample(dear, min(len(dear), count - 1 - many))
-    return [dict(one.values), *taken]
+def choices(row: Row, one: Asked) -> dict[str, dict[str, int]]:
+    """Who names a candidate -> the candidate, the published one first, each once."""
+    room = (1 - FREE) * one.problem.vmem
+    left = (
+        values
+        for values in all_candidates(one.problem)
+        if values != dict(one.values) and not slow(values) and -standings(one.problem, values)["vmem"].value <= room
+    )
+    named = {"published": dict(one.values)}
+    named |= {rule: first_by(one.problem, rule) for rule in RULES[1:]}
+    named |= {name: made(row) for name, made in PEERS[row["kernel"]].items()}
+    named |= {f"model {k}": values for k, values in enumerate(itertools.islice(left, ASKED), 1)}
+    found: dict[str, dict[str, int]] = {}
+    for name, values in named.items():
+        known = all(values[key] in domain for key, domain in one.problem.variables.items())
+        long = name != "published" and slow(values)
+        if (
+            values not in found.values()
+            and known
+            and not long
+            and standings(one.problem, values)["steps"].value <= MOST_STEPS
+        ):
+            found[name] = values
+    return found
 
 
-def questions(row: Row, given: Sequence[Mapping[str, int]], source: str, target: str) -> list[Any]:
-    """What the compiler is asked of one row, None where the kernel does not take the blocks."""
-    from layoutproof.mosaic.ask import asked
+def slow(values: Values) -> bool:
+    """Blocks of attention that take minutes to compile; its repository's own tuner leaves them out too."""
+    return values.get("bq", 0) * values.get("bk", 0) > 2048 * 2048
+
+
+def answer(at: int, row: Row, one: Asked, source: str, target: str) -> dict[str, Any]:
+    """What the rules and the compiler say of the candidates of a row."""
+    real, named = REAL[row["kernel"]](row), choices(row, one)
+    found: list[dict[str, Any]] = []
+    said = estimates(real, list(named.values()), source, target)
+    for name, values in named.items():
+        # without an estimate of the published size the others say nothing
+        known = sum(each["cycles"] is not None and each["by"].startswith("model") for each in found)
+        if known == CHEAPEST or (found and found[0]["cycles"] is None):
+            break
+        cycles, why = next(said)
+        stands = {rule: stand.value for rule, stand in standings(one.problem, values).items()}
+        found.append({"by": name, "values": values, "cycles": cycles, "why": why, **stands})
+    about = {"row": at, "kernel": row["kernel"], "chip": CHIPS[row["chip"]], "target": target, "cut": real.cut}
+    return {**about, "candidates": found}
+
+
+def estimates(real: Real, given: Sequence[Values], source: str, target: str) -> Iterator[tuple[int | None, str]]:
+    """(cycles, why there are none) of each candidate."""
+    from layoutproof.compiler import libtpu
+    from layoutproof.compiler.child import Child, ask
+    from layoutproof.kernel.kernel import Kernel
+    from layoutproof.mosaic.bounds import FLOPS_A_CYCLE, product_cycles, traffic_cycles
+    from layoutproof.mosaic.compiling import flags
+    from layoutproof.pallas.from_jax.sent import sent
     from layoutproof.pallas.from_jax.user import calls_of
 
-    p = row["problem"]
-    w = TYPES[p["w"]]
-    args = [f"bf16[{p['n_batch']},{p['n_in']}]", f"{w}[{p['n_out']},{p['n_in']}]", f"f32[{p['n_out']}]"]
-    place, found = f"{Path(__file__).as_posix()}:quantised", []
-    for values in given:
-        kwargs = {"source": source, "blocks": (values["bb"], values["bo"], values["bi"]), "kind": p["x"]}
-        try:
-            kernel = next(iter(calls_of(place, args, kwargs, target=target)))
-            found.append(asked(place, args, kwargs, kernel, 0, target))
-        except LayoutError as error:
-            print(f"# {values}: {error}", file=sys.stderr)
-            found.append(None)
-    return found
+    place = f"{Path(__file__).with_name('tuned_sources.py').as_posix()}:{real.function}"
+    with tempfile.TemporaryDirectory() as folder:
+        told = {"LIBTPU_INIT_ARGS": flags(folder, True), **libtpu.environment("")}
+        child = Child(libtpu.WHAT, "layoutproof.mosaic.compiling", told, SECONDS)
+        about = {"target": target, "call": 0, "same": "", "library": "", "folder": folder, "profile": True}
+        named = [{**real.given(values), "source": source} for values in given]
+
+        def moved(kwargs: Mapping[str, Any]) -> int:
+            if target not in FLOPS_A_CYCLE:
+                return 0
+            kernel = next(iter(calls_of(place, real.args, kwargs, target=target)))
+            return traffic_cycles(kernel, target) if isinstance(kernel, Kernel) else 0
+
+        questions = ({"code": sent(place, real.args, kwargs), **about} for kwargs in named)
+        for said, kwargs in zip(ask(child, questions, dict), named, strict=True):
+            if said.value is None:
+                yield None, said.problem[:200]
+            elif said.value["refused"]:
+                yield None, f"refused: {said.value['refused'][:200]}"
+            elif said.value["unseen"]:
+                yield None, f"unseen: {said.value['unseen'][0]}"
+            elif said.value["cycles"] is None:
+                yield None, "the compiler wrote none"
+            elif said.value["cycles"] < product_cycles(target, said.value["flops"]):
+                yield None, "fewer cycles than the matrix products take"
+            else:
+                yield max(said.value["cycles"], moved(kwargs)), ""
 
 
-def compiled_rows(rows: Sequence[Row], each: int, count: int, source: str, seconds: float) -> list[dict[str, Any]]:
-    """For each row that the time allowed: candidates with what the compiler and the rules say of them."""
-    from layoutproof.mosaic.ask import compiled
+def add(rows: Sequence[Row], each: int, source: str, answers: Path, seconds: float) -> None:
+    """Asks about rows that are not answered yet, until so many seconds are over."""
+    done = {one["row"] for one in read(answers)}
+    end = time.monotonic() + seconds
+    with answers.open("a", encoding="utf-8") as file:
+        for at, row, one in in_turns(rows, each):
+            if at in done:
+                continue
+            if time.monotonic() > end:
+                break
+            start = time.monotonic()
+            own = CHIPS[row["chip"]]
+            said = answer(at, row, one, source, PROXY.get((row["kernel"], own), own))
+            said["seconds"] = round(time.monotonic() - start, 1)
+            file.write(json.dumps(said) + "\n")
+            file.flush()
 
-    found = []
-    own = sampled(rows, "quantized_matmul", each)
-    for row, one in sorted(own, key=lambda pair: math.prod(pair[1].problem.shapes[0].sizes.values())):
-        if _spent() > seconds:
-            break
-        target = PROXY[CHIPS[row["chip"]]]
-        given = choices(one, count, json.dumps(row["problem"], sort_keys=True))
-        wanted = questions(row, given, source, target)
-        reports = iter(list(compiled([each for each in wanted if each is not None], seconds=SECONDS)))
-        of_each = []
-        for values, question in zip(given, wanted, strict=True):
-            report = None if question is None else next(reports)
-            stands = standings(one.problem, values)
-            of_each.append(
-                {
-                    "values": dict(values),
-                    "accepted": None if report is None else report.accepted,
-                    "cycles": None if report is None else report.estimate.ranked,
-                    "why": "" if report is None else report.refused or report.problem or report.estimate.reason,
-                    "vmem": None if report is None or report.vmem is None else report.vmem.total,
-                    **{rule: stands[rule].value for rule in RULES},
-                }
+
+def traced(rows: Sequence[Row], each: int, source: str) -> str:
+    """Kernels that copy by hand: what the compiler says of published sizes, beside the declared kernel, as Markdown."""
+    from layoutproof.mosaic.ask import asked, compiled
+    from layoutproof.pallas.from_jax.user import calls_of
+
+    lines = [
+        "| kernel | chip | blocks | taken | VMEM by the compiler | declared | no estimate, because |",
+        "|---" * 7 + "|",
+    ]
+    for kernel, real_of in BY_HAND.items():
+        for _, row, one in sampled(rows, kernel, each):
+            real, target = real_of(row), CHIPS[row["chip"]]
+            place = f"{Path(__file__).with_name('tuned_sources.py').as_posix()}:{real.function}"
+            kwargs = {**real.given(one.values), "source": source}
+            try:
+                calls = calls_of(place, real.args, kwargs, target=target)
+                question = asked(place, real.args, kwargs, calls[-1], len(calls) - 1, target)
+                (said,) = compiled([question], seconds=4 * SECONDS)
+            except (LayoutError, Undecided) as error:
+                lines.append(f"| {kernel} | {target} | {dict(one.values)} | ? | | | {str(error)[:150]} |")
+                continue
+            words = said.estimate.reason or said.refused or said.problem
+            vmem = "-" if said.vmem is None else f"{said.vmem.total:,}"
+            own = -standings(one.problem, one.values)["vmem"].value
+            lines.append(
+                f"| {kernel} | {target} | {dict(one.values)} | {said.accepted} | {vmem} | {own:,.0f} | {words[:150]} |"
             )
-        found.append({"chip": row["chip"], "target": target, "problem": row["problem"], "candidates": of_each})
-        print(f"# {_spent():.0f} s: {json.dumps(found[-1])}", file=sys.stderr, flush=True)
-    return found
-
-
-def _spent() -> float:
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
-
-
-def stage_two(found: Sequence[Mapping[str, Any]]) -> str:
-    """The table of the second stage as Markdown: where the published size stands among what has an estimate."""
-    rules = ("cycles", *RULES)
-    head = ["rows of, compiled for", "rows", "with an estimate", "candidates, median"]
-    head += [f"{rule}: median rank, first or tied" for rule in rules]
-    head += ["cycles within 5 %, 10 % of the best"]
-    lines = [f"| {' | '.join(head)} |", "|---|" + "---:|" * (len(head) - 1)]
-    for chip, target in dict.fromkeys((one["chip"], one["target"]) for one in found):
-        own = [one["candidates"] for one in found if one["chip"] == chip]
-        known = [[c for c in of_each if c["cycles"] is not None] for of_each in own if of_each[0]["cycles"] is not None]
-        known = [of_each for of_each in known if len(of_each) > 1]
-        cells = [f"{chip}, {target}", str(len(own)), str(len(known))]
-        if known:
-            cells.append(f"{statistics.median(map(len, known)):g}")
-            for rule in rules:
-                ranks = [_rank([c[rule] for c in of_each], 1.05 if rule == "cycles" else 1.0) for of_each in known]
-                cells.append(f"{statistics.median(ranks):g}, {sum(rank == 1 for rank in ranks)} of {len(ranks)}")
-            near = [
-                sum(of_each[0]["cycles"] <= most * min(c["cycles"] for c in of_each) for of_each in known) / len(known)
-                for most in (1.05, 1.1)
-            ]
-            cells.append(f"{near[0]:.0%}, {near[1]:.0%}")
-        lines.append(f"| {' | '.join(cells)} |")
-    why = Counter(c["why"][:100] for one in found for c in one["candidates"] if c["cycles"] is None)
-    lines += ["", *(f"- no estimate, {count} candidates: {reason}" for reason, count in why.most_common(8))]
     return "\n".join(lines)
 
 
-def _rank(values: Sequence[float], tie: float) -> int:
-    """Of the first among all, 1 = the best; closer than a tie counts as equal."""
-    return 1 + sum(value * tie < values[0] if value > 0 else value < values[0] for value in values[1:])
+def read(answers: Path) -> list[dict[str, Any]]:
+    """The answers of a file, [] where there is none."""
+    if not answers.exists():
+        return []
+    return [json.loads(line) for line in answers.read_text(encoding="utf-8").splitlines()]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the published size of one row stands among candidates with an estimate.
+
+    rank: from 1, of ties the middle.  ratio: its value by the best one, 1 or more.  first: no other is better; of
+    times, by more than the 5 % within which they say nothing.
+    """
+
+    rank: float
+    ratio: float
+    first: bool
+
+
+def placed(candidates: Sequence[Mapping[str, Any]], rule: str) -> Place:
+    """The first of candidates among all, by "cycles" or one of RULES."""
+    own, *others = (float(one[rule]) for one in candidates)
+    better = sum(value < own for value in others)
+    best = min([own, *others])
+    # of bytes of VMEM the most is best, and they are negative
+    ratio = own / best if best > 0 else best / own
+    times = rule in ("cycles", "cost")
+    return Place(1 + better + sum(value == own for value in others) / 2, ratio, ratio <= (1.05 if times else 1.0))
+
+
+def known(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The candidates of a row that have an estimate, the published one first; [] where it has none, or no other has."""
+    found = [one for one in answer["candidates"] if one["cycles"] is not None]
+    return found if len(found) > 1 and found[0]["by"] == "published" else []
+
+
+def ranking(answers: Sequence[Mapping[str, Any]]) -> str:
+    """The second stage beside the rules, on the same candidates, as Markdown."""
+    words = {
+        "cycles": "estimate",
+        "cost": "model",
+        "steps": "fewest steps",
+        "bytes": "fewest bytes",
+        "vmem": "most VMEM",
+    }
+    head = ["kernel", "chip", "estimates, rows", "candidates, median", *(f"{word}" for word in words.values())]
+    lines = [
+        f"| {' | '.join([*head, 'within 5 %, 10 % of the best estimate'])} |",
+        "|---|---|" + "---:|" * (len(head) - 1),
+    ]
+    kernels = dict.fromkeys(one["kernel"] for one in answers)
+    for kernel in kernels:
+        of_kernel = [one for one in answers if one["kernel"] == kernel]
+        for chip, target in dict.fromkeys((one["chip"], one["target"]) for one in of_kernel):
+            own = [one for one in of_kernel if (one["chip"], one["target"]) == (chip, target)]
+            lines.append(_line([kernel, chip if chip == target else f"{chip}, on {target}"], own, list(words)))
+    for kernel in [*kernels, "all"]:
+        own = [one for one in answers if one["chip"] == one["target"] and kernel in (one["kernel"], "all")]
+        lines.append(_line([kernel, "own"], own, list(words)))
+    return "\n".join(lines)
+
+
+def _line(cells: list[str], own: Sequence[Mapping[str, Any]], rules: Sequence[str]) -> str:
+    rows = [found for one in own if (found := known(one))]
+    cells = [*cells, f"{len(rows)} of {len(own)}"]
+    if rows:
+        cells.append(f"{statistics.median(map(len, rows)):g}")
+        for rule in rules:
+            places = [placed(row, rule) for row in rows]
+            median, five = statistics.median(one.rank for one in places), sum(one.rank <= 5 for one in places)
+            cells.append(f"{median:g}, {five / len(rows):.0%}, {sum(one.first for one in places)}")
+        ratios = [placed(row, "cycles").ratio for row in rows]
+        cells.append(", ".join(f"{sum(ratio <= most for ratio in ratios) / len(rows):.0%}" for most in (1.05, 1.1)))
+    return f"| {' | '.join(cells)} |"
+
+
+def named(answers: Sequence[Mapping[str, Any]]) -> str:
+    """What each rule and peer names, by the estimate, as Markdown: how far its own choice is from the best."""
+    lines = [
+        "| kernel | who | rows | cycles by the best: median | within 5 % | within 10 % |",
+        "|---|---|" + "---:|" * 4,
+    ]
+    for kernel in dict.fromkeys(one["kernel"] for one in answers):
+        ratios: dict[str, list[float]] = {}
+        for row in filter(None, (known(one) for one in answers if one["kernel"] == kernel)):
+            best = min(one["cycles"] for one in row)
+            models = [one for one in row if one["by"].startswith("model")]
+            firsts = {"model": min(row, key=lambda one: one["cost"])} if models else {}
+            firsts |= {rule: min(row, key=lambda one: (one[rule], one["cost"])) for rule in RULES[1:]}
+            firsts |= {one["by"]: one for one in row if not one["by"].startswith("model") and one["by"] not in firsts}
+            for who, one in firsts.items():
+                ratios.setdefault(who, []).append(one["cycles"] / best)
+        for who, of in ratios.items():
+            near = [f"{sum(ratio <= most for ratio in of) / len(of):.0%}" for most in (1.05, 1.1)]
+            lines.append(f"| {kernel} | {who} | {len(of)} | {statistics.median(of):.2f} | {near[0]} | {near[1]} |")
+    return "\n".join(lines)
+
+
+def missing(answers: Sequence[Mapping[str, Any]]) -> str:
+    """Why candidates have no estimate, as a list of Markdown."""
+    left = (one for answer in answers for one in answer["candidates"] if one["cycles"] is None)
+    why = Counter(one["why"].split("\n")[0][:110] for one in left)
+    return "\n".join(f"- {count}: {reason}" for reason, count in why.most_common(12))
 
 
 def main() -> None:
-    """Prints the tables."""
+    """Asks, or prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", type=Path)
     parser.add_argument("--each", type=int, default=20)
     parser.add_argument("--sources", default="")
-    parser.add_argument("--seconds", type=float, default=1500)
-    parser.add_argument("--candidates", type=int, default=6)
+    parser.add_argument("--answers", type=Path)
+    parser.add_argument("--seconds", type=float, default=3600)
+    parser.add_argument("--traced", type=int, default=0, help="so many rows of each kernel that copies by hand")
     options = parser.parse_args()
     rows = [json.loads(line) for line in options.rows.read_text(encoding="utf-8").splitlines() if line.strip()]
-    print(stage_one(rows, options.each), end="\n\n", flush=True)
-    if options.sources:
-        print(stage_two(compiled_rows(rows, options.each, options.candidates, options.sources, options.seconds)))
+    if options.sources and not options.traced:
+        add(rows, options.each, options.sources, options.answers, options.seconds)
+    if options.traced:
+        print(traced(rows, options.traced, options.sources))
+        return
+    said = read(options.answers)
+    print("\n\n".join([ranking(said), named(said), missing(said)]))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from layoutproof.core.errors import Undecided
@@ -20,6 +20,7 @@ from layoutproof.tilings.read import read_problem
 
 CHIPS = {"tpu7x": "7x", "tpu_v5": "v5p", "tpu_v5_lite": "v5e", "tpu_v6_lite": "v6e", "tpu v6": "v6e", "tpu v7": "7x"}
 CHIPS |= {"TPU v6": "v6e", "TPU v5": "v5e"}  # `TPU v5` of that table may be v5p too: the same VMEM by default
+CHIPS |= {"TPU v5e": "v5e", "TPU v6e": "v6e", "TPU v7": "7x"}
 TYPES = {"int8": "s8", "int4": "s4", "bfloat16": "bf16", "float32": "f32", "float8_e4m3fn": "f8e4m3fn"}
 TYPES |= {"float4_e2m1fn": "f4e2m1fn", "float8_e5m2": "f8e5m2"}
 _ARRAY = re.compile(r"(\w+)\[([\d,]*)\]")
@@ -141,7 +142,10 @@ def flash_attention(row: Mapping[str, Any]) -> Asked:
 
 
 def ragged_dot(row: Mapping[str, Any]) -> Asked:
-    """openxla/tokamax ragged_dot/pallas_mosaic_tpu.py (Megablox), as if all groups that are there were of one size.
+    """openxla/tokamax ragged_dot/pallas_mosaic_tpu.py (Megablox), of groups of one size that begin anywhere.
+
+    Its tuner draws the sizes at random. So a group begins and ends within a tile of rows, which the next group visits
+    again: each has as many rows to visit as it has, and one tile more.
 
     Where the sums need one step only, libtpu 0.0.42.1 allots nothing to the scratch for them (measured on a matrix
     product of this form: 5.00M with it and without it). Rows of the transposed product name their tiles after its own
@@ -159,17 +163,17 @@ def ragged_dot(row: Mapping[str, Any]) -> Asked:
     if contracting == [[0], [0]]:
         k, n = lhs[1], rhs[1]
         kernel = {
-            "grid": ["cdiv(N, tn)", "cdiv(K, tk)", "G", "cdiv(E, tm)"],
+            "grid": ["cdiv(N, tn)", "cdiv(K, tk)", "G", "cdiv(E + tm, tm)"],
             "semantics": ["parallel", "parallel", "arbitrary", "arbitrary"],
             "inputs": [
-                {"name": "lhs", "array": f"{kind}[G,E,K]", "block": [None, "tm", "tk"],
+                {"name": "lhs", "array": f"{kind}[G,E + tm,K]", "block": [None, "tm", "tk"],
                  "index": "(n, k, g, i) -> (g, i, k)", "buffers": buffers},
-                {"name": "rhs", "array": f"{other}[G,E,N]", "block": [None, "tm", "tn"],
+                {"name": "rhs", "array": f"{other}[G,E + tm,N]", "block": [None, "tm", "tn"],
                  "index": "(n, k, g, i) -> (g, i, n)", "buffers": buffers},
             ],
             "outputs": [{"name": "out", "array": f"{out}[G,K,N]", "block": [None, "tk", "tn"],
                          "index": "(n, k, g, i) -> (g, k, n)"}],
-            "scratch": [{"array": "f32[tk * min(1, G * cdiv(E, tm) - 1),tn]"}],
+            "scratch": [{"array": "f32[tk * min(1, G * cdiv(E + tm, tm) - 1),tn]"}],
         }  # fmt: skip
     else:
         k, n = lhs[1], rhs[1 if turned else 2]
@@ -177,14 +181,14 @@ def ragged_dot(row: Mapping[str, Any]) -> Asked:
         if not turned:
             inner = {"array": f"{other}[G,K,N]", "block": [None, "tk", "tn"], "index": "(n, g, i, k) -> (g, k, n)"}
         kernel = {
-            "grid": ["cdiv(N, tn)", "G", "cdiv(E, tm)", "cdiv(K, tk)"],
+            "grid": ["cdiv(N, tn)", "G", "cdiv(E + tm, tm)", "cdiv(K, tk)"],
             "semantics": ["parallel", "arbitrary", "arbitrary", "arbitrary"],
             "inputs": [
-                {"name": "lhs", "array": f"{kind}[G,E,K]", "block": [None, "tm", "tk"],
+                {"name": "lhs", "array": f"{kind}[G,E + tm,K]", "block": [None, "tm", "tk"],
                  "index": "(n, g, i, k) -> (g, i, k)", "buffers": buffers},
                 {"name": "rhs", **inner},
             ],
-            "outputs": [{"name": "out", "array": f"{out}[G,E,N]", "block": [None, "tm", "tn"],
+            "outputs": [{"name": "out", "array": f"{out}[G,E + tm,N]", "block": [None, "tm", "tn"],
                          "index": "(n, g, i, k) -> (g, i, n)"}],
             "scratch": [{"array": "f32[tm * min(1, cdiv(K, tk) - 1),tn]"}],
         }  # fmt: skip
@@ -201,7 +205,7 @@ def ragged_dot(row: Mapping[str, Any]) -> Asked:
     if turned and (tk > max(tiles(k)) or tn > max(tiles(n))):
         tk, tn = tn, tk
     values = {"tm": b["tile_m"], "tk": tk, "tn": tn}
-    return asked("ragged_dot", row["chip"], kernel, sizes, tune, values, "2 * G * E * K * N")
+    return asked("ragged_dot", row["chip"], kernel, sizes, tune, values, "2 * G * (E + tm) * K * N")
 
 
 def cross_entropy(row: Mapping[str, Any]) -> Asked:
@@ -227,31 +231,73 @@ def cross_entropy(row: Mapping[str, Any]) -> Asked:
 def ragged_attention(row: Mapping[str, Any]) -> Asked:
     """jax 0.10.2 ragged_paged_attention/kernel.py, and version 2 in vllm-project/tpu-inference, which has its blocks.
 
-    Pages are copied by manual DMA into two buffers of scratch. No window shows what that moves, so its sizes are judged
-    and not ranked. Both tables are of heads per block.
+    Both tables are of heads per block. A block of queries with its output are windows; pages are copied by hand into
+    two buffers.
     """
     p, b = row["problem"], row["blocks"]
     end, of = ("per_blk", "_per_blk") if "q_heads_per_blk" in p else ("per_block", "")
-    q, kv, depth = TYPES[p["q"]], TYPES[p["kv"]], p["head_dim"]
-    heads, pairs = p[f"q_heads{of}"], p[f"kv_heads{of}"]
-    page, length = p["page"], p["page_x_pages_per_seq"]
-    window = {"block": ["bq", heads, depth], "index": "(h, i) -> (i, h, 0)"}
-    kernel = {
-        "grid": [1, "cdiv(T, bq)"],
-        "semantics": ["arbitrary", "arbitrary"],
-        "inputs": [{"name": "q", "array": f"{q}[T,{heads},{depth}]", **window}],
-        "outputs": [{"name": "o", "array": f"{q}[T,{heads},{depth}]", **window}],
-        "scratch": [
-            {"array": f"{kv}[2,pages,{page},{2 * pairs},{depth}]"},
-            {"array": f"f32[{pairs},bq * {heads // pairs},128]"},
-            {"array": f"f32[{pairs},bq * {heads // pairs},128]"},
-            {"array": f"f32[bq,{heads},{depth}]"},
-        ],
-    }
-    sizes = {"T": p["max_tokens"], "L": length}
-    tune = {"pages": powers(1, max(1, min(128, length // page))), "bq": powers(8, min(512, p["max_tokens"]))}
+    length = -(-p["page_x_pages_per_seq"] // p["page"]) * p["page"]
     values = {"pages": b[f"num_kv_pages_{end}"], "bq": b[f"num_queries_{end}"]}
-    return replace(asked("ragged_attention", row["chip"], kernel, sizes, tune, values, "0"), ranked=False)
+    heads, pairs = p[f"q_heads{of}"], p[f"kv_heads{of}"]
+    kinds = TYPES[p["q"]], TYPES[p["kv"]]
+    return _paged(row["chip"], kinds, heads, pairs, p["head_dim"], p["page"], length, values, limit=None)
+
+
+def ragged_attention_v3(row: Mapping[str, Any]) -> Asked:
+    """vllm-project/tpu-inference kernels/ragged_paged_attention/v3/kernel.py: one program that copies everything by
+    hand, queries, pages and output each into two buffers, and may use all of VMEM.
+
+    Heads of the keys and values that would fall on the same banks are one more.
+    """
+    p, b = row["problem"], row["blocks"]
+    said = re.fullmatch(r"max_model_len-(\d+)-sw-None", str(p["model_len"]))
+    if said is None:
+        raise Undecided("a sliding window, or no length: not modelled here")
+    kinds = re.fullmatch(r"q_(\w+)_kv_(\w+)", p["dtypes"])
+    counts = re.fullmatch(r"q_head-(\d+)_kv_head-(\d+)_head-(\d+)", p["heads"])
+    if kinds is None or counts is None:
+        raise Undecided("heads or element types are not those of a row")
+    heads, pairs, depth = map(int, counts.groups())
+    length = -(-int(said[1]) // p["page"]) * p["page"]
+    values = {"pages": b["bkv_p"], "bq": b["bq"]}
+    limit = tpu_chips.CHIPS[CHIPS[row["chip"]]].vmem
+    of = TYPES[kinds[1]], TYPES[kinds[2]]
+    return _paged(row["chip"], of, heads, pairs, max(depth, 128), p["page"], length, values, limit=limit)
+
+
+def _paged(
+    chip: str, kinds: tuple[str, str], heads: int, pairs: int, depth: int, page: int, length: int,
+    values: Mapping[str, int], limit: int | None,
+) -> Asked:  # fmt: skip
+    """Decoding, as if what is copied by hand were windows: the same blocks, two buffers of each.
+
+    The tables do not say what was measured. Each of 34 sequences has one query and as many keys as the row allows, as
+    in the example of tpu-inference's own tuner in which most sequences decode; a whole block of queries is multiplied
+    with each block of keys, whatever of them is there.
+    """
+    q, kv = kinds
+    kernel = {
+        "grid": ["S", "cdiv(L, pages * P)"],
+        "semantics": ["arbitrary", "arbitrary"],
+        "inputs": [
+            {"name": "q", "array": f"{q}[S,1,{heads},{depth}]", "block": [None, "bq", heads, depth],
+             "index": "(s, j) -> (s, 0, 0, 0)"},
+            {"name": "kv", "array": f"{kv}[S,L,{2 * pairs},{depth}]", "block": [None, "pages * P", 2 * pairs, depth],
+             "index": "(s, j) -> (s, j, 0, 0)"},
+        ],
+        "outputs": [{"name": "o", "array": f"{q}[S,1,{heads},{depth}]", "block": [None, "bq", heads, depth],
+                     "index": "(s, j) -> (s, 0, 0, 0)"}],
+        "scratch": [
+            {"array": f"f32[{pairs},bq * {heads // pairs},128]"},
+            {"array": f"f32[{pairs},bq * {heads // pairs},128]"},
+            {"array": f"f32[{pairs},bq * {heads // pairs},{depth}]"},
+        ],
+    }  # fmt: skip
+    if limit is not None:
+        kernel["vmem_limit"] = limit
+    tune = {"pages": powers(1, max(1, min(4096, length) // page)), "bq": powers(8, 256)}
+    flops = f"4 * S * bq * {heads} * {depth} * cdiv(L, pages * P) * pages * P"
+    return asked("ragged_attention", chip, kernel, {"S": 34, "L": length, "P": page}, tune, values, flops)
 
 
 MODELS: Mapping[str, Callable[[Mapping[str, Any]], Asked]] = {
@@ -261,10 +307,10 @@ MODELS: Mapping[str, Callable[[Mapping[str, Any]], Asked]] = {
     "tokamax.pallas_mosaic_tpu_linear_softmax_cross_entropy_loss": cross_entropy,
     "ragged_paged_attention(jax)": ragged_attention,
     "ragged_paged_attention_v2": ragged_attention,
+    "ragged_paged_attention_v3": ragged_attention_v3,
 }
 
 UNMODELLED = {
-    "ragged_paged_attention_v3": "moves everything by manual DMA: no grid, no blocks",
     "mla_v2": "moves its pages by manual DMA; chip given as one of two",
     "fused_moe_v1": "moves everything by manual DMA; chip given as one of two",
     "megablox_gmm": "the row does not say which chip",

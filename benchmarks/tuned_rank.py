@@ -7,7 +7,7 @@ some that are illegal, and the choice stands no worse than it says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +68,18 @@ class Standing:
 
 def standings(problem: Problem, values: Mapping[str, int]) -> dict[str, Standing]:
     """How one choice of a problem of one shape stands by each of RULES. Errors as of `rank`."""
+    return standings_of(problem, [values])[0]
+
+
+def standings_of(problem: Problem, choices: Sequence[Mapping[str, int]]) -> list[dict[str, Standing]]:
+    """The same of several choices."""
     by_rule, fits = _by_rule(problem)
+    return [_standings(problem, values, by_rule, fits) for values in choices]
+
+
+def _standings(
+    problem: Problem, values: Mapping[str, int], by_rule: Mapping[str, Any], fits: Any
+) -> dict[str, Standing]:
     place = tuple(domain.index(values[name]) for name, domain in problem.variables.items())
     found = {}
     for rule, all_of_them in by_rule.items():
@@ -94,6 +105,18 @@ def all_candidates(problem: Problem, within: float = float("inf")) -> list[dict[
         {name: domain[k] for name, domain, k in zip(problem.variables, domains, map(int, places[at]), strict=True)}
         for at in order
     ]
+
+
+def first_by(problem: Problem, rule: str) -> dict[str, int]:
+    """The best candidate that fits by one of RULES; of equals the cheapest by the model."""
+    import numpy as np
+
+    by_rule, fits = _by_rule(problem)
+    best = np.where(fits, by_rule[rule], np.inf)
+    equal = best <= best.min() + SLACK * abs(best.min())
+    place = np.unravel_index(np.argmin(np.where(equal, by_rule["cost"], np.inf)), fits.shape)
+    domains = problem.variables.items()
+    return {name: domain[int(at)] for (name, domain), at in zip(domains, place, strict=True)}
 
 
 def _by_rule(problem: Problem) -> tuple[dict[str, Any], Any]:
