@@ -155,7 +155,7 @@ def _power(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
         term = operand.number(index)
         for _ in range(exponent - 1):
             term = Term("*", term, operand.number(index))
-        return term
+        return settled(held(term, equation.outvars[0].aval))
 
     return [Value(operand.dims, operand.dtype, number, None if operand.defined else operand.undefined)]
 

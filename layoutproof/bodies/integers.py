@@ -23,10 +23,14 @@ def held(value: Any, aval: Any) -> Any:
         return condition_of(value)
     if kind not in "iu" or value.op in ("name", "read", "select", "min", "max"):
         return value
-    bits = 8 * aval.dtype.itemsize
-    if constant(value) is None and kind == "i" and bits >= 32:
+    return _held(value, aval.dtype)
+
+
+def _held(value: Term, dtype: Any) -> Term:
+    bits, signed = 8 * dtype.itemsize, dtype.kind == "i"
+    if constant(value) is None and signed and bits >= 32:
         return value
-    return wrapped(value, bits, kind == "i")
+    return wrapped(value, bits, signed)
 
 
 def literal(value: Any) -> Any:
@@ -61,6 +65,9 @@ def applied(name: str, operands: Sequence[Any], dtype: Any) -> Any:
         return shifted(operands[0], operands[1], 8 * dtype.itemsize, SHIFTS[name])
     if name not in OPERATIONS:
         raise UnsupportedOp(f"the operation {name}")
+    if name == "abs" and dtype.kind == "i":
+        # the smallest number has no opposite of its type: of a byte, -128 stays -128
+        return OPERATIONS["max"](operands[0], _held(OPERATIONS["neg"](operands[0]), dtype))
     return OPERATIONS[name](*operands)
 
 
