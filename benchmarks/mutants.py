@@ -32,7 +32,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import CodeType, FunctionType
 
@@ -82,7 +82,7 @@ POOL = (
 LONGEST = 3.0
 """Seconds of a processor after which a test is left out."""
 TESTED = 10.0
-"""Seconds of tests that run for one mutant at most."""
+"""Seconds of tests that run for one mutant, unless other seconds are asked for."""
 REPEATS = 3
 """Of a test that is repeated for many seeds, how many repeats are run."""
 MEMORY = 4 << 30
@@ -213,8 +213,29 @@ def sample(seed: int, count: int, only: str = "") -> list[Mutant]:
         chosen += draw.sample(parts[part], min(share, len(parts[part])))
     # so that what was judged when the time is over is a sample as well
     draw.shuffle(chosen)
-    made = [(file, mutated(sources[file], place)[1]) for file, place in chosen]
-    return [Mutant(file, m.place, m.line, m.lines, m.was, m.now) for file, m in made]
+    return [replace(mutated(sources[file], place)[1], file=file) for file, place in chosen]
+
+
+def again(printed: Path, only: str = "") -> list[Mutant]:
+    """The survivors that a run printed, made again; where the code has moved since, at the nearest line that has it."""
+    made = []
+    for text in printed.read_text().splitlines():
+        word, _, row = text.partition(": ")
+        if word != "survives" or not row.startswith(only):
+            continue
+        place, change = row.split(": ", 1)
+        file, line = place.rsplit(":", 1)
+        source = (ROOT / file).read_text()
+        was = change.split("  ->  ")[0]
+        alike = [k for k, (node, _) in enumerate(places(ast.parse(source))) if ast.unparse(node) == was]
+        here = [mutated(source, number)[1] for number in alike]
+        same = [mutant for mutant in here if f"{mutant.was}  ->  {mutant.now}" == change]
+        if not same:
+            print(f"gone: {row}", flush=True)
+            continue
+        least = min(abs(mutant.line - int(line)) for mutant in same)
+        made += [replace(m, file=file) for m in same if abs(m.line - int(line)) == least]
+    return made
 
 
 def all_modules() -> None:
@@ -253,8 +274,11 @@ def in_fork(work: Callable[[], int]) -> int:
 class Mutation:
     """A plugin of pytest: instead of running what was collected, learns what calls what, and judges mutants."""
 
-    def __init__(self, mutants: Sequence[Mutant], jobs: int, until: float, calls: Path | None) -> None:
+    def __init__(
+        self, mutants: Sequence[Mutant], jobs: int, until: float, calls: Path | None, seconds: float
+    ) -> None:
         self.mutants = mutants
+        self.seconds = seconds
         self.jobs = jobs
         self.until = until
         self.calls = calls
@@ -336,7 +360,7 @@ class Mutation:
                 chosen, seconds = [], 0.0
                 for taken, name in sorted(of_function):
                     seconds += taken
-                    if seconds < TESTED:
+                    if seconds < self.seconds:
                         chosen.append((by_name[name], taken))
                 running[in_fork(functools.partial(notices, mutant, chosen, live))] = mutant
                 continue
@@ -412,13 +436,18 @@ def main() -> int:
     parser.add_argument("--mutants", type=int, default=595)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="parts, a file or a folder, as layoutproof/solvers/digits")
+    parser.add_argument("--again", type=Path, help="the output of an earlier run, whose survivors are made once more")
+    parser.add_argument("--seconds", type=float, default=TESTED, help="of tests that run for one mutant, at most")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--until", type=float, default=0, help="minutes after which no new mutant is begun; 0: never")
     parser.add_argument("--tests", nargs="+", default=POOL, help="files and folders of tests")
     parser.add_argument("--calls", type=Path, help="a file that keeps what each test calls")
     options = parser.parse_args()
     start, part_of = time.monotonic(), files()
-    mutation = Mutation(sample(options.seed, options.mutants, options.only), options.jobs, options.until, options.calls)
+    mutants = (
+        again(options.again, options.only) if options.again else sample(options.seed, options.mutants, options.only)
+    )
+    mutation = Mutation(mutants, options.jobs, options.until, options.calls, options.seconds)
     os.chdir(ROOT)
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     code = pytest.main(["-q", "-s", "-p", "no:cacheprovider", "--assert=plain", *options.tests], plugins=[mutation])
@@ -432,7 +461,8 @@ def main() -> int:
             print(f"{part:<16} {met[part, True]:>4} noticed {met[part, False]:>4} survive")
     noticed, all_ = len(mutation.noticed), len(mutation.noticed) + len(mutation.survivors)
     score = f"{noticed} noticed, score {100 * noticed / max(1, all_):.1f} %"
-    print(f"seed {options.seed}: {all_} mutants, {score}, {time.monotonic() - start:.0f} s")
+    asked = f"of {options.again}" if options.again else f"seed {options.seed}"
+    print(f"{asked}: {all_} mutants, {score}, {time.monotonic() - start:.0f} s")
     return 0
 
 

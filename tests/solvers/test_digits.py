@@ -157,13 +157,18 @@ def test_comparisons_at_the_edge() -> None:
             f"select(i + {step} < {bound}, 0, i)",
             f"select({bound} < i + {step}, i, 1)",
             f"select(i + {step} == {bound}, 1, 2)",
+            # outside where they are equal, outside where they are not
+            f"select(i + {step} == {bound}, 4, 0)",
+            f"select(i + {step} == {bound}, 0, 4)",
         ):
             text = f"(i < {extent}) -> ({body},) in [4]"
             expected = smallest_violation("in_bounds", text)
             alone = lp.ask("in_bounds", text, engine="digits")
             assert alone.verdict is Verdict.UNKNOWN or alone.counterexample == expected, text
             settled += alone.verdict is not Verdict.UNKNOWN
-    assert settled > 100
+            if "==" in body and bound not in range(step, step + extent):
+                assert alone.verdict is not Verdict.UNKNOWN, text
+    assert settled > 250
 
 
 @pytest.mark.parametrize(
@@ -282,10 +287,25 @@ def test_as_many_strides_whose_sign_depends_on_sizes(turning: int, by: str) -> N
         ("in_bounds", "(i < 2) -> (i * (M - N) + N,) in [N + M]"),
         ("in_bounds", "(i < 2, k < M) -> (i * (M - 2) + 2, k) in [M + 2, M]"),
         ("in_bounds", "(i < 2, k < N) -> (i * (2 - N) + N, k) in [N + 2, N]"),
+        # steps of N and N + 1, whichever is named first
+        ("injective", "(i < 2, j < 2, k < N) -> (i * N + j * (N + 1), k)"),
+        ("injective", "(i < 2, j < 2, k < N) -> (i * (N + 1) + j * N, k)"),
+        # a division across three digits that are one number in mixed radix
+        ("covers", "(i < 12, j < N) -> ((6 * (i % 2) + 3 * (i // 2 % 2) + i // 4) // 4, j) in [3, N]"),
     ],
 )
 def test_what_digits_alone_prove(question: tuple[str, str]) -> None:
     assert lp.ask(*question, engine="digits").verdict is Verdict.PROVED
+
+
+@pytest.mark.parametrize("engine", [None, "digits"])
+def test_a_step_that_a_size_makes_zero(engine: str | None) -> None:
+    """With N = 1 all of them are at one place; alone, digits do not know the sign of N - 1 and say so."""
+    found = lp.ask("injective", "(i < 4, j < N) -> (i * (N - 1), j)", engine=engine)
+    point = {"sizes": {"N": 1}, "first": (0, 0), "second": (1, 0)}
+    expected = (Verdict.UNKNOWN, None) if engine else (Verdict.REFUTED, point)
+    assert (found.verdict, found.counterexample) == expected
+    assert lp.ask("injective", "(i < 4, j < N) -> (i * (N + 1), j)", engine=engine).verdict is Verdict.PROVED
 
 
 def test_sets_that_are_too_long() -> None:
