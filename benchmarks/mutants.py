@@ -274,9 +274,7 @@ def in_fork(work: Callable[[], int]) -> int:
 class Mutation:
     """A plugin of pytest: instead of running what was collected, learns what calls what, and judges mutants."""
 
-    def __init__(
-        self, mutants: Sequence[Mutant], jobs: int, until: float, calls: Path | None, seconds: float
-    ) -> None:
+    def __init__(self, mutants: Sequence[Mutant], jobs: int, until: float, calls: Path | None, seconds: float) -> None:
         self.mutants = mutants
         self.seconds = seconds
         self.jobs = jobs
