@@ -55,6 +55,8 @@ def stage_lines(
         lines.append(("not asked", f"{many['skipped']} more: {more}"))
     if order(shown, cycles_of):
         lines.append(("estimate", f"{compared_by(target)}; within {TIE} % is a tie"))
+        beyond = dict.fromkeys(what for report in shown for one in report for what in one.estimate.unseen)
+        lines += [("not in it", "; ".join(beyond))] if beyond else []
     why: dict[str, list[int]] = {}
     for row, report in enumerate(shown, 1):
         if accepted(report) and cycles_of(report) is None:

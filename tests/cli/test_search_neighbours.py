@@ -87,7 +87,23 @@ def test_rows_have_their_memory_and_stand_by_cycles(run: Any, recorded: Any, tex
     assert sorted(recorded()) == [64, 128, 256]
     assert "3 of the 3 that were asked about are accepted" in out
     assert "within 5 % is a tie" in out
+    assert "that copies share the bandwidth of HBM" in out
     assert "2.25 MiB" in out or f"{WINDOWS[64] * 9 // 8} bytes of VMEM by the compiler" in out
+
+
+def test_no_estimate_costs_nobody_its_memory(run: Any, recorded: Any) -> None:
+    """A condition on what is read: the row has its VMEM, and the reason; the model says who is first."""
+    more = "\n\n    @pl.when(v[0, 0] > 0)\n    def _():\n        b[...] = v.astype(b.dtype)\n\ndef softmax"
+    write(BODIES.replace("\ndef softmax", more), "bodies.py")
+    answered = lp.search(write(f"{DECLARED}tune: {{rows: [64, 128]}}\n"), compiling=True)
+    assert answered.exit_code == 0
+    rows = answered.as_dict()["best"]
+    assert [(row["values"]["rows"], row["exact_vmem"], row["estimate"]) for row in rows] == [
+        (128, WINDOWS[128], None),
+        (64, WINDOWS[64], None),
+    ]
+    assert all("a condition on data" in row["no_estimate"] for row in rows)
+    assert "no estimate     rows 1, 2: a condition on data, which it takes to be 0 (line " in str(answered)
 
 
 @FILES

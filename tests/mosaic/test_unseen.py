@@ -43,6 +43,32 @@ def fixed_loop(n: Any, x: Any, o: Any) -> None:
     o[...] = lax.fori_loop(0, 10, lambda i, c: c + x[...], x[...])
 
 
+def loop_of_the_program(n: Any, x: Any, o: Any) -> None:
+    first = pl.program_id(0) * 8
+    o[...] = lax.fori_loop(first, first + 8, lambda i, c: c + x[...], x[...])
+
+
+def random_condition(n: Any, x: Any, o: Any) -> None:
+    pltpu.prng_seed(0)
+    bits = pltpu.prng_random_bits((8, 128))
+
+    @pl.when(jnp.max(bits) > 0)
+    def _() -> None:
+        o[...] = x[...]
+
+
+def scoped_as_often(n: Any, x: Any, o: Any) -> None:
+    """As many references of its own as numbers from outside."""
+    many = n[0]
+
+    def inner(one: Any, two: Any, three: Any) -> None:
+        one[...] = x[...]
+        o[...] = lax.fori_loop(0, many, lambda i, c: c + one[...], x[...])
+
+    of = pltpu.VMEM((8, 128), jnp.float32)
+    pl.run_scoped(inner, of, of, of)
+
+
 def data_loop(n: Any, x: Any, o: Any) -> None:
     o[...] = lax.fori_loop(0, n[0], lambda i, c: c + x[...], x[...])
 
@@ -107,6 +133,9 @@ def body_of(body: Callable[..., None]) -> Any:
         (data_loop, "a loop whose end depends on data"),
         (carried_condition, "a condition on data"),
         (scoped, "a condition on data"),
+        (scoped_as_often, "a loop whose end depends on data"),
+        (random_condition, "a condition on data"),
+        (loop_of_the_program, "a loop whose ends depend on the program"),
         (of_program, ""),
         (copied, ""),
         (to_another_device, "it speaks to another device or core"),
