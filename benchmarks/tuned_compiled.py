@@ -103,8 +103,10 @@ def ragged_dot(row: Row) -> Real:
     few = min(many, max(4, -(-2048 // each)))
     contracting = p["ragged_dot_dimension_numbers"]["dot_dimension_numbers"][0]
     form = {"[[1], [1]]": "forward", "[[1], [2]]": "transposed", "[[0], [0]]": "summed"}[str(contracting)]
-    right = [few * each, rhs[1]] if form == "summed" else [few, *rhs[1:]]
-    args = (f"{kind}[{few * each},{lhs[1]}]", f"{other}[{','.join(map(str, right))}]")
+    # all tiles of rows have to divide them
+    taken = -(-few * each // 1024) * 1024
+    right = [taken, rhs[1]] if form == "summed" else [few, *rhs[1:]]
+    args = (f"{kind}[{taken},{lhs[1]}]", f"{other}[{','.join(map(str, right))}]")
     out = p["preferred_element_type"] or "bfloat16"
 
     def given(v: Values) -> dict[str, Any]:
