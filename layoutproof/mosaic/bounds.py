@@ -1,9 +1,10 @@
 """What the hardware takes at the least for a kernel, in cycles, as a guard against estimates that leave work out.
 
 Nothing that the compiler writes names a clock: it is the quotient of the published peak and of the flops of a cycle
-(v5e 1.50 GHz, v5p 1.75, v6e 1.75, 7x 2.20). For v5e and v5p four matrix units of 128 x 128 are published. For v6e and 7x
-the units of 256 x 256 are counted in the simulation itself: a matmul of 4096^3 in bf16, blocks of 1024, takes 302,165 and
-301,800 cycles (libtpu 0.0.52), which is more than three could do (349,526), so there are four.
+(v5e 1.50 GHz, v5p 1.75, v6e 1.75, 7x 2.20). For v5e and v5p four matrix units of 128 x 128 are published. For v6e and
+7x the units of 256 x 256 are counted in the simulation itself: a matmul of 4096^3 in bf16, blocks of 1024, takes
+302,165 and 301,800 cycles (libtpu 0.0.52), which is more than four could need (262,144), and fewer than three would
+(349,526).
 """
 
 from __future__ import annotations
