@@ -51,7 +51,7 @@ class Neighbours:
         self._known.append((held, total, report.vmem.limit))
 
     def too_large(self, question: Asked) -> str:
-        """Why a kernel would not fit, with NOT_ASKED before it, "" = nobody can tell without asking."""
+        """Why a kernel would not fit, with NOT_ASKED before it, "" = it has to be asked."""
         held = None if self.fell or not self.taken else _held(question)
         if held is None:
             return ""
