@@ -105,6 +105,8 @@ class States:
     _end: dict[str, int] = field(default_factory=dict)
     _invariants: dict[tuple[str, str], _Invariant] = field(default_factory=dict)
     _known: dict[Any, Term] = field(default_factory=dict)
+    _doubts: dict[tuple[int, int], list[Term]] = field(default_factory=dict)
+    _written_out: dict[int, tuple[Term, Term]] = field(default_factory=dict)
     _keys: Keys = field(default_factory=Keys)
     _made: int = 0
     _generation: int = 0
@@ -275,7 +277,10 @@ class States:
         """The condition that something undefined decides whether or where an effect happens."""
         if self.unwritten and self.only < 0:
             return FALSE
-        return any_of([self.resolved(doubt) for doubt in self.doubts(conditions_of(spot, view))])
+        key = (id(spot), id(view))
+        if key not in self._doubts:
+            self._doubts[key] = self.doubts(conditions_of(spot, view))
+        return any_of([self.resolved(doubt) for doubt in self._doubts[key]])
 
     def doubts(self, terms: Iterable[Term]) -> list[Term]:
         """The conditions, each once, that a number in some terms is undefined."""
@@ -350,9 +355,12 @@ class States:
 
     def _plain(self, term: Term) -> Term:
         """A term with carried numbers written out over the loops' counters."""
-        while any(name in self.body.definitions for name in names_in(term)):
-            term = replaced(term, renaming(self.body.definitions))
-        return term
+        if id(term) not in self._written_out:
+            plain = term
+            while any(name in self.body.definitions for name in names_in(plain)):
+                plain = replaced(plain, renaming(self.body.definitions))
+            self._written_out[id(term)] = (term, plain)
+        return self._written_out[id(term)][1]
 
     # loads and carried values
 

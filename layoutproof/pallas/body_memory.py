@@ -20,7 +20,7 @@ from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.read_consistency import range_of, restricted
 from layoutproof.kernel.relations import range_at
 from layoutproof.kernel.scalar_memory import every_table
-from layoutproof.solvers.decide import ENGINES, Decision, decide, proves
+from layoutproof.solvers.decide import ENGINES, Decision, candidate_holds, decide
 
 Place = tuple[int, ...]
 MOST_TRIED = 200
@@ -45,14 +45,14 @@ class Deciding:
         return self.last.point is None and not self.last.reason
 
     def holds(self, claim: Asked) -> bool:
-        """Whether one engine, the quickest at it, proves a claim: of many that are tried, most fail."""
+        """Whether an engine that is quick at it proves a claim: of many that are tried, most fail."""
         return any(self._quickly(one) for one in (claim.alone, claim.claim) if one is not None)
 
     def _quickly(self, claim: Claim) -> bool:
-        held = proves(claim, ("isl",))
-        if held:
-            self.by.setdefault("isl")
-        return held
+        engine = candidate_holds(claim)
+        if engine:
+            self.by.setdefault(engine)
+        return bool(engine)
 
     def names(self) -> str:
         """The engines in words, a rule where none was asked."""

@@ -21,6 +21,9 @@ ENGINES = ("digits", "bits", "isl", "smt", "brute")
 BITS_FIRST = ("bits", "digits", "isl", "smt", "brute")
 QUICK_BUDGET_DIVISOR = 30
 """The short tries of isl and z3 have this part of their budgets."""
+CANDIDATES = (("isl", 0.1), ("smt", 1 / QUICK_BUDGET_DIVISOR), ("isl", 1.0))
+"""Engines, and parts of their budgets, that are asked whether a candidate holds. Without size symbols: among products
+of sizes z3 is quick at nothing."""
 MORE_SIZES = 30
 """How many times as many sizes are tried once smt has not decided."""
 NEAR = 1 << 20
@@ -139,15 +142,34 @@ def proves(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = Fal
         if function == "bounded_search" or (name == "brute" and not _solver(name).can_try_all(claim, share)):
             # it looks for violations
             continue
-        try:
-            if name == "smt":
-                return bool(_solver(name).proves(claim, share))
-            return _run(name, function, claim, share) is None
-        except NotSmallest:
-            return False
-        except (Undecided, ZeroDivisionError, InternalError):
-            continue
+        held = _proved_by(name, function, claim, share)
+        if held is not None:
+            return held
     return False
+
+
+def candidate_holds(claim: Claim) -> str:
+    """The engine that proves a claim which is one of many that are tried, most of them in vain; "" where none does.
+
+    isl proves one in a moment, or labours to its budget where z3 soon sees a violation.
+    """
+    for name, share in (("isl", 1.0),) if claim.sizes() else CANDIDATES:
+        held = _proved_by(name, "decide", claim, share)
+        if held is not None:
+            return name if held else ""
+    return ""
+
+
+def _proved_by(name: str, function: str, claim: Claim, share: float) -> bool | None:
+    """Whether an engine proves a claim; None where it does not know."""
+    try:
+        if name == "smt":
+            return bool(_solver(name).proves(claim, share))
+        return _run(name, function, claim, share) is None
+    except NotSmallest:
+        return False
+    except (Undecided, ZeroDivisionError, InternalError):
+        return None
 
 
 def _smaller(point: Point, other: Point) -> bool:

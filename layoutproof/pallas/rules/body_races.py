@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -36,7 +37,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point, Verdict
 from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.kernel import Kernel
-from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
 from layoutproof.pallas.body_memory import Deciding
 from layoutproof.pallas.rules.body_in_bounds import about
 from layoutproof.pallas.rules.initialised import reads_unwritten
@@ -48,7 +49,7 @@ MOST_PAIRS = 400
 """Pairs of effects on one array that are asked; more are over budget."""
 
 
-def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
+def obligations(kernel: Kernel) -> tuple[Due, ...]:
     """One per pair of effects on an array, and one per read of scratch; one that holds where nothing is parallel."""
     body: Body | None = kernel.body
     if body is None:
@@ -56,8 +57,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     parallel = [k for k in kernel.parallel() if kernel.grid[k] != 1]
     if not parallel:
         return (Obligation(kernel.name, by_rule(""), source=kernel.source),)
-    found = not_modelled(kernel, body)
-    found += _elsewhere(body)
+    found: list[Due] = [*not_modelled(kernel, body), *_elsewhere(body)]
     pair = beside(kernel, body)
     touched = [touch for effect in body.effects for touch in touches(effect)]
     for name in dict.fromkeys(_array(kernel, t.view.reference) for t in touched):
@@ -96,7 +96,7 @@ def _differ(kernel: Kernel, pair: Beside, parallel: Sequence[int]) -> Term:
 
 def _shared(
     kernel: Kernel, pair: Beside, name: str, own: Sequence[Touch], parallel: Sequence[int]
-) -> Iterator[Obligation]:
+) -> Iterator[Due]:
     """No two programs touch one element of an array, one of them writing."""
     pairs = [(a, b) for a, b in combinations_with_replacement(own, 2) if a.writes or b.writes]
     if len(pairs) > MOST_PAIRS:
@@ -108,7 +108,7 @@ def _shared(
         yield Obligation(name, undecided("shares its buffer with an operand that has windows"))
         return
     for a, b in pairs:
-        yield _pair(kernel, pair, name, a, b, parallel)
+        yield partial(_pair, kernel, pair, name, a, b, parallel)
 
 
 def _pair(kernel: Kernel, pair: Beside, name: str, a: Touch, b: Touch, parallel: Sequence[int]) -> Obligation:
@@ -159,21 +159,23 @@ def _with_fix(kernel: Kernel, found: Asked) -> Asked:
 
 def _carried(
     kernel: Kernel, body: Body, pair: Beside, own: Sequence[Touch], parallel: Sequence[int]
-) -> Iterator[Obligation]:
+) -> Iterator[Due]:
     """No program reads of scratch what a program on another core has written."""
     writes = [touch for touch in own if touch.writes]
     deciding = Deciding()
     states = States(kernel, body, deciding.proves, deciding.holds, unwritten=True)
-    for read in own:
-        reads = not read.writes or (isinstance(read.effect, Access) and read.effect.kind == "add")
-        if not reads or not writes:
-            continue
+
+    def of(read: Touch) -> Obligation:
         if read.spot.loops and _written_here(states, read):
             # what an earlier iteration wrote, as `initialised` knows it
             proved = Settled(Verdict.PROVED, by=deciding.names())
-            yield Obligation(read.view.reference.name, proved, source=read.spot.source)
-        else:
-            yield _exposed(kernel, body, pair, read, writes, parallel)
+            return Obligation(read.view.reference.name, proved, source=read.spot.source)
+        return _exposed(kernel, body, pair, read, writes, parallel)
+
+    for read in own:
+        reads = not read.writes or (isinstance(read.effect, Access) and read.effect.kind == "add")
+        if reads and writes:
+            yield partial(of, read)
 
 
 def _written_here(states: States, read: Touch) -> bool:

@@ -38,7 +38,7 @@ from layoutproof.core.errors import Undecided
 from layoutproof.core.result import Verdict
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel
-from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
 from layoutproof.pallas.body_memory import Deciding, named, replayed, tables_at, unbounded, why_unknown
 
 TARGET = False
@@ -47,7 +47,7 @@ SETTLED_BY = "write all of it before the read, in the same program and under no 
 PIPELINES = True
 
 
-def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
+def obligations(kernel: Kernel) -> tuple[Due, ...]:
     """One per line and reference that loads, or copies, memory that is not given.
 
     What an unrolled loop does in many copies is one question, and its answer the worst of theirs.
@@ -58,25 +58,27 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     deciding = Deciding()
     states = States(kernel, body, deciding.proves, deciding.holds, unwritten=True)
     walked = _Walked(kernel, body)
-    lines: dict[tuple[object, str], list[Obligation]] = {}
+
+    def of(load: Access | Copy) -> Obligation:
+        try:
+            one = _load(kernel, body, states, deciding, load)
+        except (Undecided, RecursionError) as reason:
+            one = _open(load, str(reason))
+        if _verdict(one) is Verdict.UNKNOWN and walked.writes_before(load):
+            return replace(one, claim=Settled(Verdict.PROVED, by="walk"))
+        return one
+
+    lines: dict[tuple[object, str], list[Access | Copy]] = {}
     for effect in body.effects:
         if not isinstance(effect, Access | Copy) or (isinstance(effect, Access) and effect.kind == "write"):
             continue
         reference = _read(effect).reference
-        if reference.role not in ("out", "scratch", "fresh") or reference.pipeline:
-            continue
-        try:
-            one = _load(kernel, body, states, deciding, effect)
-        except (Undecided, RecursionError) as reason:
-            one = _open(effect, str(reason))
-        if _verdict(one) is Verdict.UNKNOWN and walked.writes_before(effect):
-            one = replace(one, claim=Settled(Verdict.PROVED, by="walk"))
-        lines.setdefault((effect.spot.source or effect.spot.number, reference.name), []).append(one)
-    found = [min(copies, key=_verdict) for copies in lines.values()]
+        if reference.role in ("out", "scratch", "fresh") and not reference.pipeline:
+            lines.setdefault((effect.spot.source or effect.spot.number, reference.name), []).append(effect)
+    found: list[Due] = [lambda copies=copies: min(map(of, copies), key=_verdict) for copies in lines.values()]  # type: ignore[misc]
     if not found:
         found.append(Obligation(kernel.name, by_rule(""), source=kernel.source))
-    found += not_modelled(kernel, body)
-    return tuple(found)
+    return (*found, *not_modelled(kernel, body))
 
 
 @dataclass(eq=False)

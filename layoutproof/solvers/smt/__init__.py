@@ -97,7 +97,7 @@ def _proved(session: Session, claim: Claim, budget: int) -> bool:
             raise Unsupported("divides by a value that may be 0 or negative")
         assumed = [*dialect.assumed, *dialect.monotony()]
         return statement.violated is False or _impossible(session, assumed, statement.violated, budget)
-    widths = Widths(session.context)
+    widths = Widths()
     Statement(claim, widths, {})
     bits = Bits(session.context, widths.width)
     statement = Statement(claim, bits, {})
@@ -107,7 +107,7 @@ def _proved(session: Session, claim: Claim, budget: int) -> bool:
 
 def _by_bits(session: Session, claim: Claim, sizes: Mapping[str, int] | int, budget: int) -> Point | None:
     """The smallest violation with these sizes, or with sizes up to that; divisors are known to be positive then."""
-    widths = Widths(session.context, divisors_known=type(sizes) is int)
+    widths = Widths(divisors_known=type(sizes) is int)
     Statement(claim, widths, sizes)
     dialect = Bits(session.context, widths.width, divisors_known=type(sizes) is int)
     statement = Statement(claim, dialect, sizes)

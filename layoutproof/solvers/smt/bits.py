@@ -57,26 +57,47 @@ class Bits(Operators):
         return z3.ULT(value, bound)
 
 
-class Widths(Bits):
-    """The same terms one bit wide, for the sake of `width`: the bits that hold every value of a formula, and its sign.
+class Widths:
+    """No terms, for the sake of `width`: the bits that hold every value of a formula, and its sign. See `Dialect`.
 
-    >>> widths = Widths(z3.Context())
+    >>> widths = Widths()
     >>> widths.note(-128, 100)
     >>> widths.width
     8
     """
 
-    def __init__(self, context: Any, divisors_known: bool = False) -> None:
-        super().__init__(context, 1, divisors_known)
+    floors = False
+
+    def __init__(self, divisors_known: bool = False) -> None:
+        self.width = 1
+        self.divisors_known = divisors_known
+        self.assumed: list[Any] = []
 
     def note(self, low: Bound, high: Bound) -> None:
         for end in (low, high):
             # one bit less for -2**k than for 2**k
             self.width = max(self.width, int(end if end >= 0 else -end - 1).bit_length() + 1)
 
-    def variable(self, name: str, low: Bound) -> Any:
-        return z3.BitVec(name, 1, self.context)
+    def positive(self, divisor: Any) -> None:
+        if not self.divisors_known:
+            raise Unsupported("divides by a value that may be 0 or negative")
 
     def constant(self, value: int) -> Any:
         self.note(value, value)
-        return z3.BitVecVal(value, 1, self.context)
+
+    def quotient(self, value: Bounded | int, by: Bounded | int) -> Any:
+        self._divided(value, by, 0 if type(by) is not int else by.bit_length() - 1)
+
+    def remainder(self, value: Bounded | int, by: Bounded | int) -> Any:
+        self._divided(value, by, 0 if type(by) is not int else by - 1)
+
+    def _divided(self, value: Bounded | int, by: Bounded | int, power: int) -> None:
+        # what `Bits` writes: a shift or a mask where the divisor is a power of two
+        for part in (value, power if type(by) is int and by & (by - 1) == 0 else by):
+            term_of(self, part)
+
+    def _no_term(self, *parts: Any) -> Any:
+        return None
+
+    variable = add = subtract = multiply = xor = below = less = equal = _no_term
+    logical_and = logical_or = logical_not = choose = _no_term

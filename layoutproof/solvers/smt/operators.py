@@ -6,6 +6,8 @@ from typing import Any
 
 import z3
 
+_TWO = z3.Ast * 2
+
 
 class Operators:
     """Part of a `Dialect`."""
@@ -28,11 +30,13 @@ class Operators:
     def choose(self, condition: Any, left: Any, right: Any, low: Any) -> Any:
         return z3.If(condition, left, right)
 
+    # z3.And, z3.Or and z3.Not look for a context and for sorts to convert to, which takes them up to seven times as long
+
     def logical_and(self, left: Any, right: Any) -> Any:
-        return z3.And(left, right)
+        return z3.BoolRef(z3.Z3_mk_and(left.ctx_ref(), 2, _TWO(left.as_ast(), right.as_ast())), left.ctx)
 
     def logical_or(self, left: Any, right: Any) -> Any:
-        return z3.Or(left, right)
+        return z3.BoolRef(z3.Z3_mk_or(left.ctx_ref(), 2, _TWO(left.as_ast(), right.as_ast())), left.ctx)
 
     def logical_not(self, condition: Any) -> Any:
-        return z3.Not(condition)
+        return z3.BoolRef(z3.Z3_mk_not(condition.ctx_ref(), condition.as_ast()), condition.ctx)
