@@ -1,7 +1,8 @@
 """`python benchmarks/body_times.py [NAME ..] [--other TREE] [--out FILE]`: what it costs to judge real kernels.
 
 Kernels: the TPU operations of the jax wheel with their gradients, each in a process of its own so that its peak memory
-is its own, and all pairs of `tests/bodies/pitfalls.py`, in one process. NAME: only those whose name has one of these.
+is its own, all pairs of `tests/bodies/pitfalls.py`, in one process, and one kernel with ten programs and with 10^9
+(`programs`). NAME: only those whose name has one of these.
 Judged is a traced call, as a user's: all questions, without a target. What is measured is CPU time in that process and
 what it waits for, from the traced call to all answers; reading the body counts, tracing does not.
 
@@ -26,12 +27,13 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 LIMIT = 900
 """CPU seconds that one process may take."""
+OTHERS = ("pitfalls", "programs")
 SPENT = ("budget", "are spent", "more than", "too many", "not shown to be the smallest")
 """Words of a reason that a budget ended the search."""
 
 
 def kernels_in(group: str) -> list[tuple[str, Any]]:
-    """(name, its traced calls) of a group: one operation of the wheel, or `pitfalls`."""
+    """(name, its traced calls) of a group: one operation of the wheel, or one of `OTHERS`."""
     from layoutproof.pallas.from_jax.trace import kernels_of
 
     if group == "pitfalls":
@@ -44,6 +46,13 @@ def kernels_in(group: str) -> list[tuple[str, Any]]:
                 calls = kernels_of(built.fn, built.args, assume=case.assume)
                 found += [(f"{name} {'wrong' if wrong else 'right'}", call) for call in calls]
         return found
+    if group == "programs":
+        from layoutproof.pallas.judge import judge
+        from tests.bodies.test_budget import masked_rows
+
+        # what is imported for the first question counts for neither
+        judge(masked_rows(10))
+        return [(f"masked rows, {programs:,} programs", masked_rows(programs)) for programs in (10, 10**9)]
     from tests.pallas.wheel_ops import ops
 
     op = next(op for op in ops() if op.name == group)
@@ -153,14 +162,14 @@ def main() -> None:
     sys.path.insert(0, str(HERE.parent))
     from tests.pallas.wheel_ops import ops
 
-    groups = [op.name for op in ops() if op.target != "triton"] + ["pitfalls"]
+    groups = [op.name for op in ops() if op.target != "triton"] + [*OTHERS]
     chosen = [group for group in groups if not given.names or any(name in group for name in given.names)]
     print("| kernel | questions | proved / refuted / unknown | by budget | seconds | the body | memory |")
     print("|---|---|---|---|---|---|---|")
-    every: dict[str, list[dict[str, Any]]] = {"wheel": [], "pitfalls": []}
-    others: dict[str, list[dict[str, Any]]] = {"wheel": [], "pitfalls": []}
+    every: dict[str, list[dict[str, Any]]] = {part: [] for part in ("wheel", *OTHERS)}
+    others: dict[str, list[dict[str, Any]]] = {part: [] for part in ("wheel", *OTHERS)}
     for group in chosen:
-        part = "pitfalls" if group == "pitfalls" else "wheel"
+        part = group if group in OTHERS else "wheel"
         old = [] if given.other is None else rows_of(given.other.resolve(), group, given.questions)
         new = rows_of(HERE.parent, group, given.questions)
         known = {row["kernel"]: row for row in old}

@@ -21,6 +21,8 @@ ENGINES = ("digits", "bits", "isl", "smt", "brute")
 BITS_FIRST = ("bits", "digits", "isl", "smt", "brute")
 QUICK_BUDGET_DIVISOR = 30
 """The short tries of isl and z3 have this part of their budgets."""
+LONGER_BUDGET_DIVISOR = 3
+"""A longer try of isl has this part of its budget: some tens of milliseconds."""
 CANDIDATES = (("isl", 0.1), ("smt", 1 / QUICK_BUDGET_DIVISOR), ("isl", 1.0))
 """Engines, and parts of their budgets, that are asked whether a candidate holds. Without size symbols: among products
 of sizes z3 is quick at nothing."""
@@ -63,7 +65,7 @@ def decide(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = Fal
     reasons: dict[str, str] = {}
     best: tuple[Point, str] | tuple[()] = ()
     over = False
-    for name, function, share in _attempts(_in_order(engines, claim), effort, bool(claim.sizes())):
+    for name, function, share in _attempts(_in_order(engines, claim), effort, bool(claim.sizes()), _nested(claim)):
         if name in answers or name in broken:
             continue
         try:
@@ -138,7 +140,7 @@ def proves(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = Fal
         return decision.point is None and not decision.reason
     if claim.implied_by is not None and engines == ENGINES and _proved_easily(claim, effort):
         return True
-    for name, function, share in _attempts(_in_order(engines, claim), effort, bool(claim.sizes())):
+    for name, function, share in _attempts(_in_order(engines, claim), effort, bool(claim.sizes()), _nested(claim)):
         if function == "bounded_search" or (name == "brute" and not _solver(name).can_try_all(claim, share)):
             # it looks for violations
             continue
@@ -187,6 +189,12 @@ def _listed(said: Mapping[str, str]) -> str:
     return "; ".join(f"{name}: {words}" for name, words in said.items())
 
 
+def _nested(claim: Claim) -> bool:
+    """Whether a violation is that no further point exists, which neither z3 nor a look at a few points says quickly."""
+    parts = claim.violation.parts if isinstance(claim.violation, And) else (claim.violation,)
+    return any(isinstance(part, NotExists) for part in parts)
+
+
 def _proved_easily(claim: Claim, effort: float) -> bool:
     """Whether the structural engine proves the easier claim that implies this one."""
     assert claim.implied_by is not None
@@ -215,13 +223,16 @@ def _in_order(engines: tuple[str, ...], claim: Claim) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def _attempts(engines: tuple[str, ...], effort: float, sizes: bool) -> tuple[tuple[str, str, float], ...]:
-    """(solver, its function, effort) in order. sizes: whether the claim has size symbols.
+def _attempts(
+    engines: tuple[str, ...], effort: float, sizes: bool, nested: bool = False
+) -> tuple[tuple[str, str, float], ...]:
+    """(solver, its function, effort) in order. sizes: whether the claim has size symbols. nested: see `_nested`.
 
     Few points are tried before isl is asked: it may labour for seconds over what takes them milliseconds. Between a
     short and a full try of isl comes a bounded search: of somewhat more points, or at the first elements; and, where
     no size is a symbol, a short try of z3, which takes choices and reads of tables more lightly. Before a full one of
-    smt, which may labour over products of sizes, the smallest sizes are tried.
+    smt, which may labour over products of sizes, the smallest sizes are tried. Where each point that is tried has
+    points of its own to look through, isl has a longer try before the bounded search.
     """
     attempts: list[tuple[str, str, float]] = []
     for name in engines:
@@ -231,6 +242,7 @@ def _attempts(engines: tuple[str, ...], effort: float, sizes: bool) -> tuple[tup
             attempts += [
                 ("brute", "few", effort),
                 (name, "decide", effort / QUICK_BUDGET_DIVISOR),
+                *([(name, "decide", effort / LONGER_BUDGET_DIVISOR)] if nested else []),
                 ("brute", "bounded_search", effort),
             ]
             if "smt" in engines and not sizes:

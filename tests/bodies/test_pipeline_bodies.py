@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -227,3 +228,29 @@ def test_the_body_of_a_pipeline_is_recorded_with_what_it_takes_from_around_it(tm
         said.append([(f.question, f.verdict, f.reason) for f in found])
     assert said[0] == said[1]
     assert any(verdict is Verdict.REFUTED for _, verdict, _ in said[0]) == (rows == 100)
+
+
+@pytest.mark.parametrize(("blocks", "stops", "verdict"), [(2, 0, "proved"), (10, 0, "proved"), (10, 1, "refuted")])
+def test_all_steps_of_a_pipeline_store_an_output_together(blocks: int, stops: int, verdict: str) -> None:
+    def step(x: Any, y: Any, o: Any, total: Any) -> None:
+        @pl.when(pl.program_id(2) == 0)
+        def _() -> None:
+            total[...] = jnp.zeros_like(total)
+
+        total[...] += x[...] @ y[...]
+
+        @pl.when(pl.program_id(2) == blocks - 1)
+        def _() -> None:
+            o[...] = total[...]
+
+    def body(x: Any, y: Any, o: Any, total: Any) -> None:
+        of = [pl.BlockSpec((128, 128), map_) for map_ in (lambda i, j, k: (i, k), lambda i, j, k: (k, j))]
+        out = pl.BlockSpec((128, 128), lambda i, j, k: (i, j))
+        grid = (blocks, blocks - stops, blocks)
+        pltpu.emit_pipeline(partial(step, total=total), grid=grid, in_specs=of, out_specs=[out])(x, y, o)
+
+    array = jax.ShapeDtypeStruct((blocks * 128, blocks * 128), jnp.float32)
+    scratch = [pltpu.VMEM((128, 128), jnp.float32)]
+    call = pl.pallas_call(body, in_specs=[HBM, HBM], out_specs=HBM, out_shape=array, scratch_shapes=scratch)
+    found = lp.kernels(call, array, array, properties=["outputs_stored"])
+    assert {f.verdict for f in found.findings} == {Verdict(verdict), *([Verdict.PROVED] if stops else [])}

@@ -18,7 +18,17 @@ from layoutproof.core.errors import BudgetExceeded, InternalError, NotSmallest, 
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Point
 from layoutproof.solvers import brute
-from layoutproof.solvers.decide import ENGINES, ENUMERATED, Decision, _attempts, _nobody_else, _replay, decide, proves
+from layoutproof.solvers.decide import (
+    ENGINES,
+    ENUMERATED,
+    Decision,
+    _attempts,
+    _nobody_else,
+    _replay,
+    candidate_holds,
+    decide,
+    proves,
+)
 from tests.solvers.claims import N, box, covers, in_bounds, injective, mapping
 
 Answer = Point | Exception | None
@@ -87,6 +97,16 @@ def test_the_order_of_engines() -> None:
     assert shown(ENGINES, sizes=True, effort=2) == [
         name.replace("30", "60") if name.endswith(" 30") else name.replace(" 1", " 2") for name in SYMBOLIC
     ]
+
+
+def test_what_no_further_point_undoes_goes_to_isl_for_longer_before_it_is_searched(say: Any) -> None:
+    """Each point of a bounded search is a search by itself there."""
+    nested = replace(OVERLAP, violation=And((OVERLAP.violation, NotExists({}, OVERLAP.violation))))
+    for claim, before in ((OVERLAP, [1 / 30]), (nested, [1 / 30, 1 / 3])):
+        asked = say({})
+        assert decide(claim).reason
+        searched = [name for name, _ in asked].index("brute.bounded_search")
+        assert [effort for name, effort in asked[:searched] if name == "isl.decide"] == before
 
 
 @pytest.mark.parametrize(
@@ -312,6 +332,26 @@ def test_a_proof_alone_is_asked_for(say: Any) -> None:
     assert not proves(OVERLAP, confirm=True)
     say({"digits.decide": None, "isl.decide": None})
     assert proves(OVERLAP, confirm=True)
+
+
+def test_a_candidate_is_shown_by_isl_or_z3_and_refuted_by_whoever_sees_it_first(say: Any) -> None:
+    say({"isl.decide": None})
+    assert candidate_holds(OVERLAP) == "isl"
+    asked = say({"isl.decide": FIRST, "smt.proves": None})
+    assert candidate_holds(OVERLAP) == ""
+    assert len(asked) == 1
+    asked = say({"isl.decide": BudgetExceeded("steps"), "smt.proves": FIRST})
+    assert candidate_holds(OVERLAP) == ""
+    assert [name for name, _ in asked] == ["isl.decide", "smt.proves"]
+    say({"smt.proves": None})
+    assert candidate_holds(OVERLAP) == "smt"
+    asked = say({})
+    assert candidate_holds(OVERLAP) == ""
+    assert asked[-1] == ("isl.decide", 1)
+    # among products of sizes z3 is not asked
+    asked = say({})
+    assert candidate_holds(injective(mapping((N,), lambda _, i: i, (N,)))) == ""
+    assert asked == [("isl.decide", 1)]
 
 
 WIDE = mapping((400, 400), lambda _, i, j: i * 401 + j, (160_400,))

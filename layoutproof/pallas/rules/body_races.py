@@ -94,9 +94,7 @@ def _differ(kernel: Kernel, pair: Beside, parallel: Sequence[int]) -> Term:
     return any_of([Term("!=", ids[k], pair.other(ids[k])) for k in parallel])
 
 
-def _shared(
-    kernel: Kernel, pair: Beside, name: str, own: Sequence[Touch], parallel: Sequence[int]
-) -> Iterator[Due]:
+def _shared(kernel: Kernel, pair: Beside, name: str, own: Sequence[Touch], parallel: Sequence[int]) -> Iterator[Due]:
     """No two programs touch one element of an array, one of them writing."""
     pairs = [(a, b) for a, b in combinations_with_replacement(own, 2) if a.writes or b.writes]
     if len(pairs) > MOST_PAIRS:
@@ -157,9 +155,7 @@ def _with_fix(kernel: Kernel, found: Asked) -> Asked:
     return replace(found, claim=replace(found.claim, fix=fix))
 
 
-def _carried(
-    kernel: Kernel, body: Body, pair: Beside, own: Sequence[Touch], parallel: Sequence[int]
-) -> Iterator[Due]:
+def _carried(kernel: Kernel, body: Body, pair: Beside, own: Sequence[Touch], parallel: Sequence[int]) -> Iterator[Due]:
     """No program reads of scratch what a program on another core has written."""
     writes = [touch for touch in own if touch.writes]
     deciding = Deciding()

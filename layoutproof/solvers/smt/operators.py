@@ -30,7 +30,7 @@ class Operators:
     def choose(self, condition: Any, left: Any, right: Any, low: Any) -> Any:
         return z3.If(condition, left, right)
 
-    # z3.And, z3.Or and z3.Not look for a context and for sorts to convert to, which takes them up to seven times as long
+    # z3.And, z3.Or and z3.Not look for a context and for sorts to convert to, which takes up to seven times as long
 
     def logical_and(self, left: Any, right: Any) -> Any:
         return z3.BoolRef(z3.Z3_mk_and(left.ctx_ref(), 2, _TWO(left.as_ast(), right.as_ast())), left.ctx)
