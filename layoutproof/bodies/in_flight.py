@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from math import prod
 from typing import Any, NoReturn
 
@@ -105,7 +106,7 @@ class Way:
         """Another count of one slot."""
         slots = dict(self.slots) | {key: slot}
         kept = {k: s for k, s in slots.items() if s != Slot()}
-        return replace(self, slots=tuple(sorted(kept.items(), key=repr)))
+        return replace(self, slots=tuple(sorted(kept.items(), key=lambda item: repr(item[0]))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -660,6 +661,16 @@ class Walk:
         self.problems.append(problem)
         if problem.sure:
             raise _Stop
+
+
+@lru_cache(maxsize=1)
+def walked(kernel: Kernel) -> tuple[Walk, bool]:
+    """The programs of a kernel, walked in order: the walk, and whether there were not too many.
+
+    Once for all questions that ask it in turn. Raises Undecided.
+    """
+    walk = Walk(kernel, kernel.body)
+    return walk, walk.one_by_one()
 
 
 def _slot(name: str, at: Sequence[Number]) -> str:

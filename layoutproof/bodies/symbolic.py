@@ -152,6 +152,8 @@ class Symbolic:
         """The value of a term: an int, a Sum, a bool, or an Open condition."""
         if term.op == "int":
             return term.args[0]
+        if id(term) in self._known:
+            return self._known[id(term)][1]
         for part in every(term):
             if id(part) not in self._known:
                 self.steps += 1

@@ -83,6 +83,8 @@ def judge(
     found: list[Finding] = []
     open_: list[Open] = []
     over: set[str] = set()
+    # what a body does in a program rests on the sizes for which it is asked
+    bound = _within(kernel, where, condition)
     for name in by_default(kernel) if names is None else names:
         module = kernel_property(name)
         if _asked_around(name, kernel):
@@ -95,8 +97,7 @@ def judge(
                 raise LayoutError(f"{name} is about a hardware target; give one: {known}")
             found.append(Finding(name, kernel.name, foreign(kernel, chip), verdict=Verdict.UNKNOWN))
             continue
-        # what a body does in a program rests on the sizes for which it is asked
-        here = _within(kernel, where, condition) if about_body(name) else kernel
+        here = bound if about_body(name) else kernel
         with budget(STEPS * effort) as steps:
             obligations = [_made(due, here) for due in _obligations(module, here, chip)]
             if nothing:

@@ -215,17 +215,19 @@ FEW_PAGES = "bf16[3,4,128], bf16[2,64,16,128], bf16[2,64,16,128], s32[3], s32[3,
 FILLED = "0 <= prefetch1 < 64; 0 <= prefetch2 < 1; 1 <= prefetch3 < 2"
 
 
-def test_paged_attention_is_proved_as_a_whole_where_no_length_is_zero(run: Any) -> None:
+@pytest.mark.parametrize("args", [FEW_PAGES, pytest.param(PAGES, marks=pytest.mark.nightly)])
+def test_paged_attention_is_proved_as_a_whole_where_no_length_is_zero(run: Any, args: str) -> None:
     options = ("--target", "v5e", "--assume", f"1 <= prefetch0 <= 320; {FILLED}")
-    found, out, _ = run("real_kernels:paged", "--args", FEW_PAGES, *options)
+    found, out, _ = run("real_kernels:paged", "--args", args, *options)
     assert found == 0, out
     assert "1 Pallas call: 1 proved, 0 refuted, 0 unknown" in out
     assert "8 of 8 questions about the body" in out
 
 
-def test_paged_attention_as_a_whole_is_refuted_for_a_length_of_zero(run: Any) -> None:
+@pytest.mark.parametrize("args", [FEW_PAGES, pytest.param(PAGES, marks=pytest.mark.nightly)])
+def test_paged_attention_as_a_whole_is_refuted_for_a_length_of_zero(run: Any, args: str) -> None:
     options = ("--target", "v5e", "--assume", f"0 <= prefetch0 <= 320; {FILLED}")
-    found, out, _ = run("real_kernels:paged", "--args", FEW_PAGES, *options)
+    found, out, _ = run("real_kernels:paged", "--args", args, *options)
     assert found == 1, out
     assert "no program of the visit of program (0, 0, 0, 0) stores element [0, 0, 0, 0] of outputs[0]" in out
     assert "reads=(prefetch0[0] = 0)" in out

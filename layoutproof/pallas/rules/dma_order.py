@@ -24,7 +24,7 @@ from typing import Any
 
 from layoutproof.bodies.claims import not_modelled
 from layoutproof.bodies.effects import Body, Copy, Signal, Wait
-from layoutproof.bodies.in_flight import Problem, Walk
+from layoutproof.bodies.in_flight import Problem, Walk, walked
 from layoutproof.core.errors import Undecided
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
@@ -83,9 +83,8 @@ def _walked(kernel: Kernel, body: Body, figures: dict[str, object]) -> Obligatio
         return proved
     if any(type(extent) is not int for extent in kernel.grid):
         return _open(kernel, alike, "the number of programs is not known")
-    walk = Walk(kernel, body)
     try:
-        done = walk.one_by_one()
+        walk, done = walked(kernel)
     except Undecided as lost:
         return Obligation(kernel.name, undecided(f"what is in flight depends on {lost}"), source=kernel.source)
     sure = next((p for p in walk.problems if p.sure), None)

@@ -23,12 +23,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from layoutproof.bodies.claims import Asked, not_modelled
 from layoutproof.bodies.effects import Access, Body, Copy, Index, Reference, Spot, View, places
-from layoutproof.bodies.in_flight import Walk as Walks
+from layoutproof.bodies.in_flight import walked
 from layoutproof.bodies.memory_state import States, conditions_of
 from layoutproof.bodies.order import following, last_of_core, operand_of, other_block, valid
 from layoutproof.bodies.touched import sizes_of
@@ -57,14 +57,13 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
         return ()
     deciding = Deciding()
     states = States(kernel, body, deciding.proves, deciding.holds, unwritten=True)
-    walked = _Walked(kernel, body)
 
     def of(load: Access | Copy) -> Obligation:
         try:
             one = _load(kernel, body, states, deciding, load)
         except (Undecided, RecursionError) as reason:
             one = _open(load, str(reason))
-        if _verdict(one) is Verdict.UNKNOWN and walked.writes_before(load):
+        if _verdict(one) is Verdict.UNKNOWN and _writes_before(kernel, body, load):
             return replace(one, claim=Settled(Verdict.PROVED, by="walk"))
         return one
 
@@ -81,25 +80,16 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
     return (*found, *not_modelled(kernel, body))
 
 
-@dataclass(eq=False)
-class _Walked:
-    """The programs walked in order, once, for what copies fill: which loads may come before the copy."""
-
-    kernel: Kernel
-    body: Body
-    _walk: Walks | None = None
-
-    def writes_before(self, load: Access | Copy) -> bool:
-        """Whether every program has, or those before it have, written all of the scratch that it loads."""
-        reference = _read(load).reference
-        filled = any(isinstance(e, Copy) and e.target.reference is reference for e in self.body.effects)
-        if reference.role != "scratch" or not filled or any(type(extent) is not int for extent in self.kernel.grid):
-            return False
-        if self._walk is None:
-            self._walk = Walks(self.kernel, self.body)
-            with suppress(Undecided, ArithmeticError):
-                self._walk.one_by_one()
-        return self._walk.whole and load.spot.number not in self._walk.unwritten
+def _writes_before(kernel: Kernel, body: Body, load: Access | Copy) -> bool:
+    """Whether every program has, or those before it have, written all of the scratch that it loads, as a walk shows."""
+    reference = _read(load).reference
+    filled = any(isinstance(e, Copy) and e.target.reference is reference for e in body.effects)
+    if reference.role != "scratch" or not filled or any(type(extent) is not int for extent in kernel.grid):
+        return False
+    with suppress(Undecided, ArithmeticError):
+        walk, _ = walked(kernel)
+        return walk.whole and load.spot.number not in walk.unwritten
+    return False
 
 
 def _verdict(settled: Obligation) -> Verdict:
