@@ -11,7 +11,8 @@ bodies: kernel bodies that run in JAX's interpreter (`benchmarks/bodies.py`), wh
 What contradicts the definitions, an error of ours, or an input that is refused is printed with what makes it again
 (`--only SUBJECT --seed S --first K --questions 1`), the shortest one last, and the exit code is then 1. An unknown
 contradicts nothing; how many there are is printed. A finding is kept as a case beside the tests of what it is about, a
-text in FOUND of `tests/questions/test_fuzz.py`.
+text in FOUND of `tests/questions/test_fuzz.py`. The question being asked stands in a file that the first line names:
+one that does not end can be asked again alone.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import importlib.util
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -85,25 +87,31 @@ def main() -> int:
     engines: Counter[tuple[str, str]] = Counter()
     findings: list[str] = []
     start = time.perf_counter()
-    for number in range(options.first, options.first + options.questions):
-        # 41 has no factor with 100 in common: subjects take turns, and each number has always the same
-        subject = options.only or whole[number * 41 % 100]
-        kind, engine, verdict, wrong = asked(subject, options.seed, number)
-        counts[kind, verdict] += 1
-        if engine:
-            engines[engine, verdict] += 1
-        if wrong:
-            findings.append(f"--only {subject} --seed {options.seed} --first {number} --questions 1: {wrong}")
-            if len(findings) <= options.shown:
-                print(findings[-1], flush=True)
-        done = number + 1 - options.first
-        if done % PROGRESS == 0 and done < options.questions:
-            unknown = sum(count for (_, verdict), count in counts.items() if verdict == "unknown")
-            print(
-                f"seed {options.seed}, first {options.first}: {done} questions so far, {len(findings)} disagreements, "
-                f"{unknown} unknown, {time.perf_counter() - start:.0f} s",
-                flush=True,
-            )
+    with tempfile.NamedTemporaryFile("w", prefix=f"fuzz-{options.seed}-", suffix=".txt") as now:
+        print(f"the question being asked stands in {now.name}", flush=True)
+        for number in range(options.first, options.first + options.questions):
+            # 41 has no factor with 100 in common: subjects take turns, and each number has always the same
+            subject = options.only or whole[number * 41 % 100]
+            again = f"--only {subject} --seed {options.seed} --first {number} --questions 1"
+            now.seek(0)
+            print(again, file=now, flush=True)
+            now.truncate()
+            kind, engine, verdict, wrong = asked(subject, options.seed, number)
+            counts[kind, verdict] += 1
+            if engine:
+                engines[engine, verdict] += 1
+            if wrong:
+                findings.append(f"{again}: {wrong}")
+                if len(findings) <= options.shown:
+                    print(findings[-1], flush=True)
+            done = number + 1 - options.first
+            if done % PROGRESS == 0 and done < options.questions:
+                unknown = sum(count for (_, verdict), count in counts.items() if verdict == "unknown")
+                print(
+                    f"seed {options.seed}, first {options.first}: {done} questions so far, "
+                    f"{len(findings)} disagreements, {unknown} unknown, {time.perf_counter() - start:.0f} s",
+                    flush=True,
+                )
     seconds = time.perf_counter() - start
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     verdicts = ("proved", "refuted", "unknown", "error")
