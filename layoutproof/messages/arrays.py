@@ -12,6 +12,7 @@ from layoutproof.hlo.fixes import DEFAULT_TARGET, fix
 from layoutproof.hlo.shapes import read_array
 from layoutproof.layouts.xla import XlaLayout
 from layoutproof.messages.explanation import Array, human
+from layoutproof.messages.sizes_text import printed_as
 from layoutproof.questions.ask import ask
 from layoutproof.questions.cheapest import with_order
 
@@ -40,7 +41,7 @@ def array(
     if read.layout is None:
         return replace(plain, note=f"its size is not computed: {read.unknown or 'no array'}")
     layout, note = read.layout, ""
-    if not layout.tiles and layout.dims and printed and human(read.padded) != printed:
+    if not layout.tiles and layout.dims and printed and not printed_as(read.padded, printed):
         guess = _tiled(layout, printed)
         if guess is not None:
             layout, note = guess, f"no tile is printed; with {guess} the size is the printed one"
@@ -49,7 +50,7 @@ def array(
         note = f"each element takes {layout.element_bits} bits, E({layout.element_bits})"
     agrees = None
     if printed:
-        agrees = human(read.padded) == printed
+        agrees = printed_as(read.padded, printed)
         if not agrees and not layout.tiles:
             # which tile the compiler took is not in the text
             note, agrees = "no tile is printed, and none that the TPU compiler takes gives the printed size", None
@@ -74,7 +75,7 @@ def _tiled(layout: XlaLayout, printed: str) -> XlaLayout | None:
             found = with_order(layout, layout.minor_to_major, name)
         except LayoutError:
             continue
-        if human(read_array(str(found)).padded) == printed:
+        if printed_as(read_array(str(found)).padded, printed):
             return found
     return None
 

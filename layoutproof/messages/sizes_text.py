@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
 SIZE = r"(\d{1,15}(?:\.\d{1,6})?)([KMGT]?)(?:i?B)?"
 """The pattern of one size, two groups: the number and the unit."""
@@ -19,3 +20,16 @@ def size_of(text: str) -> int:
     """
     match = _WHOLE.fullmatch(text.strip())
     return round(float(match[1]) * _UNITS[match[2]]) if match else -1
+
+
+def printed_as(size: int, text: str) -> bool:
+    """Whether a text is a size in bytes, to the digits and in the unit that it has.
+
+    >>> [printed_as(33554432, text) for text in ("32.00M", "32.0M", "32768K", "33554432", "33554431", "32.01M")]
+    [True, True, True, True, False, False]
+    """
+    match = _WHOLE.fullmatch(text.strip())
+    if match is None:
+        return False
+    unit, digits = _UNITS[match[2]], len(match[1].partition(".")[2])
+    return 2 * abs(Fraction(match[1]) * unit - size) * 10**digits <= unit

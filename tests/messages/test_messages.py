@@ -68,6 +68,23 @@ def test_a_size_is_the_printed_one(thread: str, shape: str, printed: str) -> Non
     assert human(read_array(shape).padded) == printed
 
 
+@pytest.mark.parametrize(
+    ("printed", "same"),
+    [
+        *[(size, True) for size in ("32.00M", "32.0M", "32M", "32768K", "33554432B", "0.03G")],
+        *[(size, False) for size in ("31.99M", "32.1M", "32767.0K", "33554431B", "0.04G")],
+    ],
+)
+def test_equal_sizes_are_equal_however_they_are_printed(printed: str, same: bool, tmp_path: Path) -> None:
+    """To the digits and in the unit that are there: the command says so, and exits by it."""
+    size = f"  1. Size: {printed}\n     Shape: f32[2048,4096]{{1,0:T(8,128)}}\n     Unpadded size: {printed}\n"
+    (tmp_path / "log").write_text(f"Largest program allocations in hbm:\n\n{size}")
+    done = run(str(tmp_path / "log"))
+    assert ("as printed" in done.stdout) is same
+    assert (f"but {printed} is printed" in done.stdout) is not same
+    assert done.returncode == (0 if same else 1)
+
+
 def test_a_printed_size_that_is_not_ours_is_refuted() -> None:
     """Planted: one digit of the flowpm report."""
     text = CASES[0]["text"]
