@@ -178,6 +178,8 @@ def test_products_of_sizes_are_bounded_exactly() -> None:
         ("N > 300 and M > 300", "N * M - N - M < 90000", (301, 301)),
         ("N > 300 and M > 300", "N * M < 301 * N", None),
         ("N > 300 and M > 300", "N * M * T < 90601 * T", None),
+        ("N >= 8 and M >= 128", "(N + 7) // 8 * ((M + 127) // 128) * 1024 > 4 * N * M", None),
+        ("N >= 300 and M >= 300", "(N + 7) // 8 * ((M + 127) // 128) * 102400 > 136 * N * M", (305, 385)),
     ],
 )
 def test_products_are_spelled_out(where: str, violated: str, found: tuple[int, ...] | None) -> None:

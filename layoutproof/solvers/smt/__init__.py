@@ -145,7 +145,8 @@ def _by_integers(session: Session, claim: Claim, budget: int) -> Point | None:
         found = _small(session, claim, highest, budget)
         if found is not None:
             return found
-    search = spelled(session, assumed, statement.violated, products, budget)
+    assumed += dialect.scaled_quotients()
+    search = spelled(session, assumed, statement.violated, dialect.products(), budget)
     if not search.possible():
         return None
     count = len(statement.largest) + len(statement.sizes)

@@ -45,6 +45,7 @@ class Integers(Operators):
         # nothing here holds a `Bounded`: those hold the dialect, and a cycle would keep its terms alive
         self._remainders: dict[object, tuple[Bound, Polynomial, int, Polynomial]] = {}
         self._split: dict[tuple[object, object], tuple[Polynomial, Polynomial]] = {}
+        self._floors: list[tuple[Polynomial, int, str, str]] = []
 
     def note(self, low: Bound, high: Bound) -> None:
         """Integers have no width."""
@@ -127,6 +128,29 @@ class Integers(Operators):
                     z3.Implies(a == b, left == right),
                 )
 
+    def scaled_quotients(self) -> list[Any]:
+        """Each quotient by a constant, and its remainder, multiplied with what it or its dividend stands beside.
+
+        So N * M is held to (N // 8) * M, and that to (N // 8) * (M // 128): a tile is larger than its part of an array.
+        """
+        beside = [
+            (value, by, quotient, remainder, rest)
+            for value, by, quotient, remainder in self._floors
+            for rest in sorted(
+                {rest for names in self._products for rest in _beside(names, {quotient, *_names(value)})}
+            )
+            if self._never_negative(rest)
+        ]
+        if len(beside) > MOST_PRODUCTS:
+            return []
+        lemmas = []
+        for value, by, quotient, remainder, rest in beside:
+            factor, left = {rest: 1}, self.multiply({(remainder,): 1}, {rest: 1})
+            whole = self.add(self.multiply({(quotient,): by}, factor), left)
+            lemmas += [self.equal(self.multiply(value, factor), whole)]
+            lemmas += [self._written(left) >= 0, self._written(self.subtract(left, {rest: by - 1})) <= 0]
+        return lemmas
+
     def _never_negative(self, names: Iterable[str]) -> bool:
         return all(self._low[name] >= 0 for name in names)
 
@@ -162,6 +186,8 @@ class Integers(Operators):
         number = len(self._split)
         quotient = self.variable(f"quotient {number}", 0 if low >= 0 else -math.inf)
         remainder = self.variable(f"remainder {number}", 0)
+        if set(by) == {()}:
+            self._floors.append((value, by[()], f"quotient {number}", f"remainder {number}"))
         whole = self.add(self.multiply(quotient, by), remainder)
         self.assumed += [self.equal(value, whole), self.less(remainder, by)]
         return quotient, remainder
@@ -183,6 +209,17 @@ def _sum(*parts: tuple[Polynomial, int]) -> Polynomial:
         for monomial, coefficient in polynomial.items():
             total[monomial] = total.get(monomial, 0) + factor * coefficient
     return {m: c for m, c in total.items() if c}
+
+
+def _names(polynomial: Polynomial) -> set[str]:
+    return {name for monomial in polynomial for name in monomial}
+
+
+def _beside(names: Monomial, some: set[str]) -> Iterator[Monomial]:
+    """What a product has beside each of some factors."""
+    for k, name in enumerate(names):
+        if name in some:
+            yield names[:k] + names[k + 1 :]
 
 
 def _shared(first: Monomial, second: Monomial) -> tuple[Monomial, Monomial, Monomial]:
