@@ -31,11 +31,8 @@ MOST_PROGRAMS = 1 << 14
 
 
 def product_cycles(target: str, flops: int) -> int:
-    """Cycles that matrix products of so many flops take at the least, 0 where nobody knows.
-
-    Eight-bit units are twice as fast, so half of what bf16 takes is the bound.
-    """
-    return flops // (2 * FLOPS_A_CYCLE[target]) if target in FLOPS_A_CYCLE else 0
+    """Cycles that matrix products of so many flops of bf16 take at the least, 0 where nobody knows."""
+    return flops // FLOPS_A_CYCLE[target] if target in FLOPS_A_CYCLE else 0
 
 
 def traffic_cycles(kernel: Kernel, target: str) -> int:

@@ -8,7 +8,8 @@ gets a made-up number too: of 32 to 6,300 turns 0.4 to 0.5 of them, of 500 from 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from math import prod
 from operator import or_
@@ -126,24 +127,35 @@ def _carried(body: Any, operands: Sequence[int], consts: int, carry: int, found:
 
 
 def flops(jaxpr: Any, programs: int) -> int:
-    """Multiplications and additions of the matrix products that every program does, under no condition.
+    """Multiplications and additions of the matrix products that every program does, in those of bf16: of 8 bits units
+    do twice as many in a cycle, of 4 bits four times. Of a condition the branch that does least counts.
 
     programs: of the grid.
     """
-    return programs * sum(_products(opened(jaxpr)[0]))
+    return programs * _products(opened(jaxpr)[0])
 
 
-def _products(jaxpr: Any) -> Iterator[int]:
+def _products(jaxpr: Any) -> int:
+    total = 0
     for equation in jaxpr.eqns:
         name = equation.primitive.name
         if name == "dot_general":
             (contracted, _), _ = equation.params["dimension_numbers"]
             left = equation.invars[0].aval.shape
-            yield 2 * prod(equation.outvars[0].aval.shape) * prod(left[d] for d in contracted)
-        elif name not in ("cond", "while"):
+            many = 2 * prod(equation.outvars[0].aval.shape) * prod(left[d] for d in contracted)
+            total += many * min(16, max(_bits(v.aval.dtype) for v in equation.invars[:2])) // 16
+        elif name == "cond":
+            total += min(_products(opened(branch)[0]) for branch in equation.params["branches"])
+        elif name != "while":
             turns = equation.params["length"] if name == "scan" else 1
-            for _, closed in inner_jaxprs(equation.params):
-                yield turns * sum(_products(opened(closed)[0]))
+            total += turns * sum(_products(opened(closed)[0]) for _, closed in inner_jaxprs(equation.params))
+    return total
+
+
+def _bits(dtype: Any) -> int:
+    """Of an element, by its name: 4 of float4_e2m1fn, whose array takes a byte each."""
+    found = re.search("[0-9]+", str(dtype))
+    return int(found[0]) if found else 8
 
 
 def _is_reference(variable: Any) -> bool:

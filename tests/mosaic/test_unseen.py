@@ -167,6 +167,33 @@ def test_flops_that_are_sure() -> None:
     assert flops(body_of(body), 2) == 2 * 5 * once
 
 
+def test_flops_of_a_condition_are_those_of_the_branch_that_does_least() -> None:
+    """As in a grouped product, whose last step masks: leaving both out let an estimate pass that left half of the
+    products out (tokamax's ragged dot, 256 x 2048 x 384 on v5p, 74,634 cycles of 116,736)."""
+
+    def body(n: Any, x: Any, o: Any) -> None:
+        def all_of_it() -> None:
+            o[...] = jnp.dot(x[...], x[...].T) @ x[...]
+
+        def half() -> None:
+            o[...] = jnp.dot(x[...], x[...].T)[:, :1] * x[...]
+
+        lax.cond(pl.program_id(0) == 0, all_of_it, half)
+
+    assert flops(body_of(body), 3) == 3 * 2 * 8 * 128 * 8
+
+
+@pytest.mark.parametrize(
+    ("kind", "share"), [("bfloat16", 1), ("float32", 1), ("int8", 2), ("float8_e4m3fn", 2), ("int4", 4)]
+)
+def test_flops_count_as_those_of_bf16(kind: str, share: int) -> None:
+    def body(n: Any, x: Any, o: Any) -> None:
+        small = x[...].astype(kind)
+        o[...] = jnp.dot(small, small.T, preferred_element_type=jnp.float32) @ x[...]
+
+    assert flops(body_of(body), 1) == 2 * 8 * 128 * 8 // share + 2 * 8 * 8 * 128
+
+
 def kernel(*index: str, grid: tuple[int, ...] = (4, 8)) -> Kernel:
     """A call that reads blocks of f32[64,1024]. index: a grid dimension's name for each dimension."""
     names = tuple(f"g{k}" for k in range(len(grid)))
@@ -187,9 +214,9 @@ def test_traffic() -> None:
 
 
 def test_bounds_in_cycles() -> None:
-    """2048^3 in bf16 takes 131,072 cycles on v5e; the bound allows for 8 bits. Of v4 the clock is not known."""
-    assert product_cycles("v5e", 2 * 2048**3) == 65536
-    assert product_cycles("v6e", 2 * 2048**3) == 16384
+    """2048^3 in bf16 takes 131,072 cycles on v5e. Of v4 the clock is not known."""
+    assert product_cycles("v5e", 2 * 2048**3) == 131072
+    assert product_cycles("v6e", 2 * 2048**3) == 32768
     assert product_cycles("v4", 2 * 2048**3) == 0
     per_cycle = {"v5e": 820e9 / (197e12 / 131072), "v6e": 1640e9 / (920e12 / 524288), "7x": 3700e9 / (1155e12 / 524288)}
     for target, moved in per_cycle.items():
