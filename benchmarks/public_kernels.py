@@ -40,6 +40,7 @@ CONFIRMED = {
     ("Tyronita/PallasBench", "outputs_covered"),
     ("Tyronita/PallasBench", "inputs_read"),
     ("google/qwix", "blocks_in_bounds"),
+    ("sgl-project/sglang-jax", "parallel_writes"),
 }
 """Repository, question: what was run or read, and is wrong in the kernel; BUGS-FOUND.md says each."""
 
@@ -218,15 +219,28 @@ prints this page. The refuted ones are wrong, and stand in [BUGS-FOUND.md](../BU
 questions that need no solver: nothing of the kind is in the body, or only whole windows. "assumed" is what the callers
 of a kernel keep to, by its code.
 
-What stays unknown, and why:
+What stays unknown, by kind:
 
-- Places and sizes that a table or an input in scalar memory chooses, where nothing is assumed of it, or where one range
-  for the whole table would not be true: `body_in_bounds`, and `dma_order` where bytes are counted with such a size.
-- What a table with columns of several meanings holds of `recurrent_scan v2`: it says how long loops run and where all
-  copies go, so that half of its 364 questions stay open, most of them at the budget. What ends there says so, and how
-  to go on.
-- Copies to rows, or of sizes, that tables choose: that they are apart is not said by a range (`dma_order`).
-- Bodies of pipelines of which a table says how often they run.
+| question | cause | lines | what would settle it |
+|---|---|---:|---|
+| `body_in_bounds` | a number that a loop hands on, by what data say | 10 | clamp it in the kernel |
+| `body_in_bounds` | slots in scalar memory that the body changes | 17 | an invariant of what is stored there |
+| `dma_order` | rows that entries of a table choose may meet | 2 | that rows of different entries are apart |
+| `dma_order` | bytes are counted with sizes out of tables | 2 | bounds of parts of tables in the walk |
+| `dma_order` | copies in flight depend on tables, in too many ways | 3 | fewer ways through the body |
+| `initialised` | what was written before depends on tables | 16 | relations between entries of a schedule |
+| `initialised` | the budget | 13 | `--effort 10` |
+| `outputs_stored` | which elements are stored depends on tables | 8 | that a schedule reaches all blocks |
+| `undefined_values` | a condition on memory of more than 4000 parts | 2 | a smaller block |
+| `undefined_values` | what a pipeline leaves is used after it | 2 | a mask before that |
+| `undefined_values` | the budget | 3 | `--effort 10` |
+
+The walk over programs that answers `dma_order` takes in neither relations between entries nor bounds of parts of tables.
+
+`recurrent_scan v2` reads a schedule of 59 columns that mean different things. Each is bounded by itself, as callers
+compute it (`compute_schedule_table_v2`, run on 4,000 random batches of these shapes: what is assumed of it holds), and
+one relation is said of the row in which decoded and prefilled tokens meet; it does not hold for all shapes, see
+[BUGS-FOUND.md](../BUGS-FOUND.md).
 
 An unrolled loop is one question per line for `initialised` and `multiple_of`, and one for eight copies for
 `body_in_bounds`. Since long kernels have more lines, the share is also counted by call and kind of question: a kind is

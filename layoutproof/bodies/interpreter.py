@@ -169,6 +169,7 @@ class Interpreter:
         self.path: tuple[Term, ...] = ()
         self.loops: tuple[Loop, ...] = ()
         self.equation: Any = None
+        self._around: tuple[Any, ...] = ()
         self.scope = ""
         self._used: frozenset[Any] = frozenset()
         self._made = 0
@@ -186,8 +187,9 @@ class Interpreter:
         return Spot(len(self.effects), self.path, self.loops, self.source(), self.scope)
 
     def source(self) -> str:
-        """`file:line` of the equation that is looked at."""
-        return self.reader.place_of(self.equation) if self.equation is not None else ""
+        """`file:line` of the equation that is looked at, or of the one that it is in where JAX wrote it."""
+        inward = (*self._around, self.equation)
+        return next((place for e in reversed(inward) if e is not None and (place := self.reader.place_of(e))), "")
 
     def witness(self, extent: int) -> Term:
         """A name for "some k from 0 to extent - 1"."""
@@ -263,9 +265,11 @@ class Interpreter:
             if self._seen > MOST_EQUATIONS:
                 raise BudgetExceeded(f"the body has more than {MOST_EQUATIONS} equations")
             outer = self.equation, self._used, self.scope
+            self._around = (*self._around, self.equation)
             self.equation, self._used, self.scope = equation, used, self.reader.scope_of(equation) or self.scope
             results = self._results(equation, [self._value(atom, values) for atom in equation.invars])
             self.equation, self._used, self.scope = outer
+            self._around = self._around[:-1]
             values.update(zip(equation.outvars, results, strict=True))
         return [self._value(atom, values) for atom in inner.outvars]
 

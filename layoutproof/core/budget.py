@@ -22,6 +22,11 @@ class Budget:
     steps: int
     left: int
 
+    def more(self, steps: int) -> None:
+        """As many steps may be done beside."""
+        self.steps += steps
+        self.left += steps
+
 
 _NOW: ContextVar[Budget | None] = ContextVar("budget", default=None)
 

@@ -117,7 +117,8 @@ def _rooms_of_body(kernel: Kernel, table: Table) -> Iterator[int]:
                 if start.op == "*" and any(a.op == "int" for a in start.args):
                     by = next(int(a.args[0]) for a in start.args if a.op == "int")
                     start = next((a for a in start.args if a.op != "int"), start)
-                size = int(piece.size.args[0]) if piece.size.op == "int" else 1
+                # a slice whose size is not known may be empty, and start where the array ends
+                size = int(piece.size.args[0]) if piece.size.op == "int" else 0
                 if start.op == "read" and _in_body(kernel, start) == table.name and by > 0 and extent >= size:
                     yield (extent - size) // by + 1
 

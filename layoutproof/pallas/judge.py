@@ -43,6 +43,8 @@ IDLE = "asked nothing: "
 """What the reason begins with where a property had nothing to ask."""
 STEPS = 1_000_000
 """The budget of one property for all that it asks of a kernel, at effort 1: some ten seconds of a machine of 2025."""
+MANY = 100
+"""What a property asks of a kernel at most within one such budget; it has two where it asks more."""
 PIPELINE = "emit_pipeline"
 """What moves the windows of a pipeline in a body; of its own body, those properties are asked that say `PIPELINES`."""
 LAST = frozenset({"inputs_read"})
@@ -99,7 +101,10 @@ def judge(
             continue
         here = bound if about_body(name) else kernel
         with budget(STEPS * effort) as steps:
-            obligations = [_made(due, here) for due in _obligations(module, here, chip)]
+            dues = _obligations(module, here, chip)
+            if len(dues) > MANY:
+                steps.more(STEPS * effort)
+            obligations = [_made(due, here) for due in dues]
             if nothing:
                 obligations = [replace(obligation, claim=undecided(nothing)) for obligation in obligations]
             told = [_finding(name, kernel, obligation, condition, symbols, how) for obligation in obligations]

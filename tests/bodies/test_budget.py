@@ -84,6 +84,21 @@ def test_a_question_over_budget_is_unknown_and_says_so(monkeypatch: pytest.Monke
     assert {f.verdict for f in judge(call, names=names, effort=2)} == {Verdict.PROVED}
 
 
+def test_what_asks_much_of_a_kernel_has_two_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """247 easy questions about one kernel were more than one budget holds."""
+    call = masked_rows(10)
+    assert {f.verdict for f in judge(call, names=["body_in_bounds"])} == {Verdict.PROVED}
+    steps = next(n for n in range(1, 10_000) if _proved(call, n, monkeypatch))
+    assert not _proved(call, 1 + steps // 2, monkeypatch)
+    monkeypatch.setattr(judging, "MANY", 1)
+    assert _proved(call, 1 + steps // 2, monkeypatch)
+
+
+def _proved(call: Kernel, steps: int, monkeypatch: pytest.MonkeyPatch) -> bool:
+    monkeypatch.setattr(judging, "STEPS", steps)
+    return {f.verdict for f in judge(call, names=["body_in_bounds"])} == {Verdict.PROVED}
+
+
 def test_a_thousand_million_programs_cost_as_much_as_ten(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[Budget] = []
 

@@ -281,6 +281,66 @@ def test_the_command_offers_what_it_takes_back(tmp_path: Path) -> None:
     assert "about no table; the calls have args[0]" in nobody.stderr
 
 
+COPIES = """
+import enum
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+
+def body(many, x, o, last):
+    last[0] = many[0]
+
+    @pl.when(pl.program_id(0) == 0)
+    def _():
+        pltpu.sync_copy(x.at[pl.ds(0, many[0])], o.at[pl.ds(0, many[0])])  # here
+
+
+def rows(many, x):
+    return pl.pallas_call(  # call
+        body,
+        grid_spec=pltpu.PrefetchScalarGridSpec(
+            num_scalar_prefetch=1,
+            grid=(2,),
+            in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+            out_specs=[pl.BlockSpec(memory_space=pl.ANY), pl.BlockSpec(memory_space=pltpu.SMEM)],
+        ),
+        compiler_params=pltpu.CompilerParams(dimension_semantics=("parallel",)),
+        out_shape=[x, jax.ShapeDtypeStruct((1,), jnp.int32)],
+    )(many, x)
+
+
+class Memory(enum.Enum):
+    ANY = 1
+
+
+def old(x):
+    return Memory["HBM"]  # gone
+"""
+"""Copies of as many rows as a table says, by a helper of JAX; an output without an index map of the user's."""
+
+
+def test_what_jax_writes_is_at_the_line_of_the_user(tmp_path: Path) -> None:
+    """It was at the line of the call, or at one in JAX's own files."""
+    (tmp_path / "users.py").write_text(COPIES)
+    lines = COPIES.splitlines()
+    here, call, gone = (
+        next(k for k, one in enumerate(lines, 1) if f"# {word}" in one) for word in ("here", "call", "gone")
+    )
+    found = command(tmp_path, "kernels", "users.py:rows", "--args", "s32[1], f32[64,128]", "--json")
+    (kernel,) = json.loads(found.stdout)["kernels"]
+    places = {(each["question"], each["line"]) for each in kernel["findings"] if each["verdict"] != "proved"}
+    assert ("body_in_bounds", here) in places
+    assert ("parallel_writes", call) in places
+    assert all(each["file"].endswith("users.py") for each in kernel["findings"] if each["verdict"] != "proved")
+    # a slice of no rows may start where the array ends
+    assert "0 <= prefetch0 < 65" in kernel["assume"]
+    raised = command(tmp_path, "kernels", "users.py:old", "--args", "f32[8]")
+    assert f"users.py:{gone}" in raised.stderr
+
+
 def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     run = [sys.executable, "-m", "layoutproof", *arguments]
     return subprocess.run(run, cwd=folder, capture_output=True, text=True, timeout=300)

@@ -26,6 +26,7 @@ BUGS = {
     ("Tyronita/PallasBench", "gated_mlp", "outputs_covered"),
     ("Tyronita/PallasBench", "gated_mlp", "inputs_read"),
     ("google/qwix", "lhs_fused_quantized_matmul one scale row", "blocks_in_bounds"),
+    ("sgl-project/sglang-jax", "verify_tree_greedy", "parallel_writes"),
 }
 """Each stands in BUGS-FOUND.md with what was run."""
 

@@ -296,7 +296,11 @@ def pipelines_traced(callback: Callable[[Mapping[str, Any], tuple[Any, ...]], No
 
 
 def _like(pipeline: Any, called: Callable[..., Any]) -> Callable[..., Any]:
-    """`called` with the attributes of the pipeline that JAX gave out (`get_allocations` of the GPU's)."""
+    """`called` with the name and attributes of the pipeline that JAX gave out (`get_allocations` of the GPU's).
+
+    A kernel that is a pipeline and nothing else has its name.
+    """
+    called.__name__ = getattr(pipeline, "__name__", called.__name__)
     for name, value in vars(pipeline).items() if hasattr(pipeline, "__dict__") else ():
         setattr(called, name, value)
     return called
@@ -374,7 +378,8 @@ def place_of(source_info: Any) -> str:
     util = importlib.import_module("jax._src.source_info_util")
     with contextlib.suppress(Exception):
         frame = util.user_frame(source_info.traceback)
-        if frame is not None:
+        # to JAX we are a user too, who traces
+        if frame is not None and not frame.file_name.startswith(_OURS):
             return f"{frame.file_name}:{frame.start_line}"
     return ""
 
@@ -400,4 +405,5 @@ def is_kernel_of_jax(file: str) -> bool:
 def skipped_frame(file: str) -> bool:
     """Whether a frame of this file is JAX's, ours or Python's own machinery, and no user's."""
     jax = str(Path(str(sys.modules["jax"].__file__)).parent) + os.sep
-    return file.startswith((_OURS, jax, "<", os.path.dirname(contextlib.__file__) + os.sep + "contextlib"))
+    python = os.path.dirname(contextlib.__file__) + os.sep
+    return file.startswith((_OURS, jax, "<")) or (file.startswith(python) and "-packages" not in file)

@@ -18,12 +18,14 @@ from layoutproof.hardware.tpu_tiles import vmem_bytes
 from layoutproof.kernel.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Unmodelled
 from layoutproof.pallas.from_jax.adapter import (
     inner_jaxprs,
+    is_kernel_of_jax,
     is_literal,
     is_view,
     memory_word,
     opened,
     pipelined,
     place_of_function,
+    skipped_frame,
 )
 from layoutproof.pallas.from_jax.bodies import with_body
 from layoutproof.pallas.from_jax.jaxpr_terms import Reference, table_of, terms_of
@@ -329,9 +331,14 @@ def _operand(
         lookahead=bool(getattr(mode, "use_lookahead", False)),
         revisit="any" if revisit == "any" else "immediate",
         live=live,
-        source=place_of_function(inner.debug_info),
+        source=_of_user(place_of_function(inner.debug_info)),
         unmodelled=unmodelled or _odd(kinds),
     )
+
+
+def _of_user(place: str) -> str:
+    """The place of an index map; "" of the one that JAX makes where the user gives none."""
+    return "" if skipped_frame(place) and not is_kernel_of_jax(place) else place
 
 
 def _block(entry: Any) -> Block:

@@ -32,7 +32,7 @@ def mesh_kernel_of(equation: Any, source: str, live: Sequence[bool]) -> Kernel |
     jaxprs = tuple(params["jaxprs"]) if "jaxprs" in params else (params["jaxpr"],)
     inner, _ = opened(jaxprs[0])
     name = str(params.get("name") or body_name(jaxprs[0]))
-    if skipped_frame(source.rpartition(":")[0]):
+    if not source or skipped_frame(source.rpartition(":")[0]):
         # the kernel itself was handed to us, and nobody calls it
         source = place_of_function(getattr(inner, "debug_info", None)) or source
 

@@ -346,6 +346,17 @@ def test_program_id_of_the_call_around_is_refused_in_a_pipeline() -> None:
     assert pipeline.inputs[0].unmodelled != ""
 
 
+def test_a_kernel_that_is_a_pipeline_has_the_name_that_jax_gives_it() -> None:
+    """It had that of our own wrapper."""
+    spec, whole = pl.BlockSpec((8, 128), lambda i: (i, 0)), pl.BlockSpec(memory_space=pl.ANY)
+
+    def outer(x: Any) -> Any:
+        kernel = pltpu.emit_pipeline(body, grid=(5,), in_specs=[spec], out_specs=[spec])
+        return pl.pallas_call(kernel, in_specs=[whole], out_specs=whole, out_shape=X)(x)
+
+    assert [k.name for k in kernels_of(outer, (X,))] == ["pipeline", "emit_pipeline"]
+
+
 def pipelined(index: Any, out_index: Any = None) -> Kernel:
     """The pipeline whose index maps are made of a number that only the running kernel has."""
 
