@@ -235,7 +235,7 @@ What stays unknown, by kind:
 | `undefined_values` | what a pipeline leaves is used after it | 2 | a mask before that |
 | `undefined_values` | the budget | 3 | `--effort 10` |
 
-The walk over programs that answers `dma_order` takes in neither relations between entries nor bounds of parts of tables.
+The walk that answers `dma_order` takes in neither relations between entries nor bounds of parts of tables.
 
 `recurrent_scan v2` reads a schedule of 59 columns that mean different things. Each is bounded by itself, as callers
 compute it (`compute_schedule_table_v2`, run on 4,000 random batches of these shapes: what is assumed of it holds), and

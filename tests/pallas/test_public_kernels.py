@@ -14,6 +14,8 @@ LONG = 40_000
 """Characters of a record above which it takes more than a moment to judge."""
 LATER = ("fused_hadamard_quantize", "paged kv scatter", "ragged_mqa")
 """Shorter ones of which the same holds."""
+OPEN = ("verify_tree_greedy",)
+"""Kernels whose loops hand on what tables hold, so that most of where they read is open."""
 NOW = [k for k, (line, origin) in enumerate(ALL) if len(line) < LONG and origin["kernel"] not in LATER]
 
 BUGS = {
@@ -66,8 +68,8 @@ def test_only_what_is_wrong_is_refuted(quick: list[Said]) -> None:
 
 def test_what_was_decided_is_decided(quick: list[Said]) -> None:
     whole = [call for call in quick if call.count(Verdict.PROVED) == len(call.errors)]
-    assert len(whole) >= 24
-    for name, table in tables(quick).items():
+    assert len(whole) >= 28
+    for name, table in tables([call for call in quick if call.origin["kernel"] not in OPEN]).items():
         total = sum(table.counts.values())
         assert total - table.counts["unknown"] >= FLOOR[name] * total, name
 
