@@ -166,7 +166,7 @@ def search(
         costs = [cost for _, cost in problems.rows(found)]
         near = sum(cost <= factor * costs[0] for cost in costs)
         if near < len(costs):
-            return Found(more(near), more)
+            return Found(problems.near(more(near), factor), more)
         if len(costs) < count or count >= (keep or MOST):
             return Found(found, more)
         count *= 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -100,6 +100,15 @@ def rows(answer: Answer) -> list[tuple[Mapping[str, int], int]]:
     if isinstance(answer, TracedAnswer):
         return [(one.values, one.cost) for one in answer.result.found]
     raise LayoutError("candidates are tilings of kernels; here are none")
+
+
+def near(answer: Answer, factor: float) -> Answer:
+    """The same answer, which shows no tiling that costs more than so many times the best."""
+    from layoutproof.tilings.traced_text import TracedAnswer
+
+    if isinstance(answer, TilingsAnswer):
+        return TilingsAnswer(replace(answer.tilings, within=factor))
+    return replace(answer, within=factor) if isinstance(answer, TracedAnswer) else answer
 
 
 def factor(value: str | float | None) -> float | None:

@@ -10,6 +10,8 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError, closest, shorten
 from layoutproof.core.files import MIB, read
+from layoutproof.tilings.problem import Shape
+from layoutproof.tilings.ranges import domain, number_of
 
 FOLDERS = (Path(__file__).parent / "ready", Path(__file__).resolve().parents[2] / "specs" / "search")
 """Where the files of ready kernels lie: in an installed package, and in a checkout."""
@@ -63,7 +65,8 @@ def kernel(
 ) -> tuple[dict[str, Any], str]:
     """(the search file of a ready kernel with these sizes, its path). sizes: in the order of the file, () = its own.
 
-    dtype: of all arrays that have the type of the first input.  Raises LayoutError for the wrong number of sizes.
+    dtype: of all arrays that have the type of the first input.  A range in which no number is, as 128 divides none of
+    7000, becomes the whole dimension, which every block may be.  Raises LayoutError for the wrong number of sizes.
 
     >>> document, _ = kernel("matmul", [1024, 512, 256], "s8", "v6e")
     >>> document["sizes"], document["kernel"]["outputs"][0]["array"], document["target"]
@@ -79,6 +82,7 @@ def kernel(
         if len(sizes) != len(names):
             raise LayoutError(f"{name} takes {len(names)} sizes, {' '.join(names)}; {len(sizes)} are given")
         document["sizes"] = dict(zip(names, sizes, strict=True))
+        document["tune"] = {key: _some(values, document["sizes"]) for key, values in document["tune"].items()}
         document.pop("over", None)
     operands = [*document["kernel"]["inputs"], *document["kernel"]["outputs"]]
     own = _type_of(operands[0])
@@ -89,6 +93,17 @@ def kernel(
         document["search"] = f"{name} {' x '.join(map(str, sizes or first.values()))} {dtype or own}"
     document["target"] = target or document["target"]
     return document, path.as_posix()
+
+
+def _some(values: Any, sizes: Mapping[str, int]) -> Any:
+    """The same values, or, of a range in which no number is, the dimension that they cut."""
+    shape = Shape(sizes)
+    whole = values.get("divides", values.get("to")) if isinstance(values, dict) else None
+    try:
+        domain(values, [shape])
+    except LayoutError:
+        return values if whole is None else [number_of(whole, shape)]
+    return values
 
 
 def function(

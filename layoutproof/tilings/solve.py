@@ -40,6 +40,7 @@ class Tilings:
     `progress.found`; None = it was not wanted.  refusals: candidates that the compiler refused, with its message.
     unanswered: those of which it said nothing, and why.  told: all its reports, those that stand for no answer too.
     given_up: whether more were refused than anybody wants to wait for.  best: rows to show, None = all.
+    within: none is shown that costs more than so many times the first, None = any.
     """
 
     problem: Problem
@@ -56,17 +57,19 @@ class Tilings:
     told: tuple[Report, ...] = ()
     given_up: bool = False
     best: int | None = None
+    within: float | None = None
 
     def shown(self) -> Tilings:
         """The same with the rows to show, in order: by the compiler's estimates where it has one of each."""
         cycles = [one.place.cycles for one in self.compiled or () if one.place is not None]
-        at = list(range(len(self.progress.found)))
+        found = self.progress.found
+        at = list(range(len(found)))
         if len(cycles) == len(at):
             at.sort(key=cycles.__getitem__)
-        at = at[: self.best]
+        at = [k for k in at if self.within is None or found[k].cost <= self.within * found[0].cost][: self.best]
         return replace(
             self,
-            progress=replace(self.progress, found=[self.progress.found[k] for k in at]),
+            progress=replace(self.progress, found=[found[k] for k in at]),
             findings=tuple(self.findings[k] for k in at),
             compiled=None if self.compiled is None else tuple(self.compiled[k] for k in at),
         )

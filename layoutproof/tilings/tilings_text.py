@@ -42,7 +42,10 @@ def text(answer: Tilings, why: bool = True) -> str:
         lines += _stage(shown)
         lines += _proved(shown) if why else [*partial_notes(masks(shown)), *_notes(shown, unasked=False)]
     if answer.front is not None:
-        lines += ["", f"pareto front: no other is as good in {_cost_name(problem)}, VMEM and padding at once"]
+        lines += [
+            *([""] if lines[-1] else []),
+            f"pareto front: no other is as good in {_cost_name(problem)}, VMEM and padding at once",
+        ]
         most = WITHIN * answer.front.found[0].cost if answer.front.found else 0
         near = [one for one in answer.front.found if one.cost <= most] or answer.front.found
         lines += [*table(problem, near), ""]

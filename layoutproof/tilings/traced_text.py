@@ -29,11 +29,15 @@ ALIKE = (
 
 @dataclass(frozen=True, slots=True)
 class TracedAnswer:
-    """What a search over a traced function found, and how it is shown. best: rows at most, None = all."""
+    """What a search over a traced function found, and how it is shown.
+
+    best: rows at most, None = all.  within: none that costs more than so many times the first, None = any.
+    """
 
     problem: TracedProblem
     result: TracedFound
     best: int | None = None
+    within: float | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -73,7 +77,7 @@ class TracedAnswer:
         found = self.result.found
         places = order([one.compiled for one in found])
         ordered = [found[place.at] for place in places] if len(places) == len(found) else found
-        return ordered[: self.best]
+        return [one for one in ordered if self.within is None or one.cost <= self.within * found[0].cost][: self.best]
 
     def _line(self, one: Traced) -> str:
         chosen = ", ".join(f"{name}={one.values[name]}" for name in self.problem.variables)

@@ -439,3 +439,15 @@ def test_check_leaves_search_files_out(run: Any, capsys: pytest.CaptureFixture[s
     write("source: here\nlayouts:\n  a: f32[3,5]{1,0}\nchecks:\n  - injective: a\n", "specs/a.yaml")
     assert cli.run(["check", "specs"]) == 0
     assert "1 claim as stated: 1 proved" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("sizes", "values"), [((3000, 5000, 7000), {"bk": 7000}), ((100, 256, 200), {"bm": 100, "bk": 200})]
+)
+def test_a_size_that_no_range_cuts_is_one_block(run: Any, sizes: tuple[int, ...], values: dict[str, int]) -> None:
+    """128 divides none of 7000: the whole dimension is what a block may always be."""
+    code, out, _ = run("matmul", *map(str, sizes), "--target", "v6e", "--best", "2", "--json")
+    assert code == 0
+    best = json.loads(out)["best"]
+    assert len(best) == 2 or sizes[0] == 100
+    assert all(row["values"][name] == value for row in best for name, value in values.items())

@@ -91,6 +91,15 @@ def test_rows_have_their_memory_and_stand_by_cycles(run: Any, recorded: Any, tex
     assert "2.25 MiB" in out or f"{WINDOWS[64] * 9 // 8} bytes of VMEM by the compiler" in out
 
 
+@FILES
+def test_what_costs_too_much_is_not_shown(run: Any, recorded: Any, text: str) -> None:
+    """The compiler's order is of what is within the factor."""
+    write(BODIES, "bodies.py")
+    file = write(f"{text}tune: {{rows: [64, 128, 256, 384]}}\ncost: vmem\n")
+    answered = lp.search(file, compiling=True, within="2.5x")
+    assert [row["values"]["rows"] for row in answered.as_dict()["best"]] == [64, 128]
+
+
 def test_no_estimate_costs_nobody_its_memory(run: Any, recorded: Any) -> None:
     """A condition on what is read: the row has its VMEM, and the reason; the model says who is first."""
     more = "\n\n    @pl.when(v[0, 0] > 0)\n    def _():\n        b[...] = v.astype(b.dtype)\n\ndef softmax"
