@@ -49,11 +49,11 @@ X = jax.ShapeDtypeStruct((8, 128), jnp.float32)
 T = jax.ShapeDtypeStruct((8,), jnp.int32)
 
 
-def skipping(step: int) -> Callable[..., None]:
+def skipping(step: int, turns: int = 7) -> Callable[..., None]:
     """A loop that steps over empty entries: what it carries moves by 0 or `step`."""
 
     def body(t: Any, x: Any, o: Any) -> None:
-        at = jax.lax.fori_loop(0, 7, lambda _, b: jnp.where(t[b] == 0, b + step, b), 0)
+        at = jax.lax.fori_loop(0, turns, lambda _, b: jnp.where(t[b] == 0, b + step, b), 0)
         o[...] = jnp.zeros_like(o)
         o[pl.ds(0, 1), :] = x[pl.ds(at, 1), :]
 
@@ -62,6 +62,8 @@ def skipping(step: int) -> Callable[..., None]:
 
 def test_a_number_that_moves_by_at_most_a_step_is_bounded_by_the_iterations() -> None:
     assert worst(asked(with_tables(skipping(1), 1), T, X)) is Verdict.PROVED
+    assert worst(asked(with_tables(skipping(2, turns=3), 1), T, X)) is Verdict.PROVED
+    assert worst(asked(with_tables(skipping(2, turns=4), 1), T, X)) is Verdict.UNKNOWN
     wrong = asked(with_tables(skipping(2), 1), T, X)
     assert worst(wrong) is Verdict.UNKNOWN
     assert any("a number that a loop hands on" in f.reason for f in wrong)
