@@ -163,3 +163,30 @@ def test_the_largest_row_that_the_programs_compute(row: Callable[[Any], Any], la
     assert worst("body_in_bounds", at(lambda i: row(i) + (7 - last)), **how) is Verdict.PROVED
     assert worst("body_in_bounds", at(lambda i: row(i) + (8 - last)), **how) is Verdict.REFUTED
     assert worst("body_in_bounds", at(lambda i: last - row(i)), **how) is Verdict.PROVED
+
+
+@pytest.mark.parametrize("fixed_first", [True, False])
+@pytest.mark.parametrize(
+    ("row", "said", "apart"),
+    [
+        (0, "8 <= prefetch0 < 12", True),
+        (0, "7 <= prefetch0 < 12", False),
+        (0, "0 <= prefetch0 < 9", False),
+        (16, "0 <= prefetch0 < 9", True),
+        (16, "0 <= prefetch0 < 10", False),
+    ],
+)
+def test_two_copies_in_flight_whichever_starts_first(row: int, said: str, apart: bool, fixed_first: bool) -> None:
+    """8 rows at a known one and 8 rows at one that a table says: apart only where the whole range of the table is."""
+
+    def body(t: Any, x: Any, o: Any, one: Any, other: Any) -> None:
+        fixed = pltpu.make_async_copy(x.at[pl.ds(0, 8)], o.at[pl.ds(row, 8)], one)
+        moved = pltpu.make_async_copy(x.at[pl.ds(8, 8)], o.at[pl.ds(t[0], 8)], other)
+        copies = (fixed, moved) if fixed_first else (moved, fixed)
+        for copy in copies:
+            copy.start()
+        for copy in copies:
+            copy.wait()
+
+    how = {"grid": (1,), "given": ANY, "out": ANY, "scratch": [pltpu.SemaphoreType.DMA] * 2, "tables": [(4,)]}
+    assert (worst("dma_order", body, assume=[said], **how) is Verdict.PROVED) is apart
