@@ -32,4 +32,4 @@ def printed_as(size: int, text: str) -> bool:
     if match is None:
         return False
     unit, digits = _UNITS[match[2]], len(match[1].partition(".")[2])
-    return 2 * abs(Fraction(match[1]) * unit - size) * 10**digits <= unit
+    return bool(2 * abs(Fraction(match[1]) * unit - size) * 10**digits <= unit)
