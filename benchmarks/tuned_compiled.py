@@ -6,12 +6,12 @@
 The first asks the compiler and adds what it says to FILE, a line for each row; what is there is not asked again. The
 second prints the tables. FOLDER: see `tuned_sources.py`, whose kernels are compiled, with their real bodies.
 
-The sample is seeded, as many rows of each kernel, taken in turns, those with the least work first. Candidates of a row:
-the published size, the first by each rule that needs no model (fewest steps, fewest bytes, most VMEM), what repositories
-take without a table (`tuned_peers.py`), and the cheapest others by the model of stage one, until three have an estimate. Of each the estimate of
-cycles is asked, for the row's own chip or one in PROXY, with a time limit; it counts at least the cycles in which HBM moves the bytes,
-where a clock is known. Work that only repeats is cut: sequences and heads of attention, groups of a grouped product,
-rows and columns of the vocabulary.
+The sample is seeded, as many rows of each kernel, taken in turns, those with the least work first. Candidates of a
+row: the published size, the first by each rule that needs no model (fewest steps, fewest bytes, most VMEM), what
+repositories take without a table (`tuned_peers.py`), and the cheapest others by the model of stage one, until three
+have an estimate. Of each the estimate of cycles is asked, for the row's own chip or one in PROXY, with a time limit;
+it counts at least the cycles in which HBM moves the bytes, where a clock is known. Work that only repeats is cut:
+sequences and heads of attention, groups of a grouped product, rows and columns of the vocabulary.
 """
 
 from __future__ import annotations
