@@ -351,7 +351,7 @@ def _bounded(kernel: Kernel, body: Body, name: str) -> Table:
     """What a load gives, within what the body's stores keep of what the call fills in."""
     table, kept = body.loads[name], body.kept.get(name)
     filled = None if kept is None else next((t for t in every_table(kernel) if t.name == kept.reference), None)
-    if kept is None or filled is None or table.low is not None:
+    if kept is None or filled is None or table.low is not None or table.signed != filled.signed:
         return table
     low, high = range_of(filled)
     if type(low) is not int or low < 0:

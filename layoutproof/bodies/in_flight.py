@@ -445,7 +445,10 @@ class Walk:
         name, load_name = load.view.reference.name, f"load{load.spot.number}"
         at = self._cell(on, load.view)
         number = None if at is None else number_at(way.cells, name, at)
-        if at is not None and number is None and name in self._tables and not lost(way.cells, name):
+        table = self._tables.get(name)
+        # a dump's loads have no sign
+        known = table is not None and (table.signed or table.dtype == "pred")
+        if at is not None and number is None and known and not lost(way.cells, name):
             number = named("read", name, *at)
             ends = on.interval(number)
             number = ends[0] if ends is not None and ends[0] == ends[1] else number

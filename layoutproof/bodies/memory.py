@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
 from layoutproof.bodies.effects import Access, Copy, Effect, Reference, Slice, Step, View, places
 from layoutproof.bodies.values import TRUE, Index, Lost, Value, aligned, all_of, any_of, dims_of, leaf, maybe, negation
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.kernel import Table
+from layoutproof.kernel.scalar_memory import every_table
 
 
 def stored_names(effects: Iterable[Effect]) -> frozenset[str]:
@@ -96,15 +97,19 @@ def _term(on: Any, value: Any) -> Term:
 def loaded(on: Any, view: View, access: Access, dims: tuple[int, ...], dtype: Any) -> Value:
     """What a load gives: entries of a table where nothing stores to it, else numbers of its own."""
     reference, name = view.reference, f"load{access.spot.number}"
+    filled = next((t.dtype for t in every_table(on.kernel) if t.name == reference.name), "")
 
     def number(index: Index) -> Term:
         if getattr(dtype, "kind", "") not in "iub":
             raise Lost(f"what {reference.name} holds")
-        if reference.name in on.constant:
+        if reference.name in on.constant and ELEMENT_BITS[view.dtype] == ELEMENT_BITS[reference.dtype]:
             at = places(view, index)
             entry = None if at is None else places(on.constant[reference.name], at)
             if entry is not None:
-                return Term("read", Term("name", reference.name), *(entry or (ZERO,)))
+                read = Term("read", Term("name", reference.name), *(entry or (ZERO,)))
+                # a module's numbers have no sign, and a view may give another one
+                other = {"u": "i", "s": "u"}.get(filled[:1]) == dtype.kind
+                return wrapped(read, ELEMENT_BITS[reference.dtype], dtype.kind == "i") if other else read
         if name not in on.loads:
             low, high = (0, 2) if dtype.kind == "b" else (None, None)
             on.loads[name] = Table(name, dims or (1,), 8 * int(dtype.itemsize), low, high, signed=dtype.kind == "i")

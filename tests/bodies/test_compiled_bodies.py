@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.table_assumptions import with_assumptions
+from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.from_mosaic.mosaic_module import calls_in, kernels_of_calls
 from layoutproof.pallas.judge import judge
 from tests.bodies.judged import worst
@@ -103,3 +105,51 @@ def test_a_load_that_nobody_looks_at_is_no_read_where_a_store_is_meant() -> None
         assert isinstance(kernel, Kernel)
         verdicts.append(worst([f for f in judge(kernel, names=["initialised"]) if f.severity == "error"]))
     assert verdicts == [Verdict.PROVED, Verdict.REFUTED]
+
+
+@pytest.mark.parametrize("right", [True, False])
+@pytest.mark.parametrize("way", ["rem", "min", "lt", "shift", "signed"])
+def test_integers_without_a_sign_are_what_the_operations_take_them_for(way: str, right: bool) -> None:
+    """A module does not say that a table is of unsigned numbers; its operand does."""
+    import jax
+    import jax.numpy as jnp
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    def block(n: jax.Array) -> jax.Array:
+        blocks = jnp.uint32(4 if right else 5)
+        if way == "signed":
+            # of a number with its highest bit set the remainder is negative
+            number = n.astype(jnp.int32)
+            return jnp.abs(jax.lax.rem(number, 4)) if right else jax.lax.rem(number, 4)
+        ways = {"rem": n % blocks, "min": jnp.minimum(n, blocks - 1), "shift": n >> (30 if right else 29)}
+        return ways.get(way, n).astype(jnp.int32)
+
+    def body(table: Any, x: Any, o: Any) -> None:
+        n = table[pl.program_id(0)]
+
+        def copy() -> None:
+            o[...] = x[pl.ds(block(n) * 8, 8), :]
+
+        if way == "lt":
+            o[...] = jnp.zeros((8, 128), jnp.float32)
+            pl.when(n < jnp.uint32(4 if right else 5))(copy)
+        else:
+            copy()
+
+    grid = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1,
+        grid=(4,),
+        in_specs=[pl.BlockSpec((32, 128), lambda i, t: (0, 0))],
+        out_specs=pl.BlockSpec((8, 128), lambda i, t: (i, 0)),
+    )
+    rows = jax.ShapeDtypeStruct((32, 128), jnp.float32)
+    call = pl.pallas_call(body, grid_spec=grid, out_shape=rows)
+    arguments = (jax.ShapeDtypeStruct((4,), jnp.uint32), rows)
+    (kernel,) = kernels_of_calls(calls_in(lowered((call, arguments)), "unsigned.mlir"))
+    (traced,) = kernels_of(call, arguments)
+    assert isinstance(kernel, Kernel)
+    assert isinstance(traced, Kernel)
+    for one in (traced, kernel):
+        said = worst([f for f in judge(one, names=["body_in_bounds"]) if f.severity == "error"])
+        assert said is (Verdict.PROVED if right else Verdict.UNKNOWN)
