@@ -6,8 +6,11 @@ import ast
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
-from benchmarks.mutants import BODY_RULES, PARTS, POOL, ROOT, files, mutated, places, sample
+import pytest
+
+from benchmarks.mutants import BODY_RULES, PARTS, POOL, ROOT, again, files, mutated, places, sample
 
 SOURCE = """
 def f(a: int = 0) -> bool:
@@ -45,6 +48,20 @@ def test_the_same_seed_makes_the_same_mutants() -> None:
     assert made == sample(1, 20, "layoutproof/solvers/bits")
     assert made != sample(2, 20, "layoutproof/solvers/bits")
     assert all(mutant.was != mutant.now for mutant in made)
+
+
+def test_survivors_that_were_printed_are_made_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """At their line, or the nearest one that reads so; what is gone is said."""
+    made = sample(1, 5, "layoutproof/solvers/sizes.py")
+    printed = tmp_path / "printed"
+    printed.write_text("5 tests\n" + "".join(f"survives: {mutant}\n" for mutant in made))
+    found = again(printed)
+    assert {str(mutant) for mutant in made} == {str(mutant) for mutant in found}
+    assert set(made) <= set(found)
+    file, moved = made[0].file, str(made[0]).split(": ", 1)[1]
+    printed.write_text(f"survives: {file}:9999: {moved}\nsurvives: {file}:1: nobody  ->  wrote\n")
+    assert {mutant.now for mutant in again(printed)} == {made[0].now}
+    assert capsys.readouterr().out == f"gone: {file}:1: nobody  ->  wrote\n"
 
 
 def test_parts_have_equal_shares() -> None:
