@@ -265,7 +265,7 @@ def estimates(real: Real, given: Sequence[Values], source: str, target: str) -> 
     from layoutproof.compiler import libtpu
     from layoutproof.compiler.child import Child, ask
     from layoutproof.kernel.kernel import Kernel
-    from layoutproof.mosaic.bounds import FLOPS_A_CYCLE, product_cycles, traffic_cycles
+    from layoutproof.mosaic.bounds import flops_a_cycle, product_cycles, traffic_cycles
     from layoutproof.mosaic.compiling import flags
     from layoutproof.pallas.from_jax.sent import sent
     from layoutproof.pallas.from_jax.user import calls_of
@@ -278,7 +278,7 @@ def estimates(real: Real, given: Sequence[Values], source: str, target: str) -> 
         named = [{**real.given(values), "source": source} for values in given]
 
         def moved(kwargs: Mapping[str, Any]) -> int:
-            if target not in FLOPS_A_CYCLE:
+            if not flops_a_cycle(target):
                 return 0
             kernel = next(iter(calls_of(place, real.args, kwargs, target=target)))
             return traffic_cycles(kernel, target) if isinstance(kernel, Kernel) else 0

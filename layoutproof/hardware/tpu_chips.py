@@ -42,8 +42,12 @@ class Chip:
     smem: bytes of scalar memory.
     bandwidth: of HBM, bytes a second.  bf16, int8, fp8: operations a second on elements of this type, 0 = the chip has
         no unit for them.
+    multiplies: multiplications of bf16 that the matrix units of one core begin in a cycle, 0 = not known. Four units of
+        128 x 128 are published for v5e and v5p. For v6e and 7x units of 256 x 256 are counted in the compiler's own
+        simulation: a matmul of 4096^3 in bf16, blocks of 1024, takes 302,165 and 301,800 cycles (libtpu 0.0.52), more
+        than four could need (262,144) and fewer than three (349,526). `tpu_info.py` of jax 0.10.2 lists two for both.
 
-    `_SOURCES` says for each of them where it comes from.
+    `_SOURCES` says for each of the others where it comes from.
     """
 
     name: str
@@ -64,6 +68,7 @@ class Chip:
     bf16: int
     int8: int = 0
     fp8: int = 0
+    multiplies: int = 0
 
     def peak(self, bits: int, floating: bool = True) -> int:
         """Operations a second on elements of `bits` bits; those of bf16 where the chip has no unit of its own."""
@@ -101,20 +106,22 @@ _TABLE = (
     Chip(
         name="v5e", aliases=("v5lite",), nicknames=("v5litepod",), kind="TPU v5 lite", topology="v5e:1x1",
         hbm=16124 * MIB, vmem=128 * MIB, bandwidth=820 * _GIGA, bf16=197 * _TERA, int8=394 * _TERA,
+        multiplies=4 * 128 * 128,
     ),
     Chip(
         name="v5p", aliases=("v5",), kind="TPU v5", topology="v5p:1x1x1", cores=2,
         hbm=98022 * MIB, vmem=65472 * KIB, bandwidth=1230 * _GIGA, bf16=229_500_000_000_000, int8=459 * _TERA,
+        multiplies=4 * 128 * 128,
     ),
     Chip(
         name="v6e", aliases=("v6lite",), nicknames=("trillium", "v6"), kind="TPU v6 lite", topology="v6e:1x1",
         hbm=31990 * MIB, vmem=131008 * KIB, vmem_scoped=32 * MIB,
-        bandwidth=1640 * _GIGA, bf16=920 * _TERA, int8=1840 * _TERA, fp8=920 * _TERA,
+        bandwidth=1640 * _GIGA, bf16=920 * _TERA, int8=1840 * _TERA, fp8=920 * _TERA, multiplies=4 * 256 * 256,
     ),
     Chip(
         name="7x", nicknames=("v7x", "v7", "ironwood"), kind="TPU7x", topology="tpu7x:1x1x1",
         hbm=97010 * MIB, vmem=65472 * KIB, vmem_scoped=32 * MIB,
-        bandwidth=3700 * _GIGA, bf16=1155 * _TERA, fp8=2300 * _TERA,
+        bandwidth=3700 * _GIGA, bf16=1155 * _TERA, fp8=2300 * _TERA, multiplies=4 * 256 * 256,
     ),
 )  # fmt: skip
 

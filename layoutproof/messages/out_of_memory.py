@@ -150,7 +150,7 @@ def _take(report: _Report, lines: Sequence[Line], at: int) -> None:
     if lost := _LOST.search(text):
         report.lost = size_of(lost[1] + lost[2])
     if entry := _ENTRY.match(text):
-        report.allocations.append(_Allocation(entry[2] + entry[3]))
+        report.allocations.append(_Allocation(entry[2] + (entry[3] or "B")))
     elif report.allocations and (named := _FIELD.match(text)):
         report.allocations[-1].fields.setdefault(named[1], named[2])
 

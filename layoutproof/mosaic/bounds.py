@@ -1,10 +1,7 @@
 """What the hardware takes at the least for a kernel, in cycles, as a guard against estimates that leave work out.
 
 Nothing that the compiler writes names a clock: it is the quotient of the published peak and of the flops of a cycle
-(v5e 1.50 GHz, v5p 1.75, v6e 1.75, 7x 2.20). For v5e and v5p four matrix units of 128 x 128 are published. For v6e and
-7x the units of 256 x 256 are counted in the simulation itself: a matmul of 4096^3 in bf16, blocks of 1024, takes
-302,165 and 301,800 cycles (libtpu 0.0.52), which is more than four could need (262,144), and fewer than three would
-(349,526).
+(v5e 1.50 GHz, v5p 1.75, v6e 1.75, 7x 2.20); `Chip.multiplies` says where those come from.
 """
 
 from __future__ import annotations
@@ -19,25 +16,24 @@ from layoutproof.core.term import reads
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.kernel.kernel import Kernel, Operand
 
-FLOPS_A_CYCLE = {
-    "v5e": 4 * 128 * 128 * 2,
-    "v5p": 4 * 128 * 128 * 2,
-    "v6e": 4 * 256 * 256 * 2,
-    "7x": 4 * 256 * 256 * 2,
-}
-"""Of one core, in bf16: four matrix units multiply and add."""
 MOST_PROGRAMS = 1 << 14
 """Programs of a grid whose blocks are gone through one by one."""
 
 
+def flops_a_cycle(target: str) -> int:
+    """What the matrix units of one core multiply and add in a cycle, in bf16; 0 where nobody knows."""
+    return 2 * CHIPS[target].multiplies if target in CHIPS else 0
+
+
 def product_cycles(target: str, flops: int) -> int:
     """Cycles that matrix products of so many flops of bf16 take at the least, 0 where nobody knows."""
-    return flops // FLOPS_A_CYCLE[target] if target in FLOPS_A_CYCLE else 0
+    per = flops_a_cycle(target)
+    return flops // per if per else 0
 
 
 def traffic_cycles(kernel: Kernel, target: str) -> int:
     """Cycles in which HBM can move what a kernel's windows take in and give out, 0 where nobody knows."""
-    per = FLOPS_A_CYCLE.get(target, 0)
+    per = flops_a_cycle(target)
     moved = traffic(kernel)
     if not per or not moved:
         return 0

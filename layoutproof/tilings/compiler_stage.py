@@ -18,7 +18,7 @@ from layoutproof.compiler import libtpu
 from layoutproof.compiler.rounds import cores
 from layoutproof.core.errors import Unsupported
 from layoutproof.mosaic.ask import Asked, compiled
-from layoutproof.mosaic.bounds import FLOPS_A_CYCLE
+from layoutproof.mosaic.bounds import flops_a_cycle
 from layoutproof.pallas.compiled import Compiled
 from layoutproof.tilings.neighbours import NOT_ASKED, Neighbours
 
@@ -124,7 +124,7 @@ def order(reports: Sequence[Report], cycles_of: Callable[[Report], int | None] =
 
 def compared_by(target: str) -> str:
     """What the order compares, for people."""
-    if target in FLOPS_A_CYCLE:
+    if flops_a_cycle(target):
         return "the larger of the compiler's cycles and of those in which HBM moves the bytes"
     return f"the compiler's cycles alone, as no clock of {target} is known"
 

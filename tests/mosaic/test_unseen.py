@@ -9,7 +9,7 @@ import pytest
 
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Block, Kernel, Operand
-from layoutproof.mosaic.bounds import FLOPS_A_CYCLE, product_cycles, traffic, traffic_cycles
+from layoutproof.mosaic.bounds import flops_a_cycle, product_cycles, traffic, traffic_cycles
 
 jax = pytest.importorskip("jax", reason="the extra jax is not installed")
 
@@ -224,4 +224,4 @@ def test_bounds_in_cycles() -> None:
     assert traffic_cycles(kernel("g0", "g1"), "v4") == 0
     # what the simulation does of a matmul in a cycle is less than the units can do, and more than three of four could
     for target, cycles in {"v6e": 302_165, "7x": 301_800}.items():
-        assert 3 / 4 < 2 * 4096**3 / cycles / FLOPS_A_CYCLE[target] < 1
+        assert 3 / 4 < 2 * 4096**3 / cycles / flops_a_cycle(target) < 1

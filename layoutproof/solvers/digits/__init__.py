@@ -100,8 +100,10 @@ def _violation(claim: Claim, on: DigitNumbers) -> Point | None:
         case Outside(At(m, point, replica), extents):
             box = extents or m.range.extents
             return _named(claim, _outside(_before(m, box), box, on), (point, replica))
-        case Differ(At(_, point, "") as left, At(_, same, "") as right) if point == same:
-            return _named(claim, _differ(left, right, on), (point,))
+        case Differ(left, right) if left.point == right.point and (
+            left.replica == right.replica or not (left.replica and right.replica)
+        ):
+            return _named(claim, _differ(left, right, on), (left.point, left.replica or right.replica))
         case NotAmong(place, m, point) if place.point == point:
             return _named(claim, _not_among(place, m, on), (point, place.replica))
         case Uncovered(m, point):
