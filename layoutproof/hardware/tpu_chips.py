@@ -47,7 +47,7 @@ class Chip:
         simulation: a matmul of 4096^3 in bf16, blocks of 1024, takes 302,165 and 301,800 cycles (libtpu 0.0.52), more
         than four could need (262,144) and fewer than three (349,526). `tpu_info.py` of jax 0.10.2 lists two for both.
 
-    `_SOURCES` says for each of the others where it comes from.
+    `_SOURCES` says for each of them where it comes from.
     """
 
     name: str
@@ -138,11 +138,12 @@ _SOURCES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "vmem": ("libtpu 0.0.52", "windows of a kernel that asks for 1 GiB, to 16 KiB"),
         "vmem_scoped": ("libtpu 0.0.52", "windows of a kernel that asks for nothing, to 16 KiB"),
         "vmem_begin": ("libtpu 0.0.52", "a window behind a scratch of f32[1,128], against one alone"),
+        "multiplies": ("libtpu 0.0.52", "published for v5e and v5p; cycles of a matmul of 4096^3 in its simulation"),
         **dict.fromkeys(("smem", "bandwidth", "bf16", "int8", "fp8"), _TPU_INFO),
     }
 )
 """Field of `Chip` -> (who said its values, how they were found). All but those of JAX are the same of libtpu 0.0.42.1,
-but for `_EARLIER`."""
+but for `_EARLIER` and `multiplies`, of which that version was not asked."""
 
 _EARLIER: Mapping[str, Mapping[str, int]] = MappingProxyType(
     {
