@@ -18,6 +18,7 @@ from layoutproof.pallas.from_jax.adapter import (
     opened,
     pipelines_traced,
     place_of,
+    place_of_function,
     skipped_frame,
 )
 from layoutproof.pallas.from_jax.assume import said_in
@@ -82,14 +83,19 @@ def traced(
     return opened(jaxpr)[0], pipelines
 
 
-def walk(jaxpr: Any, live: Sequence[bool], found: list[Found], assumed: Sequence[str] = ()) -> None:
+def walk(
+    jaxpr: Any, live: Sequence[bool], found: list[Found], assumed: Sequence[str] = (), handed: bool = True
+) -> None:
     """The Pallas calls of a jaxpr and of every jaxpr inside of it, one for each of its `sites`.
 
     live: which of its results somebody uses. assumed: what `layoutproof.assume` says around it.
+    handed: whether a call in no frame of the user's is one that was handed to us, whose place is its body's function.
     """
     for equation, needed, said in sites(jaxpr, live, assumed):
         place = place_of(equation.source_info)
         if is_pallas_call(equation.params):
+            if not place and handed:
+                place = place_of_function(getattr(opened(equation.params["jaxpr"])[0], "debug_info", None))
             call = attempt(partial(kernel_of, equation.params, place, needed, equation.invars), "pallas_call", place)
             found.append(with_assumptions(call, said, strict=False) if isinstance(call, Kernel) else call)
         else:
