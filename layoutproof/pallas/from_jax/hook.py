@@ -10,12 +10,10 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.abc
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.machinery import ModuleSpec
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 Found = Kernel | Unmodelled
 _PALLAS = "jax._src.pallas.pallas_call"
 _PIPELINE = "jax._src.pallas.mosaic.pipeline"
-_OURS = str(Path(__file__).resolve().parents[2]) + os.sep
 
 
 @contextlib.contextmanager
@@ -77,10 +74,11 @@ def _hook(callback: Callable[[tuple[Found, ...]], None], stack: contextlib.ExitS
 
     def pipeline(options: Mapping[str, Any], refs: Sequence[Any]) -> None:
         from layoutproof.pallas.from_jax.calls import Pipelines
+        from layoutproof.pallas.from_jax.trace import caller
 
         if not pipelines:
             pipelines.append(Pipelines())
-        pipelines[0].add(options, refs, _users_line())
+        pipelines[0].add(options, refs, caller())
 
     def to_jaxpr(self: Any, trace: Any, *args: Any, **options: Any) -> Any:
         made = original(self, trace, *args, **options)
@@ -112,7 +110,7 @@ def _outermost(trace: Any, kind: type) -> bool:
 
 
 def _calls(jaxpr: Any, pipelines: Sequence[Pipelines]) -> tuple[Found, ...]:
-    from layoutproof.pallas.from_jax.trace import walk
+    from layoutproof.pallas.from_jax.trace import caller, walk
 
     found: list[Found] = []
     try:
@@ -123,19 +121,6 @@ def _calls(jaxpr: Any, pipelines: Sequence[Pipelines]) -> tuple[Found, ...]:
     if not found:
         return ()
     # a call outside of any jit is traced alone, without the user's frames
-    place = _users_line()
+    place = caller()
     found = [call if call.source else replace(call, source=place) for call in found]
     return (*found, *(call for each in pipelines for call in each.take()))
-
-
-def _users_line() -> str:
-    """`file:line` of the innermost frame that is neither ours nor JAX's nor Python's."""
-    jax = str(Path(str(sys.modules["jax"].__file__)).parent) + os.sep
-    skipped = (_OURS, jax, "<", os.path.dirname(contextlib.__file__) + os.sep)
-    frame = sys._getframe(1)
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith(skipped) or ("site-packages" in file and not file.startswith((_OURS, jax))):
-            return f"{file}:{frame.f_lineno}"
-        frame = frame.f_back  # type: ignore[assignment]
-    return ""
