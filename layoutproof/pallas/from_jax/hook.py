@@ -114,7 +114,7 @@ def _calls(jaxpr: Any, pipelines: Sequence[Pipelines]) -> tuple[Found, ...]:
 
     found: list[Found] = []
     try:
-        walk(jaxpr, [True] * len(jaxpr.outvars), found, handed=False)
+        walk(jaxpr, [True] * len(jaxpr.outvars), found, (), False)
     except Exception as error:
         # what was found before stays
         found.append(Unmodelled("a traced function", "", failure(error)))
