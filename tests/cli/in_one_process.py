@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
 
-_CHILD = """
-import contextlib, io, json, pathlib, resource, sys
+from tests.peak import peak
+
+_CHILD = f"""
+import contextlib, io, json, sys
 from layoutproof.cli.main import run
-def peak():
-    # Linux lets a child's ru_maxrss begin at its parent's peak
-    status = pathlib.Path("/proc/self/status")
-    if status.exists():
-        return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) / 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+{inspect.getsource(peak)}
 answers = []
 for arguments in json.loads(sys.argv[1]):
     out, err = io.StringIO(), io.StringIO()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.cli.in_one_process import commands
 
 pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
 
@@ -42,15 +42,6 @@ def around(table, x):
     return call(lambda i, t: ((i * 5 + i // 4 * 8) % 8, 0))(table, x)
 """
 
-CHILD = """
-import resource, sys
-resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
-from layoutproof.cli.main import run
-code = run(sys.argv[1:])
-print("megabytes", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
-sys.exit(code)
-"""
-
 
 @pytest.mark.parametrize(
     ("name", "code", "said"), [("through", 3, "depends on what prefetch0 holds"), ("around", 0, "")]
@@ -61,9 +52,7 @@ def test_blocks_that_a_table_chooses_through_itself_end_as_unknown(
     """A grid of eight programs took minutes and 1.9 GB."""
     (tmp_path / "users.py").write_text(CODE)
     asked = ["kernels", f"users.py:{name}", "--arg", "s32[8]", "--arg", "f32[8,128]"]
-    command = [sys.executable, "-c", CHILD, *asked, "--property", "outputs_covered", "--assume", "0 <= prefetch0 < 8"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == code, done.stdout + done.stderr
-    assert said in done.stdout
-    used = int(done.stdout.rpartition("megabytes")[2])
-    assert used < 1_000
+    (done,), megabytes = commands(tmp_path, [*asked, "--property", "outputs_covered", "--assume", "0 <= prefetch0 < 8"])
+    assert done.code == code, done.out + done.err
+    assert said in done.out
+    assert megabytes < 1_000

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import random
-import resource
 import tempfile
 import time
 from collections.abc import Callable
@@ -30,6 +29,7 @@ from layoutproof.pallas.accepted import accepted, read_baseline
 from layoutproof.pallas.findings import Judged
 from layoutproof.pallas.judge import judge
 from layoutproof.pallas.records import read_records
+from tests.peak import peak
 from tests.questions.questions_at_random import LANGUAGES, question
 
 SECONDS = 5.0
@@ -340,10 +340,6 @@ def make(seed: int, number: int) -> tuple[str, str]:
         name, others = kind, texts(kind)
         text = rng.choice(others)
     return name, broken(rng, text, others) if rng.random() < 0.7 else text
-
-
-def peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def ask(seed: int, number: int) -> tuple[str, str, str]:
