@@ -98,22 +98,29 @@ def loaded(on: Any, view: View, access: Access, dims: tuple[int, ...], dtype: An
     """What a load gives: entries of a table where nothing stores to it, else numbers of its own."""
     reference, name = view.reference, f"load{access.spot.number}"
     filled = next((t.dtype for t in every_table(on.kernel) if t.name == reference.name), "")
+    kind = getattr(dtype, "kind", "")
+    numbers = kind in ("i", "u", "b")
+
+    def entry(index: Index) -> Index | None:
+        if reference.name not in on.constant or ELEMENT_BITS[view.dtype] != ELEMENT_BITS[reference.dtype]:
+            return None
+        at = places(view, index)
+        return None if at is None else places(on.constant[reference.name], at)
+
+    if numbers and entry((ZERO,) * len(dims)) is None:
+        # at once, not when an element is asked for: what the body does not name is the same number in every program
+        low, high = (0, 2) if kind == "b" else (None, None)
+        on.loads[name] = Table(name, dims or (1,), 8 * int(dtype.itemsize), low, high, signed=kind == "i")
 
     def number(index: Index) -> Term:
-        if getattr(dtype, "kind", "") not in "iub":
+        if not numbers:
             raise Lost(f"what {reference.name} holds")
-        if reference.name in on.constant and ELEMENT_BITS[view.dtype] == ELEMENT_BITS[reference.dtype]:
-            at = places(view, index)
-            entry = None if at is None else places(on.constant[reference.name], at)
-            if entry is not None:
-                read = Term("read", Term("name", reference.name), *(entry or (ZERO,)))
-                # a module's numbers have no sign, and a view may give another one
-                other = {"u": "i", "s": "u"}.get(filled[:1]) == dtype.kind
-                return wrapped(read, ELEMENT_BITS[reference.dtype], dtype.kind == "i") if other else read
-        if name not in on.loads:
-            low, high = (0, 2) if dtype.kind == "b" else (None, None)
-            on.loads[name] = Table(name, dims or (1,), 8 * int(dtype.itemsize), low, high, signed=dtype.kind == "i")
-        return Term("read", Term("name", name), *(index or (ZERO,)))
+        if name in on.loads:
+            return Term("read", Term("name", name), *(index or (ZERO,)))
+        read = Term("read", Term("name", reference.name), *(entry(index) or (ZERO,)))
+        # a module's numbers have no sign, and a view may give another one
+        other = {"u": "i", "s": "u"}.get(filled[:1]) == kind
+        return wrapped(read, ELEMENT_BITS[reference.dtype], kind == "i") if other else read
 
     if reference.name in on.whole:
         return Value(dims, dtype, number)

@@ -29,8 +29,9 @@ def _asked(
     semantics: Sequence[str] = ("parallel",),
     aliased: bool = False,
     rows: int = ROWS,
+    scratch: int = 8,
 ) -> list[Finding]:
-    """What is said of a kernel that moves an array f32[rows, 128] into another one by hand, through scratch."""
+    """What is said of a kernel that moves an array f32[rows, 128] into another one by hand, through rows of scratch."""
     hbm = pl.BlockSpec(memory_space=pl.ANY)
     shape = jax.ShapeDtypeStruct((rows, 128), jnp.float32)
     fn = pl.pallas_call(
@@ -39,7 +40,7 @@ def _asked(
         in_specs=[hbm],
         out_specs=hbm,
         out_shape=shape,
-        scratch_shapes=[pltpu.VMEM((8, 128), jnp.float32), pltpu.SemaphoreType.DMA],
+        scratch_shapes=[pltpu.VMEM((scratch, 128), jnp.float32), pltpu.SemaphoreType.DMA],
         input_output_aliases={0: 0} if aliased else {},
         compiler_params=pltpu.CompilerParams(dimension_semantics=tuple(semantics)),
     )
@@ -150,6 +151,29 @@ def test_scratch_that_starts_anew_too_late_holds_what_another_program_left() -> 
     found = _worst(_asked(_summed(lambda k: k == 1), (4, 3), ("parallel", "arbitrary")))
     assert found.verdict is Verdict.REFUTED
     assert "uses what it finds in scratch[0]" in found.reason
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_the_one_row_of_scratch_that_does_not_start_anew_is_found(rows: int) -> None:
+    def summed(begun: int) -> Callable[..., None]:
+        def body(x: Any, o: Any, acc: Any, sem: Any) -> None:
+            @pl.when(pl.program_id(1) == 0)
+            def _() -> None:
+                for row in range(begun):
+                    acc[row, :] = jnp.zeros(128)
+
+            acc[...] += 1.0
+            copy = pltpu.make_async_copy(acc, o.at[pl.ds(pl.program_id(0) * 8, rows)], sem)
+            copy.start()
+            copy.wait()
+
+        return body
+
+    how: Any = {"grid": (4, 3), "semantics": ("parallel", "arbitrary"), "scratch": rows}
+    assert _worst(_asked(summed(rows), **how)).verdict is Verdict.PROVED
+    found = _worst(_asked(summed(rows - 1), **how))
+    assert found.verdict is Verdict.REFUTED
+    assert (found.counterexample or {})["element"][0] == rows - 1
 
 
 def test_what_is_read_and_then_not_chosen_is_never_refuted() -> None:

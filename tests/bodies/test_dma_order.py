@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 
+import layoutproof as lp
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
@@ -556,6 +557,55 @@ def test_a_while_loop_whose_condition_is_known_is_walked(runs: Any, mutant: str,
     assert _asked(_while(runs, lambda i: i + 1, mutant), programs=5).verdict is verdict
 
 
+@pytest.mark.parametrize(
+    ("mutant", "verdict"), [("", Verdict.PROVED), ("one more", Verdict.REFUTED), ("no wait", Verdict.REFUTED)]
+)
+def test_numbers_that_a_while_loop_hands_on_are_followed(mutant: str, verdict: Verdict) -> None:
+    """Blocks 0, 1 and 3: no formula of the turn says which block is fetched next, and when there is none."""
+
+    def body(x: Any, o: Any, buf: Any, sem: Any) -> None:
+        def step(carry: Any) -> Any:
+            turn, block = carry
+            here, following = jax.lax.rem(turn, 2), 2 * block + 1
+
+            @pl.when(following < 4 if mutant != "one more" else block < 4)
+            def _() -> None:
+                _fetch(x, buf, sem, following, 1 - here).start()
+
+            if mutant != "no wait":
+                _fetch(x, buf, sem, block, here).wait()
+            pltpu.sync_copy(buf.at[here], o.at[pl.ds(block * 8, 8)])
+            return turn + 1, following
+
+        _fetch(x, buf, sem, 0, 0).start()
+        jax.lax.while_loop(lambda carry: carry[1] < 4, step, (jnp.int32(0), jnp.int32(0)))
+
+    assert _asked(body, programs=8).verdict is verdict
+
+
+@pytest.mark.parametrize("counted", [False, True])
+@pytest.mark.parametrize(("left", "verdict"), [(3, Verdict.PROVED), (7, Verdict.REFUTED)])
+def test_each_of_two_loops_leaves_its_own_number(left: int, verdict: Verdict, counted: bool) -> None:
+    """The first makes three turns and leaves 7, the second makes two and leaves 3."""
+
+    def body(x: Any, o: Any, buf: Any, sem: Any) -> None:
+        def step(number: Any) -> Any:
+            buf[0] = jnp.zeros((8, 128))
+            return 2 * number + 1
+
+        def after(turns: int) -> Any:
+            if counted:
+                return jax.lax.fori_loop(0, turns, lambda _, number: step(number), jnp.int32(0))
+            return jax.lax.while_loop(lambda number: number < 2 ** (turns - 1), step, jnp.int32(0))
+
+        first, second = after(3), after(2)
+        copy = _fetch(x, buf, sem, 0, 1)
+        pl.when((pl.program_id(0) == 0) & (first == 7))(copy.start)
+        pl.when((pl.program_id(0) == 0) & (second == left))(copy.wait)
+
+    assert _asked(body).verdict is verdict
+
+
 def test_a_while_loop_that_data_end_is_not_known() -> None:
     def body(t: Any, x: Any, o: Any, buf: Any, sem: Any) -> None:
         _while(lambda i: i < t[0], lambda i: i + 1)(x, o, buf, sem)
@@ -602,3 +652,58 @@ def test_bytes_of_sizes_that_a_table_holds_are_waited_for_one_after_the_other(
     found = [f.verdict for call in calls if isinstance(call, Kernel) for f in judge(call, names=["dma_order"])]
     assert found
     assert min(found) is verdict
+
+
+@pytest.mark.parametrize(("rows", "verdict"), [((0, 8), Verdict.PROVED), ((8, 0), Verdict.UNKNOWN)])
+def test_a_copy_of_no_rows_meets_nothing_wherever_it_goes(rows: tuple[int, int], verdict: Verdict) -> None:
+    """Only the first of two programs has another copy in flight, of rows that the table may name."""
+
+    def body(table: Any, x: Any, o: Any, buf: Any, sem: Any) -> None:
+        i = pl.program_id(0)
+        count = jnp.where(i == 0, rows[0], rows[1])
+        fixed = pltpu.make_async_copy(x.at[pl.ds(0, 8)], o.at[pl.ds(0, 8)], sem.at[0])
+        moved = pltpu.make_async_copy(x.at[pl.ds(8, count)], o.at[pl.ds(table[0], count)], sem.at[1])
+        pl.when(i == 0)(fixed.start)
+        moved.start()
+        moved.wait()
+        pl.when(i == 0)(fixed.wait)
+
+    table = jax.ShapeDtypeStruct((4,), jnp.int32)
+    assert _asked(body, programs=2, tables=[table]).verdict is verdict
+
+
+@pytest.mark.parametrize(("keeps", "proved"), [(True, True), (False, False)])
+def test_a_number_that_another_program_loads_is_another_number(keeps: bool, proved: bool) -> None:
+    """Each program starts on the semaphore that its numbers name, kept in scalar memory for the one that waits."""
+
+    def body(x: Any, numbers: Any, o: Any, here: Any, kept: Any, buf: Any, sem: Any) -> None:
+        i = pl.program_id(0)
+
+        def wait() -> None:
+            _fetch(x, buf, sem, 0, kept[0]).wait()
+
+        if keeps:
+            pl.when(i > 0)(wait)
+        pltpu.sync_copy(numbers.at[i], here)
+        kept[0] = here[0]
+        if not keeps:
+            # the number is this program's, the copy is the one before's
+            pl.when(i > 0)(wait)
+        pl.when(i < 3)(lambda: _fetch(x, buf, sem, 0, kept[0]).start())
+
+    rows = jax.ShapeDtypeStruct((32, 128), jnp.float32)
+    call = pl.pallas_call(
+        body,
+        grid=(4,),
+        in_specs=[HBM, HBM],
+        out_specs=HBM,
+        out_shape=rows,
+        scratch_shapes=[
+            pltpu.SMEM((4,), jnp.int32),
+            pltpu.SMEM((1,), jnp.int32),
+            pltpu.VMEM((2, 8, 128), jnp.float32),
+            pltpu.SemaphoreType.DMA((2,)),
+        ],
+    )
+    found = lp.kernels(call, rows, jax.ShapeDtypeStruct((4, 4), jnp.int32), properties=["dma_order"])
+    assert (found.exit_code == 0) is proved

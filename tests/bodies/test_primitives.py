@@ -208,6 +208,72 @@ def test_rows_stored_through_wider_elements_are_written(rows: int, exit_code: in
         assert any((f.counterexample or {}).get("element") == (14, 0) for f in found.findings)
 
 
+@pytest.mark.parametrize(
+    ("shape", "stored", "proved"),
+    [
+        ((16, 128), [(slice(16),)], True),
+        ((16, 128), [(slice(15),)], False),
+        ((16, 128), [(slice(k, k + 1),) for k in range(16)], True),
+        ((16, 128), [(slice(k, k + 1),) for k in range(0, 16, 2)], False),
+        ((16, 128), [(slice(k, k + 1),) for k in range(1, 16, 2)], False),
+        ((16, 128), [(slice(15),), (slice(15, 16), slice(128))], True),
+        ((16, 128), [(slice(15),), (slice(15, 16), slice(127))], False),
+        ((3, 16, 128), [(slice(3),)], True),
+        ((3, 16, 128), [(slice(2),)], False),
+        ((3, 16, 128), [(slice(3), slice(15))], False),
+    ],
+)
+def test_rows_read_through_wider_elements_were_written_whole(
+    shape: tuple[int, ...], stored: list[tuple[slice, ...]], proved: bool
+) -> None:
+    """Two rows of bf16 are one of f32, which is written when both are, in every column of every slab."""
+    words = (*shape[:-2], shape[-2] // 2, shape[-1])
+
+    def body(o: Any, s: Any) -> None:
+        for box in stored:
+            extents = [slice(*piece.indices(n)) for piece, n in zip(box, shape, strict=False)]
+            sizes = [piece.stop - piece.start for piece in extents]
+            at = tuple(pl.ds(piece.start, size) for piece, size in zip(extents, sizes, strict=True))
+            s[at] = jnp.zeros((*sizes, *shape[len(box) :]), jnp.bfloat16)
+        o[...] = s.bitcast(jnp.float32)[...]
+
+    call = pl.pallas_call(
+        body,
+        out_shape=jax.ShapeDtypeStruct(words, jnp.float32),
+        scratch_shapes=[pltpu.VMEM(shape, jnp.bfloat16)],
+    )
+    found = lp.kernels(call, properties=["initialised", "body_in_bounds"])
+    assert (found.exit_code == 0) is proved
+
+
+@pytest.mark.parametrize("copied", [False, True])
+@pytest.mark.parametrize(
+    ("kept", "proved"),
+    [
+        (lambda row, column: row < 16, True),
+        (lambda row, column: (row != 1) | (column != 5), False),
+        (lambda row, column: row % 2 == 0, False),
+    ],
+    ids=["all", "one left out", "even rows"],
+)
+def test_half_of_a_wider_element_that_a_mask_leaves_out_is_not_written(kept: Any, proved: bool, copied: bool) -> None:
+    def body(o: Any, s: Any) -> None:
+        row, column = (jax.lax.broadcasted_iota(jnp.int32, (16, 128), axis) for axis in (0, 1))
+        pltpu.store(s, jnp.zeros((16, 128), jnp.bfloat16), mask=kept(row, column))
+        if copied:
+            pltpu.sync_copy(s.bitcast(jnp.float32), o)
+        else:
+            o[...] = s.bitcast(jnp.float32)[...]
+
+    call = pl.pallas_call(
+        body,
+        out_specs=pl.BlockSpec(memory_space=pl.ANY) if copied else pl.BlockSpec(),
+        out_shape=jax.ShapeDtypeStruct((8, 128), jnp.float32),
+        scratch_shapes=[pltpu.VMEM((16, 128), jnp.bfloat16)],
+    )
+    assert (lp.kernels(call, properties=["initialised"]).exit_code == 0) is proved
+
+
 @pytest.mark.parametrize(("blocks", "exit_code"), [(3, 0), (4, 1)])
 def test_a_check_in_an_index_map_is_no_part_of_it(blocks: int, exit_code: int) -> None:
     def rows(i: Any) -> Any:

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 
+import layoutproof as lp
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
@@ -124,3 +125,36 @@ def test_whole_windows_are_defined_unless_something_is_stored_into_them(rows: in
     out = jax.ShapeDtypeStruct((32, 128), jnp.float32)
     call = pl.pallas_call(body, grid=(4,), in_specs=[block, block], out_specs=block, out_shape=out)
     assert {f.verdict for f in asked(call, *arrays((32, 128), (rows, 128)))} == {verdict}
+
+
+@pytest.mark.parametrize(("numbers", "proved"), [(32, True), (30, False)])
+@pytest.mark.parametrize("chosen", [False, True])
+def test_a_number_that_decides_is_one_thing_and_whether_it_is_defined_another(
+    chosen: bool, numbers: int, proved: bool
+) -> None:
+    """The last number of each block says what is stored; with 30 of them the last block has two that nobody wrote."""
+
+    def body(t: Any, x: Any, o: Any) -> None:
+        number = t[7]
+        if chosen:
+            o[...] = jnp.where(number > 0, x[...], 0.0)
+            return
+        o[...] = x[...]
+
+        @pl.when(number > 0)
+        def _() -> None:
+            o[...] = x[...] + number.astype(jnp.float32)
+
+    call = pl.pallas_call(
+        body,
+        grid=(4,),
+        in_specs=[
+            pl.BlockSpec((8,), lambda i: (i,), memory_space=pltpu.SMEM),
+            pl.BlockSpec((8, 128), lambda i: (i, 0)),
+        ],
+        out_specs=pl.BlockSpec((8, 128), lambda i: (i, 0)),
+        out_shape=jax.ShapeDtypeStruct((32, 128), jnp.float32),
+    )
+    given = jax.ShapeDtypeStruct((numbers,), jnp.int32), jax.ShapeDtypeStruct((32, 128), jnp.float32)
+    found = lp.kernels(call, *given, properties=["undefined_values"])
+    assert (found.exit_code == 0) is proved
