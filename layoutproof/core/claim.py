@@ -217,6 +217,19 @@ class Claim:
         return _sizes(self)
 
 
+def allows(where: Term | None, on: Numbers) -> bool:
+    """Whether sizes satisfy a condition. Those for which it divides by 0 do not.
+
+    >>> from layoutproof.core.expression import parse_condition
+    >>> [n for n in range(1, 9) if allows(parse_condition("6 % (N - 1) == 0"), Numbers({"N": n}))]
+    [2, 3, 4, 7]
+    """
+    try:
+        return where is None or bool(where.evaluate({}, on))
+    except ZeroDivisionError:
+        return False
+
+
 @lru_cache(maxsize=16)
 def _sizes(claim: Claim) -> tuple[str, ...]:
     """As `Claim.sizes`; kept, because every engine asks it of the same claim."""

@@ -7,6 +7,7 @@ holds for more sizes.
 
 from __future__ import annotations
 
+from math import gcd, lcm
 from typing import Any
 
 from layoutproof.core.errors import Undecided
@@ -33,7 +34,7 @@ def substitution(where: Term | None) -> dict[str, Any]:
     for part in conjuncts(where):
         match _simple(part):
             case ("mod", name, step, rest):
-                steps.setdefault(name, (step, rest))
+                steps[name] = _both_steps(steps.get(name, (1, 0)), (step, rest))
             case ("low", name, low, _):
                 lows[name] = max(lows.get(name, 1), low)
             case ("is", name, value, _):
@@ -48,6 +49,22 @@ def substitution(where: Term | None) -> dict[str, Any]:
         result[name] = symbol(name) * step + (first - step)
     result.update({name: value for name, value in fixed.items() if value >= 1})
     return _with_multiples(result, {name: by for name, by in multiples.items() if name not in fixed})
+
+
+def _both_steps(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    """(step, rest) of the numbers that leave both rests (Chinese remainder theorem); `one` where none leaves both.
+
+    >>> _both_steps((8, 0), (3, 1)), _both_steps((8, 4), (12, 8)), _both_steps((8, 4), (12, 0)), _both_steps((8, 1), (2, 0))
+    ((24, 16), (24, 20), (24, 12), (8, 1))
+    """
+    (step, rest), (by, left) = one, other
+    common = gcd(step, by)
+    if (left - rest) % common:
+        return one
+    whole = lcm(step, by)
+    # rest + step * k leaves `left` by `by`
+    steps = (left - rest) // common * pow(step // common, -1, by // common)
+    return whole, (rest + step * steps) % whole
 
 
 def _with_multiples(result: dict[str, Any], multiples: dict[str, Size]) -> dict[str, Any]:

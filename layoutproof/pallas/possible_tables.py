@@ -17,6 +17,7 @@ from layoutproof.bodies.claims import asked
 from layoutproof.bodies.effects import Body
 from layoutproof.bodies.terms import renaming, replaced
 from layoutproof.bodies.values import FALSE, TRUE, any_of, settled, simplified
+from layoutproof.core.claim import allows
 from layoutproof.core.errors import Undecided, listed
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.term import Term, fixed, reads, value_of
@@ -134,7 +135,7 @@ def _sizes(kernel: Kernel, where: Term | None, names: tuple[str, ...]) -> Iterat
     extents = {e for table in every_table(kernel) for e in fixed(table.dims) if type(e) is int}
     likely = dict.fromkeys([*sorted(extents, reverse=True), 8, 4, 3, 2, 1, 16, 128, 1024])
     ways = (dict(zip(names, values, strict=True)) for values in product(likely, repeat=len(names)))
-    yield from islice((way for way in ways if where is None or where.evaluate({}, Numbers(way))), MOST_SIZES)
+    yield from islice((way for way in ways if allows(where, Numbers(way))), MOST_SIZES)
 
 
 def _tables(kernel: Kernel, values: Mapping[str, int], names: tuple[str, ...]) -> bool | None:

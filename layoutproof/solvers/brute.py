@@ -28,6 +28,7 @@ from layoutproof.core.claim import (
     Same,
     SizeCondition,
     Uncovered,
+    allows,
     further_points,
     maps_of,
 )
@@ -244,8 +245,7 @@ class _Trial:
 
     def counts(self) -> bool:
         """Whether the claim speaks of these sizes."""
-        where = self.claim.where
-        return where is None or bool(_on_ints(where.evaluate, {}, self.on))
+        return allows(self.claim.where, self.on)
 
     def sizes(self, extents: Iterable[Extent]) -> Ints:
         return tuple(_on_ints(self.on.size, extent) for extent in extents)

@@ -14,13 +14,14 @@ from dataclasses import replace
 from functools import reduce
 from math import lcm
 
-from layoutproof.core.claim import And, Claim, Kept, maps_of
+from layoutproof.core.claim import And, Claim, Kept, allows, maps_of
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.size import Size
 from layoutproof.core.term import Term, size_term
 from layoutproof.solvers import digits
 from layoutproof.solvers.decide import decide
+from layoutproof.solvers.vacuity import satisfiable
 
 GRID = (1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 128, 130, 256)
 """Sizes tried for others that work too, a second multiple of each usual tile among them; `MOST` combinations."""
@@ -50,7 +51,6 @@ def holds_when(claims: Sequence[Claim], where: Term | None) -> dict[str, str]:
         elif value > 1:
             rest = _weakest(claims, _both(where, fixed), [n for n in names if n != name], steps)
             alternatives += [_both(fixed, condition) for condition in rest]
-    alternatives = [condition for condition in alternatives if _meets(condition, where, names)]
     if not alternatives:
         return {}
     condition = reduce(lambda left, right: Term("or", left, right), alternatives)
@@ -91,10 +91,13 @@ def _multiples(claims: Sequence[Claim], where: Term | None) -> list[Term]:
 
 
 def _proved(claims: Sequence[Claim], where: Term | None) -> bool:
+    """Whether digits prove the claims for the sizes that `where` allows, and it allows some."""
     try:
-        return all(digits.decide(replace(claim, where=where)) is None for claim in claims)
+        proved = all(digits.decide(replace(claim, where=where)) is None for claim in claims)
     except Undecided:
         return False
+    # a condition that contradicts what the user said of the sizes proves everything, and helps nobody
+    return proved and (where is None or satisfiable(where))
 
 
 def _compare(claims: Sequence[Claim], where: Term | None, condition: Term, names: Sequence[str]) -> str:
@@ -108,10 +111,10 @@ def _compare(claims: Sequence[Claim], where: Term | None, condition: Term, names
     grid = sorted(itertools.product(GRID, repeat=min(len(names), 4)), key=lambda v: (max(v), v))
     for values in grid[:MOST] if len(names) <= 4 else []:
         on = Numbers(dict(zip(names, values, strict=True)))
-        if where is not None and not where.evaluate({}, on):
+        if not allows(where, on):
             continue
-        point = _both(*[_equals(n, v) for n, v in zip(names, values, strict=True)])
-        if not condition.evaluate({}, on) and _proved(claims, point):
+        point = _both(*[_equals(n, v) for n, v in on.sizes.items()])
+        if not allows(condition, on) and _proved(claims, point):
             return _not_necessary(names, values)
     return "sufficient"
 
@@ -119,15 +122,6 @@ def _compare(claims: Sequence[Claim], where: Term | None, condition: Term, names
 def _not_necessary(names: Sequence[str], sizes: Sequence[int]) -> str:
     point = _both(*[_equals(name, value) for name, value in zip(names, sizes, strict=True)])
     return f"sufficient, not necessary: it also holds for {point}"
-
-
-def _meets(condition: Term, where: Term | None, names: Sequence[str]) -> bool:
-    """Whether the condition adds something: what `where` excludes on the whole grid is no answer."""
-    if where is None or len(names) > 4:
-        return True
-    grid = (Numbers(dict(zip(names, values, strict=True))) for values in itertools.product(GRID, repeat=len(names)))
-    allowed = [on for on in grid if where.evaluate({}, on)]
-    return not allowed or any(condition.evaluate({}, on) for on in allowed)
 
 
 def _names(claims: Sequence[Claim]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
-from layoutproof.core.claim import And, Claim, Differ, Formula, LexLess, Outside, Same, maps_of
+from layoutproof.core.claim import And, Claim, Differ, Formula, LexLess, Outside, Same, allows, maps_of
 from layoutproof.core.errors import BudgetExceeded, Undecided, Unsupported
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
@@ -50,7 +50,7 @@ def smallest(claim: Claim, effort: float = 1) -> Point:
     def violation(values: Known) -> Point | None:
         if next(tried) >= most:
             raise _Spent(f"no violation has sizes among the {most} choices tried")
-        if claim.where is not None and not claim.where.evaluate({}, Numbers(values)):
+        if not allows(claim.where, Numbers(values)):
             return None
         return digits.violation(claim, values)
 

@@ -27,6 +27,7 @@ from layoutproof.core.claim import (
     Same,
     SizeCondition,
     Uncovered,
+    allows,
 )
 from layoutproof.core.errors import BudgetExceeded, Unsupported
 from layoutproof.core.index_map import Index, IndexMap
@@ -72,7 +73,7 @@ def decide(claim: Claim, most: int = MOST, weight: int = 1) -> Point | None:
 
     if claim.sizes():
         raise Unsupported("tables are of constant sizes")
-    if claim.where is not None and not claim.where.evaluate({}, INTS):
+    if not allows(claim.where, INTS):
         return None
     with np.errstate(divide="raise"):
         try:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections.abc import Sequence
 from functools import lru_cache
 
-from layoutproof.core.claim import Claim, SizeCondition
+from layoutproof.core.claim import Claim, SizeCondition, allows
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.term import Term
 from layoutproof.solvers.decide import decide
+
+LIKELY = (1, 2, 3, 4, 8, 16, 64, 128, 256, 1024, 4096)
+"""Sizes that are tried before an engine is asked."""
+SHORT = 0.1
+"""The part of the step budget that a short try has."""
 
 
 def vacuous(maps: Sequence[IndexMap], where: str | None, effort: int) -> str:
@@ -27,14 +31,24 @@ def vacuous(maps: Sequence[IndexMap], where: str | None, effort: int) -> str:
 @lru_cache(maxsize=256)
 def unsatisfied(text: str, effort: int) -> str:
     """Why no sizes are known to satisfy the condition, or ""."""
-    where = _condition(text)
+    return _unsatisfied(_condition(text), effort)
+
+
+def satisfiable(where: Term) -> bool:
+    """Whether some sizes are known to satisfy a condition, after a short try.
+
+    >>> from layoutproof.core.expression import parse_condition
+    >>> satisfiable(parse_condition("N >= 40 and N % 17 == 3")), satisfiable(parse_condition("N >= 40 and N == 8"))
+    (True, False)
+    """
+    return not _unsatisfied(where, SHORT)
+
+
+def _unsatisfied(where: Term, effort: float) -> str:
     names = where.names()
-    likely = (1, 2, 3, 4, 8, 16, 64, 128, 256, 1024, 4096)
-    for values in itertools.islice(itertools.product(likely, repeat=len(names)), 2000):
-        # sizes for which it divides by 0 do not satisfy it
-        with contextlib.suppress(ZeroDivisionError):
-            if where.evaluate({}, Numbers(dict(zip(names, values, strict=True)))):
-                return ""
+    for values in itertools.islice(itertools.product(LIKELY, repeat=len(names)), 2000):
+        if allows(where, Numbers(dict(zip(names, values, strict=True)))):
+            return ""
     point, _, reason, *_ = decide(Claim({}, SizeCondition(where)), ("isl", "smt"), False, effort)
     if reason:
         return f"cannot tell whether any sizes satisfy {where}: {reason}"

@@ -133,6 +133,34 @@ def test_ask(arguments: list[str], code: int, first: str, run: Any) -> None:
     assert out.splitlines()[0].startswith(first)
 
 
+@pytest.mark.parametrize(
+    ("question", "where", "condition"),
+    [
+        # N == 8 alone would do, which the user rules out
+        (["covers", "f32[N + 1,N]{0,1:T(1,*,8)L(8)}"], "N >= 40 and N % 8 == 3", None),
+        (["injective", "f32[N,M] strides (8,1)"], "M >= 300", "N == 1"),
+        (["injective", "f32[N,M] strides (8,1)"], "N >= 300 and M >= 300", None),
+        (["injective", "(N,9):(1,8)"], "N >= 400", None),
+        (["covers", "f32[N,M,K,A,B]{4,3,2,1,0:T(8,128)}"], "A < 7", None),
+        (["covers", "f32[N]{0:T(8)}"], "N % 3 == 1 and N > 100", "N % 8 == 0"),
+        # no N that divides 0 counts, and none is an error
+        (["injective", "f32[N,M] strides (8,1)"], "N % (M - 1) == 0", "N == 1"),
+        (["covers", "f32[N,M]{1,0:T(8,128)}"], "8 // (N - 1) >= 1", "N == 8 and M % 128 == 0"),
+    ],
+)
+def test_the_condition_that_is_suggested_is_one_under_that_of_the_user(
+    question: list[str], where: str, condition: str | None, run: Any
+) -> None:
+    """It holds for some sizes that the user allows, and the property is proved there; or none is suggested."""
+    code, out, err = run("ask", *question, "--where", where, "--json")
+    found = json.loads(out)
+    assert (code, found["verdict"], err) == (1, "refuted", "")
+    assert found["figures"].get("holds_when") == condition
+    if condition is not None:
+        code, out, _ = run("ask", *question, "--where", f"({where}) and {condition}")
+        assert (code, out.split()[0]) == (0, "proved")
+
+
 def test_ask_shows_the_counterexample_and_where_to_read_on(run: Any) -> None:
     """A refutation is complete on its own."""
     assert run("ask", "injective", OVERLAP)[1] == (
