@@ -129,24 +129,21 @@ class Permutation:
         bits = _bits(max(self.window, other.window))
         return self.axis == other.axis and all(self.apply(bit) == other.apply(bit) for bit in bits)
 
-    def first_beyond(self, start: int) -> int | None:
-        """The smallest number that comes from one that is not below `start`.
+    def around(self, number: int) -> tuple[int, int]:
+        """The smallest run of numbers around one that is permuted in itself.
 
         Args:
-            start: Not negative.
+            number: A coordinate.
 
         Returns:
-            The number; None where that would be too much to look at.
+            The first of them, and the first that is beyond.
 
         >>> swap = Permutation(lambda x, c, on: x, 0, 4, lambda n: n ^ n // 2)
-        >>> swap.first_beyond(4), swap.first_beyond(3)
-        (4, 2)
+        >>> swap.around(5)
+        (4, 6)
         """
-        block = self._block()
-        if start % block == 0:
-            return start
-        end = -(-start // block) * block
-        return None if end - start > LARGEST_REST else min(map(self.apply, range(start, end)))
+        start = number - number % self._block()
+        return start, start + self._block()
 
     def _block(self) -> int:
         """Every aligned run of so many numbers is permuted in itself; not each alike."""

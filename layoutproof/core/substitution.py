@@ -7,6 +7,7 @@ holds for more sizes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import gcd, lcm
 from typing import Any
 
@@ -99,6 +100,26 @@ def _multiple(part: Term) -> tuple[str, Size] | None:
     return name, by
 
 
+def largest(where: Term | None, names: Iterable[str]) -> int | None:
+    """No size of these is larger in any choice of sizes that a condition allows; None where that is not seen.
+
+    >>> from layoutproof.core.expression import parse_condition
+    >>> largest(parse_condition("N <= 3 and (M == 7 or 2 * M < N and M < 5)"), ("N", "M"))
+    7
+    """
+    if where is None:
+        return None
+    most = 0
+    for case in alternatives(where):
+        found = [_simple(part) for part in conjuncts(case)]
+        for name in names:
+            bounds = [value for kind, own, value, _ in filter(None, found) if own == name and kind in ("high", "is")]
+            if not bounds:
+                return None
+            most = max(most, *bounds)
+    return most
+
+
 def alternatives(where: Term) -> list[Term]:
     """Conditions that cover `where` when taken together: its disjunctive form, left alone where that grows too long.
 
@@ -148,4 +169,6 @@ def _simple(part: Term) -> tuple[str, str, int, int] | None:
         return None
     if left.op == "int" and right.op == "name":
         return ("low", right.args[0], left.args[0] + (part.op == "<"), 0)
+    if left.op == "name" and right.op == "int":
+        return ("high", left.args[0], right.args[0] - (part.op == "<"), 0)
     return None

@@ -38,6 +38,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent
 from layoutproof.core.space import Space
+from layoutproof.core.substitution import largest
 from layoutproof.solvers import tables
 from layoutproof.solvers.sizes import assignments
 
@@ -79,7 +80,8 @@ def decide(claim: Claim, effort: int = 1) -> Point | None:
 
     Many of them are tried on arrays, where the claim runs on those. Else raises Undecided where there are more than
     `CAP * effort` combinations and none of the first `CAP_SYMBOLIC * effort` is a violation. So it does for every claim
-    over size symbols that it cannot refute: no number of sizes tried proves one for all sizes.
+    over size symbols that it cannot refute, unless its condition allows few sizes: no number of sizes that are tried
+    proves one for all.
 
     >>> from layoutproof.core.space import Space
     >>> line = IndexMap(Space(("i",), (5,)), Space(("o",), (3,)), lambda x, c, on: (x[0] % 3,))
@@ -100,9 +102,14 @@ def _one_by_one(claim: Claim, effort: int) -> Point | None:
     few = bool(names) or _count(claim) > CAP * effort
     cap = left = (min(CAP, CAP_SYMBOLIC) if few else CAP) * effort
     each = weight(claim.violation, further=True) if few and not names else 1
+    last, met = largest(claim.where, names), False
     for sizes in assignments(len(names)):
+        if met and last is not None and max(sizes, default=0) > last:
+            return None
         trial = _Trial(claim, dict(zip(names, sizes, strict=True)), cap)
-        for points in trial.points() if trial.counts() else ():
+        counts = trial.counts()
+        met |= counts
+        for points in trial.points() if counts else ():
             left -= each
             if left < 0:
                 break

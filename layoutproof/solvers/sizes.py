@@ -15,6 +15,7 @@ from layoutproof.core.errors import BudgetExceeded, Undecided, Unsupported
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent, Size, as_size, symbols_of
+from layoutproof.core.substitution import largest as largest_allowed
 from layoutproof.solvers import digits
 
 TRIED = 1000
@@ -23,12 +24,15 @@ TRIED = 1000
 LARGEST = (4096, 64)
 """How large a size that stands in extents alone may be; the second where digits cannot decide the first."""
 
+FAR = 1 << 40
+"""The same where there is no violation up to the first: two swizzles may differ in a high bit alone."""
+
 Ints = tuple[int, ...]
 Known = Mapping[str, int]
 
 
-def smallest(claim: Claim, effort: float = 1) -> Point:
-    """The smallest violation of a claim over size symbols.
+def smallest(claim: Claim, effort: float = 1) -> Point | None:
+    """The smallest violation of a claim over size symbols; None where its condition allows few sizes, all without one.
 
     Raises Undecided where none is found among the sizes that are tried, and where digits do not decide them.
 
@@ -46,50 +50,70 @@ def smallest(claim: Claim, effort: float = 1) -> Point:
     if not names:
         raise Unsupported("all sizes are constant")
     tried, most = itertools.count(), int(TRIED * effort)
+    met: list[Known] = []
 
     def violation(values: Known) -> Point | None:
         if next(tried) >= most:
-            raise _Spent(f"no violation has sizes among the {most} choices tried")
+            raise _NoViolation(f"no violation has sizes among the {most} choices tried")
         if not allows(claim.where, Numbers(values)):
             return None
+        met.append(values)
         return digits.violation(claim, values)
 
     free = tuple([name for name in names if _only_lets_in_more(claim, name)])
+    last = largest_allowed(claim.where, names)
     for largest in LARGEST if free else LARGEST[:1]:
         try:
-            values = _smallest(names, free, largest, lambda known: violation(known) is not None)
-        except _Spent:
+            values = _smallest(names, free, largest, lambda known: violation(known) is not None, last)
+        except _NoViolation:
             raise
         except Undecided:
             if largest == LARGEST[-1] or not free:
                 raise
             continue
+        if values is None:
+            if not met:
+                raise Unsupported(f"no sizes up to {last} satisfy {claim.where}")
+            return None
         found = violation(values)
         assert found is not None
         return {"sizes": tuple([values[name] for name in names]), **found}
     raise AssertionError("the last try returns or raises")
 
 
-class _Spent(BudgetExceeded):
-    """The sizes to try are spent, whatever digits could decide."""
+class _NoViolation(BudgetExceeded):
+    """Digits decide the sizes that were tried, and none has a violation."""
 
 
-def _smallest(names: Sequence[str], free: Sequence[str], largest: int, violated: Callable[[Known], bool]) -> Known:
+def _smallest(
+    names: Sequence[str], free: Sequence[str], largest: int, violated: Callable[[Known], bool], last: int | None
+) -> Known | None:
+    """The smallest sizes of a violation; None where no size may be larger than `last`, and none has one."""
     rest = [name for name in names if name not in free]
     best: tuple[int, Ints] | None = None
     for row in assignments(len(rest)):
         if best is not None and max(row, default=1) > best[0]:
             break
+        if last is not None and max(row, default=1) > last:
+            break
         fixed, most = dict(zip(rest, row, strict=True)), largest if best is None else best[0]
         if not violated({**fixed, **dict.fromkeys(free, most)}):
-            if not rest:
-                raise Unsupported(f"no violation has sizes up to {largest}")
-            continue
+            if rest:
+                continue
+            if not _is_violated_far(free, violated):
+                raise _NoViolation(f"no violation has sizes up to {largest}")
+            most = FAR
         values = _least(fixed, free, most, violated)
         found = tuple([values[name] for name in names])
         best = min(filter(None, (best, (max(found), found))))
-    assert best is not None
-    return dict(zip(names, best[1], strict=True))
+    return None if best is None else dict(zip(names, best[1], strict=True))
+
+
+def _is_violated_far(free: Sequence[str], violated: Callable[[Known], bool]) -> bool:
+    try:
+        return violated(dict.fromkeys(free, FAR))
+    except Undecided:
+        return False
 
 
 def _least(fixed: Known, free: Sequence[str], most: int, violated: Callable[[Known], bool]) -> Known:

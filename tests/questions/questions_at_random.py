@@ -304,46 +304,66 @@ def _iters(letter: str, iters: Sequence[Iter]) -> str:
     return f"{letter}[({extents}):({strides})]"
 
 
-def cute(rng: random.Random, dims: Sequence[Entry] | None = None, symbolic: bool = False) -> Drawn:
-    """Nested modes, first leaf fastest, with swizzles."""
-    if dims is None:
+def cute(
+    rng: random.Random,
+    dims: Sequence[Entry] | None = None,
+    symbolic: bool = False,
+    modes: list[list[tuple[Entry, Entry]]] | None = None,
+) -> Drawn:
+    """Nested modes, first leaf fastest, with swizzles of either direction, whose offset may be more than 0."""
+    if modes is not None:
+        pass
+    elif dims is None:
+        strides = (0, 1, 1, 2, 3, 4, 8, 16, *(("N", "4*N", 32) if symbolic else ()))
         modes = [
-            [(rng.randint(1, 4), rng.choice((0, 1, 1, 2, 3, 4, 8, 16))) for _ in range(rng.randint(1, 2))]
+            [(rng.randint(1, 4), rng.choice(strides)) for _ in range(rng.randint(1, 2))]
             for _ in range(rng.randint(1, 2))
         ]
+        if symbolic:
+            mode = rng.choice(modes)
+            mode[-1] = (rng.choice(("N", "N", "2*N", "N + 1")), mode[-1][1])
     else:
         modes = [[(int(extent), rng.choice((1, 2, 4, 8)))] for extent in dims]
         if rng.random() < 0.6:
             step = 1
             for mode in modes:
                 mode[0] = (mode[0][0], step)
-                step *= mode[0][0]
-    swizzle = None
-    if rng.random() < 0.4:
-        shift = rng.randint(0, 3)
-        swizzle = (rng.randint(0, shift), rng.randint(0, 2), shift)
+                step *= int(mode[0][0])
+    swizzle, start = None, 0
+    if rng.random() < 0.6:
+        shift = rng.randint(-3, 3)
+        swizzle = (rng.randint(0, abs(shift)), rng.randint(0, 2), shift)
+        start = rng.choice((0, 0, 0, rng.randint(1, 9)))
     show = lambda which: "(" + ",".join(_mode([str(leaf[which]) for leaf in mode]) for mode in modes) + ")"  # noqa: E731
     text = f"{show(0)}:{show(1)}"
     if swizzle:
-        text = f"Sw<{','.join(map(str, swizzle))}> o 0 o {text}"
-
-    def place(x: Index, c: Index) -> tuple[int]:
-        total = 0
-        for entry, mode in zip(x, modes, strict=True):
-            for number, (extent, stride) in enumerate(mode):
-                last = number + 1 == len(mode)
-                total += (entry if last else entry % extent) * stride
-                entry //= extent
-        if swizzle:
-            bits, base, shift = swizzle
-            total ^= (total & ((1 << bits) - 1) << base + shift) >> shift
-        return (total,)
+        text = f"Sw<{','.join(map(str, swizzle))}> o {start} o {text}"
 
     def rule(sizes: Sizes) -> IndexMap:
-        size = 1 + sum((e - 1) * abs(s) for mode in modes for e, s in mode)
-        return on_ints([prod(e for e, _ in mode) for mode in modes], (size,), place)
+        known = [[(value(e, sizes), value(s, sizes)) for e, s in mode] for mode in modes]
+        place = lambda x, c: (_swizzled(start + sum(map(_offset, x, known)), swizzle),)  # noqa: E731
+        size = 1 + start + sum((e - 1) * s for mode in known for e, s in mode)
+        return on_ints([prod(e for e, _ in mode) for mode in known], (size,), place)
 
-    return Drawn("cute", text, rule)
+    symbols = mentioned(*(part for mode in modes for leaf in mode for part in leaf))
+    return Drawn("cute", text, rule, symbols, lambda r: cute(r, modes=modes))
+
+
+def _offset(entry: int, mode: Sequence[tuple[int, int]]) -> int:
+    total = 0
+    for number, (extent, stride) in enumerate(mode):
+        total += (entry if number + 1 == len(mode) else entry % extent) * stride
+        entry //= extent
+    return total
+
+
+def _swizzled(offset: int, swizzle: tuple[int, int, int] | None) -> int:
+    """cute/swizzle.hpp: bits of a field are xor-ed onto one `shift` lower; for a negative one, higher."""
+    if swizzle is None:
+        return offset
+    bits, base, shift = swizzle
+    field = ((1 << bits) - 1) << base + max(0, shift)
+    return offset ^ (offset & field) >> shift if shift >= 0 else offset ^ (offset & field) << -shift
 
 
 def _mode(leaves: Sequence[str]) -> str:
@@ -467,7 +487,7 @@ LANGUAGES: dict[str, tuple[Callable[..., Drawn], tuple[str, ...], bool]] = {
         ("injective", "in_bounds", "covers", "bijective", "same_map", "refines", "replicas_distinct", "owners"),
         True,
     ),
-    "cute": (cute, ("injective", "in_bounds", "covers", "bijective", "same_map"), False),
+    "cute": (cute, ("injective", "in_bounds", "covers", "bijective", "same_map", "same_map"), True),
     "linear": (linear, ("injective", "in_bounds", "covers", "bijective", "same_map"), False),
     "sharding": (
         sharding,
@@ -513,8 +533,10 @@ def _second(rng: random.Random, draw: Callable[..., Drawn], first: Drawn, name: 
     """A layout of the same shape: the first one again, spoilt in one number, or another one altogether."""
     if first.language == "map" or rng.random() < 0.3:
         return first
+    if first.again and (first.symbols or (first.language == "cute" and rng.random() < 0.5)):
+        return first.again(rng)
     if first.symbols:
-        return first.again(rng) if first.again else first
+        return first
     dims = first.rule({}).domain.extents
     if name == "bitcast":
         whole = prod(int(e) for e in dims)

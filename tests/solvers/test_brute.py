@@ -31,13 +31,21 @@ def test_replicas_share_a_place() -> None:
     assert brute.decide(injective(mapping((2,), lambda _, i, c: 2 * c + i, (4,), replicas=(2,)))) is None
 
 
-def test_symbolic_sizes_are_refuted_smallest_first_and_never_proved(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The smallest maximum comes first, then the lexicographic order; a true claim stays undecided, with its reason."""
+def test_symbolic_sizes_are_refuted_smallest_first_and_proved_where_all_were_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The smallest maximum comes first, then the lexicographic order; a true claim of too many sizes is undecided."""
     refuted = in_bounds(mapping((N, M), lambda _, i, j: i + j, (4,)))
     assert brute.decide(refuted) == {"sizes": (3, 3), "index": (2, 2)}
     monkeypatch.setattr(brute, "CAP_SYMBOLIC", 5000)
-    with pytest.raises(Undecided, match="sizes N are symbolic"):
-        brute.decide(in_bounds(mapping((N,), lambda _, i: i, (N,)), where="N <= 40"))
+    assert brute.decide(in_bounds(mapping((N,), lambda _, i: i, (N,)), where="N <= 40")) is None
+    assert brute.decide(in_bounds(mapping((N,), lambda _, i: i, (40,)), where="N <= 41")) == {
+        "sizes": (41,),
+        "index": (40,),
+    }
+    for where in ("N <= 4000", "N >= 2", "N % 40 < 9", "N <= 4 or N >= 10"):
+        with pytest.raises(Undecided, match="sizes N are symbolic"):
+            brute.decide(in_bounds(mapping((N,), lambda _, i: i, (N,)), where=where))
 
 
 def test_trying_sizes_gives_up_soon() -> None:

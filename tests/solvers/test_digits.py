@@ -421,7 +421,9 @@ def test_what_a_place_says_of_its_permutation_is_what_it_does(text: str) -> None
     for extent in numbers:
         kept = all(found.apply(n) < extent for n in range(extent))
         assert found.keeps(extent) == kept
-        assert found.first_beyond(extent) == min(found.apply(n) for n in range(extent, extent + 2 * found.window))
+        start, end = found.around(extent)
+        assert start <= extent < end
+        assert {found.apply(n) for n in range(start, end)} == set(range(start, end))
 
 
 @pytest.mark.parametrize(

@@ -29,11 +29,11 @@ from layoutproof.core.claim import (
     over_domains,
 )
 from layoutproof.core.errors import Undecided, Unsupported
-from layoutproof.core.index_map import IndexMap, permutation
+from layoutproof.core.index_map import IndexMap, Permutation, permutation
 from layoutproof.core.result import Point
 from layoutproof.core.size import product, surely_less
 from layoutproof.core.substitution import alternatives, substitution
-from layoutproof.solvers.digits import sets
+from layoutproof.solvers.digits import permuted, sets
 from layoutproof.solvers.digits.number import (
     Digit,
     DigitNumbers,
@@ -99,7 +99,7 @@ def _violation(claim: Claim, on: DigitNumbers) -> Point | None:
                 return _named(claim, _repeated(_before(left), on), (p, c, d))
         case Outside(At(m, point, replica), extents):
             box = extents or m.range.extents
-            return _named(claim, _outside(_before(m, box), box, on), (point, replica))
+            return _named(claim, _outside(_before(m, _sized(m, box, on)), box, on), (point, replica))
         case Differ(left, right) if left.point == right.point and (
             left.replica == right.replica or not (left.replica and right.replica)
         ):
@@ -108,7 +108,7 @@ def _violation(claim: Claim, on: DigitNumbers) -> Point | None:
             return _named(claim, _not_among(place, m, on), (point, place.replica))
         case Uncovered(m, point):
             box = claim.points[point].extents
-            plain = _before(m, box)
+            plain = _before(m, _sized(m, box, on))
             if plain is m and permutation(m) is not None:
                 return _named(claim, _first_permuted_hole(m, box, on), (point,))
             hole = _covers(plain, box, on)
@@ -132,26 +132,24 @@ def _before(m: IndexMap, box: tuple[Any, ...] | None = None) -> IndexMap:
     return replace(m, place=found.before)
 
 
-def _first_permuted_hole(m: IndexMap, box: tuple[Any, ...], on: DigitNumbers) -> tuple[int, ...] | None:
-    """The first place of a box that no element has, where the places before a permutation are all of 0 .. reach - 1.
+def _sized(m: IndexMap, box: tuple[Any, ...], on: DigitNumbers) -> tuple[Any, ...]:
+    """The extents of a box with what these numbers know of sizes, where a map permutes places at the end."""
+    return box if permutation(m) is None else tuple([on.size(extent) for extent in box])
 
-    What is permuted in itself before `reach` is full then, and stays so.
-    """
+
+def _first_permuted_hole(m: IndexMap, box: tuple[Any, ...], on: DigitNumbers) -> tuple[int, ...] | None:
+    """The first place of a box that no element has, where places are permuted at the end."""
     found, plain = permutation(m), _before(m)
     assert found is not None
     _, coordinates = placed(plain, on)
     if len(coordinates) != 1:
         raise Unsupported("digits find the first hole behind a permutation of one coordinate alone")
-    low, high = ends(coordinates[0])
     extent = on.size(box[0])
-    if not all(type(number) is int for number in (low, high, extent)):
+    if type(extent) is not int:
         raise Unsupported("digits do not look for the first hole")
-    if low != 0 or _covers(plain, (high + 1,), on) is not None:
-        raise Unsupported("digits do not find the first hole behind a permutation of places that have holes themselves")
-    hole = found.first_beyond(high + 1)
-    if hole is None:
-        raise Unsupported(f"a window of {found.window} places is too large to look for its first hole")
-    return (hole,) if hole < extent else None
+    full = _covers(plain, box, on)
+    hole = permuted.first_hole(coordinates[0], found, extent, extent if full is None else full[0])
+    return None if hole is None else (hole,)
 
 
 def _named(claim: Claim, found: tuple[int, ...] | None, names: tuple[str, ...]) -> Point | None:
@@ -307,8 +305,21 @@ def _smallest_above(form: dict[Digit, int], bound: int, leaves: list[Digit]) -> 
 
 def _differ(left: At, right: At, on: DigitNumbers) -> tuple[int, ...] | None:
     first, second = permutation(left.map), permutation(right.map)
+    if first is second is None:
+        return _difference(left, right, on)
+    plain, plain2 = (replace(at, map=_before(at.map)) for at in (left, right))
     if first is not None and second is not None and first.same(second):
-        left, right = (replace(at, map=_before(at.map)) for at in (left, right))
+        return _difference(plain, plain2, on)
+    try:
+        return _difference(left, right, on)
+    except Unsupported:
+        return _difference(plain, plain2, on, (first, second))
+
+
+def _difference(
+    left: At, right: At, on: DigitNumbers, moved: tuple[Permutation | None, Permutation | None] = (None, None)
+) -> tuple[int, ...] | None:
+    """The first index and replica at which two maps differ; moved: what permutes the places of each at the end."""
     replicas = [at.map.replicas.extents for at in (left, right) if at.replica]
     if len(replicas) == 2 and replicas[0] != replicas[1]:
         raise Unsupported("digits compare replicas of one box only")
@@ -318,8 +329,18 @@ def _differ(left: At, right: At, on: DigitNumbers) -> tuple[int, ...] | None:
         more, replica = _digits(replicas[0], len(index), on)
         roots = roots + more
     pairs = list(zip(*(at.map.place(index, replica if at.replica else (), on) for at in (left, right)), strict=True))
+    constants = all(type(root.extent) is int for root in roots)
     differing: set[Digit] = set()
-    for one, other in pairs:
+    found: list[sets.Values] = []
+    for axis, (one, other) in enumerate(pairs):
+        by = tuple([each if each is not None and each.axis == axis else None for each in moved])
+        if by != (None, None):
+            if constants and not on.sizes and permuted.is_of_bits(one) and permuted.is_of_bits(other):
+                raise Unsupported("digits leave an exclusive or of single bits to the engine of bits")
+            first = permuted.first_difference((one, other), (by[0], by[1]), leaves_of(roots))
+            if first is not None:
+                found.append(first)
+            continue
         if type(one) is type(other) is Sum and one.terms == other.terms and one.constant == other.constant:
             continue
         form, constant = sets.form_of(one)
@@ -331,13 +352,16 @@ def _differ(left: At, right: At, on: DigitNumbers) -> tuple[int, ...] | None:
                 raise Unsupported("digits cannot rule out a difference for all sizes")
             return (0,) * (len(index) + len(replica))
         differing.update(form)
-    if not differing:
+    if not differing and not found:
         return None
-    leaves = [leaf for leaf in leaves_of(roots) if leaf in differing]
-    if not all(type(root.extent) is int for root in roots):
+    if not constants:
         raise Unsupported("digits cannot rule out a difference for all sizes")
-    # everything smaller has all differing digits 0, and there the maps agree
-    return index_of(len(index) + len(replica), roots, {leaves[-1]: 1})
+    leaves = leaves_of(roots)
+    if differing:
+        # everything smaller has all differing digits 0, and there the maps agree
+        found.append({[leaf for leaf in leaves if leaf in differing][-1]: 1})
+    first = min(found, key=lambda values: sets.order(values, leaves))
+    return index_of(len(index) + len(replica), roots, first)
 
 
 def _not_among(place: At, m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
