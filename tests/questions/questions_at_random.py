@@ -341,7 +341,7 @@ def cute(
 
     def rule(sizes: Sizes) -> IndexMap:
         known = [[(value(e, sizes), value(s, sizes)) for e, s in mode] for mode in modes]
-        place = lambda x, c: (_swizzled(start + sum(map(_offset, x, known)), swizzle),)  # noqa: E731
+        place = lambda x, c: (swizzled(start + sum(map(_offset, x, known)), swizzle),)  # noqa: E731
         size = 1 + start + sum((e - 1) * s for mode in known for e, s in mode)
         return on_ints([prod(e for e, _ in mode) for mode in known], (size,), place)
 
@@ -357,7 +357,7 @@ def _offset(entry: int, mode: Sequence[tuple[int, int]]) -> int:
     return total
 
 
-def _swizzled(offset: int, swizzle: tuple[int, int, int] | None) -> int:
+def swizzled(offset: int, swizzle: tuple[int, int, int] | None) -> int:
     """cute/swizzle.hpp: bits of a field are xor-ed onto one `shift` lower; for a negative one, higher."""
     if swizzle is None:
         return offset

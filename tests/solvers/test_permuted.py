@@ -15,7 +15,7 @@ import pytest
 import layoutproof as lp
 from layoutproof.cli import main as cli
 from layoutproof.core.result import Verdict
-from tests.questions.questions_at_random import _swizzled
+from tests.questions.questions_at_random import swizzled
 
 Swizzle = tuple[int, int, int] | None
 
@@ -33,7 +33,7 @@ def drawn(rng: random.Random) -> Swizzle:
 
 def places(swizzle: Swizzle, offset: int, extents: Sequence[int], strides: Sequence[int]) -> dict[tuple[int, ...], int]:
     rows = itertools.product(*map(range, extents))
-    return {x: _swizzled(offset + sum(i * s for i, s in zip(x, strides, strict=True)), swizzle) for x in rows}
+    return {x: swizzled(offset + sum(i * s for i, s in zip(x, strides, strict=True)), swizzle) for x in rows}
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -44,7 +44,11 @@ def test_digits_say_what_looking_at_every_element_says(seed: int) -> None:
         rank = rng.randint(1, 3)
         extents = [rng.randint(1, 9) for _ in range(rank)]
         strides = [rng.choice([1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64]) for _ in range(rank)]
-        offset, one, other = rng.choice([0, 0, 0, 1, 2, 4, 5, 8]), drawn(rng), rng.choice([drawn(rng), drawn(rng), None])
+        offset, one, other = (
+            rng.choice([0, 0, 0, 1, 2, 4, 5, 8]),
+            drawn(rng),
+            rng.choice([drawn(rng), drawn(rng), None]),
+        )
         offset = offset if other else 0
         strides2 = list(strides)
         if rng.random() < 0.4:
