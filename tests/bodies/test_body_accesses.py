@@ -58,3 +58,23 @@ def test_loads_and_stores(body: Any, given: pl.BlockSpec, out: pl.BlockSpec, sai
     # the call is made in no frame of a user's: it stands where its body is, what is refused at its own line
     assert one.file == __file__
     assert one.line == body.__code__.co_firstlineno + bool(said)
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_copies_and_waits_are_no_loads(wrong: bool) -> None:
+    """What is moved by hand may be in any memory; the store beside it is still looked at."""
+
+    def body(x: Any, o: Any, kept: Any) -> None:
+        pltpu.sync_copy(x.at[pl.ds(0, 8)], kept)
+        if wrong:
+            o[0, 0] = jnp.float32(0)
+        else:
+            o[...] = kept[...]
+
+    scratch = [pltpu.VMEM((8, 128), jnp.float32)]
+    call = pl.pallas_call(body, grid=(2,), in_specs=[HBM], out_specs=VMEM, out_shape=X, scratch_shapes=scratch)
+    found = lp.kernels(call, X, properties=["body_accesses"], target="v5e")
+    assert [f.reason for f in found.findings] == [
+        "a number is stored into outputs in VMEM, which takes arrays only (JAX lowering)" if wrong else ""
+    ]
+    assert found.exit_code == wrong

@@ -24,11 +24,10 @@ Limits: That a program has the block, not that its body stores it (`outputs_stor
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from layoutproof.core.claim import Claim, Uncovered
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.result import Point, Verdict
+from layoutproof.core.result import Point
 from layoutproof.kernel.fixes import uncovered
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, for_each_operand, undecided
@@ -71,8 +70,6 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
 
     aliased = kernel.outputs.index(operand) in [out for _, out in kernel.aliases]
     severity = "info" if not operand.live else "warning" if aliased else "error"
-    claim = Claim({named: m.range}, Uncovered(m, named), hole)
-    if Verdict.PROVED not in open_:
-        # where it is, every value that a table may hold was let stand at once: what is not reached so never is
-        claim = replace(claim, fix=fix)
+    # of a table every value that it may hold is let stand at once: what is not reached so never is
+    claim = Claim({named: m.range}, Uncovered(m, named), hole, fix=fix)
     yield Obligation(operand.name, claim, severity=severity, source=operand.source, leaves_open=open_)

@@ -214,3 +214,33 @@ def test_what_is_moved_by_hand_is_named(memories: tuple[str, ...], names: str, s
 def test_of_windows_alone_nothing_is_left_open() -> None:
     rows = [operand(name, role, "f32[64,128]", [8, 128], "(i) -> (i, 0)") for name, role in (("x", "in"), ("o", "out"))]
     assert not judge(read_kernel(kernel({"i": 8}, rows)["kernel"], ELEMENT_BITS)[0], names=["analysable"])
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_what_is_not_written_of_an_output_that_nobody_uses_is_no_error(live: bool) -> None:
+    out = operand("o", "out", "f32[1024]", [8], "(i) -> (i)", live=live)
+    found = fixed("outputs_covered", kernel({"i": 127}, [out]))
+    assert found.severity == ("error" if live else "info")
+    assert "128" in found.fix
+
+
+@pytest.mark.parametrize(("programs", "block", "fix"), [(4, (4, 0), ""), (3, (0, 3), "grid dimension 1 ")])
+def test_blocks_that_a_table_never_names_and_those_that_the_grid_leaves_out(
+    programs: int, block: tuple[int, ...], fix: str
+) -> None:
+    """No larger grid makes the table name a block; advice is given for the dimension beside it."""
+    tables = {"t": {"array": "s32[8]", "assume": ["0 <= t < 4"]}}
+    out = operand("o", "out", "f32[64,32]", [8, 8], "(i, j) -> (t[i], j)")
+    found = fixed("outputs_covered", kernel({"i": 8, "j": programs}, [out], tables=tables))
+    assert (found.counterexample or {})["block"] == block
+    assert found.fix[: len("grid dimension 1 ")] == fix
+
+
+@pytest.mark.parametrize(("start", "verdict"), [("t[i] * 8", "proved"), ("t[i] * 4", "refuted"), ("t[i]", "refuted")])
+def test_windows_that_a_table_places_start_at_tiles(start: str, verdict: str) -> None:
+    tables = {"t": {"array": "s32[4]", "assume": ["0 <= t < 4"]}}
+    block = [{"element": 8}, {"element": 256}]
+    text = kernel({"i": 4}, [operand("o", "out", "f32[64,256]", block, f"(i) -> ({start}, 0)")], tables=tables)
+    made, _ = read_kernel(text["kernel"], ELEMENT_BITS)
+    _, said = judge(made, names=["element_alignment"], target="v5e", compiler="0.0.42.1")
+    assert said.verdict.value == verdict, said.reason
