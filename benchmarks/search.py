@@ -6,8 +6,9 @@ python benchmarks/search.py compiled [20]     first answers of so many fresh pro
                                               with their bodies: how many of them the TPU compiler takes
 python benchmarks/search.py neighbours [v5e]  whether candidates of JAX's matmul that hold more take more VMEM, compiled
 python benchmarks/search.py traced [16]       searches that trace a function, by terms and with each candidate traced:
-                                              JAX's matmul on a lattice of 8 x so many x so many blocks, then the ready
-                                              files; both answers are compared
+                                              JAX's matmul on a lattice of 8 x so many x so many blocks, functions that
+                                              jit and that allocate in a body (tests/tilings/traced_functions.py) on as
+                                              many, then the ready files; both answers are compared
 """
 
 from __future__ import annotations
@@ -162,6 +163,12 @@ def traced(side: int) -> None:
         values = [4096 * (k + 1) // most // 128 * 128 for k in range(most)]
         text = text.replace(f"{name}: {{from: 128, to: 4096, powers_of: 2}}", f"{name}: {values}")
     problems = {"matmul, a lattice": read(read_yaml(text, file), file)}
+    beside = (SPECS.parents[1] / "tests" / "tilings" / "f.yaml").as_posix()
+    rows, columns = [8 * (k + 1) for k in range(4 * side)], [128 * (k + 1) for k in range(2 * side)]
+    for name in ("twice", "loose_body", "nested_memory"):
+        text = f"target: v5e\ntrace: traced_functions.py:{name}\nargs: ['f32[16384,16384]']\nheadroom: 0%\n"
+        text += f"tune: {{rows: {rows}, columns: {columns}}}\n"
+        problems[name] = read(read_yaml(text, beside), beside)
     problems |= {name: read(SPECS / f"{name}.yaml") for name in ("traced_matmul", "traced_flash")}
     answer(problems["traced_matmul"])  # what is imported is not counted
     few = alike.FEW

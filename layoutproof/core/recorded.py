@@ -15,6 +15,7 @@ import dis
 import operator
 import sys
 from collections.abc import Callable
+from types import CodeType, FrameType
 from typing import Any
 
 from layoutproof.core.term import ZERO, Term
@@ -30,7 +31,7 @@ class Trail:
     library: whether a file is of a library whose caches may hash numbers: an entry for equal numbers is the same.
     inside: whether what the library reads now is for its own use only, and is not recorded.  stopped_inside: whether
     an exception came out of there.  stand_in: where an operation of a library asks for a number as an array, what
-    stands for it, None = its value, which counts as read.
+    stands for it, None = its value, which counts as read.  hashed: where a library last asked for a hash.
     """
 
     def __init__(self, library: Callable[[str], bool] = lambda file: False) -> None:
@@ -39,6 +40,7 @@ class Trail:
         self.inside = False
         self.stopped_inside = False
         self.stand_in: Callable[[Recorded], Any] | None = None
+        self.hashed: tuple[CodeType, int] | None = None
         self._known: set[str] = set()
 
     def decide(self, term: Term, outcome: int) -> None:
@@ -64,26 +66,36 @@ def term_of(value: Any) -> Any:
     return value.term if type(value) is Recorded else value
 
 
-def _caller() -> str:
-    """The file of the innermost frame that is neither here nor made up by the library of dataclasses."""
+def _frame() -> FrameType:
+    """The innermost frame that is neither here nor made up by the library of dataclasses."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename in (_HERE, "<string>"):
         frame = frame.f_back
-    return frame.f_code.co_filename
+    return frame
 
 
-def _of_cache_keys(library: Callable[[str], bool]) -> bool:
+def _caller() -> str:
+    """The file of that frame."""
+    return _frame().f_code.co_filename
+
+
+def _of_cache_keys(number: Recorded, other: Any) -> bool:
     """Whether a library's cache compares its keys, which have numbers in them; as with hashes, nothing follows from it.
 
-    A cache is C code: it calls the keys' own `__eq__`, and no `==` stands where it was called from.
+    A cache is C code: it calls the keys' own `__eq__`, and no `==` stands where it was called from. Where a number is a
+    key by itself, as an argument that JAX's `jit` does not trace, its hash was asked for in the same place before.
     """
+    library = number.trail.library
     frame = sys._getframe(2)
-    if frame.f_code.co_name != "__eq__":
-        return False
+    alone = frame.f_code.co_name != "__eq__"
     while frame.f_back is not None and frame.f_code.co_name == "__eq__":
         if frame.f_code.co_filename != "<string>" and not library(frame.f_code.co_filename):
             return False
         frame = frame.f_back
+    if alone:
+        hashed = (number.trail.hashed, other.trail.hashed) if type(other) is Recorded else ()
+        if (frame.f_code, frame.f_lasti) not in hashed:
+            return False
     return library(frame.f_code.co_filename) and frame.f_code.co_code[frame.f_lasti] not in _ASKS
 
 
@@ -103,8 +115,9 @@ def _comparison(apply: Callable[[Any, Any], bool], condition: Callable[[Term, Te
         if not isinstance(other, int):
             return NotImplemented
         outcome = apply(self.value, plain(other))
-        if _of_cache_keys(self.trail.library):
-            return outcome
+        if _of_cache_keys(self, other):
+            # the entry of a number that was computed in another way has other terms, whatever the values are
+            return apply(0, 1) if apply in (operator.eq, operator.ne) and self.is_not(other) else outcome
         self.trail.decide(condition(self.term, _as_term(other)), int(outcome))
         return outcome
 
@@ -135,6 +148,10 @@ class Recorded:
     @property  # type: ignore[misc]
     def __class__(self) -> type:
         return int
+
+    def is_not(self, other: Any) -> bool:
+        """Whether the other is a number of another run, or was computed in another way, so that they may differ."""
+        return type(other) is Recorded and (self.trail is not other.trail or str(self.term) != str(other.term))
 
     def combined(self, op: str, apply: Callable[[Any, Any], Any], other: Any, swapped: bool) -> Any:
         """The result of an operation with another number, recorded where it is a whole one with a term."""
@@ -210,7 +227,10 @@ class Recorded:
 
     def __hash__(self) -> int:
         # an entry that a library's cache has for an equal number is what it would make of this one
-        if not self.trail.library(_caller()):
+        frame = _frame()
+        if self.trail.library(frame.f_code.co_filename):
+            self.trail.hashed = frame.f_code, frame.f_lasti
+        else:
             self.trail.decide(self.term, self.value)
         return hash(self.value)
 

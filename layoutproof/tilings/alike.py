@@ -101,9 +101,10 @@ class Candidates:
         end, decided = _recorded(self.trace, values, found, self.bodies)
         if end == Alike() and self.bodies and not isinstance(found, LayoutError):
             # where recorded numbers get in the way inside of a body, bodies are left to those who are traced
-            end, decided = _recorded(self.trace, values, found, False)
-            if end != Alike():
+            without, less = _recorded(self.trace, values, found, False)
+            if without != Alike():
                 self.bodies, self._root = False, _Place()
+                end, decided = without, less
         self.own += end == Alike()
         if not (isinstance(found, LayoutError) and (decided.stopped_inside or end == Alike())):
             # a body may refuse a candidate for what nobody records, such as the shape of a reference

@@ -266,3 +266,58 @@ def twice(x: Any, *, rows: int, columns: int) -> Any:
 
     inner = jax.jit(_by_rows, static_argnames="rows")
     return inner(inner(x[:, :128], rows=rows), rows=columns)
+
+
+def _with_memory(x: Any, rows: int, columns: int, body: Any) -> Any:
+    import jax
+    from jax.experimental import pallas as pl
+
+    block = pl.BlockSpec((rows, columns), lambda i, j: (i, j))
+    return pl.pallas_call(
+        body,
+        grid=(x.shape[0] // rows, x.shape[1] // columns),
+        in_specs=[block],
+        out_specs=block,
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+    )(x)
+
+
+def nested_memory(x: Any, *, rows: int, columns: int) -> Any:
+    """A body that allocates one memory within another, both of a block's sizes; of the larger it may be too much."""
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    tall, flat = pltpu.VMEM((8 * rows, columns), "float32"), pltpu.VMEM((8, columns), "float32")
+
+    def body(a: Any, b: Any) -> None:
+        def outer(c: Any) -> None:
+            def inner(d: Any) -> None:
+                d[...] = a[:8, :]
+                c[:8, :] = d[...]
+                b[...] = a[...]
+
+            pl.run_scoped(inner, pltpu.VMEM((8, columns), "float32"))
+
+        def unused(d: Any, c: Any, semaphore: Any) -> None:
+            outer(c)
+            d[...] = a[:8, :]
+
+        pl.run_scoped(unused, flat, tall, pltpu.SemaphoreType.DMA)
+
+    return _with_memory(x, rows, columns, body)
+
+
+def memory_in_turn(x: Any, *, rows: int, columns: int) -> Any:
+    """A body that allocates one memory after another, which share a place."""
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    def body(a: Any, b: Any) -> None:
+        def used(c: Any) -> None:
+            c[...] = c[...] * 0
+            b[...] = a[...]
+
+        pl.run_scoped(used, pltpu.VMEM((16 * rows, 128), "float32"))
+        pl.run_scoped(used, pltpu.VMEM((8, 64 * columns), "float32"))
+
+    return _with_memory(x, rows, columns, body)

@@ -1,8 +1,8 @@
 """The amounts of Pallas calls as terms, where a function is traced with recorded numbers (`core.recorded`).
 
-JAX gets plain ints: of a grid, of the sizes of blocks and of the shapes of scratch memory the terms are kept here, and
-everything else that JAX is given counts as read, with its value. That JAX treats all extents of these three alike is
-assumed; who shows an answer traces it once more with plain ints.
+JAX gets plain ints: of a grid, of the sizes of blocks and of the shapes of memory, that of a body too, the terms are
+kept here, and everything else that JAX is given counts as read, with its value. That JAX treats all extents of these
+alike is assumed; who shows an answer traces it once more with plain ints.
 What a body does with a number is not recorded where it goes into an operation of JAX: no grid, block or index map
 follows from it. What Python decides in a body is, unless bodies are left out.
 """
@@ -13,6 +13,7 @@ import contextlib
 import copy
 import functools
 import importlib
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
@@ -20,8 +21,9 @@ from typing import Any
 from layoutproof.core.numbers import INTS
 from layoutproof.core.recorded import Recorded, Trail, plain, term_of
 from layoutproof.core.term import CONDITIONS, Term, reads
-from layoutproof.kernel.kernel import Kernel, Operand
+from layoutproof.kernel.kernel import Kernel, Operand, Scratch
 from layoutproof.pallas.from_jax.adapter import is_kernel_of_jax, need_jax, replaced, skipped_frame
+from layoutproof.pallas.from_jax.calls import scratch_of
 from layoutproof.pallas.from_jax.jaxpr_terms import terms_of
 
 
@@ -38,12 +40,15 @@ class Amounts:
     """Of one call, each a term or an int. grid: its extents.  scratch: of each shape.
 
     inputs, outputs: of each operand; () = of no operand anything is said.
+    scoped: of each memory that the body allocates by `pl.run_scoped`, in order, with what JAX is given; it grows while
+    the body is traced.
     """
 
     grid: tuple[Any, ...]
     inputs: tuple[Spec, ...]
     outputs: tuple[Spec, ...]
     scratch: tuple[tuple[Any, ...] | None, ...]
+    scoped: list[tuple[Scratch, tuple[Any, ...]]]
 
 
 def trail() -> Trail:
@@ -58,7 +63,10 @@ def recorded_calls(trail: Trail, bodies: bool) -> Iterator[list[Amounts]]:
 
     bodies: whether bodies are traced with recorded numbers too; otherwise they are left out.
     """
+    from jax.tree_util import tree_leaves
+
     calls: list[Amounts] = []
+    traced: list[Amounts] = []
     shapes: dict[int, tuple[Any, tuple[Any, ...]]] = {}
 
     def seen(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -67,8 +75,17 @@ def recorded_calls(trail: Trail, bodies: bool) -> Iterator[list[Amounts]]:
             calls.append(amounts)
             # what it costs is said to the compiler, and chooses nothing
             more = {name: plain_parts(value, name == "cost_estimate") for name, value in more.items()}
-            body = _watched(kernel, trail) if bodies else _nothing
+            body = _watched(kernel, trail, amounts, traced) if bodies else _nothing
             return original(body, plain_parts(out_shape), grid_spec=spec, **more)
+
+        return call
+
+    def scoped(original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(function: Any, *types: Any, **named: Any) -> Any:
+            known = [shapes[id(leaf)] for leaf in tree_leaves((types, named)) if id(leaf) in shapes]
+            for amounts in traced[-1:]:
+                amounts.scoped.extend((scratch_of(made), terms) for made, terms in known)
+            return original(function, *types, **named)
 
         return call
 
@@ -77,7 +94,9 @@ def recorded_calls(trail: Trail, bodies: bool) -> Iterator[list[Amounts]]:
             if not isinstance(shape, tuple | list):
                 return original(space, shape, *more, **named)
             made = original(space, tuple(map(plain, shape)), *more, **named)
-            shapes[id(made)] = made, tuple(map(term_of, shape))
+            # what JAX allocates in a body it may have computed from numbers that it has read unseen
+            if not (trail.inside and trail.library(_caller())):
+                shapes[id(made)] = made, tuple(map(term_of, shape))
             return made
 
         return call
@@ -86,9 +105,11 @@ def recorded_calls(trail: Trail, bodies: bool) -> Iterator[list[Amounts]]:
         return lambda extent: type(extent) is Recorded or original(extent)
 
     module = importlib.import_module("jax._src.pallas.pallas_call")
+    pallas = importlib.import_module("jax.experimental.pallas")
     core = importlib.import_module("jax._src.pallas.core")
     with contextlib.ExitStack() as stack:
         stack.enter_context(replaced(module, "_pallas_call", seen))
+        stack.enter_context(replaced(pallas, "run_scoped", scoped))
         stack.enter_context(replaced(core.jax_core, "is_constant_dim", constant))
         for part in (core, importlib.import_module("jax._src.pallas.mosaic.core")):
             space = getattr(part, "MemorySpace", None)
@@ -102,7 +123,8 @@ def general(kernel: Kernel, amounts: Amounts) -> Kernel | None:
 
     kernel: as it was found with plain ints.
     """
-    if kernel.pipeline != "pallas_call" or kernel.scoped or kernel.runtime:
+    scoped = _scoped(kernel, amounts)
+    if kernel.pipeline != "pallas_call" or scoped is None or kernel.runtime:
         return None
     pairs = [(kernel.inputs, amounts.inputs), (kernel.outputs, amounts.outputs)]
     fits = all(len(said) in (0, len(operands)) for operands, said in pairs)
@@ -122,7 +144,21 @@ def general(kernel: Kernel, amounts: Amounts) -> Kernel | None:
             s if dims is None else replace(s, dims=tuple(map(amount, dims)))
             for s, dims in zip(kernel.scratch, amounts.scratch, strict=True)
         ),
+        scoped=scoped,
     )
+
+
+def _scoped(kernel: Kernel, amounts: Amounts) -> tuple[Scratch, ...] | None:
+    """What the body allocates; None where it is not all that was seen to be allocated.
+
+    Where all of it is alive at once, no size chooses which part of it counts.
+    """
+    if not kernel.scoped:
+        return ()
+    seen = [(s, dims) for memory in ("vmem", "smem") for s, dims in amounts.scoped if s.memory == memory]
+    if [s for s, _ in seen] != list(kernel.scoped):
+        return None
+    return tuple(replace(s, dims=tuple(map(amount, dims))) for s, dims in seen)
 
 
 def bound(kernel: Kernel, values: Mapping[str, int]) -> Kernel:
@@ -173,7 +209,7 @@ def _plain_grid(grid_spec: Any, shapes: dict[int, tuple[Any, tuple[Any, ...]]], 
             setattr(spec, side, tree.unflatten(plainly))
     leaves, _ = tree_flatten(grid_spec.scratch_shapes)
     scratch = tuple(shapes[id(leaf)][1] if id(leaf) in shapes else None for leaf in leaves)
-    return spec, Amounts(tuple(map(term_of, grid_spec.grid)), sides["in_specs"], sides["out_specs"], scratch)
+    return spec, Amounts(tuple(map(term_of, grid_spec.grid)), sides["in_specs"], sides["out_specs"], scratch, [])
 
 
 def _is_spec(value: Any) -> bool:
@@ -263,24 +299,37 @@ def _holds(value: Any) -> bool:
     return any(_holds(getattr(value, field.name)) for field in fields(value))
 
 
+def _caller() -> str:
+    """The file from which what is replaced here was called."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename in (__file__, skipped_frame.__code__.co_filename):
+        frame = frame.f_back
+    return frame.f_code.co_filename
+
+
 def _nothing(*references: Any) -> None:
     """A body that does nothing."""
 
 
-def _watched(kernel: Any, trail: Trail) -> Any:
-    """The same body, in which numbers that go into operations of JAX are not recorded."""
+def _watched(kernel: Any, trail: Trail, amounts: Amounts, traced: list[Amounts]) -> Any:
+    """The same body, in which numbers that go into operations of JAX are not recorded.
+
+    amounts: of its call, the last of `traced` while it is traced.
+    """
     if isinstance(kernel, functools.partial):
-        return functools.partial(_watched(kernel.func, trail), *kernel.args, **kernel.keywords)
+        return functools.partial(_watched(kernel.func, trail, amounts, traced), *kernel.args, **kernel.keywords)
 
     @functools.wraps(kernel)
     def body(*args: Any, **named: Any) -> Any:
         before, trail.inside = trail.inside, True
+        traced.append(amounts)
         try:
             return kernel(*args, **named)
         except Exception:
             trail.stopped_inside = True
             raise
         finally:
+            traced.pop()
             trail.inside = before
 
     return body
