@@ -1,8 +1,10 @@
 """Searches against enumerations, at random: winner, cost, and why there is none. The exit code is 1 after a difference.
 
-    python benchmarks/search_truth.py [--each 1000] [--seed 0] [KIND ..]
+    python benchmarks/search_truth.py [KIND ..] [--each 1000] [--first 0]
 
-Each kind asks the checks of tests/tilings, which enumerate every candidate by arithmetic of their own, with new seeds:
+Each kind asks the checks of tests/tilings, which enumerate every candidate by arithmetic of their own. A problem is
+made of a seed; the first is --first. Seeds that ask nothing are passed over, so the last line of a kind, and a line for
+every hundred problems, names the seed that follows: --first takes it, and a run that was stopped goes on there.
 
     declared    the three cheapest tilings of declared kernels, their order and cost (1 or 2 shapes, 1 to 3 variables)
     conflicts   that conditions cannot be met together, and without any one can; problems that are met are passed
@@ -44,25 +46,31 @@ def checks() -> Mapping[str, tuple[Callable[[int], object], ...]]:
 def main() -> int:
     """One line per kind: problems, differences with their seeds, seconds of this process."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kinds", nargs="*", metavar="KIND")
-    parser.add_argument("--each", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
+    known = checks()
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"{', '.join(known)}; all of them if none is named")
+    parser.add_argument("--each", type=int, default=1000, help="problems of each kind")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     asked = parser.parse_args()
+    if unknown := [kind for kind in asked.kinds if kind not in known]:
+        parser.error(f"no kind {unknown[0]!r}; there are {', '.join(known)}")
     wrong = 0
-    for kind, functions in checks().items():
+    for kind, functions in known.items():
         if asked.kinds and kind not in asked.kinds:
             continue
-        start, count, seed, differ = time.process_time(), 0, asked.seed, list[int]()
+        start, count, seed, differ = time.process_time(), 0, asked.first, list[int]()
         while count < asked.each:
+            asks = True
             try:
-                count += functions[seed % len(functions)](seed) is not False
+                asks = functions[seed % len(functions)](seed) is not False
             except AssertionError as error:
-                count += 1
                 differ.append(seed)
                 print(f"{kind}, seed {seed}: {str(error)[:300]}", flush=True)
             seed += 1
+            count += asks
+            if asks and count % 100 == 0:
+                print(f"{kind}: {count} problems, next --first {seed}", file=sys.stderr, flush=True)
         seconds = time.process_time() - start
-        seeds = f"seeds {asked.seed} to {seed - 1}"
+        seeds = f"seeds {asked.first} to {seed - 1}"
         print(f"{kind:<10} {count:>6} problems ({seeds}), {len(differ)} differences, {seconds:.0f} s", flush=True)
         wrong += len(differ)
     return int(wrong > 0)
