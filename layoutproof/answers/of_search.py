@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import operator
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -20,6 +23,9 @@ from layoutproof.tilings import ready
 
 MOST = 1000
 """Answers of one search, at most."""
+
+COMMAND = "the command line"
+"""In place of a file, of a problem that has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +73,13 @@ class Found(Answer):
             One mapping of each variable to its value.
 
         Raises:
-            LayoutError: The problem is about arrays, or `within` is no factor.
+            LayoutError: The problem is about arrays, `keep` is no whole number, or `within` is no factor.
 
         >>> found = search("matmul", sizes=[1024, 1024, 1024])
         >>> [one["bm"] * one["bn"] * one["bk"] for one in found.candidates(keep=3)]
         [268435456, 268435456, 268435456]
         """
+        keep = _number("keep", keep, 0)
         factor, given, best, rows = problems.factor(within), 0, 8, problems.rows(self.answer)
         while True:
             for values, cost in rows[given:keep]:
@@ -143,20 +150,27 @@ def search(
         What was found: `verdict`, `exit_code`, `answer` with the numbers of its kind, `str` the report.
 
     Raises:
-        LayoutError: Something is wrong with the problem; with file, line and column.
+        LayoutError: Something is wrong with the problem, with file, line and column where it has a file; or with an
+            argument.
 
     >>> str(search({"target": "v5e", "layouts": {"x": "bf16[16,1280,40]"}}).verdict)
     'Verdict.PROVED'
     """
-    root, file = _stated(problem, sizes, dtype, target, args, kwargs or {}, tune or {})
+    best, effort = _number("best", best), _number("effort", effort)
+    keep = None if keep is None else _number("keep", keep)
+    if prune is not None and not isinstance(prune, str | PathLike):
+        raise LayoutError(f"prune is the path of a JSON file, not {shorten(repr(prune), 60)}")
+    sizes = [_number(f"size {k} of {len(sizes)}", size) for k, size in enumerate(sizes, 1)]
+    with _as_asked(problem):
+        root, file = _stated(problem, sizes, dtype, target, args, kwargs or {}, tune or {})
     factor = problems.factor(within)
 
     def more(count: int) -> problems.Answer:
-        with only(here(trace)):
+        with only(here(trace)), _as_asked(problem, file):
             return problems.answer(root, file, count, effort, pareto, compiling, progress)
 
-    with only(here(trace)):
-        if prune is not None:
+    if prune is not None:
+        with only(here(trace)), _as_asked(problem, file):
             return Found(problems.prune(root, file, Path(prune), keep, factor))
     if factor is None:
         return Found(more(keep or best), more)
@@ -172,6 +186,33 @@ def search(
         count *= 4
 
 
+def _number(name: str, value: object, least: int = 1) -> int:
+    """A whole number, one of NumPy too. LayoutError for anything else, and below the least."""
+    try:
+        found = operator.index(value) if not isinstance(value, bool) else least - 1  # type: ignore[arg-type]
+    except TypeError:
+        found = least - 1
+    if found < least:
+        raise LayoutError(f"{name} is a whole number of at least {least}, not {shorten(repr(value), 40)}")
+    return found
+
+
+def _word(problem: object) -> str:
+    """A problem that is one word, a ready kernel's name or a function; "" for a file, a text and a mapping."""
+    return problem if isinstance(problem, str) and "\n" not in problem and not Path(problem).is_file() else ""
+
+
+@contextmanager
+def _as_asked(problem: object, file: str = COMMAND) -> Iterator[None]:
+    """Errors in a document that was made of a word and options name no line of it: nobody has written that."""
+    try:
+        yield
+    except LayoutError as error:
+        if error.file != file or not _word(problem):
+            raise
+        raise LayoutError(re.sub(rf"(?m)^{re.escape(file)}:\d+(:\d+)?: ", "", error.problem)) from None
+
+
 def _stated(
     problem: str | PathLike[str] | Mapping[str, Any],
     sizes: Sequence[int],
@@ -182,22 +223,50 @@ def _stated(
     tune: Mapping[str, object],
 ) -> tuple[Node, str]:
     """The document of a problem, and its file."""
-    name = problem if isinstance(problem, str) and "\n" not in problem and not Path(problem).is_file() else ""
+    name = _word(problem)
     of_function = {"args": args, "kwargs": kwargs, "tune": tune}
     of_kernel = {"sizes": sizes, "dtype": dtype}
     if name in ready.kernels():
         _unused(of_function, "a function, pkg.mod:fn")
         document, file = ready.kernel(name, sizes, dtype, target)
-        return read_yaml(yaml.safe_dump(document, sort_keys=False), file), file
+        return _dumped(document, file), file
     if ":" in name:
         _unused(of_kernel, "ready kernels")
-        document = ready.function(name, args, kwargs, tune, target)
-        return read_yaml(yaml.safe_dump(document, sort_keys=False)), "the command line"
+        return _dumped(ready.function(name, args, kwargs, tune, target), COMMAND), COMMAND
     if name.isidentifier():
         raise ready.unknown(name)
     _unused(of_function, "a function, pkg.mod:fn")
     _unused({**of_kernel, "target": target}, "ready kernels; a search file states its own")
     return _read(problem)
+
+
+def _dumped(document: Mapping[Any, Any], file: str) -> Node:
+    """A mapping as a document."""
+    try:
+        plain = _plain(document)
+    except RecursionError:
+        raise LayoutError("a problem that is nested too deeply, or holds itself") from None
+    return read_yaml(yaml.safe_dump(plain, sort_keys=False), file)
+
+
+def _plain(value: Any) -> Any:
+    """The same of nothing but numbers, texts, lists and mappings. LayoutError for what is none of these.
+
+    >>> _plain({"rows": range(8, 33, 8)})
+    {'rows': [8, 16, 24, 32]}
+    """
+    if hasattr(value, "tolist"):  # of NumPy, a number too
+        value = value.tolist()
+    if value is None or isinstance(value, bool):
+        return value
+    for kind in (int, float, str):
+        if isinstance(value, kind):
+            return kind(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(held) for key, held in value.items()}
+    if isinstance(value, Sequence):
+        return [_plain(held) for held in value]
+    raise LayoutError(f"a problem holds numbers, texts, lists and mappings, not {shorten(repr(value), 60)}")
 
 
 def _unused(given: Mapping[str, object], whose: str) -> None:
@@ -208,7 +277,7 @@ def _unused(given: Mapping[str, object], whose: str) -> None:
 
 def _read(problem: str | PathLike[str] | Mapping[str, Any]) -> tuple[Node, str]:
     if isinstance(problem, Mapping):
-        return read_yaml(yaml.safe_dump(dict(problem), sort_keys=False)), "the problem"
+        return _dumped(problem, "the problem"), "the problem"
     if isinstance(problem, str) and "\n" in problem:
         return read_yaml(problem), "the problem"
     if not isinstance(problem, str | PathLike):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.numbers import INTS
 from layoutproof.core.term import Amount, parameters, value_of
-from layoutproof.kernel.kernel import Kernel, KernelTarget
+from layoutproof.kernel.kernel import Block, KernelTarget, Operand
 from layoutproof.tilings.branch import DIVIDES
 from layoutproof.tilings.cost import FIGURES
 from layoutproof.tilings.problem import Problem
@@ -110,23 +110,26 @@ def _refusal(
     problem: Problem, target: KernelTarget, at: int, d: int, values: Mapping[str, int]
 ) -> Callable[[int], str]:
     """Why the target refuses a size of dimension d of one operand, whatever the block's other dimensions are."""
-    kernels: list[Kernel] = []
+    whole: list[tuple[Operand, str]] = []
     for shape in problem.shapes:
         try:
-            kernels.append(problem.bind(shape, values))
+            kernel = problem.bind(shape, values)
         except LayoutError:
             # what no candidate can be read with is for the single candidates to say
             return lambda value: ""
+        operand = kernel.operands[at]
+        blocks = tuple(
+            block if block.kind != "blocked" else replace(block, size=extent)
+            for block, extent in zip(operand.block, operand.dims, strict=True)
+        )
+        whole.append((replace(operand, block=blocks), kernel.pipeline))
 
     def why(value: int) -> str:
-        for kernel in kernels:
-            operand = kernel.operands[at]
-            blocks = tuple(
-                block if block.kind != "blocked" else replace(block, size=value if k == d else extent)
-                for k, (block, extent) in enumerate(zip(operand.block, operand.dims, strict=True))
-            )
+        for operand, pipeline in whole:
+            before, own, after = operand.block[:d], operand.block[d], operand.block[d + 1 :]
+            block = Block(own.kind, value, own.low, own.high)
             try:
-                refused = target.refuses_block(replace(operand, block=blocks), pipeline=kernel.pipeline)
+                refused = target.refuses_block(replace(operand, block=(*before, block, *after)), pipeline=pipeline)
             except Undecided:
                 continue
             if refused:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,8 @@ class Pruned:
 def read_rows(path: Path) -> tuple[Row, ...]:
     """The list in a JSON file. LayoutError, with line and column, for anything but a list of objects."""
     try:
-        rows = json.loads(read(path, MAX_ROWS).decode(), object_pairs_hook=_object)
+        text = read(path, MAX_ROWS).decode()
+        rows = json.loads(text, object_pairs_hook=_object, parse_float=_finite, parse_constant=_finite)
     except LayoutError as error:
         raise error if error.file else LayoutError(error.problem, file=path.as_posix()) from None
     except json.JSONDecodeError as error:
@@ -90,6 +92,14 @@ def read_rows(path: Path) -> tuple[Row, ...]:
     if not rows:
         raise LayoutError("there is no candidate in the list", file=path.as_posix())
     return tuple(rows)
+
+
+def _finite(text: str) -> float:
+    """A number that JSON can hold. LayoutError for NaN and what is beyond all floats, which Python reads and writes."""
+    found = float(text)
+    if not isfinite(found):
+        raise LayoutError(f"{shorten(text, 40)} is no number of JSON")
+    return found
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Row:

@@ -19,11 +19,18 @@ LARGEST_POWER = 1024
 """Bits of a power written `2**20`."""
 
 
+class NoNumber(LayoutError):
+    """A range in which no number is."""
+
+
 def domain(entry: int | Sequence[int] | Mapping[str, Any], shapes: Sequence[Shape]) -> tuple[int, ...]:
-    """The values of one variable, rising, from what `search_model` lets stand in a file. LayoutError for no range."""
+    """The values of one variable, rising, from what `search_model` lets stand in a file.
+
+    Raises LayoutError for no range, and of these NoNumber where nothing is in it.
+    """
     values = _range(entry, shapes) if isinstance(entry, Mapping) else [entry] if isinstance(entry, int) else entry
     if not values:
-        raise LayoutError(f"no number is in {shorten(repr(entry), 60)}")
+        raise NoNumber(f"no number is in {shorten(repr(entry), 60)}")
     return tuple(sorted(set(values)))
 
 
@@ -52,7 +59,14 @@ def _range(entry: Mapping[str, Any], shapes: Sequence[Shape]) -> list[int]:
     entry = resolved(entry, shapes)
     step = entry.get("multiple_of", 1)
     largest = max((size for shape in shapes for size in shape.sizes.values()), default=1)
-    low, high = entry.get("from", step), entry.get("to", largest)
+    low, high, whole = entry.get("from", step), entry.get("to", largest), 0
+    if "divides" in entry:
+        try:
+            whole = gcd(*(number_of(entry["divides"], shape) for shape in shapes or (Shape({}),)))
+        except ZeroDivisionError:
+            raise LayoutError(f"{shorten(str(entry['divides']), 60)} divides by 0") from None
+        # nothing above a number divides it; all divide 0
+        high = min(high, whole) if whole else high
     if "powers_of" in entry:
         values, power = [], 1
         while power <= high:
@@ -63,14 +77,7 @@ def _range(entry: Mapping[str, Any], shapes: Sequence[Shape]) -> list[int]:
         if (high - start) // step >= LARGEST_DOMAIN:
             raise LayoutError(f"at most {LARGEST_DOMAIN} values; {low}..{high} by {step} are more")
         values = list(range(start, high + 1, step))
-    values = [v for v in values if low <= v <= high and v % step == 0]
-    if "divides" in entry:
-        try:
-            whole = [number_of(entry["divides"], shape) for shape in shapes or (Shape({}),)]
-        except ZeroDivisionError:
-            raise LayoutError(f"{shorten(str(entry['divides']), 60)} divides by 0") from None
-        values = [v for v in values if gcd(v, *whole) == v]
-    return values
+    return [v for v in values if low <= v <= high and v % step == 0 and whole % v == 0]
 
 
 def number_of(text: Any, shape: Shape) -> int:
@@ -100,7 +107,7 @@ def condition_of(text: Any, known: set[str] | None) -> Constraint:
 def _check(term: Term, known: set[str] | None, text: str) -> None:
     for name in term.names():
         if known is not None and name not in known:
-            raise LayoutError(f"{name} is not known here; known: {', '.join(sorted(known))}", text=text)
+            raise LayoutError(f"{name} is not known here; known: {', '.join(sorted(known)) or 'no name'}", text=text)
     if reads((term,)):
         raise LayoutError(f"{shorten(text, 60)} reads a table, and what that holds is not known")
 

@@ -11,7 +11,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError, closest, shorten
 from layoutproof.core.files import MIB, read
 from layoutproof.tilings.problem import Shape
-from layoutproof.tilings.ranges import domain, number_of
+from layoutproof.tilings.ranges import NoNumber, domain, number_of
 
 FOLDERS = (Path(__file__).parent / "ready", Path(__file__).resolve().parents[2] / "specs" / "search")
 """Where the files of ready kernels lie: in an installed package, and in a checkout."""
@@ -101,8 +101,10 @@ def _some(values: Any, sizes: Mapping[str, int]) -> Any:
     whole = values.get("divides", values.get("to")) if isinstance(values, dict) else None
     try:
         domain(values, [shape])
-    except LayoutError:
+    except NoNumber:
         return values if whole is None else [number_of(whole, shape)]
+    except LayoutError:
+        pass  # it is said of the variable, once the document is read
     return values
 
 
@@ -136,7 +138,7 @@ def values_of(text: str) -> Any:
         low, high = (int(end) if end.isdecimal() else end.strip() for end in (found["low"], found["high"]))
         if found["power"]:
             return {"from": low, "to": high, "powers_of": int(found["power"])}
-        return {"from": low, "to": high, "multiple_of": int(found["step"] or 0) or low}
+        return {"from": low, "to": high, "multiple_of": low if found["step"] is None else int(found["step"])}
     parts = [part.strip() for part in text.split(",")]
     if all(part.isdecimal() for part in parts):
         return [int(part) for part in parts]

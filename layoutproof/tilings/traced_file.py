@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from layoutproof.compiler.tracing import permit
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.recorded import Recorded, plain
 from layoutproof.mosaic.ask import Asked, asked
 from layoutproof.specs.positions import Node, read_file
 from layoutproof.specs.validation import read_as
 from layoutproof.tilings.alike import Kernels
 from layoutproof.tilings.compiler_stage import ASKED, Report, reports
-from layoutproof.tilings.document import at, beside
+from layoutproof.tilings.document import at, at_key, beside
 from layoutproof.tilings.neighbours import Neighbours
 from layoutproof.tilings.search_model import TraceSearch
 from layoutproof.tilings.traced import FUNCTION, Confirm, Traced, TracedProblem, search_traced
@@ -102,6 +102,10 @@ def _calls(said: TraceSearch, root: Node, file: str) -> tuple[Callable[[Mapping[
             argument(text)
     kwargs = said.kwargs or {}
     spoken = {name for value in kwargs.values() if isinstance(value, str) for name in _NAME.findall(value)}
+    for name in said.tune:
+        if name in kwargs and name not in spoken:
+            what = f"{name} is tuned, and kwargs pass {shorten(repr(kwargs[name]), 40)} for it"
+            raise at_key(root.value["kwargs"], name, file, what)
     given = {**kwargs, **{name: name for name in said.tune if name not in spoken}}
     with at(root.value["trace"], file):
         place = beside(said.trace, file)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 
 import layoutproof as lp
+from layoutproof.specs.positions import read_yaml
 from layoutproof.tilings import ready
+from layoutproof.tilings.read import read_problem
 from tests.cli.user_code import command_in
 
 FUNCTION = """
@@ -86,15 +90,97 @@ def test_a_function_is_searched_without_a_file(run: Any) -> None:
         (["a:b"], "--tune bm=128..2048"),
         (["a:b", "--tune", "bm"], "--tune takes NAME=VALUE"),
         (["a:b", "--tune", "bm=x"], "a variable is written bm=256"),
+        (["a:b", "--tune", "bm=8..64:0"], "'multiple_of': expected a number of at least 1; found 0"),
+        (["a:b", "--tune", "bm=64..8"], "'bm': no number is in"),
+        (["a:b", "--tune", "bm=8..N"], "'bm': N is not known here; known: no name"),
+        (["a:b", "--tune", "bm=8,16", "--kwarg", "bm=32"], "bm is tuned, and kwargs pass '32' for it"),
+        (["matmul", "8", "8", "8", "--dtype", "f77"], "inputs[0]: array: unknown element type 'f77'"),
+        (["matmul", "8", "8", "8", "--target", "v9"], "unknown target 'v9'"),
+        # no candidates is an answer, of which more than are counted is none
+        (["matmul", "1000000000000", "8", "8"], "'bm': at most 1048576 values"),
         (["matmul", "--within", "0.5x"], "a factor is written 1.2x"),
         (["missing.yaml"], "missing.yaml"),
         ([], "name a search file, a ready kernel or MODULE:FUNCTION"),
+        ([""], "name a search file, a ready kernel or MODULE:FUNCTION"),
     ],
 )
 def test_what_cannot_be_asked(run: Any, command: list[str], what: str) -> None:
     code, out, err = run(*command)
     assert (code, out) == (2, "")
     assert what in err
+    # what stands on no line of any file names none
+    assert not re.search(r":\d+:\d+: ", err)
+
+
+def test_a_whole_dimension_is_tiled_where_nothing_else_divides_it(run: Any) -> None:
+    """The twin of too many values; and what divides a small dimension is few, however large another one is."""
+    assert "1   7   7   7" in run("matmul", "7", "7", "7", "--best", "1")[1]
+    text = ready.kernels()["matmul"].read_text().replace("body:", "note:").replace("M: 8192", "M: 1000000000000")
+    # 8 heights, 64 widths; of 128 to 8192 seven divide K
+    assert read_problem(read_yaml(text.replace("to: M", "to: 1024"))).count() == 8 * 64 * 7
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({"best": 0}, "best is a whole number of at least 1, not 0"),
+        ({"best": 2.5}, "best is a whole number of at least 1, not 2.5"),
+        ({"keep": -3}, "keep is a whole number of at least 1, not -3"),
+        ({"effort": 0}, "effort is a whole number of at least 1, not 0"),
+        ({"effort": True}, "effort is a whole number of at least 1, not True"),
+        ({"within": float("nan")}, "a factor is written 1.2x"),
+        ({"sizes": [1024.5, 8, 8]}, "size 1 of 3 is a whole number of at least 1, not 1024.5"),
+        ({"sizes": [8, "a", 8]}, "size 2 of 3 is a whole number of at least 1, not 'a'"),
+        ({"sizes": [8, 8, None]}, "size 3 of 3 is a whole number of at least 1, not None"),
+        ({"prune": [{"bm": 8}]}, "prune is the path of a JSON file"),
+    ],
+)
+def test_numbers_that_are_none_are_refused_in_words(given: dict[str, Any], what: str) -> None:
+    with pytest.raises(lp.LayoutError, match=re.escape(what)):
+        lp.search("matmul", **given)
+
+
+def test_values_of_numpy_and_ranges_are_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("jax", reason="traced functions need jax")
+    monkeypatch.chdir(tmp_path)
+    Path("numbers_of.py").write_text(FUNCTION)
+
+    def found(rows: Any) -> Any:
+        return lp.search("numbers_of.py:copy", args=["f32[512,128]"], tune={"rows": rows}).as_dict()["best"]
+
+    plain = found([8, 16, 24])
+    assert [one["values"] for one in plain] == [{"rows": 16}, {"rows": 8}]
+    assert found(range(8, 25, 8)) == found(numpy.array([8, 16, 24])) == found((numpy.int64(8), 16, 24)) == plain
+    for wrong, what in (
+        ({8, 16}, "a problem holds numbers, texts, lists and mappings, not {8, 16}"),
+        ([numpy.float64(8)], "'rows': expected a whole number; found 8.0"),
+        ([float("nan")], "'rows': expected a whole number; found nan"),
+    ):
+        with pytest.raises(lp.LayoutError, match=re.escape(what)):
+            found(wrong)
+    held: dict[str, Any] = {}
+    held["held"] = held
+    with pytest.raises(lp.LayoutError, match="holds itself"):
+        lp.search(held)
+
+
+def test_candidates_in_wrong_numbers() -> None:
+    found = lp.search("matmul", sizes=[256, 256, 256])
+    assert list(found.candidates(keep=0)) == []
+    for keep in (-1, 2.5):
+        with pytest.raises(lp.LayoutError, match="keep is a whole number of at least 0"):
+            list(found.candidates(keep=keep))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
+def test_what_is_kept_of_candidates_is_json_again(run: Any, number: str) -> None:
+    command = ("matmul", "256", "256", "256", "--prune", "c.json", "--json")
+    Path("c.json").write_text(f'[{{"bm": 128, "bn": 128, "bk": 128, "seen": {number}}}]')
+    code, out, _ = run(*command)
+    assert (code, json.loads(out)["error"]["message"]) == (2, f"{number} is no number of JSON")
+    Path("c.json").write_text('[{"bm": 128, "bn": 128, "bk": 128, "seen": 1e99}]')
+    code, out, _ = run(*command)
+    assert (code, json.loads(out)["kept"][0]["seen"]) == (0, 1e99)
 
 
 def test_a_file_to_start_from_is_one_that_answers(run: Any) -> None:

@@ -97,7 +97,7 @@ def command(
 
     if init:
         return _init(Path(problem or "search.yaml"), as_json)
-    if problem is None:
+    if not problem:
         raise click.UsageError("name a search file, a ready kernel or MODULE:FUNCTION; --init writes a file")
     if prune is not None and (pareto or compiling or png):
         raise click.UsageError(
