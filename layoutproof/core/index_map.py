@@ -95,12 +95,14 @@ class Permutation:
         >>> swap.keeps(8), swap.keeps(6), swap.keeps(7)
         (True, True, False)
         """
-        rest = divide(extent, self._block())[1]
-        if type(rest) is not int or rest > LARGEST_REST:
-            return False
-        if rest == 0:
+        if divide(extent, self._block())[1] == 0:
             return True
-        return type(extent) is int and all(self.apply(number) < extent for number in range(extent - rest, extent))
+        # windows are alike, so for a size it is enough to know how much of the last one there is
+        end = extent if type(extent) is int else divide(extent, self.window)[1]
+        if type(end) is not int:
+            return False
+        rest = end % self._block()
+        return rest <= LARGEST_REST and all(self.apply(number) < end for number in range(end - rest, end))
 
     def apply(self, number: int) -> int:
         """What becomes of any number, and where it came from.

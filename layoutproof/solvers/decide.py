@@ -16,9 +16,12 @@ from layoutproof.core.result import Point
 from layoutproof.core.size import Extent, product
 from layoutproof.core.space import Space
 from layoutproof.core.term import Term
+from layoutproof.solvers.unpermuted import moved, unpermuted
 
 ENGINES = ("digits", "bits", "isl", "smt", "brute")
 BITS_FIRST = ("bits", "digits", "isl", "smt", "brute")
+WITHOUT_XOR = ("isl", "smt")
+"""Engines that are asked about places before they are permuted, where that is the same question."""
 QUICK_BUDGET_DIVISOR = 30
 """The short tries of isl and z3 have this part of their budgets."""
 LONGER_BUDGET_DIVISOR = 3
@@ -166,7 +169,7 @@ def _proved_by(name: str, function: str, claim: Claim, share: float) -> bool | N
     """Whether an engine proves a claim; None where it does not know."""
     try:
         if name == "smt":
-            return bool(_solver(name).proves(claim, share))
+            return bool(_solver(name).proves(unpermuted(claim), share))
         return _run(name, function, claim, share) is None
     except NotSmallest:
         return False
@@ -207,11 +210,19 @@ def _proved_easily(claim: Claim, effort: float) -> bool:
 
 def _run(name: str, function: str, claim: Claim, share: float) -> Point | None:
     module, _, own = function.rpartition(".")
+    asked = unpermuted(claim) if name in WITHOUT_XOR else claim
     try:
-        return getattr(_solver(module or name), own)(claim, share)  # type: ignore[no-any-return]
+        point: Point | None = getattr(_solver(module or name), own)(asked, share)
+    except NotSmallest as found:
+        raise NotSmallest(str(found), moved(claim, found.point)) from None
     except ModuleNotFoundError as error:
         # brute imports numpy when it has many points
         raise not_installed(error) from None
+    if point is not None and asked is not claim and isinstance(claim.violation, Uncovered):
+        raise NotSmallest(
+            "another place without an element may come before it once places are permuted", moved(claim, point)
+        )
+    return point
 
 
 def _in_order(engines: tuple[str, ...], claim: Claim) -> tuple[str, ...]:

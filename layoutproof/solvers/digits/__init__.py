@@ -46,6 +46,7 @@ from layoutproof.solvers.digits.number import (
     leaves_of,
     readable,
 )
+from layoutproof.solvers.unpermuted import before
 
 MOST_TURNING = 6
 """Digits whose coefficients have a sign that depends on sizes; each doubles the corners that are looked at."""
@@ -94,12 +95,18 @@ def _violation(claim: Claim, on: DigitNumbers) -> Point | None:
     match claim.violation:
         case And((LexLess(first, second), Same(At(left, p, c), At(right, q, d)))) if left is right:
             if (p, q) == (first, second) and bool(c) == bool(d):
-                return _named(claim, _shared(_before(left), on), (p, q, c, d))
+                return _named(claim, _shared(before(left), on), (p, q, c, d))
             if p == q and (c, d) == (first, second):
-                return _named(claim, _repeated(_before(left), on), (p, c, d))
+                return _named(claim, _repeated(before(left), on), (p, c, d))
         case Outside(At(m, point, replica), extents):
             box = extents or m.range.extents
-            return _named(claim, _outside(_before(m, _sized(m, box, on)), box, on), (point, replica))
+            try:
+                found = _outside(_before_within(m, box, on), box, on)
+            except Unsupported:
+                if permutation(m) is None:
+                    raise
+                found = _outside(before(m), box, on, permutation(m))
+            return _named(claim, found, (point, replica))
         case Differ(left, right) if left.point == right.point and (
             left.replica == right.replica or not (left.replica and right.replica)
         ):
@@ -108,7 +115,7 @@ def _violation(claim: Claim, on: DigitNumbers) -> Point | None:
             return _named(claim, _not_among(place, m, on), (point, place.replica))
         case Uncovered(m, point):
             box = claim.points[point].extents
-            plain = _before(m, _sized(m, box, on))
+            plain = _before_within(m, box, on)
             if plain is m and permutation(m) is not None:
                 return _named(claim, _first_permuted_hole(m, box, on), (point,))
             hole = _covers(plain, box, on)
@@ -120,26 +127,15 @@ def _violation(claim: Claim, on: DigitNumbers) -> Point | None:
     raise Unsupported("digits do not know this kind of claim")
 
 
-@lru_cache(maxsize=8)
-def _before(m: IndexMap, box: tuple[Any, ...] | None = None) -> IndexMap:
-    """The map without a permutation of its places at the end, which makes no two places one, and one of them two.
-
-    box: what is asked about has to be permuted in itself, or it is the map as it is.
-    """
+def _before_within(m: IndexMap, box: tuple[Any, ...], on: DigitNumbers) -> IndexMap:
+    """The map without a permutation of its places at the end, where that permutes those of a box among themselves."""
     found = permutation(m)
-    if found is None or (box is not None and not found.keeps(box[found.axis])):
-        return m
-    return replace(m, place=found.before)
-
-
-def _sized(m: IndexMap, box: tuple[Any, ...], on: DigitNumbers) -> tuple[Any, ...]:
-    """The extents of a box with what these numbers know of sizes, where a map permutes places at the end."""
-    return box if permutation(m) is None else tuple([on.size(extent) for extent in box])
+    return before(m) if found is not None and found.keeps(on.size(box[found.axis])) else m
 
 
 def _first_permuted_hole(m: IndexMap, box: tuple[Any, ...], on: DigitNumbers) -> tuple[int, ...] | None:
     """The first place of a box that no element has, where places are permuted at the end."""
-    found, plain = permutation(m), _before(m)
+    found, plain = permutation(m), before(m)
     assert found is not None
     _, coordinates = placed(plain, on)
     if len(coordinates) != 1:
@@ -229,10 +225,20 @@ def _repeated(m: IndexMap, on: DigitNumbers) -> tuple[int, ...] | None:
     return (*(0,) * rank, *first, *second)
 
 
-def _outside(m: IndexMap, extents: tuple[Any, ...], on: DigitNumbers) -> tuple[int, ...] | None:
+def _outside(
+    m: IndexMap, extents: tuple[Any, ...], on: DigitNumbers, moved: Permutation | None = None
+) -> tuple[int, ...] | None:
+    """The first index and replica with a coordinate outside of its extent; moved: what permutes one at the end."""
     roots, coordinates = placed(m, on)
     beyond: list[tuple[Any, Any, Any, Any]] = []
-    for coordinate, extent in zip(coordinates, extents, strict=True):
+    edge: int | None = None
+    for axis, (coordinate, extent) in enumerate(zip(coordinates, extents, strict=True)):
+        if moved is not None and axis == moved.axis:
+            edge, (low, high) = on.size(extent), ends(coordinate)
+            if not all(type(n) is int for n in (low, high, edge)):
+                raise Unsupported("digits cannot bound a permuted coordinate for all sizes")
+            beyond.append((coordinate, low, high, moved.around(edge)[1]))  # type: ignore[arg-type]
+            continue
         try:
             low, high = ends(coordinate)
         except Unsupported:
@@ -263,6 +269,10 @@ def _outside(m: IndexMap, extents: tuple[Any, ...], on: DigitNumbers) -> tuple[i
         if low < 0:
             flipped = {d: -c for d, c in form.items()}
             violations.append(_smallest_above(flipped, constant + 1, leaves))
+    if moved is not None and edge is not None:
+        violations += permuted.moved_beyond(coordinates[moved.axis], moved, edge, leaves)
+    if not violations:
+        return None
     return index_of(len(box), roots, min(violations, key=lambda values: sets.order(values, leaves)))
 
 
@@ -307,7 +317,7 @@ def _differ(left: At, right: At, on: DigitNumbers) -> tuple[int, ...] | None:
     first, second = permutation(left.map), permutation(right.map)
     if first is second is None:
         return _difference(left, right, on)
-    plain, plain2 = (replace(at, map=_before(at.map)) for at in (left, right))
+    plain, plain2 = (replace(at, map=before(at.map)) for at in (left, right))
     if first is not None and second is not None and first.same(second):
         return _difference(plain, plain2, on)
     try:

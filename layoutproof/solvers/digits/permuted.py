@@ -16,10 +16,12 @@ from layoutproof.core.index_map import LARGEST_REST, Permutation
 from layoutproof.core.size import as_size
 from layoutproof.solvers.digits.number import Digit, ends
 from layoutproof.solvers.digits.sets import Values, form_of
-from layoutproof.solvers.equations import solution
+from layoutproof.solvers.equations import solution, solutions
 
 STEPS = 1 << 17
 """Values of digits that are looked at: some tens of milliseconds."""
+SOLVED = 2_000
+"""Choices of digits that may make one number."""
 COUNTED = 16
 """Values that cost as much as one step of a budget."""
 
@@ -79,6 +81,27 @@ def first_hole(coordinate: Any, moved: Permutation, extent: int, full: int) -> i
         if before >= full and (not low <= before <= high or solution(strides, ranges, before - constant) is None):
             return number
     return None
+
+
+def moved_beyond(coordinate: Any, moved: Permutation, extent: int, leaves: Sequence[Digit]) -> list[Values]:
+    """For each number around `extent` that is permuted to one not below it, the first digits that make it, if any do.
+
+    Raises Undecided where too many numbers would have to be looked at, and where too many digits make one.
+    """
+    start, end = moved.around(extent)
+    if end - start > LARGEST_REST:
+        raise Unsupported(f"a window of {moved.window} places is too large to look for what leaves it")
+    form, constant = form_of(coordinate)
+    low, high = ends(coordinate)
+    digits = [leaf for leaf in leaves if leaf in form]
+    strides, ranges = [form[digit] for digit in digits], [(0, digit.extent - 1) for digit in digits]
+    found: list[Values] = []
+    for number in range(max(start, low), min(end, high + 1)):
+        if moved.apply(number) >= extent:
+            first = min(solutions(strides, ranges, number - constant, SOLVED), default=None)
+            if first is not None:
+                found.append({digit: value for digit, value in zip(digits, first, strict=True) if value})
+    return found
 
 
 def _window(moved: tuple[Permutation | None, Permutation | None], alike: bool) -> int:
