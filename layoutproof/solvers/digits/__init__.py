@@ -237,7 +237,7 @@ def _outside(
             edge, (low, high) = on.size(extent), ends(coordinate)
             if not all(type(n) is int for n in (low, high, edge)):
                 raise Unsupported("digits cannot bound a permuted coordinate for all sizes")
-            beyond.append((coordinate, low, high, moved.around(edge)[1]))  # type: ignore[arg-type]
+            beyond.append((coordinate, low, high, moved.around(edge)[1]))
             continue
         try:
             low, high = ends(coordinate)
