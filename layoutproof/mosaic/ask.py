@@ -271,17 +271,15 @@ def _estimate(one: Asked, answer: Answer[dict[str, Any]], said: dict[str, Any]) 
     cycles = answer.value["cycles"]
     if cycles is None:
         return Estimate(reason="the compiler wrote none")
-    needed = product_cycles(one.target, said["flops"])
+    cores = CHIPS[one.target].cores if one.kernel.parallel() else 1
+    needed = product_cycles(one.target, said["flops"]) // cores
     if cycles < needed:
         return Estimate(
             reason=f"{cycles:,} cycles are said, and the matrix products alone take {needed:,}: it leaves work out"
         )
-    chip = CHIPS[one.target]
     beyond = ["how long a cycle is", "that copies share the bandwidth of HBM"]
-    if chip.cores > 1 and one.kernel.parallel():
-        beyond.append(f"that {chip.cores} cores share the grid")
     try:
-        bound = traffic_cycles(one.kernel, one.target)
+        bound = traffic_cycles(one.kernel, one.target) // cores
     except Undecided:
         bound = 0
     if not bound:

@@ -1,7 +1,7 @@
 """What the hardware takes at the least for a kernel, in cycles, as a guard against estimates that leave work out.
 
 Nothing that the compiler writes names a clock: it is the quotient of the published peak and of the flops of a cycle
-(v5e 1.50 GHz, v5p 1.75, v6e 1.75, 7x 2.20); `Chip.multiplies` says where those come from.
+(v5e 1.50 GHz, v5p 1.75, v6e 1.75, 7x 2.20); `Chip.multiplies` says where those come from. All bounds are of one core.
 """
 
 from __future__ import annotations

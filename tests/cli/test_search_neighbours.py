@@ -115,6 +115,62 @@ def test_no_estimate_costs_nobody_its_memory(run: Any, recorded: Any) -> None:
     assert "no estimate     rows 1, 2: a condition on data, which it takes to be 0 (line " in str(answered)
 
 
+PRODUCT = """
+import jax, jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+def body(x, y, o):
+    o[...] = jnp.dot(x[...], y[...], preferred_element_type=jnp.float32).astype(o.dtype)
+
+def product(x, y, *, rows):
+    block = pl.BlockSpec((rows, 512), lambda i: (i, 0))
+    return pl.pallas_call(
+        body, grid=(1024 // rows,), in_specs=[block, pl.BlockSpec((512, 512), lambda i: (0, 0))], out_specs=block,
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype), name="product",
+        compiler_params=pltpu.CompilerParams(dimension_semantics=("SEMANTICS",)),
+    )(x, y)
+"""
+MOVED = 2 * (1024 * 512 + 512 * 512 + 1024 * 512)
+"""Bytes: each array once."""
+
+
+@pytest.mark.parametrize(
+    ("target", "semantics", "said", "shown"),
+    [
+        # 2 * 1024 * 512 * 512 operations, of which a core does 4 * 128 * 128 * 2 in a cycle, take 4,096 cycles
+        ("v5e", "arbitrary", 9000, 9000),
+        ("v5e", "arbitrary", 4095, None),
+        # 820 GB/s at 197 TFLOP/s: what HBM moves takes longer
+        ("v5e", "arbitrary", 4096, MOVED * 197 * 10**12 // (131072 * 820 * 10**9)),
+        # one core of v5p is used, or both, and the simulation is of one of them
+        ("v5p", "arbitrary", 4095, None),
+        ("v5p", "arbitrary", 4096, 4096),
+        ("v5p", "parallel", 2047, None),
+        ("v5p", "parallel", 2048, 2048),
+        ("v5e", "parallel", 4095, None),
+    ],
+)
+def test_an_estimate_that_no_chip_could_meet_is_none_and_costs_no_memory(
+    run: Any, recorded: Any, monkeypatch: Any, target: str, semantics: str, said: int, shown: int | None
+) -> None:
+    write(PRODUCT.replace("SEMANTICS", semantics), "bodies.py")
+    monkeypatch.setenv("CYCLES", str(said))
+    text = f"target: {target}\ntrace: bodies.py:product\nargs: ['bf16[1024,512]', 'bf16[512,512]']\nheadroom: 0%\n"
+    answered = lp.search(write(f"{text}tune: {{rows: [256, 512]}}\n"), compiling=True)
+    rows = answered.as_dict()["best"]
+    assert answered.exit_code == 0
+    # two buffers of both blocks that move, one of the other array
+    assert sorted(row["exact_vmem"] for row in rows) == [2 * 512 * (4 * n + 512) for n in (256, 512)]
+    assert [row["estimate"] and row["estimate"]["cycles"] for row in rows] == [shown, shown]
+    if shown is None:
+        assert all(
+            f"{said:,} cycles are said, and the matrix products alone take {said + 1:,}" in row["no_estimate"]
+            for row in rows
+        )
+        assert "no estimate" in str(answered)
+
+
 @FILES
 def test_who_holds_more_than_one_that_does_not_fit_is_not_asked(
     run: Any, recorded: Any, text: str, monkeypatch: Any

@@ -1,19 +1,20 @@
 """A program that answers in the compiler's place: every kernel takes its windows, its scratch and so many spills.
 
-What is asked is written to a file. SPILLS is a Python expression over the kernel's `windows` and `scratch` in bytes,
-ABORTS one over its `grid`: where it holds the process aborts, as the compiler's can.
+What is asked is written to a file. SPILLS and CYCLES, its estimate, are Python expressions over the kernel's `windows`
+and `scratch` in bytes, ABORTS is one over its `grid`: where it holds the process aborts, as the compiler's can.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 from typing import Any
 
 from layoutproof.compiler.serve import Tell, serve
 from layoutproof.hardware.tpu_memory import memory
-from layoutproof.mosaic.unseen import unseen
+from layoutproof.mosaic.unseen import flops, unseen
 from layoutproof.pallas.from_jax.sent import call_of
 
 
@@ -27,9 +28,10 @@ def answered(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     if eval(os.environ.get("ABORTS", "False"), known):
         os.write(2, b"F1122 10:00:00.000 1 x.cc:9] Check failed: rows\n")
         os.abort()
-    about = {"jax": "0", "compiler": "a recorded compiler", "unseen": unseen(equation.params["jaxpr"]), "flops": 0}
+    about = {"jax": "0", "compiler": "a recorded compiler", "unseen": unseen(equation.params["jaxpr"])}
+    about |= {"flops": flops(equation.params["jaxpr"], prod(kernel.grid))}
     if request["profile"]:
-        return {**about, "refused": "", "cycles": 1_000_000 + windows}
+        return {**about, "refused": "", "cycles": int(eval(os.environ.get("CYCLES", "1_000_000 + windows"), known))}
     with Path(os.environ["ASKED"]).open("a") as file:
         file.write(f"{kernel.grid}\n")
     spills = int(eval(os.environ.get("SPILLS", "0"), known))
