@@ -89,20 +89,35 @@ class Permutation:
             extent: Of the coordinate.
 
         Returns:
-            False also where that would be too much to look at.
+            False also where it depends on sizes.
 
         >>> swap = Permutation(lambda x, c, on: x, 0, 4, lambda n: n ^ n // 2)
         >>> swap.keeps(8), swap.keeps(6), swap.keeps(7)
         (True, True, False)
         """
-        if divide(extent, self._block())[1] == 0:
+        if type(extent) is not int and divide(extent, self._block())[1] == 0:
             return True
-        # windows are alike, so for a size it is enough to know how much of the last one there is
-        end = extent if type(extent) is int else divide(extent, self.window)[1]
+        # windows are alike: how much of the last one there is is enough
+        end = divide(extent, self.window)[1]
         if type(end) is not int:
             return False
-        rest = end % self._block()
-        return rest <= LARGEST_REST and all(self.apply(number) < end for number in range(end - rest, end))
+        # the numbers below are those that agree with `end` above one of its bits, have a 0 there, and any bits below
+        leading: dict[int, int] = {}
+        for k, bit in enumerate(_bits(self.window)):
+            if bit > end:
+                break
+            if end & bit:
+                largest = self.moved(end >> k + 1 << k + 1)
+                for length, column in sorted(leading.items(), reverse=True):
+                    largest = largest if largest >> length - 1 & 1 else largest ^ column
+                if largest >= end:
+                    return False
+            column = self.moved(bit)
+            while column and (known := leading.get(column.bit_length())):
+                column ^= known
+            if column:
+                leading[column.bit_length()] = column
+        return True
 
     def apply(self, number: int) -> int:
         """What becomes of any number, and where it came from.

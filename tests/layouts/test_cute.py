@@ -210,7 +210,7 @@ def test_the_table_of_a_swizzle() -> None:
         ("covers", "Sw<3,3,3> o 0 o (8,64):(64,1)", "proved", None, "bits"),
         ("bijective", "Sw<3,4,3> o 0 o (32768,32768):(32768,1)", "proved", None, "bits"),
         ("injective", "Sw<1,0,1> o 0 o (2,4):(1,1)", "refuted", {"first": (0, 1), "second": (1, 0)}, None),
-        ("in_bounds", "Sw<1,0,1> o 0 o 3:1", "refuted", {"element": (2,)}, "bits"),
+        ("in_bounds", "Sw<1,0,1> o 0 o 3:1", "refuted", {"element": (2,)}, "digits"),
         ("in_bounds", "(N,M):(M,1)", "proved", None, "digits"),
         ("injective", "(N,M):(M,1)", "proved", None, "digits"),
         ("in_bounds", "f32 4:-1", "refuted", {"element": (1,)}, None),

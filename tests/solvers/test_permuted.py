@@ -14,6 +14,7 @@ import pytest
 
 import layoutproof as lp
 from layoutproof.cli import main as cli
+from layoutproof.core.index_map import permutation
 from layoutproof.core.result import Verdict
 from tests.questions.questions_at_random import swizzled
 
@@ -184,3 +185,12 @@ def test_engines_without_exclusive_or_are_asked_about_the_places_before_it(engin
 def test_two_engines_confirm_a_swizzle() -> None:
     found = lp.ask("injective", "Sw<3,4,3> o 0 o (N,64):(64,1)", confirm=True)
     assert (found.verdict, found.decided_by) == (Verdict.PROVED, "digits+isl")
+
+
+def test_a_long_window_is_kept_or_not_without_looking_at_its_numbers() -> None:
+    """Bit 63 is moved onto bit 60; small windows are looked at number by number elsewhere."""
+    found = permutation(lp.read_layout("Sw<1,60,3> o 0 o 8:1").index_map())
+    assert found is not None
+    high, low = 1 << 63, 1 << 60
+    kept = {high: True, high + 1: False, high + low: False, high + 2 * low: True, 2 * high: True, 2 * high + 1: True}
+    assert {extent: found.keeps(extent) for extent in kept} == kept

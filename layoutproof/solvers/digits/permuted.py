@@ -20,6 +20,8 @@ from layoutproof.solvers.equations import solution, solutions
 
 STEPS = 1 << 17
 """Values of digits that are looked at: some tens of milliseconds."""
+BEYOND = 256
+"""Numbers around the end of a range that are looked at, for each choice of sizes that is tried."""
 SOLVED = 2_000
 """Choices of digits that may make one number."""
 COUNTED = 16
@@ -54,6 +56,8 @@ def first_difference(
     steps = list(_free(constant, constant2, window))
     for leaf in leaves:
         steps += _steps(leaf, form.get(leaf, 0), form2.get(leaf, 0), window)
+    if any(step.extent > STEPS for step in steps) and any(type(leaf.extent) is not int for leaf in leaves):
+        raise BudgetExceeded(f"a window of {window} places is too large to look at for all sizes")
     start = _whole(constant)
     apart = start - _whole(constant2)
     found = _Search(steps, moved, window).first(start, apart)
@@ -89,7 +93,7 @@ def moved_beyond(coordinate: Any, moved: Permutation, extent: int, leaves: Seque
     Raises Undecided where too many numbers would have to be looked at, and where too many digits make one.
     """
     start, end = moved.around(extent)
-    if end - start > LARGEST_REST:
+    if end - start > BEYOND:
         raise Unsupported(f"a window of {moved.window} places is too large to look for what leaves it")
     form, constant = form_of(coordinate)
     low, high = ends(coordinate)
