@@ -99,7 +99,7 @@ def loaded(on: Any, view: View, access: Access, dims: tuple[int, ...], dtype: An
     reference, name = view.reference, f"load{access.spot.number}"
     filled = next((t.dtype for t in every_table(on.kernel) if t.name == reference.name), "")
     kind = getattr(dtype, "kind", "")
-    numbers = kind in ("i", "u", "b")
+    integral = kind in ("i", "u", "b")
 
     def entry(index: Index) -> Index | None:
         if reference.name not in on.constant or ELEMENT_BITS[view.dtype] != ELEMENT_BITS[reference.dtype]:
@@ -107,13 +107,13 @@ def loaded(on: Any, view: View, access: Access, dims: tuple[int, ...], dtype: An
         at = places(view, index)
         return None if at is None else places(on.constant[reference.name], at)
 
-    if numbers and entry((ZERO,) * len(dims)) is None:
+    if integral and entry((ZERO,) * len(dims)) is None:
         # at once, not when an element is asked for: what the body does not name is the same number in every program
         low, high = (0, 2) if kind == "b" else (None, None)
         on.loads[name] = Table(name, dims or (1,), 8 * int(dtype.itemsize), low, high, signed=kind == "i")
 
     def number(index: Index) -> Term:
-        if not numbers:
+        if not integral:
             raise Lost(f"what {reference.name} holds")
         if name in on.loads:
             return Term("read", Term("name", name), *(index or (ZERO,)))
