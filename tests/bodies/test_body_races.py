@@ -176,6 +176,19 @@ def test_the_one_row_of_scratch_that_does_not_start_anew_is_found(rows: int) -> 
     assert (found.counterexample or {})["element"][0] == rows - 1
 
 
+@pytest.mark.parametrize(("after", "verdict"), [(False, Verdict.REFUTED), (True, Verdict.PROVED)])
+def test_a_copy_out_of_scratch_takes_what_another_program_left(after: bool, verdict: Verdict) -> None:
+    def body(x: Any, o: Any, acc: Any, sem: Any) -> None:
+        if after:
+            acc[...] = jnp.zeros((8, 128))
+        copy = pltpu.make_async_copy(acc, o.at[pl.ds(pl.program_id(0) * 8, 8)], sem)
+        copy.start()
+        copy.wait()
+        acc[...] = jnp.ones((8, 128))
+
+    assert _worst(_asked(body)).verdict is verdict
+
+
 def test_what_is_read_and_then_not_chosen_is_never_refuted() -> None:
     def body(x: Any, o: Any, acc: Any, sem: Any) -> None:
         acc[...] = jnp.where(pl.program_id(1) == 0, 0.0, acc[...]) + 1.0

@@ -707,3 +707,85 @@ def test_a_number_that_another_program_loads_is_another_number(keeps: bool, prov
     )
     found = lp.kernels(call, rows, jax.ShapeDtypeStruct((4, 4), jnp.int32), properties=["dma_order"])
     assert (found.exit_code == 0) is proved
+
+
+STRIDED = [(0, 3, 1), (1, 2, 3), (2, 2, 1), (2, 3, 1), (2, 2, 2), (0, 2, 4), (5, 1, 1), (3, 3, 2)]
+"""First row, rows, and how far apart they are."""
+
+
+@pytest.mark.parametrize("copied", STRIDED)
+def test_rows_some_way_apart_meet_exactly_where_sets_of_them_do(copied: tuple[int, int, int]) -> None:
+    def rows(start: int, count: int, stride: int) -> set[int]:
+        return set(range(start, start + count * stride, stride))
+
+    for read in STRIDED:
+
+        def body(x: Any, o: Any, buf: Any, sem: Any, read: tuple[int, int, int] = read) -> None:
+            into = buf.at[pl.ds(copied[0], copied[1], stride=copied[2])]
+            copy = pltpu.make_async_copy(x.at[pl.ds(0, copied[1])], into, sem)
+            copy.start()
+            o[pl.ds(0, read[1]), :] = buf[pl.ds(read[0], read[1], stride=read[2]), :]
+            copy.wait()
+
+        out = jax.ShapeDtypeStruct((8, 128), jnp.float32)
+        scratch = [pltpu.VMEM((16, 128), jnp.float32), pltpu.SemaphoreType.DMA]
+        call = pl.pallas_call(body, in_specs=[HBM], out_shape=out, scratch_shapes=scratch)
+        (said,) = lp.kernels(call, out, properties=["dma_order"]).findings
+        common = rows(*copied) & rows(*read)
+        assert said.verdict is (Verdict.REFUTED if common else Verdict.PROVED), (read, said.reason)
+        assert f"element ({min(common)}, 0)" in said.reason if common else True
+
+
+@pytest.mark.parametrize(("top", "verdict"), [(4, Verdict.PROVED), (5, Verdict.UNKNOWN)])
+def test_a_quotient_is_known_where_both_ends_of_a_table_have_the_same(top: int, verdict: Verdict) -> None:
+    def body(table: Any, x: Any, o: Any, buf: Any, sem: Any) -> None:
+        _fetch(x, buf, sem, 0, jax.lax.div(table[0], 4)).start()
+        _fetch(x, buf, sem, 0, 0).wait()
+
+    rows = jax.ShapeDtypeStruct((32, 128), jnp.float32)
+    spec = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1,
+        grid=(1,),
+        in_specs=[HBM],
+        out_specs=HBM,
+        scratch_shapes=[pltpu.VMEM((2, 8, 128), jnp.float32), pltpu.SemaphoreType.DMA((2,))],
+    )
+    call = pl.pallas_call(body, grid_spec=spec, out_shape=rows)
+    given = jax.ShapeDtypeStruct((4,), jnp.int32), rows
+    found = lp.kernels(call, *given, properties=["dma_order"], assume=[f"0 <= prefetch0 < {top}"])
+    assert min(f.verdict for f in found.findings) is verdict
+
+
+@pytest.mark.parametrize(
+    ("other", "assumed", "verdict"),
+    [
+        (lambda table: table[1], "prefetch0 is injective", Verdict.PROVED),
+        (lambda table: table[1], "0 <= prefetch0 < 4", Verdict.UNKNOWN),
+        (lambda table: table[table[2]], "prefetch0 is injective", Verdict.UNKNOWN),
+    ],
+)
+def test_places_that_a_table_holds_once_are_apart_where_their_entries_are(
+    other: Callable[[Any], Any], assumed: str, verdict: Verdict
+) -> None:
+    def body(table: Any, x: Any, o: Any, buf: Any, sem: Any) -> None:
+        copies = [
+            pltpu.make_async_copy(x.at[pl.ds(0, 8)], o.at[pl.ds(8 * row, 8)], sem.at[k])
+            for k, row in enumerate((table[0], other(table)))
+        ]
+        for copy in copies:
+            copy.start()
+        for copy in copies:
+            copy.wait()
+
+    rows = jax.ShapeDtypeStruct((32, 128), jnp.float32)
+    spec = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1,
+        grid=(1,),
+        in_specs=[HBM],
+        out_specs=HBM,
+        scratch_shapes=[pltpu.VMEM((2, 8, 128), jnp.float32), pltpu.SemaphoreType.DMA((2,))],
+    )
+    call = pl.pallas_call(body, grid_spec=spec, out_shape=rows)
+    given = jax.ShapeDtypeStruct((4,), jnp.int32), rows
+    found = lp.kernels(call, *given, properties=["dma_order"], assume=["0 <= prefetch0 < 4", assumed])
+    assert min(f.verdict for f in found.findings) is verdict

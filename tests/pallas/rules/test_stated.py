@@ -47,6 +47,8 @@ def fixed(question: str, text: dict[str, Any]) -> lp.Finding:
         # eight bits with a sign, and a number that only looks like that
         ("(i) -> ((i * 3000000000 + 128) % 256 - 128)", "proved"),
         ("(i) -> (max((i * 2147483647) % 100 - 50, 0))", "refuted"),
+        ("(i) -> (min(max((i * 3000000000 + 2147483648) % 4294967296 - 2147483648, 0), 7))", "proved"),
+        ("(i) -> (min(max((i * 3000000000) % 4294967296 - 4294967296, 0), 7))", "refuted"),
         # a rest by one, and by what is no power of two below the limit
         ("(i) -> ((i * 3000000000) % 1)", "refuted"),
         ("(i) -> ((i * 3000000000) % 96)", "refuted"),
@@ -244,3 +246,25 @@ def test_windows_that_a_table_places_start_at_tiles(start: str, verdict: str) ->
     made, _ = read_kernel(text["kernel"], ELEMENT_BITS)
     _, said = judge(made, names=["element_alignment"], target="v5e", compiler="0.0.42.1")
     assert said.verdict.value == verdict, said.reason
+
+
+@pytest.mark.parametrize(
+    ("given", "block", "written", "verdict"),
+    [
+        # one element alone, the first or the last of the array, that the first program has written
+        ("select(i == 1, 0, 24 + i)", 1, "min(i, 1)", "refuted"),
+        ("select(i == 1, 31, i)", 1, "max(3 - i, 2)", "refuted"),
+        ("select(i == 3, 0, 24 + i)", 1, "min(i, 1)", "proved"),
+        # a block that the last two programs write leaves with the last one only
+        ("i", 8, "select(i < 2, i, 3)", "proved"),
+        ("select(i < 3, 0, 1)", 8, "i // 2", "proved"),
+        ("select(i < 2, 0, 1)", 8, "select(i < 1, 1, 2)", "refuted"),
+    ],
+)
+def test_what_an_aliased_input_fetches_while_the_output_is_written(
+    given: str, block: int, written: str, verdict: str
+) -> None:
+    rows = [operand("x", "in", "f32[32]", [block], f"(i) -> ({given})")]
+    rows.append(operand("o", "out", "f32[32]", [8], f"(i) -> ({written})"))
+    found = lp.ask("alias_hazard", kernel({"i": 4}, rows, aliases={"x": "o"}))
+    assert found.verdict.value == verdict, found.reason
