@@ -383,6 +383,9 @@ def substitute(term: Term, values: Mapping[str, int]) -> Term:
 
     >>> substitute(Term("//", Term("name", "i"), Term("name", "b")), {"b": 8})
     Term(i // 8)
+    >>> substitute(Term("//", Term("name", "i"), Term("name", "b")), {"b": 0})
+    Traceback (most recent call last):
+    layoutproof.core.errors.LayoutError: i // 0: a divisor must be a positive integer
     """
     if term.op == "name":
         return Term("int", values[term.args[0]]) if term.args[0] in values else term

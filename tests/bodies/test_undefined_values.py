@@ -158,3 +158,14 @@ def test_a_number_that_decides_is_one_thing_and_whether_it_is_defined_another(
     given = jax.ShapeDtypeStruct((numbers,), jnp.int32), jax.ShapeDtypeStruct((32, 128), jnp.float32)
     found = lp.kernels(call, *given, properties=["undefined_values"])
     assert (found.exit_code == 0) is proved
+
+
+@pytest.mark.parametrize(("rows", "verdict"), [(32, Verdict.PROVED), (30, Verdict.UNKNOWN)])
+def test_whether_a_gather_by_data_takes_padding_is_not_known(rows: int, verdict: Verdict) -> None:
+    def body(x: Any, which: Any, o: Any) -> None:
+        o[...] = jnp.take_along_axis(x[...], which[...].astype(jnp.int32), axis=0, mode="clip")
+
+    block, out = pl.BlockSpec((8, 128), lambda i: (i, 0)), jax.ShapeDtypeStruct((32, 128), jnp.float32)
+    call = pl.pallas_call(body, grid=(4,), in_specs=[block, block], out_specs=block, out_shape=out)
+    (said,) = asked(call, jax.ShapeDtypeStruct((rows, 128), jnp.float32), out)
+    assert said.verdict is verdict
