@@ -1,4 +1,4 @@
-"""How long a search takes, its certificate included: problems read once, the best of three runs, in this process.
+"""How much CPU a search takes, its certificate included: problems read once, the best of three runs, in this process.
 
 python benchmarks/search.py                   one line per problem: candidates, seconds, boxes, certificate; then ratios
 python benchmarks/search.py conflicts [100]   problems that nothing meets: how long it takes to say why, and in how much
@@ -68,12 +68,12 @@ headroom: 25%
 
 
 def timed(problem: Problem, times: int = 3) -> tuple[float, Tilings]:
-    """Seconds of the fastest of so many searches, and its answer."""
+    """CPU seconds of the fastest of so many searches, and its answer."""
     best = float("inf")
     for _ in range(times):
-        start = time.perf_counter()
+        start = time.process_time()
         answer = solve(problem, best=1)
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     return best, answer
 
 
