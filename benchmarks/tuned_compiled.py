@@ -247,7 +247,7 @@ def answer(at: int, row: Row, one: Asked, source: str, target: str) -> dict[str,
     """What the rules and the compiler say of the candidates of a row."""
     real, named = REAL[row["kernel"]](row), choices(row, one)
     found: list[dict[str, Any]] = []
-    said = estimates(real, list(named.values()), source, target)
+    said = estimates(real, list(named.values()), source, CHIPS[row["chip"]], target)
     for name, values in named.items():
         # without an estimate of the published size the others say nothing
         known = sum(each["cycles"] is not None and each["by"].startswith("model") for each in found)
@@ -260,28 +260,41 @@ def answer(at: int, row: Row, one: Asked, source: str, target: str) -> dict[str,
     return {**about, "candidates": found}
 
 
-def estimates(real: Real, given: Sequence[Values], source: str, target: str) -> Iterator[tuple[int | None, str]]:
-    """(cycles, why there are none) of each candidate."""
+def estimates(
+    real: Real, given: Sequence[Values], source: str, own: str, target: str
+) -> Iterator[tuple[int | None, str]]:
+    """(cycles, why there are none) of each candidate. A proxy gives kernels as much VMEM as their own chip does."""
     from layoutproof.compiler import libtpu
     from layoutproof.compiler.child import Child, ask
+    from layoutproof.hardware import tpu_chips
     from layoutproof.kernel.kernel import Kernel
-    from layoutproof.mosaic.bounds import flops_a_cycle, product_cycles, traffic_cycles
+    from layoutproof.mosaic.bounds import product_cycles, share, traffic_cycles
     from layoutproof.mosaic.compiling import flags
     from layoutproof.pallas.from_jax.sent import sent
     from layoutproof.pallas.from_jax.user import calls_of
 
     place = f"{Path(__file__).with_name('tuned_sources.py').as_posix()}:{real.function}"
     with tempfile.TemporaryDirectory() as folder:
-        told = {"LIBTPU_INIT_ARGS": flags(folder, True), **libtpu.environment("")}
+        room = f"--xla_tpu_scoped_vmem_limit_kib={tpu_chips.CHIPS[own].vmem_scoped >> 10}" if own != target else ""
+        told = {libtpu.FLAGS: f"{room} {flags(folder, True)}".strip(), **libtpu.environment("")}
         child = Child(libtpu.WHAT, "layoutproof.mosaic.compiling", told, SECONDS)
-        about = {"target": target, "call": 0, "same": "", "library": "", "folder": folder, "profile": True}
+        about = {
+            "target": target,
+            "call": 0,
+            "same": "",
+            "library": "",
+            "flags": room,
+            "folder": folder,
+            "profile": True,
+        }
         named = [{**real.given(values), "source": source} for values in given]
 
-        def moved(kwargs: Mapping[str, Any]) -> int:
-            if not flops_a_cycle(target):
-                return 0
+        def least(kwargs: Mapping[str, Any], flops: int) -> tuple[int, int]:
+            """Cycles that the matrix products and the traffic of the kernel take by themselves."""
             kernel = next(iter(calls_of(place, real.args, kwargs, target=target)))
-            return traffic_cycles(kernel, target) if isinstance(kernel, Kernel) else 0
+            if not isinstance(kernel, Kernel):
+                return 0, 0
+            return product_cycles(target, int(flops * share(kernel, target))), traffic_cycles(kernel, target)
 
         questions = ({"code": sent(place, real.args, kwargs), **about} for kwargs in named)
         for said, kwargs in zip(ask(child, questions, dict), named, strict=True):
@@ -293,10 +306,12 @@ def estimates(real: Real, given: Sequence[Values], source: str, target: str) -> 
                 yield None, f"unseen: {said.value['unseen'][0]}"
             elif said.value["cycles"] is None:
                 yield None, "the compiler wrote none"
-            elif said.value["cycles"] < product_cycles(target, said.value["flops"]):
-                yield None, "fewer cycles than the matrix products take"
             else:
-                yield max(said.value["cycles"], moved(kwargs)), ""
+                products, moved = least(kwargs, said.value["flops"])
+                if said.value["cycles"] < products:
+                    yield None, "fewer cycles than the matrix products take"
+                else:
+                    yield max(said.value["cycles"], moved), ""
 
 
 def add(rows: Sequence[Row], each: int, source: str, answers: Path, seconds: float) -> None:

@@ -475,6 +475,7 @@ class _Estimate(_Part):
     reason: str
     unseen: list[str] = Field(description="what the figure leaves out")
     at_least: int = Field(description="cycles that the traffic with HBM takes by itself; 0 where they are not known")
+    cores: int = Field(description="among which the compiler splits a parallel dimension; cycles are of the busiest")
     ranked: int | None = Field(description="the larger of the two")
 
 

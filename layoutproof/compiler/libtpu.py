@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -34,6 +35,9 @@ ENVIRONMENT: Mapping[str, str] = MappingProxyType(
 
 LIBRARY = "TPU_LIBRARY_PATH"
 """JAX's variable with the path of a libtpu.so other than the installed one."""
+FLAGS = "LIBTPU_INIT_ARGS"
+"""The compiler's variable with its flags, on which its answers depend."""
+_SCOPED = re.compile(r"--xla_tpu_scoped_vmem_limit_kib=(\d+)")
 
 
 def environment(library: str = "") -> Mapping[str, str]:
@@ -71,6 +75,30 @@ def number(library: str = "") -> str:
         return next((d.version for d in importlib.metadata.distributions(name="libtpu", path=beside)), "")
     except importlib.metadata.PackageNotFoundError:
         return ""
+
+
+def told() -> str:
+    """The flags that the environment of this process gives the compiler, "" for none."""
+    return " ".join(os.environ.get(FLAGS, "").split())
+
+
+def with_flags(name: str, flags: str) -> str:
+    """The name of a compiler with the flags that it was given: with others it is, to who compares answers, another.
+
+    >>> with_flags("libtpu 0.0.52", "--xla_tpu_scoped_vmem_limit_kib=65536")
+    'libtpu 0.0.52 with --xla_tpu_scoped_vmem_limit_kib=65536'
+    """
+    return f"{name} with {flags}" if flags else name
+
+
+def scoped_vmem(flags: str) -> int | None:
+    """Bytes of VMEM that flags give a kernel that asks for none; None where they do not say.
+
+    >>> scoped_vmem("--xla_tpu_scoped_vmem_limit_kib=65536")
+    67108864
+    """
+    found = _SCOPED.findall(flags)
+    return int(found[-1]) << 10 if found else None
 
 
 def version(library: str = "") -> str:

@@ -23,7 +23,7 @@ from layoutproof.core.term import reads
 from layoutproof.hardware.tpu_chips import CHIPS, generation
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.messages.read import read as explained
-from layoutproof.mosaic.bounds import product_cycles, traffic_cycles
+from layoutproof.mosaic.bounds import product_cycles, share, traffic_cycles
 from layoutproof.mosaic.compiling import flags
 from layoutproof.mosaic.vectors import free
 from layoutproof.pallas.compiled import MIB, Compiled, Estimate, Explained, Line, Part, Relayout, Vmem
@@ -35,7 +35,6 @@ PROFILE_SECONDS = 120.0
 """That its estimate of cycles may take: of long programs it simulates for minutes."""
 PROFILED = ("v5e", "v5p", "v6e", "7x")
 """Generations that the estimate knows; on others it aborts (libtpu 0.0.52: VF, VL, GF and GL)."""
-_VARIABLE = "LIBTPU_INIT_ARGS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +155,7 @@ def compiled(
 
 
 def _child(flags: str, library: str, seconds: float, memory: int | None) -> Child:
-    said = f"{os.environ.get(_VARIABLE, '')} {flags}".strip()
-    environment = {**libtpu.environment(library), _VARIABLE: said}
+    environment = {**libtpu.environment(library), libtpu.FLAGS: f"{libtpu.told()} {flags}".strip()}
     return Child(libtpu.WHAT, "layoutproof.mosaic.compiling", environment, seconds, memory)
 
 
@@ -168,6 +166,7 @@ def _request(one: Asked, library: str, folder: str, profile: bool) -> dict[str, 
         "call": one.call,
         "same": identity(one.kernel),
         "library": library,
+        "flags": libtpu.told(),
         "folder": folder,
         "profile": profile,
     }
@@ -175,7 +174,8 @@ def _request(one: Asked, library: str, folder: str, profile: bool) -> dict[str, 
 
 def _read(one: Asked, answer: Answer[dict[str, Any]], library: str) -> tuple[Compiled, str]:
     """The report of one kernel without its cycles, and why those are not asked for."""
-    report = Compiled(one.kernel.name, one.target, libtpu.version(library), source=one.kernel.source)
+    compiler = libtpu.with_flags(libtpu.version(library), libtpu.told())
+    report = Compiled(one.kernel.name, one.target, compiler, source=one.kernel.source)
     said = answer.value
     if said is None:
         return replace(report, problem=answer.problem), ""
@@ -233,7 +233,8 @@ def _vmem(one: Asked, said: dict[str, Any]) -> Vmem | None:
 
 def _limit(one: Asked) -> int:
     chip, wanted = CHIPS[one.target], one.kernel.vmem_limit
-    return chip.vmem_scoped if wanted is None else min(wanted, chip.vmem)
+    given = libtpu.scoped_vmem(libtpu.told()) if wanted is None else wanted
+    return chip.vmem_scoped if given is None else min(given, chip.vmem)
 
 
 def _relayouts(rows: Sequence[Any]) -> tuple[tuple[Relayout, ...], int]:
@@ -271,17 +272,18 @@ def _estimate(one: Asked, answer: Answer[dict[str, Any]], said: dict[str, Any]) 
     cycles = answer.value["cycles"]
     if cycles is None:
         return Estimate(reason="the compiler wrote none")
-    cores = CHIPS[one.target].cores if one.kernel.parallel() else 1
-    needed = product_cycles(one.target, said["flops"]) // cores
+    busiest = share(one.kernel, one.target)
+    needed = product_cycles(one.target, int(said["flops"] * busiest))
     if cycles < needed:
         return Estimate(
             reason=f"{cycles:,} cycles are said, and the matrix products alone take {needed:,}: it leaves work out"
         )
     beyond = ["how long a cycle is", "that copies share the bandwidth of HBM"]
     try:
-        bound = traffic_cycles(one.kernel, one.target) // cores
+        bound = traffic_cycles(one.kernel, one.target)
     except Undecided:
         bound = 0
     if not bound:
         beyond.append("any bound by the bandwidth of HBM, which is not known here")
-    return Estimate(cycles, unseen=tuple(beyond), at_least=bound)
+    cores = CHIPS[one.target].cores if busiest < 1 else 1
+    return Estimate(cycles, unseen=tuple(beyond), at_least=bound, cores=cores)

@@ -6,6 +6,7 @@ Nothing that the compiler writes names a clock: it is the quotient of the publis
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product
 from math import prod
 
@@ -25,20 +26,38 @@ def flops_a_cycle(target: str) -> int:
     return 2 * CHIPS[target].multiplies if target in CHIPS else 0
 
 
+def share(kernel: Kernel, target: str) -> Fraction:
+    """The part of a grid's programs that the busiest core runs, which is what the compiler's cycles are of.
+
+    Where cores are one device (v5p) the compiler splits one parallel dimension among them, the one that splits most
+    evenly: of grids of 8 x 8, 1 x 8, 3 x 1 and 3 x 5, all dimensions parallel, the cycles are those of 1/2, 1/2, 2/3
+    and 3/5 of the programs; a dimension that vmap added is split like a parallel one (libtpu 0.0.52, 2026-11-23).
+    """
+    cores = CHIPS[target].cores
+    known = [n for k in kernel.parallel() if type(n := kernel.grid[k]) is int and n > 0]
+    if len(known) < len(kernel.parallel()):
+        return Fraction(1, cores)
+    return min((Fraction(-(-n // cores), n) for n in known), default=Fraction(1))
+
+
 def product_cycles(target: str, flops: int) -> int:
-    """Cycles that matrix products of so many flops of bf16 take at the least, 0 where nobody knows."""
+    """Cycles that one core takes at the least for matrix products of so many flops of bf16, 0 where nobody knows."""
     per = flops_a_cycle(target)
     return flops // per if per else 0
 
 
 def traffic_cycles(kernel: Kernel, target: str) -> int:
-    """Cycles in which HBM can move what a kernel's windows take in and give out, 0 where nobody knows."""
+    """Cycles in which a core can move what its windows take in and give out, 0 where nobody knows.
+
+    Of several cores each moves its share of the blocks with its share of the bandwidth, and perhaps some that the other
+    moves too.
+    """
     per = flops_a_cycle(target)
     moved = traffic(kernel)
     if not per or not moved:
         return 0
     chip = CHIPS[target]
-    return moved * chip.bf16 // (per * chip.bandwidth)
+    return int(moved * share(kernel, target) * chip.bf16 / (per * chip.bandwidth))
 
 
 def traffic(kernel: Kernel) -> int:

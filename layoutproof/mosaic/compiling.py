@@ -55,15 +55,17 @@ def flags(folder: str, profile: bool) -> str:
 def answered(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     """One call for one target: `told` with the compiler's version, or `refused` with its words.
 
-    request: as `sent.call_of` has it, with `library`, "" for the installed compiler, `profile`, whether its
-    cycles are asked for, and `folder`, to which libtpu was told to write, and which is emptied.
+    request: as `sent.call_of` has it, with `library`, "" for the installed compiler, `flags`, what its user
+    tells it, `profile`, whether its cycles are asked for, and `folder`, to which libtpu was told to write, and which is
+    emptied.
     """
     start = time.perf_counter()
     tell("tracing")
     kernel, equation = call_of(request)
     target, profile, folder = request["target"], request["profile"], Path(request["folder"])
     jax = need_jax()
-    about = {"jax": jax.__version__, "compiler": libtpu.version(request["library"])}
+    compiler = libtpu.with_flags(libtpu.version(request["library"]), request["flags"])
+    about = {"jax": jax.__version__, "compiler": compiler}
     programs = 1
     for extent in kernel.grid:
         programs *= extent if type(extent) is int else 1

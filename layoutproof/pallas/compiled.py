@@ -125,16 +125,18 @@ class Relayout:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The compiler's own estimate of the kernel's cycles on one core.
+    """The compiler's own estimate of the kernel's cycles on the core that runs most of its programs.
 
     cycles: None where there is none, and `reason` says why.  unseen: what the figure leaves out, in words.
-    at_least: cycles that the kernel's traffic with HBM needs by itself, 0 where they are not known.
+    at_least: cycles that the kernel's traffic with HBM needs by itself, 0 where they are not known.  cores: among which
+    the compiler splits a parallel dimension of the grid.
     """
 
     cycles: int | None = None
     reason: str = ""
     unseen: tuple[str, ...] = ()
     at_least: int = 0
+    cores: int = 1
 
     @property
     def ranked(self) -> int | None:
@@ -232,7 +234,8 @@ class Compiled:
             yield f"    cycles   no estimate: {made.reason}"
             return
         more = f"; its traffic with HBM alone takes {made.at_least:,}" if made.at_least > made.cycles else ""
-        yield f"    cycles   {made.cycles:,} by the compiler's estimate{more}"
+        core = f" for the busiest of {made.cores} cores" if made.cores > 1 else ""
+        yield f"    cycles   {made.cycles:,} by the compiler's estimate{core}{more}"
         if made.unseen:
             yield f"             not in it: {'; '.join(made.unseen)}"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import sys
 import tempfile
 import time
@@ -54,7 +55,7 @@ def answer_of(
     digest = hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:32]
     jax = need_jax()
     about = {"jax": jax.__version__, "compiler": _compiler(request), "lowered": digest}
-    key = [_KEPT, about, request["target"], request["topology"], request["flags"]]
+    key = [_KEPT, about, request["target"], request["topology"], request["flags"], os.environ.get("XLA_FLAGS", "")]
     # files that a flag asks for are written by compiling alone
     kept = None if "xla_dump_to" in request["flags"] else cache.get(key)
     traced = time.perf_counter() - start
@@ -146,9 +147,8 @@ def _compiler(request: Mapping[str, Any]) -> str:
         import jaxlib
 
         return f"XLA:CPU of jaxlib {jaxlib.__version__}"
-    if request["libtpu"]:
-        return f"libtpu {request['libtpu']}"
-    return libtpu.version()
+    named = f"libtpu {request['libtpu']}" if request["libtpu"] else libtpu.version()
+    return libtpu.with_flags(named, libtpu.told())
 
 
 def _lowered(request: Mapping[str, Any]) -> tuple[Any, list[str]]:
