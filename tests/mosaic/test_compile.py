@@ -303,6 +303,62 @@ def test_several_targets_and_an_estimate_that_aborts(folder: Path) -> None:
 
 
 @NEEDS_TPU
+def test_two_cores_that_share_the_programs(folder: Path) -> None:
+    """On v5p the cycles are of the core that runs more: half of four, two of three; all where no dimension is parallel.
+
+    Half of them is less than the products of all programs take: they were said to leave work out.
+    """
+    (folder / "cores.py").write_text(
+        "import jax, jax.numpy as jnp\nfrom jax.experimental import pallas as pl\n"
+        "from jax.experimental.pallas import tpu as pltpu\n\n"
+        "def body(x, y, o):\n"
+        "    o[...] = jnp.dot(x[...], y[...], preferred_element_type=jnp.float32).astype(o.dtype)\n\n"
+        "def product(x, y, name, kind):\n"
+        "    params = pltpu.CompilerParams(dimension_semantics=(kind,))\n"
+        "    specs = [pl.BlockSpec((512, 1024), lambda i: (i, 0)), pl.BlockSpec((1024, 512), lambda i: (0, 0))]\n"
+        "    out = pl.BlockSpec((512, 512), lambda i: (i, 0))\n"
+        "    shape = jax.ShapeDtypeStruct((x.shape[0], 512), x.dtype)\n"
+        "    call = pl.pallas_call(body, name=name, grid=(x.shape[0] // 512,), in_specs=specs, out_specs=out,\n"
+        "        out_shape=shape, compiler_params=params)\n"
+        "    return call(x, y)\n\n"
+        "def all_of_them(x, y):\n"
+        "    return [product(x, y, 'whole', 'arbitrary'), product(x, y, 'split', 'parallel'),\n"
+        "            product(x[:1536], y, 'thirds', 'parallel')]\n"
+    )
+    words = ("cores:all_of_them", "--args", "bf16[2048,1024], bf16[1024,512]", "--compile", "--only", "grid")
+    code, out, errors = run(folder, *words, "--target", "v5p", "--json")
+    assert code == 0, errors
+    found = {kernel["subject"]: kernel["compiled"][0]["estimate"] for kernel in json.loads(out)["kernels"]}
+    assert {name: each["reason"] for name, each in found.items()} == {"whole": "", "split": "", "thirds": ""}
+    assert {name: each["cores"] for name, each in found.items()} == {"whole": 1, "split": 2, "thirds": 2}
+    cycles = {name: each["cycles"] for name, each in found.items()}
+    assert 0.5 < cycles["split"] / cycles["whole"] < 0.6
+    assert 0.9 < cycles["thirds"] / cycles["split"] < 1.1
+    assert 2 * found["split"]["at_least"] in range(found["whole"]["at_least"] - 1, found["whole"]["at_least"] + 1)
+    code, out, errors = run(folder, *words, "--target", "v5p")
+    assert code == 0, errors
+    assert f"    cycles   {cycles['split']:,} by the compiler's estimate for the busiest of 2 cores" in out
+    assert "share the grid" not in out
+
+
+@NEEDS_TPU
+def test_flags_of_the_environment_are_part_of_the_compiler(folder: Path, tmp_path: Path) -> None:
+    """A kernel that is refused is accepted with more VMEM, as `why` advises, though the refusal is remembered."""
+    words = ("mine:too_large", "--arg", X, "--compile", "--only", "grid", "--target", "v5e")
+    kept = {"LAYOUTPROOF_CACHE": str(tmp_path), "LIBTPU_INIT_ARGS": ""}
+    code, out, errors = run(folder, *words, **kept)
+    assert code == 1, errors
+    assert "  compiled v5e, libtpu " in out
+    assert ": refused\n    VMEM     would take " in out
+    flag = f"--xla_tpu_scoped_vmem_limit_kib={64 << 10}"
+    code, more, errors = run(folder, *words, **{**kept, "LIBTPU_INIT_ARGS": flag})
+    assert code == 0, errors
+    assert f" with {flag}: accepted\n    VMEM     " in more
+    assert " MiB of 64: windows " in more
+    assert run(folder, *words, **kept)[1] == out
+
+
+@NEEDS_TPU
 def test_operands_that_are_in_vmem_as_a_whole(folder: Path) -> None:
     """For 7x the compiler puts these operands into VMEM before the kernel: said beside the total.
 

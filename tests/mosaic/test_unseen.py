@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Block, Kernel, Operand
-from layoutproof.mosaic.bounds import flops_a_cycle, product_cycles, traffic, traffic_cycles
+from layoutproof.mosaic.bounds import flops_a_cycle, product_cycles, share, traffic, traffic_cycles
 
 jax = pytest.importorskip("jax", reason="the extra jax is not installed")
 
@@ -168,8 +169,7 @@ def test_flops_that_are_sure() -> None:
 
 
 def test_flops_of_a_condition_are_those_of_the_branch_that_does_least() -> None:
-    """As in a grouped product, whose last step masks: leaving both out let an estimate pass that left half of the
-    products out (tokamax's ragged dot, 256 x 2048 x 384 on v5p, 74,634 cycles of 116,736)."""
+    """As in a grouped product, whose last step masks: with both left out nothing of it is sure."""
 
     def body(n: Any, x: Any, o: Any) -> None:
         def all_of_it() -> None:
@@ -194,12 +194,13 @@ def test_flops_count_as_those_of_bf16(kind: str, share: int) -> None:
     assert flops(body_of(body), 1) == 2 * 8 * 128 * 8 // share + 2 * 8 * 8 * 128
 
 
-def kernel(*index: str, grid: tuple[int, ...] = (4, 8)) -> Kernel:
+def kernel(*index: str, grid: tuple[int, ...] = (4, 8), semantics: tuple[str, ...] = ()) -> Kernel:
     """A call that reads blocks of f32[64,1024]. index: a grid dimension's name for each dimension."""
     names = tuple(f"g{k}" for k in range(len(grid)))
     terms = tuple(Term("name", name) if name in names else Term("int", int(name)) for name in index)
     block = (Block("blocked", 8), Block("blocked", 128))
-    return Kernel("k", grid, names, (Operand("args[0]", "in", (64, 1024), "f32", block, terms),))
+    operand = Operand("args[0]", "in", (64, 1024), "f32", block, terms)
+    return Kernel("k", grid, names, (operand,), semantics=semantics)
 
 
 def test_traffic() -> None:
@@ -225,3 +226,28 @@ def test_bounds_in_cycles() -> None:
     # what the simulation does of a matmul in a cycle is less than the units can do, and more than three of four could
     for target, cycles in {"v6e": 302_165, "7x": 301_800}.items():
         assert 3 / 4 < 2 * 4096**3 / cycles / flops_a_cycle(target) < 1
+
+
+@pytest.mark.parametrize(
+    ("grid", "parallel", "part"),
+    [
+        ((8, 8), "", Fraction(1)),
+        ((8, 8), "0", Fraction(1, 2)),
+        ((3, 8), "0", Fraction(2, 3)),
+        ((3, 8), "01", Fraction(1, 2)),
+        ((3, 5), "01", Fraction(3, 5)),
+        ((1, 8), "0", Fraction(1)),
+    ],
+)
+def test_cores_that_share_the_programs(grid: tuple[int, ...], parallel: str, part: Fraction) -> None:
+    """On v5p, whose two cores are one device, as the compiler was seen to split grids; elsewhere one runs them all."""
+    semantics = tuple("parallel" if str(k) in parallel else "arbitrary" for k in range(len(grid)))
+    one = kernel("g0", "g1", grid=grid, semantics=semantics)
+    assert {target: share(one, target) for target in ("v5p", "v5e", "v6e", "7x")} == {
+        "v5p": part,
+        "v5e": 1,
+        "v6e": 1,
+        "7x": 1,
+    }
+    alone = traffic_cycles(kernel("g0", "g1", grid=grid), "v5p")
+    assert traffic_cycles(one, "v5p") == pytest.approx(alone * part, abs=1)
