@@ -27,8 +27,9 @@ from layoutproof.registry.read import read_layout
 from layoutproof.specs.check import Outcome, run
 from layoutproof.specs.positions import Node, read_yaml
 from layoutproof.specs.spec import Check, named_layouts, read_spec
-from layoutproof.specs.spec_model import NAME
+from layoutproof.specs.spec_model import NAME, KernelModel, ProgramModel
 from layoutproof.specs.traced import KEY, is_traced
+from layoutproof.specs.validation import Model, fits
 
 if TYPE_CHECKING:
     from layoutproof.changes.traced_bodies import Body
@@ -90,8 +91,8 @@ def read(data: bytes, file: str) -> Spec:
         keys = {k: v for k, v in (root.keys or {}).items() if k != "gate"}
         root = root._replace(value={k: v for k, v in root.value.items() if k != "gate"}, keys=keys)
     checks, errors = read_spec(root, file)
-    traced = tuple(replace(each, value={KEY: each.value}) for each in _named(root, "kernels"))
-    programs = tuple(replace(each, value={PROGRAM: each.value}) for each in _named(root, "programs"))
+    traced = _entries(root, "kernels", KEY, KernelModel)
+    programs = _entries(root, "programs", PROGRAM, ProgramModel)
     return Spec(file, _named(root, "layouts"), tuple(map(Claimed, checks)), tuple(errors), gate, traced, programs)
 
 
@@ -533,6 +534,13 @@ def _named(root: Node, section: str) -> tuple[Named, ...]:
     found = named_layouts(root, "")[0] if section == "layouts" else {}
     return tuple(
         Named(name, found.get(name, value.plain()), value.line, value.column) for name, value in node.value.items()
+    )
+
+
+def _entries(root: Node, section: str, key: str, model: type[Model]) -> tuple[Named, ...]:
+    """What a section says of each name; nothing where that does not fit the model, which is a mistake in the file."""
+    return tuple(
+        replace(each, value={key: each.value if fits(model, each.value) else {}}) for each in _named(root, section)
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from layoutproof.core.claim import Claim, SizeCondition, allows
@@ -46,13 +46,24 @@ def satisfiable(where: Term) -> bool:
 
 def _unsatisfied(where: Term, effort: float) -> str:
     names = where.names()
-    for values in itertools.islice(itertools.product(LIKELY, repeat=len(names)), 2000):
+    # a number that the condition names is often a size that keeps it, or the next one is
+    own = (n + more for n in _numbers(where) for more in (0, 1))
+    likely = dict.fromkeys((*LIKELY, *(n for n in own if n >= 1)))
+    for values in itertools.islice(itertools.product(likely, repeat=len(names)), 2000):
         if allows(where, Numbers(dict(zip(names, values, strict=True)))):
             return ""
     point, _, reason, *_ = decide(Claim({}, SizeCondition(where)), ("isl", "smt"), False, effort)
     if reason:
         return f"cannot tell whether any sizes satisfy {where}: {reason}"
     return "" if point is not None else f"vacuous: no sizes satisfy {where}"
+
+
+def _numbers(term: Term) -> Iterator[int]:
+    if term.op == "int":
+        yield int(term.args[0])
+    for part in term.args:
+        if isinstance(part, Term):
+            yield from _numbers(part)
 
 
 def where_term(text: str, known: tuple[str, ...]) -> Term:

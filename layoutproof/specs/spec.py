@@ -40,13 +40,14 @@ from layoutproof.specs.spec_model import (
     NAME,
     PROGRAM_CLAIMS,
     ProgramCheck,
+    ProgramModel,
     PropertyCheck,
     SpecFile,
     kinds,
     model_of,
 )
 from layoutproof.specs.traced import named_calls, one_call
-from layoutproof.specs.validation import validated
+from layoutproof.specs.validation import fits, validated
 
 _OF_ASK = ("where", "engine", "confirm", "effort")
 
@@ -345,8 +346,8 @@ def _check(
     )
 
 
-def _program_check(node: Node, file: str, source: str, kind: str, programs: Mapping[str, Node]) -> Check:
-    """A claim about a program that the file names; nothing is compiled here."""
+def _program_check(node: Node, file: str, source: str, kind: str, programs: Mapping[str, Node]) -> Check | None:
+    """A claim about a program that the file names, None where that has a mistake; nothing is compiled here."""
     plain, about = node.plain(), node.value[kind]
     name = about.plain()
     if name not in programs:
@@ -356,6 +357,8 @@ def _program_check(node: Node, file: str, source: str, kind: str, programs: Mapp
         raise LayoutError(
             f"unknown program {shorten(name, 60)!r}{near}", file=file, line=about.line, column=about.column
         )
+    if not fits(ProgramModel, programs[name].plain()):
+        return None
     assert node.keys is not None
     line, column = node.keys[kind]
     own = (kind, "name", "note", "expect", "reason", "figures")

@@ -26,6 +26,16 @@ ALL = "kernel"
 """The kind of check that asks every property of kernels."""
 
 
+_FORMS = {
+    "trace": str,
+    "args": Sequence,
+    "kwargs": Mapping,
+    "target": str,
+    "compiler": str,
+    "assume": Sequence,
+    "call": int | str,
+}
+"""What each word about traced calls takes; all but the first may be missing, or null."""
 _CALL = re.compile(rf"({NAME.pattern})\[([^\[\]]{{1,200}})\]")
 
 
@@ -59,9 +69,9 @@ def one_call(text: str, named: Mapping[str, object]) -> object | None:
     {'pallas': {'trace': 'a:f', 'call': 1}}
     """
     found = _CALL.fullmatch(text)
-    if found is None or not is_traced(named.get(found[1])):
+    traced: Any = named.get(found[1]) if found is not None else None
+    if found is None or not is_traced(traced) or not isinstance(traced[KEY], Mapping):
         return None
-    traced: Any = named[found[1]]
     return {KEY: {**traced[KEY], "call": int(found[2]) if found[2].isdecimal() else found[2]}}
 
 
@@ -77,7 +87,7 @@ def answer(kind: str, layout: object, options: Mapping[str, Any]) -> Finding:
     given = dict(options)
     wanted: Mapping[str, Any] = {}
     if is_traced(layout):
-        wanted = layout[KEY]  # type: ignore[index]
+        wanted = _wanted(layout)
         has_target = kind == ALL or "target" in options_of(kind)
         for name in ("target", "compiler"):
             if has_target and name in wanted:
@@ -160,25 +170,34 @@ def calls_in(layout: object) -> Sequence[Kernel | Unmodelled]:
     """The calls of user code that a check's layout stands for. Undecided where there is none, LayoutError otherwise."""
     from layoutproof.pallas.from_jax.user import calls_of
 
-    wanted: Mapping[str, Any] = layout[KEY]  # type: ignore[index]
-    unknown = set(wanted) - {"trace", "args", "kwargs", "target", "compiler", "assume", "call"}
-    if unknown or not isinstance(wanted.get("trace"), str):
-        raise LayoutError(
-            "Pallas calls are {pallas: {trace: .., args: .., kwargs: .., target: .., assume: .., call: ..}}"
-        )
+    wanted = _wanted(layout)
     place = wanted["trace"]
     permit(place)
-    given, target = wanted.get("args", ()), wanted.get("target")
-    found = calls_of(place, given, wanted.get("kwargs"), target=target, assume=wanted.get("assume", ()))
+    given, target = wanted.get("args") or (), wanted.get("target")
+    found = calls_of(place, given, wanted.get("kwargs"), target=target, assume=wanted.get("assume") or ())
     if not found:
         raise Unsupported(f"{place} makes no Pallas call; there is nothing to prove")
-    if "call" not in wanted:
+    call = wanted.get("call")
+    if call is None:
         return found
-    call = wanted["call"]
     chosen = [c for k, c in enumerate(found) if call in (k, c.name)]
     if not chosen:
         raise LayoutError(f"{place} has no call {shorten(str(call), 60)!r}; {_named(wanted, found)}")
     return chosen
+
+
+def _wanted(layout: object) -> Mapping[str, Any]:
+    """What is said of Pallas calls. LayoutError where that is something else."""
+    wanted = layout[KEY]  # type: ignore[index]
+    if (
+        not isinstance(wanted, Mapping)
+        or not isinstance(wanted.get("trace"), str)
+        or not all(name in _FORMS and isinstance(value, _FORMS[name] | None) for name, value in wanted.items())
+    ):
+        raise LayoutError(
+            "Pallas calls are {pallas: {trace: .., args: .., kwargs: .., target: .., assume: .., call: ..}}"
+        )
+    return wanted
 
 
 def _named(wanted: Mapping[str, Any], calls: Sequence[Kernel | Unmodelled]) -> str:

@@ -59,6 +59,15 @@ def validated(model: type[M], node: Node, file: str) -> tuple[M | None, list[Lay
         return None, [found[place] for place in sorted(found)]
 
 
+def fits(model: type[M], plain: object) -> bool:
+    """Whether a value of plain data is an instance of the model."""
+    try:
+        model.model_validate(plain)
+    except ValidationError:
+        return False
+    return True
+
+
 def read_as(model: type[M], node: Node, file: str) -> M:
     """As `validated`. Raises LayoutError: the first mistake at its place, and the others on lines of their own."""
     found, errors = validated(model, node, file)

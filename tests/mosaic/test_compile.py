@@ -118,17 +118,6 @@ def packed(x):
     out = shape(2048, 1024, dtype=bf16)
     return pl.pallas_call(body, name="packed", grid=(8,), in_specs=[spec], out_specs=spec, out_shape=out)(x)
 
-def shared(x):
-    def body(x, o):
-        o[...] = jnp.exp(x[...].astype(f32)).astype(o.dtype)
-    spec = pl.BlockSpec((256, 2048), lambda i: (i, 0))
-    def call(name, word):
-        params = pltpu.CompilerParams(dimension_semantics=(word,))
-        out = shape(2048, 2048, dtype=bf16)
-        return pl.pallas_call(body, name=name, grid=(8,), in_specs=[spec], out_specs=spec, out_shape=out,
-            compiler_params=params)(x)
-    return call("by_two", "parallel"), call("by_one", "arbitrary")
-
 def collective(x):
     def body(x, o):
         o[...] = x[...] * jax.lax.axis_index("axis").astype(f32)
@@ -257,19 +246,6 @@ def test_the_chip_is_named_while_it_is_lowered(answers: dict[str, Any]) -> None:
     [made] = answers["flat"]["compiled"]
     assert (made["answer"], made["refused"]) == ("accepted", "")
     assert made["estimate"]["cycles"] > 0
-
-
-@NEEDS_TPU
-def test_two_cores_are_in_the_estimate(folder: Path) -> None:
-    """On v5p cores share parallel programs, and the estimate is of one of them: about half of what one core takes."""
-    code, out, errors = run(
-        folder, "mine:shared", "--arg", X, "--compile", "--only", "grid", "--target", "v5p", "--json"
-    )
-    assert code == 0, errors
-    made = {kernel["subject"]: kernel["compiled"][0]["estimate"] for kernel in json.loads(out)["kernels"]}
-    assert [made[name]["reason"] for name in ("by_two", "by_one")] == ["", ""]
-    assert 0.5 <= made["by_two"]["cycles"] / made["by_one"]["cycles"] < 0.75
-    assert made["by_two"]["at_least"] == made["by_one"]["at_least"] // 2 > 0
 
 
 @NEEDS_TPU

@@ -55,6 +55,14 @@ def test_a_condition_that_nobody_can_satisfy_or_refute_is_unknown() -> None:
     assert result.reason.startswith("cannot tell whether any sizes satisfy N * N == 2 * M * M: ")
 
 
+def test_sizes_that_a_condition_names_are_tried() -> None:
+    """Of a product of sizes no engine found them, and it took seconds to say so."""
+    where = "N*M*N % 256128 == 0 and (N == 1 or M == 1)"
+    assert lp.ask("injective", "f32[N,M]{1,0}", where=where).verdict is Verdict.PROVED
+    nothing = lp.ask("injective", "f32[N,M]{1,0}", where="N == 256128 and N % 5 == 0 and M < 3")
+    assert (nothing.verdict, nothing.reason.partition(":")[0]) == (Verdict.UNKNOWN, "vacuous")
+
+
 def test_one_engine_is_enough_to_find_sizes() -> None:
     """Sizes that satisfy N*N == 49 only one engine finds, and the question is then about those."""
     assert lp.ask("injective", "f32[N]{0:T(8)}", where="N*N == 49").verdict is Verdict.PROVED
