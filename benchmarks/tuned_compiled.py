@@ -167,7 +167,7 @@ def paged_v3(row: Row) -> Real:
 
 PROXY = {
     ("quantized_matmul", "7x"): "v6e",
-    ("tokamax.pallas_mosaic_tpu_ragged_dot", "7x"): "v5p",
+    ("tokamax.pallas_mosaic_tpu_ragged_dot", "7x"): "v6e",
 }
 """Kernel and chip -> the chip that stands in for it, because on the row's own the simulation aborts on all rows tried:
 on casts to float8, and on a queue of the matrix units that is full."""

@@ -26,6 +26,7 @@ FOUND = (
     ("expression", "(-((1) ^ (8))) // cdiv(M - M, 10000000000000000000)"),
     ("where", "(M) % select(5 < 256, 0, 32) <= 7 and 10000000000000000000 < min(2, 2)"),
     ("where", "7 > N and select(10000000000000000000 < 0, 0, 10000000000000000000) % min(M, 0) >= cdiv(M, 128)"),
+    ("where", "N*M*N %256128 == 0 and (N == 1 or M == 1)"),
     ("comment", "# layoutproof: accept[" * 20_000),
     ("baseline", f'{{"version": {"[" * 9_000}'),
     ("comment", f"y = call(x)  # layoutproof: accept[kernel] why{' ' * 40_000}not"),
