@@ -91,6 +91,15 @@ def with_flags(name: str, flags: str) -> str:
     return f"{name} with {flags}" if flags else name
 
 
+def without_flags(name: str) -> str:
+    """The same without them.
+
+    >>> without_flags("libtpu 0.0.52 with --xla_tpu_scoped_vmem_limit_kib=65536")
+    'libtpu 0.0.52'
+    """
+    return name.partition(" with ")[0]
+
+
 def scoped_vmem(flags: str) -> int | None:
     """Bytes of VMEM that flags give a kernel that asks for none; None where they do not say.
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import layoutproof as lp
+from layoutproof.compiler import libtpu
 from layoutproof.programs.record import read_record
 from tests.cli.in_one_process import commands
 
@@ -136,6 +137,25 @@ def test_for_tpus(folder: Path) -> None:
     assert (gather.axes, gather.often.times, gather.bytes, gather.moved) == (("model",), 4, 16384, 8192)
     assert record.cycles is not None
     assert code in (0, 2)
+
+
+@NEEDS_TPU
+def test_flags_of_the_environment_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With them it is another compiler of the same version: the files have one name, and differences may be its own."""
+    words = ("compile", "model:product", "--arg", "f32[128,256]", "--arg", "f32[64,256]", "--target", "v5e", "-o")
+    flag = "--xla_tpu_scoped_vmem_limit_kib=32768"
+    named = []
+    for at, flags in (("without", ""), ("with", flag)):
+        monkeypatch.setenv("LIBTPU_INIT_ARGS", flags)
+        (answer,), _ = commands(folder, [*words, at], seconds=300)
+        assert answer.code == 0, answer.err
+        (file,) = (folder / at).glob("*.json")
+        named.append((file.name, read_record(json.loads(file.read_text())).made.compiler))
+    version = libtpu.number()
+    assert named == [
+        (f"product-v5e-{version}.json", f"libtpu {version}"),
+        (f"product-v5e-{version}.json", f"libtpu {version} with {flag}"),
+    ]
 
 
 BAD: list[tuple[list[str], int, str]] = [

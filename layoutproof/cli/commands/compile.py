@@ -150,6 +150,8 @@ def _told(found: Iterator[Made], many: int) -> Iterator[Made]:
 
 def _write(folder: Path, answer: Programs) -> list[str]:
     """The record of each program, and its compiled text where there is one. The names of the files."""
+    from layoutproof.compiler.libtpu import without_flags
+
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -157,7 +159,7 @@ def _write(folder: Path, answer: Programs) -> list[str]:
     names: list[str] = []
     for number, record in enumerate(answer.records):
         made = record.made
-        version = made.compiler.rpartition(" ")[2]
+        version = without_flags(made.compiler).rpartition(" ")[2]
         parts = [made.function.rpartition(":")[2] or record.name, made.target, made.topology, version]
         name = "-".join(re.sub(r"[^\w.]+", "_", part) for part in parts if part)
         if name in names:
