@@ -268,7 +268,7 @@ def estimates(
     from layoutproof.compiler.child import Child, ask
     from layoutproof.hardware import tpu_chips
     from layoutproof.kernel.kernel import Kernel
-    from layoutproof.mosaic.bounds import product_cycles, share, traffic_cycles
+    from layoutproof.mosaic.bounds import product_cycles, traffic_cycles
     from layoutproof.mosaic.compiling import flags
     from layoutproof.pallas.from_jax.sent import sent
     from layoutproof.pallas.from_jax.user import calls_of
@@ -294,7 +294,7 @@ def estimates(
             kernel = next(iter(calls_of(place, real.args, kwargs, target=target)))
             if not isinstance(kernel, Kernel):
                 return 0, 0
-            return product_cycles(target, int(flops * share(kernel, target))), traffic_cycles(kernel, target)
+            return product_cycles(kernel, target, flops), traffic_cycles(kernel, target)
 
         questions = ({"code": sent(place, real.args, kwargs), **about} for kwargs in named)
         for said, kwargs in zip(ask(child, questions, dict), named, strict=True):

@@ -272,8 +272,7 @@ def _estimate(one: Asked, answer: Answer[dict[str, Any]], said: dict[str, Any]) 
     cycles = answer.value["cycles"]
     if cycles is None:
         return Estimate(reason="the compiler wrote none")
-    busiest = share(one.kernel, one.target)
-    needed = product_cycles(one.target, int(said["flops"] * busiest))
+    needed = product_cycles(one.kernel, one.target, said["flops"])
     if cycles < needed:
         return Estimate(
             reason=f"{cycles:,} cycles are said, and the matrix products alone take {needed:,}: it leaves work out"
@@ -285,5 +284,5 @@ def _estimate(one: Asked, answer: Answer[dict[str, Any]], said: dict[str, Any]) 
         bound = 0
     if not bound:
         beyond.append("any bound by the bandwidth of HBM, which is not known here")
-    cores = CHIPS[one.target].cores if busiest < 1 else 1
+    cores = CHIPS[one.target].cores if share(one.kernel, one.target) < 1 else 1
     return Estimate(cycles, unseen=tuple(beyond), at_least=bound, cores=cores)

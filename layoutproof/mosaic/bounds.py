@@ -40,10 +40,13 @@ def share(kernel: Kernel, target: str) -> Fraction:
     return min((Fraction(-(-n // cores), n) for n in known), default=Fraction(1))
 
 
-def product_cycles(target: str, flops: int) -> int:
-    """Cycles that one core takes at the least for matrix products of so many flops of bf16, 0 where nobody knows."""
+def product_cycles(kernel: Kernel, target: str, flops: int) -> int:
+    """Cycles that the busiest core takes at the least for its share of a kernel's products, 0 where nobody knows.
+
+    flops: of all programs, in those of bf16.
+    """
     per = flops_a_cycle(target)
-    return flops // per if per else 0
+    return int(flops * share(kernel, target) / per) if per else 0
 
 
 def traffic_cycles(kernel: Kernel, target: str) -> int:

@@ -216,9 +216,9 @@ def test_traffic() -> None:
 
 def test_bounds_in_cycles() -> None:
     """2048^3 in bf16 takes 131,072 cycles on v5e. Of v4 the clock is not known."""
-    assert product_cycles("v5e", 2 * 2048**3) == 131072
-    assert product_cycles("v6e", 2 * 2048**3) == 32768
-    assert product_cycles("v4", 2 * 2048**3) == 0
+    assert product_cycles(kernel("g0", "g1"), "v5e", 2 * 2048**3) == 131072
+    assert product_cycles(kernel("g0", "g1"), "v6e", 2 * 2048**3) == 32768
+    assert product_cycles(kernel("g0", "g1"), "v4", 2 * 2048**3) == 0
     per_cycle = {"v5e": 820e9 / (197e12 / 131072), "v6e": 1640e9 / (920e12 / 524288), "7x": 3700e9 / (1155e12 / 524288)}
     for target, moved in per_cycle.items():
         assert traffic_cycles(kernel("g0", "g1"), target) == int(4 * 8 * 4096 / moved)
@@ -251,3 +251,4 @@ def test_cores_that_share_the_programs(grid: tuple[int, ...], parallel: str, par
     }
     alone = traffic_cycles(kernel("g0", "g1", grid=grid), "v5p")
     assert traffic_cycles(one, "v5p") == pytest.approx(alone * part, abs=1)
+    assert product_cycles(one, "v5p", 2 * 2048**3) == int(131072 * part)
