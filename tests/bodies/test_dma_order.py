@@ -736,12 +736,8 @@ def test_rows_some_way_apart_meet_exactly_where_sets_of_them_do(copied: tuple[in
         assert f"element ({min(common)}, 0)" in said.reason if common else True
 
 
-@pytest.mark.parametrize(("top", "verdict"), [(4, Verdict.PROVED), (5, Verdict.UNKNOWN)])
-def test_a_quotient_is_known_where_both_ends_of_a_table_have_the_same(top: int, verdict: Verdict) -> None:
-    def body(table: Any, x: Any, o: Any, buf: Any, sem: Any) -> None:
-        _fetch(x, buf, sem, 0, jax.lax.div(table[0], 4)).start()
-        _fetch(x, buf, sem, 0, 0).wait()
-
+def _of_a_table(body: Callable[..., None], *assumed: str) -> Verdict:
+    """What is said of one program with a table of 4 numbers and 32 rows in HBM, under what is assumed of the table."""
     rows = jax.ShapeDtypeStruct((32, 128), jnp.float32)
     spec = pltpu.PrefetchScalarGridSpec(
         num_scalar_prefetch=1,
@@ -752,8 +748,17 @@ def test_a_quotient_is_known_where_both_ends_of_a_table_have_the_same(top: int, 
     )
     call = pl.pallas_call(body, grid_spec=spec, out_shape=rows)
     given = jax.ShapeDtypeStruct((4,), jnp.int32), rows
-    found = lp.kernels(call, *given, properties=["dma_order"], assume=[f"0 <= prefetch0 < {top}"])
-    assert min(f.verdict for f in found.findings) is verdict
+    found = lp.kernels(call, *given, properties=["dma_order"], assume=assumed)
+    return min(f.verdict for f in found.findings)
+
+
+@pytest.mark.parametrize(("top", "verdict"), [(4, Verdict.PROVED), (5, Verdict.UNKNOWN)])
+def test_a_quotient_is_known_where_both_ends_of_a_table_have_the_same(top: int, verdict: Verdict) -> None:
+    def body(table: Any, x: Any, o: Any, buf: Any, sem: Any) -> None:
+        _fetch(x, buf, sem, 0, jax.lax.div(table[0], 4)).start()
+        _fetch(x, buf, sem, 0, 0).wait()
+
+    assert _of_a_table(body, f"0 <= prefetch0 < {top}") is verdict
 
 
 @pytest.mark.parametrize(
@@ -777,15 +782,4 @@ def test_places_that_a_table_holds_once_are_apart_where_their_entries_are(
         for copy in copies:
             copy.wait()
 
-    rows = jax.ShapeDtypeStruct((32, 128), jnp.float32)
-    spec = pltpu.PrefetchScalarGridSpec(
-        num_scalar_prefetch=1,
-        grid=(1,),
-        in_specs=[HBM],
-        out_specs=HBM,
-        scratch_shapes=[pltpu.VMEM((2, 8, 128), jnp.float32), pltpu.SemaphoreType.DMA((2,))],
-    )
-    call = pl.pallas_call(body, grid_spec=spec, out_shape=rows)
-    given = jax.ShapeDtypeStruct((4,), jnp.int32), rows
-    found = lp.kernels(call, *given, properties=["dma_order"], assume=["0 <= prefetch0 < 4", assumed])
-    assert min(f.verdict for f in found.findings) is verdict
+    assert _of_a_table(body, "0 <= prefetch0 < 4", assumed) is verdict

@@ -223,15 +223,9 @@ def loose_body(x: Any, *, rows: int, columns: int) -> Any:
     )(x)
 
 
-def looks_at_shapes(x: Any, *, rows: int, columns: int) -> Any:
-    """A body that asks its references how large they are, which nobody records."""
+def _over_blocks(x: Any, rows: int, columns: int, body: Any) -> Any:
     import jax
     from jax.experimental import pallas as pl
-
-    def body(a: Any, b: Any) -> None:
-        if a.shape == (512, 512):
-            raise ValueError("too large")
-        b[...] = a[...]
 
     block = pl.BlockSpec((rows, columns), lambda i, j: (i, j))
     return pl.pallas_call(
@@ -241,6 +235,17 @@ def looks_at_shapes(x: Any, *, rows: int, columns: int) -> Any:
         out_specs=block,
         out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
     )(x)
+
+
+def looks_at_shapes(x: Any, *, rows: int, columns: int) -> Any:
+    """A body that asks its references how large they are, which nobody records."""
+
+    def body(a: Any, b: Any) -> None:
+        if a.shape == (512, 512):
+            raise ValueError("too large")
+        b[...] = a[...]
+
+    return _over_blocks(x, rows, columns, body)
 
 
 def mapped(x: Any, *, rows: int, columns: int) -> Any:
@@ -268,20 +273,6 @@ def twice(x: Any, *, rows: int, columns: int) -> Any:
     return inner(inner(x[:, :128], rows=rows), rows=columns)
 
 
-def _with_memory(x: Any, rows: int, columns: int, body: Any) -> Any:
-    import jax
-    from jax.experimental import pallas as pl
-
-    block = pl.BlockSpec((rows, columns), lambda i, j: (i, j))
-    return pl.pallas_call(
-        body,
-        grid=(x.shape[0] // rows, x.shape[1] // columns),
-        in_specs=[block],
-        out_specs=block,
-        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
-    )(x)
-
-
 def nested_memory(x: Any, *, rows: int, columns: int) -> Any:
     """A body that allocates one memory within another, both of a block's sizes; of the larger it may be too much."""
     from jax.experimental import pallas as pl
@@ -304,7 +295,7 @@ def nested_memory(x: Any, *, rows: int, columns: int) -> Any:
 
         pl.run_scoped(unused, flat, tall, pltpu.SemaphoreType.DMA)
 
-    return _with_memory(x, rows, columns, body)
+    return _over_blocks(x, rows, columns, body)
 
 
 def memory_in_turn(x: Any, *, rows: int, columns: int) -> Any:
@@ -320,4 +311,4 @@ def memory_in_turn(x: Any, *, rows: int, columns: int) -> Any:
         pl.run_scoped(used, pltpu.VMEM((16 * rows, 128), "float32"))
         pl.run_scoped(used, pltpu.VMEM((8, 64 * columns), "float32"))
 
-    return _with_memory(x, rows, columns, body)
+    return _over_blocks(x, rows, columns, body)
