@@ -38,7 +38,8 @@ Classes = Callable[[str, str], list[Finding]]
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """What a Mosaic kernel is. kernels: each as a mapping, or the reason why it cannot be read.  digest: of its module.
+    """What a Mosaic kernel is. kernels: each as a mapping, or the reason why it cannot be read.  digest: of its module,
+    of the kernel's whole text where that cannot be read: what differs in a byte may be another kernel.
 
     verdicts: of each, (verdict, why), of grid and BlockSpecs.  body: what is not proved of the bodies, alike; None
     where nobody has asked.
@@ -267,7 +268,7 @@ def seen(side: Sequence[Custom]) -> list[tuple[Custom, Inside]]:
         except LayoutError as error:
             read = Read((Unmodelled("kernel", "", error.problem),))
         verdicts = tuple((f.verdict.value, _said(f)) for f in judge.check(custom.source, "", None))
-        made.append(Inside(tuple(map(_mapping, read.kernels)), read.digest, verdicts))
+        made.append(Inside(tuple(map(_mapping, read.kernels)), read.digest or custom.written, verdicts))
     answers = iter(made)
     return [(c, next(answers) if c.inside is None else c.inside) for c in side]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import importlib.util
 import json
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from layoutproof.changes import lock
+from layoutproof.changes.states import File
 from tests.changes.mutants import ALIKE, MEANING, SEEN_NOT_DENIED, mutants, verdict
 from tests.recorded import dump
 
@@ -46,12 +49,31 @@ def test_mutants_that_change_nothing(name: str) -> None:
     assert seen > 3
 
 
-@pytest.mark.skipif(importlib.util.find_spec("jaxlib") is None, reason="reading Mosaic kernels needs the extra [jax]")
+READS = importlib.util.find_spec("jaxlib") is not None
+"""Whether Mosaic kernels are read here, which needs the extra [jax]."""
+
+
 def test_mutants_of_a_kernel() -> None:
-    """A hole or blocks in another place are denied; another body is a warning."""
+    """A hole or blocks in another place are denied; another body is a warning. Where none is read, all are unknown."""
     text = dump("transformer_bf16_v5e")
     words = {operator: verdict(text, new)[0] for operator, new in mutants(text, KERNEL, 1, 11)}
-    assert words == {"kernel_hole": "denied", "kernel_map": "denied", "kernel_body": "warned"}
+    told = {"kernel_hole": "denied", "kernel_map": "denied", "kernel_body": "warned"}
+    assert words == (told if READS else dict.fromkeys(told, "unknown"))
+
+
+def test_a_kernel_that_cannot_be_read_and_differs_by_a_byte_is_unknown() -> None:
+    """Two of them were no change, and so was a hole where JAX is not installed. A lock says it as two texts do."""
+    one, other = (
+        re.sub(r'(?<="body":")[^"]*', base64.b64encode(module).decode(), dump("transformer_bf16_v5e"))
+        for module in (b"no module 1", b"no module 2")
+    )
+    elsewhere = re.sub(r"metadata=\{[^}]*\}", "metadata={}", one)
+    locked = lock.write([File("a.txt", "a.txt", one.encode())], ["a.txt"])
+    old = lock.locked(locked, "layoutproof.lock")["a.txt"]
+    for new, word in ((one, "green"), (elsewhere, "green"), (other, "unknown")):
+        assert verdict(one, new)[0] == word
+        found = lock.drift(old, File("a.txt", "a.txt", new.encode()), "a.txt").findings
+        assert {each.question for each in found} == ({"unknown"} if word == "unknown" else set())
 
 
 def compiled(name: str) -> str:
