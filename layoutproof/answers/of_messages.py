@@ -40,8 +40,8 @@ def why(text: str, *, target: str | None = None) -> Why:
     """Explain a pasted message: which arrays, how large and why, what in the program would avoid it.
 
     Args:
-        text: What was pasted: an out-of-memory report of XLA:TPU, a warning of the SPMD partitioner, an error of a
-            Pallas kernel, a line of HLO or MLIR, a shape.
+        text: What was pasted: an out-of-memory report, a warning of the SPMD partitioner, an error of JAX's about
+            shardings, donation or a Pallas kernel, a line of HLO or MLIR, a shape.
         target: The TPU generation that fixes and default layouts are for; by default v4 and later.
 
     Returns:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from fractions import Fraction
 
 from layoutproof.core.element_types import ELEMENT_BITS
-from layoutproof.core.errors import LayoutError
+from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.hlo.fixes import DEFAULT_TARGET, fix
 from layoutproof.hlo.shapes import read_array
@@ -21,11 +22,19 @@ WORTH = Fraction(5, 4)
 
 
 def array(
-    shape: str, printed: str = "", target: str | None = None, *, made_by: str = "", kind: str = "", count: int = 1
+    shape: str,
+    printed: str = "",
+    target: str | None = None,
+    *,
+    made_by: str = "",
+    kind: str = "",
+    count: int = 1,
+    tiled: bool = True,
 ) -> Array:
     """One array as it is explained.
 
-    shape: as the message writes it.  printed: its size there.  target: the generation that fixes are for.
+    shape: as the message writes it.  printed: its size there.  target: the generation that fixes are for.  tiled:
+    whether an array that prints no tile may have one, as those of TPUs have.
 
     >>> found = array("s32[8388608,8,4]{2,1,0:T(8,128)}", "32.00G")
     >>> found.size, found.agrees, found.padded
@@ -41,7 +50,7 @@ def array(
     if read.layout is None:
         return replace(plain, note=f"its size is not computed: {read.unknown or 'no array'}")
     layout, note = read.layout, ""
-    if not layout.tiles and layout.dims and printed and not printed_as(read.padded, printed):
+    if tiled and not layout.tiles and layout.dims and printed and not printed_as(read.padded, printed):
         guess = _tiled(layout, printed)
         if guess is not None:
             layout, note = guess, f"no tile is printed; with {guess} the size is the printed one"
@@ -51,7 +60,7 @@ def array(
     agrees = None
     if printed:
         agrees = printed_as(read.padded, printed)
-        if not agrees and not layout.tiles:
+        if not agrees and tiled and not layout.tiles:
             # which tile the compiler took is not in the text
             note, agrees = "no tile is printed, and none that the TPU compiler takes gives the printed size", None
     return replace(
@@ -64,6 +73,23 @@ def array(
         fixes=_fixes(layout, target or DEFAULT_TARGET) if read.padded >= WORTH * read.unpadded else (),
         note=note,
     )
+
+
+_NAME = re.compile(r'op_name="([^"]*)"?')
+_WHERE = re.compile(r'source_file="([^"]*)" source_line=(\d+)')
+_COPY = re.compile(r"= (?:\S+ )?copy\((\w+\[[^\]]*\](?:\{[^}]*\})?)")
+
+
+def made_by(operator: str, label: str) -> str:
+    """The operation that makes an array, its name and source line, as the fields `Operator` and `XLA label` have "
+    "them."""
+    name, where = _NAME.search(operator), _WHERE.search(operator)
+    by = [shorten(name[1], 120)] if name else []
+    by += [f"{where[1]}:{where[2]}"] if where else []
+    by += [shorten(label.split(", metadata=")[0], 120)] if label and not name else []
+    if copied := _COPY.search(label):
+        by.append(f"a copy of {copied[1]}: the compiler turns it for the operation that comes next")
+    return "; ".join(by)
 
 
 def _tiled(layout: XlaLayout, printed: str) -> XlaLayout | None:

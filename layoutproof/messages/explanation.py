@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from layoutproof.core.finding import Finding
@@ -88,3 +88,14 @@ def joined(words: Sequence[str]) -> str:
     'a, b and c'
     """
     return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
+
+
+def made_of(parts: Mapping[str, int]) -> str:
+    """What a total is made of, the largest first; parts of nothing are left out.
+
+    >>> made_of({"reserved": 4096, "arguments": 1 << 30, "output": 0})
+    'arguments 1.00G and reserved 4.0K'
+    """
+    return joined(
+        [f"{name} {human(size)}" for name, size in sorted(parts.items(), key=lambda part: -part[1]) if size > 0]
+    )

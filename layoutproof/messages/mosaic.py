@@ -8,68 +8,51 @@ instead. Sources: messages of libtpu 0.0.42.1 and 0.0.52 on v5e (which sizes com
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from math import prod
 
 from layoutproof.core.errors import shorten
 from layoutproof.hardware.tpu_tiles import LANES, SUBLANES
 from layoutproof.messages.explanation import Explanation, joined
-from layoutproof.messages.pasted import Line, search, unwrapped
+from layoutproof.messages.kinds import AFTER, Kind, Told, explained
+from layoutproof.messages.pasted import Line
 
 _TYPE = r"(?:vector|memref)<((?:\d+x)+)(\w+)"
 _CAST = re.compile(rf"\({_TYPE}[^)]*?\) -> {_TYPE}")
 _OPERATION = re.compile(r'"(\w+\.\w+)"\(')
 _LOCATION = re.compile(r'"([^"\s]+\.py)":(\d+)')
-_OTHER = re.compile(r"Mosaic failed to compile TPU kernel: *(\S.*)|The MLIR operation involved")
-"""What begins an error of Mosaic; the line after it names the operation."""
+_OTHER = re.compile(
+    r"Mosaic failed to compile TPU kernel: *\S|The MLIR operation involved|'[a-z]\w*\.[\w.]+' op \S|Not implemented: \S"
+)
+"""What begins an error of Mosaic, or of the passes that it runs; a line after it names the operation."""
+_OPERATION_FOLLOWS = re.compile(r"^The MLIR operation involved")
 _NOT_KNOWN = "this error of Mosaic is not known here; layoutproof kernels --compile asks today's compiler of the kernel"
 _ONLY_THE_OPERATION = "what is wrong stands before the operation: paste the line 'Mosaic failed to compile ..' too"
-_AFTER = 14
-"""Lines after a message in which its operation and location stand."""
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What a message says. cause: one sentence, "" for unknown.  reason: why it is unknown.  fixes: what to do."""
-
-    cause: str
-    fixes: tuple[str, ...] = ()
-    reason: str = ""
 
 
 def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
-    """The errors of kernels in a text, each once.
+    """The errors of kernels in a text, each once; one that is not known here, where none is.
 
     lines: of the text.  target: not looked at.
     """
-    seen = set()
-    other: Explanation | None = None
+    known = tuple(explained("Mosaic", _KINDS, lines, _notes))
+    yield from known or _not_known(lines)
+
+
+def _not_known(lines: Sequence[Line]) -> Iterator[Explanation]:
+    """The first error of Mosaic in a text that no kind explains."""
     for at, line in enumerate(lines):
-        unknown = _OTHER.search(line.text)
-        if unknown is not None and other is None:
-            block = "\n".join(each.text for each in lines[at : at + _AFTER])
-            said = shorten(line.text[unknown.start() :].strip(), 160)
-            why = _ONLY_THE_OPERATION if unknown[1] is None else _NOT_KNOWN
-            other = Explanation("Mosaic", line.number, said, "", why, notes=_notes(block))
-        if not _KNOWN.search(unwrapped(lines, at)):
+        found = _OTHER.search(line.text)
+        if found is None:
             continue
-        for pattern, explain in _KINDS:
-            match = search(pattern, lines, at)
-            if match is None:
-                continue
-            block = "\n".join(each.text for each in lines[at : at + _AFTER])
-            told = explain(match, block)
-            said = shorten(line.text[match.start() :].strip(), 160)
-            key = (said, told)
-            if key not in seen:
-                seen.add(key)
-                yield Explanation(
-                    "Mosaic", line.number, said, told.cause, told.reason, fixes=told.fixes, notes=_notes(block)
-                )
-            break
-    if not seen and other is not None:
-        yield other
+        block = "\n".join(each.text for each in lines[at : at + AFTER])
+        said, why = line.text[found.start() :], _NOT_KNOWN
+        if _OPERATION_FOLLOWS.search(said):
+            # the sentence that says what is wrong stands above the operation, and may have a line of its own
+            above = [each.text.strip() for each in lines[max(0, at - 4) : at] if each.text.strip()]
+            said, why = (above[-1], _NOT_KNOWN) if above else (said, _ONLY_THE_OPERATION)
+        yield Explanation("Mosaic", line.number, shorten(said.strip(), 160), "", why, notes=_notes(block))
+        return
 
 
 def _notes(block: str) -> tuple[str, ...]:
@@ -326,9 +309,49 @@ def _scalar_store(match: re.Match[str], block: str) -> Told:
 
 
 def _unimplemented(match: re.Match[str], block: str) -> Told:
+    where = {"TPU": "TPU kernels", "Triton": "GPU kernels by Triton"}.get(match[1] or "TPU", f"{match[1]} kernels")
     return Told(
-        f"Pallas has no lowering of {match[1]} for TPU kernels in this version of JAX",
-        (f"do {match[1]} outside of the kernel, or write it with operations that are there",),
+        f"Pallas has no lowering of {match[2]} for {where} in this version of JAX",
+        (f"do {match[2]} outside of the kernel, or write it with operations that are there",),
+    )
+
+
+def _scalars_of_smem(match: re.Match[str], block: str) -> Told:
+    return Told(
+        "SMEM holds single numbers: a slice of it is neither loaded nor stored as a whole",
+        (
+            "read one number at a time: ref[i, j] with an integer for each dimension",
+            "or keep what is used as a vector in VMEM: BlockSpec(..) without memory_space=SMEM; a scalar-prefetch "
+            "operand "
+            "is always in SMEM",
+        ),
+    )
+
+
+def _not_partitioned(match: re.Match[str], block: str) -> Told:
+    return Told(
+        "a Pallas call stands in a program that is compiled for several devices, and the partitioner does not know how "
+        "to cut a kernel",
+        (
+            "wrap the call: jax.shard_map(f, mesh=mesh, in_specs=.., out_specs=..); each device then runs it on its "
+            "shard",
+            "in_specs=P() on all operands runs it whole on every device",
+        ),
+    )
+
+
+def _padded_transpose(match: re.Match[str], block: str) -> Told:
+    found = re.search(rf"\({_TYPE}", block)
+    dims = _dims(found[1]) if found else ()
+    odd = [n for n in dims[-2:] if n % LANES]
+    which = f"{_shown(dims)} has {joined([str(n) for n in odd])}" if odd else "one dimension"
+    return Told(
+        f"the compiler of that version turns whole squares of {LANES} x {LANES} only: {which}, no multiple of {LANES}",
+        (
+            f"pad both dimensions to multiples of {LANES} before the transpose"
+            + (f": {_shown([*dims[:-2], *(_next(n, LANES) for n in dims[-2:])])}" if odd else ""),
+            "or use a newer libtpu: 0.0.52 takes f32[128,64] and bf16[100,60] on v5e",
+        ),
     )
 
 
@@ -351,8 +374,7 @@ def _device_kind(match: re.Match[str], block: str) -> Told:
     )
 
 
-Explain = Callable[[re.Match[str], str], Told]
-_KINDS: tuple[tuple[re.Pattern[str], Explain], ...] = (
+_KINDS: tuple[Kind, ...] = (
     (re.compile(r"[Uu]nsupported shape cast"), _shape_cast),
     (re.compile(r"cannot statically prove that index in dimension (\d+) is a multiple of (\d+)"), _alignment),
     (
@@ -381,9 +403,24 @@ _KINDS: tuple[tuple[re.Pattern[str], Explain], ...] = (
     (re.compile(r"failed to legalize operation '([\w.]+)'"), _no_instructions),
     (re.compile(r"'([a-z]\w*\.\w+)' op failed to verify that ([^\n]+)"), _does_not_verify),
     (re.compile(r"Cannot store scalars to VMEM"), _scalar_store),
-    (re.compile(r"Unimplemented primitive in Pallas TPU lowering for \w+: (\w+)"), _unimplemented),
+    (re.compile(r"(?:Cannot swap scalars to VMEM)"), _scalar_store),
+    (
+        re.compile(
+            r"Unimplemented primitive in Pallas (TPU|Triton|Mosaic GPU|SparseCore)?[\w ]{0,20}lowering(?: for "
+            r"[\w.]+)?: "
+            r"([\w\-]+)"
+        ),
+        _unimplemented,
+    ),
+    (
+        re.compile(
+            r"Can only (load|store) scalars (?:from|to|in) SMEM|(?:Get|Swap) only supports (?:loading )?scalars (?:from"
+            r"|in) SMEM"
+        ),
+        _scalars_of_smem,
+    ),
+    (re.compile(r"Mosaic kernels cannot be automatically partitioned"), _not_partitioned),
+    (re.compile(r"Padded transposes unsupported"), _padded_transpose),
     (re.compile(r"Non-trivial layouts unsupported"), _nontrivial),
     (re.compile(r"Unsupported TPU device kind: cpu"), _device_kind),
 )
-_KNOWN = re.compile("|".join(f"(?:{pattern.pattern})" for pattern, _ in _KINDS))
-"""Any of them: most lines of a log are none, and are read once."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from layoutproof.core.errors import shorten
 from layoutproof.hardware.tpu_chips import CHIPS
-from layoutproof.messages.arrays import array
-from layoutproof.messages.explanation import Array, Explanation, human, joined
+from layoutproof.messages.arrays import array, made_by
+from layoutproof.messages.explanation import Array, Explanation, human, joined, made_of
 from layoutproof.messages.pasted import Line, search
 from layoutproof.messages.sizes_text import SIZE, size_of
 
@@ -22,24 +22,31 @@ _STACK = re.compile(r"while allocating on stack for (%?[\w.\-]+)(?: = (.*?))?(?:
 _USED = re.compile(rf"Used {SIZE} of {SIZE} \w+\.?\s+(?:Exceeded \w+ capacity by {SIZE})?")
 _SCOPED = re.compile(rf"Scoped allocation with size {SIZE} and limit {SIZE} exceeded scoped vmem limit by {SIZE}")
 _TOTAL = re.compile(rf"Total (\w+) usage >= {SIZE}")
-_PART = re.compile(rf"\s+(reserved|program|arguments|global|scoped|HLO temp)\s+{SIZE}\b(.*)")
+_PART = re.compile(
+    rf"\s+(reserved|heap allocations|program|arguments|output|global|scoped|overlays|HLO temp)(?: ?\([^()]{{0,60}}\))?"
+    rf"\s+{SIZE}\b"
+)
 _NEEDS = re.compile(rf"Program (\w+) requirement {SIZE}")
 _UNPADDED = re.compile(rf"Unpadded \({SIZE}\) Padded \({SIZE}\)")
 _LOST = re.compile(rf"% fragmentation \({SIZE}\)")
 _ENTRY = re.compile(rf"\s*(\d+)\. Size: {SIZE}\s*$")
 _STARTS = (_TOTAL, _NEEDS, _UNPADDED, _ENTRY)
 _FIELD = re.compile(r"\s*(Operator|Shape|Unpadded size|Extra memory due to padding|XLA label|Allocation type): ?(.*)")
-_NAME = re.compile(r'op_name="([^"]*)"?')
-_WHERE = re.compile(r'source_file="([^"]*)" source_line=(\d+)')
-_COPY = re.compile(r"= (?:\S+ )?copy\((\w+\[[^\]]*\](?:\{[^}]*\})?)")
-_BUFFER = re.compile(
-    rf"Attempting to (allocate|reserve) {SIZE}.{{0,60}}?That was not possible\. There are {SIZE} free", re.DOTALL
-)
+_EXCEEDS = re.compile(r"Allocation \(size=(\d{1,15})\) would exceed memory \(size=(\d{1,15})\)")
+_SPACE = re.compile(r"space=(\w+)")
+_TAG = re.compile(r"tag = '([^']{1,200})'")
 _SHARED = re.compile(r"Shared memory size limit exceeded: requested (\d+), available: (\d+)")
 _OWN = re.compile(r"%?(?:[a-z_]*fusion|reduce|copy|convolution|dot|sort|scatter|gather|transpose)[\w\-]*(?:\.\d+)*$")
 """Names that XLA gives its own operations; a kernel has the name of its function."""
 _SPILL = "register allocator spill slots"
 
+_SPACES = {"hbm": "HBM", "vmem": "VMEM", "smem": "SMEM"}
+_SMEM_STEPS = (
+    "scalar-prefetch operands (tables, lengths, page numbers) and operands with memory_space=SMEM lie there: prefetch "
+    "the "
+    "part that a program needs, or split the call",
+    "or leave the table in HBM (memory_space=pl.ANY) and copy rows of it into a small scratch of SMEM",
+)
 MOST_ARRAYS = 8
 """Shapes of a report that are explained; the largest come first."""
 
@@ -100,12 +107,12 @@ def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
         if report.key not in seen:
             seen.add(report.key)
             yield _explained(report, target)
-    buffers = set()
+    exceeded = set()
     for at, line in enumerate(lines):
-        found = search(_BUFFER, lines, at)
-        if found is not None and found[0] not in buffers:
-            buffers.add(found[0])
-            yield _buffer(line, found)
+        found = search(_EXCEEDS, lines, at)
+        if found is not None and found[0] not in exceeded:
+            exceeded.add(found[0])
+            yield _exceeded(line, int(found[1]), int(found[2]), " ".join(each.text for each in lines[at : at + 4]))
         if match := _SHARED.search(line.text):
             yield _shared_memory(line, int(match[1]), int(match[2]))
 
@@ -156,12 +163,14 @@ def _take(report: _Report, lines: Sequence[Line], at: int) -> None:
 
 
 def _explained(report: _Report, target: str | None) -> Explanation:
-    space = {"hbm": "HBM", "vmem": "VMEM", "smem": "SMEM"}.get(report.space.lower(), report.space or "memory")
+    space = _SPACES.get(report.space.lower(), report.space or "memory")
     arrays, cut = _arrays(report.allocations, target)
     notes = [f"{cut} more shapes are listed"] * bool(cut)
     if space == "HBM" and report.limit > 0 and (chips := _chips_of(report.limit)):
         notes.append(f"{human(report.limit)} is the HBM of {joined(chips)}")
-    cause, fixes = (_vmem if space == "VMEM" else _hbm)(report, arrays)
+    whole = _made_of(report)
+    cause, fixes = {"VMEM": _vmem, "SMEM": _smem}.get(space, _hbm)(report, arrays)
+    notes += [f"of {human(report.used)}: {whole}"] * (report.used > 0 and " and " in whole and whole not in cause)
     if cause:
         return Explanation(f"out of {space}", report.line, report.said, cause, "", arrays, fixes, tuple(notes))
     reason = "no shape of what is listed is in it" if report.allocations else "the message lists no allocation"
@@ -194,16 +203,56 @@ def _hbm(report: _Report, arrays: tuple[Array, ...]) -> tuple[str, tuple[str, ..
         return f"the arguments alone take {human(arguments)}", (*steps, how)
     if 0 < over <= report.lost:
         return f"fragmentation: {human(report.lost)} lie between allocations, {human(over)} are too many", steps
+    whole = _made_of(report)
+    if whole and report.padded > 0 and 2 * (report.padded - report.unpadded) >= max(report.used, report.padded):
+        lost = report.padded - report.unpadded
+        return f"padding: {human(lost)} of {human(report.padded)} temporaries are padding{fits}", steps
     if listed and arrays:
         worst = max(arrays, key=lambda each: each.size * each.count)
         kinds = sorted({each.kind for each in arrays if each.kind})
         what = f"{worst.count} x {worst.shape} take {human(worst.size * worst.count)}"
         more = f"; {share}" if extra else "; none of it is padding" if len(known) == len(arrays) else ""
         way = {"HLO temp": "temporaries: rematerialise, split the batch, or shard the dimension that is largest"}
-        return f"the listed arrays themselves ({joined(kinds) or 'allocations'}): {what}{more}", (
+        said = f"the listed arrays themselves ({joined(kinds) or 'allocations'}): {what}{more}"
+        if whole and report.used > 2 * worst.size * worst.count:
+            # one array of a long list is no cause: what the total is made of comes first
+            said = f"{human(report.used)} are made of {whole}{_padding_of(report)}; of what is listed {what}{more}"
+        return said, (
             *steps, *[way[kind] for kind in kinds if kind in way],
         )  # fmt: skip
     return "", ()
+
+
+def _made_of(report: _Report) -> str:
+    """What the total of a report is made of, the largest first: a program's own parts in place of the program."""
+    own: dict[str, int] = {
+        name: report.parts[name] for name in ("HLO temp", "scoped", "global", "overlays") if name in report.parts
+    }
+    parts = {name: size for name, size in report.parts.items() if name not in own and name != "program"}
+    if "heap allocations" in parts:
+        # arguments and results are allocated on the heap: they are a part of it
+        parts = {name: size for name, size in parts.items() if name not in ("arguments", "output")}
+    program = report.parts.get("program", -1)
+    return made_of({**parts, **(own or ({"program": program} if program > 0 else {}))})
+
+
+def _padding_of(report: _Report) -> str:
+    """The padding of the temporaries as the report prints it."""
+    if report.padded <= 0 or report.padded == report.unpadded:
+        return ""
+    return f" ({human(report.padded - report.unpadded)} of the temporaries are padding)"
+
+
+def _smem(report: _Report, arrays: tuple[Array, ...]) -> tuple[str, tuple[str, ...]]:
+    """The cause and what to do."""
+    if report.used < 0:
+        return "", _SMEM_STEPS
+    who = f" by {report.kernel}" if report.kernel else ""
+    return (
+        f"tables and other scalars{who} take {human(report.used)} of {human(report.limit)}: {human(report.over)} too "
+        f"many",
+        _SMEM_STEPS,
+    )
 
 
 def _vmem(report: _Report, arrays: tuple[Array, ...]) -> tuple[str, tuple[str, ...]]:
@@ -259,36 +308,24 @@ def _arrays(allocations: Iterable[_Allocation], target: str | None) -> tuple[tup
     found = []
     for (shape, printed), same in ordered[:MOST_ARRAYS]:
         fields = same[0].fields
-        name, where = _NAME.search(fields.get("Operator", "")), _WHERE.search(fields.get("Operator", ""))
-        label = fields.get("XLA label", "")
-        by = [shorten(name[1], 120)] if name else []
-        by += [f"{where[1]}:{where[2]}"] if where else []
-        by += [shorten(label.split(", metadata=")[0], 120)] if label and not name else []
-        if copied := _COPY.search(label):
-            by.append(f"a copy of {copied[1]}: the compiler turns it for the operation that comes next")
+        by = made_by(fields.get("Operator", ""), fields.get("XLA label", ""))
         kind = re.sub(r"[^\w ].*", "", fields.get("Allocation type", "")).strip()
-        found.append(array(shape, printed, target, made_by="; ".join(by), kind=kind, count=len(same)))
+        found.append(array(shape, printed, target, made_by=by, kind=kind, count=len(same)))
     return tuple(found), max(0, len(ordered) - MOST_ARRAYS)
 
 
-def _buffer(line: Line, match: re.Match[str]) -> Explanation:
-    """What a running program asked of HBM and did not get."""
-    asked, free = size_of(match[2] + match[3]), size_of(match[4] + match[5])
-    what = "the temporaries of a program that is loaded" if match[1] == "reserve" else "one array"
-    if asked > free:
-        cause = f"while running: {what} takes {human(asked)}, and {human(free)} are free, {human(asked - free)} too few"
-    else:
-        cause = f"while running: {what} takes {human(asked)}, and no piece of the {human(free)} free is as long"
-    return Explanation(
-        "out of HBM",
-        line.number,
-        shorten(line.text.strip(), 160),
-        cause.replace("temporaries of a program that is loaded takes", "temporaries of a program that is loaded take"),
-        fixes=(
-            "what lives takes the rest: donate what a step replaces (donate_argnums), delete what is not used again",
-            "jax.live_arrays() lists what lives; layoutproof compile says what a program takes with its arguments",
-        ),
+def _exceeded(line: Line, asked: int, there: int, block: str) -> Explanation:
+    """One allocation of a kernel that its memory does not hold."""
+    space, tag = _SPACE.search(block), _TAG.search(block)
+    kind = f"out of {_SPACES.get(space[1].lower(), space[1]) if space else 'memory'}"
+    cause = f"{tag[1] if tag else 'one allocation'} takes {human(asked)} ({asked} bytes), and there are {human(there)}"
+    steps = (
+        _SMEM_STEPS
+        if kind == "out of SMEM"
+        else ("halve the largest block; layoutproof kernels lists windows and scratch",)
     )
+    said = shorten(line.text.strip(), 160)
+    return Explanation(kind, line.number, said, f"{cause}: {human(asked - there)} too many", fixes=steps)
 
 
 def _shared_memory(line: Line, asked: int, there: int) -> Explanation:

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.messages import mosaic, out_of_memory, resharding, shapes
-from layoutproof.messages.explanation import Explanation
+from layoutproof.messages import (
+    allocator,
+    buffer_assignment,
+    compiler_checks,
+    donation,
+    mosaic,
+    out_of_memory,
+    resharding,
+    shapes,
+    shardings,
+)
+from layoutproof.messages.explanation import Explanation, human
 from layoutproof.messages.pasted import lines_of
 
 _NAME = re.compile(r"\S{1,200}\.\w{1,6}")
 """How a file may be called."""
 MOST_BYTES = 64 << 20
 """Of a text that is read."""
+
+
+READERS = (out_of_memory, buffer_assignment, allocator, resharding, shardings, donation, mosaic, compiler_checks)
+"""Those of messages; shapes are read where none of them finds one."""
 
 
 def read(text: str, target: str | None = None) -> tuple[Explanation, ...]:
@@ -37,13 +52,27 @@ def read(text: str, target: str | None = None) -> tuple[Explanation, ...]:
     if not text.strip():
         raise LayoutError("nothing is pasted: the text is empty")
     lines = lines_of(text)
-    found = [each for reader in (out_of_memory, resharding, mosaic) for each in reader.read(lines, target)]
+    found = [_agreeing(each) for reader in READERS for each in reader.read(lines, target)]
     found = found or list(shapes.read(lines, target))
     if not found:
         absent = "; there is no file of that name" if _NAME.fullmatch(text.strip()) else ""
         raise LayoutError(
-            "nothing in the text is known: no out-of-memory report, resharding warning, error of Mosaic, line of HLO "
-            f"or MLIR, or shape{absent}",
+            "nothing in the text is known: no out-of-memory report, resharding warning, error of shardings, "
+            "donation or "
+            f"Mosaic, line of HLO or MLIR, or shape{absent}",
             text=text[:200],
         )
     return tuple(sorted(found, key=lambda each: each.line))
+
+
+def _agreeing(one: Explanation) -> Explanation:
+    """An explanation, without its cause where a size in its own text is not the computed one."""
+    wrong = next((each for each in one.arrays if each.agrees is False), None)
+    if wrong is None or not one.cause:
+        return one
+    reason = (
+        f"{wrong.shape} is printed with {wrong.printed} and takes {human(wrong.size)}: what this text is about is not "
+        f"what "
+        "was computed, so no cause is given"
+    )
+    return replace(one, cause="", reason=reason, fixes=())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, shorten
@@ -12,8 +12,9 @@ from layoutproof.hlo import bitcasts, copies
 from layoutproof.hlo.fixes import DEFAULT_TARGET
 from layoutproof.hlo.shapes import read_array
 from layoutproof.messages.arrays import WORTH, array
-from layoutproof.messages.explanation import Array, Explanation, human
+from layoutproof.messages.explanation import Array, Explanation, human, joined
 from layoutproof.messages.pasted import Line
+from layoutproof.messages.sizes_text import SIZE, printed_as
 from layoutproof.registry.defaults import tpu_default
 
 _SHAPE = re.compile(r"\b([a-z]+\d*\w*)\[((?:<=)?\d[\d,<=]*|)\](\{[^}\s]*\})?")
@@ -31,12 +32,33 @@ MOST = 20
 """Shapes of a text that are explained."""
 
 
+_ERROR = re.compile(
+    r"(?i)\b(?:error|exception|failed|failure|cannot|could not|unsupported|not supported|unimplemented|warning"
+    r"|traceback|"
+    r"INTERNAL|INVALID_ARGUMENT|RESOURCE_EXHAUSTED|FAILED_PRECONDITION|out of memory)\b|\b\w+(?:Error|Exception"
+    r"|Warning)\b"
+)
+"""What a line of an error has, and no line of HLO or MLIR."""
+_PRINTED = re.compile(rf"(?<![\w.\[,]){SIZE}(?:\b| bytes)")
+"""A size that a text prints."""
+
+
 def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
     """One explanation for each line that names a shape; each shape once.
+
+    Where a line is an error that no reader knows, its shapes are not its meaning: that is said, and nothing of sizes.
+    Where the text prints sizes beside a shape and none is the computed one, the array is none that is known here.
 
     lines: of the text.  target: the generation whose default layout a bare shape gets, None for v5e.
     """
     seen: set[str] = set()
+    unknown = next((line for line in lines if _ERROR.search(line.text)), None)
+    if unknown is not None and any(_texts(line.text) for line in lines):
+        said = shorten(unknown.text.strip(), 160)
+        reason = "this message is not known here; paste one shape or line of HLO alone to have its size explained"
+        yield Explanation("message", unknown.number, said, "", reason)
+        return
+    printed = {m[1] + (m[2] or "B") for line in lines for m in _PRINTED.finditer(line.text) if m[2] or "bytes" in m[0]}
     for line in lines:
         found = []
         for text in _texts(line.text):
@@ -44,7 +66,7 @@ def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
                 seen.add(text)
                 found.append(_array(text, target))
         if found:
-            yield _explained(line, tuple(found))
+            yield _explained(line, tuple(found), printed)
 
 
 def _texts(line: str) -> list[str]:
@@ -78,11 +100,19 @@ def _array(text: str, target: str | None) -> Array:
     )  # fmt: skip
 
 
-def _explained(line: Line, arrays: tuple[Array, ...]) -> Explanation:
+def _explained(line: Line, arrays: tuple[Array, ...], printed: Set[str]) -> Explanation:
     known = [each for each in arrays if each.size >= 0]
     said = shorten(line.text.strip(), 160)
     if not known:
         return Explanation("shape", line.number, said, "", "no size of it is known", arrays)
+    if printed and not any(printed_as(each.size, size) for each in known for size in printed):
+        plain = next((each for each in known for size in printed if printed_as(each.unpadded, size)), None)
+        if plain is not None:
+            cause = f"{human(plain.unpadded)}, as printed: the elements alone, without a tile of a TPU's"
+            return Explanation("shape", line.number, said, cause)
+        sizes = joined(sorted(printed)[:4])
+        reason = f"{sizes} is printed, and {known[0].shape} takes {human(known[0].size)}: it is another array than this"
+        return Explanation("shape", line.number, said, "", reason)
     worst = max(known, key=lambda each: each.size - each.unpadded)
     if worst.size >= WORTH * max(1, worst.unpadded):
         why = "; ".join(worst.padded) or worst.note

@@ -395,3 +395,99 @@ def test_json_has_what_the_text_has() -> None:
     (message,) = json.loads(done.stdout)["messages"]
     (array,) = message["arrays"]
     assert (array["bytes"], array["unpadded"], array["agrees"]) == (1 << 35, 1 << 30, True)
+
+
+def test_a_report_of_a_gpu_has_no_tiles() -> None:
+    """Its arrays are dense: the printed size is that of the elements, and no advice is about a tile of a TPU's."""
+    report = "        Buffer 1:\n                Size: {}\n                Shape: f32[32,8,2896,2896]\n"
+    right = explained(report.format("8.00GiB"))
+    assert (right.kind, right.arrays[0].agrees, right.arrays[0].unpadded) == ("out of device memory", True, 8588099584)
+    assert "padded" not in str(lp.why(report.format("8.00GiB")))
+    wrong = lp.why(report.format("7.00GiB"))
+    assert (wrong.exit_code, wrong.messages[0].cause) == (1, "")
+    (alone,) = lp.why("Size: 8.00GiB\nShape: f32[32,8,2896,2896]").messages
+    assert alone.cause == "8.00G, as printed: the elements alone, without a tile of a TPU's"
+
+
+def test_a_cause_that_does_not_agree_with_its_text_is_withdrawn() -> None:
+    """A shape beside a size that is neither its padded nor its plain one is another array."""
+    message = explained("Size: 3.00GiB\nShape: f32[32,8,2896,2896]")
+    assert (message.cause, message.arrays, message.fixes) == ("", (), ())
+    assert "3.00G is printed" in message.reason
+    assert explained("Size: 32.0K Shape: f32[1000,5]").cause.startswith("32.0K for 19.5K of elements")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "TypeError: dot_general requires equal contracting dimensions, got (3,) and (4,) for f32[2,3] and f32[4,5]",
+        "INTERNAL: RET_CHECK failure (xla/service/spmd/spmd_partitioner.cc:1234) hlo->has_sharding() %x = f32[4]{0} p(0)",
+        "ValueError: Incompatible shapes for broadcasting: bf16[8,100] and bf16[8,128]",
+        "error: failed to legalize: tensor<8x100xf32>",
+    ],
+)
+def test_shapes_of_an_error_are_not_its_cause(text: str) -> None:
+    """An error that is not known is unknown: no word of padding, which is not what it is about."""
+    answer = lp.why(text)
+    assert answer.exit_code == 3
+    assert "padding" not in str(answer)
+    assert "padded" not in str(answer)
+
+
+def test_what_a_total_is_made_of_is_named_largest_first() -> None:
+    """One array of 1 GiB is no cause of 97.92 GiB; arguments count, and arrays on the heap count once."""
+    report = """Ran out of memory in memory space hbm. Used 97.92G of 7.48G hbm. Exceeded hbm capacity by 90.44G.
+
+Total hbm usage >= 99.65G:
+    reserved        530.00M
+    program          97.92G
+    arguments        1.20G
+
+Program hbm requirement 97.92G:
+    HLO temp         97.92G (89.3% utilization: Unpadded (87.45G) Padded (97.92G), 0.0% fragmentation (4.0K))
+
+  Largest program allocations in hbm:
+
+  1. Size: 1.00G
+     Shape: f32[256,1024,1024]{2,1,0:T(8,128)}
+     Unpadded size: 1.00G
+     Allocation type: HLO temp
+"""
+    cause = explained(report).cause
+    assert cause.startswith("97.92G are made of HLO temp 97.92G, arguments 1.20G and reserved 530.00M (10.47G of the ")
+    assert "1 x f32[256,1024,1024]{2,1,0:T(8,128)} take 1.00G" in cause
+    heap = "    heap allocations (without fragmentation)   6.08G\n    output   5.06G (71.6% utilization)\n"
+    (note,) = explained(f"Total hbm usage >= 10.94G:\n    reserved 529.00M\n{heap}    program 4.34G\n").notes
+    assert note == "of 10.94G: heap allocations 6.08G, program 4.34G and reserved 529.00M"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "Attempting to reserve 6.14G at the bottom of memory.",
+            "a program that is loaded take 6.14G, and less is free",
+        ),
+        ("Could not allocate 10485760 bytes in memory 0x0x0_HBM0", "an array of 10.00M (10485760 bytes)"),
+        (
+            "Failed to allocate request for 32.00MiB (33554432B) on device ordinal 0",
+            "32.00M does not fit into what is free",
+        ),
+        (
+            "failed to allocate 378.60M (396990720 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY",
+            "one request of 378.60M",
+        ),
+    ],
+)
+def test_a_request_that_failed_is_read_without_its_second_sentence(text: str, said: str) -> None:
+    message = explained(text)
+    assert said in message.cause
+    assert lp.why(text).exit_code == 0
+    assert explained(f"{text}\n{text}").notes == ("it is printed 2 times",)
+
+
+def test_the_sentence_above_an_operation_is_found_where_it_has_its_own_line() -> None:
+    operation = '\nThe MLIR operation involved:\n  %1 = "vector.new"(%0) : (vector<8x128xf32>) -> vector<8x128xf32>'
+    message = explained(f"INTERNAL: Mosaic failed to compile TPU kernel:\nsomething new{operation}")
+    assert (message.said, message.cause) == ("something new", "")
+    assert "paste" not in message.reason

@@ -32,8 +32,9 @@ _STYLES = (
 def command(given: str, target: str | None, as_json: bool) -> int:
     """Explain a message: the text itself, a file with a log, or - for standard input.
 
-    Reads XLA:TPU's out-of-memory reports, the partitioner's warnings of full rematerialization, errors of Pallas
-    kernels (shape casts, alignment, block shapes, layouts), lines of HLO and MLIR, bare shapes. Sizes are computed
+    Reads out-of-memory reports of TPUs and GPUs, the partitioner's warnings of full rematerialization, JAX's errors of
+    shardings and donation, errors of Pallas kernels (shape casts, alignment, block shapes, layouts), lines of HLO and
+    MLIR, bare shapes. Sizes are computed
     anew and compared with the printed ones; each fix is computed, too.
 
     Exit codes: 0 every cause is known, 1 a printed size is not the computed one, 2 nothing is known of the text, 3 a

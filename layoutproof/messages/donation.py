@@ -1,0 +1,85 @@
+"""What JAX says of donated and deleted arrays.
+
+Sources: messages of jax 0.10.2 and 0.12.0.1 (`tests/messages/test_jax_says.py` asks the installed JAX for them), and of
+XLA's PjRt clients; a donated argument gives its memory to one output of its shape and type.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from layoutproof.messages.explanation import Explanation, joined
+from layoutproof.messages.kinds import Kind, Told, explained
+from layoutproof.messages.pasted import Line
+
+_ARRAY = re.compile(r"(?:ShapedArray\()?\b([a-z]+\d*\w*\[[\d,]*\])")
+
+
+def _unusable(match: re.Match[str], block: str) -> Told:
+    arrays = list(dict.fromkeys(_ARRAY.findall(match[1])))
+    shown = joined(arrays[:4]) + f" and {len(arrays) - 4} more" * (len(arrays) > 4)
+    if "not implemented for" in block.lower():
+        return Told(
+            "the backend that runs takes no donation: the arrays are copied, the numbers are right",
+            ("nothing, where the program runs on TPUs or GPUs later",),
+        )
+    return Told(
+        f"no output is left whose shape and type are those of {shown or 'what was donated'}: the memory is not used "
+        "again, and the arrays are deleted all the same",
+        (
+            "donate (donate_argnums) only what an output replaces: of the same shape, type and sharding",
+            "an output in another type (float32 for bfloat16) or a slice of it takes no donation: return it as it came",
+            "layoutproof compile says how many bytes of arguments a program's outputs reuse",
+        ),
+    )
+
+
+def _deleted(match: re.Match[str], block: str) -> Told:
+    found = re.search(r"with shape=([\w\[\],]+)", block)
+    which = f"{found[1]} is" if found else "an array is"
+    return Told(
+        f"{which} used after its memory was given away: donated to a jitted call (donate_argnums), or deleted",
+        (
+            "use what the call returned in its place: state = step(state), never the old state again",
+            "or do not donate it; or keep jnp.copy(x) before the call",
+        ),
+    )
+
+
+def _twice(match: re.Match[str], block: str) -> Told:
+    return Told(
+        f"one array is donated twice by one call (arguments {match[2]} and {match[1]} are the same): it has one memory "
+        f"to give",
+        (
+            "pass two arrays: jnp.copy of one of them; two leaves of a state that were made as one array are the usual "
+            "case",
+            "or donate one of the two only",
+        ),
+    )
+
+
+_KINDS: tuple[Kind, ...] = (
+    (re.compile(r"[Ss]ome donated buffers were not usable:? ?(.*)"), _unusable),
+    (
+        re.compile(
+            r"Attempt to donate the same buffer twice in Execute\(\).{0,40}?argument (\d+).{0,60}?first use: (\d+)"
+        ),
+        _twice,
+    ),
+    (
+        re.compile(
+            r"(?:Array|Buffer|buffer) has been deleted(?: or donated)?|(?:Array|Bundle) (?:is )?deleted or donated"
+            r"|Array has already been deleted|called on deleted or donated buffer"
+        ),
+        _deleted,
+    ),
+)
+
+
+def read(lines: Sequence[Line], target: str | None) -> Iterator[Explanation]:
+    """The messages about donation in a text, each once.
+
+    lines: of the text.  target: not looked at.
+    """
+    yield from explained("donation", _KINDS, lines)
