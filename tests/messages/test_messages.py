@@ -421,7 +421,7 @@ def test_a_cause_that_does_not_agree_with_its_text_is_withdrawn() -> None:
     "text",
     [
         "TypeError: dot_general requires equal contracting dimensions, got (3,) and (4,) for f32[2,3] and f32[4,5]",
-        "INTERNAL: RET_CHECK failure (xla/service/spmd/spmd_partitioner.cc:1234) hlo->has_sharding() %x = f32[4]{0} p(0)",
+        "INTERNAL: RET_CHECK failure (xla/service/spmd/spmd.cc:1234) hlo->has_sharding() %x = f32[4]{0} p(0)",
         "ValueError: Incompatible shapes for broadcasting: bf16[8,100] and bf16[8,128]",
         "error: failed to legalize: tensor<8x100xf32>",
     ],
