@@ -75,8 +75,10 @@ def compare(old: File | None, new: File | None, relpath: str, by_cause: bool = F
         path = (new or old).path  # type: ignore[union-attr]
         if old is None or new is None:
             return placed([*broken, gone_or_new(old is None, after.name or before.name)], relpath, path)
-        if before.errors and not after.errors:
-            broken.append(unknown("dump", f"the old dump is broken: {before.errors[0]}"))
+        broken += [replace(_mistake(error), subject="old dump", file=old.path) for error in before.errors]
+        if not (before.name and after.name):
+            # nothing of one could be read, which says nothing about what is new or gone
+            return placed(broken, relpath, path)
         found = changes(before, after)
         return placed([*broken, *(under_causes(found, after) if by_cause else found)], relpath, path)
 

@@ -121,6 +121,9 @@ def compare(old: Spec | None, new: Spec | None, relpath: str) -> Changes:
     """What changed in one file, in its order; None where a state lacks the file."""
     before, after = old or Spec(relpath), new or Spec(relpath)
     found = [_mistake(error) for error in after.errors]
+    if before is not after:
+        # what a broken file stated is not known, so that nothing tells what of it is gone
+        found += [replace(_mistake(error), subject="old spec file", file=before.file) for error in before.errors]
     gone: list[Loose] = []
     fresh: list[Loose] = []
     if after.errors and not (after.layouts or after.claims or after.traced or after.programs):

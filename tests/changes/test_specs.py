@@ -128,9 +128,11 @@ def test_a_mistake_in_the_new_file_is_an_error_with_its_line() -> None:
     assert [f.question for f in found(OLD, "layouts: [")] == ["error"]
 
 
-def test_mistakes_that_are_mended_do_not_fail() -> None:
-    """The old file could not be read: what is there now is added."""
-    assert {f.question for f in found("layouts: [", OLD)} == {"added"}
+def test_mistakes_that_are_mended_hide_what_was_stated() -> None:
+    """The old file could not be read: what is there now is added, and what of it is gone nobody can tell."""
+    changes = found("layouts: [", OLD)
+    assert {f.question for f in changes} == {"added", "error"}
+    assert [(f.subject, f.file, f.line) for f in changes if f.bad_input] == [("old spec file", "a.yaml", 3)]
     assert ("added", "layout scores") in kinds(OLD.replace("f32[3,5]{1,0:T(2,2)}", "f32[3,5"), OLD)
 
 

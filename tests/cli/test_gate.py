@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import tomllib
 from pathlib import Path
@@ -78,6 +79,32 @@ def test_exit_codes(new: str, rules: str, code: int, last: str, run: Any) -> Non
     found, out, err = run("old", "new")
     assert found == code, out + err
     assert last in (out.splitlines() or [""])[-1]
+
+
+HLO = "HloModule a, entry_computation_layout={(f32[4]{0})->f32[4]{0}}\n\nENTRY %m (x: f32[4]) -> f32[4] {\n"
+HLO += "  ROOT %x = f32[4]{0} parameter(0)\n}\n"
+UNREAD = {
+    "a YAML error": ("s.yaml", OLD, OLD.replace("layouts:", "layouts: ["), "3:"),
+    "a layout that does not parse": ("s.yaml", OLD, OLD.replace("{1,0:T(4,128)}", "{1,0:T(4"), "4:6"),
+    "a claim that is none": ("s.yaml", OLD, OLD.replace("injective", "injectve"), "6:5"),
+    "no text": ("a.txt", HLO, "\0\1\2 nothing that is known", "1"),
+    "a broken line": ("a.txt", HLO, HLO.replace("f32[4]{0} p", "f32[4]{0 p"), "4"),
+}
+
+
+@pytest.mark.parametrize("case", UNREAD)
+def test_an_old_state_that_cannot_be_read_is_an_error_as_a_new_one_is(case: str, run: Any) -> None:
+    """With its place: what it stated is not known, so what of it is gone is not. The old state was green."""
+    name, right, wrong, place = UNREAD[case]
+    write(f"right/{name}", right)
+    write(f"wrong/{name}", wrong)
+    code, out, _ = run(f"wrong/{name}", f"right/{name}")
+    assert code == 2, out
+    assert re.search(rf"^error .*   wrong/{name}:{place}", out, re.MULTILINE), out
+    assert re.search(rf"^error .*   wrong/{name}:{place}", run(f"right/{name}", f"wrong/{name}")[1], re.MULTILINE)
+    if case != "a broken line":  # a dump that is the same, to the byte, is not read
+        assert run(f"wrong/{name}", f"wrong/{name}")[0] == 2
+    assert run(f"right/{name}", f"right/{name}")[0] == 0
 
 
 def test_against_a_revision_without_touching_the_work_tree(repository: Any) -> None:
