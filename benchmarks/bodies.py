@@ -1,4 +1,4 @@
-"""`python benchmarks/bodies.py [--random N] [--seed S] [--interpret N] [--python PATH] [--lint N]`: random kernels.
+"""`python benchmarks/bodies.py [--random N] [--seed S] [--interpret N] [--lint N] [--forms N]`: random kernels.
 
 Kernels of `tests/bodies/truth` (grids, blocks, loops, masks, copies, tables: right or wrong by chance) are traced by
 JAX and judged. What is true of them is found by running their description on NumPy arrays, element by element, for the
@@ -8,6 +8,9 @@ contents of small tables and the ways to give programs to cores. A verdict is wr
 Prints every disagreement with the kernel, counts of verdicts, and the reasons of what is unknown. A kernel that takes
 more than `--seconds` of CPU is left out, and counted. `--out` adds one line of JSON per kernel to a file; a kernel that
 the file has is not looked at again, so that a run that was stopped goes on.
+`--forms N` judges as many kernels in all their forms: traced, as their own dump has them where JAX lowers them, and
+each of the two under a random `vmap` (`tests/bodies/forms.py`). No question is proved of one form and refuted of
+another; what is unknown in one form alone is counted.
 `--interpret N` runs as many kernels from the same seed in `pltpu.InterpretParams`: memory that starts as NaN, copies
 on wait, memory that starts as 0 with eager copies, races detected, in child processes of `--python` (this one; give it
 once per version of JAX). A child that does nothing but wait is ended at once, one that takes `--limit` seconds of CPU
@@ -104,6 +107,33 @@ def judged(first: int, many: int, seconds: float, out: Path | None) -> int:
     return wrong
 
 
+def in_forms(first: int, many: int) -> int:
+    """Judges kernels in all their forms; how many questions are proved of one and refuted of another."""
+    from tests.bodies.forms import every_form
+    from tests.bodies.truth.compare import call_of
+    from tests.bodies.truth.generate import kernel
+
+    asked: Counter[str] = Counter()
+    left: Counter[tuple[str, str]] = Counter()
+    contradictions, start = 0, time.perf_counter()
+    for begin in range(first, first + many, BATCH):
+        made = {str(seed): kernel(seed) for seed in range(begin, min(begin + BATCH, first + many))}
+        calls = {name: call_of(one) for name, one in made.items()}
+        for found in every_form(calls, {name: len(one.tables) for name, one in made.items()}):
+            asked.update(form for form, *_ in found.compared())
+            left.update(found.open())
+            for text in found.contradictions():
+                contradictions += 1
+                print(f"contradiction: seed {text}", flush=True)
+    for (form, question), count in sorted(left.items()):
+        print(f"{count:6} unknown in one form alone: {question}, {form}")
+    for form, count in asked.items():
+        print(f"{count:6} questions compared: {form}")
+    took = time.perf_counter() - start
+    print(f"{many} kernels from seed {first} in their forms: {contradictions} contradictions; {took:.0f} s")
+    return contradictions
+
+
 BATCH = 50
 """Kernels of one child: what JAX keeps of each stays small."""
 
@@ -180,6 +210,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the first one")
     parser.add_argument("--out", type=Path, metavar="FILE", help="one line of JSON per kernel, to go on from")
     parser.add_argument("--seconds", type=float, default=60, metavar="T", help="of CPU for one kernel at most")
+    parser.add_argument("--forms", type=int, default=0, metavar="N", help="kernels to judge in all their forms")
     parser.add_argument("--interpret", type=int, default=0, metavar="N", help="kernels to run in the interpreter")
     parser.add_argument("--python", action="append", default=[], metavar="PATH", help="whose JAX interprets")
     parser.add_argument("--lint", type=int, default=0, metavar="N", help="kernels to show to the compiler's linter")
@@ -188,8 +219,10 @@ def main() -> int:
     )
     given = parser.parse_args()
     wrong = 0
-    if given.random or not (given.interpret or given.lint):
+    if given.random or not (given.interpret or given.lint or given.forms):
         wrong += judged(given.seed, given.random or 200, given.seconds, given.out)
+    if given.forms:
+        wrong += in_forms(given.seed, given.forms)
     if given.interpret:
         for python in given.python or [sys.executable]:
             wrong += interpreted(python, given.seed, given.interpret, given.limit, given.out)

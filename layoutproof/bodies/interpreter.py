@@ -150,6 +150,7 @@ class Interpreter:
         self.kernel = kernel
         self.grid = kernel.grid
         self.names = kernel.grid_names
+        self.counted = kernel.counted
         self.constant = constant
         self.whole = whole
         self.effects: list[Effect] = []

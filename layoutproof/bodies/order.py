@@ -35,6 +35,13 @@ def start_of(operand: Operand, k: int) -> Term:
     return index if not block.low else Term("-", index, Term("int", block.low))
 
 
+def in_array(operand: Operand, index: Index) -> Index:
+    """Where an element of what a program sees of an operand lies in its array. index: without squeezed dimensions."""
+    rest = iter(index)
+    starts = [(start_of(operand, k), block.kind == "squeezed") for k, block in enumerate(operand.block)]
+    return tuple(start if single else _plus(start, next(rest)) for start, single in starts)
+
+
 def outside(operand: Operand, k: int, entry: Term) -> Term:
     """The condition that an entry of the window in dimension k of the array is padding; FALSE where none ever is.
 

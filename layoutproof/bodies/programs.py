@@ -1,4 +1,9 @@
-"""Which program runs: its ids, and what is said of a number."""
+"""Which program runs: its ids, and what is said of a number.
+
+JAX counts the axes of `program_id` and `num_programs` without the dimensions that `vmap` puts in front of the grid
+(jax/_src/pallas/mosaic/lowering.py `user_grid_indices`, hlo_interpreter.py, 0.10.2 and 0.12.0.1): a batched kernel is
+the same kernel.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +16,16 @@ from layoutproof.core.term import Term, size_term
 
 def _program_id(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     axis = int(equation.params["axis"])
-    if axis >= len(on.names):
+    if axis >= len(on.counted):
         raise UnsupportedOp("program_id of a grid that is not the kernel's own")
-    return [number(Term("name", on.names[axis]), equation.outvars[0].aval.dtype)]
+    return [number(Term("name", on.names[on.counted[axis]]), equation.outvars[0].aval.dtype)]
 
 
 def _num_programs(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     axis = int(equation.params["axis"])
-    if axis >= len(on.grid):
+    if axis >= len(on.counted):
         raise UnsupportedOp("num_programs of a grid that is not the kernel's own")
-    return [number(size_term(on.grid[axis]), equation.outvars[0].aval.dtype)]
+    return [number(size_term(on.grid[on.counted[axis]]), equation.outvars[0].aval.dtype)]
 
 
 def _axis_index(on: Any, equation: Any, operands: list[Any]) -> list[Any]:

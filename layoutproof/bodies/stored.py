@@ -52,9 +52,12 @@ class Visit:
 
 
 def visit_of(kernel: Kernel, operand: Operand, reference: Reference) -> Visit:
-    """The visits of an output: of one block, or of the whole array where the body moves it by manual DMA."""
+    """The visits of an output: of one block, or of the whole array where the body moves it by manual DMA.
+
+    Of an array that the body moves, a batch has a block for each index of the batch, whatever a target says of it.
+    """
     element = Space(tuple(f"element{k}" for k in range(len(reference.dims))), reference.dims)
-    if not operand.windowed:
+    if not operand.windowed and not any(term.names() for term in operand.terms()):
         return Visit(element)
     used = tuple(name for name in kernel.grid_names if any(name in term.names() for term in operand.terms()))
     by_tables = bool(reads(operand.terms()))

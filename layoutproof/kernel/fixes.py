@@ -30,7 +30,7 @@ def out_of_bounds(kernel: Kernel, operand: Operand, dimension: int) -> str:
         return f"the index goes down to {low}: start at 0, or clamp it with jnp.maximum(.., 0)"
     if block.kind == "blocked" and term.op == "name":
         k = kernel.grid_names.index(term.args[0])
-        have = f"grid dimension {k} has {kernel.grid[k]} programs and the array {count} blocks"
+        have = f"{kernel.dimension(k)} has {kernel.grid[k]} programs and the array {count} blocks"
         return f"{have}: use pl.cdiv({extent}, {block.size})"
     return f"clamp it with jnp.minimum(.., {count - 1})" if block.kind == "blocked" else ""
 
@@ -44,16 +44,14 @@ def uncovered(kernel: Kernel, operand: Operand, dimension: int) -> str:
     if type(extent) is not int:
         floors = kernel.grid[k] == extent // block.size
         cdiv = f"use pl.cdiv({extent}, {block.size}), and mask the last block"
-        return f"grid dimension {k} floor-divides {extent} by {block.size}: {cdiv}" if floors else ""
+        return f"{kernel.dimension(k)} floor-divides {extent} by {block.size}: {cdiv}" if floors else ""
     programs, count = kernel.grid[k], ceil_div(extent, block.size)
     if type(programs) is not int or programs >= count:
         return ""
     if programs == extent // block.size:
-        said = (
-            f"grid dimension {k} floor-divides {extent} by {block.size}: use pl.cdiv({extent}, {block.size}) = {count}"
-        )
-        return f"{said}, and mask the last block"
-    return f"grid dimension {k} has {programs} programs for {count} blocks"
+        said = f"use pl.cdiv({extent}, {block.size}) = {count}, and mask the last block"
+        return f"{kernel.dimension(k)} floor-divides {extent} by {block.size}: {said}"
+    return f"{kernel.dimension(k)} has {programs} programs for {count} blocks"
 
 
 def _values(kernel: Kernel, term: Term) -> tuple[int, int, int] | None:

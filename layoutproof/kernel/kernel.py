@@ -211,7 +211,8 @@ class Kernel:
     """One Pallas call, or one `emit_pipeline` inside of it.
 
     grid: programs per dimension, outermost first; a size symbol where it is known at run time only.
-    semantics: one of SEMANTICS per grid dimension.  vmapped: grid dimensions that `vmap` added (always parallel).
+    semantics: one of SEMANTICS per grid dimension.  vmapped: grid dimensions that `vmap` added: always parallel, and
+    not counted by the body (`counted`).
     aliases: (position among the inputs, position among the outputs) that share a buffer; a table's is negative.
     tables: scalar-prefetch operands.  scratch: other memory.  vmem_limit: bytes the call asks for, None = the default.
     scalars: of inputs that are tables, those of which something is assumed, as tables of the same names.
@@ -268,6 +269,15 @@ class Kernel:
     def manual_dma(self) -> tuple[Operand, ...]:
         """The operands whose data the body itself moves: no block says what a program reads or writes of them."""
         return tuple(o for o in self.operands if not (o.windowed or o.pipelined or o.memory == "semaphore"))
+
+    @property
+    def counted(self) -> tuple[int, ...]:
+        """The grid's dimensions that `program_id` and `num_programs` count, in order: all but those that vmap added."""
+        return tuple(k for k in range(len(self.grid)) if k not in self.vmapped)
+
+    def dimension(self, k: int) -> str:
+        """A dimension of the grid in words, with the number that the kernel's author knows it by."""
+        return "the grid dimension that vmap added" if k in self.vmapped else f"grid dimension {self.counted.index(k)}"
 
     def table(self, name: str) -> Table:
         """The scalar-prefetch operand of this name. KeyError where there is none."""

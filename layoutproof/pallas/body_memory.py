@@ -126,10 +126,11 @@ def source_of(origin: Origin, body: Body) -> str:
 
 
 def program_ids(kernel: Kernel, term: Term) -> str:
-    """A term as the body writes it: `pl.program_id(0)` for the grid's names."""
+    """A term as the body writes it: `pl.program_id(0)` for the grid's names, without the ones that vmap added."""
     from layoutproof.bodies.terms import renaming, replaced
 
-    ids: Mapping[str, Any] = {n: Term("name", f"pl.program_id({k})") for k, n in enumerate(kernel.grid_names)}
+    own = [kernel.grid_names[k] for k in kernel.counted]
+    ids: Mapping[str, Any] = {n: Term("name", f"pl.program_id({k})") for k, n in enumerate(own)}
     return str(replaced(term, renaming(ids)))
 
 

@@ -123,7 +123,7 @@ def _tail(
     kernel: Kernel, body: Body, operand: Operand, visit: Visit, loads: tuple[Store, ...], d: int, first: int, step: int
 ) -> Obligation:
     """An error: the remainder of a dimension is read by no program, and all that is before it is."""
-    extent = operand.dims[d]
+    extent = visit.element.extents[d]
     entry, start = visit.index[d], Term("int", first)
     behind, before = Term("<=", start, entry), Term("<", entry, start)
 

@@ -9,7 +9,8 @@ import pytest
 
 pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
 
-from tests.bodies.truth.compare import Compared, compared
+from tests.bodies.forms import every_form
+from tests.bodies.truth.compare import Compared, call_of, compared
 from tests.bodies.truth.description import shown
 from tests.bodies.truth.generate import kernel
 from tests.bodies.truth.literal import QUESTIONS, truth
@@ -36,6 +37,27 @@ def test_no_verdict_on_a_random_kernel_is_wrong(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(1, 11))
 def test_no_verdict_on_many_random_kernels_is_wrong(seed: int) -> None:
     assert _wrong(seed * 1000, 50) == []
+
+
+def _contradictions(first: int, many: int) -> list[str]:
+    calls, tables = {}, {}
+    for seed in range(first, first + many):
+        made = kernel(seed)
+        calls[str(seed)] = call_of(made)
+        tables[str(seed)] = len(made.tables)
+    return [said for one in every_form(calls, tables) for said in one.contradictions()]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_no_form_of_a_random_kernel_contradicts_another(seed: int) -> None:
+    """Traced, dumped, and each of them under a random vmap."""
+    assert _contradictions(seed * EACH, EACH) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_no_form_of_many_random_kernels_contradicts_another(seed: int) -> None:
+    assert _contradictions(seed * 1000, 50) == []
 
 
 WRONG = {

@@ -42,23 +42,28 @@ def kernel_of(
     live: for each output, whether somebody uses its value.  given: what the call is given, as its equation has it.
     """
     mapping = params["grid_mapping"]
+    vmapped = tuple(int(k) for k in getattr(mapping, "vmapped_dims", ()) or ())
+    counted = [k for k in range(len(mapping.grid)) if k not in vmapped]
     name = str(params.get("name") or getattr(params.get("metadata"), "name", "") or body_name(params["jaxpr"]))
     names = tuple(f"g{k}" for k in range(len(mapping.grid)))
-    grid = tuple(n if type(n) is int else symbol(f"grid{k}") for k, n in enumerate(mapping.grid))
+    extents = {k: f"grid{counted.index(k)}" if k in counted else f"vmap{k}" for k in range(len(mapping.grid))}
+    runtime = tuple(extents[k] for k, n in enumerate(mapping.grid) if type(n) is not int)
+    grid = tuple(n if type(n) is int else symbol(extents[k]) for k, n in enumerate(mapping.grid))
     tables = []
     avals = list(mapping.index_map_avals)[len(grid) :]
     for k, aval in enumerate(avals[: mapping.num_index_operands]):
         tables.append(table_of(f"prefetch{k}", aval))
     arguments: list[Any] = [Term("name", n) for n in names] + [Reference(t.name) for t in tables]
     blocks = list(mapping.block_mappings)
+    # of a batched call the index maps take the batch's index too, and count their axes without it
+    own_grid, own_names = [grid[k] for k in counted], [names[k] for k in counted]
     operands = []
     for k, block in enumerate(blocks):
         role = "in" if k < mapping.num_inputs else "out"
         position = k - mapping.num_inputs
         used = role == "in" or position >= len(live) or live[position]
-        operands.append(_operand(block, role, k if role == "in" else position, arguments, grid, names, used))
+        operands.append(_operand(block, role, k if role == "in" else position, arguments, own_grid, own_names, used))
     semantics = tuple(_word(w) for w in getattr(params.get("compiler_params"), "dimension_semantics", None) or ())
-    vmapped = tuple(int(k) for k in getattr(mapping, "vmapped_dims", ()) or ())
     if vmapped and semantics and len(semantics) == len(grid) - len(vmapped):
         rest = iter(semantics)
         semantics = tuple("parallel" if k in vmapped else next(rest) for k in range(len(grid)))
@@ -82,7 +87,7 @@ def kernel_of(
         scoped=scoped_in(opened(params["jaxpr"])[0]),
         vmem_limit=getattr(params.get("compiler_params"), "vmem_limit_bytes", None),
         platform=platform or _platform(params.get("compiler_params")),
-        runtime=tuple(f"grid{k}" for k, n in enumerate(mapping.grid) if type(n) is not int),
+        runtime=runtime,
         accesses=tuple(sorted({many for many, _ in accesses})),
         touched=touched_in(opened(params["jaxpr"])[0]),
         source=source,

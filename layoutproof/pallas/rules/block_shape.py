@@ -19,7 +19,7 @@ Limits: Shapes of blocks only; the body may use them in ways that the compiler r
 
 from __future__ import annotations
 
-from layoutproof.kernel.kernel import Kernel, KernelTarget
+from layoutproof.kernel.kernel import Kernel, KernelTarget, Operand
 from layoutproof.kernel.obligation import Obligation, by_rule, for_each_operand
 
 TARGET = True
@@ -27,7 +27,20 @@ TARGET = True
 
 def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
     """One per operand."""
-    return for_each_operand(
-        kernel.operands,
-        lambda o: [Obligation(o.name, by_rule(target.refuses_block(o, kernel.grid, kernel.pipeline)), source=o.source)],
-    )
+
+    def of(operand: Operand) -> list[Obligation]:
+        refused = target.refuses_block(operand, kernel.grid, kernel.pipeline)
+        return [Obligation(operand.name, by_rule(refused, _fix(kernel, operand)), source=operand.source)]
+
+    return for_each_operand(kernel.operands, of)
+
+
+def _fix(kernel: Kernel, operand: Operand) -> str:
+    """What to do where vmap has made the block what it is; "" where the author wrote it."""
+    names = {kernel.grid_names[k] for k in kernel.vmapped}
+    added = [d for d, term in enumerate(operand.index) if term.op == "name" and term.args[0] in names]
+    if added and not operand.windowed:
+        return "vmap gave it the block: batch outside of the call, with jax.lax.map"
+    if added and added[-1] >= len(operand.dims) - 2:
+        return f"vmap put its dimension at {added[-1]}: batch along the first one, with in_axes=0"
+    return ""

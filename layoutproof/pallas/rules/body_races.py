@@ -28,6 +28,7 @@ from typing import Any
 from layoutproof.bodies.claims import Asked, Beside, asked, beside, not_modelled
 from layoutproof.bodies.effects import Access, Body, Copy, Loop, Reference, Signal, View, Wait, places
 from layoutproof.bodies.memory_state import States
+from layoutproof.bodies.order import in_array
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.terms import every, names_in, renaming, replaced
 from layoutproof.bodies.touched import Touch, any_element, same_place, touches
@@ -113,19 +114,22 @@ def _pair(kernel: Kernel, pair: Beside, name: str, a: Touch, b: Touch, parallel:
     what = f"whether two programs meet in {name}"
     try:
         one, two = any_element(a.view, "at"), any_element(b.view, "there")
-        place = tuple(map(pair.other, two.place))
+        # of a batch each program sees its own part of the array
+        at_place, there = (
+            in_array(kernel.operands[t.view.reference.position], e.place) for t, e in ((a, one), (b, two))
+        )
         condition = [
             _differ(kernel, pair, parallel),
             *a.spot.path,
             *map(pair.other, b.spot.path),
             one.condition,
             pair.other(two.condition),
-            same_place(one.place, place),
+            same_place(at_place, tuple(map(pair.other, there))),
         ]
         elements = {**one.names, **{f"{k}_2": extent for k, extent in two.names.items()}}
 
         def explain(at: Point, on: Numbers, value: Callable[[Term], Any]) -> str:
-            element = tuple(value(entry) for entry in one.place)
+            element = tuple(value(entry) for entry in at_place)
             both = "" if a.effect is b.effect else f" ({b.does} it at {b.spot.source.rpartition(':')[2] or '?'})"
             who = f"programs {at['first']} and {at['second']} may run at the same time"
             did = "both write" if a.writes and b.writes else "one writes and one reads"
@@ -138,7 +142,7 @@ def _pair(kernel: Kernel, pair: Beside, name: str, a: Touch, b: Touch, parallel:
             (*a.spot.loops, *pair.loops(b.spot.loops)),
             elements,
             explain,
-            one.place,
+            at_place,
             pair.programs,
         )
     except Undecided as lost:
@@ -149,8 +153,9 @@ def _pair(kernel: Kernel, pair: Beside, name: str, a: Touch, b: Touch, parallel:
 def _with_fix(kernel: Kernel, found: Asked) -> Asked:
     def fix(at: Point, on: Numbers) -> str:
         k = next(d for d in kernel.parallel() if at["first"][d] != at["second"][d])
-        more = ', or make it "arbitrary"' if kernel.platform == "tpu" else ""
-        return f"let grid dimension {k} choose elements of its own{more}"
+        way = ', or make it "arbitrary"' if kernel.platform == "tpu" else ""
+        more = ", or batch outside of the call" if k in kernel.vmapped else way
+        return f"let {kernel.dimension(k)} choose elements of its own{more}"
 
     return replace(found, claim=replace(found.claim, fix=fix))
 

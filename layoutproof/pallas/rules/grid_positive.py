@@ -30,18 +30,18 @@ FIX = "use pl.cdiv instead of //"
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     """One, about the whole grid."""
-    broken = [_said(k, n) for k, n in enumerate(kernel.grid) if type(n) is int and n < 1]
+    broken = [_said(kernel, k, n) for k, n in enumerate(kernel.grid) if type(n) is int and n < 1]
     doubtful = [(k, n) for k, n in enumerate(kernel.grid) if type(n) is not int and not surely_less(0, n)]
     claim: Claim | Settled = by_rule("; ".join(broken), FIX)
     if doubtful and not broken:
         parts: tuple[Formula, ...] = tuple(SizeCondition(Term("<", size_term(n), Term("int", 1))) for _, n in doubtful)
 
         def explain(at: Point, on: Numbers) -> str:
-            return "; ".join(_said(k, on.size(n)) for k, n in doubtful if on.size(n) < 1)
+            return "; ".join(_said(kernel, k, on.size(n)) for k, n in doubtful if on.size(n) < 1)
 
         claim = Claim({}, parts[0] if len(parts) == 1 else Or(parts), explain, fix=lambda at, on: FIX)
     return (Obligation("grid", claim, reads=False),)
 
 
-def _said(k: int, extent: int) -> str:
-    return f"grid dimension {k} has {extent} programs"
+def _said(kernel: Kernel, k: int, extent: int) -> str:
+    return f"{kernel.dimension(k)} has {extent} programs"

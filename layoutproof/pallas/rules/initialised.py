@@ -332,9 +332,9 @@ def _fix(kernel: Kernel, reference: Reference, aliased: bool) -> str:
     axes: list[int] = []
     if operand is not None:
         used = {name for term in operand.index for name in term.names()}
-        axes = [k for k, name in enumerate(kernel.grid_names) if name not in used]
+        axes = [axis for axis, k in enumerate(kernel.counted) if kernel.grid_names[k] not in used]
     elif reference.role == "scratch":
-        axes = [k for k in range(len(kernel.grid)) if k not in kernel.parallel()][-1:]
+        axes = [axis for axis, k in enumerate(kernel.counted) if k not in kernel.parallel()][-1:]
     if not axes:
         return f"store to {reference.name} before it is read"
     first = " & ".join(f"(pl.program_id({k}) == 0)" if len(axes) > 1 else f"pl.program_id({k}) == 0" for k in axes)

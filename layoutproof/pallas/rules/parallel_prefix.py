@@ -34,9 +34,10 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     # one program alone is in every order
     sequential = [k for k in range(len(kernel.grid)) if k not in parallel and kernel.grid[k] != 1]
     late = [k for k in parallel if sequential and k > sequential[0] and kernel.grid[k] != 1]
-    late_parallel = (
-        f"grid dimension {late[0]} is parallel and comes after the sequential dimension {sequential[0]}" if late else ""
-    )
+    late_parallel = ""
+    if late:
+        before = kernel.dimension(sequential[0]).removeprefix("grid ")
+        late_parallel = f"{kernel.dimension(late[0])} is parallel and comes after the sequential {before}"
     return (Obligation("grid", by_rule(late_parallel, "reorder the grid: parallel dimensions first")),)
 
 

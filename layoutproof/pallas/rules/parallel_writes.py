@@ -73,7 +73,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     def fix(at: Point, on: Numbers) -> str:
         k = next(d for d, a, b in zip(dims, at["first"], at["second"], strict=True) if a != b)
         who = "vmap made it parallel: batch outside of the call" if k in kernel.vmapped else 'make it "arbitrary"'
-        return f"grid dimension {k} does not choose the block of {operand.name}; {who}, or let it choose a block"
+        return f"{kernel.dimension(k)} does not choose the block of {operand.name}; {who}, or let it choose a block"
 
     severity = "error" if operand.live else "info"
     claim = Claim(points, And(parts), explain, fix=fix)

@@ -85,7 +85,9 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
         idle = [k for k in range(max(moving, default=0)) if k not in moving and kernel.grid[k] != 1]
         if not idle:
             return ""
-        return f"grid dimension {idle[0]} does not choose the block of {operand.name}: make it the innermost dimension"
+        return (
+            f"{kernel.dimension(idle[0])} does not choose the block of {operand.name}: make it the innermost dimension"
+        )
 
     claim = Claim(points, And(parts), explain, fix=fix, implied_by=leading_claim(kernel, operand))
     severity = "error" if operand.live else "info"

@@ -12,6 +12,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
+from tests.bodies.forms import Call
 from tests.bodies.truth.description import Description
 from tests.bodies.truth.generate import kernel
 from tests.bodies.truth.literal import QUESTIONS, truth
@@ -60,14 +61,20 @@ class Compared:
         return asdict(self)
 
 
+def call_of(made: Description) -> Call:
+    """The kernel as a function, its arguments, and what is known of its tables."""
+    assume = tuple(f"{t.low} <= prefetch{k} <= {t.high}" for k, t in enumerate(made.tables))
+    return Call(function(made), tuple(shapes(made)), assume)
+
+
 def said(made: Description) -> tuple[dict[str, str], dict[str, str]]:
     """The verdicts on a kernel that the real front end traced, and the reasons of what is not proved."""
-    assume = [f"{t.low} <= prefetch{k} <= {t.high}" for k, t in enumerate(made.tables)]
-    calls = kernels_of(function(made), shapes(made), assume=assume)
-    (call,) = [k for k in calls if isinstance(k, Kernel) and k.pipeline == "pallas_call"]
+    call = call_of(made)
+    calls = kernels_of(call.function, call.arguments, assume=call.assume)
+    (found_kernel,) = [k for k in calls if isinstance(k, Kernel) and k.pipeline == "pallas_call"]
     verdicts, reasons = {}, {}
     for name in QUESTIONS:
-        found = [f for f in judge(call, names=[name]) if f.severity == "error"]
+        found = [f for f in judge(found_kernel, names=[name]) if f.severity == "error"]
         verdict = min((f.verdict for f in found), default=None)
         verdicts[name] = NOTHING if verdict is None else verdict.value
         if verdict is not None and verdict is not Verdict.PROVED:
