@@ -18,6 +18,7 @@ from layoutproof.pallas import report
 from layoutproof.pallas.accepted import accepted, read_baseline
 from layoutproof.pallas.findings import Judged, exit_code, judged
 from layoutproof.pallas.judge import GRID, conditions_on, foreign, judge, kernel_target, meant_for, sizes_of
+from layoutproof.pallas.overruled import overruled
 from layoutproof.pallas.records import read_records
 from layoutproof.pallas.replay import replays
 from layoutproof.registry.catalogue import kernel_property
@@ -94,7 +95,8 @@ def kernels(
         baseline: A file that `layoutproof kernels --write-baseline` wrote: the unknowns in it are accepted.
         trace: Whether code that a spec file names may be imported.
         where: Conditions on sizes of the running program, e.g. ["grid1 <= 7"]; each is for the calls that have them.
-        replay: Whether each TPU kernel is also run in JAX's interpreter, in a child process; that decides no verdict.
+        replay: Whether each TPU kernel is also run in JAX's interpreter, in a child process: what it shows against a
+            proof leaves that unknown, and is an error `conflict`.
         compile: Whether the TPU compiler is asked of each kernel, ahead of time, in a child process: whether it takes
             it, and what of VMEM, spills, relayouts and cycles it makes of it: `calls[..].compiled`.
         **kwargs: Arguments of the function by name, as `args`.
@@ -189,7 +191,7 @@ def replayed(
     place = function if callable(function) else str(function)
     chip = "" if target is None else kernel_target(target).name
     runs = replays(place, args, kwargs, chip, [(call.call, call.findings) for call in answer.calls])
-    return Kernels(tuple(replace(call, replay=run) for call, run in zip(answer.calls, runs, strict=True)))
+    return Kernels(tuple(overruled(replace(call, replay=run)) for call, run in zip(answer.calls, runs, strict=True)))
 
 
 def judged_all(

@@ -416,10 +416,11 @@ class _KernelFinding(FindingEntry):
 class _Sign(_Part):
     kind: Literal["nan", "differs", "race", "raised", "hang", "semaphore"]
     text: str
+    known: str = Field(description="why it is against no proof, e.g. a fault of the interpreter; empty = it may be")
 
 
 class _Replay(_Part):
-    """What came of running a kernel in JAX's interpreter; it decides no verdict."""
+    """What came of running a kernel in JAX's interpreter; a finding `conflict` says what it shows against a proof."""
 
     signs: list[_Sign] = Field(description="what the run showed")
     problem: str = Field(description="why it was not run, or not to its end; empty where it was")

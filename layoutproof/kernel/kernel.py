@@ -225,6 +225,7 @@ class Kernel:
     source: file:line of the call.
     plain: whether nothing in the call says what platform it is for; it is then judged for the one that is asked about.
     body_reader: reads the body, once, when it is asked about; None where there is none to read.
+    unread: why nobody reads the body that it has, "" where it is read, and of a call that is stated without one.
     relations: what is assumed of several tables, or of several entries, together.
     """
 
@@ -249,6 +250,7 @@ class Kernel:
     body_reader: Callable[[], Any] | None = field(default=None, repr=False)
     scalars: tuple[Table, ...] = ()
     relations: tuple[Relation, ...] = ()
+    unread: str = ""
 
     @property
     def body(self) -> Any:

@@ -62,10 +62,15 @@ def baseline_text(calls: Iterable[Judged]) -> str:
     entries = {
         fingerprint(call, finding): f"{call.call.name} {finding.question} {finding.subject}: {finding.reason}"
         for call in calls
-        for finding in (*call.findings, *filter(None, [call.whole()]))
+        for finding in (*call.findings, *_whole(call))
         if finding.verdict is Verdict.UNKNOWN and finding.severity == "error" and finding.asked
     }
     return json.dumps({"version": 2, "accepted": entries}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _whole(call: Judged) -> tuple[Finding, ...]:
+    whole = call.whole()
+    return () if whole is None else (whole,)
 
 
 def read_baseline(path: Path) -> dict[str, str]:

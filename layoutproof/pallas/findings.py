@@ -1,11 +1,11 @@
 """One Pallas call with everything that was found out about it, and what all that means together.
 
 A call is refuted when something of severity `error` is, and unknown when it could not be modelled, when nothing was
-asked of it, when a target was given that knows nothing of its platform, or when something that would be an error is
-unknown. What can at worst be a warning or an info, refuted or unknown, is said and counted as that, and decides
-nothing; where nothing else was asked, and it is unknown, so is the call. What only the compiler could settle
-(`vmem_total`) is such an info: shown, and counted as not asked, never as proved. The line of a finding, the counts and
-the exit code all go by `word`.
+asked of it, when a target was given that knows nothing of its platform, when its body was asked about and not read, or
+when something that would be an error is unknown. What can at worst be a warning or an info, refuted or unknown, is said
+and counted as that, and decides nothing; where nothing else was asked, and it is unknown, so is the call. What only the
+compiler could settle (`vmem_total`) is such an info: shown, and counted as not asked, never as proved. The line of a
+finding, the counts and the exit code all go by `word`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ from layoutproof.pallas.judge import (
     judge,
     kernel_target,
     meant_for,
+    premise,
     scope,
     unasked,
+    unread,
     with_parts,
 )
 from layoutproof.pallas.replay import Replay
@@ -40,9 +42,10 @@ class Judged:
     target, compiler: as the target spells them, "" where none was given.  foreign: why the target says nothing of
     this call, "" where it does.  asked: the properties that were asked for, () = all.
     only: "grid" where the body was not asked.  accepted: why a call that is unknown as a whole is accepted, "" = it is
-    not.  replay: what came of running it, None where nobody asked for that; it decides nothing.
+    not.  replay: what came of running it, None where nobody asked for that; `overruled` says what it decides.
     where: the condition on its sizes under which it was judged, "" = none.
     compiled: what the compiler makes of it, for each target that was asked; findings say what that decides.
+    premise: what was taken to hold although nobody said it, "" = nothing.
     """
 
     call: Kernel | Unmodelled
@@ -56,11 +59,15 @@ class Judged:
     replay: Replay | None = None
     where: str = ""
     compiled: tuple[Compiled, ...] = ()
+    premise: str = ""
 
     @property
     def scope(self) -> str:
-        """What the verdict speaks of, in words; "" where the call could not be modelled."""
-        return "" if isinstance(self.call, Unmodelled) else scope(self.asked, self.verdict, self.of_body(), self.only)
+        """What the verdict speaks of, and what it takes to hold, in words; "" where the call could not be modelled."""
+        if isinstance(self.call, Unmodelled):
+            return ""
+        said = scope(self.asked, self.verdict, self.of_body(), self.only)
+        return "; ".join(filter(None, (said, self.premise)))
 
     @property
     def manual_dma(self) -> tuple[str, ...]:
@@ -86,7 +93,12 @@ class Judged:
             return _open(self.call, self.call.reason)
         if self.foreign or not self.findings:
             return _open(self.call, self.foreign or "there is nothing in it to ask about")
-        return None
+        return _open(self.call, self.unread) if self.unread else None
+
+    @property
+    def unread(self) -> str:
+        """Why the body was not read, and how to ask less; "" where it was, and where nobody asked about it."""
+        return "" if isinstance(self.call, Unmodelled) or self.asked or self.only else unread(self.call)
 
     def decisive(self) -> tuple[Finding, ...]:
         """The findings that decide the verdict, and the exit code, by the rule above."""
@@ -153,7 +165,8 @@ def judged(
     for name in names or ():
         if all(finding.question != name for finding in found):
             found += (replace(unasked(name, call), subject=call.name),)
-    return Judged(call, found, shown, version, why, tuple(names or ()), only, where=where or "")
+    taken = premise(call, found, only=only, where=where, effort=effort) if chip is None and asked is None else ""
+    return Judged(call, found, shown, version, why, tuple(names or ()), only, where=where or "", premise=taken)
 
 
 def count(calls: Iterable[Judged], what: str) -> int:

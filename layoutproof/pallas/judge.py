@@ -47,6 +47,10 @@ MANY = 100
 """What a property asks of a kernel at most within one such budget; it has two where it asks more."""
 PIPELINE = "emit_pipeline"
 """What moves the windows of a pipeline in a body; of its own body, those properties are asked that say `PIPELINES`."""
+IN_ORDER = "its programs are taken to run in order, as on a TPU (no target is given, and a GPU runs them at once)"
+"""The premise of what is proved of a call that says no platform, and is not so of programs that run at once."""
+AT_ONCE = ("parallel_writes", "alias_hazard", "initialised", "body_races")
+"""What programs that run at once may spoil."""
 LAST = frozenset({"inputs_read"})
 """Asked after the others: what is not read has mostly the cause of something that is not written, which says more."""
 
@@ -74,7 +78,7 @@ def judge(
     kernel = meant_for(kernel, chip)
     if only == GRID:
         # what is not asked about is not read either
-        kernel = replace(kernel, body_reader=None)
+        kernel = replace(kernel, body_reader=None, unread="")
     symbols = sizes_of(kernel)
     condition = None if where is None else where_term(where, symbols)
     nothing = "" if where is None else unsatisfied(where, effort)
@@ -279,7 +283,35 @@ def meant_for(kernel: Kernel, chip: KernelTarget | None) -> Kernel:
     if chip is None or not kernel.plain or kernel.platform == chip.platform:
         return kernel
     # what was read of its body was read as a TPU runs it
-    return replace(kernel, platform=chip.platform, body_reader=None)
+    unread = f"it was read as a TPU runs it; bodies of kernels for {chip.platform} are not read"
+    return replace(kernel, platform=chip.platform, body_reader=None, unread=unread if kernel.body_reader else "")
+
+
+def unread(kernel: Kernel) -> str:
+    """Why nothing is told of a body that a call has, and how to ask less; "" where it is read, or there is none.
+
+    >>> unread(Kernel("k", (4,), ("g0",), (), platform="triton", unread="bodies of kernels for triton are not read"))
+    'what the body does: bodies of kernels for triton are not read; --only grid asks less'
+    """
+    less = f"--only {GRID} asks less"
+    return f"what the body does: {kernel.unread}; {less}" if kernel.unread else ""
+
+
+def premise(kernel: Kernel, findings: Sequence[Finding], **how: Any) -> str:
+    """What is taken of a call that is judged without a target, in words: that its programs run in order.
+
+    "" where the call itself says that it is for a TPU, where nothing is proved, and where what was proved also holds of
+    programs that run at once, as on a GPU: then nothing rests on it. how: as for `judge`.
+    """
+    held = {f.question for f in findings if f.verdict is Verdict.PROVED and f.severity == "error"}
+    if not kernel.plain or all(extent == 1 for extent in kernel.grid) or not held:
+        return ""
+    at_once = replace(kernel, semantics=("parallel",) * len(kernel.grid))
+    # a question that has nothing to ask of programs that run in order may have of others
+    asked = [name for name in AT_ONCE if name in held or name not in {f.question for f in findings}]
+    asked = [name for name in asked if not about_body(name) or not (how.get("only") or kernel.body_reader is None)]
+    told = judge(at_once, names=asked, **how)
+    return IN_ORDER if any(f.severity == "error" and f.verdict is not Verdict.PROVED for f in told) else ""
 
 
 def foreign(kernel: Kernel, chip: KernelTarget) -> str:

@@ -1,10 +1,11 @@
 """What a kernel does when it is run: in JAX's interpreter of TPU kernels (`pltpu.InterpretParams`), in a child process.
 
-A run is no proof, and what it shows or does not show changes no verdict: it sees one set of arguments, on a CPU, and
-has blind spots of its own (`BLIND`). Memory starts as NaN, copies happen when they are waited for, races are looked
-for; what comes to an end is run once more on zeros with copies that happen at once. Where the two differ, something was
-used that nobody wrote, or that was still on its way. Arguments are small numbers made from the shapes; tables hold what
-is assumed of them. The child ends by itself, or is ended: a wait for too much hangs for ever.
+A run is no proof: it sees one set of arguments, on a CPU, and has blind spots of its own (`BLIND`). What it shows of a
+refuted question stands beside it; what it shows against a proof is a conflict (`overruled`). Memory starts as NaN,
+copies happen when they are waited for, races are looked for; what comes to an end is run once more on zeros with copies
+that happen at once. Where the two differ, something was used that nobody wrote, or that was still on its way. Arguments
+are small numbers made from the shapes; tables hold what is assumed of them. The child ends by itself, or is ended: a
+wait for too much hangs for ever.
 """
 
 from __future__ import annotations
@@ -75,10 +76,18 @@ BLIND: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """One thing that a run showed. kind: nan, differs, race, raised, hang or semaphore.  text: in words."""
+    """One thing that a run showed. kind: nan, differs, race, raised, hang or semaphore.  text: in words.
+
+    output: of which it speaks, "" = none.  known: why it is against no proof, "" = it may be.
+    """
 
     kind: str
     text: str
+    output: str = ""
+    known: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.text} ({self.known})" if self.known else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +107,7 @@ class Replay:
         held = ", ".join(f"{name} = {shorten(str(list(row)), 40)}" for name, row in (self.tables or {}).items())
         if self.problem:
             return f"no: {self.problem}"
-        said = "; ".join(sign.text for sign in self.signs) or "it ended, and showed nothing"
+        said = "; ".join(map(str, self.signs)) or "it ended, and showed nothing"
         return visible(f"{said}{f' (with {held})' if held else ''}, in InterpretParams of jax {self.jax}")
 
     def of(self, finding: Finding) -> str:
@@ -114,7 +123,7 @@ class Replay:
     def as_dict(self) -> dict[str, Any]:
         """The same for programs."""
         return {
-            "signs": [{"kind": sign.kind, "text": sign.text} for sign in self.signs],
+            "signs": [{"kind": sign.kind, "text": sign.text, "known": sign.known} for sign in self.signs],
             "problem": self.problem,
             "jax": self.jax,
             "tables": {name: list(row) for name, row in (self.tables or {}).items()},
@@ -216,7 +225,8 @@ def _not_run(call: Kernel | Unmodelled) -> str:
 
 
 def _read(value: Any) -> Replay:
-    signs = tuple(Sign(str(sign["kind"]), str(sign["text"])) for sign in value["signs"])
+    named = ("kind", "text", "output", "known")
+    signs = tuple(Sign(*(str(sign.get(name, "")) for name in named)) for sign in value["signs"])
     tables = {str(name): tuple(map(int, row)) for name, row in value["tables"].items()}
     return Replay(signs, str(value["problem"]), str(value["jax"]), tables)
 

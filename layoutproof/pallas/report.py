@@ -18,6 +18,7 @@ from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.kernel.scalar_memory import every_table
 from layoutproof.pallas.findings import Judged, count, exit_code, without_proved
 from layoutproof.pallas.judge import BODY, advice
+from layoutproof.pallas.overruled import CONFLICT
 
 
 def text(calls: Sequence[Judged], everything: bool = False) -> str:
@@ -66,6 +67,8 @@ def one(call: Judged, everything: bool = False, elsewhere: Collection[str] = ())
         lines.append(f"  target   {call.target}, {call.compiler}")
     else:
         lines.append("  target   none given; what hardware demands is not asked")
+    if call.premise:
+        lines.append(f"  premise  {call.premise}")
     given = _options("; ".join(assumptions(kernel)), call.where)
     if given:
         lines.append(f"  given    {given}")
@@ -82,6 +85,9 @@ def one(call: Judged, everything: bool = False, elsewhere: Collection[str] = ())
         lines.append(f"  unknown  what the hardware demands: {call.foreign}")
     elif not call.findings:
         lines.append("  unknown  there is nothing in it to ask about")
+    elif call.unread:
+        lines.append(f"  unknown  {call.unread}")
+        lines += [f"  {ACCEPTED} {call.accepted}"] if call.accepted else []
     needed = advised(call)
     if needed and needed not in elsewhere:
         lines.append(f"  assume   {needed}")
@@ -105,7 +111,8 @@ def finding_text(finding: Finding, kernel: Kernel, said: str, run: str = "") -> 
 
 
 def _run(call: Judged, finding: Finding) -> str:
-    return call.replay.of(finding) if call.replay is not None else ""
+    # a conflict says itself what the run showed
+    return call.replay.of(finding) if call.replay is not None and finding.question != CONFLICT else ""
 
 
 def summary(calls: Sequence[Judged]) -> str:
@@ -184,7 +191,7 @@ def _call_json(call: Judged) -> dict[str, Any]:
     return {
         "subject": kernel.name,
         "verdict": call.verdict.value,
-        "reason": call.foreign if isinstance(kernel, Kernel) else kernel.reason,
+        "reason": (call.foreign or call.unread) if isinstance(kernel, Kernel) else kernel.reason,
         "scope": call.scope,
         "accepted": call.accepted,
         "file": file,

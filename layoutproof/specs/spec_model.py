@@ -238,6 +238,7 @@ class KernelCheck(PropertyCheck):
     kernel: Layout = Field(examples=["mm"])
     target: str | None = _TARGET
     compiler: str | None = _COMPILER
+    only: Literal["", "grid"] = Field("", description="grid asks nothing of the bodies.", examples=["grid"])
 
 
 class LocateCheck(CheckModel):

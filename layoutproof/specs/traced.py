@@ -13,7 +13,18 @@ from layoutproof.core.errors import LayoutError, Unsupported, listed, shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel, Unmodelled
-from layoutproof.pallas.judge import about_body, advice, judge, kernel_of, scope, summary
+from layoutproof.pallas.judge import (
+    about_body,
+    advice,
+    judge,
+    kernel_of,
+    kernel_target,
+    meant_for,
+    premise,
+    scope,
+    summary,
+    unread,
+)
 from layoutproof.pallas.judge import answer as one_answer
 from layoutproof.registry.catalogue import is_of_kernels, kernel_properties, options_of
 from layoutproof.specs.positions import Node, read_file
@@ -139,6 +150,9 @@ def _of_call(kind: str, call: Kernel | Unmodelled, options: Mapping[str, Any]) -
         return Finding(kind, call.name, why, verdict=Verdict.UNKNOWN)
     if kind != ALL:
         return one_answer(kind, call, **options)
+    only = str(options.get("only", ""))
+    if options.get("target"):
+        call = meant_for(call, kernel_target(options["target"], options.get("compiler")))
     findings = judge(call, **options)
     if not findings:
         return Finding(kind, str(call), "there is nothing in it to ask about", verdict=Verdict.UNKNOWN)
@@ -147,15 +161,18 @@ def _of_call(kind: str, call: Kernel | Unmodelled, options: Mapping[str, Any]) -
     asked = len(dict.fromkeys(f.question for f in findings if f.asked))
     if worst.verdict is Verdict.PROVED:
         figures: dict[str, object] = {"properties": asked}
+        if not only and unread(call):
+            return Finding(kind, str(call), unread(call), verdict=Verdict.UNKNOWN, figures=figures)
+        taken = "" if options.get("target") else premise(call, findings, **options)
+        said = "; ".join(filter(None, (scope(None, body=_of_body(findings), only=only), taken)))
         held: dict[str, Any] = {"verdict": Verdict.PROVED, "decided_by": worst.decided_by, "figures": figures}
-        return Finding(kind, str(call), scope=scope(None, body=_of_body(findings)), **held)
+        return Finding(kind, str(call), scope=said, **held)
     needed, sizes = advice(findings)
     both = [f"{key} {text!r}" for key, text in (("assume", needed), ("where", sizes)) if text]
     settled = f"; to settle all: {listed(both)}" if ";" in needed or len(both) > 1 else ""
     reason, more = f"{worst.question}: {worst.reason}{settled}", {**worst.figures, "properties": asked}
-    return replace(
-        worst, question=kind, reason=reason, figures=more, scope=scope(None, worst.verdict, _of_body(findings))
-    )
+    said = scope(None, worst.verdict, _of_body(findings), only)
+    return replace(worst, question=kind, reason=reason, figures=more, scope=said)
 
 
 def _of_body(findings: Sequence[Finding]) -> tuple[str, ...]:

@@ -87,6 +87,36 @@ def piped(x, view=False, again=False, inside=False):
             pltpu.sync_copy(x_hbm.at[pl.ds(0, 8)], rows)
 
     return call(kernel, x, [STILL], STILL, [pltpu.VMEM((8, 128), x.dtype)])
+
+
+def plain(x):
+    return call(copy, x, [ROWS])
+
+
+def for_a_gpu(x):
+    from jax.experimental.pallas import triton
+
+    params = triton.CompilerParams()
+    shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    return pl.pallas_call(copy, grid=(8,), in_specs=[ROWS], out_specs=ROWS, out_shape=shape, compiler_params=params)(x)
+
+
+def total(x, how=None):
+    """The sum of eight blocks: right where programs run in order, and nothing says that they do."""
+
+    def kernel(x_ref, o_ref):
+        @pl.when(pl.program_id(0) == 0)
+        def _():
+            o_ref[...] = jnp.zeros_like(o_ref)
+
+        o_ref[...] += x_ref[...]
+
+    first = pl.BlockSpec((8, 128), lambda i: (0, 0))
+    params = None if how is None else pltpu.CompilerParams(dimension_semantics=(how,))
+    return pl.pallas_call(
+        kernel, grid=(8,), in_specs=[ROWS], out_specs=first, out_shape=jax.ShapeDtypeStruct((8, 128), x.dtype),
+        compiler_params=params,
+    )(x)
 '''
 
 
@@ -190,9 +220,64 @@ def test_a_single_property_does_not_hide_what_is_moved_by_hand(run: Any) -> None
     assert run(*arguments, "--property", "block_shape", "--target", "v5e")[0] == 0
 
 
+ON_TRITON = "what the body does: it was read as a TPU runs it; bodies of kernels for triton are not read; --only grid"
+OF_TRITON = "what the body does: bodies of kernels for triton are not read; --only grid asks less"
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "said"), [("plain", ("--target", "triton"), ON_TRITON), ("for_a_gpu", (), OF_TRITON)]
+)
+def test_a_body_that_was_not_read_is_unknown(run: Any, name: str, target: tuple[str, ...], said: str) -> None:
+    """Grid and blocks hold, and nobody has read the body: 3, as text and as JSON; who asks less is told less, and 0."""
+    arguments = (f"hands:{name}", "--arg", "f32[64,128]", *target)
+    code, out, _ = run(*arguments)
+    assert (code, f"  unknown  {said}" in out) == (3, True)
+    assert out.splitlines()[-1] == "1 Pallas call: 0 proved, 0 refuted, 1 unknown"
+    (found,) = json.loads(run(*arguments, "--json")[1])["kernels"]
+    assert (found["verdict"], found["reason"].startswith(said)) == ("unknown", True)
+    code, out, _ = run(*arguments, "--only", "grid")
+    assert (code, "body not asked (--only grid)" in out) == (0, True)
+    assert run(*arguments, "--property", "blocks_in_bounds")[0] == 0
+    assert run(*arguments, "--property", "body_in_bounds")[0] == 3
+    run(*arguments, "--write-baseline", "known.json")
+    code, out, _ = run(*arguments, "--baseline", "known.json")
+    assert (code, "0 unknown, 1 accepted" in out) == (0, True)
+
+
+def test_a_record_of_a_body_that_was_not_read_is_unknown(run: Any) -> None:
+    """As the call that was traced."""
+    run("hands:for_a_gpu", "--arg", "f32[64,128]", "--record", "calls.jsonl")
+    code, out, _ = run("calls.jsonl")
+    assert (code, OF_TRITON in out) == (3, True)
+
+
+IN_ORDER = "its programs are taken to run in order, as on a TPU (no target is given, and a GPU runs them at once)"
+
+
+def test_that_programs_run_in_order_is_a_premise(run: Any) -> None:
+    """It is named where a proof rests on it and nothing says for what the call is: a GPU runs them at once."""
+    for more in ((), ("--only", "grid")):
+        code, out, _ = run("hands:total", "--arg", "f32[64,128]", *more)
+        assert code == 0
+        assert f"  premise  {IN_ORDER}" in out
+        assert out.splitlines()[-1].endswith(f"; {IN_ORDER}")
+        found = json.loads(run("hands:total", "--arg", "f32[64,128]", *more, "--json")[1])
+        assert found["scope"].endswith(f"; {IN_ORDER}")
+    for more in (("--target", "v5e"), ("--kwarg", "how='arbitrary'")):
+        code, out, _ = run("hands:total", "--arg", "f32[64,128]", *more)
+        assert (code, "premise" in out, IN_ORDER in out) == (0, False, False)
+    assert run("hands:total", "--arg", "f32[64,128]", "--target", "triton")[0] == 3
+    assert run("hands:total", "--arg", "f32[64,128]", "--kwarg", "how='parallel'")[0] == 1
+    # what holds in any order rests on none
+    code, out, _ = run("hands:plain", "--arg", "f32[64,128]")
+    assert (code, "premise" in out) == (0, False)
+
+
 SPEC = """
 kernels:
   good: {trace: "users_kernels:copy", args: ["f32[1024,128]"]}
+  gpu: {trace: "hands:for_a_gpu", args: ["f32[64,128]"]}
+  sum: {trace: "hands:total", args: ["f32[64,128]"]}
   hands: {trace: "hands:half_by_hand", args: ["f32[64,128]"]}
 layouts:
   stated:
@@ -215,6 +300,9 @@ checks:
     [
         ("kernel: good", 0, SCOPE),
         ("kernel: stated", 0, STATED),
+        ("kernel: gpu", 3, OF_TRITON),
+        ("kernel: sum", 0, f"; {IN_ORDER}"),
+        ("{kernel: gpu, only: grid}", 0, "grid and BlockSpecs proved; body not asked (--only grid)"),
         ("kernel: piped", 0, STATED),
         ("outputs_covered: stated", 0, "outputs_covered proved of the grid and BlockSpecs; body not looked at"),
         ("kernel: hands", 0, SCOPE),

@@ -1,4 +1,4 @@
-"""`kernels --replay`: what running a kernel shows, beside verdicts that it does not change."""
+"""`kernels --replay`: what running a kernel shows, beside what is refuted, and against what is proved."""
 
 from __future__ import annotations
 
@@ -16,9 +16,14 @@ from layoutproof.cli.documents import KernelsAnswer
 from layoutproof.cli.main import run
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
-from layoutproof.kernel.kernel import Kernel, Table
+from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import Block, Kernel, Operand, Table
+from layoutproof.kernel.obligation import Obligation, by_rule
 from layoutproof.pallas import replay
+from layoutproof.pallas.findings import Judged
+from layoutproof.pallas.overruled import overruled
 from layoutproof.pallas.replay import Replay, Sign, contents
+from layoutproof.pallas.rules import body_in_bounds
 
 MODULE = '''
 import jax
@@ -287,3 +292,91 @@ def test_tables_hold_what_is_assumed() -> None:
         assert len(set(each["once"])) == 3
         assert set(each["once"]) <= set(range(7))
         assert len(each["free"]) == 2
+
+
+def _call(*proved: str, refuted: str = "", operands: Any = (), signs: tuple[Sign, ...] = (), **more: Any) -> Judged:
+    """A call with a run, of which these questions are proved, and one may be refuted."""
+    output = Operand("outputs", "out", (8,), "f32", (Block("blocked", 8),), (Term("int", 0),))
+    kernel = Kernel("k", (4,), ("g0",), (*operands, output), **more)
+    found = [Finding(name, "outputs", verdict=Verdict.PROVED, decided_by="isl") for name in proved]
+    found += [_refuted(refuted)] if refuted else []
+    return overruled(Judged(kernel, tuple(found), replay=Replay(signs, jax="0.10.2")))
+
+
+OUTSIDE = Sign("raised", "it raised IndexError: Out-of-bounds read of smem: reading [(4,)]")
+VALUES = ("initialised", "outputs_stored", "undefined_values")
+
+
+@pytest.mark.parametrize(
+    ("sign", "proved", "contradicted"),
+    [
+        (OUTSIDE, ("body_in_bounds", "dma_order"), ("body_in_bounds",)),
+        (Sign("raised", "it raised IndexError: Out-of-bounds block index (9,)"), ("blocks_in_bounds",), None),
+        (Sign("hang", "it waits"), ("dma_order", "body_races"), ("dma_order",)),
+        (Sign("semaphore", "a semaphore is left"), ("dma_order",), None),
+        (Sign("race", "a race"), ("body_races", "dma_order"), None),
+        (Sign("nan", "NaN in outputs at (0,)", "outputs"), VALUES, None),
+        (Sign("differs", "outputs at (0,) is 1, 2 on zeros", "outputs"), (*VALUES, "outputs_covered"), VALUES),
+    ],
+)
+def test_a_sign_that_proofs_exclude_is_a_conflict(
+    sign: Sign, proved: tuple[str, ...], contradicted: tuple[str, ...] | None
+) -> None:
+    """The proofs become unknown, `conflict` is refuted with what to paste; what else is proved stays so."""
+    call = _call(*proved, signs=(sign,))
+    against = contradicted or proved
+    assert call.verdict is Verdict.REFUTED
+    assert {f.question for f in call.findings if f.verdict is Verdict.UNKNOWN} == set(against)
+    (found,) = (f for f in call.findings if f.question == "conflict")
+    assert found.severity == "error"
+    assert sign.text in found.reason
+    assert all(name in found.figures["report"] for name in (*against, "jax 0.10.2", "layoutproof"))
+    # what is refuted, or open, may be why
+    assert _call(*proved[1:], refuted=proved[0], signs=(sign,)).of("conflict") == ()
+    # what was not asked was not proved
+    assert _call("grid_positive", signs=(sign,)).of("conflict") == ()
+
+
+@pytest.mark.parametrize(
+    ("sign", "more", "known"),
+    [
+        (
+            Sign("nan", "NaN in outputs, on memory that starts as 0 too", "outputs", "so it is no memory"),
+            {},
+            "no memory",
+        ),
+        (Sign("nan", "NaN in other", "other"), {}, ""),
+        (Sign("raised", "it raised ValueError: a callback"), {}, ""),
+        (
+            Sign("nan", "NaN in outputs", "outputs"),
+            {"operands": (Operand("x", "in", (8,), "f32", (Block("element", 8, 1),), (Term("int", 0),)),)},
+            "leaves out the padding of Element windows",
+        ),
+    ],
+)
+def test_what_is_against_no_proof_makes_no_conflict(sign: Sign, more: dict[str, Any], known: str) -> None:
+    """Arithmetic, an output that is not the call's, another exception; and a known fault of the interpreter, named."""
+    call = _call(*VALUES, "body_in_bounds", "blocks_in_bounds", signs=(sign,), **more)
+    assert call.verdict is Verdict.PROVED
+    assert call.replay is not None
+    assert known in str(call.replay)
+
+
+def test_a_run_overrules_a_proof(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A planted fault of ours: a rule that proves everything. Without the run it is green; the run makes it 1."""
+    pytest.importorskip("jax", reason="JAX is not installed")
+    scope: dict[str, Any] = {}
+    exec(MODULE, scope)
+    assert lp.kernels(scope["behind_the_end"]).exit_code == 1
+    monkeypatch.setattr(body_in_bounds, "obligations", lambda kernel: (Obligation(kernel.name, by_rule("")),))
+    assert lp.kernels(scope["behind_the_end"]).exit_code == 0
+    answer = lp.kernels(scope["behind_the_end"], replay=True)
+    assert answer.exit_code == 1
+    KernelsAnswer.model_validate(answer.as_dict())
+    (found,) = (f for f in answer.findings if f.question == "conflict")
+    assert "Out-of-bounds read" in found.reason
+    assert "refuted  conflict  behind_the_end" in str(answer)
+    assert "unknown  body_in_bounds" in str(answer)
+    assert lp.kernels(scope["right"], replay=True).exit_code == 0
+    assert run(["explain", "conflict"]) == 0
+    assert "A run may overrule" in capsys.readouterr().out

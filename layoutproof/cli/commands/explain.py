@@ -94,6 +94,7 @@ def _pages() -> dict[str, dict[str, str]]:
                 ("compile", "programs"),
                 ("try", "programs.candidates"),
                 ("search", "tilings"),
+                ("conflict", "pallas.overruled"),
             )
         },
     }

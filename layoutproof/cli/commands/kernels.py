@@ -63,7 +63,7 @@ from layoutproof.kernel.kernel_parts import parts_of
 @click.option(
     "--effort", type=click.IntRange(1, 1000), default=1, show_default=True, help="Multiply the budgets of steps."
 )
-@click.option("--replay", is_flag=True, help="Also run each kernel in JAX's interpreter; that decides no verdict.")
+@click.option("--replay", is_flag=True, help="Also run each kernel in JAX's interpreter, which may overrule a proof.")
 @click.option("--compile", "compile_", is_flag=True, help="Also ask the TPU compiler of each kernel, for each target.")
 @click.option("--spec", is_flag=True, help="Print the calls as a spec file, to check and to gate without this code.")
 @click.option(
@@ -105,7 +105,8 @@ def command(
     which every kernel is proved that it names, or records (.jsonl) that --record wrote, judged without JAX and without
     the code. Exit code 3 also where a call cannot be modelled, and where there is no call at all. With --replay each
     TPU kernel is also run, on small numbers, in JAX's interpreter, by a child process that is ended if it hangs: what
-    that shows stands beside the verdicts and changes none. With --compile the TPU compiler, libtpu, is asked ahead of
+    that shows stands beside the verdicts; what it shows against a proof leaves that unknown, and is an error, conflict.
+    With --compile the TPU compiler, libtpu, is asked ahead of
     time: whether it takes the kernel, what that takes of VMEM with spills by source line, which relayouts in registers
     cost something, and its estimate of cycles. The rules are those of the first target.
 

@@ -96,7 +96,9 @@ def kernel_of(
     odd = [w for w in semantics if w not in SEMANTICS]
     if odd:
         return Unmodelled(name, source, f"unknown dimension_semantics {odd[0]!r}")
-    return with_body(params["jaxpr"], kernel) if kernel.platform == "tpu" else kernel
+    if kernel.platform != "tpu":
+        return replace(kernel, unread=f"bodies of kernels for {kernel.platform} are not read")
+    return with_body(params["jaxpr"], kernel)
 
 
 def _says_no_platform(params: Mapping[str, Any]) -> bool:

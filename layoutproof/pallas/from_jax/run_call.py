@@ -94,14 +94,16 @@ def _compared(name: str, first: Any, second: Any) -> Iterator[Sign]:
     if nan.any():
         both = second is not None and bool((nan & (second != second)).any())
         where = f"NaN in {name} at {_at(nan)}" + _more(nan)
-        yield {"kind": "nan", "text": where + (", on memory that starts as 0 too" if both else "")}
+        known = "so it is no memory that nobody wrote" if both else ""
+        text = where + (", on memory that starts as 0 too" if both else "")
+        yield {"kind": "nan", "text": text, "output": name, "known": known}
     if second is not None:
         other = numpy.asarray(second)
         changed = (one != other) & ~nan & ~(other != other)
         if changed.any():
             place = _at(changed)
             values = f"{one[place]} on memory that starts as NaN or the largest integer, {other[place]} on zeros"
-            yield {"kind": "differs", "text": f"{name} at {place} is {values}{_more(changed)}"}
+            yield {"kind": "differs", "text": f"{name} at {place} is {values}{_more(changed)}", "output": name}
 
 
 def _at(where: Any) -> tuple[int, ...]:
