@@ -7,6 +7,10 @@ for a solver and asks on; and it exits. A round fails if the process dies, hangs
 not the one expected. Counts, seconds, and the largest round's megabytes are printed.
 
 `--round N` runs that one round in this process; what it did wrong is its traceback.
+
+`--forks N` forks this process so often while threads of it import modules for the first time, over and over, some of
+which fail. Each child imports three of them, and the engines for a question now and then; it is stuck where it does not
+end. How many did is printed. A child ends itself at last, also where nobody is left who waits for it.
 """
 
 from __future__ import annotations
@@ -14,22 +18,30 @@ from __future__ import annotations
 import argparse
 import asyncio
 import concurrent.futures
+import contextlib
 import gc
+import importlib
 import os
 import random
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
+from pathlib import Path
 
 import layoutproof as lp
 
 THREADS = 8
 ENDINGS = ("asyncio", "fork", "interrupt", "exit")
-HANGS = 300
-"""Seconds after which a round counts as hanging."""
+HANGS = 3600
+"""Seconds after which a round counts as hanging: no machine is so slow that what ends takes as long."""
+STUCK = 600
+"""Seconds after which the child of a fork counts as stuck, and ends."""
+MODULES = 20
+"""Modules that `--forks` imports."""
 
 QUESTIONS = (
     # isl
@@ -104,6 +116,7 @@ def in_asyncio() -> None:
 def in_a_fork() -> None:
     child = os.fork()
     if child == 0:
+        signal.alarm(STUCK)
         code = 1
         try:
             for question in QUESTIONS:
@@ -116,6 +129,68 @@ def in_a_fork() -> None:
     _, status = os.waitpid(child, 0)
     if status:
         raise SystemExit(f"the child of a fork ends with {status}")
+
+
+def import_first(stop: threading.Event, seed: int) -> None:
+    """Imports a module at random and forgets another, so that the next import of it is a first one again."""
+    pick = random.Random(seed)
+    while not stop.is_set():
+        # what is forgotten while it is imported is a KeyError
+        with contextlib.suppress(ImportError, KeyError):
+            importlib.import_module(f"soaked{pick.randrange(MODULES)}")
+        sys.modules.pop(f"soaked{pick.randrange(MODULES)}", None)
+
+
+def write_modules(folder: str) -> None:
+    """Modules that import up to two of those before them; some raise ImportError."""
+    for number in range(MODULES):
+        before = random.Random(number).sample(range(max(0, number - 10), number), min(2, number))
+        lines = [f"import soaked{other}\n" for other in before]
+        lines += ["raise ImportError('planted')\n"] if number % 20 == 13 else ["squares = [n * n for n in range(99)]\n"]
+        Path(folder, f"soaked{number}.py").write_text("".join(lines), "utf-8")
+
+
+def stuck_forks(forks: int) -> int:
+    """How many of so many children of forks beside threads that import did not come to their end."""
+    stuck, stop, switches = 0, threading.Event(), sys.getswitchinterval()
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
+        write_modules(folder)
+        sys.path.insert(0, folder)
+        # a fork comes between any two steps of the others
+        sys.setswitchinterval(1e-5)
+        importing = [pool.submit(import_first, stop, seed) for seed in range(3)]
+        try:
+            for number in range(forks):
+                stuck += fork_and_import(number)
+        finally:
+            stop.set()
+            sys.setswitchinterval(switches)
+            sys.path.remove(folder)
+        for each in importing:
+            each.result()
+    return stuck
+
+
+def fork_and_import(number: int) -> bool:
+    """Whether a child that imports what others are importing has no end."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(STUCK)
+        pick = random.Random(number)
+        code = 1
+        try:
+            for _ in range(3):
+                with contextlib.suppress(ImportError):
+                    importlib.import_module(f"soaked{pick.randrange(MODULES)}")
+            if number % 500 == 0:
+                ask(QUESTIONS[1])
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    return status != 0
 
 
 def interrupted(after: float) -> None:
@@ -190,10 +265,15 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="number of the first round")
     parser.add_argument("--jobs", type=int, default=2, help="rounds at once")
     parser.add_argument("--round", type=int, help="run this one round in this process")
+    parser.add_argument("--forks", type=int, help="fork so often beside threads that import, in this process")
     options = parser.parse_args()
     if options.round is not None:
         one(options.round)
         return
+    if options.forks is not None:
+        stuck = stuck_forks(options.forks)
+        print(f"{options.forks} forks, {stuck} stuck")
+        sys.exit(1 if stuck else 0)
     start, failed, most = time.perf_counter(), 0, 0.0
     numbers = range(options.first, options.first + options.rounds)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

@@ -46,7 +46,8 @@ def onto(m: IndexMap, names: Sequence[str]) -> IndexMap:
         coordinates = place(index, replica, on)
         return tuple([coordinates[k] for k in kept])
 
-    return IndexMap(m.domain, Space(tuple(names), tuple([m.range.extents[k] for k in kept])), some, m.replicas)
+    box = Space(tuple(names), tuple([m.range.extents[k] for k in kept]))
+    return IndexMap(m.domain, box, some, m.replicas, symbols=m.sizes())
 
 
 def aligned(left: IndexMap, right: IndexMap) -> tuple[IndexMap, IndexMap]:
@@ -79,4 +80,4 @@ def _over(m: IndexMap, names: tuple[str, ...]) -> IndexMap:
         return tuple([coordinates[places[name]] if name in places else 0 for name in names])
 
     extents = tuple([m.range.extents[places[name]] if name in places else 1 for name in names])
-    return IndexMap(m.domain, Space(names, extents), spread, m.replicas)
+    return IndexMap(m.domain, Space(names, extents), spread, m.replicas, symbols=m.sizes())

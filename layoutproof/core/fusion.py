@@ -81,7 +81,7 @@ def fuse(m: IndexMap, fusion: Fusion) -> IndexMap:
     for k, factor in factors:
         extent = extent + (extents[k] - 1) * factor
     space = Space((*(names[k] for k in kept), fusion.whole), (*(extents[k] for k in kept), extent))
-    return IndexMap(m.domain, space, together, m.replicas)
+    return IndexMap(m.domain, space, together, m.replicas, symbols=m.sizes())
 
 
 def bounds_of(m: IndexMap, fusions: Sequence[Fusion]) -> dict[str, int]:

@@ -321,7 +321,8 @@ class IndexMap(Shown):
         def to_offset(index: Index, replica: Index, on: Numbers) -> Index:
             return (row_major(place(index, replica, on), extents, on),)
 
-        return IndexMap(self.domain, Space(("offset",), (self.range.count(),)), to_offset, self.replicas, self.memory)
+        offset = Space(("offset",), (self.range.count(),))
+        return IndexMap(self.domain, offset, to_offset, self.replicas, self.memory, self.sizes())
 
 
 def permutation(m: IndexMap) -> Permutation | None:

@@ -90,9 +90,11 @@ def transposed(m: IndexMap, permutation: Sequence[int]) -> Reindex:
 def after(reindex: Reindex, m: IndexMap, domain: Space) -> IndexMap:
     """The map index -> m.place(reindex(index)), from `domain`."""
     place = m.place
-    return IndexMap(
-        domain, m.range, lambda index, replica, on: place(reindex(index, on), replica, on), m.replicas, m.memory
-    )
+
+    def there(index: Index, replica: Index, on: Numbers) -> Index:
+        return place(reindex(index, on), replica, on)
+
+    return IndexMap(domain, m.range, there, m.replicas, m.memory, m.sizes())
 
 
 def address(m: IndexMap, unit: int) -> IndexMap:
@@ -111,7 +113,8 @@ def address(m: IndexMap, unit: int) -> IndexMap:
         (offset,) = flat(index, replica, on)
         return (memory.space, offset if (step, start) == (1, 0) else offset * step + start)
 
-    return IndexMap(m.domain, Space(("space", "address"), (memory.space + 1, end)), place, m.replicas, memory)
+    box = Space(("space", "address"), (memory.space + 1, end))
+    return IndexMap(m.domain, box, place, m.replicas, memory, m.sizes())
 
 
 def _show(dims: Sequence[Extent]) -> str:
@@ -170,4 +173,4 @@ def _without_units(m: IndexMap) -> IndexMap:
         coordinates = place(index, replica, on)
         return tuple([coordinates[k] for k in axes])
 
-    return IndexMap(m.domain, kept, some, m.replicas, m.memory)
+    return IndexMap(m.domain, kept, some, m.replicas, m.memory, m.sizes())

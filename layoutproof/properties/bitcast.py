@@ -136,6 +136,7 @@ def _pieces(m: IndexMap, other: IndexMap) -> IndexMap:
         split,
         m.replicas,
         Memory(narrow.bits, narrow.bits, memory.allotted * count, memory.space, memory.prefix_bytes),
+        m.sizes(),
     )
 
 

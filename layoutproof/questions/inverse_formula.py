@@ -7,7 +7,7 @@ any other: run on the place of each element, it gives that element. So is the co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from layoutproof.core.claim import And, At, Claim, Differ, Formula, PlacePredicate
@@ -179,8 +179,10 @@ def _given_back(m: IndexMap, index: Sequence[Term], replica: Sequence[Term] | No
     box = (
         m.domain if replica is None else Space(m.domain.names + m.replicas.names, m.domain.extents + m.replicas.extents)
     )
-    back = _map(m.range, box, terms, names, m.symbols)
-    made = IndexMap(m.domain, box, lambda x, c, on: back.place(m.place(x, c, on), (), on), m.replicas)
+    back = _map(m.range, box, terms, names, m.sizes())
+    made = IndexMap(
+        m.domain, box, lambda x, c, on: back.place(m.place(x, c, on), (), on), m.replicas, symbols=m.sizes()
+    )
     own = IndexMap(m.domain, box, lambda x, c, on: x if replica is None else x + c, m.replicas)
     name = "replica" if m.replicas.extents else ""
     points = {"element": m.domain} | ({name: m.replicas} if name else {})
@@ -272,4 +274,4 @@ def _proved(m: IndexMap, violation: Formula) -> bool:
 def flattened(m: IndexMap) -> IndexMap:
     """A memory's map to its offset; its digits are those of the coordinates, by row-major order."""
     flat = m.flat()
-    return IndexMap(m.domain, Space(("offset",), flat.range.extents), flat.place, m.replicas, m.memory)
+    return replace(flat, range=Space(("offset",), flat.range.extents))

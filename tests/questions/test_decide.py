@@ -15,15 +15,16 @@ import layoutproof as lp
 from layoutproof.cli.main import cli
 from layoutproof.core.errors import InternalError, Undecided
 from layoutproof.solvers import brute, digits, isl
+from tests.hangs import HANGS
 from tests.peak import peak
 
 OVERLAP = "f32[3,5] strides (4,1)"
 SOAK = Path(__file__).parents[2] / "benchmarks" / "soak.py"
 
 
-def _python(program: str, seconds: int = 120) -> subprocess.CompletedProcess[str]:
+def _python(program: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=seconds
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=HANGS
     )
 
 
@@ -174,7 +175,7 @@ def test_a_fork_during_the_first_questions_leaves_a_child_that_works() -> None:
     """Other threads are importing engines, or are inside z3: the child asks all the same."""
     done = _python(
         """
-        import os, threading
+        import os, signal, threading
         import layoutproof as lp
         questions = [("covers", "f32[N,M]{1,0:T(8,128)}"), ("injective", "f32[N,M] strides (M-1,1)")]
         threads = [threading.Thread(target=lp.ask, args=q) for q in questions * 2]
@@ -182,6 +183,7 @@ def test_a_fork_during_the_first_questions_leaves_a_child_that_works() -> None:
             thread.start()
             child = os.fork()
             if child == 0:
+                signal.alarm(600)
                 os._exit(0 if [lp.ask(*q).verdict.value for q in questions] == ["refuted", "refuted"] else 1)
             assert os.waitpid(child, 0)[1] == 0
         """
@@ -189,8 +191,104 @@ def test_a_fork_during_the_first_questions_leaves_a_child_that_works() -> None:
     assert done.returncode == 0, done.stderr
 
 
+_FORKS_BESIDE = """
+import importlib, os, pathlib, signal, sys, tempfile, threading
+sys.path.insert(0, tempfile.mkdtemp())
+
+def module(name, *lines):
+    pathlib.Path(sys.path[0], name + ".py").write_text("\\n".join(lines))
+
+def child_imports(name, seconds):
+    child = os.fork()
+    if child == 0:
+        # the end of a child that is stuck, also where nobody waits for it any more
+        signal.alarm(seconds)
+        importlib.import_module(name)
+        os._exit(0)
+    return os.waitpid(child, 0)[1]
+"""
+
+
+def test_no_import_begins_between_the_last_look_and_the_fork() -> None:
+    """What runs before a fork and after us lets a thread try: it begins when the fork is done."""
+    program = """
+        module("late", "import __main__", "__main__.inside.set()", "__main__.go_on.wait()")
+        inside, go_on, try_it = threading.Event(), threading.Event(), threading.Event()
+        thread = threading.Thread(target=lambda: (try_it.wait(), importlib.import_module("late")))
+        thread.start()
+        # registered before ours, so that it runs after ours: gives the other thread its turn
+        os.register_at_fork(before=lambda: (try_it.set(), inside.wait(1)))
+        import layoutproof as lp
+        # in the child nobody sets the event but the importer itself
+        os.register_at_fork(after_in_child=go_on.set)
+        status = child_imports("late", 60)
+        go_on.set()
+        thread.join()
+        print(status)
+        """
+    assert _forks_beside(program) == "0\n"
+
+
+def test_an_import_that_is_about_to_take_its_lock_is_waited_for() -> None:
+    """Its lock exists and nobody owns it yet: the thread stands within the search for the lock."""
+    program = """
+        import layoutproof as lp
+        module("late", "import __main__", "__main__.loaded.append(1)")
+        loaded, first, forked = [], threading.Event(), threading.Event()
+        lock = importlib._bootstrap._ModuleLock
+        acquire = lock.acquire
+
+        def slow(self):
+            if threading.current_thread() is thread and not first.is_set():
+                # it holds the small lock inside, as between two steps of acquire
+                with self.lock:
+                    first.set()
+                    forked.wait(1)
+            return acquire(self)
+
+        lock.acquire = slow
+        thread = threading.Thread(target=importlib.import_module, args=("late",))
+        thread.start()
+        first.wait()
+        print(child_imports("late", 60))
+        forked.set()
+        thread.join()
+        print(loaded)
+        """
+    assert _forks_beside(program) == "0\n[1]\n"
+
+
+def test_what_waits_for_the_thread_that_forks_is_imported_anew_in_the_child() -> None:
+    """A module forks while it is imported, and another thread waits within an import for that one: nobody can wait."""
+    program = """
+        import layoutproof as lp
+        module("forks", "import __main__", "__main__.thread.start()", "__main__.waits.wait()",
+               "__main__.status = __main__.child_imports('other', 60)")
+        module("other", "import __main__", "__main__.waits.set()", "import forks", "x = 1")
+        waits = threading.Event()
+        thread = threading.Thread(target=importlib.import_module, args=("other",))
+        importlib.import_module("forks")
+        thread.join()
+        print(status, sys.modules["other"].x)
+        """
+    assert _forks_beside(program) == "0 1\n"
+
+
+def _forks_beside(program: str) -> str:
+    done = _python(_FORKS_BESIDE + textwrap.dedent(program))
+    assert not done.stderr or "use of fork() may lead to deadlocks" in done.stderr, done.stderr
+    return done.stdout
+
+
+def test_forks_beside_threads_that_import_for_the_first_time() -> None:
+    """Some hundred forks while three threads import modules, of which some fail: no child is stuck."""
+    command = [sys.executable, str(SOAK), "--forks", "200"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS)
+    assert (done.returncode, done.stdout) == (0, "200 forks, 0 stuck\n"), done.stderr
+
+
 def test_a_short_soak() -> None:
     """One round of each kind: threads with a collector beside them, z3 used by others, asyncio, fork, Ctrl-C, exit."""
-    done = subprocess.run([sys.executable, str(SOAK), "--rounds", "4"], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, str(SOAK), "--rounds", "4"], capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("4 rounds, 0 failed, ")

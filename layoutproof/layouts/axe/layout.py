@@ -176,7 +176,9 @@ class AxeLayout(Shown):
         extents = tuple([axis_extent(self, axis) for axis in axes])
         box = Space(tuple(f"r{k}" for k in range(len(self.R))), tuple([e for e, _, _ in self.R]))
         unbounded = tuple([axis for axis in axes if axis not in (self.within or {})])
-        return IndexMap(Space(names, shape), Space(axes, extents), place, box, unbounded=unbounded)
+        # a stride or an offset may have sizes that no extent has, where `within` says how far the places reach
+        symbols = self.symbols()
+        return IndexMap(Space(names, shape), Space(axes, extents), place, box, symbols=symbols, unbounded=unbounded)
 
 
 def axis_extent(layout: AxeLayout, axis: str) -> Extent:

@@ -19,7 +19,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import Index, IndexMap, Memory, Permutation
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.shown import Shown
-from layoutproof.core.size import Extent, surely_less
+from layoutproof.core.size import Extent, surely_less, symbols_of
 from layoutproof.core.space import Space
 from layoutproof.layouts.cute.nested import Nested, leaves, modes_of, show, size_of
 
@@ -127,7 +127,9 @@ def _index_map(layout: CuteLayout) -> IndexMap:
     names = tuple("ijklmnop"[:rank]) if rank <= 8 else tuple(f"i{k}" for k in range(rank))
     bits = element_bits(layout.element_type) if layout.element_type else 0
     memory = Memory(bits, max(8, bits), cosize) if bits else None
-    return IndexMap(Space(names, extents), Space(("offset",), (cosize,)), place, memory=memory)
+    # the stride of a mode of one element stands in no extent
+    symbols = symbols_of((*leaves(layout.stride), layout.offset))
+    return IndexMap(Space(names, extents), Space(("offset",), (cosize,)), place, memory=memory, symbols=symbols)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
