@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from layoutproof.bodies.effects import Access, Body, Loop, Reference, Unknown
-from layoutproof.bodies.terms import PARTS, Evaluation, Keys, every, replaced
+from layoutproof.bodies.terms import PARTS, Evaluation, Keys, replaced
 from layoutproof.bodies.values import all_of
 from layoutproof.core.budget import spend
 from layoutproof.core.claim import At, Claim, PlacePredicate
@@ -23,7 +23,7 @@ from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point
 from layoutproof.core.space import Space
-from layoutproof.core.term import Term, fixed
+from layoutproof.core.term import Term, every, fixed
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.kernel.obligation import Obligation, undecided
 from layoutproof.kernel.read_consistency import consistent_reads, range_of

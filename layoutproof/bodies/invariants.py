@@ -16,10 +16,9 @@ from layoutproof.bodies.effects import Access, Body, Copy, Effect, Kept, Loop, V
 from layoutproof.bodies.integers import number_of
 from layoutproof.bodies.order import first_of_core
 from layoutproof.bodies.recurrence import difference
-from layoutproof.bodies.terms import every
 from layoutproof.bodies.values import FALSE, TRUE, Lost, all_of, any_of, negation, settled
 from layoutproof.core.errors import LayoutError, Undecided
-from layoutproof.core.term import ONE, ZERO, Term
+from layoutproof.core.term import ONE, ZERO, Term, every
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.solvers.decide import proves
 

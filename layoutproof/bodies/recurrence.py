@@ -14,10 +14,10 @@ from itertools import product
 from typing import Any
 
 from layoutproof.bodies.effects import Loop
-from layoutproof.bodies.terms import every, names_in, renaming, replaced
+from layoutproof.bodies.terms import names_in, renaming, replaced
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import SizeNumbers
-from layoutproof.core.term import ONE, ZERO, Term
+from layoutproof.core.term import ONE, ZERO, Term, every
 
 MOST_TRIES = 60
 """Guesses that are tried for one loop."""

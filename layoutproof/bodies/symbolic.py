@@ -12,10 +12,9 @@ from types import MappingProxyType
 from typing import Any
 
 from layoutproof.bodies.effects import Body
-from layoutproof.bodies.terms import every
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import INTS
-from layoutproof.core.term import Term, apply
+from layoutproof.core.term import Term, apply, every
 from layoutproof.kernel.kernel import Table
 from layoutproof.kernel.read_consistency import range_of
 

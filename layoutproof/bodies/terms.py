@@ -5,44 +5,18 @@ Terms of a body are graphs: a mask that is used twice doubles with every use whe
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from layoutproof.core.budget import spend
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.term import Term, apply
+from layoutproof.core.term import LEAVES, NAMED, Term, apply, every, rebuilt
 
 PARTS = 32
 """Parts of a term that one step of a budget looks at."""
 REWRITTEN = 8
 """Parts of a term that one step of a budget rewrites."""
-_LEAVES = frozenset({"int", "name", "maybe"})
-_NAMED = frozenset({"read", "leaf"})
-"""Operations whose first argument is the name of a table or of a leaf, and no part."""
-
-
-def every(term: Term) -> list[Term]:
-    """Every part of a term once, parts before wholes; the name of a table or of a leaf is no part."""
-    found: dict[int, Term] = {}
-    todo: list[Term | None] = [term]
-    whole: list[Term] = []
-    while todo:
-        part = todo.pop()
-        if part is None:
-            # all that it is made of was found
-            made = whole.pop()
-            found[id(made)] = made
-        elif id(part) not in found:
-            op = part.op
-            if op in _LEAVES:
-                found[id(part)] = part
-                continue
-            whole.append(part)
-            todo.append(None)
-            todo += part.args[1:] if op in _NAMED else part.args
-    return list(found.values())
 
 
 def names_in(term: Term) -> tuple[str, ...]:
@@ -56,21 +30,13 @@ def replaced(term: Term, change: Callable[[Term], Term | None]) -> Term:
     >>> str(replaced(Term("+", Term("name", "i"), Term("int", 1)), renaming({"i": Term("name", "j")})))
     'j + 1'
     """
-    new: dict[int, Term] = {}
-    parts = every(term)
-    spend(1 + len(parts) // REWRITTEN)
-    for part in parts:
-        if part.op in _LEAVES:
-            made = part
-        else:
-            keep = part.op in _NAMED
-            inner = [*part.args[:keep], *[new[id(a)] for a in part.args[keep:]]]
-            # what is equal is what is the same: terms have no truth of ==
-            same = all(map(operator.is_, inner, part.args))
-            made = part if same else Term(part.op, *inner)
+    spend(1 + len(every(term)) // REWRITTEN)
+
+    def changed(part: Term, made: Term) -> Term:
         other = change(made)
-        new[id(part)] = made if other is None else other
-    return new[id(term)]
+        return made if other is None else other
+
+    return rebuilt(term, changed)
 
 
 def renaming(values: Mapping[str, Term]) -> Callable[[Term], Term | None]:
@@ -92,8 +58,8 @@ class Keys:
         for part in every(term):
             if id(part) in self._known:
                 continue
-            keep = part.op in _NAMED
-            if part.op in _LEAVES:
+            keep = part.op in NAMED
+            if part.op in LEAVES:
                 key: tuple[Any, ...] = (part.op, *part.args)
             else:
                 table = tuple(str(a) for a in part.args[:keep])

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import inspect
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
 from typing import Any, NoReturn
 
 from layoutproof.core.errors import LayoutError, Unsupported
@@ -17,6 +19,14 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import Extent, Size
 
 _PRECEDENCE = {"or": 1, "and": 2, "not": 3, "<": 4, "<=": 4, "==": 4, "!=": 4, "+": 5, "-": 5, "*": 6, "//": 6, "%": 6}
+
+LEAVES = frozenset({"int", "name", "maybe"})
+NAMED = frozenset({"read", "leaf"})
+"""Operations whose first argument is the name of a table or of a leaf, and no part."""
+SMALL = 64
+"""A term of at most this weight is walked as a tree, which is quick; a heavier one part by part."""
+LONG = 1_000
+"""A term of more weight is printed with what stands in it more than once written once."""
 
 
 class Term:
@@ -26,14 +36,27 @@ class Term:
     (('i', 'j'), (Term(i // 8 + 1), Term(j % 128)))
     """
 
-    __slots__ = ("args", "op")
+    __slots__ = ("args", "op", "weight")
 
     def __init__(self, op: str, *args: Any) -> None:
         self.op = op
         self.args = args
+        # of how many parts it is when each is counted as often as it stands in it
+        self.weight: int = 1 if op in ("int", "name") else 1 + sum(a.weight for a in args if isinstance(a, Term))
 
     def evaluate(self, names: Mapping[str, Any], on: Numbers) -> Any:
         """The value with `names` (and, for names not there, the size symbols of `on`) put in."""
+        if self.weight > SMALL:
+            known: dict[int, Any] = {}
+            for part in every(self):
+                known[id(part)] = part._value(names, on, [known[id(a)] for a in part.args if id(a) in known])
+            return known[id(self)]
+        if self.op in ("int", "name", "read"):
+            return self._value(names, on, ())
+        return self._value(names, on, [a.evaluate(names, on) for a in self.args])
+
+    def _value(self, names: Mapping[str, Any], on: Numbers, values: Sequence[Any]) -> Any:
+        """The value where those of its arguments are known."""
         op, args = self.op, self.args
         if op == "int":
             return args[0]
@@ -41,10 +64,7 @@ class Term:
             return names[args[0]] if args[0] in names else on.symbol(args[0])
         if op == "read":
             raise Unsupported(f"{self} has no value: what {args[0]} holds is not known")
-        apply = _ARITHMETIC.get(op)
-        if apply is not None:
-            return apply(args[0].evaluate(names, on), args[1].evaluate(names, on))
-        return _APPLY[op](on, *[a.evaluate(names, on) for a in args])
+        return apply(op, on, values)
 
     def names(self) -> tuple[str, ...]:
         """Every name in it, in order of first appearance."""
@@ -52,32 +72,47 @@ class Term:
             return (self.args[0],)
         if self.op == "int":
             return ()
-        # a table's name is not a number's
-        return tuple(dict.fromkeys(name for a in self.args[self.op == "read" :] for name in a.names()))
+        return tuple(dict.fromkeys(part.args[0] for part in every(self) if part.op == "name"))
 
     def divisors(self) -> tuple[Term, ...]:
         """What something in it is divided by."""
-        if self.op in ("int", "name"):
-            return ()
-        inner = tuple(d for a in self.args if isinstance(a, Term) for d in a.divisors())
-        return (*inner, self.args[1]) if self.op in ("//", "%") else inner
+        return tuple(part.args[1] for part in every(self) if part.op in ("//", "%"))
 
     def __str__(self) -> str:
-        return self._show(0)
+        if self.weight <= LONG:
+            return self._show(0, {})
+        return self._show_shared()
 
-    def _show(self, outer: int) -> str:
+    def _show_shared(self) -> str:
+        """The text with what stands in it more than once written once: `v2 * v2 where v1 = i + 1, v2 = v1 * v1`."""
+        parts = every(self)
+        uses = Counter(id(a) for part in parts for a in part.args)
+        taken = set(self.names())
+        free = (name for k in count(1) if (name := f"v{k}") not in taken)
+        shared = [part for part in parts if uses[id(part)] > 1 and part.weight > 1]
+        called = {id(part): next(free) for part in shared}
+        said = [f"{called[id(part)]} = {part._show(0, called, whole=True)}" for part in shared]
+        return f"{self._show(0, called)} where {', '.join(said)}" if said else self._show(0, {})
+
+    def _show(self, outer: int, called: Mapping[int, str], whole: bool = False) -> str:
+        """The text inside of an operation that binds as `outer` does. called: parts that are said by a name.
+
+        whole: even if it has a name itself.
+        """
         op, args = self.op, self.args
+        if id(self) in called and not whole:
+            return called[id(self)]
         if op in ("int", "name"):
             return f"({args[0]})" if op == "int" and args[0] < 0 and outer > 0 else str(args[0])
         if op == "read":
-            return f"{args[0]}[{', '.join(str(a) for a in args[1:])}]"
+            return f"{args[0]}[{', '.join(a._show(0, called) for a in args[1:])}]"
         if op not in _PRECEDENCE:
-            return f"{op}({', '.join(str(a) for a in args)})"
+            return f"{op}({', '.join(a._show(0, called) if isinstance(a, Term) else str(a) for a in args)})"
         level = _PRECEDENCE[op]
         if op == "not":
-            text = f"not {args[0]._show(level)}"
+            text = f"not {args[0]._show(level, called)}"
         else:
-            text = f"{args[0]._show(level)} {op} {args[1]._show(level + 1)}"
+            text = f"{args[0]._show(level, called)} {op} {args[1]._show(level + 1, called)}"
         return f"({text})" if level < outer else text
 
     def __repr__(self) -> str:
@@ -200,6 +235,48 @@ def apply(op: str, on: Numbers, values: Sequence[Any]) -> Any:
     return own(*values) if own is not None else _APPLY[op](on, *values)
 
 
+def every(term: Term) -> list[Term]:
+    """Every part of a term once, parts before wholes, however often it stands in it.
+
+    The name of a table or of a leaf is no part.
+    """
+    found: dict[int, Term] = {}
+    todo: list[Term | None] = [term]
+    whole: list[Term] = []
+    while todo:
+        part = todo.pop()
+        if part is None:
+            # all that it is made of was found
+            made = whole.pop()
+            found[id(made)] = made
+        elif id(part) not in found:
+            op = part.op
+            if op in LEAVES:
+                found[id(part)] = part
+                continue
+            whole.append(part)
+            todo.append(None)
+            todo += reversed(part.args[1:] if op in NAMED else part.args)
+    return list(found.values())
+
+
+def rebuilt(term: Term, change: Callable[[Term, Term], Term]) -> Term:
+    """The term with each part as `change` says: (the part, the same of parts that were changed) -> what stands for it.
+
+    A part that stands in it more than once is changed once.
+    """
+    new: dict[int, Term] = {}
+    for part in every(term):
+        made = part
+        if part.op not in LEAVES:
+            keep = part.op in NAMED
+            inner = [*part.args[:keep], *[new[id(a)] for a in part.args[keep:]]]
+            # what is equal is what is the same: terms have no truth of ==
+            made = part if all(map(operator.is_, inner, part.args)) else Term(part.op, *inner)
+        new[id(part)] = change(part, made)
+    return new[id(term)]
+
+
 ZERO, ONE = Term("int", 0), Term("int", 1)
 
 CONDITIONS = frozenset({"<", "<=", "==", "!=", "and", "or", "not"})
@@ -211,14 +288,18 @@ _NOT_ALL_NUMBERS = frozenset({"and", "or", "not", "select"})
 
 def check_kind(term: Term, condition: bool) -> Term:
     """The term itself, when it is a condition or a number as asked, all the way down; LayoutError otherwise."""
+    _check_one(term, condition)
+    for part in reversed(every(term)):
+        if part.op not in ("int", "name"):
+            for place, operand in enumerate(part.args):
+                _check_one(operand, part.op in _NOT_ALL_NUMBERS and (part.op != "select" or place == 0))
+    return term
+
+
+def _check_one(term: Term, condition: bool) -> None:
     if (term.op in CONDITIONS) != condition:
         found, wanted = ("a condition", "a number") if not condition else ("a number", "a condition")
         raise LayoutError(f"{term} is {found} where {wanted} must stand", text=str(term))
-    if term.op in ("int", "name"):
-        return term
-    for place, operand in enumerate(term.args):
-        check_kind(operand, condition=(term.op in _NOT_ALL_NUMBERS and (term.op != "select" or place == 0)))
-    return term
 
 
 def as_term(value: Any) -> Term:
@@ -357,23 +438,12 @@ def _shift(by: Any) -> int:
 
 def reads(terms: Iterable[Term]) -> tuple[Term, ...]:
     """Every different read of a table in some terms, inner ones first: `t[i]`, then `t[t[i]]`."""
-    found: dict[str, Term] = {}
-    for term in terms:
-        if term.op in ("int", "name"):
-            continue
-        found |= {str(inner): inner for inner in reads(term.args)}
-        if term.op == "read":
-            found[str(term)] = term
-    return tuple(found.values())
+    return tuple({str(part): part for term in terms for part in every(term) if part.op == "read"}.values())
 
 
 def replace_reads(term: Term, values: Mapping[str, Term]) -> Term:
     """The term with each read, by its text, replaced by what `values` says; reads that are not there stay."""
-    if term.op in ("int", "name"):
-        return term
-    if term.op == "read" and str(term) in values:
-        return values[str(term)]
-    return Term(term.op, *(replace_reads(a, values) for a in term.args))
+    return rebuilt(term, lambda part, made: values.get(str(part), made) if part.op == "read" else made)
 
 
 def substitute(term: Term, values: Mapping[str, int]) -> Term:
@@ -387,13 +457,13 @@ def substitute(term: Term, values: Mapping[str, int]) -> Term:
     Traceback (most recent call last):
     layoutproof.core.errors.LayoutError: i // 0: a divisor must be a positive integer
     """
-    if term.op == "name":
-        return Term("int", values[term.args[0]]) if term.args[0] in values else term
-    if term.op == "int":
-        return term
-    table = term.args[: term.op == "read"]
-    new = (*table, *(substitute(a, values) for a in term.args[len(table) :]))
-    return arithmetic(term.op, *new) if term.op in ("//", "%") else Term(term.op, *new)
+
+    def change(part: Term, made: Term) -> Term:
+        if part.op == "name":
+            return Term("int", values[part.args[0]]) if part.args[0] in values else part
+        return made if made is part or part.op not in ("//", "%") else arithmetic(part.op, *made.args)
+
+    return rebuilt(term, change)
 
 
 def _towards_zero(on: Numbers, value: Any, by: Any) -> Any:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_map
-from layoutproof.core.term import Term, check_kind, trace
+from layoutproof.core.term import Term, check_kind, rebuilt, trace
 from layoutproof.kernel.kernel import Block, Table
 from layoutproof.kernel.kernel_block import check_order
 from layoutproof.kernel.kernel_parts import shown, without_rounding
@@ -130,14 +131,12 @@ def _renaming(names: tuple[str, ...], scope: Scope, text: str) -> dict[str, str]
 
 
 def _checked(term: Term, renamed: Mapping[str, str], scope: Scope, text: str) -> Term:
-    return _rename(check_kind(term, condition=False), renamed, scope, text)
+    return rebuilt(check_kind(term, condition=False), partial(_rename, renamed, scope, text))
 
 
-def _rename(term: Term, renamed: Mapping[str, str], scope: Scope, text: str) -> Term:
-    if term.op == "int":
-        return term
-    if term.op == "name":
-        name = term.args[0]
+def _rename(renamed: Mapping[str, str], scope: Scope, text: str, part: Term, made: Term) -> Term:
+    if part.op == "name":
+        name = part.args[0]
         new = renamed.get(name, name)
         if new in scope.tables:
             raise LayoutError(f"{name!r} is a table; read an entry of it, for instance {name}[0]", text=text)
@@ -148,13 +147,13 @@ def _rename(term: Term, renamed: Mapping[str, str], scope: Scope, text: str) -> 
         if name not in renamed and name in scope.grid:
             raise LayoutError(f"{name} names a grid index and a size; rename one of them", text=text)
         return Term("name", new)
-    if term.op != "read":
-        return Term(term.op, *(_rename(a, renamed, scope, text) for a in term.args))
-    name = renamed.get(term.args[0].args[0], term.args[0].args[0])
+    if part.op != "read":
+        return made
+    name = renamed.get(part.args[0].args[0], part.args[0].args[0])
     if name not in scope.tables:
         known = f"known: {', '.join(scope.tables)}" if scope.tables else "the kernel has no tables"
-        raise LayoutError(f"{term} reads {term.args[0]}, which is no table; {known}", text=text)
+        raise LayoutError(f"{part} reads {part.args[0]}, which is no table; {known}", text=text)
     rank = len(scope.tables[name].dims)
-    if len(term.args) - 1 != rank:
-        raise LayoutError(f"{term} has {len(term.args) - 1} indices, and the table has {rank} dimensions", text=text)
-    return Term("read", Term("name", name), *(_rename(a, renamed, scope, text) for a in term.args[1:]))
+    if len(part.args) - 1 != rank:
+        raise LayoutError(f"{part} has {len(part.args) - 1} indices, and the table has {rank} dimensions", text=text)
+    return Term("read", Term("name", name), *made.args[1:])

@@ -20,7 +20,7 @@ from itertools import islice, product
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_condition
 from layoutproof.core.size import Extent
-from layoutproof.core.term import Term, fixed, reads
+from layoutproof.core.term import Term, fixed, reads, rebuilt
 from layoutproof.kernel.kernel import Bound, Kernel, Relation, Table
 from layoutproof.kernel.read_consistency import range_of
 from layoutproof.kernel.scalar_memory import every_table
@@ -84,12 +84,13 @@ def _unsliced(plainly: str, text: str) -> tuple[str, list[str]]:
 
 def _renamed(term: Term, names: Mapping[str, str]) -> Term:
     """The term with other names of the tables that it reads."""
-    if term.op in ("int", "name"):
-        return term
-    if term.op != "read":
-        return Term(term.op, *(_renamed(part, names) for part in term.args))
-    table, *at = term.args
-    return Term("read", Term("name", names.get(table.args[0], table.args[0])), *(_renamed(part, names) for part in at))
+
+    def change(part: Term, made: Term) -> Term:
+        if part.op != "read":
+            return made
+        return Term("read", Term("name", names.get(part.args[0].args[0], part.args[0].args[0])), *made.args[1:])
+
+    return rebuilt(term, change)
 
 
 def relation_of(kernel: Kernel, text: str) -> Relation | None:
@@ -306,12 +307,7 @@ def with_values(term: Term, values: Mapping[str, Term]) -> Term:
     >>> str(with_values(Term("read", Term("name", "t"), Term("name", "i")), {"i": Term("int", 3)}))
     't[3]'
     """
-    if term.op == "name":
-        return values.get(term.args[0], term)
-    if term.op == "int":
-        return term
-    keep = term.args[: term.op == "read"]
-    return Term(term.op, *keep, *(with_values(part, values) for part in term.args[len(keep) :]))
+    return rebuilt(term, lambda part, made: values.get(part.args[0], part) if part.op == "name" else made)
 
 
 def every_case(relation: Relation, tables: Collection[Table]) -> list[Term] | None:

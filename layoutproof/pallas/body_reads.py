@@ -8,13 +8,12 @@ from dataclasses import replace
 from layoutproof.bodies.claims import asked
 from layoutproof.bodies.effects import Access, Body, Copy, Reference, Step, View
 from layoutproof.bodies.stored import Store, Visit, loads_from, unstored
-from layoutproof.bodies.terms import every
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.space import Space
-from layoutproof.core.term import Term
+from layoutproof.core.term import Term, every
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation
 

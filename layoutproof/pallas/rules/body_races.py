@@ -30,13 +30,13 @@ from layoutproof.bodies.effects import Access, Body, Copy, Loop, Reference, Sign
 from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.order import in_array
 from layoutproof.bodies.recurrence import difference
-from layoutproof.bodies.terms import every, names_in, renaming, replaced
+from layoutproof.bodies.terms import names_in, renaming, replaced
 from layoutproof.bodies.touched import Touch, any_element, same_place, touches
 from layoutproof.bodies.values import FALSE, Index, Value, all_of, any_of, negation, settled
 from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point, Verdict
-from layoutproof.core.term import ZERO, Term
+from layoutproof.core.term import ZERO, Term, every
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
 from layoutproof.pallas.body_memory import Deciding

@@ -90,21 +90,30 @@ def _counted(kernel: Kernel, m: IndexMap) -> tuple[Formula, ...]:
     return (PlacePredicate((At(program, "program"),), fits),)
 
 
-def _parts(term: Term, wraps: bool = False) -> list[Term]:
-    """The term and everything numeric inside of it that int32 has to hold.
-
-    wraps: what is asked of the term is its rest by a power of two, which is the same after int32 wrapped.
-    """
-    if term.op in ("int", "name"):
-        return []
-    if term.op == "%" and _width(term.args[1]):
-        # how machine integers are written: narrow or unsigned ones, and what a conversion leaves of a number
-        return _parts(term.args[0], True)
-    if term.op == "-" and _is_signed_rest(*term.args):
-        return _parts(term.args[0])
-    same = wraps and term.op in ("+", "-", "*", "shl")
-    inner = [part for a in term.args[term.op == "read" :] for part in _parts(a, same)]
-    return inner if same or term.op in CONDITIONS or _unsigned(term) else [*inner, term]
+def _parts(whole: Term) -> list[Term]:
+    """The term and everything numeric inside of it that int32 has to hold, parts before wholes, each once."""
+    found: list[Term] = []
+    seen: set[tuple[int, bool]] = set()
+    todo: list[tuple[Term, bool, bool]] = [(whole, False, False)]
+    while todo:
+        # wraps: what is asked of the term is its rest by a power of two, which is the same after int32 wrapped
+        term, wraps, done = todo.pop()
+        if done:
+            found.append(term)
+        elif term.op not in ("int", "name") and (id(term), wraps) not in seen:
+            seen.add((id(term), wraps))
+            if term.op == "%" and _width(term.args[1]):
+                # how machine integers are written: narrow or unsigned ones, and what a conversion leaves of a number
+                todo.append((term.args[0], True, False))
+                continue
+            if term.op == "-" and _is_signed_rest(*term.args):
+                todo.append((term.args[0], False, False))
+                continue
+            same = wraps and term.op in ("+", "-", "*", "shl")
+            if not (same or term.op in CONDITIONS or _unsigned(term)):
+                todo.append((term, wraps, True))
+            todo += [(part, same, False) for part in reversed(term.args[term.op == "read" :])]
+    return found
 
 
 def _width(divisor: Term) -> int:

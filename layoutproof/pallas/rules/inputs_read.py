@@ -36,7 +36,7 @@ from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent, ceil_div, surely_less
 from layoutproof.core.space import Space
-from layoutproof.core.term import Term, fixed, reads, size_term
+from layoutproof.core.term import Term, every, fixed, reads, size_term
 from layoutproof.kernel.fixes import uncovered
 from layoutproof.kernel.kernel import Block, Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, for_each_operand, undecided
@@ -199,6 +199,4 @@ def _aligned(kernel: Kernel, operand: Operand, d: int, size: Extent) -> Claim:
 
 
 def _ops(term: Term) -> frozenset[str]:
-    if term.op in ("int", "name"):
-        return frozenset()
-    return frozenset({term.op}).union(*(_ops(part) for part in term.args))
+    return frozenset(part.op for part in every(term) if part.op not in ("int", "name"))
