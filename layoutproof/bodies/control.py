@@ -7,7 +7,7 @@ other is an unknown of its type, and the invariants that hold of it are facts (`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -34,6 +34,7 @@ from layoutproof.bodies.values import (
     maybe,
     negation,
     settled,
+    simplified,
     takes,
 )
 from layoutproof.core.term import CONDITIONS, ONE, ZERO, Term
@@ -160,6 +161,7 @@ def _while(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     of_cond, of_body = operands[:first], operands[first : first + second]
     inits = operands[first + second :]
     loop = Loop(on.named("loop"), None, on.source())
+    (begins,) = on.run(params["cond_jaxpr"], [*of_cond, *inits])
     slots = [_slot(on, init) for init in inits]
     known = frozenset(on.unknowns)
     with on.inside(loop):
@@ -172,7 +174,74 @@ def _while(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     (again,) = on.run(params["cond_jaxpr"], [*of_cond, *finals])
     with suppress(Lost):
         on.facts.append(negation(settled(condition_of(again.number()))))
-    return finals
+    if _surely_defined(goes_on, inits, slots, results):
+        return finals
+    return _as_often(on, loop, (begins, goes_on, again), slots, results, finals, known)
+
+
+def _surely_defined(
+    goes_on: Value, inits: Sequence[Any], slots: Sequence[tuple[str, Any]], results: Sequence[Any]
+) -> bool:
+    """Whether a loop's condition rests on nothing but carried numbers that start defined and stay so."""
+    nexts = {
+        name: result.undefined()
+        for (name, _), init, result in zip(slots, inits, results, strict=True)
+        if name and isinstance(result, Value) and not init.dims and init.defined
+    }
+    whole = False
+    while not whole:
+        kept = {name: condition for name, condition in nexts.items() if _never(condition, nexts)}
+        whole, nexts = len(kept) == len(nexts), kept
+    return _never(goes_on.undefined(), nexts)
+
+
+def _never(undefined: Term, defined: Collection[str]) -> bool:
+    """Whether a condition of being undefined does not hold where these leaves do not."""
+
+    def change(part: Term) -> Term | None:
+        return FALSE if part.op == "leaf" and part.args[0] in defined else simplified(part)
+
+    return undefined is FALSE or replaced(undefined, change) is FALSE
+
+
+def _as_often(
+    on: Any,
+    loop: Loop,
+    conditions: tuple[Value, Value, Value],
+    slots: Sequence[tuple[str, Any]],
+    results: Sequence[Any],
+    finals: Sequence[Any],
+    known: frozenset[str],
+) -> list[Any]:
+    """What is left after a loop whose condition may be undefined: so is then how often the loop ran.
+
+    conditions: before the first iteration, in an iteration, and after the last one.  known: the unknowns that were
+    there before it.
+    """
+    begins, goes_on, again = conditions
+    name, after = on.named("decided"), on.named("decided")
+    before = Value((), begins.dtype, "whether a loop goes on", lambda index: begins.undefined())
+    every_time = Value(
+        (), begins.dtype, "whether a loop goes on", lambda index: any_of([leaf(name, ()), goes_on.undefined()])
+    )
+    on.carried[name] = Carried(loop, before, every_time)
+    on.carried[after] = Carried(loop, before, every_time, final=True)
+
+    def decided() -> Term:
+        return any_of([begins.undefined(), leaf(after, ()), again.undefined()])
+
+    def doubtful(final: Value) -> Value:
+        return Value(final.dims, final.dtype, final.number, lambda index: any_of([final.undefined(index), decided()]))
+
+    found: list[Any] = []
+    for (_, slot), result, final in zip(slots, results, finals, strict=True):
+        # what no iteration changes is the same however often the loop runs
+        found.append(final if isinstance(final, View) or result is slot else doubtful(final))
+        if found[-1] is not final and not final.dims:
+            with suppress(Lost):
+                new = {name for name in names_in(final.number()) if name in on.unknowns} - known
+                on.doubts.update(dict.fromkeys(new, found[-1]))
+    return found
 
 
 def _slot(on: Any, init: Any) -> tuple[str, Any]:

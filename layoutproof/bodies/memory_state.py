@@ -31,7 +31,7 @@ from layoutproof.bodies.order import (
 )
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.shapes import quotient, reshaped
-from layoutproof.bodies.terms import PARTS, Keys, every, names_in, renaming, replaced
+from layoutproof.bodies.terms import PARTS, Keys, names_in, renaming, replaced
 from layoutproof.bodies.values import (
     FALSE,
     TRUE,
@@ -47,7 +47,7 @@ from layoutproof.bodies.values import (
 )
 from layoutproof.core.budget import spend
 from layoutproof.core.errors import BudgetExceeded, Undecided
-from layoutproof.core.term import ONE, ZERO, Term
+from layoutproof.core.term import ONE, ZERO, Term, every
 from layoutproof.kernel.kernel import Kernel
 
 MOST_PARTS = 4_000
@@ -286,16 +286,7 @@ class States:
         """The conditions, each once, that a number in some terms is undefined."""
         found: dict[int, Term] = {}
         for part in (part for term in terms for part in every(self._plain(term))):
-            doubt = None
-            if part.op == "name" and part.args[0] in self.body.doubts:
-                doubt = self.body.doubts[part.args[0]].undefined()
-            elif part.op == "name" and part.args[0] in self.body.carried:
-                doubt = leaf(part.args[0], ())
-            elif part.op == "read" and part.args[0].args[0] in self.body.loads:
-                name = part.args[0].args[0]
-                load = self.body.effects[int(name[4:])]
-                single = isinstance(load, Access) and load.view.dims == ()
-                doubt = leaf(name, () if single else part.args[1:])
+            doubt = doubt_of(self.body, part)
             if doubt is not None:
                 found.setdefault(self._keys.of(doubt), doubt)
         return list(found.values())
@@ -692,6 +683,21 @@ class States:
         counts = [_below(loop) for loop in loops]
         plain = [loop if loop.count is None or loop.count.op == "int" else Loop(loop.name, None) for loop in loops]
         return asked(self.kernel, body, [*counts, whole], plain, {**elements, **extents})
+
+
+def doubt_of(body: Body, part: Term) -> Term | None:
+    """The condition that a number which no term says is undefined; None of other parts of terms."""
+    if part.op == "name" and part.args[0] in body.doubts:
+        doubt: Term = body.doubts[part.args[0]].undefined()
+        return doubt
+    if part.op == "name" and part.args[0] in body.carried:
+        return leaf(part.args[0], ())
+    if part.op == "read" and part.args[0].args[0] in body.loads:
+        name = part.args[0].args[0]
+        load = body.effects[int(name[4:])]
+        single = isinstance(load, Access) and load.view.dims == ()
+        return leaf(name, () if single else part.args[1:])
+    return None
 
 
 def conditions_of(spot: Spot, view: View | None = None) -> list[Term]:

@@ -13,13 +13,12 @@ from functools import lru_cache
 from typing import Any
 
 from layoutproof.bodies.effects import Access, Body, Copy, Index, Loop, Reference, places
-from layoutproof.bodies.memory_state import inside
+from layoutproof.bodies.memory_state import doubt_of, inside
 from layoutproof.bodies.order import operand_of, padding
-from layoutproof.bodies.terms import every
 from layoutproof.bodies.values import Lost, all_of
 from layoutproof.core.errors import BudgetExceeded
 from layoutproof.core.numbers import INTS
-from layoutproof.core.term import Term, apply
+from layoutproof.core.term import Term, apply, every
 from layoutproof.kernel.kernel import Kernel, Operand
 
 Place = tuple[int, ...]
@@ -123,6 +122,18 @@ class Walk:
 
         return self._guarded(ask)
 
+    def decides(self, load: Access | Copy, program: Place) -> bool:
+        """Whether something undefined that a load reads says whether an effect happens in a program."""
+
+        def ask() -> tuple[Answer, Origin | None]:
+            for effect in self.body.effects:
+                origin = self._by_chance(effect.spot.path, program, {})
+                if origin is not None and origin.effect is load:
+                    return True, origin
+            return False, None
+
+        return bool(self._guarded(ask)[0])
+
     def holds(self, condition: Term, program: Place) -> Answer:
         """Whether a condition over the grid's names holds of a program."""
         return self._holds(condition, program, {})
@@ -201,7 +212,8 @@ class Walk:
                 if hit is False:
                     continue
             if hit is None:
-                return None, None
+                origin = None if self.unwritten else self._by_chance([*store.spot.path, *conditions], here, iterations)
+                return (None if origin is None else True), origin
             given = self._given(store, tuple(int(n) for n in place if n is not None), here, iterations)
             if isinstance(store, Access) and store.kind == "add" and (self.unwritten or given[0] is False):
                 continue
@@ -364,6 +376,34 @@ class Walk:
         value = self._value(term, program, within, {}, {})[0]
         return None if value is None else int(value)
 
+    def _by_chance(self, conditions: Sequence[Term], program: Place, within: Iterations) -> Origin | None:
+        """Where something undefined comes from that alone says whether all of some conditions hold; None elsewhere."""
+        found = None
+        for condition in conditions:
+            held = self._holds(condition, program, within)
+            if held is None:
+                origin = self._compared(condition, program, within)
+                if origin is None:
+                    return None
+                found = found or origin
+            elif not held:
+                return None
+        return found
+
+    def _compared(self, condition: Term, program: Place, within: Iterations) -> Origin | None:
+        """Where the one number comes from that a comparison rests on and nothing says, if it is undefined."""
+        comparison = condition.args[0] if condition.op == "not" else condition
+        parts = every(comparison) if comparison.op in ("<", "<=", "==", "!=") else []
+        if any(part.op in ("select", "maybe", "leaf") for part in parts):
+            return None
+        doubts = [doubt for part in parts if (doubt := doubt_of(self.body, part)) is not None]
+        open_ = [part for part in parts if part.op == "name" and part.args[0] in self.body.unknowns]
+        open_ += [part for part in parts if part.op == "read"]
+        if len(open_) != 1 or len(doubts) != 1:
+            return None
+        undefined, origin = self._search(doubts[0], program, within)
+        return origin if undefined else None
+
     def _search(
         self, condition: Term, program: Place, within: Iterations, bound: Mapping[str, int] | None = None
     ) -> tuple[Answer, Origin | None]:
@@ -522,6 +562,8 @@ class Walk:
                 if count is None:
                     return None, None
                 outer, t = dict(within), count
+            elif loop.name not in within:
+                return None, None
             else:
                 outer, t = {k: v for k, v in within.items() if k != loop.name}, within[loop.name]
             if t == 0:
@@ -533,6 +575,9 @@ class Walk:
             return self._known[key]
         effect = self.body.effects[int(source[4:])]
         assert isinstance(effect, Access)
+        if any(loop.name not in within for loop in effect.spot.loops):
+            # asked from outside of a loop, of an iteration that nobody names
+            return None, None
         if self.only >= 0 and effect.spot.number != self.only:
             return False, None
         at = places(effect.view, _ints(index))

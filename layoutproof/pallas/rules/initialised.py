@@ -150,7 +150,11 @@ def _load(kernel: Kernel, body: Body, states: States, deciding: Deciding, load: 
         origin = replayed(lambda w: w.loads(load, program, within, element), [walk])
         if origin is None:
             continue
-        if isinstance(load, Access) and kept and not _matters(kernel, body, load, walk):
+        if (
+            isinstance(load, Access)
+            and kept
+            and not (walk.decides(load, program) or _matters(kernel, body, load, walk))
+        ):
             return _open(load, "it is not at first, and no replay shows that anything is stored of it")
         if isinstance(load, Copy) and not _handed_out(kernel, load):
             return _open(load, "it is not all written, and a copy may take more than is used")

@@ -1,0 +1,156 @@
+"""What decides how often a loop runs, or which branch is taken, was written before and is no padding.
+
+Each kernel has a right twin that differs in nothing but that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jax")
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+import layoutproof as lp
+from layoutproof.core.result import Verdict
+
+ROWS = jax.ShapeDtypeStruct((32, 128), jnp.float32)
+PADDED = jax.ShapeDtypeStruct((8, 200), jnp.float32)
+
+
+def verdict(function: Callable[..., Any], argument: Any, question: str) -> Verdict:
+    """What a user is told of one question: refuted over unknown over proved."""
+    (call,) = lp.kernels(function, argument).calls
+    return min(f.verdict for f in call.findings if f.question == question)
+
+
+def counting(body: Callable[..., Any], first: bool) -> Callable[..., Any]:
+    """A call with one number in SMEM, which its body stores before all else or not at all."""
+
+    def run(x_ref: Any, out: Any, number: Any) -> None:
+        if first:
+            number[0] = 3
+        body(x_ref, out, number)
+
+    block = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    return pl.pallas_call(
+        run,
+        grid=(4,),
+        in_specs=[block],
+        out_specs=block,
+        out_shape=ROWS,
+        scratch_shapes=[pltpu.SMEM((1,), jnp.int32)],
+    )
+
+
+def _fori(x: Any, out: Any, n: Any) -> None:
+    out[...] = lax.fori_loop(0, n[0], lambda j, a: a + 1.0, x[...])
+
+
+def _while(x: Any, out: Any, n: Any) -> None:
+    out[...] = lax.while_loop(lambda s: s[0] < n[0], lambda s: (s[0] + 1, s[1] * 2), (jnp.int32(0), x[...]))[1]
+
+
+def _switch(x: Any, out: Any, n: Any) -> None:
+    out[...] = lax.switch(n[0], [lambda: x[...], lambda: x[...] * 2, lambda: x[...] * 3])
+
+
+def _cond(x: Any, out: Any, n: Any) -> None:
+    out[...] = lax.cond(n[0] > 1, lambda: x[...], lambda: x[...] * 2)
+
+
+def _when(x: Any, out: Any, n: Any) -> None:
+    out[...] = x[...]
+
+    @pl.when(n[0] > 1)
+    def _() -> None:
+        out[...] = x[...] * 2
+
+
+def _when_carried(x: Any, out: Any, n: Any) -> None:
+    out[...] = x[...]
+    runs = lax.while_loop(lambda s: s < n[0], lambda s: s + 1, 0)
+
+    @pl.when(runs > 2)
+    def _() -> None:
+        out[...] = x[...] * 2
+
+
+@pytest.mark.parametrize("body", [_fori, _while, _switch, _cond, _when])
+def test_a_number_that_nobody_wrote_decides_nothing(body: Callable[..., Any]) -> None:
+    assert verdict(counting(body, True), ROWS, "initialised") is Verdict.PROVED
+    assert verdict(counting(body, False), ROWS, "initialised") is Verdict.REFUTED
+
+
+def test_neither_does_one_that_a_loop_counted_up_to_it() -> None:
+    assert verdict(counting(_when_carried, True), ROWS, "initialised") is Verdict.PROVED
+    assert verdict(counting(_when_carried, False), ROWS, "initialised") is Verdict.UNKNOWN
+
+
+def over_padding(body: Callable[[Any, Any], None], masked: bool, out: tuple[int, int] = (8, 128)) -> Callable[..., Any]:
+    """A call on 200 columns in a block of 256. body: (what is loaded, with 0 for padding or as it is; the output)."""
+
+    def run(x_ref: Any, out_ref: Any) -> None:
+        x = x_ref[...]
+        if masked:
+            x = jnp.where(lax.broadcasted_iota(jnp.int32, x.shape, 1) < 200, x, 1.0)
+        body(x, out_ref)
+
+    return pl.pallas_call(
+        run,
+        grid=(1,),
+        in_specs=[pl.BlockSpec((8, 256), lambda i: (0, 0))],
+        out_specs=pl.BlockSpec(out, lambda i: (0, 0)),
+        out_shape=jax.ShapeDtypeStruct((8, min(out[1], 200)), jnp.float32),
+    )
+
+
+def _trips(x: Any, out: Any) -> None:
+    n = jnp.minimum(jnp.max(x).astype(jnp.int32), 5)
+    out[...] = lax.fori_loop(0, n, lambda i, a: a + 1.0, jnp.zeros((8, 128), jnp.float32))
+
+
+def _converges(x: Any, out: Any) -> None:
+    def again(c: Any) -> Any:
+        return (c[0] < 50) & (jnp.max(jnp.abs(c[1] * c[1] - x)) > 1e-3)
+
+    out[...] = lax.while_loop(again, lambda c: (c[0] + 1, 0.5 * (c[1] + x / c[1])), (0, jnp.ones_like(x)))[1]
+
+
+def _guarded(x: Any, out: Any) -> None:
+    out[...] = jnp.zeros((8, 128), jnp.float32)
+
+    @pl.when(jnp.max(x) > 3)
+    def _() -> None:
+        out[...] = jnp.ones((8, 128), jnp.float32)
+
+
+def _guarded_by_a_count(x: Any, out: Any) -> None:
+    runs = lax.while_loop(lambda s: s[1] > 1.0, lambda s: (s[0] + 1, s[1] * 0.5), (0, jnp.max(x)))[0]
+    out[...] = jnp.zeros((8, 128), jnp.float32)
+
+    @pl.when(runs > 2)
+    def _() -> None:
+        out[...] = jnp.ones((8, 128), jnp.float32)
+
+
+@pytest.mark.parametrize("body", [_trips, _converges, _guarded, _guarded_by_a_count])
+def test_padding_decides_nothing(body: Callable[[Any, Any], None]) -> None:
+    out = (8, 256) if body is _converges else (8, 128)
+    assert verdict(over_padding(body, True, out), PADDED, "undefined_values") is Verdict.PROVED
+    assert verdict(over_padding(body, False, out), PADDED, "undefined_values") is Verdict.REFUTED
+
+
+def test_what_no_iteration_changes_rests_on_no_number_of_runs() -> None:
+    def body(x: Any, out: Any, n: Any) -> None:
+        kept, _ = lax.while_loop(lambda s: s[1] < n[0], lambda s: (s[0], s[1] + 1), (x[...], 0))
+        out[...] = kept
+
+    assert verdict(counting(body, False), ROWS, "initialised") is Verdict.PROVED
