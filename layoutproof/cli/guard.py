@@ -6,10 +6,11 @@ with layoutproof.guard(target="v5e"):
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -47,17 +48,25 @@ class Judge:
         self.target = target
         self._known: dict[str, Judged] = {}
 
-    def of(self, calls: tuple[Kernel | Unmodelled, ...]) -> tuple[Judged, ...]:
-        """What is found of these calls, in order, equal ones once."""
+    def of(self, calls: tuple[Kernel | Unmodelled, ...], assume: Sequence[str] = ()) -> dict[str, Judged]:
+        """What is found of these calls, in order, equal ones once, by a key that is the same in every process.
+
+        assume: conditions on scalar prefetch operands; each is for the calls that have the table.
+        """
+        from layoutproof.kernel.kernel import Kernel
+        from layoutproof.kernel.table_assumptions import check_tables, with_assumptions
         from layoutproof.pallas.findings import judged, key_of
 
+        if assume:
+            check_tables(calls, assume)
         found: dict[str, Judged] = {}
         for call in calls:
-            key = key_of(call)
+            under = with_assumptions(call, assume, strict=False) if assume and isinstance(call, Kernel) else call
+            key = hashlib.sha256(key_of(under).encode(errors="backslashreplace")).hexdigest()
             if key not in self._known:
-                self._known[key] = judged(call, target=self.target)
+                self._known[key] = judged(under, target=self.target)
             found[key] = self._known[key]
-        return tuple(found.values())
+        return found
 
 
 class Seen:
@@ -104,12 +113,12 @@ def guard(target: str | None = None, on: str = "raise") -> Iterator[Seen]:
         with traced(found.extend):
             yield seen
     except BaseException as error:
-        seen.calls = Judge(target).of(tuple(found))
+        seen.calls = tuple(Judge(target).of(tuple(found)).values())
         wrong = refuted(seen.calls)
         if wrong:
             error.add_note(f"layoutproof: {report_of(wrong)}")
         raise
-    seen.calls = Judge(target).of(tuple(found))
+    seen.calls = tuple(Judge(target).of(tuple(found)).values())
     if not found:
         nothing = "no Pallas call was traced in this block; a jit cache may hold it; there is nothing to prove"
         warnings.warn(nothing, KernelWarning, stacklevel=3)

@@ -1,14 +1,18 @@
 """`pytest --layoutproof`: every Pallas call that a test suite traces is checked, without a changed line of it.
 
-A test whose calls are wrong fails a second time, with the report; JAX traces a function once per shape, so that is the
-test that traces it first. `--layoutproof-specs PATH` makes every claim in spec
-files a test. Without these options nothing is hooked and nothing but pytest is imported; JAX is never imported here.
+A test whose calls are wrong fails, with the report, also where JAX traced them for another test.
+`@pytest.mark.layoutproof(expect="blocks_in_bounds", assume="0 <= prefetch0 < 8")` says what has to be refuted in a
+test, and what holds of its tables. `--layoutproof-specs PATH` makes every claim in spec files a test. Without options
+nothing is hooked and nothing but pytest is imported; JAX is never imported here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+import re
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +32,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--layoutproof", action="store_true", help="Check every Pallas call that a test traces.")
     group.addoption("--layoutproof-target", metavar="NAME", help="Also ask what this hardware demands, e.g. v5e.")
     group.addoption(
+        "--layoutproof-baseline",
+        metavar="FILE",
+        help="The unknowns that `layoutproof kernels --write-baseline` wrote are accepted; any other fails its test.",
+    )
+    group.addoption(
+        "--layoutproof-least-proved", metavar="SHARE", help="Fail where fewer of the calls are proved, e.g. 90%%."
+    )
+    group.addoption(
         "--layoutproof-specs",
         metavar="PATH",
         action="append",
@@ -43,21 +55,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Registers what the options ask for."""
-    target = config.getoption("--layoutproof-target")
-    if target is not None:
-        _must_be_known(target, config)
+    config.addinivalue_line(
+        "markers", "layoutproof(expect=.., assume=..): properties of kernels to be refuted, conditions on tables"
+    )
+    for option in ("target", "baseline", "least-proved"):
+        if config.getoption(f"--layoutproof-{option}") is not None and not config.getoption("--layoutproof"):
+            raise pytest.UsageError(f"--layoutproof-{option} needs --layoutproof")
+    if config.getoption("--layoutproof-target") is not None:
+        _must_be_known(config.getoption("--layoutproof-target"))
     if config.getoption("--layoutproof"):
-        config.pluginmanager.register(_Calls(target), "layoutproof-calls")
+        config.pluginmanager.register(_Calls(config), "layoutproof-calls")
     if config.getoption("--layoutproof-specs"):
         config.pluginmanager.register(_Specs(config.getoption("--layoutproof-specs")), "layoutproof-specs")
 
 
-def _must_be_known(target: str, config: pytest.Config) -> None:
+def _must_be_known(target: str) -> None:
     from layoutproof.core.errors import LayoutError
     from layoutproof.pallas.judge import kernel_target
 
-    if not config.getoption("--layoutproof"):
-        raise pytest.UsageError("--layoutproof-target needs --layoutproof")
     try:
         kernel_target(target)
     except LayoutError as error:
@@ -65,15 +80,17 @@ def _must_be_known(target: str, config: pytest.Config) -> None:
 
 
 class _Calls:
-    """Watches what tests trace, and judges it when a test is over."""
+    """Watches what tests trace and run, and judges it with each test."""
 
-    def __init__(self, target: str | None) -> None:
+    def __init__(self, config: pytest.Config) -> None:
         from layoutproof.cli.guard import Judge
 
-        self.judge = Judge(target)
-        self.traced: list[Kernel | Unmodelled] = []
+        self.judge = Judge(config.getoption("--layoutproof-target"))
+        self.baseline = _baseline(config)
+        self.least = _share(config)
+        self.seen: list[Kernel | Unmodelled] = []
         self.tests = 0
-        self.counts = dict.fromkeys(("calls", "proved", "refuted", "unknown"), 0)
+        self.verdicts: dict[str, str] = {}
         self.unknown: dict[str, str] = {}
         self.scopes: dict[str, str] = {}
         self.outside = ""
@@ -83,93 +100,208 @@ class _Calls:
         """Hooks in before anything is collected: a module may trace when it is imported."""
         from layoutproof.pallas.from_jax.hook import traced
 
-        self.hooks.enter_context(traced(self.traced.extend))
+        self.hooks.enter_context(traced(self.seen.extend, again=True))
 
     def pytest_unconfigure(self) -> None:
         """Leaves JAX as it was."""
         self.hooks.close()
 
-    @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None]:
-        """After a test, with its fixtures, what it traced is judged; what is refuted is a failure of its own."""
-        yield
-        if self.traced:
-            self.tests += 1
-            report = self._judge()
-            if report:
-                item.ihook.pytest_runtest_logreport(report=_failed(item, report))
+    def pytest_collection_finish(self) -> None:
+        """What modules trace while they are imported belongs to no test."""
+        self.outside = self._judge() if self.seen else ""
 
-    def _judge(self) -> str:
-        """What is wrong with the calls traced since the last time, "" when nothing is."""
-        from layoutproof.cli.guard import refuted, report_of
+    # around pytest's own wrapper for xfail, which looks at exceptions only
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any]:
+        """What a test and its fixtures traced or ran is judged with it: what is wrong fails the test itself, once."""
+        outcome = yield
+        report = outcome.get_result()
+        if (call.when == "setup" and report.passed) or (call.when == "teardown" and not self.seen):
+            return
+        said = self._said(item, ran=call.when == "call" and not report.skipped)
+        if said and (hasattr(report, "wasxfail") or str(report.longrepr).startswith("[XPASS(strict)]")):
+            # the test is expected to fail, and now it does
+            if not report.skipped:
+                report.wasxfail = getattr(report, "wasxfail", "layoutproof")
+                report.outcome, report.longrepr = "skipped", said
+        elif said and report.passed:
+            report.outcome, report.longrepr = "failed", said
+        elif said:
+            report.sections.append(("layoutproof", said))
 
-        calls = tuple(self.traced)
-        self.traced.clear()
+    def _said(self, item: pytest.Item, ran: bool) -> str:
+        """What is wrong with the calls of a test, against what its mark expects; "" when nothing is.
+
+        ran: whether the test ran to an end of its own, so that what is expected of it has to be there.
+        """
         try:
-            found = self.judge.of(calls)
+            mark = _Mark.of(item)
+        except WrongMark as error:
+            return str(error)
+        expect = mark.expect if ran else ()
+        if not self.seen and not expect:
+            return ""
+        self.tests += bool(self.seen)
+        return self._judge(mark.expect, mark.assume, bool(expect))
+
+    def _judge(self, expect: Sequence[str] = (), assume: Sequence[str] = (), missing: bool = False) -> str:
+        """What is wrong with the calls seen since the last time, "" when nothing is.
+
+        expect: properties that may be refuted.  assume: conditions on scalar prefetch operands.  missing: whether it is
+        wrong that one of those properties is not refuted.
+        """
+        from layoutproof.cli.guard import report_of
+        from layoutproof.core.errors import LayoutError
+        from layoutproof.core.result import Verdict
+        from layoutproof.pallas.accepted import accepted
+
+        calls = tuple(self.seen)
+        self.seen.clear()
+        try:
+            judged = self.judge.of(calls, assume)
+            found = {key: accepted(call, self.baseline or {}) for key, call in judged.items()}
+        except LayoutError as error:
+            return str(error)
         except Exception as error:
             return f"this is a bug in layoutproof, please report it: {type(error).__name__}: {error}"
         self._count(found)
-        wrong = refuted(found)
-        return report_of(wrong) if wrong else ""
+        refuted = {f.question for c in found.values() for f in c.decisive() if f.verdict is Verdict.REFUTED}
+        wrong = tuple(call for call in found.values() if self._fails(call, expect))
+        said = [report_of(wrong)] if wrong else []
+        said += [
+            f"the mark expects {name} to be refuted, and it is not"
+            for name in expect
+            if missing and name not in refuted
+        ]
+        return "\n".join(said)
 
-    def _count(self, found: Iterable[Judged]) -> None:
+    def _fails(self, call: Judged, expect: Sequence[str]) -> bool:
+        """Whether a call fails its test: refuted in what is not expected or, where a baseline is given, unknown."""
+        from layoutproof.core.result import Verdict
+
+        if call.verdict is Verdict.REFUTED:
+            return any(f.verdict is Verdict.REFUTED and f.question not in expect for f in call.decisive())
+        return self.baseline is not None and call.verdict is Verdict.UNKNOWN and not call.only_accepted
+
+    def _count(self, found: Mapping[str, Judged]) -> None:
         from layoutproof.core.result import Verdict
         from layoutproof.pallas.report import scopes, why_unknown
 
-        found = tuple(found)
-        self.scopes |= dict.fromkeys(scopes(found), "")
-        for call in found:
-            self.counts["calls"] += 1
-            self.counts[call.verdict.value] += 1
-            if call.verdict is Verdict.UNKNOWN:
+        self.scopes |= dict.fromkeys(scopes(tuple(found.values())), "")
+        for key, call in found.items():
+            self.verdicts[key] = "accepted" if call.only_accepted else call.verdict.value
+            if call.verdict is Verdict.UNKNOWN and not call.only_accepted:
                 self.unknown.setdefault(why_unknown(call), "")
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Calls traced outside of any test are judged too; a process of xdist hands over what it has counted."""
-        self.outside = self._judge() if self.traced else ""
-        if self.outside and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        """A process of xdist hands over what it has counted; the first one decides."""
         output = getattr(session.config, "workeroutput", None)
         if output is not None:
-            said = {"unknown": list(self.unknown), "scopes": list(self.scopes)}
-            output[_XDIST] = {"tests": self.tests, "counts": self.counts, **said}
+            said = {"unknown": list(self.unknown), "scopes": list(self.scopes), "outside": self.outside}
+            output[_XDIST] = {"tests": self.tests, "verdicts": self.verdicts, **said}
+        elif (self.outside or self._too_few()) and session.exitstatus in _GREEN:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Adds up what a process of xdist has counted."""
+        """Adds up what a process of xdist has counted: equal calls of several processes are one."""
         given = getattr(node, "workeroutput", {}).get(_XDIST)
         if given:
             self.tests += given["tests"]
-            self.counts = {name: count + given["counts"][name] for name, count in self.counts.items()}
+            self.verdicts |= given["verdicts"]
             self.unknown |= dict.fromkeys(given["unknown"], "")
             self.scopes |= dict.fromkeys(given["scopes"], "")
+            self.outside = self.outside or given["outside"]
+
+    def _too_few(self) -> str:
+        """What is said where fewer calls are proved than the least share, "" where there are enough."""
+        proved, calls = list(self.verdicts.values()).count("proved"), len(self.verdicts)
+        if self.least is None or (calls and proved >= self.least * calls):
+            return ""
+        return (
+            f"{proved} of {calls} calls are proved, less than --layoutproof-least-proved {float(100 * self.least):g}%"
+        )
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """How many calls there were, and what is unknown of them."""
         terminalreporter.section("layoutproof", sep="-")
-        if not self.counts["calls"]:
-            terminalreporter.line("no Pallas call was traced; there is nothing to prove")
-            return
-        for line in (self.outside, *self.unknown) if self.outside else self.unknown:
+        counted = list(self.verdicts.values())
+        lines = [*([self.outside] if self.outside else []), *self.unknown]
+        if counted:
+            words = ("proved", "refuted", "unknown", *(["accepted"] if "accepted" in counted else []))
+            verdicts = ", ".join(f"{counted.count(name)} {name}" for name in words)
+            many = f"{len(counted)} Pallas call{'' if len(counted) == 1 else 's'}"
+            tests = f"{self.tests} test{'' if self.tests == 1 else 's'}"
+            lines.append("; ".join((f"{many} in {tests}: {verdicts}", *self.scopes)))
+        else:
+            lines.append("no Pallas call was traced; there is nothing to prove")
+        for line in (*lines, *filter(None, [self._too_few()])):
             terminalreporter.line(line)
-        verdicts = ", ".join(f"{self.counts[name]} {name}" for name in ("proved", "refuted", "unknown"))
-        many = f"{self.counts['calls']} Pallas call{'' if self.counts['calls'] == 1 else 's'}"
-        tests = f"{self.tests} test{'' if self.tests == 1 else 's'}"
-        terminalreporter.line("; ".join((f"{many} in {tests}: {verdicts}", *self.scopes)))
 
 
-def _failed(item: pytest.Item, text: str) -> pytest.TestReport:
-    """A failure beside the test's own outcome, so that both are seen."""
-    file, line, domain = item.location
-    return pytest.TestReport(
-        nodeid=item.nodeid,
-        location=(file, line, f"{domain} [layoutproof]"),
-        keywords={},
-        outcome="failed",
-        longrepr=text,
-        when="call",
-    )
+_GREEN = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+
+
+class WrongMark(Exception):
+    """A mark `layoutproof` that is not of the form `_Mark` reads."""
+
+
+@dataclass(frozen=True)
+class _Mark:
+    """What `@pytest.mark.layoutproof(expect=.., assume=..)` says of a test.
+
+    expect: properties of kernels that have to be refuted in it.  assume: conditions on scalar prefetch operands.
+    """
+
+    expect: tuple[str, ...] = ()
+    assume: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, item: pytest.Item) -> _Mark:
+        """The marks of a test, its class and its module together. Raises WrongMark."""
+        said: dict[str, tuple[str, ...]] = {"expect": (), "assume": ()}
+        for mark in item.iter_markers("layoutproof"):
+            strange = [*map(repr, mark.args), *(name for name in mark.kwargs if name not in said)]
+            if strange:
+                raise WrongMark(f"the mark layoutproof takes expect=.. and assume=.., not {', '.join(strange)}")
+            for name, value in mark.kwargs.items():
+                texts = (value,) if isinstance(value, str) else value
+                if not isinstance(texts, (tuple, list)) or not all(isinstance(text, str) for text in texts):
+                    raise WrongMark(f"{name} of the mark layoutproof is a text, or a list of texts, not {value!r}")
+                said[name] += tuple(texts)
+        if said["expect"]:
+            from layoutproof.core.errors import unknown_name
+            from layoutproof.registry.catalogue import kernel_properties
+
+            for name in said["expect"]:
+                if name not in kernel_properties():
+                    raise WrongMark(unknown_name("property of kernels", name, kernel_properties()).problem)
+        return cls(**said)
+
+
+def _baseline(config: pytest.Config) -> dict[str, str] | None:
+    """The accepted unknowns, None where no baseline is given."""
+    path = config.getoption("--layoutproof-baseline")
+    if path is None:
+        return None
+    from layoutproof.core.errors import LayoutError
+    from layoutproof.pallas.accepted import read_baseline
+
+    try:
+        return read_baseline(Path(path))
+    except LayoutError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def _share(config: pytest.Config) -> Fraction | None:
+    """The least share of calls that is to be proved, None where none is asked for."""
+    text = config.getoption("--layoutproof-least-proved")
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d{1,3}(?:\.\d{1,4})?)%", text)
+    if found is None or Fraction(found[1]) > 100:
+        raise pytest.UsageError(f"--layoutproof-least-proved is a share such as 90%, not {text!r}")
+    return Fraction(found[1]) / 100
 
 
 class _Specs:

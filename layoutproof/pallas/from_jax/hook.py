@@ -11,11 +11,13 @@ import contextlib
 import importlib
 import importlib.abc
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from layoutproof.core.errors import failure
 from layoutproof.kernel.kernel import Kernel, Unmodelled
@@ -29,18 +31,24 @@ _PIPELINE = "jax._src.pallas.mosaic.pipeline"
 
 
 @contextlib.contextmanager
-def traced(callback: Callable[[tuple[Found, ...]], None]) -> Iterator[None]:
+def traced(callback: Callable[[tuple[Found, ...]], None], again: bool = False) -> Iterator[None]:
     """Within it `callback(calls)` gets the calls of every function that JAX traces, if it has any.
 
     For the whole process, all threads. What a jit cache already holds is not traced again and not seen, unless a new
     function around it is. Of a call outside of any jit every output counts as used.
+
+    again: whether the calls of a function that was traced within come again each time that it is called or lowered.
     """
+
+    def hook(stack: contextlib.ExitStack) -> None:
+        _hook(_each_time(callback, stack) if again else callback, stack)
+
     with contextlib.ExitStack() as stack:
         if _PALLAS in sys.modules:
-            _hook(callback, stack)
+            hook(stack)
             yield
             return
-        watch = _Watch(lambda: _hook(callback, stack))
+        watch = _Watch(lambda: hook(stack))
         sys.meta_path.insert(0, watch)
         try:
             yield
@@ -97,6 +105,48 @@ def _hook(callback: Callable[[tuple[Found, ...]], None], stack: contextlib.ExitS
 
     frame.to_jaxpr = to_jaxpr
     stack.callback(setattr, frame, "to_jaxpr", original)
+
+
+def _each_time(
+    callback: Callable[[tuple[Found, ...]], None], stack: contextlib.ExitStack
+) -> Callable[[tuple[Found, ...]], None]:
+    """A callback for what is traced, which remembers it by function; `callback` gets it again when the function runs.
+
+    JAX asks `_infer_params` for a function's jaxpr at each call that leaves its compiled fast path, so functions with
+    Pallas calls are kept off that path. A JAX without these names gives what it traces, once.
+    """
+    pjit, core = (importlib.import_module(f"jax._src.{name}") for name in ("pjit", "core"))
+    infer, fast = getattr(pjit, "_infer_params", None), getattr(pjit, "_get_fastpath_data", None)
+    if infer is None or fast is None:
+        return callback
+    known: WeakKeyDictionary[Any, tuple[Found, ...]] = WeakKeyDictionary()
+    here = threading.local()
+
+    def while_traced(calls: tuple[Found, ...]) -> None:
+        here.calls = (*getattr(here, "calls", ()), *calls)
+        callback(calls)
+
+    def infer_params(*args: Any, **options: Any) -> Any:
+        if not core.trace_state_clean():
+            return infer(*args, **options)
+        here.calls = ()
+        found = infer(*args, **options)
+        jaxpr = found[0].params["jaxpr"]
+        if jaxpr not in known:
+            # nothing was traced now where it was traced before as a part of another function
+            known[jaxpr] = here.calls or _calls(getattr(jaxpr, "jaxpr", jaxpr), ())
+        if known[jaxpr] and not here.calls:
+            callback(known[jaxpr])
+        here.has_calls = bool(known[jaxpr])
+        return found
+
+    def fastpath_data(*args: Any, **options: Any) -> Any:
+        return None if getattr(here, "has_calls", False) else fast(*args, **options)
+
+    for name, old, new in (("_infer_params", infer, infer_params), ("_get_fastpath_data", fast, fastpath_data)):
+        setattr(pjit, name, new)
+        stack.callback(setattr, pjit, name, old)
+    return while_traced
 
 
 def _outermost(trace: Any, kind: type) -> bool:
