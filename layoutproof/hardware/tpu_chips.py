@@ -39,6 +39,7 @@ class Chip:
     vmem: bytes that the windows of one Pallas kernel may take together when it raises its own limit.
     vmem_scoped: the same for a kernel that asks for no limit.
     vmem_begin: the scratch and the windows of a kernel begin in VMEM at multiples of so many bytes.
+    fetches: whether XLA fetches inputs of a call as a whole into VMEM that the call leaves free.
     smem: bytes of scalar memory.
     bandwidth: of HBM, bytes a second.  bf16, int8, fp8: operations a second on elements of this type, 0 = the chip has
         no unit for them.
@@ -63,6 +64,7 @@ class Chip:
     vmem: int
     vmem_scoped: int = 16 * MIB
     vmem_begin: int = 512
+    fetches: bool = False
     smem: int = 1 * MIB
     bandwidth: int
     bf16: int
@@ -120,7 +122,7 @@ _TABLE = (
     ),
     Chip(
         name="7x", nicknames=("v7x", "v7", "ironwood"), kind="TPU7x", topology="tpu7x:1x1x1",
-        hbm=97010 * MIB, vmem=65472 * KIB, vmem_scoped=32 * MIB,
+        hbm=97010 * MIB, vmem=65472 * KIB, vmem_scoped=32 * MIB, fetches=True,
         bandwidth=3700 * _GIGA, bf16=1155 * _TERA, fp8=2300 * _TERA, multiplies=4 * 256 * 256,
     ),
 )  # fmt: skip
@@ -138,12 +140,13 @@ _SOURCES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "vmem": ("libtpu 0.0.52", "windows of a kernel that asks for 1 GiB, to 16 KiB"),
         "vmem_scoped": ("libtpu 0.0.52", "windows of a kernel that asks for nothing, to 16 KiB"),
         "vmem_begin": ("libtpu 0.0.52", "a window behind a scratch of f32[1,128], against one alone"),
+        "fetches": ("libtpu 0.0.52", "inputs of 64 KiB to 64 MiB of a call by itself, that its result stays in HBM"),
         "multiplies": ("libtpu 0.0.52", "published for v5e and v5p; cycles of a matmul of 4096^3 in its simulation"),
         **dict.fromkeys(("smem", "bandwidth", "bf16", "int8", "fp8"), _TPU_INFO),
     }
 )
 """Field of `Chip` -> (who said its values, how they were found). All but those of JAX are the same of libtpu 0.0.42.1,
-but for `_EARLIER` and `multiplies`, of which that version was not asked."""
+but for `_EARLIER`, `fetches` and `multiplies`, of which that version was not asked."""
 
 _EARLIER: Mapping[str, Mapping[str, int]] = MappingProxyType(
     {

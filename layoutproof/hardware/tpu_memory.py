@@ -2,22 +2,30 @@
 
 Window bytes are the compiler's own figures (libtpu 0.0.42.1: `vmem_limit_bytes=1` makes it name them; 90 random
 windows of 8, 16 and 32 bits equal `tpu_tiles.vmem_bytes`). What spills from registers is not known before compiling;
-of 18 kernels compiled for v5e 8 spill nothing, and `SPILLS` is the worst. Small operands that XLA already keeps in VMEM
-cost nothing, which is not counted on.
+of 18 kernels compiled for v5e 8 spill nothing, and `SPILLS` is the worst.
+
+An array that XLA keeps in VMEM as a whole needs no window, so that windows bound nothing by themselves. Of a call that
+is a program by itself it keeps those that it converts or copies first or after (truth values, a default layout that is
+not row-major, an input that an output overwrites), and on 7x every input; each with the kernel's limit fits into all of
+VMEM. Of a call among other operations any array that fits may be one. Measured on libtpu 0.0.52, 2026-11-23: 110 calls
+on v2 to 7x, arrays of 4 KiB to 128 MiB; `benchmarks/vmem_bounds.py` asks about calls at random.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from math import prod
 from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
-from layoutproof.core.errors import Unsupported
+from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.size import Size
 from layoutproof.core.term import Amount
-from layoutproof.hardware.facts import Fact
+from layoutproof.hardware.facts import AS_THE_RULE, Fact
 from layoutproof.hardware.tpu_chips import CHIPS
+from layoutproof.hardware.tpu_layouts import relaid
 from layoutproof.hardware.tpu_tiles import GRAIN, LANES, round_up, vmem_bytes
 from layoutproof.kernel.kernel import Kernel, MemoryUse, Operand, Scratch
 
@@ -25,7 +33,10 @@ SPILLS = (2.18, "jax's flash attention with blocks of 1024 on v5e, libtpu 0.0.52
 """The largest measured ratio of what a compiled kernel takes to its windows and scratch, and whose it is."""
 
 
-FACTS = (Fact("spills", str(SPILLS[0]), "libtpu 0.0.52", SPILLS[1]),)
+FACTS = (
+    Fact("spills", str(SPILLS[0]), "libtpu 0.0.52", SPILLS[1]),
+    Fact("whole arrays", AS_THE_RULE, "libtpu 0.0.52", "110 calls; benchmarks/vmem_bounds.py"),
+)
 """What a body takes besides its windows."""
 
 
@@ -53,10 +64,62 @@ def memory(kernel: Kernel, target: str) -> tuple[MemoryUse, ...]:
     said = f"what {target} gives a kernel that asks for none" if asked is None else "vmem_limit_bytes"
     if asked is not None and asked > chip.vmem:
         said = f"all that {target} has; vmem_limit_bytes asks for {asked}"
+    spared = tuple(_spared(kernel, target, min(limit, chip.vmem)))
     return (
-        MemoryUse("VMEM", tuple(vmem), limit, chip.vmem, said, most=SPILLS),
+        MemoryUse("VMEM", tuple(vmem), limit, chip.vmem, said, most=SPILLS, spared=spared),
         MemoryUse("SMEM", tuple(smem), chip.smem, chip.smem, f"all that {target} has", "tables + windows + scratch"),
     )
+
+
+def _spared(kernel: Kernel, target: str, limit: int) -> Iterable[tuple[str, int]]:
+    """Of each operand whose windows the compiler may do without, or with one buffer, why and how many bytes."""
+    room = CHIPS[target].vmem - limit
+    for operand in kernel.operands:
+        if not _in(operand, "vmem"):
+            continue
+        taken = _window(kernel, operand, target)
+        why = _kept_whole(kernel, operand, target)
+        known = all(type(n) is int for n in operand.dims)
+        if why and (not known or scratch_bytes(operand.dims, operand.dtype, target) <= room):
+            yield f"{operand.name} may be in VMEM as a whole ({why})", taken
+            continue
+        one = replace(operand, buffers=1)
+        if _buffers(kernel, operand) > 1 and _stays(kernel, operand):
+            yield f"{operand.name} may need one buffer, since its block may stay", taken - _window(kernel, one, target)
+
+
+def _kept_whole(kernel: Kernel, operand: Operand, target: str) -> str:
+    """Why XLA may keep an array in VMEM, "" = it does not, of a call that is a program by itself."""
+    chip, bits = CHIPS[target], ELEMENT_BITS.get(operand.dtype, 32)
+    of_role = kernel.inputs if operand.role == "in" else kernel.outputs
+    position = next(k for k, o in enumerate(of_role) if o is operand)
+    if not kernel.alone:
+        return "other operations make it or take it"
+    if operand.role == "in" and chip.fetches:
+        return f"{target} fetches inputs"
+    if operand.dtype == "pred" or chip.stored(bits) != bits:
+        return "it is converted"
+    if any((a if operand.role == "in" else b) == position for a, b in kernel.aliases):
+        return "an output overwrites an input"
+    dims = [n for n in operand.dims if type(n) is int]
+    if len(dims) < len(operand.dims):
+        return "its sizes are not known"
+    return "its default layout is not row-major" if len(dims) > 1 and prod(dims) and relaid(dims, bits, target) else ""
+
+
+def _stays(kernel: Kernel, operand: Operand) -> bool:
+    """Whether a block may be the same for all programs: it is for the first and for the last ones."""
+    programs = [{}, {}]
+    for name, extent in zip(kernel.grid_names, kernel.grid, strict=True):
+        if type(extent) is not int:
+            return True
+        for at, value in zip(programs, (0, extent - 1), strict=True):
+            at[name] = value
+    try:
+        first, last = ([term.evaluate(at, INTS) for term in operand.index] for at in programs)
+    except (Undecided, KeyError, ZeroDivisionError):
+        return False
+    return first == last
 
 
 def _in(operand: Operand, memory: str) -> bool:

@@ -227,6 +227,8 @@ class Kernel:
     body_reader: reads the body, once, when it is asked about; None where there is none to read.
     unread: why nobody reads the body that it has, "" where it is read, and of a call that is stated without one.
     relations: what is assumed of several tables, or of several entries, together.
+    alone: whether the program that makes the call does nothing else: its arrays come from and go to the device's main
+    memory.
     """
 
     name: str
@@ -251,6 +253,7 @@ class Kernel:
     scalars: tuple[Table, ...] = ()
     relations: tuple[Relation, ...] = ()
     unread: str = ""
+    alone: bool = True
 
     @property
     def body(self) -> Any:
@@ -385,6 +388,7 @@ class MemoryUse:
 
     kinds: what the parts are, in words.  most: the largest ratio of a compiler's own total to these parts that was
     measured, with its source; (0, "") where the compiler adds nothing.
+    spared: of the parts, bytes that the compiler may do without, each with why.
     """
 
     name: str
@@ -394,14 +398,21 @@ class MemoryUse:
     limit_from: str
     kinds: str = "windows + scratch"
     most: tuple[float, str] = (0.0, "")
+    spared: tuple[tuple[str, int], ...] = ()
 
     @property
     def used(self) -> int:
         """All parts together, in bytes."""
         return sum(size for _, size in self.parts)
 
+    @property
+    def least(self) -> int:
+        """The bytes without which no compiler can do."""
+        return self.used - sum(size for _, size in self.spared)
+
     def __str__(self) -> str:
-        return f"{self.kinds} = {self.used} of {self.limit} bytes, a lower bound; spills not counted"
+        bound = "" if self.spared else ", a lower bound"
+        return f"{self.kinds} = {self.used} of {self.limit} bytes{bound}; spills not counted"
 
 
 @dataclass(frozen=True, slots=True)

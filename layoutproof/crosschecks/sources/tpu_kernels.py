@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any
 
 from layoutproof.compiler import libtpu
-from layoutproof.core.errors import LayoutError, Undecided
+from layoutproof.core.errors import LayoutError, Undecided, Unsupported
 from layoutproof.core.result import Verdict
 from layoutproof.crosschecks.asking import Failed, answers
 from layoutproof.crosschecks.case import Case
@@ -129,7 +129,10 @@ def ours(kernel: Kernel, generation: str, number: str | None) -> tuple[str, int 
     if refused:
         return refused[0], None
     memory = target.memory(kernel)
-    over = [f"{m.name}: {m.used} of {m.limit} bytes" for m in memory if m.used > m.limit]
+    over = [f"{m.name}: {m.least} of {m.limit} bytes" for m in memory if m.least > m.limit]
+    perhaps = [m for m in memory if m.used > m.limit >= m.least]
+    if perhaps and not over:
+        raise Unsupported(f"{perhaps[0].name}: {perhaps[0]}, of which the compiler may spare some")
     return "; ".join(over), memory[0].used
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -49,6 +50,17 @@ def kernels_of(
     return tuple(with_assumptions(k, assume, strict=False) if isinstance(k, Kernel) else k for k in every)
 
 
+def _alone(jaxpr: Any) -> bool:
+    """Whether a program makes one call, inside of functions that do nothing else, or none."""
+    if len(jaxpr.eqns) != 1:
+        return not jaxpr.eqns
+    (equation,) = jaxpr.eqns
+    if is_pallas_call(equation.params) or equation.primitive.name in MESH_KERNELS:
+        return True
+    inner = [opened(closed)[0] for _, closed in inner_jaxprs(equation.params)]
+    return equation.primitive.name not in ("scan", "while", "cond") and len(inner) == 1 and _alone(inner[0])
+
+
 def traced(
     function: Callable[..., Any],
     args: Sequence[Any] = (),
@@ -91,13 +103,16 @@ def walk(
     live: which of its results somebody uses. assumed: what `layoutproof.assume` says around it.
     handed: whether a call in no frame of the user's is one that was handed to us, whose place is its body's function.
     """
+    alone = _alone(jaxpr)
     for equation, needed, said in sites(jaxpr, live, assumed):
         place = place_of(equation.source_info)
         if is_pallas_call(equation.params):
             if not place and handed:
                 place = place_of_function(getattr(opened(equation.params["jaxpr"])[0], "debug_info", None))
             call = attempt(partial(kernel_of, equation.params, place, needed, equation.invars), "pallas_call", place)
-            found.append(with_assumptions(call, said, strict=False) if isinstance(call, Kernel) else call)
+            if isinstance(call, Kernel):
+                call = with_assumptions(replace(call, alone=alone), said, strict=False)
+            found.append(call)
         else:
             found.append(attempt(partial(mesh_kernel_of, equation, place, needed), equation.primitive.name, place))
 

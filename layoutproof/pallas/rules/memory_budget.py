@@ -1,13 +1,16 @@
 """Windows and scratch fit into the target's vector and scalar memory; what the compiler adds is not counted.
 
 Why it matters: the compiler refuses a kernel over the limit at the end of compilation.
-Proved and refuted in the same words: windows + scratch = X of Y bytes, a lower bound; spills not counted. It is no
-proof that the compiler takes the kernel: registers that spill take VMEM too, and only the compiler knows how much
-(`vmem_total`). Where it was asked (`kernels --compile`), its exact figure stands beside the bound.
+Proved: windows + scratch = X of Y bytes; spills not counted. It is no proof that the compiler takes the kernel:
+registers that spill take VMEM too, and only the compiler knows how much (`vmem_total`). Where it was asked
+(`kernels --compile`), its exact figure stands beside the sum, and its answer decides what the sum leaves open.
+Refuted by: the memory, what is needed, the limit and who set it, and the largest parts. What is refuted does not fit
+whatever the compiler chooses: an array that it may keep in VMEM as a whole needs no window, and scratch in which the
+body keeps nothing is dropped. Where the sum is above the limit and what it cannot do without is not, the answer is
+unknown.
 What the body allocates for itself (pl.run_scoped, the buffers of a pipeline inside of the call) counts as scratch, at
 the moment when most of it is alive. A pipeline is not asked by itself, the call around it is, with that call's limit.
-Refuted by: the memory, what is needed, the limit and who set it, and the largest parts.
-Figures: bytes of every part, the sum and the limit.
+Figures: bytes of every part, the sum, the least that is needed, and the limit.
 Fix: smaller blocks, Buffered(1) for blocks that rarely change, or vmem_limit_bytes up to what the target has.
 Incident: double buffering by default put a kernel over its VMEM after an upgrade:
 https://github.com/keras-team/keras-io/issues/2284
@@ -15,38 +18,58 @@ Refuted:
     layoutproof ask memory_budget "f32[8192,8192] blockspec (4096, 4096) (i, j) -> (i, j) grid (2, 2)" --target v5e
 Proved:
     layoutproof ask memory_budget "f32[8192,8192] blockspec (512, 512) (i, j) -> (i, j) grid (16, 16)" --target v5e
-Limits: A lower bound: what spills from registers is `vmem_total`.
+Limits: A lower bound: what spills from registers is `vmem_total`. Which arrays are kept whole was measured of calls
+that are a program by themselves; among other operations any that fits may be.
 """
 
 from __future__ import annotations
 
 from layoutproof.core.finding import NOT_ASKED
-from layoutproof.kernel.kernel import Kernel, KernelTarget, MemoryUse
+from layoutproof.kernel.kernel import CompilerAnswer, Kernel, KernelTarget, MemoryUse
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+from layoutproof.pallas.memory_needed import memory_needed, refused_for
 
 TARGET = True
 
 
 def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
     """One per memory."""
-    memories, answer = target.memory(kernel), target.answered(kernel)
+    memories = memory_needed(kernel, target)
     if kernel.pipeline == "emit_pipeline" and all(m.used <= m.capacity for m in memories):
         # its limit is that of the call around it, and so is all else that lies there
         why = f"{NOT_ASKED}the call around it counts its buffers, in its own memory_budget"
         return (Obligation(kernel.name, undecided(why), severity="info"),) if memories else ()
     found = []
     for memory in memories:
-        parts = sorted(memory.parts, key=lambda part: -part[1])
-        figures: dict[str, object] = {"bytes": memory.used, "limit": memory.limit, **dict(parts)}
-        why = ""
-        if memory.used > memory.limit:
-            largest = ", ".join(f"{what}: {size}" for what, size in parts[:4])
-            why = f"{memory.name}: {memory}; the limit is {memory.limit_from}; {largest}"
-        else:
-            exact = answer is not None and answer.said and memory.name == "VMEM"
+        figures: dict[str, object] = {"bytes": memory.used, "limit": memory.limit, **dict(memory.parts)}
+        figures |= {"least": memory.least} if memory.least < memory.used else {}
+        # what the compiler says of the whole kernel is of its VMEM
+        answer = target.answered(kernel) if memory.name == "VMEM" else None
+        if memory.used <= memory.limit:
+            exact = answer is not None and answer.said
             figures["proved"] = f"{memory}; exactly {answer.said}, by {answer.by}" if answer and exact else str(memory)
-        found.append(Obligation(memory.name, by_rule(why, _fix(memory)), figures=figures))
+        elif answer is not None and not answer.refused and not answer.unknown:
+            figures["proved"] = f"the compiler takes the kernel{f': {answer.said}' if answer.said else ''}"
+        found.append(Obligation(memory.name, _decided(memory, answer), figures=figures))
     return tuple(found)
+
+
+def _decided(memory: MemoryUse, answer: CompilerAnswer | None) -> Settled:
+    if memory.used <= memory.limit:
+        return by_rule("")
+    if answer is not None and not answer.refused and not answer.unknown:
+        return by_rule("", by=answer.by)
+    largest = ", ".join(f"{what}: {size}" for what, size in sorted(memory.parts, key=lambda part: -part[1])[:4])
+    said = f"{memory.name}: {memory}; the limit is {memory.limit_from}; {largest}"
+    if memory.least > memory.limit:
+        least = f"; at the least {memory.least}" if memory.spared else ""
+        return by_rule(said + least, _fix(memory))
+    if answer is not None and refused_for(memory, answer):
+        return by_rule(f"{said}; {answer.by} refuses the kernel for its {memory.name}", _fix(memory), by=answer.by)
+    why = "; ".join(dict.fromkeys(each for each, _ in memory.spared))
+    return undecided(
+        f"{said}; but {why}: {memory.least} bytes may do, and only the compiler can say (kernels --compile)"
+    )
 
 
 def unasked(kernel: Kernel) -> Settled:

@@ -17,17 +17,13 @@ Limits: The one compiler version that was asked.
 
 from __future__ import annotations
 
-import re
-
 from layoutproof.core.errors import Undecided, shorten
 from layoutproof.core.finding import NOT_ASKED
 from layoutproof.kernel.kernel import Kernel, KernelTarget
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+from layoutproof.pallas.memory_needed import refused_for
 
 TARGET = True
-
-_OVER = re.compile(r"exceed|[Rr]an out|exhausted|EXHAUSTED")
-"""How the compiler says that memory is too small; what it says of alignment names memories too."""
 
 
 def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
@@ -50,7 +46,7 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
             figures: dict[str, object] = {"proved": said, "limit": memory.limit}
             figures |= {} if answer.total is None else {"bytes": answer.total}
             found.append(Obligation(memory.name, by_rule("", by=answer.by), figures=figures))
-        elif answer is not None and memory.name in answer.refused.upper() and _OVER.search(answer.refused):
+        elif answer is not None and refused_for(memory, answer):
             why = answer.said or f"{answer.by}: {shorten(answer.refused, 300)}"
             found.append(Obligation(memory.name, by_rule(why, by=answer.by)))
         else:
