@@ -27,6 +27,19 @@ class Pitfall:
     replay: bool = False
 
 
+def summed(x: Any, o: Any, total: Any) -> None:
+    """Adds up in scratch: what no body keeps anything in, the compiler drops."""
+    import jax.numpy as jnp
+    from jax.experimental import pallas as pl
+
+    @pl.when(pl.program_id(0) == 0)
+    def _() -> None:
+        total[...] = jnp.zeros(total.shape, total.dtype)
+
+    total[:8] = total[:8] + x[...]
+    o[...] = total[:8]
+
+
 def call(
     grid: tuple[Any, ...], index: Any, out_index: Any, *, x: tuple[int, ...] = (32, 128), out: Any = (32, 128),
     block: Any = (8, 128), out_block: Any = None, dtype: str = F32, table: int = 0, body: Any = None,
@@ -116,7 +129,8 @@ PITFALLS = (
     Pitfall(11, "a block larger than VMEM", "memory_budget", "error",
             lambda: call((2,), ROWS, ROWS, x=(65536, 1024), out=(65536, 1024), block=(32768, 1024)), GOOD),
     Pitfall(12, "scratch larger than VMEM", "memory_budget", "error",
-            lambda: call((4,), ROWS, ROWS, scratch=[(65536, 128)]), lambda: call((4,), ROWS, ROWS, scratch=[(8, 128)])),
+            lambda: call((4,), ROWS, ROWS, scratch=[(65536, 128)], body=summed),
+            lambda: call((4,), ROWS, ROWS, scratch=[(8, 128)], body=summed)),
     Pitfall(13, "8 rows of int8", "block_shape", "error", lambda: call((4,), ROWS, ROWS, dtype="int8"),
             lambda: call((4,), ROWS, ROWS, dtype="bfloat16")),
     Pitfall(14, "100 columns of 200", "block_shape", "error",
