@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from math import prod
 from typing import Any
 
 from layoutproof.core.element_types import ELEMENT_BITS
@@ -104,12 +103,14 @@ def _kept_whole(kernel: Kernel, operand: Operand, target: str) -> str:
     dims = [n for n in operand.dims if type(n) is int]
     if len(dims) < len(operand.dims):
         return "its sizes are not known"
-    return "its default layout is not row-major" if len(dims) > 1 and prod(dims) and relaid(dims, bits, target) else ""
+    return (
+        "its default layout is not row-major" if len(dims) > 1 and 0 not in dims and relaid(dims, bits, target) else ""
+    )
 
 
 def _stays(kernel: Kernel, operand: Operand) -> bool:
     """Whether a block may be the same for all programs: it is for the first and for the last ones."""
-    programs = [{}, {}]
+    programs: list[dict[str, int]] = [{}, {}]
     for name, extent in zip(kernel.grid_names, kernel.grid, strict=True):
         if type(extent) is not int:
             return True
