@@ -11,7 +11,8 @@ from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.values import Value, dims_of, number
-from layoutproof.core.term import Term, size_term
+from layoutproof.core.term import ZERO, Term, size_term
+from layoutproof.kernel.scalar_memory import axis_table
 
 
 def _program_id(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
@@ -30,9 +31,13 @@ def _num_programs(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
 
 def _axis_index(on: Any, equation: Any, operands: list[Any]) -> list[Any]:
     axis = equation.params["axis_name"]
-    if axis not in on.names:
-        raise UnsupportedOp(f"axis_index of {axis}, which is no axis of the kernel's own mesh")
-    return [number(Term("name", axis), equation.outvars[0].aval.dtype)]
+    if axis in on.names:
+        place = Term("name", axis)
+    elif axis in dict(on.kernel.axes):
+        place = Term("read", Term("name", axis_table(axis)), ZERO)
+    else:
+        raise UnsupportedOp(f"axis_index of {axis}, an axis of no mesh that is known here")
+    return [number(place, equation.outvars[0].aval.dtype)]
 
 
 def _multiple(on: Any, equation: Any, operands: list[Any]) -> list[Any]:

@@ -229,6 +229,7 @@ class Kernel:
     relations: what is assumed of several tables, or of several entries, together.
     alone: whether the program that makes the call does nothing else: its arrays come from and go to the device's main
     memory.
+    axes: (name, extent) of each axis of the mesh of devices around the call, whose place the body may ask for.
     """
 
     name: str
@@ -254,6 +255,7 @@ class Kernel:
     relations: tuple[Relation, ...] = ()
     unread: str = ""
     alone: bool = True
+    axes: tuple[tuple[str, int], ...] = ()
 
     @property
     def body(self) -> Any:

@@ -15,6 +15,8 @@ from layoutproof.kernel.kernel import Kernel, Operand, Table
 def every_table(kernel: Kernel) -> tuple[Table, ...]:
     """The tables of a call, with what is assumed of them: first the scalar-prefetch operands, then inputs in SMEM.
 
+    Last, of each axis of a mesh of devices around the call, the place of the device that runs it, one for all programs.
+
     >>> from layoutproof.core.term import Term
     >>> from layoutproof.kernel.kernel import Block
     >>> s = Operand("s", "in", (8,), "s32", (Block("blocked", 4),), (Term("name", "i"),), memory="smem")
@@ -23,7 +25,13 @@ def every_table(kernel: Kernel) -> tuple[Table, ...]:
     """
     said = {table.name: table for table in kernel.scalars}
     more = [_table(operand) for operand in kernel.inputs if is_table(kernel, operand)]
+    more += [Table(axis_table(name), (1,), low=0, high=extent) for name, extent in kernel.axes]
     return (*kernel.tables, *(said.get(table.name, table) for table in more))
+
+
+def axis_table(name: str) -> str:
+    """The name of the table of one entry that stands for the place of a device along an axis of a mesh."""
+    return f"axis_{name}"
 
 
 def assuming(kernel: Kernel, tables: Sequence[Table]) -> Kernel:

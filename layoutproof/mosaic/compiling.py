@@ -1,8 +1,9 @@
 """The answering side of `ask`: compiles one Pallas call by itself and reads what the compiler wrote about it.
 
 The call's equation alone is lowered, on its own shapes: the code around it has its own kernels, and may stop the
-compiler where this one does not. It runs in a process of its own, whose environment says which files libtpu writes, and
-where: that cannot be chosen for each compilation.
+compiler where this one does not. Kernels that hand semaphores, or arrays in a memory of their choice, to each other are
+lowered together: none of them is a program by itself. It runs in a process of its own, whose environment says which
+files libtpu writes, and where: that cannot be chosen for each compilation.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import hashlib
 import re
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,8 +26,19 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.mosaic import dumps
 from layoutproof.mosaic.unseen import flops, unseen
-from layoutproof.pallas.from_jax.adapter import device_of, need_jax, own_lines
+from layoutproof.pallas.from_jax.adapter import (
+    body_of,
+    device_of,
+    is_pallas_call,
+    is_placed,
+    is_semaphore,
+    need_jax,
+    own_lines,
+    put,
+)
+from layoutproof.pallas.from_jax.meshes import PRIMITIVES as MESH_KERNELS
 from layoutproof.pallas.from_jax.sent import call_of
+from layoutproof.pallas.from_jax.trace import Site
 
 PROFILE = "profile"
 """The folder for estimates of cycles, in that of the compiler's files; it has to be there."""
@@ -35,6 +49,8 @@ _SCOPED = re.compile(r"Scoped allocation with size \S+ and limit \S+ exceeded sc
 _USED = re.compile(r'"used_scoped_memory_configs":\[(.*?)\]')
 _VMEM = re.compile(r'"memory_space":"1"[^}]*"size":"(\d+)"')
 _CALL = re.compile(r'^\s*(?:ROOT )?%(\S+) = .*custom_call_target="tpu_custom_call"', re.MULTILINE)
+_ASKED = "layoutproof_asked"
+"""The scope round the call that is asked about, where others are compiled with it."""
 _OWN_FAULT = (NameError, ImportError, AttributeError)
 """What no compiler raises: the call does not stand by itself, or the user's code is wrong."""
 _AROUND = re.compile(r"without shard_map|[Uu]nbound axis")
@@ -61,7 +77,8 @@ def answered(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     """
     start = time.perf_counter()
     tell("tracing")
-    kernel, equation = call_of(request)
+    kernel, site = call_of(request)
+    program = _program(site)
     target, profile, folder = request["target"], request["profile"], Path(request["folder"])
     jax = need_jax()
     compiler = libtpu.with_flags(libtpu.version(request["library"]), request["flags"])
@@ -69,9 +86,10 @@ def answered(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     programs = 1
     for extent in kernel.grid:
         programs *= extent if type(extent) is int else 1
-    seen = {"unseen": unseen(equation.params["jaxpr"]), "flops": flops(equation.params["jaxpr"], programs)}
+    body = body_of(site.equation.params)
+    seen = {"unseen": unseen(body), "flops": flops(body, programs)}
     try:
-        lowered = _lowered(jax, equation, equation.params, target, kernel.name)
+        lowered = _lowered(jax, program, site.equation.params, target, kernel.name)
     except _OWN_FAULT as error:
         raise LayoutError(f"the call cannot be compiled by itself: {_words(error)}") from None
     except Exception as error:
@@ -85,25 +103,64 @@ def answered(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     if found is None:
         tell("estimating" if profile else "compiling")
         found = (
-            _profiled(lowered, folder) if profile else _told(jax, equation, lowered, target, kernel.name, folder, tell)
+            _profiled(lowered, folder) if profile else _told(jax, program, lowered, target, kernel.name, folder, tell)
         )
         kept.put(key, found)
         found = {**found, "seconds": time.perf_counter() - start}
     return {**about, **seen, **found}
 
 
-def _lowered(jax: Any, equation: Any, params: Mapping[str, Any], target: str, name: str) -> Any:
+@dataclass(frozen=True)
+class _Program:
+    """Equations that are one program, in order. asked: the one that is asked about."""
+
+    equations: tuple[Any, ...]
+    asked: Any
+
+
+def _program(site: Site) -> _Program:
+    """A call, and the kernels beside it that it is joined to."""
+    kernels = [e for e in site.beside if is_pallas_call(e.params) or e.primitive.name in MESH_KERNELS]
+    found = [site.equation]
+    for _ in kernels:
+        own = set().union(*map(_joints, found))
+        found = [e for e in kernels if e is site.equation or own & _joints(e)]
+    return _Program(tuple(found), site.equation)
+
+
+def _joints(equation: Any) -> set[int]:
+    """The variables of an equation that only kernels of its own program can give it, or take from it."""
+    values = (*equation.invars, *equation.outvars)
+    return {id(v) for v in values if is_semaphore(v.aval) or (v in equation.outvars and is_placed(v.aval))}
+
+
+def _lowered(jax: Any, program: _Program, params: Mapping[str, Any], target: str, name: str) -> Any:
+    """params: of the call that is asked about."""
     place = jax.sharding.SingleDeviceSharding(_device(target))
-    given = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype, sharding=place) for v in equation.invars]
+    made = {id(v) for e in program.equations for v in e.outvars}
+    free = list({id(v): v for e in program.equations for v in e.invars if id(v) not in made}.values())
+    if any(is_semaphore(v.aval) for v in free):
+        raise LayoutError("the call cannot be compiled by itself: the code around it gives it a semaphore")
+    given = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype, sharding=place) for v in free]
 
     def called(*values: Any) -> Any:
-        return equation.primitive.bind(*values, **params)
+        held = {id(v): put(value, v.aval) for v, value in zip(free, values, strict=True)}
+        for equation in program.equations:
+            others = len(program.equations) > 1 and equation is program.asked
+            with jax.named_scope(_ASKED) if others else nullcontext():
+                own = params if equation is program.asked else equation.params
+                results = equation.primitive.bind(*(held[id(v)] for v in equation.invars), **own)
+            held.update(zip(map(id, equation.outvars), results, strict=True))
+        # a semaphore is nothing that a program gives
+        return [held[id(v)] for e in program.equations for v in e.outvars if not is_semaphore(v.aval)]
 
     # the compiler names a call by the function that makes it
     called.__name__ = re.sub(r"\W", "_", name) or "kernel"
     # rules of lowering ask which chip they are for; without it jax 0.12 refuses what the compiler takes
     with device_of(target), own_lines():
-        return jax.jit(called, keep_unused=True).lower(*given)
+        # without an argument nothing else says for which device
+        out = {} if given else {"out_shardings": place}
+        return jax.jit(called, keep_unused=True, **out).lower(*given)
 
 
 @cache
@@ -111,7 +168,9 @@ def _device(target: str) -> Any:
     return libtpu.device(CHIPS[target].topology)
 
 
-def _told(jax: Any, equation: Any, lowered: Any, target: str, name: str, folder: Path, tell: Tell) -> dict[str, Any]:
+def _told(
+    jax: Any, program: _Program, lowered: Any, target: str, name: str, folder: Path, tell: Tell
+) -> dict[str, Any]:
     """What the compiler says. Of a kernel that needs too much VMEM the files are those of one with a higher limit."""
     _empty(folder)
     refused = ""
@@ -124,17 +183,19 @@ def _told(jax: Any, equation: Any, lowered: Any, target: str, name: str, folder:
         tell("compiling with more VMEM")
         _empty(folder)
         try:
-            made = _lowered(jax, equation, _roomier(equation.params, CHIPS[target].vmem), target, name).compile()
+            roomier = _roomier(program.asked.params, CHIPS[target].vmem)
+            made = _lowered(jax, program, roomier, target, name).compile()
         except Exception:
             # it needs more than the chip has: nothing but the words of the refusal is known
             return {"refused": refused}
     text = made.as_text()
-    call = _CALL.search(text)
+    call = _call_in(text)
     operation = call[1] if call else ""
     used = _USED.search(text, call.start()) if call else None
     sizes = _VMEM.findall(used[1]) if used else []
     memory = dumps.vmem(dumps.text_of(folder, "*-vmem_report.html"), operation)
     bundles = dumps.text_of(folder, f"*-{operation}-*-final_bundles.txt")
+    relayouts = dumps.text_of(folder, "*-post-relayout-insertion.txt")
     return {
         "refused": refused,
         "used": sum(map(int, sizes)) if used else None,
@@ -142,8 +203,16 @@ def _told(jax: Any, equation: Any, lowered: Any, target: str, name: str, folder:
         # with the raised limit of a kernel that is refused others would be there
         "whole": [] if refused else dumps.whole(text, operation),
         "moves": dumps.lines(bundles) if bundles else None,
-        "relayouts": dumps.relayouts(dumps.text_of(folder, "*-post-relayout-insertion.txt")),
+        # of several kernels the file of one is as good as that of another
+        "relayouts": dumps.relayouts(relayouts) if len(program.equations) == 1 else [],
     }
+
+
+def _call_in(text: str) -> re.Match[str] | None:
+    """The call that is asked about, in a compiled program; its line names the scope where there are others."""
+    calls = list(_CALL.finditer(text))
+    lines = [text[call.start() : text.find("\n", call.start())] for call in calls]
+    return next((call for call, line in zip(calls, lines, strict=True) if _ASKED in line), calls[0] if calls else None)
 
 
 def _profiled(lowered: Any, folder: Path) -> dict[str, Any]:
@@ -153,7 +222,7 @@ def _profiled(lowered: Any, folder: Path) -> dict[str, Any]:
         text = lowered.compile().as_text()
     except Exception as error:
         return {"refused": _words(error)}
-    call = _CALL.search(text)
+    call = _call_in(text)
     operation = call[1] if call else ""
     return {"refused": "", "cycles": dumps.cycles(dumps.text_of(folder / PROFILE, "*.textproto"), operation)}
 

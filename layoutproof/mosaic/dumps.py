@@ -62,7 +62,7 @@ def vmem(html: str, operation: str) -> dict[str, Any] | None:
         return None
     try:
         data, _ = json.JSONDecoder().raw_decode(html, mark.end())
-        found = {name: of for name, of in data["hlo_breakdowns"].items() if name != CALLER}
+        found = {name: of for name, of in (data["hlo_breakdowns"] or {}).items() if name != CALLER}
         one = found[operation]
         parts = [[_kind(a["tag"]), _what(a), int(a["size"])] for block in one["blocks"] for a in block["allocations"]]
         return {"total": int(one["total_size"]), "parts": parts}

@@ -20,7 +20,7 @@ from layoutproof.kernel.obligation import Obligation
 
 def read_by_body(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     """What is asked of one input beside its windows: nothing where tables or data say what is read."""
-    if operand.part or not all(type(n) is int for n in operand.dims):
+    if operand.part or operand.memory == "semaphore" or not all(type(n) is int for n in operand.dims):
         return
     if operand.windowed and not _never_moves(operand):
         return

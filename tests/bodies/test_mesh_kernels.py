@@ -85,3 +85,53 @@ def test_the_line_of_the_kernel_is_told_when_nobody_calls_it() -> None:
     (call,) = lp.kernels(whole, X, properties=["body_in_bounds"]).calls
     assert call.call.name == "whole"
     assert __file__ in call.call.source
+
+
+def counted(entry: int) -> Callable[..., Any]:
+    """One core that copies as many blocks as a number in SMEM says; entry: which number of four."""
+
+    def run(x: Any, n: Any) -> Any:
+        scratch = [pltpu.VMEM((8, 128), jnp.float32), pltpu.SemaphoreType.DMA]
+
+        def body(x_ref: Any, n_ref: Any, o_ref: Any, buffer: Any, arrived: Any) -> None:
+            rows = pl.ds(n_ref[entry] * 8, 8)
+            pltpu.async_copy(x_ref.at[rows], buffer, arrived).wait()
+            pltpu.async_copy(buffer, o_ref, arrived).wait()
+
+        mesh = pltpu.create_tensorcore_mesh("core", num_cores=1)
+        out = jax.ShapeDtypeStruct((8, 128), jnp.float32)
+        return pl.kernel(body, out_type=out, mesh=mesh, scratch_types=scratch)(
+            x, pltpu.with_memory_space_constraint(n, pltpu.SMEM)
+        )
+
+    return run
+
+
+def test_an_operand_that_is_put_into_smem_is_read_number_by_number() -> None:
+    """It is a table, of which something may be assumed; one that stays in HBM is still reached by copies only."""
+    n = jax.ShapeDtypeStruct((4,), jnp.int32)
+
+    def verdicts(entry: int, *assume: str) -> dict[str, Verdict]:
+        found = lp.kernels(counted(entry), X, n, target="v6e", assume=list(assume)).findings
+        asked = ("body_accesses", "body_in_bounds", "dma_order", "outputs_stored")
+        return {name: min(f.verdict for f in found if f.question == name) for name in asked}
+
+    bounded = verdicts(3, "0 <= args[1] < 4")
+    assert set(bounded.values()) == {Verdict.PROVED}
+    assert verdicts(3)["body_in_bounds"] is Verdict.UNKNOWN
+    assert verdicts(4, "0 <= args[1] < 4")["body_in_bounds"] is Verdict.REFUTED
+
+
+def test_a_number_of_an_array_in_hbm_is_not_loaded() -> None:
+    def body(x_ref: Any, n_ref: Any, o_ref: Any, buffer: Any) -> None:
+        pltpu.sync_copy(x_ref.at[pl.ds(n_ref[0] * 8, 8)], buffer)
+        pltpu.sync_copy(buffer, o_ref)
+
+    def run(x: Any, n: Any) -> Any:
+        mesh = pltpu.create_tensorcore_mesh("core", num_cores=1)
+        out = jax.ShapeDtypeStruct((8, 128), jnp.float32)
+        scratch = [pltpu.VMEM((8, 128), jnp.float32)]
+        return pl.kernel(body, out_type=out, mesh=mesh, scratch_types=scratch)(x, n)
+
+    found = lp.kernels(run, X, jax.ShapeDtypeStruct((4,), jnp.int32), target="v6e").findings
+    assert [f.subject for f in found if f.question == "body_accesses" and f.verdict is Verdict.REFUTED] == ["args[1]"]

@@ -320,6 +320,74 @@ def test_programs_of_a_batch_move_parts_of_their_own_of_an_array() -> None:
     }
 
 
+def splash(q: Any, k: Any, v: Any) -> Any:
+    """JAX's own splash attention of one example, as its users make it."""
+    from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_kernel as kernels
+    from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask as masks
+
+    mask = masks.MultiHeadMask([masks.CausalMask((q.shape[1], q.shape[1])) for _ in range(q.shape[0])])
+    sizes = kernels.BlockSizes(block_q=128, block_kv=128, block_kv_compute=128)
+    return kernels.make_splash_mha_single_device(mask, block_sizes=sizes)(q, k, v)
+
+
+def ragged(lengths: Any, q: Any, k: Any) -> Any:
+    """Attention over the rows of each sequence that are there, as serving code writes it for one head."""
+
+    def body(lengths: Any, q: Any, k: Any, o: Any, m: Any) -> None:
+        b, i = pl.program_id(0), pl.program_id(1)
+
+        @pl.when(i == 0)
+        def _() -> None:
+            m[...] = jnp.full_like(m, -jnp.inf)
+            o[...] = jnp.zeros_like(o)
+
+        @pl.when(i * 128 < lengths[b])
+        def _() -> None:
+            scores = jnp.sum(q[...] * k[...], axis=1, keepdims=True)
+            row = i * 128 + jax.lax.broadcasted_iota(jnp.int32, scores.shape, 0)
+            scores = jnp.where(row < lengths[b], scores, -jnp.inf)
+            m[...] = jnp.maximum(m[...], jnp.max(scores))
+            o[...] += jnp.sum(jnp.where(row < lengths[b], k[...], 0.0), axis=0, keepdims=True)
+
+    def block(b: Any, i: Any, lengths: Any) -> Any:
+        return b, jnp.where(i * 128 < lengths[b], i, 0), 0
+
+    one = pl.BlockSpec((None, 1, 128), lambda b, i, lengths: (b, 0, 0))
+    grid = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1,
+        grid=(4, 8),
+        in_specs=[one, pl.BlockSpec((None, 128, 128), block)],
+        out_specs=[one, one],
+    )
+    return pl.pallas_call(body, grid_spec=grid, out_shape=[shape(4, 1, 128), shape(4, 1, 128)])(lengths, q, k)
+
+
+HEADS = jax.ShapeDtypeStruct((2, 256, 128), F32)
+REAL: dict[str, tuple[Function, Function, tuple[Any, ...], tuple[Any, ...], tuple[str, ...]]] = {
+    "splash": (splash, jax.vmap(splash), (HEADS,) * 3, (shape(3, 2, 256, 128),) * 3, ("0 <= prefetch0 < 2",)),
+    "ragged": (
+        ragged,
+        jax.vmap(ragged, in_axes=(None, 1, 1), out_axes=2),
+        (shape(4, dtype=jnp.int32), shape(4, 1, 128), shape(4, 1024, 128)),
+        (shape(4, dtype=jnp.int32), shape(4, 8, 1, 128), shape(4, 8, 1024, 128)),
+        ("0 <= prefetch0 <= 1024",),
+    ),
+}
+"""A kernel, itself batched as it is used, arguments of both, and what holds of its table."""
+
+
+@pytest.mark.parametrize("assumed", [False, True])
+@pytest.mark.parametrize("name", REAL)
+def test_a_batch_of_a_kernel_of_the_field_has_its_verdict(name: str, assumed: bool) -> None:
+    one, many, given, batch, assume = REAL[name]
+    options = {"assume": assume} if assumed else {}
+    alone, batched = errors(one, *given, **options), errors(many, *batch, **options)
+    assert {(f.question, f.verdict, f.needs) for f in batched} == {(f.question, f.verdict, f.needs) for f in alone}
+    assert all(f.verdict is Verdict.UNKNOWN for f in batched)
+    if assumed:
+        assert batched == []
+
+
 # the net
 
 OPEN = {("scratch_half_written True", "batched", "body_races")}

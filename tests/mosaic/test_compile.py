@@ -423,3 +423,55 @@ def test_without_the_compiler(monkeypatch: pytest.MonkeyPatch, folder: Path) -> 
     assert any(f.verdict is lp.Verdict.PROVED for f in call.findings)
     with pytest.raises(lp.LayoutError, match="give one TPU generation or several"):
         lp.kernels("mine.py:flat", X, compile=True)
+
+
+JOINED = """
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+X = jax.ShapeDtypeStruct((32, 128), jnp.float32)
+ANY, SEMAPHORE = pl.BlockSpec(memory_space=pl.ANY), pl.BlockSpec(memory_space=pltpu.SEMAPHORE)
+
+def nothing(x):
+    def body(o):
+        o[...] = jnp.zeros(o.shape, o.dtype)
+    return pl.pallas_call(body, name="nothing", out_shape=X)()
+
+def counted(x, n):
+    def body(x, n, o, buffer, arrived):
+        pltpu.async_copy(x.at[pl.ds(n[0] * 8, 8)], buffer, arrived).wait()
+        pltpu.async_copy(buffer, o, arrived).wait()
+    scratch = [pltpu.VMEM((8, 128), jnp.float32), pltpu.SemaphoreType.DMA]
+    out = jax.ShapeDtypeStruct((8, 128), jnp.float32)
+    mesh = pltpu.create_tensorcore_mesh("core", num_cores=1)
+    kernel = pl.kernel(body, out_type=out, mesh=mesh, scratch_types=scratch)
+    return kernel(x, pltpu.with_memory_space_constraint(n, pltpu.SMEM))
+
+def both(x):
+    def start(x, o, arrived):
+        pltpu.make_async_copy(x, o, arrived).start()
+    def done(x, given, arrived, o):
+        pltpu.make_async_copy(x, o, arrived).wait()
+    o, arrived = pl.pallas_call(start, name="start", out_shape=(X, pltpu.SemaphoreType.DMA(())), in_specs=[ANY],
+        out_specs=(ANY, SEMAPHORE))(x)
+    return pl.pallas_call(done, name="done", out_shape=X, in_specs=[ANY, ANY, SEMAPHORE], out_specs=ANY,
+        input_output_aliases={1: 0})(x, o, arrived)
+
+def every(x, n):
+    return nothing(x), counted(x, n), both(x)
+"""
+
+
+@NEEDS_TPU
+def test_kernels_that_are_no_program_by_themselves(tmp_path: Path) -> None:
+    """Without inputs, with an operand in SMEM, and two that hand a semaphore on: the compiler takes all of them."""
+    (tmp_path / "joined.py").write_text(JOINED)
+    words = ("joined.py:every", "--args", "f32[32,128], s32[4]", "--target", "v6e", "--compile", "--only", "grid")
+    _, out, errors = run(tmp_path, *words, "--json")
+    made = {kernel["subject"]: kernel["compiled"][0] for kernel in json.loads(out)["kernels"]}
+    assert {name: (one["answer"], one["problem"]) for name, one in made.items()} == dict.fromkeys(
+        ("nothing", "body", "start", "done"), ("accepted", "")
+    ), errors
+    assert made["body"]["vmem"]["total"] == made["nothing"]["vmem"]["total"] // 4 == 4096

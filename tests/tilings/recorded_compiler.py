@@ -15,12 +15,14 @@ from typing import Any
 from layoutproof.compiler.serve import Tell, serve
 from layoutproof.hardware.tpu_memory import memory
 from layoutproof.mosaic.unseen import flops, unseen
+from layoutproof.pallas.from_jax.adapter import body_of
 from layoutproof.pallas.from_jax.sent import call_of
 
 
 def answered(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     """One answer, of the form of `mosaic.compiling.answered`."""
-    kernel, equation = call_of(request)
+    kernel, site = call_of(request)
+    body = body_of(site.equation.params)
     parts = memory(kernel, request["target"])[0].parts
     windows = sum(size for name, size in parts if "buffer" in name)
     scratch = sum(size for name, size in parts if "scratch" in name)
@@ -28,8 +30,8 @@ def answered(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     if eval(os.environ.get("ABORTS", "False"), known):
         os.write(2, b"F1122 10:00:00.000 1 x.cc:9] Check failed: rows\n")
         os.abort()
-    about = {"jax": "0", "compiler": "a recorded compiler", "unseen": unseen(equation.params["jaxpr"])}
-    about |= {"flops": flops(equation.params["jaxpr"], prod(kernel.grid))}
+    about = {"jax": "0", "compiler": "a recorded compiler", "unseen": unseen(body)}
+    about |= {"flops": flops(body, prod(kernel.grid))}
     if request["profile"]:
         return {**about, "refused": "", "cycles": int(eval(os.environ.get("CYCLES", "1_000_000 + windows"), known))}
     with Path(os.environ["ASKED"]).open("a") as file:

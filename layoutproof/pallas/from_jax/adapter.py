@@ -90,10 +90,25 @@ def inner_jaxprs(params: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
                 yield name, entry
 
 
+def axes_around() -> dict[str, int]:
+    """While something is traced: the axes of meshes, and of named grids, around it, with their extents."""
+    sizes = importlib.import_module("jax._src.core").get_axis_env().axis_sizes
+    return {name: extent for name, extent in dict(sizes).items() if isinstance(name, str) and type(extent) is int}
+
+
+def axes_of(equation: Any) -> dict[str, int]:
+    """The axes of the mesh that an equation runs its jaxprs on, with their extents; none of what is no shard_map."""
+    mesh = equation.params.get("mesh") if equation.primitive.name == "shard_map" else None
+    return {str(name): int(extent) for name, extent in dict(getattr(mesh, "shape", None) or {}).items()}
+
+
 def enclosing_extent(value: Any) -> int | None:
-    """Of a traced value that is an id of the grid around it, how many programs there are; None for anything else."""
+    """Of a traced value that is an id of the grid or a mesh around it, how many there are; None for anything else."""
     made = getattr(value, "parent", None)
-    if made is None or str(getattr(made, "primitive", "")) != "program_id":
+    primitive = str(getattr(made, "primitive", ""))
+    if made is not None and primitive == "axis_index":
+        return axes_around().get(made.params["axis_name"])
+    if made is None or primitive != "program_id":
         return None
     core = importlib.import_module("jax._src.pallas.core")
     try:
@@ -102,6 +117,31 @@ def enclosing_extent(value: Any) -> int | None:
         # a version of JAX that keeps the grid elsewhere: nothing is known of the number
         return None
     return extent if type(extent) is int else None
+
+
+def body_of(params: Mapping[str, Any]) -> Any:
+    """The jaxpr of what an equation runs: of a `pallas_call`, a `core_map`, or the one body of a `mpmd_map`."""
+    return params["jaxprs"][0] if "jaxprs" in params else params["jaxpr"]
+
+
+def is_semaphore(aval: Any) -> bool:
+    """Whether a value is of semaphores."""
+    return "sem" in str(getattr(aval, "dtype", ""))
+
+
+def is_placed(aval: Any) -> bool:
+    """Whether a value lies in a memory that somebody chose, and not where arrays usually do."""
+    space = str(getattr(aval, "memory_space", None)).rpartition(".")[2].lower()
+    return space not in ("none", "any", "device", "default")
+
+
+def put(value: Any, aval: Any) -> Any:
+    """A value where `with_memory_space_constraint` puts one of this type, as the kernel is given it."""
+    if not is_placed(aval):
+        return value
+    from jax.experimental.pallas import tpu
+
+    return tpu.with_memory_space_constraint(value, aval.memory_space)
 
 
 def is_pallas_call(params: Mapping[str, Any]) -> bool:

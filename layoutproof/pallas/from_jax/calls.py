@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
@@ -17,6 +18,7 @@ from layoutproof.core.term import ZERO, Term, reads
 from layoutproof.hardware.tpu_tiles import vmem_bytes
 from layoutproof.kernel.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Unmodelled
 from layoutproof.pallas.from_jax.adapter import (
+    axes_around,
     inner_jaxprs,
     is_kernel_of_jax,
     is_literal,
@@ -35,11 +37,17 @@ Found = Kernel | Unmodelled
 
 
 def kernel_of(
-    params: Mapping[str, Any], source: str, live: Sequence[bool], given: Sequence[Any] = (), platform: str = ""
+    params: Mapping[str, Any],
+    source: str,
+    live: Sequence[bool],
+    given: Sequence[Any] = (),
+    platform: str = "",
+    axes: Mapping[str, int] = MappingProxyType({}),
 ) -> Found:
     """A Kernel from the parameters of a pallas_call.
 
     live: for each output, whether somebody uses its value.  given: what the call is given, as its equation has it.
+    axes: of the meshes of devices around it.
     """
     mapping = params["grid_mapping"]
     vmapped = tuple(int(k) for k in getattr(mapping, "vmapped_dims", ()) or ())
@@ -98,7 +106,7 @@ def kernel_of(
         return Unmodelled(name, source, f"unknown dimension_semantics {odd[0]!r}")
     if kernel.platform != "tpu":
         return replace(kernel, unread=f"bodies of kernels for {kernel.platform} are not read")
-    return with_body(params["jaxpr"], kernel)
+    return with_body(params["jaxpr"], placed(kernel, axes))
 
 
 def _says_no_platform(params: Mapping[str, Any]) -> bool:
@@ -120,6 +128,12 @@ def _same(operands: Sequence[Operand], given: Sequence[Any]) -> list[Operand]:
             earlier = first.setdefault(id(value), operand.name)
             found[k] = operand if earlier == operand.name else replace(operand, same_as=earlier)
     return found
+
+
+def placed(kernel: Kernel, axes: Mapping[str, int]) -> Kernel:
+    """The kernel on a mesh of devices with these axes; those of the kernel itself are its grid's."""
+    around = tuple((name, extent) for name, extent in axes.items() if name not in kernel.grid_names)
+    return replace(kernel, axes=around) if around else kernel
 
 
 def attempt(look: Callable[[], Found], name: str, place: str) -> Found:
@@ -230,6 +244,7 @@ def pipeline_of(options: Mapping[str, Any], refs: Sequence[Any], source: str) ->
         platform=str(options.get("platform", "tpu")),
         runtime=tuple(f"grid{k}" for k, n in enumerate(grid_given) if type(n) is not int),
     )
+    kernel = placed(kernel, axes_around())
     specs = [(role, spec, ref) for role, _, spec, ref in pairs]
     return with_pipeline_body(kernel, options, specs, captured) if kernel.platform == "tpu" else kernel
 

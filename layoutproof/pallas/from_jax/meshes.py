@@ -7,24 +7,30 @@ has references that code around it reads and writes, too: they are inputs here, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.core.element_types import element_type
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Unmodelled
-from layoutproof.pallas.from_jax.adapter import opened, place_of_function, skipped_frame
+from layoutproof.pallas.from_jax.adapter import memory_word, opened, place_of_function, skipped_frame
 from layoutproof.pallas.from_jax.bodies import with_body
-from layoutproof.pallas.from_jax.calls import body_name, scoped_in, scratch_of, touched_in
+from layoutproof.pallas.from_jax.calls import body_name, placed, scoped_in, scratch_of, touched_in
 from layoutproof.pallas.from_jax.gpu_calls import gpu_kernel
 
 PRIMITIVES = ("mpmd_map", "core_map")
 
 
-def mesh_kernel_of(equation: Any, source: str, live: Sequence[bool]) -> Kernel | Unmodelled:
-    """The kernel of a `mpmd_map` or `core_map`. live: for each output, whether somebody uses its value."""
+def mesh_kernel_of(
+    equation: Any, source: str, live: Sequence[bool], axes: Mapping[str, int] = MappingProxyType({})
+) -> Kernel | Unmodelled:
+    """The kernel of a `mpmd_map` or `core_map`. live: for each output, whether somebody uses its value.
+
+    axes: of the meshes of devices around it.
+    """
     import jax
 
     params, primitive = equation.params, equation.primitive.name
@@ -77,11 +83,11 @@ def mesh_kernel_of(equation: Any, source: str, live: Sequence[bool]) -> Kernel |
         vmem_limit=getattr(params.get("compiler_params"), "vmem_limit_bytes", None),
         source=source,
     )
-    return with_body(jaxprs[0], kernel)
+    return with_body(jaxprs[0], placed(kernel, axes))
 
 
 def _operand(aval: Any, role: str, position: int) -> Operand:
-    """A whole array, which stays where it lies."""
+    """A whole array, which stays where it lies: in HBM, or where `with_memory_space_constraint` has put it."""
     dims = tuple(int(n) for n in aval.shape)
     return Operand(
         name=f"{'args' if role == 'in' else 'outputs'}[{position}]",
@@ -90,5 +96,5 @@ def _operand(aval: Any, role: str, position: int) -> Operand:
         dtype=element_type(aval.dtype),
         block=tuple(Block("blocked", n) for n in dims),
         index=(Term("int", 0),) * len(dims),
-        memory="any",
+        memory=memory_word(getattr(aval, "memory_space", None)),
     )

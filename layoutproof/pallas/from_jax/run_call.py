@@ -36,7 +36,8 @@ def run(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     """Runs one call of a function; what the run shows, as plain data."""
     import jax
 
-    kernel, equation = call_of(request)
+    kernel, site = call_of(request)
+    equation = site.equation
     outputs = [o.name for o in kernel.operands if o.role == "out"]
     names = [*(table.name for table in kernel.tables), *(o.name for o in kernel.inputs)]
     signs: list[Sign] = []

@@ -12,10 +12,13 @@ import pickle
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.kernel.kernel import Kernel, Unmodelled
+
+if TYPE_CHECKING:
+    from layoutproof.pallas.from_jax.trace import Site
 
 OTHER = "the function makes other calls in another process"
 
@@ -51,8 +54,8 @@ def identity(call: Kernel) -> str:
     return f"{call.name} grid {list(map(str, call.grid))} of {operands}"
 
 
-def call_of(request: Mapping[str, Any]) -> tuple[Kernel, Any]:
-    """The call of a request, and its equation.
+def call_of(request: Mapping[str, Any]) -> tuple[Kernel, Site]:
+    """The call of a request, and where it stands.
 
     request: `code` as `sent` makes it, `target` as it is traced for ("" for none), `call` the number of the call, and
     `same`, its `identity`, "" for whatever call it is.
@@ -61,17 +64,17 @@ def call_of(request: Mapping[str, Any]) -> tuple[Kernel, Any]:
     calls = _calls(request["code"], request["target"])
     if request["call"] >= len(calls):
         raise LayoutError(OTHER)
-    kernel, equation = calls[request["call"]]
+    kernel, site = calls[request["call"]]
     if not isinstance(kernel, Kernel) or request["same"] not in ("", identity(kernel)):
         raise LayoutError(OTHER)
-    if equation.primitive.name == "core_map":
+    if site.equation.primitive.name == "core_map":
         raise LayoutError("a core_map works on references that the code around it holds")
-    return kernel, equation
+    return kernel, site
 
 
 @cache
-def _calls(code: str, target: str) -> list[tuple[Kernel | Unmodelled, Any]]:
-    """Every call of the function that a text holds, as kernel and equation: traced once for all requests."""
+def _calls(code: str, target: str) -> list[tuple[Kernel | Unmodelled, Site]]:
+    """Every call of the function that a text holds, and where it stands: traced once for all requests."""
     from layoutproof.pallas.from_jax.trace import sites, traced, walk
     from layoutproof.pallas.from_jax.user import argument, device, named_function
 
@@ -85,4 +88,4 @@ def _calls(code: str, target: str) -> list[tuple[Kernel | Unmodelled, Any]]:
     live = [True] * len(jaxpr.outvars)
     kernels: list[Kernel | Unmodelled] = []
     walk(jaxpr, live, kernels)
-    return [(kernel, site[0]) for kernel, site in zip(kernels, sites(jaxpr, live), strict=True)]
+    return list(zip(kernels, sites(jaxpr, live), strict=True))

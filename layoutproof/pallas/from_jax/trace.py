@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.table_assumptions import with_assumptions
 from layoutproof.pallas.from_jax.adapter import (
+    axes_of,
     device_of,
     inner_jaxprs,
     is_pallas_call,
@@ -104,23 +106,44 @@ def walk(
     handed: whether a call in no frame of the user's is one that was handed to us, whose place is its body's function.
     """
     alone = _alone(jaxpr)
-    for equation, needed, said in sites(jaxpr, live, assumed):
+    for site in sites(jaxpr, live, assumed):
+        equation, needed = site.equation, site.needed
         place = place_of(equation.source_info)
         if is_pallas_call(equation.params):
             if not place and handed:
                 place = place_of_function(getattr(opened(equation.params["jaxpr"])[0], "debug_info", None))
-            call = attempt(partial(kernel_of, equation.params, place, needed, equation.invars), "pallas_call", place)
+            call = attempt(
+                partial(kernel_of, equation.params, place, needed, equation.invars, axes=site.axes),
+                "pallas_call",
+                place,
+            )
             if isinstance(call, Kernel):
-                call = with_assumptions(replace(call, alone=alone), said, strict=False)
-            found.append(call)
+                call = replace(call, alone=alone)
         else:
-            found.append(attempt(partial(mesh_kernel_of, equation, place, needed), equation.primitive.name, place))
+            call = attempt(partial(mesh_kernel_of, equation, place, needed, site.axes), equation.primitive.name, place)
+        if isinstance(call, Kernel):
+            call = with_assumptions(call, site.assumed, strict=False)
+        found.append(call)
+
+
+@dataclass(frozen=True)
+class Site:
+    """An equation that runs a kernel. needed: which of its results are used.  assumed: what is assumed there.
+
+    axes: of the meshes around it, with their extents.  beside: the equations of the jaxpr that it stands in.
+    """
+
+    equation: Any
+    needed: list[bool]
+    assumed: tuple[str, ...]
+    axes: Mapping[str, int]
+    beside: Sequence[Any]
 
 
 def sites(
-    jaxpr: Any, live: Sequence[bool], assumed: Sequence[str] = ()
-) -> Iterator[tuple[Any, list[bool], tuple[str, ...]]]:
-    """Each equation that runs a kernel, which of its results are used, what is assumed there; arguments as of `walk`.
+    jaxpr: Any, live: Sequence[bool], assumed: Sequence[str] = (), axes: Mapping[str, int] = MappingProxyType({})
+) -> Iterator[Site]:
+    """Each equation that runs a kernel; arguments as of `walk`. axes: of the meshes around the jaxpr.
 
     Pipelines inside are seen where they are traced; loops and calls in a kernel's body hold no further call.
     """
@@ -130,7 +153,7 @@ def sites(
         needed = [id(v) in used and type(v).__name__ != "DropVar" for v in equation.outvars]
         said = (*assumed, *said_in(str(equation.source_info.name_stack)))
         if is_pallas_call(equation.params) or equation.primitive.name in MESH_KERNELS:
-            yield equation, needed, said
+            yield Site(equation, needed, said, axes, jaxpr.eqns)
             continue
         for _, closed in inner_jaxprs(equation.params):
             inner, _ = opened(closed)
@@ -139,6 +162,7 @@ def sites(
                 inner,
                 needed if same and equation.primitive.name not in ("scan", "while") else [True] * len(inner.outvars),
                 said,
+                {**axes, **axes_of(equation)},
             )
 
 

@@ -50,7 +50,9 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     body: Body | None = kernel.body
     if body is None:
         return ()
-    return for_each_operand(kernel.outputs, lambda operand: [_of(kernel, body, operand)])
+    # a semaphore is counted up, and holds nothing that is stored: `dma_order` asks about it
+    held = [o for o in kernel.outputs if o.memory != "semaphore"]
+    return for_each_operand(held, lambda operand: [_of(kernel, body, operand)])
 
 
 def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
