@@ -61,24 +61,25 @@ def asked(
     explain: Callable[[Point, Numbers, Callable[[Term], Any]], str] | None = None,
     extra: Sequence[Term] = (),
     programs: Mapping[str, Sequence[str]] | None = None,
+    place: Sequence[Term] = (),
 ) -> Asked:
     """The claim that no program, iteration, element and values make all of `violation` true.
 
     loops: around the effect; those that it does not depend on are left out.  elements: further names, each below its
     extent.  explain: point, numbers, and a function that gives terms their value there -> sentence.  extra: terms whose
     values `explain` wants.  programs: where there are several, what each is called in the counterexample and the names
-    of its ids (see `beside`).
+    of its ids (see `beside`).  place: the element as the counterexample has it; () = as `elements` say it.
     Raises Unsupported where the condition says `maybe` or speaks of a leaf.
     """
     whole = all_of([*violation])
-    wanted = [whole, *extra]
+    wanted = [whole, *extra, *place]
     names, reads, keys, facts = closure(body, wanted, loops={loop.name for loop in loops})
     related = cases(kernel.relations, [read for read in reads if read.args[0].args[0] not in body.loads])
     alone = None
     if related:
         # ranges of single reads are no conditions, and cost nothing
         unrelated = replace(kernel, relations=tuple(each for each in kernel.relations if ranged(each, reads)))
-        alone = asked(unrelated, body, violation, loops, elements, explain, extra, programs).claim
+        alone = asked(unrelated, body, violation, loops, elements, explain, extra, programs, place).claim
         names, reads, keys, facts = closure(body, [*wanted, *related], loops={loop.name for loop in loops})
     programs = {"program": kernel.grid_names} if programs is None else programs
     own = {name for ids in programs.values() for name in ids}
@@ -106,7 +107,9 @@ def asked(
         return explain(point, on, at([point[label] for label in spaces], on)) if explain is not None else ""
 
     def shown(point: Point, on: Numbers) -> Counterexample:
-        return values.shown(point, at([point[label] for label in spaces], on))
+        run = at([point[label] for label in spaces], on)
+        seen = {**point, "element": tuple(int(run(entry)) for entry in place)} if place else point
+        return values.shown(seen, run)
 
     claim = Claim(spaces, said(spaces, at, [*assumed, *related, *facts, whole], values), sentence, shown=shown)
     of_call = {table.name for table in every_table(kernel)}

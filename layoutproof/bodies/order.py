@@ -8,7 +8,7 @@ from typing import Any
 from layoutproof.bodies.effects import Index, Reference
 from layoutproof.bodies.terms import renaming, replaced
 from layoutproof.bodies.values import FALSE, TRUE, all_of, any_of, negation, settled
-from layoutproof.core.term import ONE, ZERO, Term, size_term
+from layoutproof.core.term import ONE, ZERO, Term, reads, size_term
 from layoutproof.kernel.kernel import Kernel, Operand
 
 
@@ -74,9 +74,24 @@ def padding(operand: Operand, index: Index) -> Term:
     return any_of([outside(operand, k, entry) for k, entry in zip(seen(operand), index, strict=True)])
 
 
-def valid(operand: Operand, index: Index) -> Term:
-    """The condition that an element of an operand's window is one of the array."""
-    return negation(padding(operand, index))
+def valid(kernel: Kernel, operand: Operand, index: Index) -> Term:
+    """The condition that an element of an operand's window is one of the array: no padding, of none of its blocks."""
+    return all_of([*(_one_of(kernel, operand, k) for k in range(len(operand.dims))), negation(padding(operand, index))])
+
+
+def _one_of(kernel: Kernel, operand: Operand, k: int) -> Term:
+    """The condition that a window is one of the array's in a dimension; TRUE where all see that, or nobody."""
+    block, extent, term = operand.block[k], operand.dims[k], operand.index[k]
+    if block.kind not in ("blocked", "squeezed") or type(block.size) is not int or type(extent) is not int:
+        return TRUE
+    if reads((term,)):
+        return TRUE
+    count = -(-extent // block.size)
+    if term.op == "name" and term.args[0] in kernel.grid_names:
+        most = kernel.grid[kernel.grid_names.index(term.args[0])]
+        if type(most) is not int or most <= count:
+            return TRUE
+    return all_of([settled(Term("<=", ZERO, term)), settled(Term("<", term, Term("int", count)))])
 
 
 def _plus(start: Term, entry: Term) -> Term:

@@ -63,7 +63,7 @@ def visit_of(kernel: Kernel, operand: Operand, reference: Reference) -> Visit:
     by_tables = bool(reads(operand.terms()))
     bare = {term.args[0] for term in operand.index if term.op == "name"}
     told = by_tables or set(used) <= bare
-    there = valid(operand, tuple(Term("name", name) for name in element.names))
+    there = valid(kernel, operand, tuple(Term("name", name) for name in element.names))
     return Visit(element, True, there, () if told else operand.index, used if told else (), not by_tables)
 
 

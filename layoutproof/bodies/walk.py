@@ -14,7 +14,7 @@ from typing import Any
 
 from layoutproof.bodies.effects import Access, Body, Copy, Index, Loop, Reference, places
 from layoutproof.bodies.memory_state import doubt_of, inside
-from layoutproof.bodies.order import operand_of, padding
+from layoutproof.bodies.order import operand_of, padding, valid
 from layoutproof.bodies.values import Lost, all_of
 from layoutproof.core.errors import BudgetExceeded
 from layoutproof.core.numbers import INTS
@@ -50,7 +50,7 @@ class Walk:
     """One run. tables: (name of a table, indices) -> what it holds there, None = not known.
 
     unwritten: ask what was not written, see `memory_state`.  alone: one core runs only the programs whose parallel ids
-    are those of the program that is asked about; else one core runs all.
+    are those of the program that is asked about; else one core runs all.  likely: what "some k" is tried as first.
     """
 
     kernel: Kernel
@@ -59,6 +59,7 @@ class Walk:
     unwritten: bool = False
     alone: bool = False
     only: int = -1
+    likely: int = -1
     steps: int = 0
     _known: dict[Any, tuple[Answer, Origin | None]] = field(default_factory=dict)
     _first: dict[str, int] = field(default_factory=dict)
@@ -140,7 +141,7 @@ class Walk:
 
     def valid_at_end(self, operand: Operand, reference: Reference, program: Place, element: Place) -> Answer:
         """Whether a program is the last of its visit to a block, and the element is one of the array."""
-        if self._holds(padding(operand, _ints(element)), program, {}) is not False:
+        if self._holds(valid(self.kernel, operand, _ints(element)), program, {}) is not True:
             return False
         after = list(program)
         for k in reversed(range(len(after))):
@@ -425,7 +426,7 @@ class Walk:
             return self._search_all(condition, program, within, bound)
         name = free[0]
         unsure = False
-        for k in _tried(self.body.witnesses[name]):
+        for k in _tried(self.body.witnesses[name], self.likely):
             self._step()
             held, origin = self._search(condition, program, within, {**bound, name: k})
             if held:
@@ -480,7 +481,7 @@ class Walk:
         if len(group) == 1 and group[0].op != "and":
             return self._search(group[0], program, within, bound)
         unsure = False
-        for k in _tried(self.body.witnesses[names[0]]):
+        for k in _tried(self.body.witnesses[names[0]], self.likely):
             self._step()
             held, origin = self._search(all_of(group), program, within, {**bound, names[0]: k})
             if held:
@@ -607,8 +608,10 @@ def _ints(numbers: Iterable[int]) -> Index:
     return tuple(map(_int, numbers))
 
 
-def _tried(extent: int) -> Iterator[int]:
-    """Every k, the last first: that is where padding is."""
+def _tried(extent: int, likely: int) -> Iterator[int]:
+    """Every k, the likely one first, then the last: that is where padding is."""
+    if 0 <= likely < extent - 1:
+        yield likely
     if extent:
         yield extent - 1
-        yield from range(extent - 1)
+        yield from (k for k in range(extent - 1) if k != likely)

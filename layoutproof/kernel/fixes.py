@@ -16,7 +16,7 @@ MOST = 4096
 def out_of_bounds(kernel: Kernel, operand: Operand, dimension: int) -> str:
     """What to do about blocks outside the array in this dimension."""
     block, extent, term = operand.block[dimension], operand.dims[dimension], operand.index[dimension]
-    values = _values(kernel, term)
+    values = values_of(kernel, term)
     if values is None or type(block.size) is not int or type(extent) is not int:
         return ""
     low, high, divisor = values
@@ -54,7 +54,7 @@ def uncovered(kernel: Kernel, operand: Operand, dimension: int) -> str:
     return f"{kernel.dimension(k)} has {programs} programs for {count} blocks"
 
 
-def _values(kernel: Kernel, term: Term) -> tuple[int, int, int] | None:
+def values_of(kernel: Kernel, term: Term) -> tuple[int, int, int] | None:
     """(least, greatest, a divisor of all) of a term over the grid, tried out; None where there is too much to try."""
     from itertools import product
     from math import gcd

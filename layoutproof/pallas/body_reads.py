@@ -17,6 +17,9 @@ from layoutproof.core.term import Term, every
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation
 
+FEWEST = 3
+"""Parts of a dimension from which on the last one alone is missed; of two a kernel may well want the first."""
+
 
 def read_by_body(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     """What is asked of one input beside its windows: nothing where tables or data say what is read."""
@@ -59,7 +62,9 @@ def read_by_body(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     shared = kernel.inputs.index(operand) in [a for a, _ in kernel.aliases]
     source = next((load.source for load in loads if load.source), kernel.source)
     severity = "warning" if shared else "error"
-    graver = tuple(replace(tail, severity=severity, source=source) for tail in tails)
+    # a whole part that is left out at the end may not be needed
+    severities = [severity if reference.dims[d] % step else "warning" for d, _, step in cuts]
+    graver = tuple(replace(t, severity=s, source=source) for t, s in zip(tails, severities, strict=True))
     yield Obligation(operand.name, found.claim, reads=False, severity="info", source=source, graver=graver)
 
 
@@ -90,7 +95,10 @@ def _read_views(body: Body) -> Iterator[View]:
 
 
 def _remainders(reference: Reference, views: list[View]) -> list[tuple[int, int, int]]:
-    """(dimension, first element, step) of what is left where the slices that are read do not divide a dimension."""
+    """(dimension, first element, step) of the last part of a dimension that slices read one after the other.
+
+    It is what is left where they do not divide the dimension; else it is asked where it is one of several.
+    """
     found: dict[tuple[int, int, int], None] = {}
     for view in views:
         if not view.steps or view.steps[0].kind != "slices":
@@ -100,8 +108,10 @@ def _remainders(reference: Reference, views: list[View]) -> list[tuple[int, int,
             extent = reference.dims[d]
             # what starts at one place was chosen there, and is no part of a row of them
             moves = piece.start.op != "int"
-            if moves and 1 < size < extent and extent % size and piece.stride == 1:
-                found[d, extent - extent % size, size] = None
+            if moves and 1 < size < extent and piece.stride == 1:
+                first = (extent - 1) // size * size
+                if extent % size or first // size >= FEWEST - 1:
+                    found[d, first, size] = None
     # the last dimension first: the smallest element is in its remainder
     return sorted(found, reverse=True)
 
@@ -121,7 +131,7 @@ def _by_values(body: Body, condition: Term) -> bool:
 def _tail(
     kernel: Kernel, body: Body, operand: Operand, visit: Visit, loads: tuple[Store, ...], d: int, first: int, step: int
 ) -> Obligation:
-    """An error: the remainder of a dimension is read by no program, and all that is before it is."""
+    """The last part of a dimension is read by no program, and all that is before it is."""
     extent = visit.element.extents[d]
     entry, start = visit.index[d], Term("int", first)
     behind, before = Term("<=", start, entry), Term("<", entry, start)
@@ -131,7 +141,8 @@ def _tail(
         return f"no program reads {tail}, what is left behind its {first // step} whole parts of {step}"
 
     def fix(at: Point, on: Numbers) -> str:
-        return f"read pl.cdiv({extent}, {step}) parts of dimension {d}, the last one of {extent % step}"
+        last = f", the last one of {extent % step}" if extent % step else ""
+        return f"read pl.cdiv({extent}, {step}) = {-(-extent // step)} parts of dimension {d}{last}"
 
     unread = unstored(kernel, body, replace(visit, valid=behind), loads, False, explain)
     others = unstored(kernel, body, replace(visit, valid=before), loads, True, explain)

@@ -60,6 +60,14 @@ class Walk:
         moved = [w for w, new in zip(self.windows, self.moves(), strict=True) if new]
         return len(moved) - len(set(moved))
 
+    def left(self) -> dict[int, Range]:
+        """Of an input, by dimension, the last block where no step sees it and some step sees each other one."""
+        if self.operand.role == "out" or not self.whole:
+            return {}
+        parts = {k: _ranges(self, k) for k in range(len(self.dims))}
+        unseen = {k: set(blocks) - {ranges[k] for ranges in self.windows} for k, blocks in parts.items()}
+        return {k: blocks[-1] for k, blocks in parts.items() if len(blocks) > 2 and unseen[k] == {blocks[-1]}}
+
     def is_outside(self, ranges: Sequence[Range]) -> bool:
         """Whether none of a block's elements is in the array."""
         return any(end <= 0 or first >= n for (first, end), n in zip(ranges, self.dims, strict=True))
@@ -163,7 +171,7 @@ def kernel_drawing(
     meanings = {
         "ragged": "partly past the array's edge: there, reads are undefined and writes are dropped",
         "outside": "the whole block lies outside of the array",
-        "hole": "no program writes this block",
+        "hole": f"no program {' or '.join(sorted({'reads' if w.left() else 'writes' for w in walks}))} this block",
         "moved": "a block is moved: before the step for inputs, after it for outputs",
         "hit": "the program of the counterexample",
     }
@@ -189,6 +197,8 @@ def walk_grid(found: Walk, hits: Collection[int] = (), block: tuple[int, ...] | 
     for step, ranges in enumerate(found.windows, found.start):
         seen.setdefault(ranges, []).append(step)
 
+    left = found.left()
+
     def cell(r: int, c: int) -> Cell:
         at = dict(hidden)
         at |= {k: parts[k][n] for k, n in ((row, r), (column, c)) if k is not None}
@@ -203,7 +213,8 @@ def walk_grid(found: Walk, hits: Collection[int] = (), block: tuple[int, ...] | 
             hit = not set(steps).isdisjoint(hits)
             return Cell(runs(steps), None, "hit" if hit else "outside", (1.0, 0.0) if hit else (1.0, 1.0))
         if not steps:
-            return Cell("", None, "hole" if operand.role == "out" and found.whole else "")
+            missed = operand.role == "out" or any(at[k] == last for k, last in left.items())
+            return Cell("", None, "hole" if missed and found.whole else "")
         ragged = any(first < 0 or end > n for (first, end), n in zip(ranges, dims, strict=True))
         return Cell(runs(steps), colour, "ragged" if ragged else "", (inside[0], inside[1]))
 

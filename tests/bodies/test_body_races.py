@@ -216,3 +216,10 @@ def test_scratch_that_the_first_turn_of_a_loop_starts_is_its_own(first: int, ver
         copy.wait()
 
     assert _worst(_asked(body)).verdict is verdict
+
+
+def test_one_element_has_one_coordinate() -> None:
+    """The element in the array, and not beside it where it lies in what either program copies."""
+    found = next(f for f in _asked(_copied(lambda p: 8 * p, lambda p: 8)) if f.verdict is Verdict.REFUTED)
+    assert found.counterexample == {"first": (0,), "second": (1,), "element": (8, 0)}
+    assert "element (8, 0) of outputs" in found.reason

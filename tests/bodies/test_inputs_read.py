@@ -81,6 +81,23 @@ def test_an_input_that_shares_its_buffer_keeps_what_is_not_read() -> None:
     assert _answer(body, out=ANY, shape=(1000, 128), aliases={0: 0})[0] == "warning"
 
 
+@pytest.mark.parametrize(("steps", "severity"), [(4, ""), (3, "warning"), (2, "info")])
+def test_a_loop_that_stops_a_part_early_is_worth_what_such_a_grid_is(steps: int, severity: str) -> None:
+    def body(x: Any, o: Any, buffer: Any) -> None:
+        def part(k: Any, total: Any) -> Any:
+            return total + x[pl.ds(k * 128, 128), :]
+
+        o[...] = lax.fori_loop(0, steps, part, jnp.zeros((128, 128), jnp.float32))
+
+    assert _answer(body, x=(512, 128), given=((512, 128), lambda i: (0, 0)))[0] == severity
+
+    def copy(x: Any, o: Any, buffer: Any) -> None:
+        o[...] = x[...]
+
+    by_grid = {"grid": (steps,), "out": ((128, 128), lambda i: (i, 0)), "shape": (128 * steps, 128)}
+    assert _answer(copy, x=(512, 128), given=((128, 128), lambda i: (i, 0)), **by_grid)[0] == severity
+
+
 @pytest.mark.parametrize(("steps", "rest", "severity"), [(7, 0, "error"), (7, 104, ""), (3, 0, "info")])
 def test_a_loop_over_a_window_that_is_the_whole_array(steps: int, rest: int, severity: str) -> None:
     def body(x: Any, o: Any, buffer: Any) -> None:

@@ -72,7 +72,7 @@ def test_a_matmul_with_a_rest_in_k_is_refuted_at_the_first_program_that_stores_i
     (found,) = asked(matmul(1000, 256, mask=False), *arrays((1000, 1000), (1000, 1000)))
     assert found.verdict is Verdict.REFUTED
     assert found.counterexample == {"program": (0, 0, 1), "element": (0, 0)}
-    assert "dimension 1 ends at 1000, and place 1023 is read" in found.reason
+    assert "dimension 1 ends at 1000, and place 1000 is read" in found.reason
     assert found.fix.startswith(
         "x = jnp.where(pl.program_id(2) * 512 + jax.lax.broadcasted_iota(jnp.int32, (256, 512), 1) < 1000, x, 0)"
     )
@@ -169,3 +169,63 @@ def test_whether_a_gather_by_data_takes_padding_is_not_known(rows: int, verdict:
     call = pl.pallas_call(body, grid=(4,), in_specs=[block, block], out_specs=block, out_shape=out)
     (said,) = asked(call, jax.ShapeDtypeStruct((rows, 128), jnp.float32), out)
     assert said.verdict is verdict
+
+
+def _sum(x: Any, o: Any) -> None:
+    o[...] = jnp.broadcast_to(jnp.sum(x[...], axis=0, keepdims=True), o.shape)
+
+
+def _of_windows(given: Any, out: Any, shape: tuple[int, ...], rows: int, grid: int = 4, body: Any = _sum) -> Finding:
+    def fn(x: Any) -> Any:
+        made = jax.ShapeDtypeStruct(shape, jnp.float32)
+        return pl.pallas_call(body, grid=(grid,), in_specs=[given], out_specs=out, out_shape=made)(x)
+
+    (found,) = asked(fn, *arrays((rows, 128)))
+    return found
+
+
+def test_padding_is_named_by_its_first_place() -> None:
+    """Its last one was named, because a replay looks there first."""
+    window = pl.BlockSpec((16, 128), lambda i: (0, 0))
+    found = _of_windows(window, pl.BlockSpec((8, 128), lambda i: (0, 0)), (8, 128), 9, grid=1)
+    assert "dimension 0 ends at 9, and place 9 is read" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("padding", "index", "mask"),
+    [
+        (
+            (8, 0),
+            lambda i: (i * 8, 0),
+            "jnp.where(0 <= pl.program_id(0) * 8 - 8 + jax.lax.broadcasted_iota(jnp.int32, (16, 128), 0), x",
+        ),
+        (
+            (0, 8),
+            lambda i: (i * 8, 0),
+            "jnp.where(pl.program_id(0) * 8 + jax.lax.broadcasted_iota(jnp.int32, (16, 128), 0) < 32, x",
+        ),
+        ((8, 8), lambda i: (i * 8 + jnp.where(i == 3, 8, 0), 0), ") & ("),
+    ],
+)
+def test_a_halo_is_masked_at_the_end_where_it_is(padding: tuple[int, int], index: Any, mask: str) -> None:
+    """A row before the array was to be masked by the array's end, which leaves it in."""
+    window = pl.BlockSpec((pl.Element(16, padding), pl.Element(128)), index)
+    found = _of_windows(window, pl.BlockSpec((8, 128), lambda i: (i, 0)), (32, 128), 32)
+    assert found.verdict is Verdict.REFUTED
+    assert mask in found.fix
+
+
+def test_no_element_outside_of_the_array_is_named() -> None:
+    """What a program stores into a block outside of the array is dropped; `blocks_in_bounds` refutes the block."""
+
+    def copy(x: Any, o: Any) -> None:
+        o[...] = x[...]
+
+    rows = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    after = pl.BlockSpec((8, 128), lambda i: (i + 1, 0))
+    assert _of_windows(rows, after, (30, 128), 30, body=copy).verdict is Verdict.PROVED
+    # and of what is inside a sum still takes padding into it
+    found = _of_windows(rows, after, (30, 128), 28)
+    assert found.verdict is Verdict.PROVED
+    found = _of_windows(rows, rows, (30, 128), 30)
+    assert found.counterexample == {"program": (3,), "element": (24, 0)}

@@ -117,6 +117,17 @@ def test_an_input_that_nobody_reads_is_no_hole() -> None:
     assert {cell.mark for row in blocks.cells for cell in row} == {""}
 
 
+@pytest.mark.parametrize(("last", "marked"), [(6, ["hole"] * 2), (7, ["ragged"] * 2), (5, [""] * 2)])
+def test_the_last_block_of_an_input_that_alone_is_not_read(last: int, marked: list[str]) -> None:
+    """It is marked, and the legend says what that means; where more is left out, the kernel may need no more."""
+    layout = f"f32[1000,512] blockspec (128, 256) (i, j) -> (min(i, {last}), j) grid (8, 2)"
+    drawing = kernel_drawing(kernel(layout))
+    blocks, _ = grids(drawing)
+    assert [cell.mark for cell in blocks.cells[-1]] == marked
+    assert {cell.mark for row in blocks.cells[:-1] for cell in row} == {""}
+    assert ("o no program reads this block" in terminal_text(drawing)) is ("hole" in marked)
+
+
 @pytest.mark.parametrize("grid", [(2, 3), (3, 2)])
 def test_blocks_of_elements_overlap(grid: tuple[int, int]) -> None:
     """Of Element blocks the rows are the windows that programs see, padding below 0 included."""

@@ -188,7 +188,7 @@ class Walk:
 
     def partial_blocks(self, o: Operand) -> bool:
         return any(
-            block.kind == "blocked" and 0 <= a < n < e
+            block.kind in ("blocked", "squeezed") and not 0 <= a < e <= n
             for p in self.programs
             for block, (a, e), n in zip(o.block, self.window(o, p), o.dims, strict=True)
         )

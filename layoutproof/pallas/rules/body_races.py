@@ -142,8 +142,8 @@ def _pair(kernel: Kernel, pair: Beside, name: str, a: Touch, b: Touch, parallel:
             (*a.spot.loops, *pair.loops(b.spot.loops)),
             elements,
             explain,
-            at_place,
-            pair.programs,
+            programs=pair.programs,
+            place=at_place,
         )
     except Undecided as lost:
         return Obligation(name, undecided(f"{what} depends on {lost}"), source=a.spot.source)
@@ -342,7 +342,16 @@ def _used(
             continue
         condition = [_differ(kernel, pair, parallel), *first, *touch.spot.path, element.condition, used]
         if all_of(condition) is not FALSE:
-            yield asked(kernel, pair.body, condition, touch.spot.loops, element.names, explain, programs=pair.programs)
+            yield asked(
+                kernel,
+                pair.body,
+                condition,
+                touch.spot.loops,
+                element.names,
+                explain,
+                programs=pair.programs,
+                place=element.place,
+            )
 
 
 def _leaf_by(name: str, found: Callable[[Index], Term]) -> Callable[[Term], Term | None]:

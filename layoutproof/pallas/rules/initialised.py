@@ -232,7 +232,7 @@ def _replaced(kernel: Kernel, body: Body, deciding: Deciding, reference: Referen
     after, some, _ = following(kernel)
 
     def left(when: Sequence[Term]) -> list[Term]:
-        return [*when, valid(operand, at), states.at_exit(reference)]
+        return [*when, valid(kernel, operand, at), states.at_exit(reference)]
 
     ways = [[last_of_core(kernel)], [some, other_block(kernel, operand, after)]]
     if not all(states.impossible(lambda when=when: left(when), elements)[1] for when in ways):  # type: ignore[misc]

@@ -4,10 +4,11 @@ Why it matters: `grid=(.., k // bk)` never reads the tail of the reduced dimensi
 output is written, interpret mode shows no NaN, and the numbers are wrong: JAX's own matmul of f32[1024,1000] and
 f32[1000,1024] at block 256 leaves 232 of 1000 products out of each sum.
 Refuted by: the smallest `element` that no program reads. It is an error where the trailing remainder of a dimension,
-what is left when its block divides it, is read by no program while all its other tiles are. Other parts that nobody
-reads are info: a kernel may well need only some blocks of an input (causal attention, every second block, block 0). A
-remainder that the index map itself steers clear of (`jnp.maximum(i - 1, 0)`, the block before) is info too, and of an
-input that shares its buffer with an output a warning: what is not read keeps its values.
+what is left when its block divides it, is read by no program while all its other tiles are. It is a warning where the
+last block alone is left out in another way: by an index map that chooses (`jnp.minimum(i, last - 1)`), or whole, by a
+grid or a loop of the body that stops one block early. Other parts that nobody reads are info: a kernel may well need
+only some blocks of an input (causal attention, every second block, block 0, the block before: `jnp.maximum(i - 1, 0)`).
+A remainder of an input that shares its buffer with an output is a warning: what is not read keeps its values.
 An array that the body moves by manual DMA is read by its copies, pipelines among them; a window that is the whole
 array by the loads of its parts: a loop of `n // step` steps leaves a remainder out, too. Other windows count as read
 as a whole.
@@ -41,11 +42,11 @@ from layoutproof.kernel.fixes import uncovered
 from layoutproof.kernel.kernel import Block, Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, for_each_operand, undecided
 from layoutproof.kernel.windows import program_map
-from layoutproof.pallas.body_reads import read_by_body
+from layoutproof.pallas.body_reads import FEWEST, read_by_body
 
 TARGET = False
 CHOICES = frozenset({"select", "min", "max"})
-"""What an index map leaves out with these, it leaves out on purpose, unless its grid is what falls short."""
+"""What an index map leaves out with these, it may leave out on purpose, unless its grid is what falls short."""
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
@@ -113,10 +114,18 @@ def _tail(kernel: Kernel, operand: Operand, d: int, others: list[Operand]) -> Ob
         return None
     whole: Any = extent // size
     rest: Any = ceil_div(extent, size) - whole
-    if rest == 0 or whole == 0:
+    if whole == 0:
         return None
     short = any(kernel.grid[kernel.grid_names.index(name)] == whole for name in used)
-    if (_ops(term) & CHOICES and not short) or (whole == 1 and not _goes_on(kernel, used, term, block)):
+    severity = "warning" if kernel.inputs.index(operand) in [a for a, _ in kernel.aliases] else "error"
+    if (_ops(term) & CHOICES and not short) or (type(rest) is int and rest == 0):
+        # the block before is read by `max(i - 1, 0)`, and whoever clamps from above means to read the last one
+        if block.kind != "blocked" or _ops(term) & CHOICES == {"max"}:
+            return None
+        if type(whole) is not int or type(rest) is not int or whole + rest < FEWEST:
+            return None
+        severity, whole, rest = "warning", whole + rest - 1, 1
+    elif whole == 1 and not _goes_on(kernel, used, term, block):
         return None
     tile = term if block.kind == "blocked" else Term("//", term, size_term(size))
     box = Space(tuple(used), fixed(kernel.grid[kernel.grid_names.index(name)] for name in used))
@@ -152,7 +161,7 @@ def _tail(kernel: Kernel, operand: Operand, d: int, others: list[Operand]) -> Ob
             shown=first,
             provided=tuple(beside),
         ),
-        severity="warning" if kernel.inputs.index(operand) in [a for a, _ in kernel.aliases] else "error",
+        severity=severity,
         source=operand.source,
     )
 

@@ -29,7 +29,7 @@ from layoutproof.core.index_map import Index
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point, Verdict
 from layoutproof.kernel.kernel import Kernel, Operand
-from layoutproof.kernel.obligation import Obligation, Settled, for_each_operand, undecided
+from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each_operand, undecided
 from layoutproof.kernel.windows import consistent, program_map
 
 TARGET = False
@@ -43,7 +43,10 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
 
 
 def unasked(kernel: Kernel) -> Settled:
-    """Where nothing runs in parallel, or no block says what is written."""
+    """Where there is one program, nothing runs in parallel, or no block says what is written."""
+    if all(extent == 1 for extent in kernel.grid):
+        # there are no two programs
+        return by_rule("")
     if kernel.parallel():
         return undecided("no output has windows")
     more = "; on a GPU all do: ask for a target that is one, triton or mosaic_gpu" if kernel.plain else ""

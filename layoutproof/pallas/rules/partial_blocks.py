@@ -3,8 +3,9 @@
 Why it matters: what a block holds beyond the array's edge is undefined when read and dropped when written. That is
 legal and common, and a kernel that reduces over such a block must mask it; interpret mode fills it with NaN, hardware
 with garbage.
-Refuted by: the smallest `program` with a partial block. Always info: whether the body masks is not looked at.
-Figures: for each dimension with a partial block, elements that are there, and the condition of the mask.
+Refuted by: the smallest `program` with a block of which a part, or all, is outside (`blocks_in_bounds` tells the two
+apart). Always info: whether the body masks is not looked at.
+Figures: for each dimension that the block does not divide, the condition of the mask.
 Example: array f32[1000], block 256: the last block has 232 elements.
 Fix: mask with the condition given, or choose a block size that divides the array.
 Incident: 48 of 215 tuned configurations of a batched matmul were wrong, because blocks did not divide K:
@@ -33,18 +34,18 @@ TARGET = False
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
-    """One per operand with a block that does not divide its array."""
+    """One per operand with a block that may leave its array."""
     return for_each_operand((o for o in kernel.operands if o.windowed), lambda operand: _of(kernel, operand))
 
 
 def unasked(kernel: Kernel) -> Settled:
-    """Where every block divides its array, or there are no blocks."""
+    """Where no block can leave its array, or there are no blocks."""
     held = any(operand.windowed for operand in kernel.operands)
     return by_rule("") if held else undecided("no operand has windows")
 
 
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
-    dims = [d for d in range(len(operand.dims)) if _may_be_partial(operand, d)]
+    dims = [d for d in range(len(operand.dims)) if _may_leave(kernel, operand, d)]
     if not dims:
         return
     m = program_map(kernel, operand)
@@ -54,12 +55,9 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     def partial(places: tuple[Index, ...], on: Numbers) -> Any:
         found: Any = False
         for d in dims:
-            # a block that is wholly outside is no partial one: blocks_in_bounds speaks of it
             start, extent = operand.block[d].start(places[0][d], on), on.size(operand.dims[d])
             beyond = on.less(extent, start + on.size(operand.block[d].size))
-            found = on.logical_or(
-                found, on.logical_and(beyond, on.logical_and(on.less(-1, start), on.less(start, extent)))
-            )
+            found = on.logical_or(found, on.logical_or(beyond, on.less(start, 0)))
         return found
 
     def explain(at: Point, on: Numbers) -> str:
@@ -68,11 +66,12 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
         for d in dims:
             size, extent = on.size(operand.block[d].size), on.size(operand.dims[d])
             start = operand.block[d].start(place[d], on)
-            if start < extent < start + size:
-                said.append(f"{extent - start} of the block's {size} elements in dimension {d}")
+            if start < 0 or extent < start + size:
+                there = max(0, min(extent, start + size) - max(0, start))
+                said.append(f"{there} of the block's {size} elements in dimension {d}")
         return f"{operand.name} at program {at['program']}: the array has only {' and '.join(said)}"
 
-    figures = {f"mask{d}": _mask(operand, d) for d in dims}
+    figures = {f"mask{d}": _mask(operand, d) for d in dims if not _divides(operand, d)}
     points = {"program": m.domain} | ({"reads": m.replicas} if reads else {})
     claim = Claim(points, And((*consistency, PlacePredicate((At(m, "program", reads),), partial))), explain)
     yield Obligation(operand.name, claim, severity="info", source=operand.source, figures=figures)
@@ -83,8 +82,27 @@ def _mask(operand: Operand, d: int) -> str:
     return f"({operand.index[d]}) * {size} + arange({size}) < {operand.dims[d]}"
 
 
-def _may_be_partial(operand: Operand, d: int) -> bool:
+def _divides(operand: Operand, d: int) -> bool:
     block, extent = operand.block[d], operand.dims[d]
-    if block.kind != "blocked" or block.size == extent:
+    if block.kind == "squeezed" or block.size == extent:
+        return True
+    return type(block.size) is int and type(extent) is int and block.size > 0 and extent % block.size == 0
+
+
+def _may_leave(kernel: Kernel, operand: Operand, d: int) -> bool:
+    """Whether some block may reach out of the array in a dimension; windows of other kinds have padding by design."""
+    block, extent, term = operand.block[d], operand.dims[d], operand.index[d]
+    if block.kind not in ("blocked", "squeezed"):
         return False
-    return not (type(block.size) is int and type(extent) is int and block.size > 0 and extent % block.size == 0)
+    if not _divides(operand, d):
+        return True
+    if term.op == "int":
+        first: Any = term.args[0]
+    elif term.op == "name" and term.args[0] in kernel.grid_names:
+        first = kernel.grid[kernel.grid_names.index(term.args[0])] - 1  # type: ignore[operator]
+    else:
+        return True
+    if first == 0:
+        return False
+    whole = type(first) is type(extent) is type(block.size) is int
+    return not (whole and first >= 0 and (first + 1) * block.size <= extent)  # type: ignore[operator]

@@ -19,7 +19,8 @@ Limits: What is modelled of bodies: docs/primitives.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from math import prod
 
 from layoutproof.bodies.claims import not_modelled
@@ -29,11 +30,12 @@ from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.order import one_by_one, operand_of, other_block, outside, seen, start_of, valid
 from layoutproof.bodies.touched import sizes_of
 from layoutproof.bodies.values import any_of, negation
-from layoutproof.bodies.walk import Origin, Walk
+from layoutproof.bodies.walk import Answer, Origin, Walk
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import INTS
 from layoutproof.core.result import Point, Verdict
 from layoutproof.core.term import Term
+from layoutproof.kernel.fixes import values_of
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
 from layoutproof.pallas.body_memory import (
@@ -124,7 +126,7 @@ def _window(
     after, some = one_by_one(kernel)
     leaves = any_of([negation(some), other_block(kernel, operand, after)])
     elements = {f"at{k}": n for k, n in enumerate(reference.dims)}
-    claim, proved = states.impossible(lambda: [states.at_exit(reference), valid(operand, at), leaves], elements)
+    claim, proved = states.impossible(lambda: [states.at_exit(reference), valid(kernel, operand, at), leaves], elements)
     if proved:
         return Obligation(reference.name, Settled(Verdict.PROVED, by=deciding.names()), source=operand.source)
     point = deciding.last.point if claim is not None and not claim.lost and deciding.last is not None else None
@@ -144,9 +146,27 @@ def _window(
         if open_:
             what = f"depends on what {' and '.join(open_)} holds; nothing is assumed of it"
             return Obligation(reference.name, undecided(what), source=source_of(origin, body) or operand.source)
+        origin = _first(kernel, origin, lambda w, p=program, e=element: w.left(reference, p, e), walk)  # type: ignore[misc]
         return _refuted(kernel, body, operand, program, element, origin, deciding)
     reason = f"{_what(reference)}: {why_unknown(states, claim, states.at_exit(reference))}"
     return Obligation(reference.name, undecided(reason), source=operand.source)
+
+
+def _first(kernel: Kernel, found: Origin, ask: Callable[[Walk], tuple[Answer, Origin | None]], walk: Walk) -> Origin:
+    """The first place of padding that comes in where one was found; the found one where the first does not."""
+    operand = operand_of(kernel, found.reference)
+    k = _padded(kernel, operand, found) if operand is not None else None
+    if operand is None or k is None:
+        return found
+    axis = seen(operand).index(k)
+    place = _global(kernel, operand, found.program, found.element)[k]
+    extent = operand.dims[k]
+    begins = found.element[axis] - (place - extent) if type(extent) is int and place >= extent else 0
+    if not 0 <= begins < found.element[axis]:
+        return found
+    again = replayed(ask, [replace(walk, likely=begins, steps=0, _known={})])
+    same = again is not None and again.reference is found.reference and again.program == found.program
+    return again if same and again is not None and again.element[axis] == begins else found
 
 
 def _refuted(
@@ -202,8 +222,23 @@ def _fix(kernel: Kernel, origin: Origin) -> str:
     iota = f"jax.lax.broadcasted_iota(jnp.int32, ({dims}{',' if len(seen(operand)) == 1 else ''}), {axis})"
     start = program_ids(kernel, start_of(operand, k))
     place = iota if start == "0" else f"{start} + {iota}"
-    masked = f"x = jnp.where({place} < {operand.dims[k]}, x, 0) on what is loaded of {operand.name}, before it is used"
+    block, extent = operand.block[k], operand.dims[k]
+    below, above = f"0 <= {place}", f"{place} < {extent}"
+    inside = above
+    if block.low:
+        # a halo below the array is left out from below, and one beyond its end from above
+        inside = f"({below}) & ({above})" if _past(kernel, operand, k) else below
+    masked = f"x = jnp.where({inside}, x, 0) on what is loaded of {operand.name}, before it is used"
     return f"{masked} (in a maximum -jnp.inf for 0, in a minimum jnp.inf)"
+
+
+def _past(kernel: Kernel, operand: Operand, k: int) -> bool:
+    """Whether some window may reach past the end of its array in a dimension."""
+    values = values_of(kernel, operand.index[k])
+    block, extent = operand.block[k], operand.dims[k]
+    if values is None or type(block.size) is not int or type(extent) is not int:
+        return True
+    return values[1] - block.low + block.size > extent
 
 
 def _copied(
@@ -243,6 +278,12 @@ def _copied(
                 [walk],
             )
             if origin is not None and not unbounded(kernel, claim):
+                origin = _first(
+                    kernel,
+                    origin,
+                    lambda w, s=store, p=program, i=within, e=element: w.stores(s, p, i, e),  # type: ignore[misc]
+                    walk,
+                )
                 reason = f"element {list(element)} of what is copied to {reference.name} is {_named(kernel, origin)}"
                 found = {"program": program, "element": element}
                 said = Settled(Verdict.REFUTED, reason, _fix(kernel, origin), deciding.names(), found)

@@ -268,3 +268,27 @@ def test_what_an_aliased_input_fetches_while_the_output_is_written(
     rows.append(operand("o", "out", "f32[32]", [8], f"(i) -> ({written})"))
     found = lp.ask("alias_hazard", kernel({"i": 4}, rows, aliases={"x": "o"}))
     assert found.verdict.value == verdict, found.reason
+
+
+@pytest.mark.parametrize(
+    ("layout", "program"),
+    [
+        ("f32[8] blockspec (4,) (i) -> (i,) grid (5,)", (2,)),
+        ("f32[8] blockspec (4,) (i) -> (i - 1,) grid (2,)", (0,)),
+        ("f32[8,4] blockspec (4, None) (i) -> (0, i) grid (5,)", (4,)),
+        ("f32[9] blockspec (4,) (i) -> (i,) grid (4,)", (2,)),
+        ("f32[8] blockspec (4,) (i) -> (i,) grid (2,)", None),
+        ("f32[8] blockspec (4,) (i) -> (1 - i,) grid (2,)", None),
+    ],
+)
+def test_a_block_that_lies_outside_is_not_inside(layout: str, program: tuple[int, ...] | None) -> None:
+    """`partial_blocks` says of every block that it lies inside as a whole; one outside altogether was proved to."""
+    found = lp.ask("partial_blocks", layout)
+    assert found.verdict.value == ("proved" if program is None else "refuted")
+    assert found.counterexample == (None if program is None else {"program": program})
+
+
+@pytest.mark.parametrize(("programs", "verdict"), [(1, "proved"), (2, "unknown")])
+def test_of_one_program_no_two_write_at_once(programs: int, verdict: str) -> None:
+    layout = f"f32[8] blockspec (4,) (i) -> (0,) grid ({programs},) out"
+    assert lp.ask("parallel_writes", layout).verdict.value == verdict
