@@ -111,10 +111,10 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that goes wrong. sure: whether it does in every run.  fix: what to write instead."""
+    """Something that goes wrong. sure: whether it does in every run.  hint: where to look."""
 
     what: str
-    fix: str
+    hint: str
     sure: bool
     subject: str
     spot: Spot
@@ -220,11 +220,11 @@ class Walk:
         if slot.flights:
             count = plus(total, slot.waited, -1)
             what = f"{whole} counts {count} bytes {when}: {total} started, {slot.waited} waited for"
-            fix = f"wait for every byte that is started on {whole}"
+            hint = f"look at the waits on {whole}: they take fewer bytes than are started on it"
         else:
             what = f"{whole} counts {slot.signals} {when}"
-            fix = f"wait for as much as {whole} is signalled"
-        return Problem(what, fix, True, name, self._spot(name, slot), program)
+            hint = f"look at what waits for {whole}: it takes less than is signalled"
+        return Problem(what, hint, True, name, self._spot(name, slot), program)
 
     def _program(self, names: Mapping[str, Number], ways: list[Way]) -> list[Way]:
         program = tuple(names.values())
@@ -362,8 +362,8 @@ class Walk:
                     sure = _running(slot, flight)
                     what = f"{region} has a copy in flight {when}"
                     what = what if sure else f"perhaps {what}"
-                    fix = f"wait on {_slot(name, slot_at)} before run_scoped ends"
-                    self._found(way, Problem(what, fix, sure, region, self._spot(name, slot), *at))
+                    hint = f"look at where run_scoped ends: nothing has waited on {_slot(name, slot_at)} by then"
+                    self._found(way, Problem(what, hint, sure, region, self._spot(name, slot), *at))
 
     def _effect(
         self, effect: Effect, names: dict[str, Number], program: Any, turns: tuple[Number, ...], way: Way
@@ -519,8 +519,8 @@ class Walk:
         if isinstance(left, int) and left < 0:
             there = plus(total, slot.waited, -1)
             what = f"waits for {size} bytes of {_slot(*key)}, which counts {there}: it never returns"
-            fix = f"wait for the bytes that were started on {_slot(*key)}, once, and under the condition of the start"
-            self._found(way, Problem(what, fix, True, key[0], wait.spot, *at))
+            hint = f"look at what starts copies on {_slot(*key)}: a wait takes the bytes of one before it"
+            self._found(way, Problem(what, hint, True, key[0], wait.spot, *at))
             raise _Stop
         return way.with_slot(key, Slot() if left == 0 else replace(slot, waited=waited))
 
@@ -533,8 +533,8 @@ class Walk:
         count = slot.signals + (-amount if signal.wait else amount)
         if count < 0:
             what = f"waits for {amount} of {_slot(*key)}, which counts {slot.signals}: it never returns"
-            fix = f"signal {_slot(*key)} by as much as is waited for"
-            self._found(way, Problem(what, fix, True, key[0], signal.spot, *at))
+            hint = f"look at what signals {_slot(*key)}: it is less than is waited for"
+            self._found(way, Problem(what, hint, True, key[0], signal.spot, *at))
             raise _Stop
         return way.with_slot(key, replace(slot, signals=count))
 
@@ -577,10 +577,10 @@ class Walk:
             why = self._lost(self._region(on, touch.view), region) if common is None else ""
             what = f"perhaps {what}{why}"
         others = len(slot.flights) > 1
-        fix = f"wait on {_slot(*key)} first"
+        hint = f"look at the waits on {_slot(*key)}: none comes before this"
         if others:
-            fix += ", for all that is started on it; or give each copy a semaphore of its own"
-        self._found(way, Problem(what, fix, sure, name, touch.spot, at[0], at[1], element))
+            hint += " that takes all that is started on it; copies may want semaphores of their own"
+        self._found(way, Problem(what, hint, sure, name, touch.spot, at[0], at[1], element))
 
     # numbers
 

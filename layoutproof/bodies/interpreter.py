@@ -28,6 +28,7 @@ from layoutproof.bodies import (
 )
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.effects import (
+    Access,
     Body,
     Carried,
     Effect,
@@ -51,6 +52,8 @@ from layoutproof.core.term import Term, fixed
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.kernel.scalar_memory import is_table
 
+Begin = tuple[tuple[str, tuple[Term, ...]], ...]
+"""Memory by name that is filled with zeros when a program begins, each under its conditions."""
 STEPS, PER_EQUATION = 1_000_000, 20
 """The budget for reading one body, with the invariants of its loops, and what an equation takes of it."""
 MOST_EQUATIONS = 400_000
@@ -245,6 +248,12 @@ class Interpreter:
         finally:
             self.loops = before
 
+    def zero(self, reference: Reference, conditions: Sequence[Term]) -> None:
+        """Fills memory with zeros where some conditions hold."""
+        with self.under(*conditions):
+            zeros = Value(reference.dims, _Kind(float), "a zero")
+            self.effects.append(Access("write", View(reference), self.spot(), zeros))
+
     # the pass
 
     def run(self, jaxpr: Any, arguments: Sequence[Any]) -> list[Any]:
@@ -344,15 +353,16 @@ def body_of(
     kernel: Kernel,
     arguments: Sequence[Any] | None = None,
     version: str = "",
+    begin: Begin = (),
 ) -> Body:
     """The body of a kernel. references: its arguments, in order; kernel: its grid and its tables.
 
     arguments: where they are not references alone, what the jaxpr is given: views of them, and values.  version: of
-    JAX, for messages.
+    JAX, for messages.  begin: what is filled with zeros before.
     Raises BudgetExceeded for bodies that are too long.
     """
     with budget(STEPS):
-        return _read(reader, jaxpr, references, kernel, arguments, version)
+        return _read(reader, jaxpr, references, kernel, arguments, version, begin)
 
 
 def _read(
@@ -362,6 +372,7 @@ def _read(
     kernel: Kernel,
     arguments: Sequence[Any] | None,
     version: str,
+    begin: Begin,
 ) -> Body:
     tables = {r.name: view for r in references if (view := _of_table(kernel, r)) is not None}
 
@@ -370,6 +381,8 @@ def _read(
     def passed(constant: Mapping[str, View], whole: frozenset[str], induction: bool) -> Interpreter:
         on = Interpreter(reader, kernel, constant, whole, induction, version)
         on.references = list(references)
+        for name, conditions in begin:
+            on.zero(next(r for r in references if r.name == name), conditions)
         on.run(jaxpr, [View(reference) for reference in references] if arguments is None else list(arguments))
         return on
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from layoutproof.bodies.effects import Body, Reference, View
 from layoutproof.bodies.integers import condition_of
-from layoutproof.bodies.interpreter import Reader, body_of
+from layoutproof.bodies.interpreter import Begin, Reader, body_of
 from layoutproof.bodies.values import Value, dims_of, number
-from layoutproof.core.errors import BudgetExceeded, failure
+from layoutproof.core.errors import BudgetExceeded, Unsupported, failure
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel
 
@@ -28,18 +28,69 @@ class Around:
     term: Term | None = None
 
 
+class LateBody:
+    """A `kernel.BodyReader`: the body is read once, where it is asked about."""
+
+    def __init__(self, read: Callable[[Kernel, Begin], Body], kernel: Kernel, begin: Begin = ()) -> None:
+        """begin: what is filled with zeros when a program begins, and where."""
+        self.read, self.kernel, self.begin = read, kernel, begin
+        self._body: Body | None = None
+
+    def __call__(self) -> Body:
+        """The body."""
+        if self._body is None:
+            self._body = self.read(self.kernel, self.begin)
+        return self._body
+
+    def of(self, kernel: Kernel) -> LateBody:
+        """The same body of another kernel."""
+        return LateBody(self.read, kernel, self.begin)
+
+    def beginning(self, kernel: Kernel, begin: Begin) -> LateBody:
+        """The same body, which fills memory with zeros first."""
+        return LateBody(self.read, kernel, (*begin, *self.begin))
+
+
+class EditedBody:
+    """A `kernel.BodyReader`: what another one reads, with a change."""
+
+    def __init__(self, reader: Any, edit: Callable[[Body], Body]) -> None:
+        """reader: of the body that is changed."""
+        self.reader, self.edit = reader, edit
+        self._body: Body | None = None
+
+    def __call__(self) -> Body:
+        """The changed body."""
+        if self._body is None:
+            self._body = self.edit(self.reader())
+        return self._body
+
+    def of(self, kernel: Kernel) -> EditedBody:
+        """The same of another kernel."""
+        return EditedBody(self.reader.of(kernel), self.edit)
+
+    def beginning(self, kernel: Kernel, begin: Begin) -> Any:
+        """The same of a body that fills memory with zeros first; numbers of effects would be others."""
+        raise Unsupported("a body that was changed already")
+
+
 def refused_body(why: str, kernel: Kernel) -> Body:
     """A body that cannot be read at all."""
     return Body(unmodelled=((why, kernel.source),))
 
 
 def read_body(
-    reader: Reader, jaxpr: Callable[[], Any], kernel: Kernel, version: str, around: Sequence[Around] = ()
+    reader: Reader,
+    jaxpr: Callable[[], Any],
+    kernel: Kernel,
+    version: str,
+    around: Sequence[Around] = (),
+    begin: Begin = (),
 ) -> Body:
     """The body of a call whose grid and operands `kernel` says. What goes wrong is said in `unmodelled`.
 
     jaxpr: gives what `reader` reads.  version: of JAX, for messages.  around: of a pipeline's body, what the constants
-    of the jaxpr are; its inputs are the windows.
+    of the jaxpr are; its inputs are the windows.  begin: what is filled with zeros first.
     """
     references: tuple[Reference, ...] = ()
     try:
@@ -47,10 +98,10 @@ def read_body(
         if kernel.pipeline == "emit_pipeline":
             given = _given(reader, body, kernel, around)
             references = tuple(one.reference for one in given if isinstance(one, View))
-            found = body_of(reader, body, references, kernel, given, version)
+            found = body_of(reader, body, references, kernel, given, version, begin)
         else:
             references = references_of(reader, body, kernel)
-            found = body_of(reader, body, references, kernel, version=version)
+            found = body_of(reader, body, references, kernel, version=version, begin=begin)
     except BudgetExceeded as over:
         return Body(references, unmodelled=((str(over), kernel.source),))
     except Exception as error:

@@ -52,7 +52,7 @@ def worse(before: Answers, after: Answers, expected: Collection[tuple[str, str]]
             continue
         why = f"{answer.question} of {answer.subject}: {answer.reason}"
         more: dict[str, Any] = {
-            n: getattr(answer, n) for n in ("counterexample", "decided_by", "fix", "needs", "where")
+            n: getattr(answer, n) for n in ("counterexample", "decided_by", "fix", "hint", "needs", "where")
         }
         found.append(Finding("unknown" if verdict is Verdict.UNKNOWN else "refuted", "", why, verdict=verdict, **more))
     return found

@@ -477,7 +477,7 @@ def _verdicts(claimed: Claimed, new: Check) -> list[Finding]:
         why = f"{_claimed(old)} was {was}, now it is {now}" + (f": {_why(outcome)}" if _why(outcome) else "")
         point = result.counterexample if result is not None else None
         verdict = Verdict.UNKNOWN if now == "unknown" else Verdict.REFUTED
-        more = {name: getattr(outcome.finding, name) for name in ("fix", "needs", "where")}
+        more = {name: getattr(outcome.finding, name) for name in ("fix", "hint", "needs", "where")}
         return [Finding("lost", "", why, counterexample=point, decided_by=by, verdict=verdict, **sides, **more)]
     if now in _GREEN and was not in _GREEN:
         return [Finding("gained", "", f"{_claimed(old)} was {was}, now it is {now}", decided_by=by, **sides)]

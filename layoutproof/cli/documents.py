@@ -62,7 +62,8 @@ class FindingEntry(_Part):
     line: int = Field(description="from 1; 0 where there is none, as of column")
     column: int
     figures: dict[str, Any] = Field(description="exact numbers, or closed forms as text where sizes are symbolic")
-    fix: str = Field(description="what to write instead, where that is known")
+    fix: str = Field(description="what to write instead, where that is known; of a kernel it was tried")
+    hint: str = Field("", description="where to look, where no fix is known")
     decided_by: str = Field(description="the engine that proved or refuted")
     scope: str = Field("", description="what was looked at, where that is not all there is")
     assumes: list[str] = Field([], description="assumptions about run-time values that the answer rests on")

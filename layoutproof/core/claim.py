@@ -164,7 +164,7 @@ class Claim:
         where: A condition on size symbols, each an integer >= 1; None for all sizes.
         symbols: The order of the size symbols: that of the layouts, as the user wrote them.
         implied_by: Another claim, mostly an easier one, whose proof proves this one. Its refutation says nothing.
-        fix: What to write instead, from a violating point; "" where it is not known.
+        hint: Where to look, from a violating point; "" where nobody knows.
         shown: The counterexample as people see it, from the claim's own; None shows the claim's own.
         provided: Claims that must hold at the sizes of a violation too; where one does not, nothing is violated.
     """
@@ -176,7 +176,7 @@ class Claim:
     where: Term | None = None
     symbols: tuple[str, ...] = ()
     implied_by: Claim | None = None
-    fix: Callable[[Point, Numbers], str] = lambda point, on: ""
+    hint: Callable[[Point, Numbers], str] = lambda point, on: ""
     shown: Callable[[Point, Numbers], Counterexample] | None = None
     provided: tuple[Claim, ...] = ()
 

@@ -87,7 +87,8 @@ class Finding(Answer):
         severity: What a violation is worth: error, warning or info; of a difference deny, warn or allow. Only error and
             deny decide a verdict of many and the exit code.
         figures: Exact numbers: ints, or closed forms as text where sizes are symbolic.
-        fix: What to write instead.
+        fix: What to write instead; of a kernel it was tried, and every question asked again.
+        hint: Where to look, where no fix is known.
         decided_by: The engine that proved or refuted ("digits", "isl", ..; two joined by "+" when confirmed).
         scope: What was looked at, where that is not all there is: of a kernel never its body.
         assumes: The assumptions about run-time values that the answer rests on.
@@ -115,6 +116,7 @@ class Finding(Answer):
     severity: str = "error"
     figures: Mapping[str, Any] = field(default_factory=dict)
     fix: str = ""
+    hint: str = ""
     decided_by: str = ""
     scope: str = ""
     assumes: tuple[str, ...] = ()
@@ -277,6 +279,7 @@ def rows(finding: Finding) -> list[tuple[str, object]]:
         ("by", finding.decided_by),
         *((name, plain(value)) for name, value in finding.figures.items() if not isinstance(value, list)),
         ("fix", finding.fix),
+        ("hint", finding.hint),
         *(("assumes", each) for each in finding.assumes),
         ("scope", finding.scope),
         *(("derived", each) for each in finding.derivation),
@@ -335,6 +338,7 @@ def as_dict(finding: Finding) -> dict[str, Any]:
 
 
 _SELDOM = (
+    "hint",
     "scope",
     "assumes",
     "needs",

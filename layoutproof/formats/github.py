@@ -38,7 +38,7 @@ def _one(finding: Finding) -> str:
     where.append(("title", f"layoutproof: {finding.question} {finding.subject}"))
     properties = ",".join(f"{name}={_property(str(value))}" for name, value in where if value)
     lines = [finding.reason]
-    lines += [f"fix: {finding.fix}"] if finding.fix else []
+    lines += [f"{name}: {said}" for name, said in (("fix", finding.fix), ("hint", finding.hint)) if said]
     lines += [f"{name}: {text}" for name, text in (("before", finding.before), ("after", finding.after)) if text]
     lines += [following(finding)] if finding.follows else []
     lines += [f"matched: {finding.match_heuristic}"] if finding.match_heuristic else []

@@ -124,6 +124,7 @@ def _entry(finding: Finding, number: int, opened: bool, pictures: str) -> str:
     rows = (
         ("because", escape(finding.reason)),
         ("fix", escape(finding.fix)),
+        ("hint", escape(finding.hint)),
         ("before", _code(finding.before)),
         ("after", _code(finding.after)),
         ("counterexample", _code(show_point(finding.counterexample) if finding.counterexample else "")),

@@ -52,6 +52,7 @@ def _finding(finding: Finding) -> list[str]:
         ("after", _code(finding.after)),
         ("because", _plain(finding.reason)),
         ("fix", _plain(finding.fix)),
+        ("hint", _plain(finding.hint)),
         ("at", _code(show_point(finding.counterexample)) if finding.counterexample else ""),
         ("matched", _plain(finding.match_heuristic)),
         ("policy", _plain(finding.policy)),

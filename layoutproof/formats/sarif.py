@@ -50,7 +50,7 @@ def _described(kind: str) -> str:
 
 
 def _result(finding: Finding, rule: int) -> dict[str, Any]:
-    said = (("fix", finding.fix), ("before", finding.before), ("after", finding.after))
+    said = (("fix", finding.fix), ("hint", finding.hint), ("before", finding.before), ("after", finding.after))
     sides = [f"{name}: {text}" for name, text in said if text]
     text = "\n".join([f"{finding.subject}: {finding.reason}", *sides])
     result: dict[str, Any] = {

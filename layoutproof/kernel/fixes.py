@@ -1,7 +1,13 @@
-"""What to do about a kernel's mistake, where its cause is recognisable; "" where it is not."""
+"""What may repair a kernel: words, and the kernel that they make. Each is tried before anybody sees it.
+
+Here is what repairs grids, index maps and what runs in parallel; what repairs bodies is in `pallas.body_fixes`. The
+likeliest comes first, an index that is off by one before a clamp, which lets blocks be seen twice.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from layoutproof.core.numbers import INTS
@@ -13,45 +19,165 @@ MOST = 4096
 """Programs tried when a cause is guessed."""
 
 
-def out_of_bounds(kernel: Kernel, operand: Operand, dimension: int) -> str:
-    """What to do about blocks outside the array in this dimension."""
+UNSURE = "whether these are the places that you mean is not known"
+"""What is said of an index that is changed so that it lies inside."""
+
+
+LEFT = "a program then finds in scratch what those before it left there"
+"""What is said where one core runs all programs."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fix:
+    """One way to repair a kernel.
+
+    words: what to write instead.  kernel: what that makes.  doubt: how numbers may be wrong although all is proved, ""
+    where they cannot.
+    """
+
+    words: str
+    kernel: Kernel
+    doubt: str = ""
+
+
+def out_of_bounds(kernel: Kernel, operand: Operand, dimension: int) -> Iterator[Fix]:
+    """Of blocks outside the array in this dimension."""
     block, extent, term = operand.block[dimension], operand.dims[dimension], operand.index[dimension]
     values = values_of(kernel, term)
     if values is None or type(block.size) is not int or type(extent) is not int:
-        return ""
+        return
     low, high, divisor = values
-    count = ceil_div(extent, block.size)
+    match block.kind:
+        case "blocked":
+            count = ceil_div(extent, block.size)
+        case "element":
+            count = block.low + extent + block.high - block.size + 1
+        case _:
+            count = extent
+    where = f"dimension {dimension} of the index map of {operand.name}"
     if block.kind == "blocked" and block.size > 1 and divisor % block.size == 0 and high // block.size < count:
-        return (
-            f"{term} is an element offset, and a block index is expected: return it divided by {block.size} (JAX "
-            f"multiplies the index by the block size itself), or make the dimension pl.Element({block.size})"
+        words = (
+            f"{term} is an element offset, and a block index is expected: return it divided by {block.size} in {where}"
         )
-    if low < 0:
-        return f"the index goes down to {low}: start at 0, or clamp it with jnp.maximum(.., 0)"
-    if block.kind == "blocked" and term.op == "name":
+        yield Fix(
+            f"{words} (JAX multiplies the index by the block size itself)",
+            _indexed(kernel, operand, dimension, Term("//", term, Term("int", block.size))),
+        )
+    if term.op == "name" and term.args[0] in kernel.grid_names:
         k = kernel.grid_names.index(term.args[0])
-        have = f"{kernel.dimension(k)} has {kernel.grid[k]} programs and the array {count} blocks"
-        return f"{have}: use pl.cdiv({extent}, {block.size})"
-    return f"clamp it with jnp.minimum(.., {count - 1})" if block.kind == "blocked" else ""
+        what = "blocks" if block.kind == "blocked" else "places"
+        words = f"{kernel.dimension(k)} has {kernel.grid[k]} programs and the array {count} {what}: let it have {count}"
+        words += f", pl.cdiv({extent}, {block.size})" if block.kind == "blocked" and block.size > 1 else ""
+        yield Fix(words, _with_grid(kernel, k, count))
+    by = -low if low < 0 else count - 1 - high
+    if by and low + by >= 0 and high + by < count:
+        other = shifted(term, by)
+        words = f"return {other} in {where}, where {term} stands: it is {abs(by)} too {'large' if by < 0 else 'small'}"
+        yield Fix(
+            words,
+            _indexed(kernel, operand, dimension, other),
+            UNSURE,
+        )
+    clamped, call = term, str(term)
+    if low < 0:
+        clamped, call = Term("max", clamped, Term("int", 0)), f"jnp.maximum({call}, 0)"
+    if high >= count:
+        clamped, call = Term("min", clamped, Term("int", count - 1)), f"jnp.minimum({call}, {count - 1})"
+    doubt = "programs whose block was outside then see another one, whose values are wrong where they are used"
+    yield Fix(f"clamp it: return {call} in {where}", _indexed(kernel, operand, dimension, clamped), doubt)
 
 
-def uncovered(kernel: Kernel, operand: Operand, dimension: int) -> str:
-    """What to do about blocks of this dimension that no program has."""
+def uncovered(kernel: Kernel, operand: Operand, dimension: int) -> Iterator[Fix]:
+    """Of blocks of this dimension that no program has, where the grid falls short of them."""
     block, extent, term = operand.block[dimension], operand.dims[dimension], operand.index[dimension]
-    if term.op != "name" or type(block.size) is not int:
-        return ""
+    if type(block.size) is not int or block.kind not in ("blocked", "squeezed"):
+        return
+    if term.op == "min" and type(extent) is int and term.args[1].op == "int":
+        last = ceil_div(extent, block.size) - 1
+        if term.args[1].args[0] == last - 1:
+            words = f"clamp it to the last block, {last}: return jnp.minimum({term.args[0]}, {last}) in dimension "
+            words += f"{dimension} of the index map of {operand.name}, where {term} stands"
+            yield Fix(words, _indexed(kernel, operand, dimension, Term("min", term.args[0], Term("int", last))), UNSURE)
+    if term.op != "name" or term.args[0] not in kernel.grid_names:
+        return
     k = kernel.grid_names.index(term.args[0])
+    doubt = "where the body speaks of the number of programs, such as at its last store, it must mean the new one"
     if type(extent) is not int:
-        floors = kernel.grid[k] == extent // block.size
-        cdiv = f"use pl.cdiv({extent}, {block.size}), and mask the last block"
-        return f"{kernel.dimension(k)} floor-divides {extent} by {block.size}: {cdiv}" if floors else ""
+        if kernel.grid[k] == extent // block.size:
+            words = f"{kernel.dimension(k)} floor-divides {extent} by {block.size}: use pl.cdiv({extent}, {block.size})"
+            yield Fix(words, _with_grid(kernel, k, ceil_div(extent, block.size)), doubt)
+        return
     programs, count = kernel.grid[k], ceil_div(extent, block.size)
     if type(programs) is not int or programs >= count:
-        return ""
+        return
+    cdiv = f"use pl.cdiv({extent}, {block.size}) = {count}"
+    said = f"has {programs} programs for {count} blocks"
     if programs == extent // block.size:
-        said = f"use pl.cdiv({extent}, {block.size}) = {count}, and mask the last block"
-        return f"{kernel.dimension(k)} floor-divides {extent} by {block.size}: {said}"
-    return f"{kernel.dimension(k)} has {programs} programs for {count} blocks"
+        said = f"floor-divides {extent} by {block.size}"
+    yield Fix(f"{kernel.dimension(k)} {said}: {cdiv}", _with_grid(kernel, k, count), doubt)
+
+
+def innermost(kernel: Kernel, dimension: int, outputs: str) -> Iterator[Fix]:
+    """A grid with one of its dimensions as the last."""
+    order = [k for k in range(len(kernel.grid)) if k != dimension] + [dimension]
+    if dimension in kernel.vmapped or any(k >= len(kernel.grid) - 1 for k in kernel.vmapped):
+        return
+    grid = tuple(kernel.grid[k] for k in order)
+    words = f"{kernel.dimension(dimension)} does not choose the block of {outputs}: make it the innermost dimension, "
+    said = ", ".join(str(kernel.grid[k]) for k in order if k not in kernel.vmapped)
+    words += f"grid ({said}), and number the arguments of index maps and pl.program_id so"
+    yield Fix(
+        words,
+        kernel.changed(
+            grid=grid,
+            grid_names=tuple(kernel.grid_names[k] for k in order),
+            semantics=tuple(kernel.semantics[k] for k in order) if kernel.semantics else (),
+            vmapped=tuple(order.index(k) for k in kernel.vmapped),
+        ),
+    )
+
+
+def in_order(kernel: Kernel, dimensions: tuple[int, ...], doubt: str = "") -> Iterator[Fix]:
+    """Dimensions of a grid that no longer run in parallel; what a mesh of cores runs (`core_map`) has no such words."""
+    named = [
+        k for k in dimensions if kernel.semantics and kernel.semantics[k] == "parallel" and k not in kernel.vmapped
+    ]
+    if len(named) < len(dimensions) or not named or kernel.platform != "tpu":
+        return
+    semantics = tuple("arbitrary" if k in named else word for k, word in enumerate(kernel.semantics))
+    many = " and ".join(map(kernel.dimension, named))
+    yield Fix(f'make {many} "arbitrary" in dimension_semantics', kernel.changed(semantics=semantics), doubt)
+
+
+def shifted(term: Term, by: int) -> Term:
+    """A term that is larger by a number.
+
+    >>> str(shifted(Term("+", Term("name", "i"), Term("int", 1)), -1)), str(shifted(Term("name", "i"), 2))
+    ('i', 'i + 2')
+    """
+    if term.op == "int":
+        return Term("int", term.args[0] + by)
+    if term.op in ("+", "-") and term.args[1].op == "int":
+        whole = (term.args[1].args[0] if term.op == "+" else -term.args[1].args[0]) + by
+        rest: Term = term.args[0]
+        return rest if whole == 0 else _plus(rest, whole)
+    return _plus(term, by)
+
+
+def _plus(term: Term, by: int) -> Term:
+    return Term("+" if by > 0 else "-", term, Term("int", abs(by)))
+
+
+def _indexed(kernel: Kernel, operand: Operand, dimension: int, term: Term) -> Kernel:
+    """The kernel with another index of one operand in one dimension."""
+    index = tuple(term if d == dimension else other for d, other in enumerate(operand.index))
+    return kernel.changed(
+        operands=tuple(replace(o, index=index) if o.name == operand.name else o for o in kernel.operands)
+    )
+
+
+def _with_grid(kernel: Kernel, dimension: int, programs: Any) -> Kernel:
+    return kernel.changed(grid=tuple(programs if k == dimension else n for k, n in enumerate(kernel.grid)))
 
 
 def values_of(kernel: Kernel, term: Term) -> tuple[int, int, int] | None:
@@ -70,4 +196,4 @@ def values_of(kernel: Kernel, term: Term) -> tuple[int, int, int] | None:
         if count == MOST:
             return None
         found.append(int(term.evaluate(dict(zip(names, values, strict=True)), INTS)))
-    return min(found), max(found), gcd(*found)
+    return (min(found), max(found), gcd(*found)) if found else None

@@ -33,7 +33,7 @@ Parameters (block sizes that are still to be chosen)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -206,6 +206,16 @@ class Scratch:
     memory: str = "vmem"
 
 
+class BodyReader(Protocol):
+    """Reads a body where it is asked about."""
+
+    def __call__(self) -> Any:
+        """The body, a `bodies.effects.Body`, always the same one."""
+
+    def of(self, kernel: Kernel) -> BodyReader:
+        """What reads the same body as that of another kernel."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
     """One Pallas call, or one `emit_pipeline` inside of it.
@@ -250,7 +260,7 @@ class Kernel:
     source: str = ""
     scoped: tuple[Scratch, ...] = ()
     plain: bool = False
-    body_reader: Callable[[], Any] | None = field(default=None, repr=False)
+    body_reader: BodyReader | None = field(default=None, repr=False)
     scalars: tuple[Table, ...] = ()
     relations: tuple[Relation, ...] = ()
     unread: str = ""
@@ -261,6 +271,11 @@ class Kernel:
     def body(self) -> Any:
         """What one program does, a `bodies.effects.Body`; None where there is none to read."""
         return None if self.body_reader is None else self.body_reader()
+
+    def changed(self, **parts: Any) -> Kernel:
+        """The kernel with other parts, by the names of its fields; its body is read again, as theirs."""
+        kernel = replace(self, **parts)
+        return kernel if self.body_reader is None else replace(kernel, body_reader=self.body_reader.of(kernel))
 
     @property
     def inputs(self) -> tuple[Operand, ...]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import Undecided, Unsupported
-from layoutproof.core.result import Verdict
+from layoutproof.core.result import Counterexample, Verdict
+from layoutproof.kernel.fixes import Fix
 from layoutproof.kernel.kernel import Operand
 
 SEVERITIES = ("error", "warning", "info")
@@ -21,30 +22,30 @@ class Settled:
     Attributes:
         verdict: Proved, refuted or unknown.
         reason: Why it is refuted or unknown.
-        fix: What to write instead.
+        hint: Where to look.
         by: Who gives the answer: "rule", or a compiler or an engine by name.
         counterexample: Points of a violation by name, where there are any.
     """
 
     verdict: Verdict
     reason: str = ""
-    fix: str = ""
+    hint: str = ""
     by: str = "rule"
     counterexample: Mapping[str, object] = field(default_factory=dict)
 
 
-def by_rule(violation: str, fix: str = "", by: str = "rule") -> Settled:
+def by_rule(violation: str, hint: str = "", by: str = "rule") -> Settled:
     """What a rule says without an engine.
 
     Args:
         violation: The violation in words, "" where the rule holds.
-        fix: What to write instead.
+        hint: Where to look.
         by: Who says it.
 
     Returns:
         Refuted with the words, or proved.
     """
-    return Settled(Verdict.REFUTED, violation, fix, by) if violation else Settled(Verdict.PROVED, by=by)
+    return Settled(Verdict.REFUTED, violation, hint, by) if violation else Settled(Verdict.PROVED, by=by)
 
 
 def undecided(reason: str) -> Settled:
@@ -74,6 +75,7 @@ class Obligation:
         graver: Asked where this is not proved; the worst of them is then the answer.
         tables: Names of the scalar prefetch operands that the claim reads, where those are not the ones of the
             subject's index map.
+        fixes: What may repair it, from its refutation, the likeliest first; each is tried before anybody sees it.
     """
 
     subject: str
@@ -85,6 +87,7 @@ class Obligation:
     leaves_open: Mapping[Verdict, str] = field(default_factory=dict)
     graver: tuple[Obligation, ...] = ()
     tables: tuple[str, ...] = ()
+    fixes: Callable[[Counterexample], Iterable[Fix]] = lambda at: ()
 
 
 Due = Obligation | Callable[[], Obligation]

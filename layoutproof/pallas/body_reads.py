@@ -140,9 +140,10 @@ def _tail(
         tail = f"elements {first}:{extent} of dimension {d} of {operand.name}"
         return f"no program reads {tail}, what is left behind its {first // step} whole parts of {step}"
 
-    def fix(at: Point, on: Numbers) -> str:
+    def hint(at: Point, on: Numbers) -> str:
         last = f", the last one of {extent % step}" if extent % step else ""
-        return f"read pl.cdiv({extent}, {step}) = {-(-extent // step)} parts of dimension {d}{last}"
+        parts = f"pl.cdiv({extent}, {step}) = {-(-extent // step)} parts of dimension {d}{last}"
+        return f"look at the loop that reads them: there are {parts}"
 
     unread = unstored(kernel, body, replace(visit, valid=behind), loads, False, explain)
     others = unstored(kernel, body, replace(visit, valid=before), loads, True, explain)
@@ -150,4 +151,4 @@ def _tail(
     box = {name: int(n) for name, n in extents.items() if type(n) is int}
     reached = [asked(kernel, body, [load.condition, behind], load.loops, box).claim for load in loads]
     beside: tuple[Claim, ...] = (others.claim, *reached)
-    return Obligation(operand.name, replace(unread.claim, fix=fix, provided=beside), reads=False)
+    return Obligation(operand.name, replace(unread.claim, hint=hint, provided=beside), reads=False)

@@ -23,6 +23,7 @@ from layoutproof.kernel.scalar_memory import every_table
 from layoutproof.pallas.assumptions import about, impossible, tables_of
 from layoutproof.pallas.points import with_entries
 from layoutproof.pallas.possible_tables import unfounded
+from layoutproof.pallas.repairs import with_fixes
 from layoutproof.pallas.settled import Open, depends, settled
 from layoutproof.pallas.settled import where as bounds_of_sizes
 from layoutproof.pallas.ways_out import with_way_out
@@ -66,12 +67,14 @@ def judge(
     engine: str | None = None,
     confirm: bool = False,
     effort: int = 1,
+    fixes: bool = True,
 ) -> tuple[Finding, ...]:
     """A finding for everything that the properties ask of a kernel, the proved ones too.
 
     names: the properties, all by default; those about a target are then left out where no target of the kernel's
     platform is given, and those about the body where nobody has read it.  only: "grid" leaves out the body's.
-    where: a condition on size symbols.  engine, confirm, effort: as for `ask`.
+    where: a condition on size symbols.  engine, confirm, effort: as for `ask`.  fixes: whether ways to repair what is
+    refuted are looked for and tried.
     Raises LayoutError for an unknown property or target, and for a target property without a target.
     """
     chip = kernel_target(target, compiler) if isinstance(target, str) else target
@@ -87,6 +90,7 @@ def judge(
     how = (ENGINES if engine is None else (engine,), confirm, effort)
     made: dict[tuple[str, Kernel], tuple[Due, ...]] = {}
     found: list[Finding] = []
+    asked_for: list[Obligation] = []
     open_: list[Open] = []
     over: set[str] = set()
     # what a body does in a program rests on the sizes for which it is asked
@@ -102,6 +106,7 @@ def judge(
                 known = ", ".join(kernel_targets())
                 raise LayoutError(f"{name} is about a hardware target; give one: {known}")
             found.append(Finding(name, kernel.name, foreign(kernel, chip), verdict=Verdict.UNKNOWN))
+            asked_for.append(Obligation(kernel.name, undecided("")))
             continue
         here = bound if about_body(name) else kernel
         with budget(STEPS * effort) as steps:
@@ -111,7 +116,8 @@ def judge(
             obligations = [_made(due, here) for due in dues]
             if nothing:
                 obligations = [replace(obligation, claim=undecided(nothing)) for obligation in obligations]
-            told = [_finding(name, kernel, obligation, condition, symbols, how) for obligation in obligations]
+            answers_ = [_finding(name, kernel, obligation, condition, symbols, how) for obligation in obligations]
+        told = [finding for finding, _ in answers_]
         if steps.left < 0:
             over.add(name)
         for position, (obligation, finding) in enumerate(zip(obligations, told, strict=True)):
@@ -145,7 +151,7 @@ def judge(
                     posed: Callable[[Kernel], Obligation | None] = posed,
                 ) -> Finding | None:
                     asked = posed(assumed)
-                    return None if asked is None else _finding(name, assumed, asked, within(sizes), symbols, how)
+                    return None if asked is None else _finding(name, assumed, asked, within(sizes), symbols, how)[0]
 
                 def holds(assumed: Kernel, sizes: str, posed: Callable[[Kernel], Obligation | None] = posed) -> bool:
                     asked = posed(assumed)
@@ -153,6 +159,7 @@ def judge(
 
                 open_.append(Open(len(found), again, holds, about_it, about_body(name), sized, whole))
             found.append(finding)
+        asked_for += [obligation for _, obligation in answers_]
     try:
         with budget(STEPS * effort):
             answers = settled(kernel, found, open_)
@@ -162,6 +169,19 @@ def judge(
         }
     for position, finding in answers.items():
         found[position] = finding
+    if fixes and not nothing and any(f.verdict is Verdict.REFUTED for f in found):
+
+        def ask(changed: Kernel, name: str) -> list[tuple[Finding, Obligation]]:
+            module = kernel_property(name)
+            changed = _within(changed, where, condition) if about_body(name) else changed
+            with budget(STEPS * effort):
+                made_of = [_made(due, changed) for due in _obligations(module, changed, chip)]
+                return [_finding(name, changed, obligation, condition, symbols, how) for obligation in made_of]
+
+        again_ = [name for name in by_default(kernel) if not _asked_around(name, kernel)]
+        platform = chip is not None and chip.platform == kernel.platform
+        again_ = [name for name in again_ if platform or not kernel_property(name).TARGET]
+        found = with_fixes(kernel, list(zip(found, asked_for, strict=True)), again_, ask)
     return tuple(with_way_out(kernel, f, settled_by(f.question), f.question in over) for f in found)
 
 
@@ -197,7 +217,7 @@ def worst_of_body(kernel: Kernel) -> tuple[Finding, ...]:
         return (Finding("body", kernel.name, "nobody has read it", verdict=Verdict.UNKNOWN),)
     asked = [name for name in by_default(kernel) if about_body(name) and not kernel_property(name).TARGET]
     worst: dict[str, Finding] = {}
-    for finding in judge(kernel, names=asked):
+    for finding in judge(kernel, names=asked, fixes=False):
         known = worst.get(finding.question)
         if finding.severity == "error" and (known is None or finding.verdict < known.verdict):
             worst[finding.question] = finding
@@ -334,7 +354,7 @@ def unasked(name: str, kernel: Kernel) -> Finding:
     said = undecided("there is nothing in the kernel that it asks about") if settled is None else settled(kernel)
     if said.verdict is not Verdict.PROVED:
         said = replace(said, reason=f"{IDLE}{said.reason}")
-    return Finding(name, str(kernel), said.reason, verdict=said.verdict, decided_by=said.by, fix=said.fix)
+    return Finding(name, str(kernel), said.reason, verdict=said.verdict, decided_by=said.by, hint=said.hint)
 
 
 def _asked_around(name: str, kernel: Kernel) -> bool:
@@ -464,8 +484,8 @@ def _made(due: Due, kernel: Kernel) -> Obligation:
 
 def _finding(
     name: str, kernel: Kernel, asked: Obligation, where: Term | None, symbols: tuple[str, ...], how: How
-) -> Finding:
-    """The answer to one obligation; what goes wrong inside of us leaves that one unknown."""
+) -> tuple[Finding, Obligation]:
+    """The answer to one obligation, and whose it is; what goes wrong inside of us leaves that one unknown."""
     try:
         found = _answer(name, kernel, asked, where, symbols, how)
     except Exception as error:
@@ -473,10 +493,10 @@ def _finding(
         unknown = replace(asked, claim=undecided(why), figures={}, graver=())
         found = _answer(name, kernel, unknown, None, (), how)
     if found.verdict is Verdict.PROVED:
-        return found
+        return found, asked
     graver = [_finding(name, kernel, more, where, symbols, how) for more in asked.graver]
-    worst = min(graver, key=lambda finding: finding.verdict, default=found)
-    return found if worst.verdict is Verdict.PROVED else worst
+    worst = min(graver, key=lambda answer: answer[0].verdict, default=(found, asked))
+    return (found, asked) if worst[0].verdict is Verdict.PROVED else worst
 
 
 def _proved(asked: Obligation, where: Term | None, symbols: tuple[str, ...], how: How) -> bool:
@@ -511,7 +531,7 @@ def _answer(
         # no program, nothing read or written: `grid_positive` says what is wrong with that
         claim = undecided("vacuous: there is no program, or no element")
     if isinstance(claim, Settled):
-        at |= {"verdict": claim.verdict, "decided_by": claim.by, "fix": claim.fix, "figures": asked.figures}
+        at |= {"verdict": claim.verdict, "decided_by": claim.by, "hint": claim.hint, "figures": asked.figures}
         at["counterexample"] = dict(claim.counterexample) if claim.verdict is Verdict.REFUTED else None
         return _for_some_tables(Finding(name, asked.subject, claim.reason, **at), kernel, asked, related)
     if symbols:

@@ -41,7 +41,8 @@ from layoutproof.bodies.equations import (
     Program,
     Variable,
 )
-from layoutproof.bodies.reading import Around, read_body, refused_body
+from layoutproof.bodies.interpreter import Begin
+from layoutproof.bodies.reading import Around, LateBody, read_body, refused_body
 from layoutproof.core.element_types import element_type
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
@@ -209,7 +210,7 @@ def _call(file: str, number: int, line: str) -> Kernel | Unmodelled:
         raise LayoutError(f"{place}: no record of a Pallas call: {shorten(said, 100)}") from None
     if data.get("body") is None:
         return kernel
-    return replace(kernel, body_reader=cache(partial(_body, kernel, data["body"], f"jax {data.get('jax', '')}")))
+    return replace(kernel, body_reader=LateBody(partial(_body, data["body"], f"jax {data.get('jax', '')}"), kernel))
 
 
 def _check(kernel: Kernel) -> None:
@@ -238,11 +239,11 @@ def _check(kernel: Kernel) -> None:
             raise ValueError("what is assumed of a table that the call does not have")
 
 
-def _body(kernel: Kernel, data: Any, version: str) -> Body:
+def _body(data: Any, version: str, kernel: Kernel, begin: Begin) -> Body:
     if "refused" in data:
         return refused_body(str(data["refused"]), kernel)
     around = [_made(Around, one) for one in data.get("around", ())]
-    return read_body(RecordReader(), lambda: _main(data), kernel, version, around)
+    return read_body(RecordReader(), lambda: _main(data), kernel, version, around, begin)
 
 
 def _main(data: Any) -> Program:

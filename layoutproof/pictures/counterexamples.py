@@ -65,7 +65,7 @@ def _drawn(finding: Finding, layouts: Sequence[Any]) -> Drawing | None:
         layouts = [layout for text in texts for layout in layouts_in(text)]
     kernels = [each if isinstance(each, Kernel) else getattr(each, "kernel", None) for each in layouts]
     title = f"{finding.verdict.value}: {finding.question}"
-    said = tuple(part for part in (finding.reason, finding.fix and f"fix: {finding.fix}") if part)
+    said = tuple(part for part in (finding.reason, finding.fix and f"fix: {finding.fix}", finding.hint) if part)
     sizes = point.get("sizes")
     if isinstance(kernels[0], Kernel):
         return _kernel(finding, kernels[0].bind(sizes) if sizes else kernels[0], point, title, said)

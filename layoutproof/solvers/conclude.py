@@ -43,7 +43,7 @@ def conclude(
             why = claim.explain(point, on) + (f" ({reason})" if reason else "")
             if "sizes" in point:
                 why = f"with {show_sizes(on.sizes)}: {why}"
-            about |= {"counterexample": claim.counterexample(point), "decided_by": by, "fix": claim.fix(point, on)}
+            about |= {"counterexample": claim.counterexample(point), "decided_by": by, "hint": claim.hint(point, on)}
             return Finding(question, subject, why, figures=figures, **about)
         decided.update(dict.fromkeys(by.split("+")))
         # a violation at sizes at which nothing is provided is none
@@ -56,7 +56,7 @@ def conclude(
 def left_open(finding: Finding, why: str) -> Finding:
     """The same finding as an unknown: whatever was found, it settles nothing."""
     reason = f"{why} ({finding.reason})" if finding.reason else why
-    return replace(finding, verdict=Verdict.UNKNOWN, counterexample=None, reason=reason, decided_by="", fix="")
+    return replace(finding, verdict=Verdict.UNKNOWN, counterexample=None, reason=reason, decided_by="", fix="", hint="")
 
 
 def _holds_at(point: Point, refuted: Claim, claim: Claim, how: How) -> bool:

@@ -164,7 +164,7 @@ def _outcome(
     at: dict[str, Any] = {"verdict": verdict, "bad_input": bad_input, "after": " , ".join(check.texts)}
     if answer is not None:
         told = ("counterexample", "figures", "decided_by", "scope", "assumes")
-        for name in told if verdict is Verdict.PROVED else (*told, "fix", "needs", "where"):
+        for name in told if verdict is Verdict.PROVED else (*told, "fix", "hint", "needs", "where"):
             at[name] = getattr(answer, name)
     where = (check.file, check.file, check.line, check.column)
     return Outcome(Finding(check.kind, check.title, reason, *where, **at), found, check, answer)

@@ -48,13 +48,15 @@ def _asked(row: Any, loop: bool = False, table: bool = False, programs: int = 4)
 
 
 @pytest.mark.parametrize("loop", [False, True])
-@pytest.mark.parametrize(("step", "true"), [(4, "say pl.multiple_of(.., 4)"), (3, "drop pl.multiple_of")])
+@pytest.mark.parametrize(
+    ("step", "true"), [(4, "here pl.multiple_of(.., 4) would hold"), (3, "nothing divides it here")]
+)
 def test_what_is_no_multiple_is_refuted_with_the_first_program_or_iteration(loop: bool, step: int, true: str) -> None:
     (found,) = _asked(lambda i: i * step, loop)
     assert found.verdict is Verdict.REFUTED
     assert found.counterexample == ({"program": (0,), "iteration": (1,)} if loop else {"program": (1,)})
     assert found.reason.endswith(f"is said of {step}, which 8 does not divide")
-    assert found.fix == true
+    assert (found.fix, found.hint) == ("", f"look at what makes the number: {true}")
     assert found.line > 0
 
 

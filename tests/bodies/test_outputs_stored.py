@@ -278,11 +278,12 @@ def test_random_stores_are_judged_as_a_walk_over_them_says(seed: int) -> None:
         assert (answer.counterexample or {})["element"] == min(left)
 
 
-def test_the_fix_names_the_guard_that_keeps_the_store_from_happening() -> None:
+def test_the_hint_names_the_guard_that_keeps_the_store_from_happening() -> None:
     odd = _stored(_when(lambda x: pl.program_id(0) % 2 == 1))
     assert odd.counterexample == {"program": (0,), "element": (0, 0)}
-    assert "the store at line " in odd.fix
-    assert "happens only where pl.program_id(0) % 2 == 1, not in program (0,): store the rest" in odd.fix
+    assert odd.fix == ""
+    assert odd.hint.startswith("look at the guard: the store at line ")
+    assert odd.hint.endswith("happens only where pl.program_id(0) % 2 == 1, not in program (0,)")
 
 
 def test_a_guard_that_holds_in_another_program_of_the_visit_is_not_blamed() -> None:
@@ -298,5 +299,6 @@ def test_a_guard_that_holds_in_another_program_of_the_visit_is_not_blamed() -> N
 
     half, none = (_stored(one, grid=(4, 2)) for one in (body, never))
     assert (half.verdict, none.verdict) == (REFUTED, REFUTED)
-    assert "happens only where" not in half.fix
-    assert "happens only where pl.program_id(1) == 2, in no program of this visit" in none.fix
+    assert "happens only where" not in half.hint
+    assert "pl.program_id(1) == 1: let the store at line " in none.fix
+    assert "and not where pl.program_id(1) == 2" in none.fix

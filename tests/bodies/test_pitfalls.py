@@ -27,7 +27,8 @@ def test_the_error_is_found_where_it_is(name: str, question: str) -> None:
     refuted = next(f for f in found if f.verdict is Verdict.REFUTED)
     assert refuted.file.endswith("pitfalls.py")
     assert refuted.line > 0
-    assert refuted.fix
+    # what nobody could try is no fix
+    assert refuted.fix or refuted.hint.startswith("look at ")
     # of an output that is moved by hand no program is the one that left an element out
     assert {"program", "first", "element"} & set(refuted.counterexample or {})
 

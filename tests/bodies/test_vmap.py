@@ -315,8 +315,8 @@ def test_programs_of_a_batch_move_parts_of_their_own_of_an_array() -> None:
     assert found.question == "outputs_stored"
     assert (found.counterexample or {})["element"] == (0, 24, 0)
     refused = lp.kernels(jax.vmap(copied(False)), batch, target="v5e", properties=["block_shape"]).findings
-    assert {(f.verdict, f.fix) for f in refused} == {
-        (Verdict.REFUTED, "vmap gave it the block: batch outside of the call, with jax.lax.map")
+    assert {(f.verdict, f.hint) for f in refused} == {
+        (Verdict.REFUTED, "look at vmap, which gave it the block: jax.lax.map batches outside of the call")
     }
 
 

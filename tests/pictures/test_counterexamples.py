@@ -149,7 +149,7 @@ def test_the_tainted_element_and_the_padding() -> None:
     finding = Finding(
         "undefined_values",
         "o f32[40,1] block (8, 1)",
-        "o[0, 0] is computed from padding of x: dimension 1 ends at 100, and place 127 is read",
+        "o[0, 0] is computed from padding of x: dimension 1 ends at 100, and place 100 is read",
         counterexample={"program": (0,), "element": (0, 0)},
     )
     kernel = {

@@ -255,7 +255,7 @@ def ask(seed: int, number: int) -> tuple[str, str, str]:
     rng = random.Random(f"{seed}/{number}")
     k, name = any_kernel(rng), rng.choice(PROPERTIES)
     try:
-        findings = judge(k, names=[name])
+        findings = judge(k, names=[name], fixes=False)
         disagreements(k, name, findings)
     except Exception as error:  # what contradicts the walk, and what is an error of ours, are both wrong
         return name, "error", f"{name} of {k}: {type(error).__name__}: {error}"

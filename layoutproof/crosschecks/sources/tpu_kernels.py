@@ -114,7 +114,7 @@ def outcome(kernel: Kernel, generation: str, said: Any, number: str) -> Outcome:
 
 def _past(kernel: Kernel) -> bool:
     """Whether some block lies outside of its array."""
-    return any(found.verdict is Verdict.REFUTED for found in judge(kernel, names=["blocks_in_bounds"]))
+    return any(found.verdict is Verdict.REFUTED for found in judge(kernel, names=["blocks_in_bounds"], fixes=False))
 
 
 def ours(kernel: Kernel, generation: str, number: str | None) -> tuple[str, int | None]:

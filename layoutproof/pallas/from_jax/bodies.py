@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from layoutproof.bodies.effects import Body
-from layoutproof.bodies.reading import Around, read_body, refused_body
+from layoutproof.bodies.interpreter import Begin
+from layoutproof.bodies.reading import Around, LateBody, read_body, refused_body
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.from_jax.adapter import is_jaxs_own, memory_word, opened, place_of, scope_of
@@ -60,31 +61,27 @@ class JaxReader:
         return is_jaxs_own(jaxpr)
 
 
-class TracedBody:
+class TracedBody(LateBody):
     """Reads the body of a traced call where it is asked about, once: grids and BlockSpecs do not wait for it."""
 
     def __init__(self, jaxpr: Any, kernel: Kernel, around: Sequence[Around] = (), refused: str = "") -> None:
         """around: of a pipeline's body, what its constants are.  refused: why there is no jaxpr, "" where there is."""
+        super().__init__(self._read, kernel)
         self.jaxpr = jaxpr
-        self.kernel = kernel
         self.around = tuple(around)
         self.refused = refused
-        self._body: Body | None = None
 
     def __str__(self) -> str:
         """The jaxpr's text, which says no source lines: calls with equal texts have bodies that do the same."""
         return f"{self.refused} {self.jaxpr} {self.around}"
 
-    def __call__(self) -> Body:
+    def _read(self, kernel: Kernel, begin: Begin) -> Body:
         """The body; what goes wrong is said in its `unmodelled`."""
-        if self._body is None and self.refused:
-            self._body = refused_body(self.refused, self.kernel)
-        if self._body is None:
-            import jax
+        if self.refused:
+            return refused_body(self.refused, kernel)
+        import jax
 
-            version = f"jax {jax.__version__}"
-            self._body = read_body(JaxReader(), lambda: self.jaxpr, self.kernel, version, self.around)
-        return self._body
+        return read_body(JaxReader(), lambda: self.jaxpr, kernel, f"jax {jax.__version__}", self.around, begin)
 
 
 def with_body(jaxpr: Any, kernel: Kernel) -> Kernel:

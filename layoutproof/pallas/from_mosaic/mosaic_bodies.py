@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from typing import Any
 
 from layoutproof.bodies.effects import Body, Copy, Reference
 from layoutproof.bodies.equations import EquationReader, Program
-from layoutproof.bodies.reading import read_body
+from layoutproof.bodies.interpreter import Begin
+from layoutproof.bodies.reading import LateBody, read_body
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import BudgetExceeded, LayoutError
 from layoutproof.kernel.kernel import Kernel
@@ -28,13 +29,12 @@ Module = tuple[str, str]
 
 def with_body(kernel: Kernel, module: Module, beside: tuple[Module, ...]) -> Kernel:
     """The kernel with its body. beside: the modules of the same text."""
-    return replace(kernel, body_reader=cache(partial(_body, kernel, module, beside)))
+    return replace(kernel, body_reader=LateBody(partial(_body, module, beside), kernel))
 
 
-def _body(kernel: Kernel, module: Module, beside: tuple[Module, ...]) -> Body:
-    body = read_body(
-        EquationReader(_partial(kernel)), partial(_program, kernel, module, beside), kernel, "its Mosaic module"
-    )
+def _body(module: Module, beside: tuple[Module, ...], kernel: Kernel, begin: Begin) -> Body:
+    program = partial(_program, kernel, module, beside)
+    body = read_body(EquationReader(_partial(kernel)), program, kernel, "its Mosaic module", begin=begin)
     copies = [e.spot.source for e in body.effects if isinstance(e, Copy) and e.spot.scope == "pipeline"]
     if copies:
         # it copies a partial last block up to its last tile, and which block that is no module says

@@ -143,7 +143,7 @@ def _by_steps(pair: _Pair) -> Claim:
 
     violation = PlacePredicate((At(writes, "writer"), At(reads_, "reader")), hazard)
     points = {"writer": written.domain, "reader": fetched.domain}
-    return Claim(points, violation, _explained(pair), implied_by=_one_map(pair), fix=_fix)
+    return Claim(points, violation, _explained(pair), implied_by=_one_map(pair), hint=_hint)
 
 
 def _by_tables(pair: _Pair) -> Claim:
@@ -166,7 +166,7 @@ def _by_tables(pair: _Pair) -> Claim:
     operands = {"writer": output, "reader": operand, "next": output, "previous": operand}
     consistency = consistency_constraints(pair.kernel, [(operands[name], name, replicas[name]) for name in maps])
     violation = PlacePredicate(tuple(At(m, name, replicas[name]) for name, m in maps.items()), hazard)
-    return Claim(points, And((*consistency, violation)) if consistency else violation, _explained(pair), fix=_fix)
+    return Claim(points, And((*consistency, violation)) if consistency else violation, _explained(pair), hint=_hint)
 
 
 def _at_once(pair: _Pair) -> Claim:
@@ -194,11 +194,11 @@ def _at_once(pair: _Pair) -> Claim:
         kernel, [(output, "writer", replicas["writer"]), (operand, "reader", replicas["reader"])]
     )
     violation = PlacePredicate(tuple(At(m, name, replicas[name]) for name, m in maps.items()), shared)
-    return Claim(points, And((*consistency, violation)) if consistency else violation, explain, fix=_fix)
+    return Claim(points, And((*consistency, violation)) if consistency else violation, explain, hint=_hint)
 
 
-def _fix(at: Point, on: Numbers) -> str:
-    return "read and write one block in one program"
+def _hint(at: Point, on: Numbers) -> str:
+    return "look at the two index maps: a block is safe where the program that writes it is the one that reads it"
 
 
 def _explained(pair: _Pair) -> Any:

@@ -30,17 +30,17 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
 
     def of(operand: Operand) -> list[Obligation]:
         refused = target.refuses_block(operand, kernel.grid, kernel.pipeline)
-        return [Obligation(operand.name, by_rule(refused, _fix(kernel, operand)), source=operand.source)]
+        return [Obligation(operand.name, by_rule(refused, _hint(kernel, operand)), source=operand.source)]
 
     return for_each_operand(kernel.operands, of)
 
 
-def _fix(kernel: Kernel, operand: Operand) -> str:
-    """What to do where vmap has made the block what it is; "" where the author wrote it."""
+def _hint(kernel: Kernel, operand: Operand) -> str:
+    """Where to look where vmap has made the block what it is; "" where the author wrote it."""
     names = {kernel.grid_names[k] for k in kernel.vmapped}
     added = [d for d, term in enumerate(operand.index) if term.op == "name" and term.args[0] in names]
     if added and not operand.windowed:
-        return "vmap gave it the block: batch outside of the call, with jax.lax.map"
+        return "look at vmap, which gave it the block: jax.lax.map batches outside of the call"
     if added and added[-1] >= len(operand.dims) - 2:
-        return f"vmap put its dimension at {added[-1]}: batch along the first one, with in_axes=0"
+        return f"look at vmap, which put its dimension at {added[-1]}: in_axes=0 puts it first"
     return ""

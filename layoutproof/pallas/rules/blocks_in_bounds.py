@@ -27,9 +27,9 @@ from typing import Any
 from layoutproof.core.claim import And, At, Claim, Outside, PlacePredicate
 from layoutproof.core.index_map import Index
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.result import Point
+from layoutproof.core.result import Counterexample, Point
 from layoutproof.core.term import reads
-from layoutproof.kernel.fixes import out_of_bounds
+from layoutproof.kernel.fixes import Fix, out_of_bounds
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, for_each_operand, undecided
 from layoutproof.kernel.windows import bounded_ends, consistent, program_map
@@ -93,12 +93,19 @@ def _inside(kernel: Kernel, operand: Operand, dims: list[int], reading: bool) ->
         padding = f", padding ({block.low}, {block.high})" if block.low or block.high else ""
         return f"{who}: {window}, and the array has {extent}{padding}"
 
-    def fix(at: Point, on: Numbers) -> str:
-        return out_of_bounds(kernel, operand, wrong(at, on)[0])
+    def fixes(at: Counterexample) -> Iterator[Fix]:
+        whole = next(o for o in kernel.operands if o.name == operand.name)
+        for dimension in dims:
+            yield from out_of_bounds(kernel, whole, dimension)
+
+    def hint(at: Point, on: Numbers) -> str:
+        k, value = wrong(at, on)
+        returned = f"it returns {value} in dimension {dims[k]} at program {at['program']}"
+        return f"look at the index map of {operand.name}: {returned}"
 
     outside = Outside(At(m, "program", reads_))
-    claim = Claim(points, And((*consistency, outside)) if consistency else outside, explain, fix=fix)
-    return Obligation(operand.name, claim, reads=reading, source=operand.source)
+    claim = Claim(points, And((*consistency, outside)) if consistency else outside, explain, hint=hint)
+    return Obligation(operand.name, claim, reads=reading, source=operand.source, fixes=fixes)
 
 
 def _ends(kernel: Kernel, operand: Operand) -> Obligation:

@@ -34,31 +34,31 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
     for access in body.effects:
         if not isinstance(access, Access) or access.view.dims is None:
             continue
-        why, fix = _refused(access)
+        why, hint = _refused(access)
         name = access.view.reference.name
         if why and (name, access.spot.source) not in refused:
-            found = Obligation(name, by_rule(f"{why} (JAX lowering)", fix), reads=False, source=access.spot.source)
+            found = Obligation(name, by_rule(f"{why} (JAX lowering)", hint), reads=False, source=access.spot.source)
             refused[name, access.spot.source] = found
     held = Obligation(kernel.name, by_rule(""), reads=False, source=kernel.source)
     return (*refused.values(), *not_modelled(kernel, body)) or (held,)
 
 
 def _refused(access: Access) -> tuple[str, str]:
-    """Why JAX refuses a load or store for a TPU, and what to write; "" where it takes it."""
+    """Why JAX refuses a load or store for a TPU, and where to look; "" where it takes it."""
     reference, number = access.view.reference, access.view.dims == ()
     what = f"{'a number' if number else 'an array'} is {'loaded from' if access.kind == 'read' else 'stored into'}"
     match reference.memory:
         case "vmem" if number and access.kind == "write":
-            smem = f"give {reference.name} memory_space=pltpu.SMEM, or store an array"
+            smem = f"look at where {reference.name} lies: pltpu.SMEM takes numbers"
             return f"{what} {reference.name} in VMEM, which takes arrays only", smem
         case "smem" if not number:
             return (
                 f"{what} {reference.name} in SMEM, which is read and written number by number",
-                "index every dimension",
+                "look at the index: in SMEM every dimension has one",
             )
         case "any" | "hbm":
             return f"{what} {reference.name} in memory {reference.memory}, which is reached by copies only", (
-                "copy it by pltpu.sync_copy into VMEM, or give it a BlockSpec"
+                f"look at how {reference.name} gets into VMEM: by pltpu.sync_copy, or by a BlockSpec"
             )
     return "", ""
 

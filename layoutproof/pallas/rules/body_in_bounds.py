@@ -15,7 +15,7 @@ Limits: What is modelled of bodies, and what is refused by name: docs/primitives
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -26,10 +26,12 @@ from layoutproof.bodies.terms import Keys
 from layoutproof.bodies.values import FALSE, any_of, settled
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.result import Point, Verdict
+from layoutproof.core.result import Counterexample, Point, Verdict
 from layoutproof.core.term import ZERO, Term
+from layoutproof.kernel.fixes import Fix
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
+from layoutproof.pallas.body_fixes import inside
 
 TARGET = False
 BODY = True
@@ -145,17 +147,19 @@ def _inside(kernel: Kernel, body: Body, members: list[tuple[Spot, View, str, Ste
                 return f"the body {what} {which} of dimension {k} of {name}, which has {extent}"
         return f"the body {what} {name} outside"
 
-    def fix(at: Point, on: Numbers) -> str:
+    def hint(at: Point, on: Numbers) -> str:
         for k, piece, extent in pieces:
             start, reach = (found.value(term, at, on) for term in (piece.start, piece.size))
             last = extent - 1 - (reach - 1) * piece.stride
             if reach > 0 and not 0 <= start <= last:
                 which = "index" if piece.single else "start"
-                within = (
-                    f"keep the {which} in dimension {k} within 0 to {last}" if last >= 0 else f"slice at most {extent}"
-                )
-                return f"{within}: end the loop or the grid before, guard the access with pl.when, or clamp it"
+                within = f"the {which} in dimension {k} may be 0 to {last}" if last >= 0 else f"{extent} are there"
+                return f"look at where the loop or the grid ends, and at what the access needs: {within}"
         return ""
+
+    def fixes(at: Counterexample) -> Iterator[Fix]:
+        for k, piece, extent in pieces[:MOST_COPIES]:
+            yield from inside(kernel, body, spot, view, k, extent, piece)
 
     extra = [term for _, piece, _ in pieces for term in (piece.start, piece.size)]
     try:
@@ -163,13 +167,25 @@ def _inside(kernel: Kernel, body: Body, members: list[tuple[Spot, View, str, Ste
     except Undecided as lost:
         reason = f"where the body {what} {name} depends on {lost}"
         return Obligation(name, undecided(reason), source=spot.source)
-    told = replace(found, claim=replace(found.claim, fix=fix))
-    return about(name, told, spot.source, f"where the body {what} {name}")
+    told = replace(found, claim=replace(found.claim, hint=hint))
+    return about(name, told, spot.source, f"where the body {what} {name}", fixes)
 
 
-def about(subject: str, found: Asked, source: str, what: str) -> Obligation:
+def about(
+    subject: str,
+    found: Asked,
+    source: str,
+    what: str,
+    fixes: Callable[[Counterexample], Iterable[Fix]] = lambda at: (),
+) -> Obligation:
     """An obligation for a claim about a body; where it rests on numbers that nobody knows, its refutation is none."""
     open_ = {Verdict.REFUTED: f"{what} depends on {' and '.join(found.lost)}"} if found.lost else {}
     return Obligation(
-        subject, found.claim, reads=bool(found.tables), source=source, leaves_open=open_, tables=found.tables
+        subject,
+        found.claim,
+        reads=bool(found.tables),
+        source=source,
+        leaves_open=open_,
+        tables=found.tables,
+        fixes=fixes,
     )

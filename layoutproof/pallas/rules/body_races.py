@@ -35,8 +35,9 @@ from layoutproof.bodies.touched import Touch, any_element, same_place, touches
 from layoutproof.bodies.values import FALSE, Index, Value, all_of, any_of, negation, settled
 from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.result import Point, Verdict
+from layoutproof.core.result import Counterexample, Point, Verdict
 from layoutproof.core.term import ZERO, Term, every
+from layoutproof.kernel.fixes import LEFT, Fix, in_order
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
 from layoutproof.pallas.body_memory import Deciding
@@ -147,17 +148,29 @@ def _pair(kernel: Kernel, pair: Beside, name: str, a: Touch, b: Touch, parallel:
         )
     except Undecided as lost:
         return Obligation(name, undecided(f"{what} depends on {lost}"), source=a.spot.source)
-    return about(name, _with_fix(kernel, found), a.spot.source, what)
+    doubt = "of programs that write one element the last one decides what it is" if a.writes and b.writes else ""
+    return about(name, _with_hint(kernel, found), a.spot.source, what, _in_order(kernel, doubt))
 
 
-def _with_fix(kernel: Kernel, found: Asked) -> Asked:
-    def fix(at: Point, on: Numbers) -> str:
-        k = next(d for d in kernel.parallel() if at["first"][d] != at["second"][d])
-        way = ', or make it "arbitrary"' if kernel.platform == "tpu" else ""
-        more = ", or batch outside of the call" if k in kernel.vmapped else way
-        return f"let {kernel.dimension(k)} choose elements of its own{more}"
+def _differs(kernel: Kernel, at: Any) -> int:
+    return next(d for d in kernel.parallel() if at["first"][d] != at["second"][d])
 
-    return replace(found, claim=replace(found.claim, fix=fix))
+
+def _with_hint(kernel: Kernel, found: Asked) -> Asked:
+    def hint(at: Point, on: Numbers) -> str:
+        k = _differs(kernel, at)
+        more = ", or batch outside of the call" if k in kernel.vmapped else ""
+        return f"look at {kernel.dimension(k)}: programs run at the same time, and want elements of their own{more}"
+
+    return replace(found, claim=replace(found.claim, hint=hint))
+
+
+def _in_order(kernel: Kernel, doubt: str = "") -> Callable[[Counterexample], Iterator[Fix]]:
+    def fixes(at: Counterexample) -> Iterator[Fix]:
+        yield from in_order(kernel, (_differs(kernel, at),), doubt)
+        yield from in_order(kernel, tuple(k for k in kernel.parallel() if kernel.grid[k] != 1), doubt)
+
+    return fixes
 
 
 def _carried(kernel: Kernel, body: Body, pair: Beside, own: Sequence[Touch], parallel: Sequence[int]) -> Iterator[Due]:
@@ -219,7 +232,7 @@ def _exposed(
     if known and not body.unmodelled:
         with suppress(Undecided):
             for found in _used(kernel, pair, read, writes, body, parallel):
-                graver.append(about(name, _with_fix(kernel, found), read.spot.source, reason))
+                graver.append(about(name, _with_hint(kernel, found), read.spot.source, reason, _in_order(kernel, LEFT)))
     return Obligation(
         name,
         wide.claim,

@@ -32,7 +32,9 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
     if answer.refused:
         means = f"; {answer.means}" if answer.means else ""
         why = f"it is refused: {shorten(answer.refused, 300)}{means}"
-        return (Obligation(subject, by_rule(why, answer.fix, answer.by), figures=figures),)
+        return (
+            Obligation(subject, by_rule(why, answer.fix and f"look at this: {answer.fix}", answer.by), figures=figures),
+        )
     figures["proved"] = f"{answer.by} takes it" + (f"; VMEM {answer.said}" if answer.said else "")
     return (Obligation(subject, by_rule("", by=answer.by), figures=figures),)
 

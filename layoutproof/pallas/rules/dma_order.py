@@ -106,5 +106,5 @@ def _refuted(problem: Problem) -> Obligation:
     point = {"program": problem.program, "iteration": problem.iteration, "element": problem.element}
     shown = {name: place for name, place in point.items() if place}
     what = problem.what if problem.what.startswith(problem.subject) else f"the body {problem.what}"
-    claim = Settled(Verdict.REFUTED, what, problem.fix, "walk", shown)
+    claim = Settled(Verdict.REFUTED, what, problem.hint, "walk", shown)
     return Obligation(problem.subject, claim, source=problem.spot.source)

@@ -25,21 +25,21 @@ from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule
 
 TARGET = False
-FIX = "use pl.cdiv instead of //"
+HINT = "look at what the grid divides: pl.cdiv rounds up where // gives 0"
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     """One, about the whole grid."""
     broken = [_said(kernel, k, n) for k, n in enumerate(kernel.grid) if type(n) is int and n < 1]
     doubtful = [(k, n) for k, n in enumerate(kernel.grid) if type(n) is not int and not surely_less(0, n)]
-    claim: Claim | Settled = by_rule("; ".join(broken), FIX)
+    claim: Claim | Settled = by_rule("; ".join(broken), HINT)
     if doubtful and not broken:
         parts: tuple[Formula, ...] = tuple(SizeCondition(Term("<", size_term(n), Term("int", 1))) for _, n in doubtful)
 
         def explain(at: Point, on: Numbers) -> str:
             return "; ".join(_said(kernel, k, on.size(n)) for k, n in doubtful if on.size(n) < 1)
 
-        claim = Claim({}, parts[0] if len(parts) == 1 else Or(parts), explain, fix=lambda at, on: FIX)
+        claim = Claim({}, parts[0] if len(parts) == 1 else Or(parts), explain, hint=lambda at, on: HINT)
     return (Obligation("grid", claim, reads=False),)
 
 

@@ -21,7 +21,7 @@ Limits: What is modelled of bodies: docs/primitives.md. Memory that another kern
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -35,16 +35,20 @@ from layoutproof.bodies.touched import sizes_of
 from layoutproof.bodies.values import TRUE, Lost, any_of, negation
 from layoutproof.bodies.walk import Origin, Walk
 from layoutproof.core.errors import Undecided
-from layoutproof.core.result import Verdict
-from layoutproof.core.term import Term
+from layoutproof.core.result import Counterexample, Verdict
+from layoutproof.core.term import ZERO, Term
+from layoutproof.kernel.fixes import LEFT, Fix, in_order
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
-from layoutproof.pallas.body_memory import Deciding, named, replayed, tables_at, unbounded, why_unknown
+from layoutproof.pallas.body_fixes import first_of, guarded, zeroed
+from layoutproof.pallas.body_memory import Deciding, named, program_ids, replayed, tables_at, unbounded, why_unknown
 
 TARGET = False
 BODY = True
 SETTLED_BY = "write all of it before the read, in the same program and under no other condition"
 PIPELINES = True
+MOST_LINES = 6
+"""Lines that a hint names."""
 
 
 def obligations(kernel: Kernel) -> tuple[Due, ...]:
@@ -320,8 +324,13 @@ def _refuted(kernel: Kernel, load: Access | Copy, origin: Origin, alone: bool, d
     within = _iteration(spot, origin)
     if within:
         found["iteration"] = within
-    settled = Settled(Verdict.REFUTED, reason, _fix(kernel, reference, aliased), deciding.names(), found)
-    return Obligation(reference.name, settled, source=spot.source)
+    settled = Settled(Verdict.REFUTED, reason, _hint(kernel, load, origin, aliased), deciding.names(), found)
+
+    def fixes(at: Counterexample) -> Iterator[Fix]:
+        if not aliased:
+            yield from _fixes(kernel, load, alone)
+
+    return Obligation(reference.name, settled, source=spot.source, fixes=fixes)
 
 
 def _iteration(spot: Spot, origin: Origin) -> tuple[int, ...]:
@@ -329,17 +338,80 @@ def _iteration(spot: Spot, origin: Origin) -> tuple[int, ...]:
     return tuple(at[loop.name] for loop in spot.loops if loop.name in at)
 
 
-def _fix(kernel: Kernel, reference: Reference, aliased: bool) -> str:
+def _hint(kernel: Kernel, load: Access | Copy, origin: Origin, aliased: bool) -> str:
+    name = _read(load).reference.name
     if aliased:
-        return f"read the input in place of {reference.name}"
+        return f"look at what reads {name}: the values are in the input"
+    into = [e for e in kernel.body.effects if isinstance(e, Copy) and e.target.reference.name == name]
+    if into:
+        parts = f"copies into {name}{_lines(into)}: what they fill is not what is read"
+        return f"look at the {parts}, {list(origin.element)} is not; at its slot, its rows, or its program"
+    stores = [e for e in _writes(kernel.body, name) if e is not load]
+    if stores:
+        return f"look at the stores into {name}{_lines(stores)}: none of them has filled {list(origin.element)} by then"
+    return f"look at where {name} is to be filled: nothing stores into it"
+
+
+def _lines(effects: Sequence[Access | Copy]) -> str:
+    found = list(dict.fromkeys(e.spot.source.rpartition(":")[2] for e in effects if e.spot.source))
+    return f" at line{'s' if len(found) > 1 else ''} {', '.join(found[:MOST_LINES])}" if found else ""
+
+
+def _writes(body: Body, name: str) -> list[Access]:
+    return [e for e in body.effects if isinstance(e, Access) and e.kind != "read" and e.view.reference.name == name]
+
+
+def _fixes(kernel: Kernel, load: Access | Copy, alone: bool) -> Iterator[Fix]:
+    """A store that is there under the guard of the first step; programs in order; zeros where nothing is stored yet."""
+    reference, body = _read(load).reference, kernel.body
+    if any(isinstance(e, Copy) and e.target.reference is reference for e in body.effects):
+        # what a copy should have filled is not filled by a store
+        return
+    stores = _writes(body, reference.name)
+    ways = _first_steps(kernel, reference)
+    for store in stores:
+        plain = store.value is None or store.value.defined
+        if store.kind != "write" or store.view.steps or store.spot.loops or store.mask is not None or not plain:
+            continue
+        for axes in ways:
+            after = [Term("==", Term("name", kernel.grid_names[k]), ZERO) for k in axes]
+            old = " & ".join(program_ids(kernel, c) for c in store.spot.path) or "always"
+            if not store.spot.path or not axes:
+                continue
+            first = first_of(kernel, axes)
+            words = f"let the store into {reference.name}{_lines([store])} happen under pl.when({first}), and not "
+            alike = [s.spot.number for s in stores if [*map(id, s.spot.path)] == [*map(id, store.spot.path)]]
+            doubt = "" if _is_number(store) else "what it stores then is of another step"
+            yield Fix(f"{words}under {old}", guarded(kernel, alike, store.spot.path, after), doubt)
+    if alone:
+        parallel = tuple(k for k in kernel.parallel() if kernel.grid[k] != 1)
+        doubt = LEFT if reference.role == "scratch" else ""
+        for k in reversed(parallel):
+            yield from in_order(kernel, (k,), doubt)
+        yield from in_order(kernel, parallel, doubt)
+    if not any(store.spot.number < load.spot.number and store is not load for store in stores):
+        for axes in ways:
+            yield from zeroed(kernel, reference, axes)
+
+
+def _is_number(store: Access) -> bool:
+    """Whether a store stores one number of the code."""
+    value = store.value
+    if value is None:
+        return False
+    try:
+        return bool(value.number(tuple(ZERO for _ in value.dims)).op == "int")
+    except Lost as lost:
+        return str(lost).startswith("a number of the code")
+
+
+def _first_steps(kernel: Kernel, reference: Reference) -> list[tuple[int, ...]]:
+    """The axes along which the first step of a run may be said."""
     operand = operand_of(kernel, reference)
-    axes: list[int] = []
     if operand is not None:
         used = {name for term in operand.index for name in term.names()}
-        axes = [axis for axis, k in enumerate(kernel.counted) if kernel.grid_names[k] not in used]
-    elif reference.role == "scratch":
-        axes = [axis for axis, k in enumerate(kernel.counted) if k not in kernel.parallel()][-1:]
-    if not axes:
-        return f"store to {reference.name} before it is read"
-    first = " & ".join(f"(pl.program_id({k}) == 0)" if len(axes) > 1 else f"pl.program_id({k}) == 0" for k in axes)
-    return f"store to {reference.name} before it is read, under pl.when({first})"
+        return [tuple(k for k in kernel.counted if kernel.grid_names[k] not in used)]
+    if reference.role != "scratch":
+        return [()]
+    inner = [k for k in kernel.counted if k not in kernel.parallel() and kernel.grid[k] != 1]
+    return list(dict.fromkeys((tuple(inner[-1:]), tuple(inner))))

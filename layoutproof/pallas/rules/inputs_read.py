@@ -157,12 +157,13 @@ def _tail(kernel: Kernel, operand: Operand, d: int, others: list[Operand]) -> Ob
             {"tail": after.range},
             And((unread, *some)) if some else unread,
             explain,
-            fix=lambda at, on: uncovered(kernel, operand, d),
+            hint=lambda at, on: f"look at what the index map of {operand.name} returns in dimension {d}: {term}",
             shown=first,
             provided=tuple(beside),
         ),
         severity=severity,
         source=operand.source,
+        fixes=lambda at: uncovered(kernel, operand, d),
     )
 
 

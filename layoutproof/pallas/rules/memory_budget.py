@@ -24,12 +24,17 @@ that are a program by themselves; among other operations any that fits may be.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 from layoutproof.core.finding import NOT_ASKED
+from layoutproof.core.result import Counterexample
+from layoutproof.kernel.fixes import Fix
 from layoutproof.kernel.kernel import CompilerAnswer, Kernel, KernelTarget, MemoryUse
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
 from layoutproof.pallas.memory_needed import memory_needed, refused_for
 
 TARGET = True
+HINT = "look at the largest of them: smaller blocks need less"
 
 
 def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
@@ -50,7 +55,8 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
             figures["proved"] = f"{memory}; exactly {answer.said}, by {answer.by}" if answer and exact else str(memory)
         elif answer is not None and not answer.refused and not answer.unknown:
             figures["proved"] = f"the compiler takes the kernel{f': {answer.said}' if answer.said else ''}"
-        found.append(Obligation(memory.name, _decided(memory, answer), figures=figures))
+        decided = _decided(memory, answer)
+        found.append(Obligation(memory.name, decided, figures=figures, fixes=_fixes(kernel, memory)))
     return tuple(found)
 
 
@@ -63,9 +69,9 @@ def _decided(memory: MemoryUse, answer: CompilerAnswer | None) -> Settled:
     said = f"{memory.name}: {memory}; the limit is {memory.limit_from}; {largest}"
     if memory.least > memory.limit:
         least = f"; at the least {memory.least}" if memory.spared else ""
-        return by_rule(said + least, _fix(memory))
+        return by_rule(said + least, HINT)
     if answer is not None and refused_for(memory, answer):
-        return by_rule(f"{said}; {answer.by} refuses the kernel for its {memory.name}", _fix(memory), by=answer.by)
+        return by_rule(f"{said}; {answer.by} refuses the kernel for its {memory.name}", HINT, by=answer.by)
     why = "; ".join(dict.fromkeys(each for each, _ in memory.spared))
     return undecided(
         f"{said}; but {why}: {memory.least} bytes may do, and only the compiler can say (kernels --compile)"
@@ -77,7 +83,10 @@ def unasked(kernel: Kernel) -> Settled:
     return undecided(f"of the memory of {kernel.platform} nothing is known")
 
 
-def _fix(memory: MemoryUse) -> str:
-    if memory.limit < memory.used <= memory.capacity:
-        return f"smaller blocks, or vmem_limit_bytes={memory.used} and more (up to {memory.capacity})"
-    return "smaller blocks"
+def _fixes(kernel: Kernel, memory: MemoryUse) -> Callable[[Counterexample], Iterator[Fix]]:
+    def fixes(at: Counterexample) -> Iterator[Fix]:
+        if memory.limit < memory.used <= memory.capacity:
+            words = f"let vmem_limit_bytes be {memory.used} or more, up to {memory.capacity}"
+            yield Fix(words, kernel.changed(vmem_limit=memory.used))
+
+    return fixes

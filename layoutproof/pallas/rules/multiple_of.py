@@ -75,11 +75,12 @@ def _divisible(kernel: Kernel, body: Body, members: Sequence[tuple[Term, Spot]],
     except Undecided as lost:
         return Obligation(kernel.name, undecided(f"{what} depends on {lost}"), source=spot.source)
 
-    def fix(point: Point, on: Numbers) -> str:
+    def hint(point: Point, on: Numbers) -> str:
         true = gcd(by, *(int(found.value(number, point, on)) for number in numbers))
-        return f"say pl.multiple_of(.., {true})" if true > 1 else "drop pl.multiple_of"
+        held = f"here pl.multiple_of(.., {true}) would hold" if true > 1 else "nothing divides it"
+        return f"look at what makes the number: {held}"
 
-    claim: Claim = replace(found.claim, fix=fix)
+    claim: Claim = replace(found.claim, hint=hint)
     return about(kernel.name, replace(found, claim=claim), spot.source, what)
 
 

@@ -27,8 +27,8 @@ from collections.abc import Iterator
 
 from layoutproof.core.claim import Claim, Uncovered
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.result import Point
-from layoutproof.kernel.fixes import uncovered
+from layoutproof.core.result import Counterexample, Point
+from layoutproof.kernel.fixes import Fix, uncovered
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, for_each_operand, undecided
 from layoutproof.kernel.windows import reachable_blocks
@@ -62,14 +62,17 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
             parts.append(f"{start}:{min(start + on.size(block.size), on.size(operand.dims[k]))}")
         return f"no program writes {operand.name}[{', '.join(parts)}] ({named} {at[named]})"
 
-    def fix(at: Point, on: Numbers) -> str:
-        for k, entry in enumerate(at[named]):
-            if entry:
-                return uncovered(kernel, operand, k)
-        return uncovered(kernel, operand, 0) if at[named] else ""
+    def fixes(at: Counterexample) -> Iterator[Fix]:
+        for dimension in range(len(operand.dims)):
+            yield from uncovered(kernel, operand, dimension)
+
+    def hint(at: Point, on: Numbers) -> str:
+        terms = ", ".join(map(str, operand.index))
+        grid = ", ".join(map(str, kernel.grid))
+        return f"look at the grid ({grid}), and at what the index map of {operand.name} returns, ({terms})"
 
     aliased = kernel.outputs.index(operand) in [out for _, out in kernel.aliases]
     severity = "info" if not operand.live else "warning" if aliased else "error"
     # of a table every value that it may hold is let stand at once: what is not reached so never is
-    claim = Claim({named: m.range}, Uncovered(m, named), hole, fix=fix)
-    yield Obligation(operand.name, claim, severity=severity, source=operand.source, leaves_open=open_)
+    claim = Claim({named: m.range}, Uncovered(m, named), hole, hint=hint)
+    yield Obligation(operand.name, claim, severity=severity, source=operand.source, leaves_open=open_, fixes=fixes)

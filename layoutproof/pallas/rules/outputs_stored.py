@@ -19,20 +19,22 @@ Limits: What is modelled of bodies: docs/primitives.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 from math import prod
+from typing import Any
 
 from layoutproof.bodies.effects import Body
 from layoutproof.bodies.stored import Store, Visit, stores_into, unstored, visit_of
-from layoutproof.bodies.values import TRUE
 from layoutproof.core.errors import Undecided, listed
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.result import Point, Verdict
 from layoutproof.core.term import Term
+from layoutproof.kernel.fixes import Fix
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, for_each_operand
+from layoutproof.pallas.body_fixes import guarded
 from layoutproof.pallas.body_memory import program_ids
 
 TARGET = False
@@ -70,11 +72,12 @@ def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
     doubts = [*sure.lost, *(f"{what}, which is not modelled ({at})" for what, at in body.unmodelled)]
     found = Obligation(
         operand.name,
-        replace(sure.claim, fix=asked.fix),
+        replace(sure.claim, hint=asked.hint),
         reads=bool(sure.tables),
         severity=severity,
         source=source,
         tables=sure.tables,
+        fixes=asked.fixes,
     )
     if not doubts and visit.exact:
         return found
@@ -85,11 +88,12 @@ def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
     can = unstored(kernel, body, visit, stores, False, asked.explain, asked.shown)
     graver = Obligation(
         operand.name,
-        replace(can.claim, fix=asked.fix),
+        replace(can.claim, hint=asked.hint),
         reads=bool(can.tables),
         severity=severity,
         source=source,
         tables=can.tables,
+        fixes=asked.fixes,
     )
     return replace(found, graver=(graver,))
 
@@ -130,21 +134,37 @@ class _Asked:
             return f"no program copies to {what}{by}"
         return f"no program of the visit of program {tuple(at['program'])} stores {what}{by}"
 
-    def fix(self, at: Point, on: Numbers) -> str:
-        """What to write instead."""
+    def hint(self, at: Point, on: Numbers) -> str:
+        """Where to look."""
         if not self.stores:
-            return f"store into {self.operand.name} in every visit"
+            return f"look at what becomes of {self.operand.name}: every visit of a block has to store into it"
         if not self.visit.programs:
-            return "copy all of the array: pl.cdiv(size, step) steps, and the rest at the end"
-        if any(store.condition is TRUE for store in self.stores):
-            return "store the whole window"
+            return "look at where the copies end: pl.cdiv(size, step) steps take all, with the rest at the end"
         guards = self._guards(at)
         if guards:
-            return f"{guards}: store the rest of the window in the other case, or before it"
-        return (
-            "store all of the window in some program of each visit: let the guards, slices and masks of the stores "
-            "together leave nothing out"
-        )
+            return f"look at the guard: {guards}"
+        return "look at the guards, slices and masks of the stores: together they have to leave nothing of a window out"
+
+    def fixes(self, at: Mapping[str, Any]) -> Iterator[Fix]:
+        """A store that is meant for the last step of a visit, at a step that does not come."""
+        free = [k for k, name in enumerate(self.kernel.grid_names) if name not in self.visit.agree]
+        free = [k for k in free if type(self.kernel.grid[k]) is int and self.kernel.grid[k] != 1]
+        if len(free) != 1 or "program" not in at or self.body.unmodelled:
+            return
+        (k,) = free
+        name, last = self.kernel.grid_names[k], int(self.kernel.grid[k]) - 1
+        programs = self._programs(at)
+        for store in self.stores:
+            guard = next((c for c in store.path if programs and all(_fails(c, ids) for ids in programs)), None)
+            if guard is None or guard.op != "==":
+                continue
+            numbers = [e.spot.number for e in self.body.effects if any(c is guard for c in e.spot.path)]
+            after = Term("==", Term("name", name), Term("int", last))
+            step = program_ids(self.kernel, after)
+            words = f"the last step of a visit is {step}: let the store{_at(store.source)} happen "
+            words += f"then, and not where {program_ids(self.kernel, guard)}"
+            doubt = "whether the last step is the one that is meant is not known"
+            yield Fix(words, guarded(self.kernel, numbers, [guard], [after]), doubt)
 
     def _guards(self, at: Point) -> str:
         """What keeps all stores of a visit from happening, with their lines; "" where it is not that, or not known."""
@@ -154,13 +174,12 @@ class _Asked:
             guard = next((c for c in store.path if programs and all(_fails(c, ids) for ids in programs)), None)
             if guard is None:
                 return ""
-            line = store.source.rpartition(":")[2]
-            found.setdefault(program_ids(self.kernel, guard), f" at line {line}" if line else "")
+            found.setdefault(program_ids(self.kernel, guard), _at(store.source))
         said = [f"the store{line} happens only where {guard}" for guard, line in found.items()]
         where = f"not in program {tuple(at['program'])}" if len(programs) == 1 else "in no program of this visit"
         return f"{listed(said[:MOST_GUARDS])}, {where}"
 
-    def _programs(self, at: Point) -> list[dict[str, int]]:
+    def _programs(self, at: Mapping[str, Any]) -> list[dict[str, int]]:
         """The programs of the visit of one; [] where they are too many, or not known."""
         names, grid = self.kernel.grid_names, self.kernel.grid
         own = dict(zip(names, at["program"], strict=True))
@@ -173,6 +192,10 @@ class _Asked:
             if all(term.evaluate(ids, INTS) == term.evaluate(own, INTS) for term in self.visit.alike):
                 found.append(ids)
         return found
+
+
+def _at(source: str) -> str:
+    return f" at line {source.rpartition(':')[2]}" if source else ""
 
 
 def _fails(condition: Term, ids: Mapping[str, int]) -> bool:

@@ -24,6 +24,7 @@ from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
 
 TARGET = False
+HINT = "look at the order of the grid: parallel dimensions come first"
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
@@ -38,7 +39,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     if late:
         before = kernel.dimension(sequential[0]).removeprefix("grid ")
         late_parallel = f"{kernel.dimension(late[0])} is parallel and comes after the sequential {before}"
-    return (Obligation("grid", by_rule(late_parallel, "reorder the grid: parallel dimensions first")),)
+    return (Obligation("grid", by_rule(late_parallel, HINT)),)
 
 
 def unasked(kernel: Kernel) -> Settled:

@@ -21,13 +21,14 @@ Limits: Windows; what the body writes elsewhere is `body_races`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from layoutproof.core.claim import And, At, Claim, Formula, LexLess, PlacePredicate, Same
 from layoutproof.core.index_map import Index
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.result import Point, Verdict
+from layoutproof.core.result import Counterexample, Point, Verdict
+from layoutproof.kernel.fixes import Fix, in_order
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each_operand, undecided
 from layoutproof.kernel.windows import consistent, program_map
@@ -73,17 +74,28 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
         pair = f"({', '.join(m.domain.names)}) = {at['first']} and {at['second']}"
         return f"{operand.name}: programs {pair} may run at the same time, and both write {written} {place}"
 
-    def fix(at: Point, on: Numbers) -> str:
-        k = next(d for d, a, b in zip(dims, at["first"], at["second"], strict=True) if a != b)
-        who = "vmap made it parallel: batch outside of the call" if k in kernel.vmapped else 'make it "arbitrary"'
-        return f"{kernel.dimension(k)} does not choose the block of {operand.name}; {who}, or let it choose a block"
+    def differ(at: Mapping[str, Any]) -> tuple[int, ...]:
+        return tuple(d for d, a, b in zip(dims, at["first"], at["second"], strict=True) if a != b)
+
+    def fixes(at: Counterexample) -> Iterator[Fix]:
+        doubt = "of programs that write one element the last one decides what it is"
+        yield from in_order(kernel, differ(at)[:1], doubt)
+        idle = tuple(k for k in dims if all(kernel.grid_names[k] not in term.names() for term in operand.terms()))
+        yield from in_order(kernel, idle, doubt)
+
+    def hint(at: Point, on: Numbers) -> str:
+        k = differ(at)[0]
+        who = ": vmap made it parallel, so batch outside of the call" if k in kernel.vmapped else ""
+        return f"look at {kernel.dimension(k)}, which does not choose the block of {operand.name}{who}"
 
     severity = "error" if operand.live else "info"
-    claim = Claim(points, And(parts), explain, fix=fix)
+    claim = Claim(points, And(parts), explain, hint=hint)
     # on a GPU a block is a pointer into the array, and programs share it to store different parts
     body = "programs share a block, and what each stores of it is in the kernel's body"
     leaves_open = {} if kernel.platform == "tpu" else {Verdict.REFUTED: body}
-    yield Obligation(operand.name, claim, severity=severity, source=operand.source, leaves_open=leaves_open)
+    yield Obligation(
+        operand.name, claim, severity=severity, source=operand.source, leaves_open=leaves_open, fixes=fixes
+    )
 
 
 def _inside(place: Index, extents: Any, on: Numbers) -> Any:

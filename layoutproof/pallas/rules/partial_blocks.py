@@ -99,10 +99,10 @@ def _may_leave(kernel: Kernel, operand: Operand, d: int) -> bool:
     if term.op == "int":
         first: Any = term.args[0]
     elif term.op == "name" and term.args[0] in kernel.grid_names:
-        first = kernel.grid[kernel.grid_names.index(term.args[0])] - 1  # type: ignore[operator]
+        first = kernel.grid[kernel.grid_names.index(term.args[0])] - 1
     else:
         return True
     if first == 0:
         return False
     whole = type(first) is type(extent) is type(block.size) is int
-    return not (whole and first >= 0 and (first + 1) * block.size <= extent)  # type: ignore[operator]
+    return not (whole and first >= 0 and (first + 1) * block.size <= extent)

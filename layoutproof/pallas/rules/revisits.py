@@ -32,9 +32,10 @@ from typing import Any
 from layoutproof.core.claim import And, At, Claim, Differ, Formula, LexLess, Same
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.result import Point
+from layoutproof.core.result import Counterexample, Point
 from layoutproof.core.space import Space
 from layoutproof.core.term import Term, fixed, reads
+from layoutproof.kernel.fixes import Fix, innermost
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each_operand, undecided
 from layoutproof.kernel.windows import consistent, program_map, terms_map
@@ -81,17 +82,17 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
             f"{point['between']}, and visited again at {point['last']}"
         )
 
-    def fix(point: Point, on: Numbers) -> str:
-        idle = [k for k in range(max(moving, default=0)) if k not in moving and kernel.grid[k] != 1]
-        if not idle:
-            return ""
-        return (
-            f"{kernel.dimension(idle[0])} does not choose the block of {operand.name}: make it the innermost dimension"
-        )
+    def fixes(point: Counterexample) -> Iterator[Fix]:
+        for k in range(max(moving, default=0)):
+            if k not in moving and kernel.grid[k] != 1:
+                yield from innermost(kernel, k, operand.name)
 
-    claim = Claim(points, And(parts), explain, fix=fix, implied_by=leading_claim(kernel, operand))
+    def hint(point: Point, on: Numbers) -> str:
+        return f"look at the order of the grid's dimensions, and at what chooses the block of {operand.name}"
+
+    claim = Claim(points, And(parts), explain, hint=hint, implied_by=leading_claim(kernel, operand))
     severity = "error" if operand.live else "info"
-    yield Obligation(operand.name, claim, severity=severity, source=operand.source)
+    yield Obligation(operand.name, claim, severity=severity, source=operand.source, fixes=fixes)
 
 
 def _visits(kernel: Kernel, operand: Operand) -> IndexMap:

@@ -33,16 +33,16 @@ from layoutproof.bodies.values import any_of, negation
 from layoutproof.bodies.walk import Answer, Origin, Walk
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import INTS
-from layoutproof.core.result import Point, Verdict
+from layoutproof.core.result import Counterexample, Point, Verdict
 from layoutproof.core.term import Term
-from layoutproof.kernel.fixes import values_of
+from layoutproof.kernel.fixes import Fix
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+from layoutproof.pallas.body_fixes import masked
 from layoutproof.pallas.body_memory import (
     Deciding,
     named,
     places_to_try,
-    program_ids,
     replayed,
     source_of,
     tables_at,
@@ -175,8 +175,9 @@ def _refuted(
     where = _global(kernel, operand, program, element)
     reason = f"{operand.name}{list(where)} is computed from {_named(kernel, origin)}"
     counterexample = {"program": program, "element": where}
-    settled = Settled(Verdict.REFUTED, reason, _fix(kernel, origin), deciding.names(), counterexample)
-    return Obligation(operand.name, settled, source=source_of(origin, body) or operand.source)
+    settled = Settled(Verdict.REFUTED, reason, _hint(origin), deciding.names(), counterexample)
+    source = source_of(origin, body) or operand.source
+    return Obligation(operand.name, settled, source=source, fixes=_fixes(kernel, origin))
 
 
 def _global(kernel: Kernel, operand: Operand, program: Place, element: Place) -> Place:
@@ -212,33 +213,16 @@ def _padded(kernel: Kernel, operand: Operand, origin: Origin) -> int | None:
     return None
 
 
-def _fix(kernel: Kernel, origin: Origin) -> str:
+def _fixes(kernel: Kernel, origin: Origin) -> Callable[[Counterexample], Iterator[Fix]]:
     operand = operand_of(kernel, origin.reference)
     k = _padded(kernel, operand, origin) if operand is not None else None
     if operand is None or k is None:
-        return "mask what is padding with jnp.where before it is used"
-    axis = seen(operand).index(k)
-    dims = ", ".join(str(operand.block[d].size) for d in seen(operand))
-    iota = f"jax.lax.broadcasted_iota(jnp.int32, ({dims}{',' if len(seen(operand)) == 1 else ''}), {axis})"
-    start = program_ids(kernel, start_of(operand, k))
-    place = iota if start == "0" else f"{start} + {iota}"
-    block, extent = operand.block[k], operand.dims[k]
-    below, above = f"0 <= {place}", f"{place} < {extent}"
-    inside = above
-    if block.low:
-        # a halo below the array is left out from below, and one beyond its end from above
-        inside = f"({below}) & ({above})" if _past(kernel, operand, k) else below
-    masked = f"x = jnp.where({inside}, x, 0) on what is loaded of {operand.name}, before it is used"
-    return f"{masked} (in a maximum -jnp.inf for 0, in a minimum jnp.inf)"
+        return lambda at: iter(())
+    return lambda at: masked(kernel, operand, k)
 
 
-def _past(kernel: Kernel, operand: Operand, k: int) -> bool:
-    """Whether some window may reach past the end of its array in a dimension."""
-    values = values_of(kernel, operand.index[k])
-    block, extent = operand.block[k], operand.dims[k]
-    if values is None or type(block.size) is not int or type(extent) is not int:
-        return True
-    return values[1] - block.low + block.size > extent
+def _hint(origin: Origin) -> str:
+    return f"look at what is made of {origin.reference.name} before its padding is left out by jnp.where"
 
 
 def _copied(
@@ -286,8 +270,9 @@ def _copied(
                 )
                 reason = f"element {list(element)} of what is copied to {reference.name} is {_named(kernel, origin)}"
                 found = {"program": program, "element": element}
-                said = Settled(Verdict.REFUTED, reason, _fix(kernel, origin), deciding.names(), found)
-                yield Obligation(reference.name, said, source=source_of(origin, body) or store.spot.source)
+                said = Settled(Verdict.REFUTED, reason, _hint(origin), deciding.names(), found)
+                source = source_of(origin, body) or store.spot.source
+                yield Obligation(reference.name, said, source=source, fixes=_fixes(kernel, origin))
                 continue
         yield Obligation(
             reference.name,

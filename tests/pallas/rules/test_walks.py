@@ -230,7 +230,7 @@ def test_windows_of_targets() -> None:
     assert budget is not None
     assert budget.figures["bytes"] == 2 * 2048 * 2048 * 4
     assert budget.verdict is REFUTED
-    assert "vmem_limit_bytes=33554432" in budget.fix
+    assert "vmem_limit_bytes be 33554432 or more" in budget.fix
 
 
 def test_element_windows_start_at_tiles() -> None:

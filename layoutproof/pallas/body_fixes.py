@@ -1,0 +1,336 @@
+"""What may repair a body: a mask on what is loaded, a store before a read, another guard, another place.
+
+Each is words and the kernel whose effects are changed to the letter; `pallas.repairs` asks all questions of it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice, product
+from typing import Any
+
+from layoutproof.bodies.effects import (
+    Access,
+    Body,
+    Copy,
+    Effect,
+    Loop,
+    Reference,
+    Signal,
+    Slice,
+    Spot,
+    View,
+    Wait,
+    places,
+)
+from layoutproof.bodies.order import outside, seen, start_of
+from layoutproof.bodies.reading import EditedBody
+from layoutproof.bodies.terms import names_in, renaming, replaced
+from layoutproof.bodies.values import Value, all_of, negation
+from layoutproof.core.numbers import INTS
+from layoutproof.core.term import ZERO, Term, every
+from layoutproof.kernel.fixes import MOST, UNSURE, Fix, shifted, values_of
+from layoutproof.kernel.kernel import Kernel, Operand
+from layoutproof.kernel.scalar_memory import every_table
+from layoutproof.pallas.body_memory import program_ids
+
+LONGEST = 60
+"""Characters of a term that is shown in a fix."""
+NEUTRAL = "0 is right in a sum; a maximum needs -jnp.inf, a minimum jnp.inf, a mean the true count"
+"""What may be wrong with numbers where zeros stand for what is not there."""
+
+
+def masked(kernel: Kernel, operand: Operand, k: int, doubt: str = "") -> Iterator[Fix]:
+    """What is loaded of an operand is 0 where it is padding of one dimension. doubt: what else stays wrong."""
+    axis = seen(operand).index(k)
+    dims = ", ".join(str(operand.block[d].size) for d in seen(operand))
+    iota = f"jax.lax.broadcasted_iota(jnp.int32, ({dims}{',' if len(seen(operand)) == 1 else ''}), {axis})"
+    start = program_ids(kernel, start_of(operand, k))
+    place = iota if start == "0" else f"{start} + {iota}"
+    block, extent = operand.block[k], operand.dims[k]
+    below, above = f"0 <= {place}", f"{place} < {extent}"
+    inside = above
+    if block.low:
+        # a halo below the array is left out from below, and one beyond its end from above
+        inside = f"({below}) & ({above})" if _past(kernel, operand, k) else below
+    words = f"x = jnp.where({inside}, x, 0) on what is loaded of {operand.name}, before it is used"
+
+    def edit(body: Body) -> Body:
+        loads = {
+            f"load{e.spot.number}": e.view
+            for e in body.effects
+            if isinstance(e, Access) and e.kind != "write" and e.view.reference.name == operand.name
+        }
+
+        def change(part: Term) -> Term | None:
+            if part.op != "leaf" or part.args[0] not in loads:
+                return None
+            at = places(loads[part.args[0]], part.args[1:])
+            return part if at is None else all_of([part, negation(outside(operand, k, at[axis]))])
+
+        return _with_undefined(body, lambda condition: replaced(condition, change))
+
+    yield Fix(words, edited(kernel, edit), f"{NEUTRAL}{doubt}")
+
+
+def _past(kernel: Kernel, operand: Operand, k: int) -> bool:
+    """Whether some window may reach past the end of its array in a dimension."""
+    values = values_of(kernel, operand.index[k])
+    block, extent = operand.block[k], operand.dims[k]
+    if values is None or type(block.size) is not int or type(extent) is not int:
+        return True
+    return values[1] - block.low + block.size > extent
+
+
+def zeroed(kernel: Kernel, reference: Reference, axes: Sequence[int]) -> Iterator[Fix]:
+    """Memory that is filled with zeros when the ids of a program along some axes are 0."""
+    reader: Any = kernel.body_reader
+    if not hasattr(reader, "beginning") or isinstance(reader, EditedBody):
+        return
+    conditions = tuple(Term("==", Term("name", kernel.grid_names[k]), ZERO) for k in axes)
+    words = f"store zeros to {reference.name} before it is read"
+    if axes:
+        words += f", under pl.when({first_of(kernel, axes)})"
+    beginning = reader.beginning(kernel, ((reference.name, conditions),))
+    yield Fix(words, replace(kernel, body_reader=beginning), NEUTRAL)
+
+
+def first_of(kernel: Kernel, axes: Sequence[int]) -> str:
+    """The condition that a program's ids along some axes are 0, as the body writes it."""
+    found = [program_ids(kernel, Term("==", Term("name", kernel.grid_names[k]), ZERO)) for k in axes]
+    return " & ".join(f"({one})" if len(found) > 1 else one for one in found)
+
+
+def guarded(kernel: Kernel, numbers: Sequence[int], before: Sequence[Term], after: Sequence[Term]) -> Kernel:
+    """The kernel whose effects with these numbers happen under other conditions, where they happened under some."""
+    gone, chosen = {id(c) for c in before}, set(numbers)
+
+    def edit(body: Body) -> Body:
+        def path(effect: Effect) -> Effect:
+            if effect.spot.number not in chosen:
+                return effect
+            kept = tuple(c for c in effect.spot.path if id(c) not in gone)
+            return replace(effect, spot=replace(effect.spot, path=(*kept, *after)))
+
+        return replace(body, effects=tuple(map(path, body.effects)))
+
+    return edited(kernel, edit)
+
+
+def placed(kernel: Kernel, change: Callable[[Spot, View, Slice, int], Slice]) -> Kernel:
+    """The kernel with other slices. change: of a spot, a view, a slice of it and its dimension -> the slice."""
+
+    def edit(body: Body) -> Body:
+        def view(spot: Spot, old: View) -> View:
+            steps = tuple(
+                replace(step, slices=tuple(change(spot, old, piece, d) for d, piece in enumerate(step.slices)))
+                if step.kind == "slices"
+                else step
+                for step in old.steps
+            )
+            return replace(old, steps=steps)
+
+        def effect(e: Effect) -> Effect:
+            match e:
+                case Access():
+                    return replace(e, view=view(e.spot, e.view))
+                case Copy():
+                    return replace(
+                        e,
+                        source=view(e.spot, e.source),
+                        target=view(e.spot, e.target),
+                        semaphore=view(e.spot, e.semaphore),
+                    )
+                case Wait() | Signal():
+                    return replace(e, semaphore=view(e.spot, e.semaphore))
+            return e
+
+        return replace(body, effects=tuple(map(effect, body.effects)))
+
+    return edited(kernel, edit)
+
+
+def edited(kernel: Kernel, edit: Callable[[Body], Body]) -> Kernel:
+    """The kernel with a change of its body."""
+    return replace(kernel, body_reader=EditedBody(kernel.body_reader, edit))
+
+
+def _with_undefined(body: Body, change: Callable[[Term], Term]) -> Body:
+    """The body whose values are undefined under other conditions."""
+    known: dict[int, Any] = {}
+
+    def of(value: Any) -> Any:
+        if not isinstance(value, Value) or value.defined:
+            return value
+        if id(value) not in known:
+            known[id(value)] = Value(
+                value.dims,
+                value.dtype,
+                value.number,
+                lambda index, value=value: change(value.undefined(index)),  # type: ignore[misc]
+                value.passed,
+            )
+        return known[id(value)]
+
+    return replace(
+        body,
+        effects=tuple(
+            replace(e, value=of(e.value), mask=of(e.mask)) if isinstance(e, Access) else e for e in body.effects
+        ),
+        carried={name: replace(c, start=of(c.start), next=of(c.next)) for name, c in body.carried.items()},
+        doubts={name: of(value) for name, value in body.doubts.items()},
+    )
+
+
+def inside(kernel: Kernel, body: Body, spot: Spot, view: View, d: int, extent: int, piece: Slice) -> Iterator[Fix]:
+    """Of a slice that leaves what it cuts in dimension d: one index too many first, a clamp last."""
+    name = view.reference.name
+    swapped = _swapped(kernel, spot, view)
+    if swapped is not None:
+        yield swapped
+    values = range_of_term(kernel, body, spot, piece.start)
+    if values is None or piece.size.op != "int":
+        return
+    low, high = values
+    last = extent - 1 - (int(piece.size.args[0]) - 1) * piece.stride
+    which = f"the {'index' if piece.single else 'start'} in dimension {d} of {name}"
+    line = f" at line {spot.source.rpartition(':')[2]}" if spot.source else ""
+    said = program_ids(kernel, piece.start)
+    # counters of loops have no name in the code, and what wraps is long
+    shown = (
+        len(said) < LONGEST
+        and "trunc" not in said
+        and set(names_in(piece.start)) <= {*kernel.grid_names, *(t.name for t in kernel.tables)}
+    )
+
+    def start(other: Term, anywhere: bool = False) -> Kernel:
+        def change(at: Spot, seen_: View, old: Slice, k: int) -> Slice:
+            same = anywhere or (at.source == spot.source and seen_.reference is view.reference and k == d)
+            return replace(old, start=other) if same and str(old.start) == str(piece.start) else old
+
+        return placed(kernel, change)
+
+    moving = set(names_in(_plain(body, piece.start)))
+    for loop in reversed(spot.loops):
+        if loop.name in moving and loop.count is not None and loop.count.op == "int" and high > last:
+            turns = int(loop.count.args[0]) - 1
+            words = f"let the loop{_at(loop.source)} run {turns} times, and not {turns + 1}: its last turn is outside"
+            yield Fix(words, shorter(kernel, loop), "what the last turn did is then not done")
+    effect = body.effects[spot.number]
+    if last >= 0 and shown and (isinstance(effect, Copy) or (isinstance(effect, Access) and effect.kind == "write")):
+        conditions = [Term("<=", ZERO, piece.start)] if low < 0 else []
+        conditions += [Term("<=", piece.start, Term("int", last))] if high > last else []
+        parts = [program_ids(kernel, c) for c in conditions]
+        when = parts[0] if len(parts) == 1 else " & ".join(f"({part})" for part in parts)
+        doubt = "what is left out must not be needed"
+        yield Fix(f"put it{line} under pl.when({when})", guarded(kernel, [spot.number], (), conditions), doubt)
+    by = -low if low < 0 else last - high
+    if by and low + by >= 0 and high + by <= last:
+        other = shifted(piece.start, by)
+        words = f"let {which}{line} be {program_ids(kernel, other)}, and not {said}: it is {abs(by)} too "
+        if not shown:
+            words = f"take {abs(by)} {'off' if by < 0 else 'more for'} {which}{line}: it is {abs(by)} too "
+        yield Fix(f"{words}{'large' if by < 0 else 'small'}", start(other), UNSURE)
+    rest = piece.start.op in ("%", "truncrem") and piece.start.args[1].op == "int"
+    if rest and piece.start.args[1].args[0] > last + 1 > 0:
+        other = Term(piece.start.op, piece.start.args[0], Term("int", last + 1))
+        words = f"let {which}{line} be a remainder by {last + 1}, and not by {piece.start.args[1]}, wherever it is used"
+        yield Fix(words, start(other, anywhere=True), UNSURE)
+    if last >= 0:
+        clamped = piece.start
+        clamped = Term("max", clamped, ZERO) if low < 0 else clamped
+        clamped = Term("min", clamped, Term("int", last)) if high > last else clamped
+        doubt = "where it was outside it is then at the edge, and what is there is taken twice"
+        ends = f"at most {last}" if low >= 0 else "at least 0" if high <= last else f"0 to {last}"
+        call = f": {_clamp(low, high, last, said)}" if shown else ""
+        yield Fix(f"clamp {which}{line} to {ends}{call}", start(clamped), doubt)
+
+
+def _clamp(low: int, high: int, last: int, said: str) -> str:
+    call = f"jnp.maximum({said}, 0)" if low < 0 else said
+    return f"jnp.minimum({call}, {last})" if high > last else call
+
+
+def _plain(body: Body, term: Term) -> Term:
+    """A term without carried names that are terms themselves."""
+    for _ in body.definitions:
+        if not any(name in body.definitions for name in names_in(term)):
+            break
+        term = replaced(term, renaming(body.definitions))
+    return term
+
+
+def _swapped(kernel: Kernel, spot: Spot, view: View) -> Fix | None:
+    """Two indices of a view that stand in each other's place."""
+    cut = [step for step in view.steps if step.kind == "slices"]
+    if len(cut) != 1 or len(cut[0].slices) != 2 or not all(piece.single for piece in cut[0].slices):
+        return None
+    first, second = cut[0].slices
+
+    def change(at: Spot, seen_: View, old: Slice, k: int) -> Slice:
+        same = at.source == spot.source and seen_.reference is view.reference
+        same = same and str(old.start) == str((first, second)[k].start)
+        return replace(old, start=(second, first)[k].start) if same else old
+
+    both = ", ".join(program_ids(kernel, piece.start) for piece in (second, first))
+    words = f"swap the indices of {view.reference.name}{_at(spot.source)}: {view.reference.name}[{both}]"
+    return Fix(words, placed(kernel, change), UNSURE)
+
+
+def _at(source: str) -> str:
+    return f" at line {source.rpartition(':')[2]}" if source else ""
+
+
+def range_of_term(kernel: Kernel, body: Body, spot: Spot, term: Term) -> tuple[int, int] | None:
+    """The least and the greatest number of a term over programs, loops and entries of tables, tried at many of them."""
+    spans: dict[str, tuple[int, int]] = {}
+    for name, extent in zip(kernel.grid_names, kernel.grid, strict=True):
+        if type(extent) is int:
+            spans[name] = (0, extent)
+    for loop in spot.loops:
+        if loop.count is not None and loop.count.op == "int":
+            spans[loop.name] = (0, int(loop.count.args[0]))
+    tables = {table.name: table for table in every_table(kernel)}
+    entries: dict[str, Term] = {}
+    for part in every(term):
+        if part.op == "read":
+            table = tables.get(part.args[0].args[0])
+            if table is None or type(table.low) is not int or type(table.high) is not int:
+                return None
+            entries[str(part)] = Term("name", str(part))
+            spans[str(part)] = (table.low, table.high)
+    plain = replaced(term, lambda part: entries.get(str(part)) if part.op == "read" else None)
+    plain = _plain(body, plain)
+    names = list(dict.fromkeys(names_in(plain)))
+    if not set(names) <= set(spans):
+        return None
+    ranges = [_some(*spans[name]) for name in names]
+    found = []
+    for values in islice(product(*ranges), MOST + 1):
+        found.append(int(plain.evaluate(dict(zip(names, values, strict=True)), INTS)))
+    return (min(found), max(found)) if 0 < len(found) <= MOST else None
+
+
+def _some(low: int, end: int) -> Sequence[int]:
+    return range(low, end) if end - low <= 16 else (low, low + 1, low + 2, end - 2, end - 1)
+
+
+def shorter(kernel: Kernel, loop: Loop) -> Kernel:
+    """The kernel with a loop that runs once less."""
+
+    def edit(body: Body) -> Body:
+        assert loop.count is not None
+        made = replace(loop, count=Term("int", loop.count.args[0] - 1))
+
+        def loops(old: tuple[Loop, ...]) -> tuple[Loop, ...]:
+            return tuple(made if one.name == loop.name else one for one in old)
+
+        return replace(
+            body,
+            effects=tuple(replace(e, spot=replace(e.spot, loops=loops(e.spot.loops))) for e in body.effects),
+            carried={n: replace(c, loop=made) if c.loop.name == loop.name else c for n, c in body.carried.items()},
+            handed=tuple(replace(h, loop=made) if h.loop.name == loop.name else h for h in body.handed),
+        )
+
+    return edited(kernel, edit)

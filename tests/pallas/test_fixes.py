@@ -1,0 +1,630 @@
+"""Every fix that is told, applied as code: all is proved then, and numbers are right, or the fix says to check them.
+
+What nobody could try is no fix, but a hint where to look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.pallas.from_jax.trace import kernels_of
+from layoutproof.pallas.judge import judge
+from layoutproof.pallas.repairs import CHECK
+
+F32 = jnp.float32
+ROWS = ((8, 128), lambda i: (i, 0))
+FIRST = ((8, 128), lambda i: (0, 0))
+ANY = pl.BlockSpec(memory_space=pl.ANY)
+Function = Callable[..., Any]
+
+
+def data(*shape: int) -> Any:
+    """Numbers of which sums are exact."""
+    rng = np.random.default_rng(0)
+    return rng.integers(1, 9, shape).astype(np.float32)
+
+
+def call(
+    body: Any,
+    grid: Sequence[int],
+    given: Sequence[Any],
+    out: Any,
+    shape: tuple[int, ...],
+    scratch: Sequence[Any] = (),
+    semantics: Sequence[str] = (),
+    tables: int = 0,
+    limit: int | None = None,
+) -> Function:
+    """A function of arrays, and of how it is interpreted."""
+
+    def spec(block: Any) -> Any:
+        return block if isinstance(block, pl.BlockSpec) else pl.BlockSpec(*block)
+
+    def function(*arguments: Any, interpret: Any = False) -> Any:
+        grid_spec = pltpu.PrefetchScalarGridSpec(
+            num_scalar_prefetch=tables,
+            grid=tuple(grid),
+            in_specs=[spec(block) for block in given],
+            out_specs=spec(out),
+            scratch_shapes=list(scratch),
+        )
+        params = pltpu.CompilerParams(dimension_semantics=tuple(semantics) or None, vmem_limit_bytes=limit)
+        made = jax.ShapeDtypeStruct(shape, F32)
+        return pl.pallas_call(body, grid_spec=grid_spec, out_shape=made, compiler_params=params, interpret=interpret)(
+            *arguments
+        )
+
+    return function
+
+
+def copy(x: Any, o: Any) -> None:
+    o[...] = x[...]
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What a fix says, and what it makes of the code.
+
+    question, fix: the question that is refuted, and what is part of its fix.  make: (whether the fix is applied) -> the
+    function.  arguments, want: of a run.  right: whether the numbers are right then.
+    """
+
+    name: str
+    question: str
+    fix: str
+    make: Callable[[bool], Function]
+    arguments: tuple[Any, ...]
+    want: Any
+    right: bool = True
+    assume: tuple[str, ...] = ()
+    target: str | None = None
+
+
+X = data(32, 128)
+RAGGED = data(30, 128)
+WIDE = data(8, 200)
+
+
+def _offset(fixed: bool) -> Function:
+    return call(copy, (4,), [((8, 128), lambda i: (i if fixed else i * 8, 0))], ROWS, (32, 128))
+
+
+def _grid(fixed: bool) -> Function:
+    return call(copy, (4 if fixed else 5,), [ROWS], ROWS, (32, 128))
+
+
+def _output_behind(fixed: bool) -> Function:
+    return call(copy, (4,), [ROWS], ((8, 128), lambda i: (i if fixed else i + 1, 0)), (30, 128))
+
+
+def _input_before(fixed: bool) -> Function:
+    return call(copy, (4,), [((8, 128), lambda i: (i if fixed else i - 1, 0))], ROWS, (32, 128))
+
+
+def _last_behind(fixed: bool) -> Function:
+    def index(i: Any) -> Any:
+        at = jnp.where(i == 3, i + 1, i)
+        return (jnp.minimum(at, 3) if fixed else at, 0)
+
+    return call(copy, (4,), [((8, 128), index)], ROWS, (32, 128))
+
+
+def _neighbour(fixed: bool) -> Function:
+    """The row block behind, which the last program has not."""
+
+    def body(x: Any, y: Any, o: Any) -> None:
+        o[...] = x[...] + jnp.where(pl.program_id(0) < 3, y[...], 0)
+
+    def index(i: Any) -> Any:
+        return (jnp.minimum(jnp.where(i < 2, i + 1, i + 1), 3) if fixed else jnp.where(i < 2, i + 1, i + 1), 0)
+
+    return call(body, (4,), [ROWS, ((8, 128), index)], ROWS, (32, 128))
+
+
+def _floored(fixed: bool) -> Function:
+    return call(copy, (pl.cdiv(30, 8) if fixed else 30 // 8,), [ROWS], ROWS, (30, 128))
+
+
+def _floored_sum(fixed: bool) -> Function:
+    def body(x: Any, o: Any) -> None:
+        @pl.when(pl.program_id(0) == 0)
+        def _() -> None:
+            o[...] = jnp.zeros_like(o)
+
+        value = x[...]
+        if fixed:
+            column = pl.program_id(0) * 64 + lax.broadcasted_iota(jnp.int32, (8, 64), 1)
+            value = jnp.where(column < 200, value, 0)
+        o[...] += jnp.broadcast_to(jnp.sum(value, axis=1, keepdims=True), o.shape)
+
+    windows = [((8, 64), lambda k: (0, k))]
+    return call(body, (pl.cdiv(200, 64) if fixed else 200 // 64,), windows, FIRST, (8, 128))
+
+
+def _clamped_below(fixed: bool) -> Function:
+    return call(copy, (4,), [((8, 128), lambda i: (jnp.minimum(i, 3 if fixed else 2), 0))], ROWS, (30, 128))
+
+
+def _sum_of_blocks(fixed: bool) -> Function:
+    """out[i] = the sum over k of x[i, k], with the k dimension outside."""
+
+    def body(x: Any, o: Any) -> None:
+        @pl.when(pl.program_id(1 if fixed else 0) == 0)
+        def _() -> None:
+            o[...] = jnp.zeros_like(o)
+
+        o[...] += x[...]
+
+    if fixed:
+        given, out = ((8, 128), lambda i, k: (i, k)), ((8, 128), lambda i, k: (i, 0))
+    else:
+        given, out = ((8, 128), lambda k, i: (i, k)), ((8, 128), lambda k, i: (i, 0))
+    return call(body, (2, 3) if fixed else (3, 2), [given], out, (16, 128))
+
+
+def _accumulated(semantics: str, guard: Callable[[Any, Any], Any] | None, scratch: bool = False) -> Function:
+    """Sums over k, in the window or in scratch; guard: of the zeros."""
+
+    def body(x: Any, o: Any, *more: Any) -> None:
+        i, k = pl.program_id(0), pl.program_id(1)
+        total = more[0] if scratch else o
+        if guard is not None:
+
+            @pl.when(guard(i, k))
+            def _() -> None:
+                total[...] = jnp.zeros_like(total)
+
+        total[...] += x[...]
+        if scratch:
+
+            @pl.when(k == 2)
+            def _() -> None:
+                o[...] = total[...]
+
+    given, out = ((8, 128), lambda i, k: (i, k)), ((8, 128), lambda i, k: (i, 0))
+    memory = [pltpu.VMEM((8, 128), F32)] if scratch else []
+    return call(body, (2, 3), [given], out, (16, 128), memory, ("parallel", semantics))
+
+
+BLOCKS = data(16, 384)
+SUMS = BLOCKS[:, :128] + BLOCKS[:, 128:256] + BLOCKS[:, 256:]
+
+
+def _largest(fixed: bool) -> Function:
+    """A maximum of negative numbers, which starts from zeros after the fix."""
+
+    def body(x: Any, o: Any) -> None:
+        if fixed:
+
+            @pl.when(pl.program_id(0) == 0)
+            def _() -> None:
+                o[...] = jnp.zeros_like(o)
+
+        o[...] = jnp.maximum(o[...], x[...])
+
+    return call(body, (4,), [ROWS], FIRST, (8, 128), semantics=("arbitrary",))
+
+
+def _running(fixed: bool) -> Function:
+    """A sum that goes on from program to program in scratch."""
+
+    def body(x: Any, o: Any, total: Any) -> None:
+        @pl.when(pl.program_id(0) == 0)
+        def _() -> None:
+            total[...] = jnp.zeros_like(total)
+
+        total[...] += x[...]
+        o[...] = total[...]
+
+    semantics = ("arbitrary" if fixed else "parallel",)
+    return call(body, (4,), [ROWS], ROWS, (32, 128), [pltpu.VMEM((8, 128), F32)], semantics)
+
+
+def _one_place(fixed: bool) -> Function:
+    """All programs copy to one block of an array."""
+
+    def body(x: Any, o: Any, buffer: Any) -> None:
+        pltpu.sync_copy(x.at[pl.ds(pl.program_id(0) * 8, 8)], buffer)
+        pltpu.sync_copy(buffer, o)
+
+    semantics = ("arbitrary" if fixed else "parallel",)
+    return call(body, (4,), [ANY], ANY, (8, 128), [pltpu.VMEM((8, 128), F32)], semantics)
+
+
+def _reduced(reduce: Any, columns: int = 256) -> Callable[[bool], Function]:
+    def make(fixed: bool) -> Function:
+        def body(x: Any, o: Any) -> None:
+            value = x[...]
+            if fixed:
+                value = jnp.where(lax.broadcasted_iota(jnp.int32, (8, columns), 1) < 200, value, 0)
+            o[...] = jnp.broadcast_to(reduce(value, axis=1, keepdims=True), o.shape)
+
+        return call(body, (1,), [((8, columns), lambda i: (0, 0))], FIRST, (8, 128))
+
+    return make
+
+
+def _masked_twice(fixed: bool) -> Function:
+    """A mask that stands in the code, in the wrong order of rows: it drops what is there, whatever else is masked."""
+
+    def body(x: Any, o: Any) -> None:
+        value = x[...]
+        if fixed:
+            value = jnp.where(lax.broadcasted_iota(jnp.int32, (16, 128), 0) < 12, value, 0)
+        value = value.reshape(2, 8, 128)
+        a, b = (lax.broadcasted_iota(jnp.int32, value.shape, k) for k in (0, 1))
+        o[...] = jnp.where(b * 2 + a < 12, value, 0).sum(0)
+
+    return call(body, (1,), [((16, 128), lambda i: (0, 0))], FIRST, (8, 128))
+
+
+TWELVE = data(12, 128)
+FOLDED = TWELVE[:8] + np.concatenate([TWELVE[8:], np.zeros((4, 128), np.float32)])
+
+
+def _halo(fixed: bool) -> Function:
+    """Each row minus the one before, which the first row has not."""
+
+    def body(x: Any, o: Any) -> None:
+        value = x[...]
+        if fixed:
+            row = pl.program_id(0) * 8 - 8 + lax.broadcasted_iota(jnp.int32, (16, 128), 0)
+            value = jnp.where(0 <= row, value, 0)  # noqa: SIM300
+        o[...] = value[8:] - value[7:15]
+
+    window = pl.BlockSpec((pl.Element(16, (8, 0)), pl.Element(128)), lambda i: (i * 8, 0))
+    return call(body, (4,), [window], ROWS, (32, 128))
+
+
+def _last_step(fixed: bool) -> Function:
+    def body(x: Any, o: Any, total: Any) -> None:
+        k = pl.program_id(0)
+
+        @pl.when(k == 0)
+        def _() -> None:
+            total[...] = jnp.zeros_like(total)
+
+        total[...] += x[...]
+
+        @pl.when(k == (3 if fixed else 4))
+        def _() -> None:
+            o[...] = total[...]
+
+    return call(body, (4,), [ROWS], FIRST, (8, 128), [pltpu.VMEM((8, 128), F32)], ("arbitrary",))
+
+
+def _turns(fixed: bool) -> Function:
+    def body(x: Any, o: Any) -> None:
+        def turn(k: Any, total: Any) -> Any:
+            return total + x[pl.ds(k * 8, 8), :]
+
+        o[...] = lax.fori_loop(0, 4 if fixed else 5, turn, jnp.zeros((8, 128), F32))
+
+    return call(body, (1,), [((32, 128), lambda i: (0, 0))], FIRST, (8, 128))
+
+
+def _guarded_store(fixed: bool) -> Function:
+    """Stores to rows of scratch, of which the last program has none, and nobody needs them."""
+
+    def body(x: Any, o: Any, kept: Any) -> None:
+        i = pl.program_id(0)
+
+        def store() -> None:
+            kept[pl.ds(i * 8, 8), :] = x[...]
+
+        if fixed:
+            pl.when(i * 8 <= 16)(store)
+        else:
+            store()
+        o[...] = x[...]
+
+    return call(body, (4,), [ROWS], ROWS, (32, 128), [pltpu.VMEM((24, 128), F32)], ("arbitrary",))
+
+
+def _rows_behind(fixed: bool) -> Function:
+    def body(x: Any, o: Any) -> None:
+        o[...] = x[pl.ds(pl.program_id(0) * 8 + (0 if fixed else 8), 8), :]
+
+    return call(body, (4,), [((32, 128), lambda i: (0, 0))], ROWS, (32, 128))
+
+
+def _page_behind(fixed: bool) -> Function:
+    """A page of a table, copied by hand from 8 rows too far."""
+
+    def body(t: Any, x: Any, o: Any) -> None:
+        pltpu.sync_copy(x.at[pl.ds(t[pl.program_id(0)] * 8 + (0 if fixed else 8), 8)], o)
+
+    return call(body, (4,), [ANY], ((8, 128), lambda i, t: (i, 0)), (32, 128), tables=1)
+
+
+def _slots(fixed: bool) -> Function:
+    def body(x: Any, o: Any, buffer: Any) -> None:
+        slot = lax.rem(pl.program_id(0), 2 if fixed else 3)
+        buffer[slot] = x[...]
+        o[...] = buffer[slot]
+
+    return call(body, (4,), [ROWS], ROWS, (32, 128), [pltpu.VMEM((2, 8, 128), F32)])
+
+
+def _table_row(fixed: bool) -> Function:
+    """Rows by a table, some of which are past the last that there is room for."""
+
+    def body(t: Any, x: Any, o: Any) -> None:
+        at = t[pl.program_id(0)]
+        o[...] = x[pl.ds(jnp.minimum(at, 24) if fixed else at, 8), :]
+
+    whole = ((32, 128), lambda i, t: (0, 0))
+    return call(body, (4,), [whole], ((8, 128), lambda i, t: (i, 0)), (32, 128), tables=1)
+
+
+def _swapped(fixed: bool) -> Function:
+    """A table of (4, 2) whose indices stand in each other's place."""
+
+    def body(t: Any, x: Any, o: Any) -> None:
+        i, j = pl.program_id(0), pl.program_id(1)
+        at = t[i, j] if fixed else t[j, i]
+        o[...] = x[pl.ds(at * 8, 8), :]
+
+    whole = ((32, 128), lambda i, j, t: (0, 0))
+    return call(body, (4, 2), [whole], ((8, 128), lambda i, j, t: (i * 2 + j, 0)), (64, 128), tables=1)
+
+
+PAGES = np.array([2, 0, 3, 1], np.int32)
+STARTS = np.array([0, 31, 8, 16], np.int32)
+TABLE = np.array([[0, 1], [2, 3], [3, 2], [1, 0]], np.int32)
+
+
+def _limit(fixed: bool) -> Function:
+    return call(
+        copy,
+        (2,),
+        [((2048, 1024), lambda i: (i, 0))],
+        ((2048, 1024), lambda i: (i, 0)),
+        (4096, 1024),
+        limit=33554432 if fixed else None,
+    )
+
+
+REPAIRS = [
+    Repair("offset", "blocks_in_bounds", "return it divided by 8", _offset, (X,), X),
+    Repair("grid", "blocks_in_bounds", "has 5 programs and the array 4 blocks: let it have 4", _grid, (X,), X),
+    Repair(
+        "output_behind",
+        "blocks_in_bounds",
+        "return g0 in dimension 0 of the index map of outputs, where g0 + 1",
+        _output_behind,
+        (RAGGED,),
+        RAGGED,
+    ),
+    Repair(
+        "output_behind",
+        "outputs_covered",
+        "return g0 in dimension 0 of the index map of outputs, where g0 + 1",
+        _output_behind,
+        (RAGGED,),
+        RAGGED,
+    ),
+    Repair(
+        "input_before",
+        "blocks_in_bounds",
+        "return g0 in dimension 0 of the index map of args[0], where g0 - 1",
+        _input_before,
+        (X,),
+        X,
+    ),
+    Repair("last_behind", "blocks_in_bounds", "clamp it: return jnp.minimum(", _last_behind, (X,), X),
+    Repair(
+        "floored",
+        "outputs_covered",
+        "grid dimension 0 floor-divides 30 by 8: use pl.cdiv(30, 8) = 4",
+        _floored,
+        (RAGGED,),
+        RAGGED,
+    ),
+    Repair(
+        "floored_sum",
+        "inputs_read",
+        "use pl.cdiv(200, 64) = 4; and x = jnp.where(pl.program_id(0) * 64 + jax.lax.broadcasted_iota(",
+        _floored_sum,
+        (WIDE,),
+        np.broadcast_to(WIDE.sum(1, keepdims=True), (8, 128)),
+    ),
+    Repair(
+        "clamped_below",
+        "inputs_read",
+        "clamp it to the last block, 3: return jnp.minimum(g0, 3)",
+        _clamped_below,
+        (RAGGED,),
+        RAGGED,
+    ),
+    Repair("outer_sum", "revisits", "make it the innermost dimension, grid (2, 3)", _sum_of_blocks, (BLOCKS,), SUMS),
+    Repair(
+        "parallel_sum",
+        "parallel_writes",
+        'make grid dimension 1 "arbitrary"',
+        lambda fixed: _accumulated("arbitrary" if fixed else "parallel", lambda i, k: k == 0),
+        (BLOCKS,),
+        SUMS,
+    ),
+    Repair(
+        "parallel_sum",
+        "initialised",
+        'make grid dimension 1 "arbitrary"',
+        lambda fixed: _accumulated("arbitrary" if fixed else "parallel", lambda i, k: k == 0),
+        (BLOCKS,),
+        SUMS,
+    ),
+    Repair(
+        "never_zero",
+        "initialised",
+        "store zeros to outputs before it is read, under pl.when(pl.program_id(1) == 0)",
+        lambda fixed: _accumulated("arbitrary", (lambda i, k: k == 0) if fixed else None),
+        (BLOCKS,),
+        SUMS,
+    ),
+    Repair(
+        "late_zero",
+        "initialised",
+        "happen under pl.when(pl.program_id(1) == 0), and not under pl.program_id(1) == 1",
+        lambda fixed: _accumulated("arbitrary", lambda i, k: k == (0 if fixed else 1), True),
+        (BLOCKS,),
+        SUMS,
+    ),
+    Repair(
+        "late_zero",
+        "body_races",
+        "happen under pl.when(pl.program_id(1) == 0), and not under pl.program_id(1) == 1",
+        lambda fixed: _accumulated("arbitrary", lambda i, k: k == (0 if fixed else 1), True),
+        (BLOCKS,),
+        SUMS,
+    ),
+    Repair(
+        "other_axis",
+        "initialised",
+        "happen under pl.when(pl.program_id(1) == 0), and not under pl.program_id(0) == 0",
+        lambda fixed: _accumulated("arbitrary", lambda i, k: k == 0 if fixed else i == 0, True),
+        (BLOCKS,),
+        SUMS,
+    ),
+    Repair(
+        "largest",
+        "initialised",
+        "store zeros to outputs before it is read",
+        _largest,
+        (-X,),
+        (-X).reshape(4, 8, 128).max(0),
+        right=False,
+    ),
+    Repair(
+        "running",
+        "body_races",
+        'make grid dimension 0 "arbitrary"',
+        _running,
+        (X,),
+        X.reshape(4, 8, 128).cumsum(0).reshape(32, 128),
+    ),
+    Repair("one_place", "body_races", 'make grid dimension 0 "arbitrary"', _one_place, (X,), X[:8], right=False),
+    Repair(
+        "sum",
+        "undefined_values",
+        "x = jnp.where(jax.lax.broadcasted_iota(jnp.int32, (8, 256), 1) < 200, x, 0)",
+        _reduced(jnp.sum),
+        (WIDE,),
+        np.broadcast_to(WIDE.sum(1, keepdims=True), (8, 128)),
+    ),
+    Repair(
+        "smallest",
+        "undefined_values",
+        "a minimum jnp.inf",
+        _reduced(jnp.min),
+        (WIDE,),
+        np.broadcast_to(WIDE.min(1, keepdims=True), (8, 128)),
+        right=False,
+    ),
+    Repair(
+        "masked_twice",
+        "undefined_values",
+        "jax.lax.broadcasted_iota(jnp.int32, (16, 128), 0) < 12",
+        _masked_twice,
+        (TWELVE,),
+        FOLDED,
+        right=False,
+    ),
+    Repair(
+        "halo",
+        "undefined_values",
+        "jnp.where(0 <= pl.program_id(0) * 8",
+        _halo,
+        (X,),
+        X - np.concatenate([np.zeros((1, 128), np.float32), X[:-1]]),
+    ),
+    Repair(
+        "last_step",
+        "outputs_stored",
+        "the last step of a visit is pl.program_id(0) == 3",
+        _last_step,
+        (X,),
+        X.reshape(4, 8, 128).sum(0),
+    ),
+    Repair("turns", "body_in_bounds", "run 4 times, and not 5", _turns, (X,), X.reshape(4, 8, 128).sum(0)),
+    Repair("guarded_store", "body_in_bounds", "under pl.when(pl.program_id(0) * 8 <= 16)", _guarded_store, (X,), X),
+    Repair(
+        "rows_behind",
+        "body_in_bounds",
+        "be pl.program_id(0) * 8, and not pl.program_id(0) * 8 + 8: it is 8 too large",
+        _rows_behind,
+        (X,),
+        X,
+    ),
+    Repair(
+        "page_behind",
+        "body_in_bounds",
+        "it is 8 too large",
+        _page_behind,
+        (PAGES, X),
+        X.reshape(4, 8, 128)[PAGES].reshape(32, 128),
+        assume=("0 <= prefetch0 < 4",),
+    ),
+    Repair("slots", "body_in_bounds", "a remainder by 2, and not by 3", _slots, (X,), X),
+    Repair(
+        "table_row",
+        "body_in_bounds",
+        "clamp the start in dimension 0 of args[1]",
+        _table_row,
+        (STARTS, X),
+        np.concatenate([X[s : s + 8] if s < 25 else X[24:] for s in STARTS]),
+        assume=("0 <= prefetch0 < 32",),
+    ),
+    Repair(
+        "swapped",
+        "body_in_bounds",
+        "swap the indices of prefetch0",
+        _swapped,
+        (TABLE, X),
+        np.concatenate([X[t * 8 : t * 8 + 8] for t in TABLE.reshape(-1)]),
+        assume=("0 <= prefetch0 < 4",),
+    ),
+    Repair("limit", "memory_budget", "let vmem_limit_bytes be 33554432 or more", _limit, (), None, target="v5e"),
+]
+
+
+def answers(made: Function, repair: Repair) -> list[Finding]:
+    """All that is said of the one call."""
+    given = repair.arguments or (jax.ShapeDtypeStruct((4096, 1024), F32),)
+    (kernel,) = kernels_of(made, given, assume=repair.assume)
+    assert isinstance(kernel, Kernel)
+    return list(judge(kernel, target=repair.target))
+
+
+@pytest.mark.parametrize("repair", REPAIRS, ids=lambda r: f"{r.name}-{r.question}")
+def test_a_fix_repairs(repair: Repair) -> None:
+    found = answers(repair.make(False), repair)
+    refuted = [f for f in found if f.verdict is Verdict.REFUTED and f.severity != "info"]
+    (one, *_) = [f for f in refuted if f.question == repair.question]
+    assert repair.fix in one.fix
+    assert one.hint == ""
+    left = [f for f in answers(repair.make(True), repair) if f.verdict is not Verdict.PROVED and f.severity != "info"]
+    assert left == []
+    if repair.want is None:
+        return
+    # the TPU interpreter knows no padding of Element windows
+    how = True if repair.name == "halo" else pltpu.InterpretParams()
+    run = np.asarray(repair.make(True)(*map(jnp.asarray, repair.arguments), interpret=how))
+    assert np.array_equal(run, repair.want) is repair.right
+    assert repair.right or CHECK in one.fix
