@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import itertools
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from layoutproof.answers.proposed_call import arguments_of
 from layoutproof.core.document import document
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.files import DUMP_ENDS, MIB, lines, read, write_whole
@@ -62,7 +64,7 @@ jobs:
     steps:
       - uses: actions/checkout@v4
       - uses: OWNER/layoutproof@main
-        with: {check: specs, paths: specs}
+        with: {check: specs, paths: specs@PACKAGES@}
       - uses: github/codeql-action/upload-sarif@v3
         if: always()
         with: {sarif_file: layoutproof.sarif}
@@ -75,7 +77,7 @@ _HOOK = """\
         name: layoutproof check
         entry: layoutproof check specs
         language: system
-        files: ^specs/.*\\.ya?ml$
+        files: (^specs/.*\\.ya?ml|\\.pyi?|(^|/)pyproject\\.toml)$
         pass_filenames: false
 """
 
@@ -87,7 +89,7 @@ class Initialised(Answer):
     written: files that are new or were replaced.  kept: files that were there and stay as they were.
     kernels: (file, line, function) of Pallas calls; the function is "" where the call is in none.
     dumps: HLO texts.  add: what to put below `repos:` of a pre-commit configuration that was kept.
-    git: whether the folder is a repository's root.
+    git: whether the folder is a repository's root.  arguments: shapes for the first of `kernels` that has a function.
     """
 
     written: tuple[str, ...]
@@ -96,6 +98,7 @@ class Initialised(Answer):
     dumps: tuple[str, ...]
     add: str = ""
     git: bool = False
+    arguments: tuple[str, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -110,7 +113,9 @@ class Initialised(Answer):
     @property
     def next(self) -> tuple[str, ...]:
         """Commands to run now, the first that proves what was written."""
-        kernels = [f"layoutproof kernels {file}:{name}" for file, _, name in self.kernels[:1] if name]
+        given = f' --args "{", ".join(self.arguments)}"' if self.arguments else ""
+        named = [(file, name) for file, _, name in self.kernels if name]
+        kernels = [f"layoutproof kernels {file}:{name}{given}" for file, name in named[:1]]
         dumps = [f"layoutproof hlo {file}" for file in self.dumps[:1]]
         return ("layoutproof check", *kernels, *dumps)
 
@@ -164,21 +169,22 @@ def init(folder: str | PathLike[str] = ".", *, force: bool = False) -> Initialis
                 raise LayoutError(f"{root.resolve()} is inside of the repository {above}; run it there")
     from layoutproof.specs.spec_model import json_schema
 
+    specs = sorted(path.relative_to(root).as_posix() for path in (root / SPEC).parent.glob("*.y*ml"))
+    kernels, dumps = _look(root)
+    needs = _packages([_text(root / spec) for spec in specs], kernels)
     wanted = {
         SPEC: _SPEC,
         SCHEMA: json_text(json_schema()) + "\n",
-        WORKFLOW: _WORKFLOW,
+        WORKFLOW: _WORKFLOW.replace("@PACKAGES@", f", packages: {needs}" if needs else ""),
         HOOKS: f"repos:\n{_HOOK}",
     }
     there = {name for name in wanted if os.path.lexists(root / name)}
     kept = there & {HOOKS} if force else there
-    specs = sorted(path.relative_to(root).as_posix() for path in (root / SPEC).parent.glob("*.y*ml"))
     if specs and not force:
         # who has spec files needs no example
         kept |= {SPEC}
     _write_all(root, {name: text for name, text in wanted.items() if name not in kept})
     add = _HOOK if HOOKS in kept and "layoutproof" not in _text(root / HOOKS) else ""
-    kernels, dumps = _look(root)
     return Initialised(
         tuple(name for name in wanted if name not in kept),
         tuple(kept_name for name in wanted if name in kept for kept_name in (specs if name == SPEC else [name])),
@@ -186,7 +192,17 @@ def init(folder: str | PathLike[str] = ".", *, force: bool = False) -> Initialis
         tuple(dumps),
         add,
         git,
+        next((arguments_of(_text(root / file), name) for file, _, name in kernels if name), ()),
     )
+
+
+def _packages(specs: Sequence[str], kernels: Sequence[object]) -> str:
+    """What the workflow installs besides: what traces kernels and compiles programs of spec files, or will."""
+    if any(
+        re.search(r"(?m)^programs\s*:", text) and re.search(r"\btarget\s*:\s*['\"]?(?!cpu)\w", text) for text in specs
+    ):
+        return "jax libtpu"
+    return "jax" if kernels or any(re.search(r"(?m)^(kernels|programs)\s*:", text) for text in specs) else ""
 
 
 def _write_all(root: Path, files: dict[str, str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 import yaml
 
 import layoutproof as lp
+from layoutproof.answers.proposed_call import arguments_of
 from tests.cli.in_one_process import Answer, commands
 
 FILES = (
@@ -96,13 +98,104 @@ def test_in_a_repository_it_says_what_there_is_to_prove(tmp_path: Path) -> None:
     answer = json.loads(one(tmp_path, "init", "--json").out)
     assert answer["kernels"] == [{"file": "pkg/k.py", "line": 4, "function": "matmul"}]
     assert (answer["dumps"], answer["git"]) == (["dumps/a.txt"], True)
-    assert answer["next"] == ["layoutproof check", "layoutproof kernels pkg/k.py:matmul", "layoutproof hlo dumps/a.txt"]
+    matmul = 'layoutproof kernels pkg/k.py:matmul --args "f32[256,256]"'
+    assert answer["next"] == ["layoutproof check", matmul, "layoutproof hlo dumps/a.txt"]
     git(tmp_path, "add", "-A")
     git(tmp_path, "commit", "-m", "first")
     gated = one(tmp_path, "gate", "specs", "--against", "HEAD")
     assert (gated.code, "no change in 1 file" in gated.out) == (0, True)
     inside = one(tmp_path, "init", "pkg")
     assert (inside.code, f"is inside of the repository {tmp_path}; run it there" in inside.err) == (2, True)
+
+
+CALLS = """\
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+import functools
+
+ROWS = 8
+
+def _copy(x_ref, o_ref):
+    o_ref[...] = x_ref[...]
+
+def _mm(x_ref, y_ref, o_ref):
+    o_ref[...] = x_ref[...] @ y_ref[...]
+
+def shift_add(x):
+    return pl.pallas_call(
+        _copy, grid=(x.shape[0] // ROWS,), in_specs=[pl.BlockSpec((ROWS, 128), lambda i: (i, 0))],
+        out_specs=pl.BlockSpec((ROWS, 128), lambda i: (i, 0)), out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype))(x)
+
+def matmul(x, y, bm=128, bn=256):
+    m, k = x.shape
+    n = y.shape[1]
+    return pl.pallas_call(
+        _mm, grid=(m // bm, n // bn), in_specs=[pl.BlockSpec((bm, 512), lambda i, j: (i, 0)),
+        pl.BlockSpec((512, bn), lambda i, j: (0, j))], out_specs=pl.BlockSpec((bm, bn), lambda i, j: (i, j)),
+        out_shape=jax.ShapeDtypeStruct((m, n), x.dtype))(x, y)
+
+def fixed(x):
+    spec = pl.BlockSpec((None, 8, 128), lambda i: (i, 0, 0))
+    return pl.pallas_call(_copy, grid=(16,), in_specs=[spec] * 1, out_specs=spec, out_shape=x)(x)
+
+def whole(x):
+    return pl.pallas_call(_copy, out_shape=jax.ShapeDtypeStruct((24, 128), jnp.float32))(x)
+"""
+PROPOSED = {
+    "shift_add": ("f32[32,128]",),
+    "matmul": ("f32[512,512]", "f32[512,1024]"),
+    "fixed": ("f32[16,8,128]",),
+    "whole": ("f32[24,128]",),
+}
+
+
+def test_the_call_that_is_proposed_has_arguments_and_works(tmp_path: Path) -> None:
+    """From the text alone: nothing is imported until the user runs it, and the workflow installs JAX for it."""
+    for name, arguments in PROPOSED.items():
+        assert arguments_of(CALLS, name) == arguments
+    git(tmp_path, "init")
+    (tmp_path / "kern.py").write_text(CALLS)
+    (first,), _ = commands(tmp_path, ["init"])
+    assert 'next      layoutproof kernels kern.py:shift_add --args "f32[32,128]"' in first.out.splitlines()
+    steps = yaml.safe_load((tmp_path / FILES[2]).read_text())["jobs"]["layouts"]["steps"]
+    assert {"check": "specs", "paths": "specs", "packages": "jax"} in [step.get("with") for step in steps]
+    pytest.importorskip("jax", reason="JAX is not installed")
+    calls = [["kernels", f"kern.py:{name}", "--args", ", ".join(shapes)] for name, shapes in PROPOSED.items()]
+    answers, _ = commands(tmp_path, *calls)
+    assert [answer.code for answer in answers] == [0] * len(calls), [answer.out + answer.err for answer in answers]
+
+
+def test_the_workflow_installs_what_the_specs_need(tmp_path: Path) -> None:
+    """Programs for a TPU need its compiler too; layouts alone need nothing."""
+    needs = {
+        "layouts: {a: 'f32[4]{0}'}\n": None,
+        "kernels: {k: {trace: 'k.py:f', args: ['f32[8]']}}\n": "jax",
+        "programs: {p: {function: 'm:f', args: ['f32[8]']}}\n": "jax",
+        "programs: {p: {function: 'm:f', args: ['f32[8]'], target: cpu}}\n": "jax",
+        "programs: {p: {function: 'm:f', args: ['f32[8]'], target: v5e}}\n": "jax libtpu",
+    }
+    for number, (text, packages) in enumerate(needs.items()):
+        (tmp_path / f"{number}" / "specs").mkdir(parents=True)
+        (tmp_path / f"{number}" / "specs" / "a.yaml").write_text(text)
+        lp.init(tmp_path / f"{number}")
+        steps = yaml.safe_load((tmp_path / f"{number}" / FILES[2]).read_text())["jobs"]["layouts"]["steps"]
+        (given,) = [step["with"] for step in steps if "check" in step.get("with", {})]
+        assert given.get("packages") == packages, text
+
+
+def test_hooks_run_for_code_that_specs_name(tmp_path: Path) -> None:
+    """A commit that edits a model alone is looked at, by ours and by what `init` writes, on the specs as a whole."""
+    lp.init(tmp_path)
+    (own,) = yaml.safe_load((tmp_path / FILES[3]).read_text())["repos"][0]["hooks"]
+    ours = yaml.safe_load((Path(__file__).parents[2] / ".pre-commit-hooks.yaml").read_text())
+    for hook in (own, *ours):
+        assert hook["pass_filenames"] is False
+        for path in ("specs/a.yaml", "specs/b/c.yml", "model.py", "pkg/kernels/mm.py", "pyproject.toml"):
+            assert re.search(hook["files"], path), (hook["id"], path)
+        for path in ("README.md", "docs/a.yaml", "x.pyc"):
+            assert not re.search(hook["files"], path), (hook["id"], path)
+    assert re.search(ours[1]["files"], "layoutproof.lock")
 
 
 def test_what_is_there_stays(tmp_path: Path) -> None:
